@@ -35,9 +35,9 @@ module.exports = {
     only('api', [...DOMAIN, 'core', 'http', 'assets', 'docs']),
     only('mcp', [...DOMAIN, 'core', 'http', 'docs']),
     only('dashboard', [...DOMAIN, 'core', 'http', 'assets', 'docs']),
-    only('parts', [...DOMAIN, 'core', 'http']),
-    only('server', [...DOMAIN, 'core', 'http', 'assets', 'ops', 'parts', 'api', 'mcp', 'dashboard']),
-    only('cli', [...DOMAIN, 'core', 'assets', 'config', 'ops', 'parts', 'server']),
+    only('dependencies', [...DOMAIN, 'core', 'http']),
+    only('server', [...DOMAIN, 'core', 'http', 'assets', 'ops', 'dependencies', 'api', 'mcp', 'dashboard']),
+    only('cli', [...DOMAIN, 'core', 'assets', 'config', 'ops', 'dependencies', 'server']),
     {
       name: 'sql-only-in-store',
       severity: 'error',

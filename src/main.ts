@@ -4,18 +4,16 @@ import './store/engine/begin-writer.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
-import { type Command, CommandRefused } from './cli/command.ts'
+import { type Command, CommandRefused, readArguments } from './cli/command.ts'
 import { printHelp, printResult } from './cli/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
-import { licenses } from './cli/licenses.ts'
+import { licenses, version } from './cli/about.ts'
 import { masterKeyChange } from './cli/master-key.ts'
 import { memberInvite, memberResetPassword } from './cli/members.ts'
 import { messageExport, messageImport } from './cli/messages.ts'
 import { planSet, planShow } from './cli/plan.ts'
 import { senderAdd, senderBind, senderList, senderRemove, senderUnbind } from './cli/senders.ts'
 import { serve } from './cli/serve.ts'
-import { version } from './cli/version.ts'
-import { readWords } from './cli/words.ts'
 import { UsageError } from './config.ts'
 import { StoreError } from './store/engine/errors.ts'
 
@@ -65,7 +63,7 @@ async function main(words: string[]): Promise<number> {
   if (!command) return helpFor(words)
   const rest = words.slice(command.name.split(' ').length)
   if (rest.some((word) => HELP.includes(word))) return say(printHelp([command]))
-  const given = readWords(command, rest)
+  const given = readArguments(command, rest)
   const printed = await command.run(given, process.env)
   return printed === undefined ? 0 : say(printResult(printed, given.isSet('json')))
 }

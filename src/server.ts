@@ -5,10 +5,9 @@ import { createOpenApi, type OpenApi } from './api/openapi.ts'
 import { isPinnedScript, refuseOtherBuild, scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './events/activation.ts'
 import { clientAddress, isTrustedProxy, UNKNOWN_ADDRESS } from './core/addresses.ts'
-import type { Parts } from './parts.ts'
-import { isEarlyRefusal, type Refusal, refuse } from './core/refusals.ts'
-import { factsOf, noteFacts } from './http/request-facts.ts'
-import { createRequestIds } from './http/request-ids.ts'
+import type { Dependencies } from './dependencies.ts'
+import { countsAsAbuse, type Refusal, refuse } from './core/refusals.ts'
+import { factsOf, setFacts, createRequestIds } from './http/request-facts.ts'
 import { createPlaceFinder, createRouteFinder, pathOf, type Place } from './http/request-paths.ts'
 import { openPages, type Pages, type Router } from './dashboard/layout/late.ts'
 import { addCors } from './mcp/guard.ts'
@@ -18,7 +17,7 @@ import { type Health, healthRoutes } from './ops/health.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 
-export type ServerParts = Parts & {
+export type ServerDependencies = Dependencies & {
   log: Log
   metrics: Metrics
   health: Health
@@ -30,9 +29,9 @@ export type ServerParts = Parts & {
 }
 
 /** In progress at once; beyond it the API answers 503. */
-export const MOST_REQUESTS = 10_000
+export const MAX_REQUESTS = 10_000
 /** Counted apart, so that browsers can't shut out a customer's server. */
-export const MOST_REPORTS = 10_000
+export const MAX_REPORTS = 10_000
 const CROWDED = refuse('unavailable', {
   message: 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.',
 })
@@ -40,20 +39,20 @@ const CROWDED = refuse('unavailable', {
 const POLICY = 'Content-Security-Policy'
 
 /** As nginx logs a closed connection. */
-const HUNG_UP = 499
+const CLIENT_CLOSED = 499
 
 /** Asked only when needed. */
 export type Listener = { requestIP(request: Request): { address: string } | null }
 export type Handle = (request: Request, listener: Listener) => Response | Promise<Response>
 
 /** Wraps every request: address, request id, routing, log line and metrics. */
-export async function createServer(parts: ServerParts): Promise<{ handle: Handle }> {
+export async function createServer(deps: ServerDependencies): Promise<{ handle: Handle }> {
   const answerFault = async (request: Request, error: unknown): Promise<Response> => {
     // nobody reads it: for log and metrics
-    if (isHangUp(request, error)) return new Response(null, { status: HUNG_UP })
+    if (isClientClosed(request, error)) return new Response(null, { status: CLIENT_CLOSED })
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
-    parts.log.write('error', 'a request failed', { requestId, reason })
+    deps.log.write('error', 'a request failed', { requestId, reason })
     const headers = corsOf(pathOf(request.url))
     const page = await pages.refuse(request, 'internal_error').catch(() => null)
     return page ?? refusalAnswer(request, { refusal: 'internal_error' }, headers)
@@ -68,35 +67,35 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const findRoute = createRouteFinder(app.routes.map(({ path }) => path))
     return { app, findRoute }
   }
-  const pages = openPages((dashboardRoutes) => createRouter((router) => router.use(dashboardRoutes(parts))))
-  const api = apiRoutes(parts)
+  const pages = openPages((dashboardRoutes) => createRouter((router) => router.use(dashboardRoutes(deps))))
+  const api = apiRoutes(deps)
   let described: OpenApi | undefined
-  const openApi = (): OpenApi => (described ??= createOpenApi(api.routes, parts.baseUrl))
+  const openApi = (): OpenApi => (described ??= createOpenApi(api.routes, deps.baseUrl))
   const script = readScript()
   const snippet = { stub: readStub(), script: script.identity }
   const { app, findRoute } = createRouter((router) =>
     router
-      .use(healthRoutes(parts, parts))
+      .use(healthRoutes(deps, deps))
       .use(api)
-      .use(mcpRoutes({ ...parts, origins: parts.mcpOrigins, openApi, snippet }))
-      .use(scriptRoutes(parts, script, (reason) => parts.log.write('error', 'a script load was not noted', { reason })))
+      .use(mcpRoutes({ ...deps, origins: deps.mcpOrigins, openApi, snippet }))
+      .use(scriptRoutes(deps, script, (reason) => deps.log.write('error', 'a script load was not noted', { reason })))
       .use(assetRoutes()),
   )
   const nextId = createRequestIds()
   const findPlace = createPlaceFinder(findRoute)
-  const findAddress = createAddressFinder(parts)
-  const secure = createSecure(parts.baseUrl)
+  const findAddress = createAddressFinder(deps)
+  const secure = createSecure(deps.baseUrl)
 
   const [reports, others] = [{ inProgress: 0 }, { inProgress: 0 }]
   const crowdOf = (path: string): { inProgress: number } => (path === COLLECT_PATH ? reports : others)
 
   const ask = (request: Request, { path, route }: Place): Response | Promise<Response> => {
     crowdOf(path).inProgress += 1
-    const isCrowded = isOfProgram(path)
-      ? others.inProgress > MOST_REQUESTS
-      : path === COLLECT_PATH && reports.inProgress > MOST_REPORTS
+    const isCrowded = isProgramPath(path)
+      ? others.inProgress > MAX_REQUESTS
+      : path === COLLECT_PATH && reports.inProgress > MAX_REPORTS
     if (isCrowded) return refusalAnswer(request, CROWDED, corsOf(path))
-    return route !== null || isOfProgram(path) || isPinnedScript(path) ? app.fetch(request) : pages.answer(request)
+    return route !== null || isProgramPath(path) || isPinnedScript(path) ? app.fetch(request) : pages.answer(request)
   }
 
   // not async: that costs a promise and a turn of the queue per request
@@ -104,7 +103,7 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const place = findPlace(request)
     const address = (): string =>
       findAddress(listener.requestIP(request)?.address ?? '', request.headers.get('x-forwarded-for'))
-    noteFacts(request, { requestId: nextId(), address })
+    setFacts(request, { requestId: nextId(), address })
     const answered = ask(request, place)
     return answered instanceof Promise
       ? answered.then(
@@ -124,8 +123,8 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
       if (!response.headers.has(POLICY)) response.headers.set(POLICY, NOTHING_ALLOWED)
     }
     secure(response)
-    if (path === MCP_PATH) addCors(parts.mcpOrigins, request, response)
-    if (parts.health.isDraining) response.headers.set('Connection', 'close')
+    if (path === MCP_PATH) addCors(deps.mcpOrigins, request, response)
+    if (deps.health.isDraining) response.headers.set('Connection', 'close')
     record(request, response.status, place)
     return response
   }
@@ -136,13 +135,13 @@ export async function createServer(parts: ServerParts): Promise<{ handle: Handle
     const { requestId, startedAt, address, access, isWrite, memberId, app, refusal } = factsOf(request)
     const { method } = request
     const ms = performance.now() - startedAt
-    parts.metrics.countRequest(method, route, status, ms / 1000)
+    deps.metrics.countRequest(method, route, status, ms / 1000)
     if (access && refusal) {
-      if (isEarlyRefusal(refusal.refusal)) parts.flood.countRefusal(access.key.id)
+      if (countsAsAbuse(refusal.refusal)) deps.abuseLimits.countRefusal(access.key.id)
       // reads and dry runs store nothing
-      if (isWrite) noteRefusedCall(parts, { access, app, refusal })
-    } else if (refusal?.refusal === 'invalid_api_key') parts.flood.countWithoutKey(address())
-    parts.log.request({
+      if (isWrite) noteRefusedCall(deps, { access, app, refusal })
+    } else if (refusal?.refusal === 'invalid_api_key') deps.abuseLimits.countWithoutKey(address())
+    deps.log.request({
       requestId,
       method,
       route,
@@ -166,7 +165,7 @@ export function createUnserved(baseUrl: string): { early: (request: Request) => 
   const secure = createSecure(baseUrl)
   const answerAny = (refusal: Refusal, headers: Record<string, string>): Response => {
     const request = new Request('http://localhost')
-    noteFacts(request, { requestId: nextId(), address: () => UNKNOWN_ADDRESS })
+    setFacts(request, { requestId: nextId(), address: () => UNKNOWN_ADDRESS })
     return secure(refusalAnswer(request, refusal, headers))
   }
   return {
@@ -176,14 +175,14 @@ export function createUnserved(baseUrl: string): { early: (request: Request) => 
   }
 }
 
-const isOfProgram = (path: string): boolean => path.startsWith(API_PREFIX) || path === MCP_PATH
+const isProgramPath = (path: string): boolean => path.startsWith(API_PREFIX) || path === MCP_PATH
 
 /** The client disconnected while sending. */
-const isHangUp = (request: Request, error: unknown): boolean =>
+const isClientClosed = (request: Request, error: unknown): boolean =>
   request.signal.aborted && error instanceof Error && error.name === 'AbortError'
 
 /** Logs an untrusted proxy once. */
-function createAddressFinder({ log, trustedProxies }: Pick<ServerParts, 'log' | 'trustedProxies'>) {
+function createAddressFinder({ log, trustedProxies }: Pick<ServerDependencies, 'log' | 'trustedProxies'>) {
   let hasWarned = false
   return (socketAddress: string, forwardedFor: string | null): string => {
     if (forwardedFor !== null && !hasWarned && !isTrustedProxy(socketAddress, trustedProxies)) {

@@ -1,9 +1,9 @@
 /** A whole server on a fresh data folder, reached through its door, with a clock that tests move. */
 import { rmSync } from 'node:fs'
-import { type Begun, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
+import { type CreatedAccount, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
 import { DELIVERY_RULES } from '../src/deliveries/deliveries.ts'
 import { readEventText } from '../src/events/event-texts.ts'
-import { createParts, type Parts } from '../src/parts.ts'
+import { createDependencies, type Dependencies } from '../src/dependencies.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
 import { createSimulations } from '../src/deliveries/simulation/index.ts'
 import { createTemplateWorker } from '../src/messages/template-worker.ts'
@@ -46,7 +46,7 @@ export type Given = {
 export type Answer = { status: number; body: Body; headers: Headers; text: string }
 type Body = Record<string, unknown> & { [name in 'data' | 'results' | 'warnings']?: Record<string, unknown>[] }
 
-export type Account = Begun & { keyId: string }
+export type Account = CreatedAccount & { keyId: string }
 
 export type Options = {
   mail?: Partial<SenderParts>
@@ -96,7 +96,7 @@ export async function createTestServer(options: Options = {}) {
     const store = options.wrapStore?.(real) ?? real
     const sender = createTestSender({ store, clock }, options.mail)
     const shared = { store, clock, baseUrl: options.baseUrl ?? BASE_URL, unsubscribeKey: UNSUBSCRIBE_KEY }
-    const parts = await createParts({
+    const parts = await createDependencies({
       ...shared,
       mailer: sender,
       simulations: createSimulations(folder),
@@ -176,7 +176,10 @@ const NO_PRIVATE_HOSTS = { names: new Set<string>(), ranges: [] }
 export const LOOPBACK_HOSTS = { names: new Set(['127.0.0.1']), ranges: [] }
 
 /** The sender addresses of apps where the installation sends as `from`, and its mail server where it has one. */
-export const createTestSenders = (parts: Pick<Parts, 'store' | 'clock'>, given: Partial<Installation> = {}): Senders =>
+export const createTestSenders = (
+  parts: Pick<Dependencies, 'store' | 'clock'>,
+  given: Partial<Installation> = {},
+): Senders =>
   createSenders({
     ...parts,
     resolveTxt: async () => null,
@@ -184,7 +187,10 @@ export const createTestSenders = (parts: Pick<Parts, 'store' | 'clock'>, given: 
   })
 
 /** A sender that does nothing until it is told to. What it cannot do is a test's failure. */
-export const createTestSender = (parts: Pick<Parts, 'store' | 'clock'>, mail: Partial<SenderParts> = {}): Sender =>
+export const createTestSender = (
+  parts: Pick<Dependencies, 'store' | 'clock'>,
+  mail: Partial<SenderParts> = {},
+): Sender =>
   createSender({
     ...parts,
     baseUrl: BASE_URL,

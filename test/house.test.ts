@@ -6,11 +6,11 @@ import { COLLECT_BYTES } from '../src/api/collect.ts'
 import { readStub } from '../src/assets.ts'
 import { SETTINGS } from '../src/config.ts'
 import { MAX_BATCH_ITEMS } from '../src/visits/collect-input.ts'
-import { FLOOD_LIMITS } from '../src/http/flood.ts'
-import { COSTLY_LIMIT } from '../src/mcp/costly.ts'
+import { ABUSE_LIMITS } from '../src/http/abuse-limits.ts'
+import { COSTLY_TOOL_LIMIT } from '../src/mcp/tools/tool.ts'
 import { type Limit, RATE_LIMITS } from '../src/accounts/limits.ts'
 import * as schema from '../src/store/schema.ts'
-import { SERVER_CHECKS } from '../src/mail/mail-server-check.ts'
+import { SERVER_CHECKS } from '../src/mail/server-check.ts'
 import { SNIPPET_LIMITS } from '../src/visits/snippet-limits.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../src/visits/snippet-tag.ts'
 
@@ -186,9 +186,9 @@ describe('the README', () => {
     expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
     expect(said("contact adds with a visitor's `ip`, per app and address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
-    expect(said('MCP calls of `simulate_message` or `send_test_message`, per key')).toBe(quote(COSTLY_LIMIT))
-    expect(said('requests refused for other reasons, per key')).toBe(quote(FLOOD_LIMITS.key))
-    expect(said('requests without a valid key, per address')).toBe(quote(FLOOD_LIMITS.address))
+    expect(said('MCP calls of `simulate_message` or `send_test_message`, per key')).toBe(quote(COSTLY_TOOL_LIMIT))
+    expect(said('requests refused for other reasons, per key')).toBe(quote(ABUSE_LIMITS.key))
+    expect(said('requests without a valid key, per address')).toBe(quote(ABUSE_LIMITS.address))
     expect(said('page views and actions of a browser, per person')).toBe(quote(SNIPPET_LIMITS.person))
     expect(said('page views and actions of browsers, per site')).toBe(quote(SNIPPET_LIMITS.site))
     expect(said('requests of browsers, per address')).toBe(quote(SNIPPET_LIMITS.address))

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
-import { createServer, MOST_REPORTS, MOST_REQUESTS } from '../src/server.ts'
+import { createServer, MAX_REPORTS, MAX_REQUESTS } from '../src/server.ts'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import { useClosing } from './closing.ts'
 import { keepOutput } from './ops/keep-output.ts'
@@ -103,7 +103,7 @@ describe('500', () => {
     log.flush()
     const ends = lines.join('').matchAll(/"route":"[^"]+","status":(\d+)/g)
     expect(Array.from(ends, ([, status]) => status).sort()).toEqual(['404', '404', '500', '500', '500'])
-    for (let count = 0; count < MOST_REQUESTS; count += 1) await look('/hooks/bounces/x')
+    for (let count = 0; count < MAX_REQUESTS; count += 1) await look('/hooks/bounces/x')
     expect(await look(`${EVENTS}/x`)).toBe(`${EVENTS}/x 404 ${json}`)
     isGone = false
     expect(await look('/sign-in')).toBe('/sign-in 200 text/html')
@@ -199,7 +199,7 @@ describe('503', () => {
       }),
     })
     const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
-    const waiting = Array.from({ length: MOST_REQUESTS }, read)
+    const waiting = Array.from({ length: MAX_REQUESTS }, read)
     await Bun.sleep(1)
     const message = 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.'
     const refused = await read()
@@ -223,12 +223,12 @@ describe('503', () => {
     const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
     const tell = (index: number) =>
       one.call('POST', '/c', { body: `{"site":"site_${index}"}`, address: `10.0.${index % 200}.${index % 50}` })
-    const telling = Array.from({ length: MOST_REPORTS }, (_, index) => tell(index))
+    const telling = Array.from({ length: MAX_REPORTS }, (_, index) => tell(index))
     await Bun.sleep(1)
     const refused = await tell(0)
     expect([refused.status, refused.body.error]).toEqual([503, 'unavailable'])
     expect(['retry-after', 'access-control-allow-origin'].map((name) => refused.headers.get(name))).toEqual(['2', '*'])
-    const reading = Array.from({ length: MOST_REQUESTS }, read)
+    const reading = Array.from({ length: MAX_REQUESTS }, read)
     await Bun.sleep(1)
     expect((await read()).status).toBe(503)
     held.resolve([])

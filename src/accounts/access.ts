@@ -30,9 +30,9 @@ type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 export type KeyAccess = ReturnType<typeof createAccess>
 
 export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
-  const keys = createKept(readAccess, KNOWN_KEYS)
-  const sites = createKept(readSite, KNOWN_KEYS, UNKNOWN_SITES)
-  const hosts = createKept(findAppsByHost(store), KNOWN_KEYS)
+  const keys = createCache(readAccess, KNOWN_KEYS)
+  const sites = createCache(readSite, KNOWN_KEYS, UNKNOWN_SITES)
+  const hosts = createCache(findAppsByHost(store), KNOWN_KEYS)
   const unlimited = new Set<string>()
   let uses = new Map<string, Use>()
 
@@ -63,7 +63,7 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
       if (kept !== undefined) return kept
       return siteId.startsWith(SITE_PREFIX) && siteId.length <= MAX_SITE_ID_CHARACTERS ? sites.load(siteId) : null
     },
-    keptSite: (siteId: string): Site | null => sites.get(siteId) ?? null,
+    cachedSite: (siteId: string): Site | null => sites.get(siteId) ?? null,
     isUnlimited: (siteId: string): boolean => unlimited.has(siteId),
     /** A parent domain of the host counts too. */
     async findAppsByHost(host: string): Promise<number[]> {
@@ -110,7 +110,7 @@ const findAppsByHost = (store: Store) => (host: string) => {
   return store.findAppsByHost(labels.map((_, index) => labels.slice(index).join('.')))
 }
 
-type Kept<T> = {
+type Cache<T> = {
   /** From the cache; null: known not to exist. */
   get(key: string): T | null | undefined
   load(key: string): Promise<T | null>
@@ -121,7 +121,7 @@ type Kept<T> = {
  * Holds at most `most` entries, oldest out first. Missing keys are cached apart (`mostMissing`), so that invented names
  * never evict real ones.
  */
-function createKept<T>(read: (key: string) => Promise<T | null>, most: number, mostMissing = 0): Kept<T> {
+function createCache<T>(read: (key: string) => Promise<T | null>, most: number, mostMissing = 0): Cache<T> {
   const known = new Map<string, T>()
   const missing = new Map<string, null>()
   let generation = 0
@@ -132,8 +132,8 @@ function createKept<T>(read: (key: string) => Promise<T | null>, most: number, m
       const found = await read(key)
       // a change during the read must not be hidden by the older value
       if (before !== generation) return found
-      if (found === null) keep(missing, key, null, mostMissing)
-      else keep(known, key, found, most)
+      if (found === null) cacheEntry(missing, key, null, mostMissing)
+      else cacheEntry(known, key, found, most)
       return found
     },
     forget() {
@@ -144,7 +144,7 @@ function createKept<T>(read: (key: string) => Promise<T | null>, most: number, m
   }
 }
 
-function keep<V>(kept: Map<string, V>, key: string, value: V, most: number): void {
+function cacheEntry<V>(kept: Map<string, V>, key: string, value: V, most: number): void {
   if (most === 0) return
   if (kept.size >= most) kept.delete(kept.keys().next().value ?? '')
   kept.set(key, value)

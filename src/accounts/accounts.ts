@@ -14,7 +14,7 @@ export type { KeyRow, KeyScope, Plan }
 type Maker = { store: Store; now: number; actor: string }
 
 /** `passwordHash` comes from `provePassword` when the email may be known; null lets the owner join by a link. */
-export type Beginning = {
+export type AccountInput = {
   email: string
   passwordHash: string | null
   name?: string | null
@@ -24,7 +24,7 @@ export type Beginning = {
 }
 
 /** `created` ids, and two values that are shown once. */
-export type Begun = {
+export type CreatedAccount = {
   accountId: string
   appId: string
   siteId: string
@@ -39,9 +39,9 @@ export type Begun = {
  */
 export async function createAccount(
   { store, now, actor }: Maker,
-  beginning: Beginning,
+  beginning: AccountInput,
   { onlyFirst, setupToken }: { onlyFirst: boolean; setupToken: string | null },
-): Promise<Begun | Refused> {
+): Promise<CreatedAccount | Refused> {
   const accountId = makeTextId('acc', now)
   const app = newApp(beginning.appName, beginning.domains, beginning.home, now)
   const apiKey = makeApiKey()

@@ -1,5 +1,6 @@
 import type { KeyScope } from '../store/types.ts'
 import { randomBase62, toBase62, type RandomBytes } from '../core/base62.ts'
+import type { FieldError } from '../core/refusals.ts'
 
 export const KEY_SCOPES = ['standard', 'ingest', 'manage'] as const satisfies readonly KeyScope[]
 
@@ -42,3 +43,24 @@ const checksumOf = (checked: string): string => toBase62(Bun.hash.crc32(checked)
 
 const isBase62Code = (code: number): boolean =>
   (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122)
+
+const NAME_CHARACTERS = 100
+
+const isScope = (text: string): text is KeyScope => (KEY_SCOPES as readonly string[]).includes(text)
+
+/** Used by the command line and the page. */
+export function readKeyInput(text: {
+  name: string
+  scope: string
+}): { name: string; scope: KeyScope } | { errors: FieldError[] } {
+  const errors: FieldError[] = []
+  const name = text.name.trim()
+  if (name === '' || [...name].length > NAME_CHARACTERS || /\p{Cc}/u.test(name)) {
+    errors.push({ field: 'name', code: 'invalid', message: `Give a name of 1 to ${NAME_CHARACTERS} characters.` })
+  }
+  if (!isScope(text.scope)) {
+    errors.push({ field: 'scope', code: 'invalid', message: `Choose one of ${KEY_SCOPES.join(', ')}.` })
+    return { errors }
+  }
+  return errors.length > 0 ? { errors } : { name, scope: text.scope }
+}

@@ -3,9 +3,9 @@ import type { Store } from '../store/store.ts'
 
 export type { CallRow }
 
-const ROWS_A_WRITE = 1_000
+const ROWS_PER_WRITE = 1_000
 /** 2 MB. The oldest are dropped when nothing can be saved. */
-const MOST_UNSAVED = 10_000
+const MAX_UNSAVED = 10_000
 
 /** The audit list of MCP calls: key, tool, outcome, duration and client, but no values. */
 export type CallLog = {
@@ -26,12 +26,12 @@ export function createCallLog({ store }: { store: Store }): CallLog {
     gathered = []
     const outcome = await store.addCalls(written)
     isSaving = false
-    if ('refusal' in outcome) gathered = [...written, ...gathered].slice(-MOST_UNSAVED)
+    if ('refusal' in outcome) gathered = [...written, ...gathered].slice(-MAX_UNSAVED)
   }
   return {
     add(call) {
       gathered.push(call)
-      if (gathered.length % ROWS_A_WRITE === 0) void save()
+      if (gathered.length % ROWS_PER_WRITE === 0) void save()
     },
     save,
   }

@@ -26,11 +26,11 @@ type Cause = keyof typeof CAUSES
 
 /** Subdomains of the app's hosts count. Requires https and the default port, except on localhost. */
 export function linkableUrl(raw: string, hosts: OwnHosts): URL | null {
-  const judged = judgeUrl(raw, hosts)
-  return typeof judged === 'string' ? null : judged
+  const checked = checkUrl(raw, hosts)
+  return typeof checked === 'string' ? null : checked
 }
 
-function judgeUrl(text: string, hosts: OwnHosts): URL | Cause {
+function checkUrl(text: string, hosts: OwnHosts): URL | Cause {
   if (text === '') return 'empty'
   if (SUSPICIOUS.test(text)) return 'characters'
   const [, scheme, rawHost, port] = RAW_URL.exec(text) ?? []
@@ -76,8 +76,8 @@ export function warnOfUrl({ event, url }: { event: string; url: string | null },
   if (url === null) return event === RESULTS_READY ? NO_URL : []
   if (isPlainlyOwn(url, hosts)) return []
   const text = cleanText(url) ?? ''
-  const judged = judgeUrl(text, hosts)
-  if (typeof judged === 'string') return [warnOf('url_not_linkable', describeUnlinked(judged, hosts))]
+  const checked = checkUrl(text, hosts)
+  if (typeof checked === 'string') return [warnOf('url_not_linkable', describeUnlinked(checked, hosts))]
   return text === url ? [] : [warnOf('url_trimmed', TRIMMED)]
 }
 

@@ -29,10 +29,10 @@ type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
 /** `isFirstCodeTaken`: two codes are required, and the first was right. */
 type Waiting = Proof & { until: number; isFirstCodeTaken: boolean }
 
-type SecondStepParts = { store: Store; clock: Clock; tries: SignInTries; signInNotes: SignInNotes }
+type Dependencies = { store: Store; clock: Clock; tries: SignInTries; signInNotes: SignInNotes }
 
 /** Sign-ins that still need a code. Held in memory by a one-time token, so a restart asks for the password again. */
-export function createSecondSteps({ store, clock, tries, signInNotes }: SecondStepParts) {
+export function createSecondSteps({ store, clock, tries, signInNotes }: Dependencies) {
   const waiting = new Map<string, Waiting>()
   /** The last code step used while the disk was full: sign-in still works, once per code. */
   const unsavedSteps = new Map<string, number>()

@@ -102,14 +102,14 @@ async function checkDmarc(resolve: ResolveTxt, { domain }: CheckedSender): Promi
     const found = await resolve(name)
     if (found === null) return unasked('DMARC', name)
     const record = found.find((text) => /^v=DMARC1\b/i.test(text))
-    if (record) return sayDmarc(name, record)
+    if (record) return describeDmarc(name, record)
   }
   const record: DnsRecord = { name: `_dmarc.${domain}`, type: 'TXT', value: 'v=DMARC1; p=none' }
   const sentence = `${domain} does not say what receivers shall do with mails in its name that are not its own. Add this record to begin with.`
   return { about: 'DMARC', state: 'caution', sentence, record }
 }
 
-function sayDmarc(name: string, record: string): SenderCheck {
+function describeDmarc(name: string, record: string): SenderCheck {
   const [, policy = ''] = /;\s*p=\s*(\w+)/i.exec(record) ?? []
   const words = new Map<string, string>(
     Object.entries({

@@ -34,7 +34,7 @@ type Counted = { count: number; addresses: Set<string>; since: number }
 
 export type SignInNotes = ReturnType<typeof createSignInNotes>
 
-type NotesParts = {
+type Dependencies = {
   store: Store
   clock: Clock
   addressKey: string
@@ -43,7 +43,7 @@ type NotesParts = {
   noteSecurity: NoteSecurity
 }
 
-export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, noteSecurity }: NotesParts) {
+export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, noteSecurity }: Dependencies) {
   const gathered = new Map<string, Gathered>()
   const counted = new Map<string, Counted>()
   let isSaving = false

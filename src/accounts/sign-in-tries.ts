@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000
  * No wait until `free` failures, then a second, doubled after every `step` more, up to `maxMs`. Forgotten after
  * `quietMs`.
  */
-type Growth = { free: number; step: number; maxMs: number; quietMs: number }
+type DelayGrowth = { free: number; step: number; maxMs: number; quietMs: number }
 
 /**
  * Waits stay below 30 seconds, so nobody is locked out. `pair`: one address and account; `address`: one address, all
@@ -21,7 +21,7 @@ export const SIGN_IN_DELAYS = {
   known: { free: 10, step: 1, maxMs: 30_000, quietMs: HOUR_MS },
   code: { free: 3, step: 1, maxMs: 30_000, quietMs: HOUR_MS },
   codes: { free: Infinity, step: 1, maxMs: 0, quietMs: 24 * HOUR_MS },
-} as const satisfies Record<string, Growth>
+} as const satisfies Record<string, DelayGrowth>
 
 /** The least recently used is dropped. */
 const MOST_COUNTERS = 100_000
@@ -29,7 +29,7 @@ const MOST_COUNTERS = 100_000
 /** `isKnown`: the member has signed in with this browser before. */
 export type TooMany = { refusal: 'too_many_tries'; retryAfterSeconds: number; isKnown: boolean }
 
-export type Bucket = { name: string; growth: Growth }
+export type Bucket = { name: string; growth: DelayGrowth }
 
 /**
  * `own` waits after its own failures. An address new to `shared` waits once, so guessing can't lock others out.
@@ -42,7 +42,7 @@ export type Try = { undo(): void; right(): void }
 
 type Counter = { wrong: number; triedAt: number; notBefore: number }
 
-const delayOf = ({ free, step, maxMs }: Growth, wrong: number): number =>
+const delayOf = ({ free, step, maxMs }: DelayGrowth, wrong: number): number =>
   wrong < free ? 0 : Math.min(maxMs, 1_000 * 2 ** Math.floor((wrong - free) / step))
 
 export type SignInTries = ReturnType<typeof createSignInTries>

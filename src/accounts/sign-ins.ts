@@ -18,11 +18,11 @@ export type SignIns = ReturnType<typeof createSignIns>
 /** So that guessing one account's password doesn't delay other members. */
 const MOST_AT_ONCE = 20
 
-type SignInParts = { store: Store; clock: Clock; addressKey: string; signInNotes: SignInNotes }
+type Dependencies = { store: Store; clock: Clock; addressKey: string; signInNotes: SignInNotes }
 
-export function createSignIns(parts: SignInParts) {
-  const { store, clock, signInNotes } = parts
-  const tries = createSignInTries(parts)
+export function createSignIns(deps: Dependencies) {
+  const { store, clock, signInNotes } = deps
+  const tries = createSignInTries(deps)
   const comparing = new Map<string, number>()
 
   /** `work` may run or wait only within the limit; null beyond it. */

@@ -7,6 +7,7 @@ import { addressBucket } from '../core/addresses.ts'
 import type { Access, AppRow } from './access.ts'
 import { type LimitName, type Refusal, refuseLimited } from '../core/refusals.ts'
 
+/** What these functions need. */
 export type Parts = { limits: Limits; clock: Clock; addressKey: string }
 
 const LIMIT_NAME = {
@@ -17,6 +18,7 @@ const LIMIT_NAME = {
 
 export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
 
+/** The 429 of a key whose hourly limit is used up. */
 export const refuseWrite = (
   { clock }: { clock: Clock },
   write: LimitedWrite,
@@ -32,7 +34,7 @@ export const refuseWrite = (
     at: clock.now(),
   })
 
-/** Refused when not even the first fits. */
+/** Takes `count` of a key's hourly limit; refused when not even the first fits. */
 export function takeForKey(parts: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
   const taken = parts.limits.take(bucket, limit, count)
@@ -40,7 +42,7 @@ export function takeForKey(parts: Parts, write: LimitedWrite, access: Access, co
   return { limit, taken, buckets: [bucket], refused }
 }
 
-/** What the key has left, without taking. */
+/** What a key has left, without taking; `refused` is what a write would meet. */
 export function peekForKey(parts: Parts, write: LimitedWrite, access: Access): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
   const taken = parts.limits.peek(bucket, limit)
@@ -48,7 +50,7 @@ export function peekForKey(parts: Parts, write: LimitedWrite, access: Access): T
   return { limit, taken, buckets: [], refused }
 }
 
-/** An IPv4 address or IPv6 /64. The store gets a keyed hash only. */
+/** The bucket of a visitor of an app: an IPv4 address or an IPv6 /64. The store only gets a keyed hash of it. */
 function visitorBucket({ addressKey }: { addressKey: string }, app: AppRow, address: string): string {
   const text = `${app.publicId}:${addressBucket(address)}`
   return `visitor:${new Bun.CryptoHasher('sha256', addressKey).update(text).digest('base64url')}`
@@ -59,6 +61,7 @@ const refuseVisitor = ({ clock }: { clock: Clock }, { retryAfterSeconds: retryAf
   return refuseLimited({ name: 'contact_adds_per_ip', key: null, limit, retryAfter, at: clock.now() })
 }
 
+/** The limit per visitor of an app: 5 adds in 10 minutes. */
 function takeForVisitor(parts: Parts, app: AppRow, address: string): TakenFor {
   const limit = RATE_LIMITS.addsPerVisitor
   const bucket = visitorBucket(parts, app, address)
@@ -66,7 +69,7 @@ function takeForVisitor(parts: Parts, app: AppRow, address: string): TakenFor {
   return { limit, taken, buckets: [bucket], refused: taken.allowed > 0 ? null : refuseVisitor(parts, taken) }
 }
 
-/** Gives tokens back for writes that don't count. @returns the limit afterwards */
+/** Gives back what was taken for nothing. @returns what is true then */
 export function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, outcome: object): TakenFor {
   const { limit, taken, buckets } = counted
   const [bucket] = buckets
@@ -75,7 +78,10 @@ export function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, o
   return { ...counted, taken: limits.peek(bucket, limit) }
 }
 
-/** Replays, idempotency mismatches, invalid input and our own faults don't use up limits. */
+/**
+ * What was written before, is refused as another request's key, is still to be read, or was not saved for our own fault
+ * uses up no limit.
+ */
 const isFree = (outcome: object): boolean =>
   'replayed' in outcome ||
   'isUnread' in outcome ||
@@ -84,7 +90,7 @@ const isFree = (outcome: object): boolean =>
 export type ContactWriteName = Exclude<LimitedWrite, 'events'>
 type ContactCall = { access: Access; app: AppRow; input: { ip: string | null } }
 
-/** Like `takeForContact`, without taking. */
+/** What a write about a person would meet, without taking. */
 export function peekForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
   const { refused } = peekForKey(parts, write, access)
   if (refused || write !== 'contactAdds' || input.ip === null) return refused
@@ -92,7 +98,7 @@ export function peekForContact(parts: Parts, { access, app, input }: ContactCall
   return taken.allowed > 0 ? null : refuseVisitor(parts, taken)
 }
 
-/** From the key's hour and, with `ip`, from the visitor's ten minutes; both or neither. */
+/** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */
 export function takeForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
   const byKey = takeForKey(parts, write, access)
   const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
@@ -104,7 +110,7 @@ export function takeForContact(parts: Parts, { access, app, input }: ContactCall
     taken,
     refused: byKey.refused ?? byVisitor?.refused ?? null,
     buckets: [...byKey.buckets, ...(byVisitor?.buckets ?? [])],
-    /** Gives tokens back for writes that don't count. @returns what the key has left */
+    /** Gives back what was taken for nothing. @returns what the key has left then */
     settle(outcome: object): TakenFor {
       if (byVisitor) settleTaken(parts, byVisitor, outcome)
       return settleTaken(parts, byKey, outcome)
@@ -112,7 +118,7 @@ export function takeForContact(parts: Parts, { access, app, input }: ContactCall
   }
 }
 
-/** Restores the buckets, so that a restart returns no tokens. */
+/** Fills the buckets with what the store has counted, so that a restart gives no tokens back. */
 export async function restoreLimits({
   limits,
   store,
@@ -127,13 +133,13 @@ export async function restoreLimits({
   const byBucket = Map.groupBy(usage, (row) => row.bucket)
   for (const [bucket, rows] of byBucket) {
     const window = bucket.startsWith('visitor:') ? RATE_LIMITS.addsPerVisitor : RATE_LIMITS.events
-    // the end of its second, to be strict
+    // the end of its second: on the strict side
     const takenAgo = rows.map((row) => [Math.max(0, (nowSecond - row.second - 1) * 1000), row.count] as const)
     limits.restore(bucket, { max: Number.MAX_SAFE_INTEGER, windowMs: window.windowMs }, takenAgo)
   }
 }
 
-/** Who writes, to which app, through which interface, and what was counted. */
+/** Who writes, where to, by which interface, and what was counted for it. */
 export type WriteContext = {
   access: Access
   app: AppRow

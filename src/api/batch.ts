@@ -116,7 +116,7 @@ async function recordBatch(parts: ApiDependencies, request: Request, batch: Batc
   if (begun.earlier.size === 0) {
     if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
     // such a batch is not counted by the hourly limit, and its 207 would not be seen as the refusal it is
-    if (wanted === 0) parts.flood.countRefusal(access.key.id)
+    if (wanted === 0) parts.abuseLimits.countRefusal(access.key.id)
   }
   const results = await recordAll(parts, items, counted, begun)
   noteRefusedItem(parts, batch, results)

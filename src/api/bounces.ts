@@ -4,10 +4,10 @@ import { describeUnkeyed } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { BounceReport, reportBounce } from '../people/bounces.ts'
 import type { Clock } from '../core/clock.ts'
-import type { HandedMail } from '../core/ended.ts'
+import type { HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { isRefusal, refuse, warnOfSending, withWarnings } from '../core/refusals.ts'
-import { readBytes } from '../http/request-bytes.ts'
+import { readBytes } from '../http/body.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 
 const REPORT_BYTES = 16 * 1024
@@ -15,7 +15,7 @@ const SIGNATURE = 'eventpost-signature'
 const TAKEN = { ok: true }
 
 /** POST /hooks/bounces/APP: what a mail provider, or a script beside one, reports about a mail that went out. */
-export const bounceRoutes = (parts: { store: Store; clock: Clock; mailer: HandedMail }) =>
+export const bounceRoutes = (parts: { store: Store; clock: Clock; mailer: HandOvers }) =>
   new Elysia().post(
     '/hooks/bounces/:app',
     async ({ request, params }) => {

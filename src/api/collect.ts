@@ -3,10 +3,10 @@ import { Elysia } from 'elysia'
 import { VisitAnswer } from '../http/answer-schemas.ts'
 import { describeUnkeyed } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
-import { collectBatch, type Collecting } from '../visits/collect.ts'
+import { recordVisitReport, type VisitDependencies } from '../visits/collect.ts'
 import { parseJsonObject } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
-import { readBytes } from '../http/request-bytes.ts'
+import { readBytes } from '../http/body.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { COLLECT_CORS, COLLECT_PATH, createAnswer, refusalAnswer } from '../http/answers.ts'
 
@@ -24,7 +24,7 @@ const STORED = { ok: true }
 const answerPage = createAnswer(COLLECT_CORS)
 
 /** POST /c: what the browser script reports. Its bodies are `text/plain`, which asks for no preflight. */
-export const collectRoutes = (parts: Collecting) =>
+export const collectRoutes = (parts: VisitDependencies) =>
   new Elysia()
     .post(
       COLLECT_PATH,
@@ -55,11 +55,11 @@ export const collectRoutes = (parts: Collecting) =>
       refusalAnswer(request, refuse('method_not_allowed'), { ...COLLECT_CORS, ...METHODS }),
     )
 
-async function collect(parts: Collecting, request: Request): Promise<Refusal | null> {
+async function collect(parts: VisitDependencies, request: Request): Promise<Refusal | null> {
   const bytes = await readBytes(request, COLLECT_BYTES)
   if (bytes === null) return TOO_LARGE
   const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
   const { address } = factsOf(request)
-  return collectBatch(parts, body.object, { address, origin: request.headers.get('origin') })
+  return recordVisitReport(parts, body.object, { address, origin: request.headers.get('origin') })
 }

@@ -1,9 +1,9 @@
 import type { KeyAccess } from '../accounts/access.ts'
 import type { Limits } from '../accounts/limits.ts'
 import type { Clock } from '../core/clock.ts'
-import type { HandedMail } from '../core/ended.ts'
+import type { HandOvers } from '../core/hand-overs.ts'
 import type { Notes } from '../events/activation.ts'
-import type { FloodGuard } from '../http/flood.ts'
+import type { AbuseLimits } from '../http/abuse-limits.ts'
 import type { Store } from '../store/store.ts'
 
 /** What the endpoints below /api/v1 use. `addressKey` hides the addresses of visitors in the names of limits. */
@@ -12,8 +12,8 @@ export type ApiDependencies = {
   clock: Clock
   access: KeyAccess
   limits: Limits
-  flood: FloodGuard
+  abuseLimits: AbuseLimits
   notes: Notes
-  mailer: HandedMail
+  mailer: HandOvers
   addressKey: string
 }

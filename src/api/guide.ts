@@ -1,6 +1,6 @@
 /** What holds for every call, in words, made from the tables that the service itself runs on. */
 import { ERROR_CODES } from '../http/answer-schemas.ts'
-import { FLOOD_LIMITS } from '../http/flood.ts'
+import { ABUSE_LIMITS } from '../http/abuse-limits.ts'
 import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { BATCH_BYTES, BODY_BYTES } from '../http/body.ts'
@@ -32,8 +32,8 @@ const limits = (): string =>
         limitRow('POST /contacts, per key', RATE_LIMITS.contactAdds),
         limitRow('POST /contacts with `ip`, per app and visitor', RATE_LIMITS.addsPerVisitor),
         limitRow('PATCH /contacts, per key', RATE_LIMITS.contactUpdates),
-        limitRow('Requests refused for other reasons, per key', FLOOD_LIMITS.key),
-        limitRow('Requests without a valid key, per address', FLOOD_LIMITS.address),
+        limitRow('Requests refused for other reasons, per key', ABUSE_LIMITS.key),
+        limitRow('Requests without a valid key, per address', ABUSE_LIMITS.address),
       ],
     ),
     'The operator of an installation can change or lift the hourly limits of keys. Limits are exact: a call counts for exactly one window, so no hour, wherever it begins, holds more. `RateLimit-Remaining` is what is left.',

@@ -2,7 +2,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'
 import { etagOf, hasEtag, pickEncoding, type Script } from '../assets.ts'
 import type { ApiDependencies } from './dependencies.ts'
-import type { Collecting } from '../visits/collect.ts'
+import type { VisitDependencies } from '../visits/collect.ts'
 import { COMMON } from '../http/answers.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { batchRoutes } from './batch.ts'
@@ -20,7 +20,7 @@ export const API_PREFIX = '/api/v1'
 const PUBLIC = { 'Cache-Control': 'public, max-age=300' }
 
 /** The HTTP API, with what the browser script and mail providers report. No CORS header below the prefix: it is for servers. */
-export function apiRoutes(parts: ApiDependencies & Collecting & { baseUrl: string }) {
+export function apiRoutes(parts: ApiDependencies & VisitDependencies & { baseUrl: string }) {
   const once = createOnce(parts)
   const calls = new Elysia({ prefix: API_PREFIX })
     .use(eventRoutes(parts, once))

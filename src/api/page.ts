@@ -1,7 +1,7 @@
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
 import type { Clock } from '../core/clock.ts'
-import type { FloodGuard } from '../http/flood.ts'
+import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { readParameters } from '../http/queries.ts'
 import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'
 import { authenticate, type Refused } from '../http/call.ts'
@@ -10,7 +10,7 @@ type Read<T> = (query: Record<string, string>) => { input: T } | { errors: Field
 
 /** A reading call about one app: 401, scope, 400, 404 for the app, in this order. */
 export async function readPage<T extends { app: string }>(
-  parts: { access: KeyAccess; flood: FloodGuard; clock: Clock },
+  parts: { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock },
   request: Request,
   read: Read<T>,
 ): Promise<{ access: Access; app: AppRow; input: T } | Refused> {

@@ -1,6 +1,6 @@
 import { readSecret, UsageError } from '../config.ts'
 import { createAccount, provePassword } from '../accounts/accounts.ts'
-import { readBeginning } from '../accounts/beginnings.ts'
+import { readAccountInput } from '../accounts/account-input.ts'
 import { findPasswordFault, type PasswordContext } from '../accounts/passwords.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import type { Store } from '../store/store.ts'
@@ -16,7 +16,7 @@ import {
   JSON_OUTPUT,
   type Command,
   type Options,
-  reachedAt,
+  readBaseUrl,
   required,
   toIso,
   withStore,
@@ -68,10 +68,10 @@ async function begin(given: Given, env: Environment, onlyFirst: boolean) {
     domains: given.all('domain'),
     home: given.text('home') ?? null,
   }
-  const reading = readBeginning(text)
+  const reading = readAccountInput(text)
   if ('errors' in reading)
     throw new UsageError(reading.errors.map(({ field, message }) => `--${field}: ${message}`).join(' '))
-  const [baseUrl, isAssumed] = [reachedAt(given, env), assumesPort(given, env)]
+  const [baseUrl, isAssumed] = [readBaseUrl(given, env), assumesPort(given, env)]
   const names = [text.appName, text.name ?? '']
   const password = readPassword(given, { email: text.email, names })
   return withStore(given, env, { mayCreate: onlyFirst }, async (store) => {

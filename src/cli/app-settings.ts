@@ -22,7 +22,7 @@ import {
   type Given,
   JSON_OUTPUT,
   type Options,
-  reachedAt,
+  readBaseUrl,
   required,
   withStore,
 } from './command.ts'
@@ -92,8 +92,8 @@ export const appSet: Command = {
       const reading = readAppSettings(changeText(writeAppSettings(app, await store.snippetSettings(app.id)), given))
       if ('errors' in reading) throw new UsageError(nameOptions(reading.errors))
       const clock = systemClock
-      const parts = { store, clock, access: createAccess({ store, clock }) }
-      expectDone(await saveAppSettings(parts, app, { ...reading, actor: 'cli' }))
+      const deps = { store, clock, access: createAccess({ store, clock }) }
+      expectDone(await saveAppSettings(deps, app, { ...reading, actor: 'cli' }))
       return show(app, reading.settings)
     })
   },
@@ -137,14 +137,14 @@ export const appTag: Command = {
   },
   run: async (given, env) => {
     const appId = required(given, 'app')
-    const baseUrl = reachedAt(given, env)
+    const baseUrl = readBaseUrl(given, env)
     const stub = readStub()
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, appId)
       const { siteId } = app
       const { addsPeople } = await readSnippetSettings({ store }, app)
       // on stderr, because a program may read stdout
-      if (!addsPeople) console.error(addsNobody(appId))
+      if (!addsPeople) console.error(describeIgnoredReports(appId))
       const [requiresConsent, respectsGpc] = [given.isSet('consent'), given.isSet('gpc')]
       const pinned = given.isSet('pinned') ? readScript().identity : undefined
       const tag = makeSnippetTag({ baseUrl, siteId, stub, requiresConsent, respectsGpc, pinned })
@@ -154,5 +154,5 @@ export const appTag: Command = {
 }
 
 /** Their reports are answered with 202 like all others, so nothing else tells. */
-const addsNobody = (appId: string): string =>
+const describeIgnoredReports = (appId: string): string =>
   `eventpost: page views of people the app does not know are not kept; to let them add people: eventpost app set ${appId} --snippet-adds-people on`

@@ -1,6 +1,6 @@
 import { UsageError } from '../config.ts'
 import { createApp } from '../accounts/accounts.ts'
-import { readBeginning } from '../accounts/beginnings.ts'
+import { readAccountInput } from '../accounts/account-input.ts'
 import { readSnippetHosts } from '../visits/snippet-settings.ts'
 import {
   ACCOUNT,
@@ -40,7 +40,7 @@ export const appCreate: Command = {
   },
   run: async (given, env) => {
     const text = { appName: required(given, 'name'), domains: given.all('domain'), home: given.text('home') ?? null }
-    const reading = readBeginning({ ...text, email: 'owner@example.com' })
+    const reading = readAccountInput({ ...text, email: 'owner@example.com' })
     if ('errors' in reading) throw new UsageError(reading.errors.map(({ message }) => message).join(' '))
     const { appName: name, domains, home } = reading.input
     const snippetHosts = readSnippetHosts(given.all('snippet-host'))

@@ -15,6 +15,7 @@ import { readMailbox } from '../core/mail-addresses.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { type Installation, readInstallation } from '../accounts/senders.ts'
 import type { AppRow, Refused } from '../store/types.ts'
+import { parseArgs } from 'node:util'
 
 export type Option = {
   type: 'string' | 'boolean'
@@ -103,7 +104,7 @@ const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Enviro
   readConfig({}, { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }).masterKey
 
 /** From the options or environment, else where the data folder's server is or last was. */
-export function reachedAt(given: Given, env: Environment): string {
+export function readBaseUrl(given: Given, env: Environment): string {
   const port = given.text('port')
   if (port !== undefined && Number(port) === 0)
     throw new UsageError('--port takes the one that a link leads to: not 0.')
@@ -122,10 +123,10 @@ export function assumesPort(given: Given, env: Environment): boolean {
 export async function installationOf(store: Store, env: Environment): Promise<Installation> {
   const { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE } = env
   const { mailFrom, smtpUrl } = readConfig({}, { EVENTPOST_MAIL_FROM, EVENTPOST_SMTP_URL, EVENTPOST_SMTP_URL_FILE })
-  const kept = await readInstallation(store)
+  const stored = await readInstallation(store)
   return {
-    from: mailFrom === null ? (kept?.from ?? null) : readMailbox(mailFrom),
-    hasServer: smtpUrl !== null || (kept?.hasServer ?? false),
+    from: mailFrom === null ? (stored?.from ?? null) : readMailbox(mailFrom),
+    hasServer: smtpUrl !== null || (stored?.hasServer ?? false),
   }
 }
 
@@ -198,3 +199,33 @@ export async function findAccount(store: Store, given: Given): Promise<string> {
   }
   return account.id
 }
+
+/** @throws UsageError naming what cannot be understood */
+export function readArguments(command: Command, words: string[]): Given {
+  const { values, positionals, tokens } = parse(command, words)
+  const names = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []))
+  const twice = names.find((name, index) => !command.options[name]?.multiple && names.indexOf(name) !== index)
+  if (twice !== undefined) throw new UsageError(`--${twice} is given twice. Give it once.`)
+  const all = (name: string): string[] => [values[name] ?? []].flat().filter((value) => typeof value === 'string')
+  return { all, text: (name) => all(name)[0], isSet: (name) => values[name] === true, words: positionals }
+}
+
+function parse(command: Command, words: string[]) {
+  const options = Object.fromEntries(
+    Object.entries(command.options).map(([name, { type, multiple = false }]) => [name, { type, multiple }]),
+  )
+  try {
+    return parseArgs({ args: joinNumbers(words), options, allowPositionals: command.words !== undefined, tokens: true })
+  } catch (error) {
+    const reason = error instanceof Error ? (error.message.split(/\.\s/)[0] ?? '') : ''
+    throw new UsageError(`${reason}. Run eventpost ${command.name} --help.`)
+  }
+}
+
+/** A negative number is the value of the option before it, not an option. */
+const joinNumbers = (words: string[]): string[] =>
+  words.reduce<string[]>((joined, word) => {
+    const last = joined.at(-1)
+    const isValue = /^-\d/.test(word) && last !== undefined && /^--[a-z-]+$/.test(last)
+    return isValue ? [...joined.slice(0, -1), `${last}=${word}`] : [...joined, word]
+  }, [])

@@ -1,7 +1,6 @@
 import { UsageError } from '../config.ts'
 import { createKey, rotateIdentitySecret, type KeyScope } from '../accounts/accounts.ts'
-import { KEY_SCOPES } from '../accounts/api-keys.ts'
-import { readKeyInput } from '../accounts/key-input.ts'
+import { KEY_SCOPES, readKeyInput } from '../accounts/api-keys.ts'
 import type { Store } from '../store/store.ts'
 import {
   ACCOUNT,

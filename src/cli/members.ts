@@ -13,7 +13,7 @@ import {
   type Given,
   JSON_OUTPUT,
   type Options,
-  reachedAt,
+  readBaseUrl,
   required,
   withStore,
 } from './command.ts'
@@ -33,7 +33,7 @@ function readMemberEmail(given: Given): string {
 
 /** A one-time link that is valid for a day. */
 const linkOf = (given: Given, env: Environment, token: string): string =>
-  `${reachedAt(given, env)}/password?token=${token}`
+  `${readBaseUrl(given, env)}/password?token=${token}`
 
 export const memberInvite: Command = {
   name: 'member invite',

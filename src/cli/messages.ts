@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../config.ts'
-import { describeStillSending } from '../core/ended.ts'
+import { describeStillSending } from '../core/hand-overs.ts'
 import { exportMessages, importMessages } from '../messages/message-files.ts'
 import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'

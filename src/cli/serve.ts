@@ -4,15 +4,15 @@ import { createSetupToken } from '../accounts/accounts.ts'
 import { DELIVERY_RULES } from '../deliveries/deliveries.ts'
 import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
-import { createParts, keepSecret } from '../parts.ts'
+import { createDependencies, keepSecret } from '../dependencies.ts'
 import { systemClock } from '../core/clock.ts'
 import { createSimulations } from '../deliveries/simulation/index.ts'
 import { keepInstallation, type Senders } from '../accounts/senders.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
-import { isLinkLost } from '../people/unsubscribe.ts'
+import { isLinkUnreachable } from '../people/unsubscribe.ts'
 import { createTxtResolver } from '../mail/dns.ts'
 import { createSender } from '../mail/sender.ts'
-import { startChores } from '../ops/chores.ts'
+import { startMaintenance } from '../ops/maintenance.ts'
 import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
 import type { Health } from '../ops/health.ts'
 import { createLog, type Log, type LogFields } from '../ops/log.ts'
@@ -33,7 +33,7 @@ import {
 
 const IDLE_S = 10
 /** The last limit behind those of the endpoints. */
-const WALL_BYTES = 1024 * 1024 * 1024
+const MAX_BODY_BYTES = 1024 * 1024 * 1024
 
 const OPTIONS: Options = Object.assign({}, ...(Object.keys(SETTINGS) as SettingName[]).map(optionOf))
 
@@ -79,19 +79,29 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
   const log = createLog(systemClock.now)
   for (const one of exposed) log.write('warn', describeExposed(one), one)
-  const { sender, parts } = await createAll(store, { ...config, baseUrl }, log)
+  const { sender, dependencies } = await createAll(store, { ...config, baseUrl }, log)
   const metrics = createMetrics()
   const health: Health = { isDraining: false }
-  const { handle } = await createServer({ ...parts, ...config, baseUrl, log, metrics, health })
+  const { handle } = await createServer({ ...dependencies, ...config, baseUrl, log, metrics, health })
   http.reload({ fetch: handle, error: createUnserved(baseUrl).fault })
   store.onCommit(metrics.countCommit)
-  store.onForeignWrite(parts.access.forget)
+  store.onForeignWrite(dependencies.access.forget)
   store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
-  const chores = startChores(parts, log)
-  drainOnSignals({ http, answer: handle, health, log, chores, lock, parts, sender, stopMailMs: config.stopMailMs })
+  const maintenance = startMaintenance(dependencies, log)
+  drainOnSignals({
+    http,
+    answer: handle,
+    health,
+    log,
+    maintenance,
+    lock,
+    dependencies,
+    sender,
+    stopMailMs: config.stopMailMs,
+  })
   warnOfPlainHttp(baseUrl, log)
-  tellOfNotices(config, log)
-  await warnOfLostLinks(store, { ...config, baseUrl }, log)
+  logNoticeSender(config, log)
+  await warnOfUnreachableLinks(store, { ...config, baseUrl }, log)
   await warnOfPrivateServers(store, config, log)
   await warnOfUnverified(sender.senders, log)
   await sender.start()
@@ -110,7 +120,7 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
   const simulations = createSimulations(data)
   return {
     sender,
-    parts: await createParts({
+    dependencies: await createDependencies({
       store,
       clock,
       baseUrl,
@@ -144,19 +154,19 @@ function warnOfPlainHttp(baseUrl: string, log: Log): void {
 }
 
 /** An app's sender can't send notices: its domain may belong to another account. */
-function tellOfNotices({ smtpUrl, mailFrom }: Open, log: Log): void {
+function logNoticeSender({ smtpUrl, mailFrom }: Open, log: Log): void {
   if (smtpUrl === null || mailFrom !== null) return
   log.write('info', 'members of apps without a mail server of their own get no notices: set EVENTPOST_MAIL_FROM')
 }
 
 /** Otherwise only recipients would notice. */
-async function warnOfLostLinks(
+async function warnOfUnreachableLinks(
   store: Store,
   { smtpUrl, baseUrl }: Pick<Open, 'smtpUrl'> & { baseUrl: string },
   log: Log,
 ): Promise<void> {
   const servers = [smtpUrl ?? '', ...(await store.listSmtpUrls())].flatMap((url) => readSmtpUrl(url) ?? [])
-  if (!servers.some(({ host }) => isLinkLost(baseUrl, host))) return
+  if (!servers.some(({ host }) => isLinkUnreachable(baseUrl, host))) return
   log.write(
     'warn',
     'links in mails lead to an address that only this machine reaches: set EVENTPOST_BASE_URL or --base-url',
@@ -201,7 +211,7 @@ function listen({ host, port, baseUrl }: Open): Server<undefined> {
       hostname: host,
       port,
       idleTimeout: IDLE_S,
-      maxRequestBodySize: WALL_BYTES,
+      maxRequestBodySize: MAX_BODY_BYTES,
       // the development page would show source code
       development: false,
       // Bun's default lets other processes share the port

@@ -75,7 +75,7 @@ export function parseJsonObject(bytes: Uint8Array): ParsedObject {
 export function parseJsonText(text: string): ParsedObject {
   const object = parseText(text)
   if (!isJsonObject(object)) return { refused: refuse('invalid_json') }
-  const refused = createJudge(text, MAX_FIELD_DEPTH)(object, [])
+  const refused = createChecker(text, MAX_FIELD_DEPTH)(object, [])
   return refused ? { refused } : { object }
 }
 
@@ -86,11 +86,11 @@ export function parseJsonList(bytes: Uint8Array, name: string): ParsedList {
   if (text === null || !isJsonObject(object)) return { refused: refuse('invalid_json') }
   const deep = Object.keys(object).find((field) => isDeeperThan(object[field], MAX_BATCH_FIELD_DEPTH))
   if (deep !== undefined) return { refused: refuseFault({ field: deep, problem: 'deep' }) }
-  const judge = createJudge(text, MAX_BATCH_FIELD_DEPTH)
+  const check = createChecker(text, MAX_BATCH_FIELD_DEPTH)
   const others = Object.fromEntries(Object.entries(object).filter(([field]) => field !== name))
-  const refused = judge(others, [])
+  const refused = check(others, [])
   if (refused) return { refused }
-  const faults = listOf(object, name).map((item, index) => (isJsonObject(item) ? judge(item, [name, index]) : null))
+  const faults = listOf(object, name).map((item, index) => (isJsonObject(item) ? check(item, [name, index]) : null))
   return { object, faults, repeated: findRepeatedKeys(text, object) }
 }
 
@@ -104,12 +104,12 @@ export function parseJsonMessage(
   if (text === null || body === undefined) return { refused: refuse('invalid_json') }
   if (isDeeperThan(body, MAX_FIELD_DEPTH + WRAPPER_DEPTH)) return { refused: refuse('invalid_json', TOO_DEEP) }
   const fields = path.reduce<unknown>((value, key) => (isJsonObject(value) ? value[key] : undefined), body)
-  const fault = isJsonObject(fields) ? createJudge(text, MAX_FIELD_DEPTH)(fields, path) : null
+  const fault = isJsonObject(fields) ? createChecker(text, MAX_FIELD_DEPTH)(fields, path) : null
   return { body, fault, repeated: findRepeatedKeys(text, body) }
 }
 
 /** Checks objects of one text; scans the text at most once. */
-function createJudge(text: string, levels: number) {
+function createChecker(text: string, levels: number) {
   const hasEscapes = SURROGATE_ESCAPE.test(text)
   let lost: LostNumbers | undefined
   return (object: Record<string, unknown>, path: KeyPath): Refusal | null => {

@@ -1,5 +1,5 @@
 import { MAX_CUSTOM_FIELDS, MAX_STORED_TAGS } from './field-limits.ts'
-import { describeStillSending, type Ended } from './ended.ts'
+import { describeStillSending, type StoppedEmails } from './hand-overs.ts'
 
 /** Every refusal: HTTP status and message. The codes are the `error` of the API and MCP. */
 export const REFUSALS = {
@@ -25,7 +25,7 @@ export const REFUSALS = {
   },
   plan_limit_reached: {
     status: 403,
-    isLate: true,
+    isAfterLimit: true,
     message:
       "The plan's number of new people for this calendar month (UTC) is used up. Raise it, or send this again next month.",
   },
@@ -40,7 +40,7 @@ export const REFUSALS = {
   },
   contact_not_found: {
     status: 404,
-    isLate: true,
+    isAfterLimit: true,
     message: 'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.',
   },
   message_not_found: { status: 404, message: 'This app has no such message.' },
@@ -95,14 +95,14 @@ export const REFUSALS = {
   /** After merging; one request has limits of its own. */
   tags_full: {
     status: 400,
-    isLate: true,
+    isAfterLimit: true,
     error: 'invalid_field',
     field: 'tags',
     message: `This person would have more than ${MAX_STORED_TAGS} tags. Remove some first, with PATCH and \`removeTags\`.`,
   },
   fields_full: {
     status: 400,
-    isLate: true,
+    isAfterLimit: true,
     error: 'invalid_field',
     field: 'fields',
     message: `This person would have more than ${MAX_CUSTOM_FIELDS} keys or 16 KB in \`fields\`. Remove some first, by sending them as null.`,
@@ -156,7 +156,7 @@ export const REFUSALS = {
 /**
  * `error`: the public code where it differs. `field`: the field it names. `isLate`: comes after the limit was charged.
  */
-type Row = { status: number; message: string; error?: string; field?: string; isLate?: true }
+type Row = { status: number; message: string; error?: string; field?: string; isAfterLimit?: true }
 
 export type RefusalCode = keyof typeof REFUSALS
 
@@ -206,7 +206,7 @@ export const retryTime = (at: number, retryAfter: number): string =>
   new Date((Math.ceil(at / 1_000) + retryAfter) * 1_000).toISOString()
 
 /** Whose limit: `key`'s, or an address's. */
-type UsedUp = {
+type LimitReached = {
   name: LimitName
   key: { id: string; name: string } | null
   address?: string
@@ -215,7 +215,7 @@ type UsedUp = {
   at: number
 }
 
-export function refuseLimited({ name, key, address, limit, retryAfter, at }: UsedUp): Refusal {
+export function refuseLimited({ name, key, address, limit, retryAfter, at }: LimitReached): Refusal {
   const retryAt = retryTime(at, retryAfter)
   const owner =
     key !== null
@@ -244,9 +244,9 @@ const rowOf = (refusal: RefusalCode): Row => REFUSALS[refusal]
 export const errorCode = (refusal: RefusalCode): string => rowOf(refusal).error ?? refusal
 
 /** Counted as abuse: the caller's fault, and no other limit bounds it. */
-export function isEarlyRefusal(refusal: RefusalCode): boolean {
-  const { status, isLate = false } = rowOf(refusal)
-  return status < 500 && status !== 429 && !isLate
+export function countsAsAbuse(refusal: RefusalCode): boolean {
+  const { status, isAfterLimit = false } = rowOf(refusal)
+  return status < 500 && status !== 429 && !isAfterLimit
 }
 
 export const refusedField = ({ refusal, field }: Refusal): string | undefined => field ?? rowOf(refusal).field
@@ -261,7 +261,7 @@ export function refuseFields(errors: FieldError[]): Refusal {
 }
 
 /** `field` names what ended the emails. */
-export const warnOfSending = (field: string, { stillSending }: Ended): Warning[] =>
+export const warnOfSending = (field: string, { stillSending }: StoppedEmails): Warning[] =>
   stillSending === 0 ? [] : [{ field, code: 'still_sending', message: describeStillSending(stillSending) }]
 
 export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T | (T & { warnings: Warning[] }) =>

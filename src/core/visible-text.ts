@@ -17,7 +17,7 @@ const JOINED =
   /[\p{Script=Arabic}\p{Script=Bengali}\p{Script=Devanagari}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Oriya}\p{Script=Sinhala}\p{Script=Tamil}\p{Script=Telugu}]$/u
 
 /** Joiners belong in emoji and some scripts; elsewhere they fake look-alike names. */
-function isAtHome(character: string, before: string): boolean {
+function isExpected(character: string, before: string): boolean {
   if (character === '\t' || character === '\n') return true
   if (character === '\u200d') return PICTURE.test(before) || JOINED.test(before)
   if (character === '\u200c') return JOINED.test(before)
@@ -33,7 +33,7 @@ export function readVisibleText(text: string): TextPiece[] {
   let before = ''
   for (const character of text) {
     marks = MARK.test(character) ? marks + 1 : 0
-    const isHidden = marks > MARKS_MAX || (HIDDEN.test(character) && !isAtHome(character, before))
+    const isHidden = marks > MARKS_MAX || (HIDDEN.test(character) && !isExpected(character, before))
     const last = pieces.at(-1)
     if (isHidden && last && 'hidden' in last) last.hidden.push(nameOf(character))
     else if (isHidden) pieces.push({ hidden: [nameOf(character)] })

@@ -1,6 +1,6 @@
 /** Decides who gets an email and when. Everything that asks uses this file. */
 import { isTooOld } from '../events/event-input.ts'
-import { collectMsOf, isPerPerson, onceKeyOf, whenDue } from '../messages/again.ts'
+import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../messages/again.ts'
 import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
 import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../store/local-time.ts'
 import {
@@ -109,6 +109,9 @@ const reasonOf = (failed: Verdict): string => {
   return failed.rule === 'message' ? 'message_paused' : reasonOfRule(failed)
 }
 
+/** What is checked besides the message's own rules. */
+export type Check = 'wish' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp'
+
 const checkStatus = ({ status }: DecidedMessage): Verdict => ({
   rule: 'message',
   about: null,
@@ -143,7 +146,7 @@ function decideTime({ content, settings }: DecidedMessage, facts: Facts, rules: 
   const dueAt = Math.max(at, ...failed.map(({ until }) => until))
   const giveUpAt = giveUpTime(facts.plannedAt, settings)
   const isTooLate = dueAt > giveUpAt
-  if (isTooLate) verdicts.push({ rule: 'giveUp', about: null, value: giveUpAt, verdict: 'fail' })
+  if (isTooLate) verdicts.push({ rule: 'giveUp' satisfies Check, about: null, value: giveUpAt, verdict: 'fail' })
   if (failed.some(({ verdict }) => verdict.rule === 'again')) return skip('again', verdicts)
   if (isTooLate) return skip('gave_up', verdicts)
   const [first] = failed
@@ -156,7 +159,7 @@ type Wait = { verdict: Verdict; until: number }
 
 const toWait = (verdict: Verdict): Wait[] => (verdict.until === undefined ? [] : [{ verdict, until: verdict.until }])
 
-const wait = (rule: string, about: string | null, value: number | null, at: number, until: number): Wait => ({
+const wait = (rule: Check, about: string | null, value: number | null, at: number, until: number): Wait => ({
   verdict: { rule, about, value, verdict: until <= at ? 'pass' : 'fail' },
   until,
 })
@@ -261,10 +264,10 @@ function factsAround(waiting: WaitingEvent, arrival: Arrival): { before: RuleFac
       before: nothing,
       after: { ...nothing, doneAt: (name, since) => happenedAt(name === arrival.event, since) },
     }
-  const before = { ...nothing, resultPath: waiting.resultPath(), firstViewAt: occurredAt }
+  const before = { ...nothing, resultPath: waiting.resultPath(), firstReportedAt: occurredAt }
   return {
     before,
-    after: { ...before, viewedAt: (path, since) => happenedAt(isSamePath(arrival.path, path), since) },
+    after: { ...before, firstOnPageSince: (path, since) => happenedAt(isSamePath(arrival.path, path), since) },
   }
 }
 
@@ -276,7 +279,7 @@ export const decideStart: DecideStart = ({ wait, again }, facts) => {
   if (isTooOld(facts)) return { outcome: 'none', reason: 'too_old' }
   const lead = findLead(again, facts)
   if (lead && isPerPerson(again)) return { outcome: 'join', lead, key: null, dueAt: lead.dueAt }
-  const key = onceKeyOf(again, facts.properties)
+  const key = dedupeKeyOf(again, facts.properties)
   if (facts.isUsedUp(key) || (isPerPerson(again) && facts.hasAny())) return { outcome: 'none', reason: 'again' }
   if (lead) return { outcome: 'join', lead, key, dueAt: lead.dueAt }
   const dueAt = whenDue(wait, facts, facts.timezone)

@@ -66,11 +66,11 @@ function lastTryOf({ delivery }: DeliveryWork): Pick<DecisionRecord, 'tries' | '
 /** Keeps what the rules said; replaces what was found about the email itself. */
 function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number): DecisionRecord {
   const earlier = readRecord(delivery)
-  const kept = earlier?.verdicts.filter(({ rule }) => !['link', 'template', 'giveUp'].includes(rule)) ?? []
+  const verdicts = earlier?.verdicts.filter(({ rule }) => !['link', 'template', 'giveUp'].includes(rule)) ?? []
   return (
     found.reduce<DecisionRecord | null>(
       (record, verdict) => addVerdict(record, verdict, at),
-      earlier && { ...earlier, verdicts: kept },
+      earlier && { ...earlier, verdicts: verdicts },
     ) ?? { at, verdicts: [] }
   )
 }

@@ -108,7 +108,7 @@ export async function resendDelivery(
 ): Promise<{ done: true } | Refused | Refusal> {
   const work = await store.findWork(id)
   if (work?.app.id === app.id && work.delivery.state === 'kept') {
-    const { server, isUnreadable } = mailer.findWay(work.settings)
+    const { server, isUnreadable } = mailer.findMailRoute(work.settings)
     if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
   }
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
@@ -122,6 +122,6 @@ export const mayResend = ({ state }: DeliveryRow, { isCapturing, isUnreadable }:
 
 /** No mail server is set. */
 export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {
-  const { server, isUnreadable } = mailer.findWay(await store.mailSettings(app.id))
+  const { server, isUnreadable } = mailer.findMailRoute(await store.mailSettings(app.id))
   return server === null && !isUnreadable
 }

@@ -2,11 +2,12 @@
 import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
 import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { reasonOfRule } from './rules.ts'
+import type { Check } from './decide.ts'
 import type { SimulationLine } from './simulation/simulate.ts'
-import { describeReply, sayReason } from './reason-words.ts'
-import { sayTime } from '../core/time-words.ts'
-import { sayName, type Told } from '../messages/told.ts'
-import { sayVerdicts } from './verdict-words.ts'
+import { describeReply, describeReason } from './describe-reason.ts'
+import { formatTimeInZone } from '../core/format-time.ts'
+import { displayName, type DescribedSubject } from '../messages/describe-message.ts'
+import { describeVerdicts } from './describe-verdict.ts'
 
 /** `isToday`: decided by current data. */
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
@@ -24,9 +25,9 @@ export type Explanation = {
 }
 
 /** `content` is of the delivery's own version. */
-export type Explained = {
+export type ExplanationInput = {
   delivery: DeliveryRow
-  person: Told['person']
+  person: DescribedSubject['person']
   content: MessageContent
   /** the app's (IANA name) */
   zone: string
@@ -40,7 +41,9 @@ export const toExplained = ({
   message,
   app,
   lead,
-}: Pick<DeliveryWork, 'delivery' | 'message' | 'app' | 'lead'> & { contact: Told['person'] }): Explained => ({
+}: Pick<DeliveryWork, 'delivery' | 'message' | 'app' | 'lead'> & {
+  contact: DescribedSubject['person']
+}): ExplanationInput => ({
   delivery,
   lead,
   person: contact,
@@ -48,25 +51,25 @@ export const toExplained = ({
   zone: app.timezone,
 })
 
-export function explainDelivery({ delivery, lead = null, ...about }: Explained): Explanation {
+export function explainDelivery({ delivery, lead = null, ...about }: ExplanationInput): Explanation {
   const record = readRecord(delivery)
   const at = record?.rulesAt ?? record?.at ?? delivery.dueAt
-  const told = { ...about, triggeredAt: delivery.triggeredAt, at }
+  const subject = { ...about, triggeredAt: delivery.triggeredAt, at }
   const verdicts = record?.verdicts ?? []
   return {
     why: [
-      sayState(delivery, told, verdicts),
-      ...(delivery.state === 'joined' ? sayLead(lead, about) : []),
+      describeState(delivery, subject, verdicts),
+      ...(delivery.state === 'joined' ? describeLead(lead, about) : []),
       ...(isLeftOut(delivery) ? [LEFT_OUT] : []),
-      ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, told)),
-      ...sayLinks(delivery, told, verdicts),
+      ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, subject)),
+      ...describeLinks(delivery, subject, verdicts),
     ].join(' '),
     serverReply:
       record?.reply !== undefined && NOT_GONE.includes(delivery.state) ? describeReply(record.reply) : undefined,
     // a manual resend has no decision
     judgedAt: record && verdicts.length > 0 ? record.at : null,
     rulesAt: record?.rulesAt,
-    rules: explainVerdicts(verdicts, told),
+    rules: explainVerdicts(verdicts, subject),
   }
 }
 
@@ -76,7 +79,7 @@ export const LEFT_OUT = 'It was left out of the email that it shared with other 
 const isLeftOut = (delivery: DeliveryRow): boolean =>
   delivery.state === 'skipped' && delivery.joinedTo !== null && (readRecord(delivery)?.verdicts ?? []).length > 0
 
-function sayLead(lead: DeliveryRow | null, about: Omit<Explained, 'delivery' | 'lead'>): string[] {
+function describeLead(lead: DeliveryRow | null, about: Omit<ExplanationInput, 'delivery' | 'lead'>): string[] {
   return lead === null ? [] : [explainDelivery({ ...about, delivery: lead }).why]
 }
 
@@ -85,33 +88,34 @@ const NOT_GONE: readonly DeliveryRow['state'][] = ['deferred', 'failed', 'skippe
 
 function explainVerdicts<V extends Verdict & { isToday?: true }>(
   verdicts: readonly V[],
-  told: Told,
+  subject: DescribedSubject,
 ): (V & { sentence: string })[] {
-  const sentences = sayVerdicts(verdicts, told)
+  const sentences = describeVerdicts(verdicts, subject)
   return verdicts.map((verdict, index) => ({ ...verdict, sentence: sentences[index] ?? '' }))
 }
 
 /** Stays for good once an email was resent after an unknown outcome. */
-function describeDoubt(delivery: DeliveryRow, { zone }: Told): string[] {
+function describeDoubt(delivery: DeliveryRow, { zone }: DescribedSubject): string[] {
   const unconfirmed = findUnconfirmed(delivery)
   if (unconfirmed === null) return []
   const what = mayHaveArrivedTwice(delivery) ? 'It may have arrived twice' : 'It may already have arrived'
-  const when = unconfirmed.at === null ? 'an earlier attempt' : `the attempt on ${sayTime(unconfirmed.at, zone)}`
+  const when =
+    unconfirmed.at === null ? 'an earlier attempt' : `the attempt on ${formatTimeInZone(unconfirmed.at, zone)}`
   return [`${what}: ${when} wasn't confirmed by the mail server.`]
 }
 
 /** Refused links, for emails that were or would be sent. */
-const sayLinks = ({ state }: DeliveryRow, told: Told, verdicts: readonly Verdict[]): string[] =>
+const describeLinks = ({ state }: DeliveryRow, subject: DescribedSubject, verdicts: readonly Verdict[]): string[] =>
   state === 'sent' || state === 'kept'
-    ? sayVerdicts(
+    ? describeVerdicts(
         verdicts.filter(({ rule }) => rule === 'link'),
-        told,
+        subject,
       )
     : []
 
-function sayState(delivery: DeliveryRow, told: Told, verdicts: readonly Verdict[]): string {
+function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdicts: readonly Verdict[]): string {
   const { state, dueAt, sentAt, handedAt, updatedAt, reason } = delivery
-  const [name, time] = [sayName(told.person), (at: number) => sayTime(at, told.zone)]
+  const [name, time] = [displayName(subject.person), (at: number) => formatTimeInZone(at, subject.zone)]
   switch (state) {
     case 'waiting':
       return delivery.byHand ? 'Sent on by hand; it goes out next.' : `It waits, and is judged on ${time(dueAt)}.`
@@ -126,61 +130,68 @@ function sayState(delivery: DeliveryRow, told: Told, verdicts: readonly Verdict[
     case 'joined':
       return 'The event joined an email that was waiting, which lists it.'
     case 'skipped':
-      return sayCause(delivery, told, verdicts)
+      return describeCause(delivery, subject, verdicts)
     case 'deferred':
-      return `${sayCause(delivery, told, verdicts)} It is ${reason === 'unsure' ? 'judged' : 'tried'} again on ${time(dueAt)}.`
+      return `${describeCause(delivery, subject, verdicts)} It is ${reason === 'unsure' ? 'judged' : 'tried'} again on ${time(dueAt)}.`
     case 'failed':
-      return `${sayCause(delivery, told, verdicts)} It is not tried again by itself.`
+      return `${describeCause(delivery, subject, verdicts)} It is not tried again by itself.`
     case 'unknown':
-      return `${sayReason(reason ?? 'unknown', name, state)} Nobody knows whether ${name} got it.`
+      return `${describeReason(reason ?? 'unknown', name, state)} Nobody knows whether ${name} got it.`
     case 'bounced':
-      return `The mail bounced. ${sayReason(reason ?? 'bounced', name, state)}`
+      return `The mail bounced. ${describeReason(reason ?? 'bounced', name, state)}`
     case 'complained':
-      return `${name} complained about the mail. ${sayReason(reason ?? 'complained', name, state)}`
+      return `${name} complained about the mail. ${describeReason(reason ?? 'complained', name, state)}`
   }
 }
 
 /** The record's sentence is more precise than the code's. */
-function sayCause(
+function describeCause(
   { reason, state }: Pick<DeliveryRow, 'reason' | 'state'>,
-  told: Told,
+  subject: DescribedSubject,
   verdicts: readonly Verdict[],
 ): string {
   const index = verdicts.findIndex((verdict) => isCauseOf(verdict, reason))
-  return sayVerdicts(verdicts, told)[index] ?? sayReason(reason ?? 'error', sayName(told.person), state)
+  return (
+    describeVerdicts(verdicts, subject)[index] ?? describeReason(reason ?? 'error', displayName(subject.person), state)
+  )
 }
 
 /** Reasons of rules other than the message's own. */
-const REASONS: Record<string, readonly string[]> = {
-  message: ['message_paused'],
-  again: ['again'],
-  window: ['window'],
-  perDay: ['perDay'],
-  perWeek: ['perWeek'],
-  giveUp: ['gave_up'],
-  template: ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'],
-}
+const REASONS: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    message: ['message_paused'],
+    again: ['again'],
+    window: ['window'],
+    perDay: ['perDay'],
+    perWeek: ['perWeek'],
+    giveUp: ['gave_up'],
+    template: ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'],
+  } satisfies Record<Exclude<Check, 'wish'> | 'template', readonly string[]>),
+)
 
 /** Something else may have stopped it since the decision. */
-function isCauseOf(judged: Verdict, reason: string | null): boolean {
-  const { rule, value, verdict, until } = judged
+function isCauseOf(checked: Verdict, reason: string | null): boolean {
+  const { rule, value, verdict, until } = checked
   if (verdict === 'pass' || reason === null) return false
   if (until !== undefined) return reason === 'unsure'
   if (rule === 'wish') return value === reason
-  return reasonOfRule(judged) === reason || (Object.hasOwn(REASONS, rule) && REASONS[rule]?.includes(reason) === true)
+  return reasonOfRule(checked) === reason || REASONS.get(rule)?.includes(reason) === true
 }
 
 /** Describes a simulated delivery like a real one. */
-export function explainSimulation(line: SimulationLine, about: Pick<Told, 'person' | 'content' | 'zone'>): Explanation {
-  const told = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt }
-  const rules = explainVerdicts(line.verdicts, told)
-  return { why: sayOutcome(line, told), judgedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
+export function explainSimulation(
+  line: SimulationLine,
+  about: Pick<DescribedSubject, 'person' | 'content' | 'zone'>,
+): Explanation {
+  const subject = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt }
+  const rules = explainVerdicts(line.verdicts, subject)
+  return { why: describeOutcome(line, subject), judgedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
 }
 
-function sayOutcome({ outcome, dueAt, verdicts }: SimulationLine, told: Told): string {
-  const time = sayTime(dueAt, told.zone)
+function describeOutcome({ outcome, dueAt, verdicts }: SimulationLine, subject: DescribedSubject): string {
+  const time = formatTimeInZone(dueAt, subject.zone)
   if (outcome === 'send') return `It would have been sent on ${time}.`
   if (outcome === 'waiting') return `It would wait until ${time}.`
   if (outcome === 'joined') return 'It would have joined an email that was waiting.'
-  return sayCause({ reason: outcome, state: 'skipped' }, told, verdicts)
+  return describeCause({ reason: outcome, state: 'skipped' }, subject, verdicts)
 }

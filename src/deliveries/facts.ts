@@ -7,9 +7,17 @@ import { isSamePath, pathOfUrl } from '../store/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
 import { isLifecycle } from '../store/suppressions.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
-import { lastReportUntil, PRESENCE_MS, presenceAt, toLostReport } from '../visits/presence.ts'
+import { lastReportUntil, presenceAt, toLostReport } from '../visits/presence.ts'
 import { type Facts, isTimed, LIMITED_MS, type SendingSettings } from './decide.ts'
-import { type EventFacts, NOTHING_DONE, quietMsOf, type RuleFacts, sinceWhen } from './rules.ts'
+import {
+  type EventFacts,
+  listReadEvents,
+  longestQuietMs,
+  NOTHING_DONE,
+  readsPages,
+  type RuleFacts,
+  sinceWhen,
+} from './rules.ts'
 
 /** The part of a delivery that a simulation knows too. */
 export type DecidedWork = {
@@ -54,27 +62,29 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
   }
 }
 
-type Visits = EventFacts & Pick<RuleFacts, 'firstViewAt'>
+type Visits = EventFacts & Pick<RuleFacts, 'firstReportedAt'>
 
 /** Around the event of the email. */
 function readVisits(reads: FactReads, { delivery, message, event }: DecidedWork, at: number): Visits {
   const { appId, contactId, triggeredAt } = delivery
   const { onlyIf = [] } = message.content
-  const looks = onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')
-  const reports = looks ? reads.listReports(appId, contactId, triggeredAt - BATCH_MS) : []
-  const before = looks ? addLostViews(reads, reports, { contactId, triggeredAt, onlyIf }) : []
-  const views = looks ? reads.listViews(contactId, triggeredAt) : []
+  const isPageRead = readsPages(onlyIf)
+  const reports = isPageRead ? reads.listReports(appId, contactId, triggeredAt - BATCH_MS) : []
+  const before = isPageRead ? addLostViews(reads, reports, { contactId, triggeredAt, onlyIf }) : []
+  const views = isPageRead ? reads.listViews(contactId, triggeredAt) : []
   const returns = reports.filter(({ isReturn }) => isReturn)
   const visits = [...views, ...returns.map(({ path, reportedAt }) => ({ path, occurredAt: reportedAt }))]
   const done = readDone(reads, { delivery, onlyIf }, at)
   return {
     triggeredAt,
     resultPath: pathOfUrl(propertyOf(parseProperties(event?.properties ?? null), 'url')),
-    firstViewAt: looks ? earliest(reads.firstViewAt(contactId), ...returns.map(({ reportedAt }) => reportedAt)) : null,
+    firstReportedAt: isPageRead
+      ? earliest(reads.firstViewAt(contactId), ...returns.map(({ reportedAt }) => reportedAt))
+      : null,
     presence: (when, quietMs) =>
       reads.presenceAt?.({ when, triggeredAt, quietMs }) ??
       presenceAt(when <= triggeredAt ? before : reports, when, quietMs),
-    viewedAt: (path, since) => {
+    firstOnPageSince: (path, since) => {
       const found = visits.filter((visit) => visit.occurredAt >= since && isSamePath(visit.path, path))
       return earliest(...found.map(({ occurredAt }) => occurredAt))
     },
@@ -95,10 +105,6 @@ function addLostViews(reads: FactReads, reports: ReportRow[], { contactId, trigg
   return [...reports, ...lost.map(toLostReport)]
 }
 
-/** How long a page may be open without a sign. */
-export const longestQuietMs = (onlyIf: readonly Rule[]): number =>
-  Math.max(PRESENCE_MS, ...onlyIf.map((rule) => (rule.rule === 'away' ? quietMsOf(rule) : 0)))
-
 /** By event and time. */
 function readDone(
   reads: FactReads,
@@ -107,26 +113,24 @@ function readDone(
 ): Map<string, number | null> {
   const { appId, contactId, triggeredAt, eventId: exceptId } = delivery
   const done = new Map<string, number | null>()
-  for (const rule of onlyIf) {
-    if (rule.rule !== 'done' && rule.rule !== 'notDone') continue
-    const since = sinceWhen(rule.since, triggeredAt, at)
-    const name = rule.event
+  for (const { name, since: asked } of listReadEvents(onlyIf)) {
+    const since = sinceWhen(asked, triggeredAt, at)
     done.set(`${name} ${since}`, reads.lastDoneAt({ appId, contactId, name, since, exceptId }))
   }
   return done
 }
 
 /** `at`: arrival; `occurredAt`: when it happened. `properties` is JSON. */
-export type Came = { at: number; occurredAt: number; properties: string | null; isEvent: boolean }
+export type Arrival = { at: number; occurredAt: number; properties: string | null; isEvent: boolean }
 
 /** `deliveries`: of this message to the person, newest first. */
-type Earlier = {
+type EarlierDeliveries = {
   message: Pick<MessageRow, 'version' | 'content'>
   deliveries: readonly DeliveryRow[]
   timezone: string
 }
 
-export function readStart({ message, deliveries, timezone }: Earlier, came: Came): StartFacts {
+export function readStart({ message, deliveries, timezone }: EarlierDeliveries, came: Arrival): StartFacts {
   const { version } = message
   const used = deliveries.filter(usesOnceUp)
   const leads = used

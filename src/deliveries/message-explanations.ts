@@ -8,21 +8,20 @@ import { TIMED_KEY, usesOnceUp } from '../store/delivery-states.ts'
 import { decideStart, isTimed } from './decide.ts'
 import { readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
-import { sayCompared, sayValue } from '../messages/condition-words.ts'
+import { describeCondition, formatValue, displayName } from '../messages/describe-message.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
 import { isStartedBy } from '../messages/message-samples.ts'
-import { sayTime } from '../core/time-words.ts'
-import { sayName } from '../messages/told.ts'
+import { formatTimeInZone } from '../core/format-time.ts'
 
-const LOOKED_AT = 100
+const CHECKED_EVENTS = 100
 
-const LOOKED_DELIVERIES = 1_000
+const CHECKED_DELIVERIES = 1_000
 
 /** `delivery` is the newest; null: none was queued. */
 export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null }
 
 /** `zone` is the app's (IANA name). */
-type Whom = { person: ContactRow; zone: string }
+type Subject = { person: ContactRow; zone: string }
 
 /** `near`: an event that almost matches the trigger. */
 type Causes = { last: Cause | null; near: EventRow | null }
@@ -39,103 +38,109 @@ export async function explainMessageFor(
   const [delivery] = deliveries
   const work = delivery ? await store.findWork(delivery.id) : null
   const causes = await findCauses(store, person, message.content.trigger)
-  const whom = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
+  const subject = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
   if (!work) {
-    const why = sayNever(whom, message, { ...causes, liveAt: await store.firstLiveAt(message) })
+    const why = describeNever(subject, message, { ...causes, liveAt: await store.firstLiveAt(message) })
     return { message, delivery: null, why, judgedAt: null, rules: [] }
   }
   const explained = explainDelivery(toExplained(work))
-  const why = [explained.why, sayAgain(whom, message, deliveries, causes)].filter((said) => said !== '').join(' ')
+  const why = [explained.why, describeAgain(subject, message, deliveries, causes)]
+    .filter((said) => said !== '')
+    .join(' ')
   return { ...explained, why, message, delivery: work.delivery }
 }
 
 const listOfPerson = (store: Store, { appId, id }: ContactRow, messageId: number | null): Promise<DeliveryRow[]> =>
-  store.listDeliveries({ appId, messageId, contactId: id, states: null, before: null, limit: LOOKED_DELIVERIES })
+  store.listDeliveries({ appId, messageId, contactId: id, states: null, before: null, limit: CHECKED_DELIVERIES })
 
 async function findCauses(store: Store, person: ContactRow, trigger: Trigger): Promise<Causes> {
   if ('contact' in trigger) return { last: { at: person.createdAt, cameAt: person.createdAt, row: null }, near: null }
   if ('tag' in trigger) return { last: null, near: null }
   const name = 'event' in trigger ? trigger.event : PAGE_NAME
-  const query = { appId: person.appId, contactId: person.id, name, before: null, limit: LOOKED_AT }
+  const query = { appId: person.appId, contactId: person.id, name, before: null, limit: CHECKED_EVENTS }
   const { rows } = await store.listEvents(query)
   const row = rows.find((one) => isStartedBy(one, trigger))
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
 
 /** "results_ready came for Ada on 3 May 2026, 14:05 UTC" */
-function sayCause({ person, zone }: Whom, { trigger }: MessageContent, at: number): string {
-  const [name, time] = [sayName(person), sayTime(at, zone)]
+function describeCause({ person, zone }: Subject, { trigger }: MessageContent, at: number): string {
+  const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
   return 'event' in trigger ? `${trigger.event} came for ${name} on ${time}` : `${name} was added on ${time}`
 }
 
 /** `liveAt`: when the message first went live (ms UTC), if known. */
-function sayNever(whom: Whom, message: MessageRow, causes: Causes & { liveAt: number | null }): string {
+function describeNever(subject: Subject, message: MessageRow, causes: Causes & { liveAt: number | null }): string {
   const { status, content, updatedAt } = message
   if (status === 'draft') return 'It is a draft, and is sent to nobody.'
-  if (causes.last === null) return sayNoCause(whom, content.trigger, causes.near)
+  if (causes.last === null) return describeNoCause(subject, content.trigger, causes.near)
   const { at, cameAt } = causes.last
-  const came = sayCause(whom, content, at)
+  const came = describeCause(subject, content, at)
   if (isTooOld({ at: cameAt, occurredAt: at }))
-    return `${came}, and was told only on ${sayTime(cameAt, whom.zone)}. What is so old starts no mail.`
+    return `${came}, and was told only on ${formatTimeInZone(cameAt, subject.zone)}. What is so old starts no mail.`
   if (status === 'paused') return `${came}. The message is paused.`
   if (causes.liveAt !== null && cameAt < causes.liveAt)
-    return `${came}. The message went live only on ${sayTime(causes.liveAt, whom.zone)}.`
+    return `${came}. The message went live only on ${formatTimeInZone(causes.liveAt, subject.zone)}.`
   return cameAt < updatedAt
-    ? `${came}. The message was not live then, or said something else: it was last changed on ${sayTime(updatedAt, whom.zone)}.`
+    ? `${came}. The message was not live then, or said something else: it was last changed on ${formatTimeInZone(updatedAt, subject.zone)}.`
     : `${came}. Nothing that is stored says why no mail was queued.`
 }
 
-function sayNoCause({ person, zone }: Whom, trigger: Trigger, near: EventRow | null): string {
-  const name = sayName(person)
+function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: EventRow | null): string {
+  const name = displayName(person)
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
-  if ('tag' in trigger) return sayTagCause(person, trigger.tag)
+  if ('tag' in trigger) return describeTagCause(person, trigger.tag)
   if (!('event' in trigger)) return ''
   if (near === null) return `${trigger.event} has not come for ${name}.`
   const properties = parseProperties(near.properties)
   const broken = trigger.where?.find((condition) => !compares(propertyOf(properties, condition.property), condition))
-  const came = `${trigger.event} came for ${name} on ${sayTime(near.occurredAt, zone)}`
-  return broken ? `${came}, but ${sayBroken(broken, properties)}.` : `${came}.`
+  const came = `${trigger.event} came for ${name} on ${formatTimeInZone(near.occurredAt, zone)}`
+  return broken ? `${came}, but ${describeMismatch(broken, properties)}.` : `${came}.`
 }
 
-function sayBroken(condition: Condition, properties: Record<string, unknown>): string {
+function describeMismatch(condition: Condition, properties: Record<string, unknown>): string {
   const value = propertyOf(properties, condition.property)
   const isPlain = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-  const had = value === undefined || value === null ? 'missing' : sayValue(isPlain ? value : JSON.stringify(value))
-  return `its ${sayValue(condition.property)} was ${had}, and this message asks for ${sayCompared(condition)}`
+  const had = value === undefined || value === null ? 'missing' : formatValue(isPlain ? value : JSON.stringify(value))
+  return `its ${formatValue(condition.property)} was ${had}, and this message asks for ${describeCondition(condition)}`
 }
 
-const sayTagCause = (person: ContactRow, tag: string): string =>
+const describeTagCause = (person: ContactRow, tag: string): string =>
   person.tags?.includes(tag)
-    ? `${sayName(person)} has the tag ${sayValue(tag)}, but did not get it while this message was live.`
-    : `${sayName(person)} does not have the tag ${sayValue(tag)}.`
+    ? `${displayName(person)} has the tag ${formatValue(tag)}, but did not get it while this message was live.`
+    : `${displayName(person)} does not have the tag ${formatValue(tag)}.`
 
 /** It was sent or queued already. */
-function sayAgain(whom: Whom, message: MessageRow, deliveries: DeliveryRow[], { last }: Causes): string {
+function describeAgain(subject: Subject, message: MessageRow, deliveries: DeliveryRow[], { last }: Causes): string {
   const { content } = message
   const row = last?.row
   if (!row || deliveries.some(({ eventId }) => eventId === row.id)) return ''
   const isEarlier = deliveries.some(({ handedAt }) => handedAt !== null && handedAt > row.receivedAt)
-  const came = `${isEarlier ? 'Before that' : 'Since then'} ${sayCause(whom, content, row.occurredAt)}`
+  const came = `${isEarlier ? 'Before that' : 'Since then'} ${describeCause(subject, content, row.occurredAt)}`
   if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but arrived too late.`
-  return findUse({ message, deliveries, zone: whom.zone }, row) === null
+  return findUse({ message, deliveries, zone: subject.zone }, row) === null
     ? ''
-    : `${came}, but this message is sent ${sayHow(content.again)}.`
+    : `${came}, but this message is sent ${describeFrequency(content.again)}.`
 }
 
-function sayHow(again: Again = { once: 'person' }): string {
+function describeFrequency(again: Again = { once: 'person' }): string {
   if ('everyHours' in again) return `at most every ${again.everyHours} hours`
   return again.once === 'person'
     ? 'once to a person'
-    : `once for each ${[again.property].flat().map(sayValue).join(' or ')}`
+    : `once for each ${[again.property].flat().map(formatValue).join(' or ')}`
 }
 
 /** An event that came or would come. */
-type Coming = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
-type Had = { message: Pick<MessageRow, 'version' | 'content'>; deliveries: readonly DeliveryRow[]; zone: string }
+type ArrivingEvent = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
+type PastDeliveries = {
+  message: Pick<MessageRow, 'version' | 'content'>
+  deliveries: readonly DeliveryRow[]
+  zone: string
+}
 
 /** The delivery that used up the message's frequency, as of then; null: unknown. */
-function findUse({ message, deliveries, zone }: Had, row: Coming): DeliveryRow | null {
+function findUse({ message, deliveries, zone }: PastDeliveries, row: ArrivingEvent): DeliveryRow | null {
   const { receivedAt: at, occurredAt, properties } = row
   const came = { at, occurredAt, properties, isEvent: false }
   const isUse = (one: DeliveryRow): boolean => {
@@ -147,7 +152,7 @@ function findUse({ message, deliveries, zone }: Had, row: Coming): DeliveryRow |
 }
 
 /** Handed over or ended since means it was waiting then. */
-function asOf(one: DeliveryRow, { receivedAt }: Coming, { again }: MessageContent): DeliveryRow {
+function asOf(one: DeliveryRow, { receivedAt }: ArrivingEvent, { again }: MessageContent): DeliveryRow {
   const wasOver = usesOnceUp(one) ? one.handedAt !== null && one.handedAt <= receivedAt : one.updatedAt < receivedAt
   if (wasOver) return one
   return { ...one, state: 'waiting', handedAt: null, onceKey: isTimed(again) ? TIMED_KEY : one.onceKey }
@@ -173,7 +178,7 @@ export async function explainEvents(
   ])
   const zone = (await store.findApp(person.appId))?.timezone ?? 'UTC'
   // older events may miss deliveries
-  const knownFrom = deliveries.length < LOOKED_DELIVERIES ? 0 : (deliveries.at(-1)?.id ?? 0)
+  const knownFrom = deliveries.length < CHECKED_DELIVERIES ? 0 : (deliveries.at(-1)?.id ?? 0)
   const outcomes = new Map(rows.map(({ id }): [number, EventOutcome[]] => [id, []]))
   for (const message of messages) {
     const ofMessage = deliveries.filter(({ messageId }) => messageId === message.id)
@@ -183,7 +188,7 @@ export async function explainEvents(
       const own = ofMessage.find(({ eventId }) => eventId === row.id)
       if (own) outcomes.get(row.id)?.push({ message, delivery: own })
       if (own || row.id <= knownFrom || !fitting.includes(row)) continue
-      const why = sayUnstarted(row, { message, deliveries: ofMessage, liveAt, zone })
+      const why = describeUnstarted(row, { message, deliveries: ofMessage, liveAt, zone })
       outcomes.get(row.id)?.push({ message, delivery: null, why })
     }
   }
@@ -209,32 +214,33 @@ export const TOO_OLD = 'It arrived more than 72 hours after it happened.'
 export const IS_PAUSED =
   'The message is paused. Events that come while it is paused start no email; set it live, then send the event again.'
 
-function sayUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
+function describeUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
   const { receivedAt, occurredAt } = row
   if (isTooOld({ at: receivedAt, occurredAt })) return TOO_OLD
-  if (liveAt !== null && receivedAt < liveAt) return `The message went live later, on ${sayTime(liveAt, zone)}.`
+  if (liveAt !== null && receivedAt < liveAt)
+    return `The message went live later, on ${formatTimeInZone(liveAt, zone)}.`
   if (message.status === 'paused' && receivedAt >= message.updatedAt) return IS_PAUSED
-  const use = sayUse(row, { message, deliveries, zone })
+  const use = describeUse(row, { message, deliveries, zone })
   if (use !== null) return use
   return receivedAt < message.updatedAt
-    ? `The message was changed later, on ${sayTime(message.updatedAt, zone)}.`
+    ? `The message was changed later, on ${formatTimeInZone(message.updatedAt, zone)}.`
     : 'Nothing that is stored says why.'
 }
 
 /** null when the frequency isn't used up. */
-export function sayUse(row: Coming, had: Had): string | null {
+export function describeUse(row: ArrivingEvent, had: PastDeliveries): string | null {
   const { message, deliveries, zone } = had
   const use = findUse(had, row)
   if (use === null) return null
   const lead = deliveries.find(({ id }) => id === use.joinedTo) ?? use
-  return `This message is sent ${sayHow(message.content.again)}. ${sayEarlier(lead, zone)}`
+  return `This message is sent ${describeFrequency(message.content.again)}. ${describeEarlier(lead, zone)}`
 }
 
-function sayEarlier({ state, sentAt, handedAt }: DeliveryRow, zone: string): string {
+function describeEarlier({ state, sentAt, handedAt }: DeliveryRow, zone: string): string {
   const at = sentAt ?? handedAt
   if (at === null)
     return state === 'skipped' || state === 'failed' ? 'An email was waiting then.' : 'An email was waiting already.'
   return state === 'kept'
-    ? `An email was kept in the outbox on ${sayTime(at, zone)}.`
-    : `An email went out on ${sayTime(at, zone)}.`
+    ? `An email was kept in the outbox on ${formatTimeInZone(at, zone)}.`
+    : `An email went out on ${formatTimeInZone(at, zone)}.`
 }

@@ -18,7 +18,7 @@ import {
 } from '../messages/message-samples.ts'
 import { isRefusal, type Refusal } from '../core/refusals.ts'
 
-const LOOKED_EVENTS = 500
+const CHECKED_EVENTS = 500
 
 /** `isMadeUp`: no stored person matches yet. */
 export type FoundSample = { sample: Sample; isMadeUp: boolean }
@@ -29,20 +29,20 @@ type Asked = { app: AppRow; message: MessageRow; email: string | null; isSeveral
  * The given person's last matching event; else the latest person; else sample data. `isSeveral`: sample data with
  * several events. Refusals: contact_not_found.
  */
-export async function findSample(parts: Sampling, asked: Asked): Promise<FoundSample | Refusal> {
-  const found = await findMoment(parts, asked)
+export async function findSample(deps: Dependencies, asked: Asked): Promise<FoundSample | Refusal> {
+  const found = await findMoment(deps, asked)
   if (isRefusal(found)) return found
   const { isMadeUp, ...moment } = found
   const { app, message } = asked
-  return { sample: { ...moment, app, message, settings: await parts.store.mailSettings(app.id) }, isMadeUp }
+  return { sample: { ...moment, app, message, settings: await deps.store.mailSettings(app.id) }, isMadeUp }
 }
 
-type Sampling = { store: Store; clock: Clock; templates: TemplateWorker }
+type Dependencies = { store: Store; clock: Clock; templates: TemplateWorker }
 
 type Found = SampleMoment & { isMadeUp: boolean }
 
 async function findMoment(
-  { store, clock, templates }: Sampling,
+  { store, clock, templates }: Dependencies,
   { app, message, email, isSeveral = false }: Asked,
 ): Promise<Found | Refusal> {
   const { content } = message
@@ -63,7 +63,7 @@ async function findMoment(
 async function findEmail(store: Store, { appId, content }: MessageRow, contact: ContactRow) {
   const { trigger } = content
   if (!('event' in trigger)) return { event: null, joined: [] }
-  const query = { appId, contactId: contact.id, name: trigger.event, before: null, limit: LOOKED_EVENTS }
+  const query = { appId, contactId: contact.id, name: trigger.event, before: null, limit: CHECKED_EVENTS }
   const { rows } = await store.listEvents(query)
   return takeEmail(
     content,

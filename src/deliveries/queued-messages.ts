@@ -14,11 +14,11 @@ import type { AppRow } from '../accounts/access.ts'
 import type { EventFields } from '../events/event-input.ts'
 import { decideStart } from './decide.ts'
 import { readStart } from './facts.ts'
-import { IS_PAUSED, sayUse, TOO_OLD, type Unstarted } from './message-explanations.ts'
+import { IS_PAUSED, describeUse, TOO_OLD, type Unstarted } from './message-explanations.ts'
 
 /** One write's deliveries are among the person's newest. */
-const MOST_QUEUED = 200
-const MOST_HAD = 1_000
+const MAX_QUEUED = 200
+const MAX_DELIVERIES = 1_000
 
 /** `deliveryId` null: it would be queued. `dueAt`: when the rules are decided (ms UTC). */
 export type QueuedMessage = {
@@ -34,7 +34,7 @@ export async function listQueued(
   app: AppRow,
   { contactId, eventId, created }: RecordedEvent,
 ): Promise<QueuedMessage[]> {
-  const found = await listDeliveries(store, { app, contactId, messageId: null, limit: MOST_QUEUED })
+  const found = await listDeliveries(store, { app, contactId, messageId: null, limit: MAX_QUEUED })
   const own = found.filter((delivery) => created || delivery.eventId === eventId)
   return nameMessages(store, { app, own, isCause: () => true })
 }
@@ -47,7 +47,7 @@ export async function listQueuedByContact(
 ): Promise<QueuedMessage[]> {
   const added = contact.tags?.filter((tag) => !tagsBefore.includes(tag)) ?? []
   if (!created && added.length === 0) return []
-  const found = await listDeliveries(store, { app, contactId, messageId: null, limit: MOST_QUEUED })
+  const found = await listDeliveries(store, { app, contactId, messageId: null, limit: MAX_QUEUED })
   const isOwn = ({ eventId, triggeredAt }: DeliveryRow) => eventId === null && triggeredAt === contact.updatedAt
   const isCause = (trigger: Trigger) => created || ('tag' in trigger && added.includes(trigger.tag))
   return nameMessages(store, { app, own: created ? found : found.filter(isOwn), isCause })
@@ -73,8 +73,8 @@ type ByContact = Person & { addedTags: string[] }
  * For an event at `at` (ms UTC): matching live messages whose frequency allows it. Emails that the event would cancel
  * still count as waiting.
  */
-export const listWouldQueue = (store: Store, app: AppRow, wanted: ByEvent): Promise<Foreseen> =>
-  foresee(store, { ...wanted, app }, (content) => findCause(content, wanted))
+export const listWouldQueue = (store: Store, app: AppRow, wanted: ByEvent): Promise<QueuePreview> =>
+  previewQueue(store, { ...wanted, app }, (content) => findCause(content, wanted))
 
 /** The same for a new person or new tags. */
 export const listWouldQueueByContact = async (
@@ -82,7 +82,7 @@ export const listWouldQueueByContact = async (
   app: AppRow,
   wanted: ByContact,
 ): Promise<QueuedMessage[]> => {
-  const { queued } = await foresee(store, { ...wanted, app }, ({ trigger }) => {
+  const { queued } = await previewQueue(store, { ...wanted, app }, ({ trigger }) => {
     const isMade = 'contact' in trigger && wanted.contactId === null
     const isTagged = 'tag' in trigger && wanted.addedTags.includes(trigger.tag)
     return isMade || isTagged ? { occurredAt: wanted.at, properties: null } : null
@@ -91,42 +91,42 @@ export const listWouldQueueByContact = async (
 }
 
 /** `unstarted`: live and paused messages that match but start nothing. */
-type Foreseen = { queued: QueuedMessage[]; unstarted: Unstarted[] }
+type QueuePreview = { queued: QueuedMessage[]; unstarted: Unstarted[] }
 
 /** `properties` is JSON. */
 type Cause = { occurredAt: number; properties: string | null }
 
-async function foresee(
+async function previewQueue(
   store: Store,
   { app, contactId, at }: Person & { app: AppRow },
   findCauseOf: (content: MessageContent) => Cause | null,
-): Promise<Foreseen> {
+): Promise<QueuePreview> {
   const timezone = readTimezone((await store.mailSettings(app.id)).timezone)
-  const foreseen: Foreseen = { queued: [], unstarted: [] }
+  const preview: QueuePreview = { queued: [], unstarted: [] }
   for (const message of await store.listMessages(app.id)) {
     const { id, name, status, content } = message
     const isTold = status === 'live' || (status === 'paused' && 'event' in content.trigger)
     const cause = isTold ? findCauseOf(content) : null
     if (cause === null) continue
     const deliveries =
-      contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MOST_HAD })
+      contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MAX_DELIVERIES })
     const came = { ...cause, at, isEvent: 'event' in content.trigger }
     const start = decideStart(content, readStart({ message, deliveries, timezone }, came))
     if (status === 'paused' && !(start.outcome === 'none' && start.reason === 'too_old')) {
-      foreseen.unstarted.push({ message: { id, name }, why: IS_PAUSED })
+      preview.unstarted.push({ message: { id, name }, why: IS_PAUSED })
       continue
     }
     if (start.outcome !== 'none') {
       const { dueAt } = start
       const state = start.outcome === 'join' ? 'joined' : 'waiting'
-      foreseen.queued.push({ message: { id, name }, deliveryId: null, state, dueAt })
+      preview.queued.push({ message: { id, name }, deliveryId: null, state, dueAt })
       continue
     }
     const row = { id: Number.MAX_SAFE_INTEGER, receivedAt: at, ...cause }
-    const why = start.reason === 'too_old' ? TOO_OLD : (sayUse(row, { message, deliveries, zone: timezone }) ?? '')
-    foreseen.unstarted.push({ message: { id, name }, why })
+    const why = start.reason === 'too_old' ? TOO_OLD : (describeUse(row, { message, deliveries, zone: timezone }) ?? '')
+    preview.unstarted.push({ message: { id, name }, why })
   }
-  return foreseen
+  return preview
 }
 
 /** null: the message would not start. */

@@ -1,4 +1,4 @@
-import { isSentUnknown } from '../messages/message-words.ts'
+import { isSentUnknown } from '../messages/describe-message.ts'
 import { type MessageContent, type Rule, type Since, STOP_REASONS, type Verdict } from '../store/message-types.ts'
 import { compares, propertyOf } from '../store/conditions.ts'
 import { isSamePath } from '../store/paths.ts'
@@ -17,7 +17,7 @@ export type EventFacts = {
   /** `isEstimated`: a simulation knows page views only */
   presence(at: number, quietMs: number): Presence & { isEstimated?: true }
   /** when the person first was on the path, at `since` or later */
-  viewedAt(path: string, since: number): number | null
+  firstOnPageSince(path: string, since: number): number | null
   /** when the event last happened, at `since` or later, without this one */
   doneAt(event: string, since: number): number | null
 }
@@ -27,14 +27,14 @@ export type RuleFacts = EventFacts & {
   at: number
   contact: { status: ContactStatus; tags: readonly string[]; fields: Record<string, FieldValue> }
   /** when the browser script first reported the person; null: never */
-  firstViewAt: number | null
+  firstReportedAt: number | null
 }
 
-export const NOTHING_DONE: Omit<EventFacts, 'triggeredAt'> & Pick<RuleFacts, 'firstViewAt'> = {
+export const NOTHING_DONE: Omit<EventFacts, 'triggeredAt'> & Pick<RuleFacts, 'firstReportedAt'> = {
   resultPath: null,
-  firstViewAt: null,
+  firstReportedAt: null,
   presence: () => presenceAt([], 0),
-  viewedAt: () => null,
+  firstOnPageSince: () => null,
   doneAt: () => null,
 }
 
@@ -42,33 +42,85 @@ type Rules = Pick<MessageContent, 'onlyIf'>
 
 /** All rules run, so that the record is complete. */
 export const checkRules = ({ onlyIf = [] }: Rules, facts: RuleFacts): Verdict[] =>
-  onlyIf.map((rule) => checkRule(rule, facts))
+  onlyIf.map((rule) => definitionOf(rule).check(rule, facts))
 
-function checkRule(rule: Rule, facts: RuleFacts): Verdict {
-  switch (rule.rule) {
-    case 'away':
-      return checkAway(rule, facts)
-    case 'seen':
-    case 'notSeen':
-      return checkSeen(rule, facts)
-    case 'done':
-    case 'notDone': {
-      const at = facts.doneAt(rule.event, sinceWhen(rule.since, facts.triggeredAt, facts.at))
-      return verdict(rule, rule.event, at, (at !== null) === (rule.rule === 'done'))
-    }
-    case 'tag': {
-      const tag = 'has' in rule ? rule.has : rule.lacks
-      const has = facts.contact.tags.includes(tag)
-      return verdict(rule, tag, has, has === 'has' in rule)
-    }
-    case 'field': {
-      const value = propertyOf(facts.contact.fields, rule.field)
-      return verdict(rule, rule.field, (value as FieldValue | undefined) ?? null, compares(value, rule))
-    }
-    case 'status':
-      return verdict(rule, rule.is, facts.contact.status, facts.contact.status === rule.is)
-  }
+type RuleOf<Name extends Rule['rule']> = Extract<Rule, { rule: Name }>
+
+type RuleDefinition<R extends Rule> = {
+  check(rule: R, facts: RuleFacts): Verdict
+  /** about one event (its page, or the time since it): checked for each event of an email */
+  isOfEvent(rule: R): boolean
+  /** reads page views and reports */
+  readsPages?: true
+  /** the event whose last time it reads */
+  readsEvent?(rule: R): { name: string; since: Since | undefined }
+  /** how long a page may be silent before its reader counts as gone (ms) */
+  quietMs?(rule: R): number
+  /** how old a leave may be that it reads (ms) */
+  lookbackMs?(rule: R): number
 }
+
+const ofPage: RuleDefinition<RuleOf<'seen'> | RuleOf<'notSeen'>> = {
+  check: checkSeen,
+  isOfEvent: () => true,
+  readsPages: true,
+}
+
+const ofEvent: RuleDefinition<RuleOf<'done'> | RuleOf<'notDone'>> = {
+  check: checkDone,
+  isOfEvent: ({ since = 'trigger' }) => since === 'trigger',
+  readsEvent: ({ event: name, since }) => ({ name, since }),
+}
+
+/** Everything that depends on the kind of a rule, except its texts. */
+const RULES = {
+  away: {
+    check: checkAway,
+    isOfEvent: ({ at }) => at === 'trigger',
+    readsPages: true,
+    quietMs: quietMsOf,
+    lookbackMs: ({ minutes = 0 }) => minutes * MINUTE_MS,
+  },
+  seen: ofPage,
+  notSeen: ofPage,
+  done: ofEvent,
+  notDone: ofEvent,
+  tag: {
+    check(rule, { contact }) {
+      const tag = 'has' in rule ? rule.has : rule.lacks
+      const has = contact.tags.includes(tag)
+      return verdict(rule, tag, has, has === 'has' in rule)
+    },
+    isOfEvent: () => false,
+  },
+  field: {
+    check(rule, { contact }) {
+      const value = propertyOf(contact.fields, rule.field)
+      return verdict(rule, rule.field, (value as FieldValue | undefined) ?? null, compares(value, rule))
+    },
+    isOfEvent: () => false,
+  },
+  status: {
+    check: (rule, { contact }) => verdict(rule, rule.is, contact.status, contact.status === rule.is),
+    isOfEvent: () => false,
+  },
+} satisfies { [Name in Rule['rule']]: RuleDefinition<RuleOf<Name>> }
+
+const definitionOf = (rule: Rule): RuleDefinition<Rule> => RULES[rule.rule]
+
+export const readsPages = (onlyIf: readonly Rule[]): boolean => onlyIf.some((rule) => definitionOf(rule).readsPages)
+
+/** The events whose last time the rules read. */
+export const listReadEvents = (onlyIf: readonly Rule[]): { name: string; since: Since | undefined }[] =>
+  onlyIf.flatMap((rule) => definitionOf(rule).readsEvent?.(rule) ?? [])
+
+/** How long a page may be open without a sign. */
+export const longestQuietMs = (onlyIf: readonly Rule[]): number =>
+  Math.max(PRESENCE_MS, ...onlyIf.map((rule) => definitionOf(rule).quietMs?.(rule) ?? 0))
+
+/** How far before a decision page views and reports may count. */
+export const longestLookbackMs = (onlyIf: readonly Rule[]): number =>
+  Math.max(longestQuietMs(onlyIf), ...onlyIf.map((rule) => definitionOf(rule).lookbackMs?.(rule) ?? 0))
 
 const verdict = (rule: Rule, about: string | null, value: Verdict['value'], passes: boolean): Verdict => ({
   rule: rule.rule,
@@ -80,38 +132,20 @@ const verdict = (rule: Rule, about: string | null, value: Verdict['value'], pass
 /** With `until`, the result isn't known yet. */
 export const isSettled = ({ verdict, until }: Verdict): boolean => verdict === 'fail' && until === undefined
 
-/**
- * Rules about one event (its page, or the time since) are checked for each event of an email; other rules are about the
- * person.
- */
-function isOfEvent(rule: Rule): boolean {
-  switch (rule.rule) {
-    case 'seen':
-    case 'notSeen':
-      return true
-    case 'away':
-      return rule.at === 'trigger'
-    case 'done':
-    case 'notDone':
-      return rule.since === undefined || rule.since === 'trigger'
-    default:
-      return false
-  }
-}
-
 /** `at`: when the delivery is decided (ms UTC). */
 export function sinceWhen(since: Since | undefined, triggeredAt: number, at: number): number {
   if (since === 'ever') return 0
   return since === undefined || since === 'trigger' ? triggeredAt : at - since.days * DAY_MS
 }
 
-export const rulesOfEvent = ({ onlyIf = [] }: Rules): Rule[] => onlyIf.filter(isOfEvent)
+export const rulesOfEvent = ({ onlyIf = [] }: Rules): Rule[] =>
+  onlyIf.filter((rule) => definitionOf(rule).isOfEvent(rule))
 
 /** `isOfEvent`: about the first event only, not the others listed. */
 export function findFailed({ onlyIf = [] }: Rules, verdicts: readonly Verdict[]) {
   const index = verdicts.findIndex(isSettled)
   const [failed, rule] = [verdicts[index], onlyIf[index]]
-  return failed && rule ? { failed, isOfEvent: isOfEvent(rule) } : null
+  return failed && rule ? { failed, isOfEvent: definitionOf(rule).isOfEvent(rule) } : null
 }
 
 /** For people never reported by the script, the rule says what to do. */
@@ -121,7 +155,9 @@ const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | n
 })
 
 /** Unknown data has its own reason: the person was never reported, or the event named no page. */
-export function reasonOfRule({ rule, about, isUnknown }: Verdict): string {
+export type RuleReason = (typeof STOP_REASONS)[Rule['rule']] | 'no_page' | 'never_reported'
+
+export function reasonOfRule({ rule, about, isUnknown }: Verdict): RuleReason {
   if (!isUnknown) return STOP_REASONS[rule as Rule['rule']]
   return about === null ? 'no_page' : 'never_reported'
 }
@@ -138,18 +174,19 @@ function awaitProof(rule: Rule, about: string, facts: RuleFacts, quietMs: number
 type Away = Extract<Rule, { rule: 'away' }>
 
 /** How long a page may be silent before its reader counts as gone (ms). */
-export const quietMsOf = ({ quietMinutes }: Away): number =>
-  quietMinutes === undefined ? PRESENCE_MS : quietMinutes * MINUTE_MS
+export function quietMsOf({ quietMinutes }: Away): number {
+  return quietMinutes === undefined ? PRESENCE_MS : quietMinutes * MINUTE_MS
+}
 
 /** Gone: the last leave is old enough, or nothing was reported for a while. */
 function checkAway(rule: Away, facts: RuleFacts): Verdict {
   const about = rule.at ?? 'sending'
   const at = about === 'trigger' ? facts.triggeredAt : facts.at
-  if (facts.firstViewAt === null || facts.firstViewAt > at) return unknown(rule, about)
+  if (facts.firstReportedAt === null || facts.firstReportedAt > at) return unknown(rule, about)
   const quietMs = quietMsOf(rule)
   const presence = facts.presence(at, quietMs)
-  const judged = presence.isHere ? checkHere(rule, presence, facts, quietMs) : checkGone(rule, presence, at)
-  return markEstimated(judged, presence)
+  const found = presence.isHere ? checkHere(rule, presence, facts, quietMs) : checkGone(rule, presence, at)
+  return markEstimated(found, presence)
 }
 
 function checkHere(rule: Away, { pages, lastReportAt }: Presence, facts: RuleFacts, quietMs: number): Verdict {
@@ -165,22 +202,27 @@ function checkGone(rule: Away, { lastLeftAt, lastReportAt }: Presence, at: numbe
   return lastLeftAt === null ? { ...left, isSilent: true } : left
 }
 
-const markEstimated = (judged: Verdict, { isEstimated }: { isEstimated?: true }): Verdict =>
-  isEstimated ? { ...judged, isEstimated } : judged
+const markEstimated = (found: Verdict, { isEstimated }: { isEstimated?: true }): Verdict =>
+  isEstimated ? { ...found, isEstimated } : found
+
+function checkDone(rule: RuleOf<'done'> | RuleOf<'notDone'>, facts: RuleFacts): Verdict {
+  const at = facts.doneAt(rule.event, sinceWhen(rule.since, facts.triggeredAt, facts.at))
+  return verdict(rule, rule.event, at, (at !== null) === (rule.rule === 'done'))
+}
 
 /** The page of the event's `url`: opened since, or open when the event came. */
 function checkSeen(rule: Extract<Rule, { rule: 'seen' | 'notSeen' }>, facts: RuleFacts): Verdict {
   const path = facts.resultPath
-  if (path === null || facts.firstViewAt === null) return unknown(rule, path)
+  if (path === null || facts.firstReportedAt === null) return unknown(rule, path)
   const { triggeredAt } = facts
   const presence = facts.presence(triggeredAt, PRESENCE_MS)
   const pages = presence.pages.filter((page) => isSamePath(page.path, path))
   const wasThere = pages.some(({ heardAt }) => heardAt > triggeredAt)
-  const openedAt = facts.viewedAt(path, triggeredAt)
+  const openedAt = facts.firstOnPageSince(path, triggeredAt)
   const seenAt = wasThere ? triggeredAt : openedAt
   const awaited = seenAt === null && pages.length > 0 ? awaitProof(rule, path, facts, PRESENCE_MS) : null
   if (awaited) return awaited
-  const judged = verdict(rule, path, seenAt, (seenAt !== null) === (rule.rule === 'seen'))
+  const found = verdict(rule, path, seenAt, (seenAt !== null) === (rule.rule === 'seen'))
   // a stored view is proof, whatever is known about earlier times
-  return openedAt === null ? markEstimated(judged, presence) : judged
+  return openedAt === null ? markEstimated(found, presence) : found
 }

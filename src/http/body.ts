@@ -1,6 +1,5 @@
 import { type ParsedList, parseJsonList } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
-import { readBytes } from './request-bytes.ts'
 
 export const BODY_BYTES = 64 * 1024
 export const BATCH_BYTES = 256 * 1024
@@ -37,4 +36,22 @@ export function startReading(request: Request, maxBytes: number): Promise<Uint8A
   const encoding = headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity') return { refused: COMPRESSED }
   return readBytes(request, maxBytes) ?? { refused: refuse('too_large') }
+}
+
+export function readBytes(request: Request, maxBytes: number): Promise<Uint8Array | null> | null {
+  const announced = request.headers.get('content-length')
+  if (announced === null) return readChunks(request, maxBytes)
+  return Number(announced) > maxBytes ? null : request.bytes()
+}
+
+/** Without a Content-Length. null: too large; the rest isn't read. */
+async function readChunks(request: Request, maxBytes: number): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength
+    if (size > maxBytes) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { FloodGuard } from './flood.ts'
+import type { AbuseLimits } from './abuse-limits.ts'
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
 import { readBearer } from '../accounts/api-keys.ts'
@@ -10,19 +10,21 @@ import { factsOf } from './request-facts.ts'
 import { BODY_BYTES, startReading } from './body.ts'
 import { findKeyFault } from './idempotency.ts'
 
-type Parts = { access: KeyAccess; flood: FloodGuard; clock: Clock }
+/** What these functions need. */
+type Parts = { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock }
 
+/** A call that was let in and understood. */
 export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning[]; body: Record<string, unknown> }
-/** `read`: the body and its owner, when only fields were refused. */
+/** `read`: what was in the body, and whose it was, where only its fields were refused. */
 export type Refused = { refused: Refusal; read?: { access: Access; body: Record<string, unknown> } }
 
-/** Keys of scope `ingest` may only write. */
+/** What a call does. A key of scope `ingest` only writes. */
 type Need = 'read' | 'write' | 'erase'
 
-/** 401, then the abuse limit, then the scope. */
+/** The key's access, or 401; then the flood guard; then the scope. */
 export function authenticate(parts: Parts, request: Request, need: Need): Admission | Promise<Admission> {
   const found = parts.access.find(readBearer(request.headers.get('authorization')))
-  // no promise for a known key: each costs a turn of the queue on every request
+  // no promise for a known key: each costs a turn of the queue, and this is every request's way
   return found instanceof Promise
     ? found.then((access) => admit(parts, request, need, access))
     : admit(parts, request, need, found)
@@ -32,24 +34,24 @@ type Admission = { access: Access } | Refused
 
 function admit(parts: Parts, request: Request, need: Need, access: Access | null): Admission {
   const facts = factsOf(request)
-  if (!access) return { refused: parts.flood.checkAddress(facts.address()) ?? refuse('invalid_api_key') }
+  if (!access) return { refused: parts.abuseLimits.checkAddress(facts.address()) ?? refuse('invalid_api_key') }
   facts.access = access
   facts.isWrite = need !== 'read'
   parts.access.noteUse(access, isFromBrowser(request.headers))
-  const flooded = parts.flood.checkKey(access.key)
-  if (flooded) return { refused: flooded }
+  const abuse = parts.abuseLimits.checkKey(access.key)
+  if (abuse) return { refused: abuse }
   if (need !== 'write' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
   return { access }
 }
 
-/** Only browsers send these headers; servers with a key don't. */
+/** Only a browser sends these; a server that holds a key has no reason to. */
 const isFromBrowser = (headers: Headers): boolean =>
   headers.has('origin') || headers.get('sec-fetch-site') === 'cross-site'
 
-/** An authenticated request with its unread body. */
+/** A call that was let in, with its body, which nobody has read yet. */
 export type Arrived = { access: Access; bytes: Uint8Array }
 
-/** 401, 415 or 413, in this order. */
+/** Lets a call with a body in: 401, 415 or 413, in this order. */
 export function receiveCall(
   parts: Parts,
   request: Request,
@@ -71,7 +73,7 @@ function receiveBody(request: Request, admission: Admission): Refused | Promise<
 
 type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
 
-/** 400, then 404 for the app. */
+/** Reads a call about one app that was let in: 400, 404 for the app, in this order. */
 export function readArrived<T extends { app: string }>(
   parts: Parts,
   request: Request,
@@ -90,7 +92,7 @@ export function readArrived<T extends { app: string }>(
   return { ...call, warnings: joinWarnings(warnOfRepeated(findRepeatedKeys(text, body.object)), call.warnings) }
 }
 
-/** 401, 415 or 413, 400, 404 for the app. */
+/** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
 export function readCall<T extends { app: string }>(
   parts: Parts,
   request: Request,
@@ -103,6 +105,7 @@ export function readCall<T extends { app: string }>(
   return arriving instanceof Promise ? arriving.then(readOn) : readOn(arriving)
 }
 
+/** What was read, with the app it is about: 400, then 404 for the app. */
 export function readItem<T extends { app: string }>(
   access: Access,
   reading: Reading<T>,

@@ -8,23 +8,23 @@ import { peekForKey, settleTaken, type TakenFor } from '../accounts/write-limits
 import { type LimitedWrite } from '../accounts/plans.ts'
 import { refusalAnswer } from './answers.ts'
 
-type Parts = { limits: Limits; clock: Clock; addressKey: string }
+type Dependencies = { limits: Limits; clock: Clock; addressKey: string }
 
 /** Adds what the key has left, when the key is known. */
-export function uncountedAnswer(parts: Parts, request: Request, write: LimitedWrite, refusal: Refusal): Response {
+export function uncountedAnswer(deps: Dependencies, request: Request, write: LimitedWrite, refusal: Refusal): Response {
   const { access } = factsOf(request)
   // the abuse limit is another one, and one answer names one limit
   if (!access || refusal.refusal === 'rate_limited') return refusalAnswer(request, refusal)
-  return refusalAnswer(request, refusal, remainingHeaders(parts, write, access))
+  return refusalAnswer(request, refusal, remainingHeaders(deps, write, access))
 }
 
-export function remainingHeaders(parts: Parts, write: LimitedWrite, access: Access): Record<string, string> {
-  return limitHeaders(peekForKey(parts, write, access))
+export function remainingHeaders(deps: Dependencies, write: LimitedWrite, access: Access): Record<string, string> {
+  return limitHeaders(peekForKey(deps, write, access))
 }
 
 /** Gives tokens back for writes that don't count. */
-export const settleLimit = (parts: Parts, counted: TakenFor, outcome: object): Record<string, string> =>
-  limitHeaders(settleTaken(parts, counted, outcome))
+export const settleLimit = (deps: Dependencies, counted: TakenFor, outcome: object): Record<string, string> =>
+  limitHeaders(settleTaken(deps, counted, outcome))
 
 export const limitHeaders = ({ limit, taken }: Pick<TakenFor, 'limit' | 'taken'>): Record<string, string> =>
   rateLimitHeaders(limit, taken)

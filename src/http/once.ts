@@ -5,6 +5,11 @@ import { canonicalJson } from '../core/json.ts'
 import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 import type { Call } from './call.ts'
 
+/**
+ * Lets a write with an Idempotency-Key run once. The store keeps the record with the write itself; here
+ * a second request that comes while the first still runs is told so, and one that was done before is known in time to
+ * be answered again, or refused, before any limit is looked at.
+ */
 export type Once = ReturnType<typeof createOnce>
 
 export function createOnce({ store, clock }: { store: Store; clock: Clock }) {
@@ -27,7 +32,10 @@ export function createOnce({ store, clock }: { store: Store; clock: Clock }) {
   }
 
   return {
-    /** Call `release` in a `finally`. Refusals: idempotency_in_progress, idempotency_mismatch. */
+    /**
+     * `release` belongs in a `finally`. A promise only where there is such a key. Refused with idempotency_in_progress
+     * and idempotency_mismatch.
+     */
     begin(request: Request, { access, body }: Pick<Call<unknown>, 'access' | 'body'>): Beginning | Promise<Beginning> {
       const key = request.headers.get(HEADER)
       if (key === null) return WITHOUT_KEY

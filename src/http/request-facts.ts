@@ -20,16 +20,31 @@ export type RequestFacts = {
 
 /** Stored on the request: a WeakMap takes a tenth of the main thread at 256 connections. */
 const FACTS = Symbol('facts')
-type Noted = Request & { [FACTS]?: RequestFacts }
+type RequestWithFacts = Request & { [FACTS]?: RequestFacts }
 
-type Arrival = Pick<RequestFacts, 'requestId' | 'address'>
+type RequestStart = Pick<RequestFacts, 'requestId' | 'address'>
 
-export function noteFacts(request: Noted, { requestId, address }: Arrival): void {
+export function setFacts(request: RequestWithFacts, { requestId, address }: RequestStart): void {
   request[FACTS] = { requestId, startedAt: performance.now(), address, access: null, isWrite: false, refusal: null }
 }
 
-export function factsOf(request: Noted): RequestFacts {
+export function factsOf(request: RequestWithFacts): RequestFacts {
   const facts = request[FACTS]
   if (!facts) throw new Error('a request reached a door without passing the server')
   return facts
+}
+
+const PAIRS = Array.from({ length: 36 ** 2 }, (_, low) => low.toString(36).padStart(2, '0'))
+
+/** A random prefix per process and a counter, which is cheap. */
+export function createRequestIds(): () => string {
+  const start = crypto.randomUUID().slice(0, 13).replace('-', '')
+  let [count, head] = [0, '']
+  return () => {
+    const low = count % PAIRS.length
+    // joined, so that it is one flat string
+    if (low === 0) head = ['req_', start, (count / PAIRS.length).toString(36).padStart(4, '0')].join('')
+    count += 1
+    return `${head}${PAIRS[low]}`
+  }
 }

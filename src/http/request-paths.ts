@@ -1,11 +1,11 @@
 /** Replaces a missing or invalid Host; never one of ours. */
-const NAMELESS = 'http://nameless.invalid'
+const NO_HOST = 'http://nameless.invalid'
 
 /**
  * Without a valid Host, request.url can't be parsed. The last parsed origin is cached, so most requests skip parsing.
  */
-function createUrlMend(): (request: Request) => void {
-  let origin = `${NAMELESS}/`
+function createUrlRepair(): (request: Request) => void {
+  let origin = `${NO_HOST}/`
   return (request) => {
     const { url } = request
     if (url.startsWith(origin)) return
@@ -14,7 +14,7 @@ function createUrlMend(): (request: Request) => void {
     // not a slice, which would keep the whole text in memory
     if (parsed) origin = url.startsWith(`${parsed.origin}/`) ? `${parsed.origin}/` : origin
     // on the same object: a copy's body would not fail when the client disconnects
-    else Object.defineProperty(request, 'url', { value: NAMELESS + (start < 0 ? '/' : url.slice(start)) })
+    else Object.defineProperty(request, 'url', { value: NO_HOST + (start < 0 ? '/' : url.slice(start)) })
   }
 }
 
@@ -35,13 +35,13 @@ const KNOWN_URLS = 256
 
 /** Cached by whole URL, except URLs with queries or route parameters, which may hold personal data or tokens. */
 export function createPlaceFinder(findRoute: RouteFinder): (request: Request) => Place {
-  const mendUrl = createUrlMend()
+  const repairUrl = createUrlRepair()
   const known = new Map<string, Place>()
   return (request) => {
     const { url } = request
-    const kept = known.get(url)
-    if (kept) return kept
-    mendUrl(request)
+    const cached = known.get(url)
+    if (cached) return cached
+    repairUrl(request)
     const path = pathOf(request.url)
     const route = findRoute(path)
     const place = { path, route }

@@ -11,7 +11,7 @@ import type { RenderedMail } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import { publicId } from '../core/ids.ts'
 import { describeMailbox } from '../core/mail-addresses.ts'
-import { judgeFault, type TemplateFault } from '../messages/template-faults.ts'
+import { recordFault, type TemplateFault } from '../messages/template-faults.ts'
 import type { CapturedMail } from '../store/message-types.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
@@ -90,7 +90,7 @@ async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render
     const both = await render({ ...work, joined: [event] })
     if ('slow' in both) return { mail: both, unfit: [], isOfEvent: false }
     if (!isOfValues(both)) continue
-    const { reason, verdict } = judgeFault(both)
+    const { reason, verdict } = recordFault(both)
     unfit.push({ id: event.id, reason, record: JSON.stringify({ at, verdicts: [verdict] }) })
   }
   return { mail, unfit, isOfEvent: false }
@@ -115,7 +115,7 @@ const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>
 
 /** Said in the record, beside the rules: what the template lacks. */
 function faultOf(fault: TemplateFault, record: DecisionRecord): Ending {
-  const { reason, verdict } = judgeFault(fault)
+  const { reason, verdict } = recordFault(fault)
   return { reason, record: { ...record, verdicts: [...record.verdicts, verdict] } }
 }
 

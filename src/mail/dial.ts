@@ -89,7 +89,7 @@ function open(addresses: string[], { host, port, withinMs, signal }: Opening): P
   if (signal.aborted) stop()
   const fail = (error: Error): void => {
     signal.removeEventListener('abort', stop)
-    reject(fault(isLate(error) ? 'ETIMEDOUT' : 'EREFUSED'))
+    reject(fault(isTimeout(error) ? 'ETIMEDOUT' : 'EREFUSED'))
   }
   signal.addEventListener('abort', stop)
   socket.once('error', fail)
@@ -102,7 +102,7 @@ function open(addresses: string[], { host, port, withinMs, signal }: Opening): P
 }
 
 /** Each tried address has its own error. */
-const isLate = (error: Error): boolean =>
+const isTimeout = (error: Error): boolean =>
   (error instanceof AggregateError ? error.errors : [error]).some(({ code }) => /TIMED?OUT/.test(String(code)))
 
 /** Rejects after the time limit or when the signal aborts. */

@@ -14,11 +14,11 @@ export function createTxtResolver({ servers, answerMs = ANSWER_MS }: Options = {
   return async (name) => {
     const resolver = new Resolver({ timeout: answerMs, tries: 1 })
     if (servers) resolver.setServers(servers)
-    const late = Promise.withResolvers<null>()
-    const timer = setTimeout(() => late.resolve(null), answerMs)
+    const timeout = Promise.withResolvers<null>()
+    const timer = setTimeout(() => timeout.resolve(null), answerMs)
     const asked = resolver.resolveTxt(name).then((records) => joinPieces(records.flat()), readFault)
     try {
-      return await Promise.race([asked, late.promise])
+      return await Promise.race([asked, timeout.promise])
     } finally {
       clearTimeout(timer)
       resolver.cancel()

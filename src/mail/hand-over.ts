@@ -8,7 +8,7 @@ import {
 } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import type { SenderProblem, Senders } from '../accounts/senders.ts'
-import type { HandedAbout } from '../core/ended.ts'
+import type { HandOverScope } from '../core/hand-overs.ts'
 import type { Attempt, Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import type { Turn } from './lanes.ts'
@@ -175,7 +175,7 @@ export function createHanded() {
     },
     count: (): number => open.size,
     /** Waits, for so long at most, until those that are open now have their answer. @returns how many have none yet */
-    async settle(about: HandedAbout, ms: number): Promise<number> {
+    async settle(about: HandOverScope, ms: number): Promise<number> {
       const asked = Object.entries(about)
       const waited = Array.from(open)
         .filter(([, ids]) => asked.every(([name, id]) => ids[name as keyof Ids] === id))

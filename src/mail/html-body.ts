@@ -1,6 +1,6 @@
 /** Styles are inline, because many mail programs ignore everything else. */
 import { showValues } from '../messages/templates.ts'
-import type { Look } from './look.ts'
+import type { Theme } from './theme.ts'
 import { findButton, type MarkdownChild, MarkdownLimit, type MarkdownNode } from './markdown.ts'
 
 /** `readLink` returns null when the email must not link there. */
@@ -24,7 +24,7 @@ const HEADINGS = ['font-size:22px;line-height:28px', 'font-size:18px;line-height
 const BELOW = 'margin:0 0 16px'
 
 /** HTML in the author's text is escaped; Markdown in values isn't interpreted. @throws MarkdownLimit */
-export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks, look: Look): string {
+export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks, look: Theme): string {
   const write = (children: readonly MarkdownChild[], isListed = false): string => {
     const html = children
       .map((child) => (typeof child === 'string' ? breakLines(child) : writeNode(child, isListed)))
@@ -47,20 +47,20 @@ export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks,
   return write(tree)
 }
 
-const showLink = (text: string, href: string | null, look: Look): string =>
+const showLink = (text: string, href: string | null, look: Theme): string =>
   href === null
     ? text
     : `<a class="link" href="${Bun.escapeHTML(href)}" style="color:${look.link};text-decoration:underline">${text}</a>`
 
 /** Padding on the link makes all of it clickable; the colour is on the cell for programs without padding. */
-const showButton = (text: string, href: string | null, { button, onButton }: Look): string =>
+const showButton = (text: string, href: string | null, { button, onButton }: Theme): string =>
   href === null
     ? `<p style="${BELOW}">${text}</p>`
     : `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin:8px 0 24px"><tr><td class="button" bgcolor="${button}" style="background:${button};border-radius:6px"><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:12px 20px;border-radius:6px;color:${onButton};font-weight:600;text-decoration:none">${text}</a></td></tr></table>`
 
 type Element = Exclude<MarkdownNode, { kind: 'text' | 'image' | 'link' }>
 
-function showElement(node: Element, text: string, look: Look): string {
+function showElement(node: Element, text: string, look: Theme): string {
   switch (node.kind) {
     case 'heading':
       return `<h${node.level} style="margin:8px 0;font-weight:600;${HEADINGS[node.level - 1] ?? 'font-size:16px;line-height:24px'}">${text}</h${node.level}>`

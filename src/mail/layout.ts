@@ -1,5 +1,5 @@
 /** One layout for all emails, 600 pixels wide, light and dark. Tables, because Outlook renders with Word. */
-import { type Look, findLook } from './look.ts'
+import { type Theme, findTheme } from './theme.ts'
 
 export type LayoutFacts = {
   subject: string
@@ -19,7 +19,7 @@ export type LayoutFacts = {
 const escape = Bun.escapeHTML
 
 export function layOutHtml(facts: LayoutFacts): string {
-  const { light, dark } = findLook(facts.colour)
+  const { light, dark } = findTheme(facts.colour)
   const font = `font-family:${light.sans};font-size:16px;line-height:24px`
   return `<!doctype html>
 <html lang="en">
@@ -51,7 +51,7 @@ ${facts.html}
 }
 
 /** Dark mode, with Outlook's own selectors. */
-const sheetOf = (dark: Look): string =>
+const sheetOf = (dark: Theme): string =>
   `:root{color-scheme:light dark;supported-color-schemes:light dark}
 @media (prefers-color-scheme:dark){
 ${nightOf(dark, '', '')}
@@ -62,7 +62,7 @@ ${nightOf(dark, '[data-ogsc] ', '[data-ogsb] ')}
 .sheet{padding:24px 20px 8px!important}
 }`
 
-const nightOf = (dark: Look, inks: string, grounds: string): string =>
+const nightOf = (dark: Theme, inks: string, grounds: string): string =>
   `${grounds}.ground{background:${dark.ground}!important}
 ${grounds}.sheet{background:${dark.sheet}!important}
 ${grounds}.sunk{background:${dark.sunk}!important}
@@ -72,7 +72,7 @@ ${inks}.line{border-color:${dark.line}!important}
 ${inks}.link{color:${dark.link}!important}`
 
 /** The preview text in the inbox. It is visible: hidden text looks like spam. */
-const preheaderOf = (preheader: string, { sans, quiet }: Look): string =>
+const preheaderOf = (preheader: string, { sans, quiet }: Theme): string =>
   preheader === ''
     ? ''
     : `<tr><td class="quiet" style="padding:0 8px 16px;font-family:${sans};font-size:13px;line-height:20px;color:${quiet}">${escape(preheader)}</td></tr>\n`
@@ -83,7 +83,7 @@ const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
     ? escape(appName)
     : `<img src="${escape(logoUrl)}" alt="${escape(appName)}" height="32" style="display:block;height:32px;max-width:240px;border:0">`
 
-function footerOf({ appName, address, unsubscribeUrl }: LayoutFacts, { quiet }: Look): string {
+function footerOf({ appName, address, unsubscribeUrl }: LayoutFacts, { quiet }: Theme): string {
   const unsubscribe =
     unsubscribeUrl === null
       ? ''

@@ -51,7 +51,7 @@ export function parseMarkdown(source: string): MarkdownChild[] {
     })
     return [children, depth]
   }
-  const keep = (node: MarkdownNode, depth: number): string => {
+  const addNode = (node: MarkdownNode, depth: number): string => {
     if (depth > DEPTH) throw new MarkdownLimit('it is nested too deeply')
     if (nodes.length >= NODES) throw new MarkdownLimit('it has too many parts for an email')
     depths.push(depth)
@@ -61,7 +61,7 @@ export function parseMarkdown(source: string): MarkdownChild[] {
     <Meta>(make: (children: MarkdownChild[], meta: Meta) => MarkdownNode) =>
     (text: string, meta: Meta): string => {
       const [children, depth] = readChildren(text)
-      return keep(make(children, meta), depth + 1)
+      return addNode(make(children, meta), depth + 1)
     }
   const plain = (kind: BlockKind | InlineKind) => parent<void>((children) => ({ kind, children }))
   const cell = (kind: 'th' | 'td') =>
@@ -78,7 +78,7 @@ export function parseMarkdown(source: string): MarkdownChild[] {
     source,
     {
       // an entity may stand for a control character
-      text: (text) => keep({ kind: 'text', text: text.replaceAll(UNPRINTABLE, '') }, 1),
+      text: (text) => addNode({ kind: 'text', text: text.replaceAll(UNPRINTABLE, '') }, 1),
       heading: parent((children, { level }) => ({ kind: 'heading', children, level })),
       paragraph: plain('paragraph'),
       blockquote: plain('blockquote'),

@@ -5,16 +5,16 @@ import type { Clock } from '../core/clock.ts'
 import type { MailSettings } from '../accounts/sender-settings.ts'
 import { composeMail } from './compose.ts'
 import { layOutHtml, layOutText } from './layout.ts'
-import { findLook } from './look.ts'
+import { findTheme } from './theme.ts'
 import { noteAnswer, type NoteServer, reasonOf } from './provider.ts'
 import type { Routes } from './routes.ts'
 import { sendSoon } from './test-mail.ts'
 
-type NoticeParts = { routes: Routes; clock: Clock; noteServer: NoteServer }
+type Dependencies = { routes: Routes; clock: Clock; noteServer: NoteServer }
 
 const SENDER = 'Eventpost'
 
-export function findNoticeSender({ routes, clock, noteServer }: NoticeParts, apps: MailSettings[]) {
+export function findNoticeSender({ routes, clock, noteServer }: Dependencies, apps: MailSettings[]) {
   const own = apps.filter(({ smtpUrl }) => smtpUrl !== null)
   const route = [null, ...own].map(routes.findForNotice).find((found) => found !== null)
   if (!route) return null
@@ -33,7 +33,7 @@ export function findNoticeSender({ routes, clock, noteServer }: NoticeParts, app
 }
 
 function writeMail({ subject, paragraphs, link }: Notice) {
-  const { light } = findLook(null)
+  const { light } = findTheme(null)
   const escape = Bun.escapeHTML
   const button = `<a href="${escape(link.url)}" class="link" style="color:${light.link}">${escape(link.text)}</a>`
   const html = [...paragraphs.map(escape), button].map((one) => `<p style="margin:0 0 16px">${one}</p>`).join('\n')

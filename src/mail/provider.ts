@@ -31,7 +31,7 @@ export const isPlea = ({ code }: Pick<Refused, 'code'>): boolean => code === 421
 const isSenderRefused = (refused: Refused): boolean =>
   refused.about === 'sender' && !isPlea(refused) && !isLoginRefused(refused)
 
-/** The stored code (deliveries/reason-words.ts describes it). */
+/** The stored code (see deliveries/describe-reason.ts). */
 export const reasonOf = (outcome: Outcome): string => {
   if (outcome.is === 'refused') return `${isSenderRefused(outcome) ? 'from' : 'smtp'}_${outcome.code}`
   return 'reason' in outcome ? outcome.reason : outcome.is

@@ -6,7 +6,7 @@ import { fillTemplate, showValues, splitValues } from '../messages/templates.ts'
 import { type TemplateFault } from '../messages/template-faults.ts'
 import { type BodyLinks, renderHtmlBody } from './html-body.ts'
 import { layOutHtml, layOutText } from './layout.ts'
-import { findLook } from './look.ts'
+import { findTheme } from './theme.ts'
 import { cleanSource, isBlank, MarkdownLimit, parseMarkdown } from './markdown.ts'
 import { renderTextBody } from './text-body.ts'
 import { ownHosts } from '../accounts/app-hosts.ts'
@@ -49,7 +49,7 @@ function assemble({ subject, preheader, body, category }: MailWords, facts: Mail
     address: (style.postalAddress ?? '').split(/[\r\n]+/).flatMap((line) => cleanText(line) ?? []),
     subject,
     preheader,
-    html: renderHtmlBody(tree, links, findLook(style.colour).light),
+    html: renderHtmlBody(tree, links, findTheme(style.colour).light),
     text: renderTextBody(tree, links),
     appName: cleanText(app.name) ?? '',
     unsubscribeUrl: category === 'lifecycle' ? unsubscribeUrl : null,

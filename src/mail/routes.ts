@@ -3,7 +3,7 @@ import { type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core
 import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Way } from '../messages/mailer.ts'
+import type { MailRoute } from '../messages/mailer.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import type { DkimKey } from './compose.ts'
 import { type Dial, dialAny } from './dial.ts'
@@ -108,7 +108,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
     findLogin,
     /** Whom an app's mails come from where their message says nothing else. */
     findFrom: (settings: MailSettings): Mailbox | null => findFrom({}, settings, sender),
-    findWay(settings: MailSettings): Way {
+    findWay(settings: MailSettings): MailRoute {
       const server = serverOf(settings)
       const read = server && readSmtpUrl(server.url)
       return {

@@ -88,10 +88,10 @@ export function createSender(sending: SenderParts): Sender {
       return checkServer(server, { dial, onFailure: (outcome) => noteAnswer(sending, { ...asked, outcome }) })
     },
     refusesServer: (url) => isRefusedHost(readSmtpUrl(url)?.host ?? '', sending.privateHosts),
-    settleHanded: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
+    waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
     countHanded: handed.count,
     findPause: ({ id }, settings) => lanes.findPause(id, settings),
-    findWay: routes.findWay,
+    findMailRoute: routes.findWay,
   }
 }
 

@@ -1,11 +1,15 @@
 /** Checks whether a mail server is reachable and accepts the login. */
 import type { Socket } from 'node:net'
 import type { SmtpServer } from '../core/mail-addresses.ts'
-import type { ServerCheck } from '../messages/mailer.ts'
+import type { ServerCheck, Mailer } from '../messages/mailer.ts'
 import { type Dial, dialAny } from './dial.ts'
 import { loadConnection } from './nodemailer.ts'
 import { type Outcome, reasonOf, replyOf } from './provider.ts'
 import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
+import type { Limit, Limits } from '../accounts/limits.ts'
+import type { Store } from '../store/store.ts'
+import type { AppRow } from '../accounts/access.ts'
+import { type Refusal, refuse } from '../core/refusals.ts'
 
 /** In total, because someone waits; below the idle timeout of the browser's connection (cli/serve.ts). */
 export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answerMs: 6_000, mailMs: 7_000 }
@@ -53,4 +57,23 @@ async function checkConnection(server: SmtpServer, { socket, dial, limits, leftM
     clearTimeout(timer)
     connection.close()
   }
+}
+
+/** Per account: enough to set up a server, too few for a port scan. */
+export const SERVER_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
+
+/** null when no server is set. Refusals: rate_limited. */
+export async function checkMailServer(
+  { store, mailer, limits }: { store: Store; mailer: Mailer; limits: Limits },
+  app: AppRow,
+): Promise<ServerCheck | Refusal | null> {
+  const { allowed, retryAfterSeconds } = limits.take(`server-check:${app.accountId}`, SERVER_CHECKS)
+  return allowed > 0 ? mailer.checkServer(app, await store.mailSettings(app.id)) : refuseChecks(retryAfterSeconds)
+}
+
+function refuseChecks(retryAfterSeconds: number): Refusal {
+  const minutes = Math.ceil(retryAfterSeconds / 60)
+  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
+  const message = `Mail servers were checked ${SERVER_CHECKS.max} times within ten minutes. Wait ${wait}, then check again.`
+  return refuse('rate_limited', { message })
 }

@@ -13,7 +13,7 @@ import { composeSample, renderSample } from './samples.ts'
 /** Someone waits for it. */
 const TEST_MS = 20_000
 
-type TestParts = {
+type Dependencies = {
   routes: Routes
   senders: Senders
   clock: Clock
@@ -24,7 +24,7 @@ type TestParts = {
 
 /** Its unsubscribe link does nothing. */
 export async function sendTest(
-  { routes, senders, clock, baseUrl, noteServer, templates }: TestParts,
+  { routes, senders, clock, baseUrl, noteServer, templates }: Dependencies,
   sample: Sample,
   to: Mailbox,
 ): Promise<TestResult> {

@@ -7,8 +7,8 @@ export const RESULT_BYTES = 25 * 1024
 export const TOOL_LIST_BYTES = 16 * 1024
 
 /** Untrusted-text notices, cursor and protocol. */
-const AROUND_BYTES = 1_024
-export const PAGE_BYTES = RESULT_BYTES - AROUND_BYTES
+const ENVELOPE_BYTES = 1_024
+export const PAGE_BYTES = RESULT_BYTES - ENVELOPE_BYTES
 /** So that a page holds several people. */
 export const LISTED_CONTACT_BYTES = 4 * 1024
 export const CONTACT_BYTES = PAGE_BYTES - 1_024
@@ -19,7 +19,7 @@ export function costOf(value: unknown): number {
   return Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json))
 }
 
-export function takeFitting<T>(items: readonly T[], bytes: number): T[] {
+export function takeWithin<T>(items: readonly T[], bytes: number): T[] {
   let left = bytes
   const end = items.findIndex((item) => (left -= costOf(item) + 3) < 0)
   return end < 0 ? [...items] : items.slice(0, end)
@@ -32,9 +32,9 @@ type Omitted = { omitted?: { tags: number; fields: number } }
 export function fitContact<T extends Contact>(contact: T, bytes: number): T & Omitted {
   if (costOf(contact) <= bytes) return contact
   const rest = bytes - costOf({ ...contact, tags: [], fields: {}, omitted: { tags: 999, fields: 999 } })
-  const tags = takeFitting(contact.tags, rest / 4)
+  const tags = takeWithin(contact.tags, rest / 4)
   const entries = Object.entries(contact.fields)
-  const fields = takeFitting(entries, rest - costOf(tags))
+  const fields = takeWithin(entries, rest - costOf(tags))
   const omitted = { tags: contact.tags.length - tags.length, fields: entries.length - fields.length }
   return { ...contact, tags, fields: Object.fromEntries(fields), omitted }
 }

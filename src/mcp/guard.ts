@@ -5,18 +5,18 @@ import { readBearer } from '../accounts/api-keys.ts'
 import { createKnownHosts, isOwnOrigin } from '../http/known-hosts.ts'
 import type { Limits } from '../accounts/limits.ts'
 import type { Clock } from '../core/clock.ts'
-import type { FloodGuard } from '../http/flood.ts'
+import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { type Refusal, refuse, refuseLimited } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
-import { readBytes } from '../http/request-bytes.ts'
+import { readBytes } from '../http/body.ts'
 import { refusalError } from './answers.ts'
 
 export const MESSAGE_BYTES = 64 * 1024
 
 /** `host`: the bound address; `origins`: pages that may call. */
-export type GuardParts = {
+export type GuardDependencies = {
   access: KeyAccess
-  flood: FloodGuard
+  abuseLimits: AbuseLimits
   limits: Limits
   clock: Clock
   baseUrl: string
@@ -65,14 +65,14 @@ const takesJson = (accept: string | null): boolean =>
   accept === null || /(?:^|[\s,])(?:application\/json|application\/\*|\*\/\*)(?=$|[\s,;])/i.test(accept)
 
 /** @returns the caller and the bytes, or a refusal */
-export function createGuard(parts: GuardParts) {
-  const findHost = createKnownHosts(parts)
+export function createGuard(deps: GuardDependencies) {
+  const findHost = createKnownHosts(deps)
 
   const findStranger = (request: Request): Refusal | null => {
     const called = findHost(request)
     if (!called) return UNKNOWN_HOST
     const origin = request.headers.get('origin')
-    if (origin === null || isOwnOrigin(origin, parts.baseUrl, called) || parts.origins.includes(origin)) return null
+    if (origin === null || isOwnOrigin(origin, deps.baseUrl, called) || deps.origins.includes(origin)) return null
     return FOREIGN_ORIGIN
   }
 
@@ -82,14 +82,14 @@ export function createGuard(parts: GuardParts) {
     })
     const stranger = findStranger(request)
     if (stranger) return no(stranger)
-    if (isPreflight(request) && parts.origins.includes(request.headers.get('origin') ?? ''))
+    if (isPreflight(request) && deps.origins.includes(request.headers.get('origin') ?? ''))
       return { answer: new Response(null, { status: 204, headers: PREFLIGHT }) }
     if (request.method !== 'POST') return no(refuse('method_not_allowed'), { Allow: 'POST' })
-    const found = parts.access.find(readBearer(request.headers.get('authorization')))
+    const found = deps.access.find(readBearer(request.headers.get('authorization')))
     // no promise for a known key, as in the API
     const access = found instanceof Promise ? await found : found
-    if (!access) return no(parts.flood.checkAddress(factsOf(request).address()) ?? refuse('invalid_api_key'))
-    const refusal = admit(parts, request, access) ?? checkHeaders(request)
+    if (!access) return no(deps.abuseLimits.checkAddress(factsOf(request).address()) ?? refuse('invalid_api_key'))
+    const refusal = admit(deps, request, access) ?? checkHeaders(request)
     if (refusal) return no(refusal)
     const bytes = await readBytes(request, MESSAGE_BYTES)
     return bytes === null ? no(TOO_LARGE) : { access, bytes }
@@ -97,17 +97,17 @@ export function createGuard(parts: GuardParts) {
 }
 
 /** 429 for abuse on any endpoint or too many MCP requests; then the scope. */
-function admit(parts: GuardParts, request: Request, access: Access): Refusal | null {
+function admit(deps: GuardDependencies, request: Request, access: Access): Refusal | null {
   const facts = factsOf(request)
   facts.access = access
-  parts.access.noteUse(access, request.headers.has('origin') || request.headers.get('sec-fetch-site') === 'cross-site')
+  deps.access.noteUse(access, request.headers.has('origin') || request.headers.get('sec-fetch-site') === 'cross-site')
   const { key, keyLimits } = access
-  const flooded = parts.flood.checkKey(key)
-  if (flooded) return flooded
+  const abuse = deps.abuseLimits.checkKey(key)
+  if (abuse) return abuse
   const { bucket, limit } = keyLimits.mcpCalls
-  const { allowed, retryAfterSeconds: retryAfter } = parts.limits.take(bucket, limit)
+  const { allowed, retryAfterSeconds: retryAfter } = deps.limits.take(bucket, limit)
   if (allowed === 0) {
-    const at = parts.clock.now()
+    const at = deps.clock.now()
     return refuseLimited({ name: 'mcp_calls_per_minute', key, limit: limit.max, retryAfter, at })
   }
   return access.key.scope === 'ingest' ? INGEST : null

@@ -1,21 +1,21 @@
 import { Elysia } from 'elysia'
-import { openLate } from '../core/open-late.ts'
+import { createLazy } from '../core/lazy.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { acceptedAnswer, messageAnswer, refusalError } from './answers.ts'
-import { createGuard, type GuardParts } from './guard.ts'
+import { createGuard, type GuardDependencies } from './guard.ts'
 import { narrowAccess, readNarrowing } from './narrowing.ts'
 import type { Protocol } from './protocol.ts'
-import type { ServedParts } from './resources.ts'
+import type { ServerDependencies } from './resources.ts'
 import { TOOL_NAMES } from './tools/index.ts'
 
 export const MCP_PATH = '/mcp'
 
-export type McpParts = GuardParts & ServedParts
+export type McpDependencies = GuardDependencies & ServerDependencies
 
 /** Stateless Streamable HTTP with JSON answers; shares keys and limits with the HTTP API. */
-export function mcpRoutes(parts: McpParts) {
-  const guard = createGuard(parts)
-  const protocol = loadProtocol(parts)
+export function mcpRoutes(deps: McpDependencies) {
+  const guard = createGuard(deps)
+  const protocol = loadProtocol(deps)
   return new Elysia().all(
     MCP_PATH,
     async ({ request }) => {
@@ -47,8 +47,8 @@ export function mcpRoutes(parts: McpParts) {
 }
 
 /** Loaded on the first MCP request: the SDK takes 10 MB and 50 ms. */
-function loadProtocol(parts: McpParts): () => Promise<Protocol> {
-  return openLate(() => import('./protocol.ts').then(({ openProtocol }) => openProtocol(parts))).get
+function loadProtocol(deps: McpDependencies): () => Promise<Protocol> {
+  return createLazy(() => import('./protocol.ts').then(({ openProtocol }) => openProtocol(deps))).get
 }
 
 /** Later revisions name the client in each message. */

@@ -1,5 +1,5 @@
-import { readMessage } from './messages.ts'
-import type { ServedParts } from './resources.ts'
+import { readMessage } from './json-rpc.ts'
+import type { ServerDependencies } from './resources.ts'
 import { createMcpServer } from './server.ts'
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -9,9 +9,9 @@ import { type Caller, toAuthInfo } from './caller.ts'
 export type Protocol = Awaited<ReturnType<typeof openProtocol>>
 
 /** Everything that needs the SDK. */
-export const openProtocol = async (parts: ServedParts) => ({
+export const openProtocol = async (deps: ServerDependencies) => ({
   readMessage,
-  ask: await connectServer(createMcpServer(parts)),
+  ask: await connectServer(createMcpServer(deps)),
 })
 
 type Ask = (message: JSONRPCRequest, caller: Omit<Caller, 'fail'>) => Promise<JSONRPCMessage>
@@ -35,7 +35,7 @@ export async function connectServer(server: Server): Promise<Ask> {
   return (message, caller) => {
     const number = ++last
     return new Promise<JSONRPCMessage>((resolve, reject) => {
-      waiting.set(number, (answer) => resolve({ ...toldRight(answer), id: message.id } as JSONRPCMessage))
+      waiting.set(number, (answer) => resolve({ ...fixInvalidParams(answer), id: message.id } as JSONRPCMessage))
       const authInfo = toAuthInfo({ ...caller, fail: reject })
       transport.onmessage?.({ ...message, id: number }, { authInfo })
     }).finally(() => waiting.delete(number))
@@ -48,5 +48,5 @@ const WRONG_PARAMETERS = {
 }
 
 /** The SDK reports unreadable parameters as internal errors with details; ours reject before. */
-const toldRight = (answer: JSONRPCMessage): JSONRPCMessage =>
+const fixInvalidParams = (answer: JSONRPCMessage): JSONRPCMessage =>
   'error' in answer && answer.error.code === ErrorCode.InternalError ? { ...answer, error: WRONG_PARAMETERS } : answer

@@ -5,7 +5,7 @@ import {
   type ResourceTemplate,
 } from '@modelcontextprotocol/sdk/types.js'
 import { findApp } from '../accounts/apps.ts'
-import type { ToolParts } from './tools/tool.ts'
+import type { ToolDependencies } from './tools/tool.ts'
 import { DOC_PAGES, writeDocPage } from '../docs/index.ts'
 import type { Caller } from './caller.ts'
 import { readSetup } from './tools/account.ts'
@@ -112,17 +112,21 @@ function pickSchemas(value: object, schemas: Map<string, object>, picked = new M
   return picked
 }
 
-export type ServedParts = ToolParts & { openApi: () => OpenApi }
+export type ServerDependencies = ToolDependencies & { openApi: () => OpenApi }
 
 /** @throws McpError for unknown or foreign resources */
-export async function readResource(parts: ServedParts, { access }: Caller, uri: string): Promise<ReadResourceResult> {
+export async function readResource(
+  deps: ServerDependencies,
+  { access }: Caller,
+  uri: string,
+): Promise<ReadResourceResult> {
   const as = (mimeType: string, text: string): ReadResourceResult => ({ contents: [{ uri, mimeType, text }] })
   const page = DOC_PAGES.find(({ slug }) => uri === DOCS + slug)
-  if (page) return as(MARKDOWN, writeDocPage(page, parts.baseUrl))
-  if (uri === OPENAPI) return as(JSON_TYPE, JSON.stringify(listCalls(parts.openApi())))
-  const call = pickCall(parts.openApi, CALL.exec(uri)?.[1])
+  if (page) return as(MARKDOWN, writeDocPage(page, deps.baseUrl))
+  if (uri === OPENAPI) return as(JSON_TYPE, JSON.stringify(listCalls(deps.openApi())))
+  const call = pickCall(deps.openApi, CALL.exec(uri)?.[1])
   if (call) return as(JSON_TYPE, JSON.stringify(call))
   const app = findApp(access, SETUP.exec(uri)?.[1] ?? '')
   if (!app) throw new McpError(NOT_FOUND, 'There is no such resource. See resources/list.')
-  return as(JSON_TYPE, JSON.stringify(await readSetup(parts, app)))
+  return as(JSON_TYPE, JSON.stringify(await readSetup(deps, app)))
 }

@@ -17,9 +17,9 @@ import { errorCode, isRefusal, type Refusal, type RefusalCode, refusalBody } fro
 import { VERSION } from '../core/version.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { getPrompt, PROMPTS } from './prompts.ts'
-import { listResources, readResource, RESOURCE_TEMPLATES, type ServedParts } from './resources.ts'
+import { listResources, readResource, RESOURCE_TEMPLATES, type ServerDependencies } from './resources.ts'
 import { describeTool, findTool, listTools, runTool, TOOL_NAMES } from './tools/index.ts'
-import type { ToolParts } from './tools/tool.ts'
+import type { ToolDependencies } from './tools/tool.ts'
 
 const INSTRUCTIONS = [
   "Eventpost takes people and events from a customer's server, keeps them, and writes the right mail, once.",
@@ -30,7 +30,7 @@ const INSTRUCTIONS = [
 ].join(' ')
 
 /** Serves all requests; each brings its caller. */
-export function createMcpServer(parts: ServedParts): Server {
+export function createMcpServer(deps: ServerDependencies): Server {
   const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} }
   const info = { name: 'eventpost', title: 'Eventpost', version: VERSION }
   const server = new Server(info, { capabilities, instructions: INSTRUCTIONS })
@@ -38,13 +38,13 @@ export function createMcpServer(parts: ServedParts): Server {
     tools: listTools(callerOf(extra)).map(describeTool),
   }))
   server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) =>
-    callTool(parts, callerOf(extra), params.name, params.arguments ?? {}),
+    callTool(deps, callerOf(extra), params.name, params.arguments ?? {}),
   )
   server.setRequestHandler(ListResourcesRequestSchema, (_, extra) => ({ resources: listResources(callerOf(extra)) }))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: RESOURCE_TEMPLATES }))
   server.setRequestHandler(ReadResourceRequestSchema, ({ params }, extra) => {
     const caller = callerOf(extra)
-    return orFail(caller, () => readResource(parts, caller, params.uri))
+    return orFail(caller, () => readResource(deps, caller, params.uri))
   })
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: PROMPTS }))
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) => getPrompt(params.name, params.arguments ?? {}))
@@ -55,21 +55,21 @@ export function createMcpServer(parts: ServedParts): Server {
 }
 
 /** Checks scope and URL, and adds a row to the audit list. */
-async function callTool(parts: ToolParts, caller: Caller, name: string, args: Record<string, unknown>) {
+async function callTool(deps: ToolDependencies, caller: Caller, name: string, args: Record<string, unknown>) {
   const tool = findTool(caller, name)
-  if (!tool) throw refuseTool(parts, caller, name)
+  if (!tool) throw refuseTool(deps, caller, name)
   if (tool.kind === 'write' && !isDryRun(args)) {
     caller.facts.isWrite = true
     caller.facts.app = findNamedApp(caller.access, args)
   }
-  const startedAt = parts.clock.monotonicMs()
+  const startedAt = deps.clock.monotonicMs()
   let outcome = 'internal_error'
   try {
-    const result = await orFail(caller, () => caller.fault ?? runTool(tool, parts, caller, args))
+    const result = await orFail(caller, () => caller.fault ?? runTool(tool, deps, caller, args))
     outcome = isRefusal(result) ? errorCode(result.refusal) : 'ok'
     return isRefusal(result) ? refusedResult(caller, result) : doneResult(result)
   } finally {
-    noteCall(parts, caller, { tool: name, outcome, ms: parts.clock.monotonicMs() - startedAt })
+    noteCall(deps, caller, { tool: name, outcome, ms: deps.clock.monotonicMs() - startedAt })
   }
 }
 
@@ -77,7 +77,7 @@ async function callTool(parts: ToolParts, caller: Caller, name: string, args: Re
 const isDryRun = ({ dryRun }: Record<string, unknown>): boolean =>
   dryRun !== undefined && dryRun !== null && dryRun !== false
 
-function noteCall({ calls, clock }: ToolParts, { access, client }: Caller, call: Called): void {
+function noteCall({ calls, clock }: ToolDependencies, { access, client }: Caller, call: Called): void {
   const { id: keyId, accountId } = access.key
   calls.add({ ...call, accountId, keyId, client, calledAt: clock.now() })
 }
@@ -85,9 +85,9 @@ function noteCall({ calls, clock }: ToolParts, { access, client }: Caller, call:
 type Called = { tool: string; outcome: string; ms: number }
 
 /** Audits forbidden tools too; unknown names are left out, because they could say anything. */
-function refuseTool(parts: ToolParts, caller: Caller, name: string): McpError {
+function refuseTool(deps: ToolDependencies, caller: Caller, name: string): McpError {
   const isKnown = TOOL_NAMES.has(name)
-  if (isKnown) noteCall(parts, caller, { tool: name, outcome: 'tool_not_open', ms: 0 })
+  if (isKnown) noteCall(deps, caller, { tool: name, outcome: 'tool_not_open', ms: 0 })
   return new McpError(ErrorCode.InvalidParams, isKnown ? NOT_OPEN : 'There is no such tool. See tools/list.')
 }
 

@@ -6,10 +6,10 @@ import type { Again, Wait } from '../store/message-types.ts'
 
 const MINUTE_MS = 60_000
 /** Arrival (`at`) and time of the event (ms UTC). */
-type Came = { at: number; occurredAt: number }
+type Arrival = { at: number; occurredAt: number }
 
 /** Minutes after the event, or the next time of day; never before its arrival (`at`). */
-export const whenDue = (wait: Wait | undefined, { at, occurredAt }: Came, timezone: string): number =>
+export const whenDue = (wait: Wait | undefined, { at, occurredAt }: Arrival, timezone: string): number =>
   Math.max(at, waitedFor(wait, occurredAt, timezone))
 
 function waitedFor(wait: Wait | undefined, occurredAt: number, timezone: string): number {
@@ -25,15 +25,15 @@ export const collectMsOf = (again: Again | undefined): number | null =>
   again !== undefined && 'collect' in again && again.collect ? again.collect.minutes * MINUTE_MS : null
 
 /** The value that `once` goes by; empty for once per person, or when the event has none of the properties. */
-export function onceKeyOf(again: Again | undefined, properties: () => Record<string, unknown>): string {
+export function dedupeKeyOf(again: Again | undefined, properties: () => Record<string, unknown>): string {
   if (again !== undefined && 'everyHours' in again) return TIMED_KEY
   if (again === undefined || !('property' in again)) return ''
-  const value = onceValueOf(again, properties())
+  const value = dedupeValueOf(again, properties())
   return value === null ? '' : Bun.SHA256.hash(JSON.stringify(value), 'base64url').slice(0, 22)
 }
 
 /** The first property present, else null. */
-function onceValueOf({ property }: { property: string | string[] }, properties: Record<string, unknown>): unknown {
+function dedupeValueOf({ property }: { property: string | string[] }, properties: Record<string, unknown>): unknown {
   for (const name of typeof property === 'string' ? [property] : property) {
     const value = propertyOf(properties, name)
     const counted = name === 'url' && typeof value === 'string' ? pageOf(value) : value

@@ -1,5 +1,5 @@
 /** What other modules may ask of mail. Injected, so that messages don't import mail. */
-import type { HandedMail } from '../core/ended.ts'
+import type { HandOvers } from '../core/hand-overs.ts'
 import type { DeliveryWork, JoinedEvent, Mail, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
@@ -68,7 +68,7 @@ export type TestResult =
  * `from` null: no sender. `server` without password; null: emails are captured. `isOwn`: set by the app.
  * `isUnreadable`: the setting is invalid.
  */
-export type Way = {
+export type MailRoute = {
   from: Mailbox | null
   server: string | null
   isOwn: boolean
@@ -80,7 +80,7 @@ export type ServerCheck =
   | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
   | { is: 'failed'; reason: string; reply?: string }
 
-export type Mailer = HandedMail &
+export type Mailer = HandOvers &
   NoticeMailer & {
     senders: Senders
     /** The same code as for sending. */
@@ -93,5 +93,5 @@ export type Mailer = HandedMail &
     refusesServer(url: string): boolean
     /** null when emails leave. */
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
-    findWay(settings: MailSettings): Way
+    findMailRoute(settings: MailSettings): MailRoute
   }

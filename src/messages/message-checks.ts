@@ -212,7 +212,7 @@ function describeCounted({ part, fault, count }: CountedFault, tried: Tried): Fi
 }
 
 /** A similar property name, for one that no event has. */
-function sayMeant(variable: string, names: readonly string[]): string {
+function suggestProperty(variable: string, names: readonly string[]): string {
   const [, name = ''] = /^event\.(\w+)$/.exec(variable) ?? []
   if (name === '' || names.includes(name)) return ''
   const most = Math.min(2, Math.floor(name.length / 3))
@@ -256,7 +256,7 @@ function warnOfSkipped(
   const fallback = findFallback(variable, app)
   const by = withFallback(variable, fallback)
   const from = part === null ? null : findPlain(mail[part] ?? '', variable)
-  const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: \`${by}\`.${sayMeant(variable, names)}`
+  const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: \`${by}\`.${suggestProperty(variable, names)}`
   return { field, code: 'missing_value', message, replace: fallback && from ? { from, by } : null }
 }
 

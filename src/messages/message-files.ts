@@ -2,7 +2,7 @@ import type { MessageContent, MessageRow, MessageStatus } from '../store/message
 import type { MessageChange, SavedMessage } from '../store/messages.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
-import type { Ended } from '../core/ended.ts'
+import type { StoppedEmails } from '../core/hand-overs.ts'
 import { type CheckContext, checkLive } from './message-checks.ts'
 import { type ReadMessage, readMessage } from './message-input.ts'
 import type { MessageInput } from './message-schema.ts'
@@ -31,7 +31,7 @@ export async function importMessages(
   context: CheckContext,
   by: MessageChange,
   { file, status, dryRun }: { file: unknown; status: MessageStatus | null; dryRun: boolean },
-): Promise<({ messages: ImportedMessage[]; warnings: FieldError[] } & Ended) | Refusal | Refused> {
+): Promise<({ messages: ImportedMessage[]; warnings: FieldError[] } & StoppedEmails) | Refusal | Refused> {
   const reading = readFile(file)
   if ('errors' in reading) return refuseFields(reading.errors)
   const messages = reading.input.map((message) => ({ ...message, status: status ?? message.status }))

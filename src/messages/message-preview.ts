@@ -11,8 +11,9 @@ import { findFrom } from '../accounts/senders.ts'
 import { listSamples, makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from './message-samples.ts'
 import { publicId } from '../core/ids.ts'
 import type { TemplateFault } from './template-faults.ts'
+import { timingSafeEqual } from 'node:crypto'
 
-type Parts = { store: Store; clock: Clock; templates: TemplateWorker; mailer: Mailer }
+type Dependencies = { store: Store; clock: Clock; templates: TemplateWorker; mailer: Mailer }
 
 /** `id`: the event's or the person's. `isMadeUp`: several sample events. */
 export type SampleChoice = SampleMoment & { id: string; isMadeUp?: true }
@@ -32,19 +33,22 @@ export type Preview = {
 type Asked = { content: MessageContent; sampleId: string }
 
 /** For the chosen sample, else the latest. Sends nothing. */
-export async function previewMessage(parts: Parts, app: AppRow, asked: Asked): Promise<Preview> {
-  const { choices, sample, work } = await prepareSample(parts, app, asked)
+export async function previewMessage(deps: Dependencies, app: AppRow, asked: Asked): Promise<Preview> {
+  const { choices, sample, work } = await prepareSample(deps, app, asked)
   const real = choices.filter(({ isMadeUp }) => !isMadeUp)
   const properties = real.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null)))
-  const from = findFrom(asked.content.mail, work.settings, parts.mailer.findWay(work.settings).from)
-  return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: await parts.mailer.preview(work) }
+  const from = findFrom(asked.content.mail, work.settings, deps.mailer.findMailRoute(work.settings).from)
+  return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: await deps.mailer.preview(work) }
 }
 
 /** To a member, without any rule. `whose`: null for sample data. */
-export async function sendTestMail({ parts, app, to }: { parts: Parts; app: AppRow; to: Mailbox }, asked: Asked) {
-  const { sample, work } = await prepareSample(parts, app, asked)
+export async function sendTestMail(
+  { parts: deps, app, to }: { parts: Dependencies; app: AppRow; to: Mailbox },
+  asked: Asked,
+) {
+  const { sample, work } = await prepareSample(deps, app, asked)
   const whose = sample === null || sample.isMadeUp ? null : sample.contact.email
-  return { whose, result: await parts.mailer.sendTest(work, to) }
+  return { whose, result: await deps.mailer.sendTest(work, to) }
 }
 
 async function prepareSample(
@@ -85,3 +89,15 @@ const wrap = ({ id: appId, accountId }: AppRow, content: MessageContent): Messag
   updatedAt: 0,
   content,
 })
+
+/** Any change of the content needs another token. It grants no rights. */
+export const makeLiveToken = (key: string, app: AppRow, { id, content }: Pick<MessageRow, 'id' | 'content'>): string =>
+  new Bun.CryptoHasher('sha256', key).update(JSON.stringify([app.publicId, id, content])).digest('base64url')
+
+export function isLiveToken(
+  token: string,
+  of: { key: string; app: AppRow; message: Pick<MessageRow, 'id' | 'content'> },
+): boolean {
+  const [given, right] = [Buffer.from(token), Buffer.from(makeLiveToken(of.key, of.app, of.message))]
+  return given.length === right.length && timingSafeEqual(given, right)
+}

@@ -3,14 +3,14 @@ import type { MailSettings, MessageContent, Trigger } from '../store/message-typ
 import { isPathLike } from '../store/paths.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
-import { collectMsOf, isPerPerson, onceKeyOf } from './again.ts'
+import { collectMsOf, isPerPerson, dedupeKeyOf } from './again.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
 import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
 import type { UsedProperty } from './templates.ts'
 
 const OFFERED = 10
-const LOOKED_AT = 200
+const CHECKED_EVENTS = 200
 
 /** `event` null: the person alone started it. `joined`: further events of the email. */
 export type SampleMoment = { contact: ContactRow; event: EventRow | null; joined: { event: EventRow }[] }
@@ -27,7 +27,7 @@ export async function listSamples(store: Store, app: AppRow, content: MessageCon
     return (await store.listContacts(query)).map((contact) => ({ contact, event: null, joined: [] }))
   }
   const name = 'event' in trigger ? trigger.event : PAGE_NAME
-  const query = { appId: app.id, contactId: null, name, before: null, limit: LOOKED_AT }
+  const query = { appId: app.id, contactId: null, name, before: null, limit: CHECKED_EVENTS }
   const { rows } = await store.listEvents(query)
   const people = Map.groupBy(
     rows.filter((row) => isStartedBy(row, trigger)),
@@ -65,7 +65,7 @@ export function takeEmail({ again }: MessageContent, rows: EventRow[]): Pick<Sam
   const byKey = new Map<unknown, EventRow>()
   // the oldest of a result counts
   for (const row of rows.filter(({ occurredAt }) => newest.occurredAt - occurredAt <= collectMs)) {
-    byKey.set(isPerPerson(again) ? row.id : onceKeyOf(again, () => parseProperties(row.properties)), row)
+    byKey.set(isPerPerson(again) ? row.id : dedupeKeyOf(again, () => parseProperties(row.properties)), row)
   }
   const [event = newest, ...others] = [...byKey.values()].toSorted((a, b) => a.occurredAt - b.occurredAt || a.id - b.id)
   return { event, joined: others.map((one) => ({ event: one })) }

@@ -1,6 +1,6 @@
 import { diffArrays } from 'diff'
 import type { MessageContent } from '../store/message-types.ts'
-import { sayAgain, sayCollect, sayRule, sayTrigger, sayWait } from './message-words.ts'
+import { describeAgain, describeCollect, describeRule, describeTrigger, describeWait } from './describe-message.ts'
 
 export type LineChange = { kind: 'same' | 'added' | 'removed'; text: string }
 
@@ -22,10 +22,10 @@ export function diffLines(before: string[], after: string[]): LineChange[] {
 function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: MessageContent): string[] {
   const { subject, preheader, body, fromName, fromEmail, replyTo, category } = mail
   return [
-    `When ${sayTrigger(trigger)}`,
-    `Sent ${sayWait(wait)}, ${sayAgain(again)}`,
-    ...[sayCollect(again) ?? []].flat(),
-    ...onlyIf.map((rule) => `Only if ${sayRule(rule)}${sayRest(rule)}`),
+    `When ${describeTrigger(trigger)}`,
+    `Sent ${describeWait(wait)}, ${describeAgain(again)}`,
+    ...[describeCollect(again) ?? []].flat(),
+    ...onlyIf.map((rule) => `Only if ${describeRule(rule)}${describeRest(rule)}`),
     ...sayWhereSet("Sender's name", fromName),
     ...sayWhereSet("Sender's address", fromEmail),
     ...sayWhereSet('Replies go to', replyTo),
@@ -41,7 +41,7 @@ function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: M
 const sayWhereSet = (name: string, value: string | undefined): string[] =>
   value === undefined ? [] : [`${name}: ${value}`]
 
-const sayRest = (rule: object): string => {
+const describeRest = (rule: object): string => {
   const { ifUnknown, quietMinutes } = rule as { ifUnknown?: string; quietMinutes?: number }
   const quiet = quietMinutes === undefined ? '' : `, gone after ${quietMinutes} minutes without a sign`
   return ifUnknown === undefined ? quiet : `${quiet} (if your pages never saw them: ${ifUnknown})`

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { type CheckContext, checkLive, type LiveCheck } from './message-checks.ts'
 import type { Mailer } from './mailer.ts'
-import type { Ended } from '../core/ended.ts'
+import type { StoppedEmails } from '../core/hand-overs.ts'
 import { readMessage } from './message-input.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
@@ -28,7 +28,7 @@ export async function listMessages(store: Store, app: AppRow): Promise<(MessageR
 }
 
 export type SavingContext = CheckContext & {
-  mailer: Pick<Mailer, 'settleHanded'>
+  mailer: Pick<Mailer, 'waitForReplies'>
   noteCheck?: (check: LiveCheck) => void
 }
 
@@ -47,7 +47,7 @@ export async function saveMessage(
   context: SavingContext,
   by: MessageChange,
   { id, value, basedOn }: { id: number | null; value: unknown; basedOn?: number },
-): Promise<(SavedMessage & Ended) | Refusal | Refused> {
+): Promise<(SavedMessage & StoppedEmails) | Refusal | Refused> {
   const reading = readMessage(value)
   if ('errors' in reading) return refuseFields(reading.errors)
   const { store, app } = context
@@ -69,8 +69,8 @@ export async function saveMessage(
 async function settleStopped(
   { mailer }: SavingContext,
   { id, status }: Pick<MessageRow, 'id' | 'status'>,
-): Promise<Ended> {
-  return { stillSending: status === 'live' ? 0 : await mailer.settleHanded({ messageId: id }) }
+): Promise<StoppedEmails> {
+  return { stillSending: status === 'live' ? 0 : await mailer.waitForReplies({ messageId: id }) }
 }
 
 /**
@@ -81,7 +81,7 @@ export async function setMessageStatus(
   context: SavingContext,
   by: MessageChange,
   { message: { id, content }, status }: { message: Pick<MessageRow, 'id' | 'content'>; status: MessageStatus },
-): Promise<Ended | Refusal | Refused> {
+): Promise<StoppedEmails | Refusal | Refused> {
   const problems = status === 'live' ? await findProblems(context, content) : []
   if (problems.length > 0) return refuseFields(problems)
   const change = { ...by, id, status, ...(status === 'live' ? { content } : {}) }

@@ -2,12 +2,14 @@
 import type { Verdict } from '../store/message-types.ts'
 import { DATE_STYLES } from './template-values.ts'
 
-export function judgeFault(fault: TemplateFault): { reason: string; verdict: Verdict } {
+export type TemplateReason = 'missing_value' | 'broken_template' | 'empty_mail' | 'template_too_slow'
+
+export function recordFault(fault: TemplateFault): { reason: TemplateReason; verdict: Verdict } {
   const [reason, value, about] = describeFault(fault)
   return { reason, verdict: { rule: 'template', about, value, verdict: 'fail' } }
 }
 
-function describeFault(fault: TemplateFault): [reason: string, value: string, about: string | null] {
+function describeFault(fault: TemplateFault): [reason: TemplateReason, value: string, about: string | null] {
   if ('missing' in fault) return ['missing_value', 'missing', fault.missing]
   if ('broken' in fault) return ['broken_template', 'broken', fault.broken]
   return 'empty' in fault ? ['empty_mail', 'empty', fault.empty] : ['template_too_slow', 'slow', null]
@@ -59,7 +61,7 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
 ]
 
 /** "“{{ event.a }” does not end with }}, in line 2" */
-export function sayTemplateError(error: unknown): string {
+export function describeTemplateError(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
   const line = PLACE.exec(said)?.[1]
   return `${sayWhat(said.replace(PLACE, ''))}${line === undefined ? '' : `, in line ${line}`}`

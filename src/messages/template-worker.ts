@@ -31,7 +31,7 @@ const START_MS = 10_000
 /** The thread checks the clock itself; stopping it is the fallback. */
 const GRACE_MS = 50
 /** Per app, besides emails being sent. */
-const WAITING_MOST = 250
+const MAX_WAITING = 250
 /** Beyond this, the least active are forgotten. */
 const REMEMBERED_APPS = 1_000
 
@@ -112,7 +112,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
   ): Promise<Answer | null> =>
     new Promise((resolve, reject) => {
       const jobs = waiting.get(appId) ?? []
-      if (jobs.length >= WAITING_MOST && !isFirst) return resolve(null)
+      if (jobs.length >= MAX_WAITING && !isFirst) return resolve(null)
       if (jobs.length === 0) usedMs.set(appId, Math.max(usedMs.get(appId) ?? 0, leastMs))
       const job: Job = {
         request: { ...request, budgetMs },

@@ -2,7 +2,7 @@
  * LiquidJS without file access, evaluation or long runs: steps, characters and time are limited. Loaded in the template
  * thread and simulations only.
  */
-import { sayTemplateError, type TemplateFault } from './template-faults.ts'
+import { describeTemplateError, type TemplateFault } from './template-faults.ts'
 import {
   Context,
   defaultOperators,
@@ -44,11 +44,11 @@ const RANGE_NUMBERS = 1_000
 /** Each rendered tag, value or text is a step. */
 const STEPS = 10_000
 /** Characters per step, for loop bodies and filter input. */
-const BODY_CHARACTERS_A_STEP = 20
-const FILTERED_CHARACTERS_A_STEP = 1_000
-const COMPARED_ITEMS_A_STEP = 10
+const BODY_CHARACTERS_PER_STEP = 20
+const FILTERED_CHARACTERS_PER_STEP = 1_000
+const COMPARED_ITEMS_PER_STEP = 10
 /** Steps between clock checks. */
-const STEPS_A_LOOK = 64
+const STEPS_PER_CLOCK_READ = 64
 
 /** Nothing that reads files, evaluates text, or prints without `hideValue`. */
 const TAGS = new Set(['assign', 'if', 'unless', 'case', 'for', 'break', 'continue', 'comment', '#'])
@@ -111,7 +111,7 @@ const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE
 /** LiquidJS asks this before each template it renders. */
 class Steps {
   private taken = 0
-  private lookAt = STEPS_A_LOOK
+  private lookAt = STEPS_PER_CLOCK_READ
   constructor(private readonly until: number) {}
 
   check(): void {
@@ -122,7 +122,7 @@ class Steps {
     this.taken += steps
     if (this.taken > STEPS) throw new Error(TOO_MUCH)
     if (this.taken < this.lookAt) return
-    this.lookAt = this.taken + STEPS_A_LOOK
+    this.lookAt = this.taken + STEPS_PER_CLOCK_READ
     if (performance.now() > this.until) throw new Error(TOO_SLOW)
   }
 }
@@ -133,7 +133,7 @@ class LimitedFor extends ForTag {
   constructor(token: TagToken, rest: TopLevelToken[], liquid: Liquid, parser: Parser) {
     super(token, rest, liquid, parser)
     const characters = (rest[0]?.begin ?? token.input.length) - token.end
-    const steps = Math.ceil(characters / BODY_CHARACTERS_A_STEP)
+    const steps = Math.ceil(characters / BODY_CHARACTERS_PER_STEP)
     this.templates.unshift({ token, render: (context) => stepsOf(context).use(steps) })
   }
 
@@ -159,7 +159,7 @@ type Operator = (left: unknown, right: unknown, context: Context) => unknown
 const limitOperator =
   (operator: Operator): Operator =>
   (left, right, context) => {
-    if (Array.isArray(left)) stepsOf(context).use(Math.ceil(left.length / COMPARED_ITEMS_A_STEP))
+    if (Array.isArray(left)) stepsOf(context).use(Math.ceil(left.length / COMPARED_ITEMS_PER_STEP))
     return operator(left, right, context)
   }
 
@@ -206,7 +206,7 @@ function limitFilter(name: string, filter: Filter): Filter {
   const numbers = MATH.get(name)
   return function (this: FilterCall, value, ...args) {
     const given = [value, ...args]
-    stepsOf(this.context).use(1 + Math.ceil(given.reduce<number>(addSize, 0) / FILTERED_CHARACTERS_A_STEP))
+    stepsOf(this.context).use(1 + Math.ceil(given.reduce<number>(addSize, 0) / FILTERED_CHARACTERS_PER_STEP))
     if (name !== 'default' && given.some(isMissing)) return undefined
     if (numbers !== undefined && given.slice(0, numbers).some((one) => readNumber(one) === undefined)) return undefined
     if (TEXTS.has(name) && given.some(holdsObject)) return undefined
@@ -400,7 +400,7 @@ function faultOf(error: unknown): TemplateFault {
   const reason = originalError?.message ?? ''
   if (reason === TOO_SLOW) return { slow: true }
   if (reason === 'it is empty' || reason === 'it is not a text') return { missing: `${token?.content?.trim()}` }
-  return { broken: sayTemplateError(error) }
+  return { broken: describeTemplateError(error) }
 }
 
 /** `value` formats values, `plain` the author's text. */
@@ -429,7 +429,7 @@ export function findTemplateProblems(source: string): string[] {
     )
     return [...unknown].map((name) => `There is no variable ${name}. ${KNOWN}`)
   } catch (error) {
-    const said = sayTemplateError(error)
+    const said = describeTemplateError(error)
     return [`${said.charAt(0).toUpperCase()}${said.slice(1)}.`]
   }
 }

@@ -1,15 +1,15 @@
 import type { Server } from 'bun'
-import type { Chores } from './chores.ts'
+import type { Maintenance } from './maintenance.ts'
 import type { Health } from './health.ts'
 import type { Log } from './log.ts'
 
 /** For running requests after a stop signal. */
 const FINISH_MS = 10_000
 /** After this, the log says what is waited for. */
-const SAY_MS = 1_000
-const LOOK_MS = 10
-const QUIET_LOOKS = 15
-const LOOKS_MAX = 60
+const LOG_MS = 1_000
+const CHECK_MS = 10
+const QUIET_CHECKS = 15
+const CHECKS_MAX = 60
 
 export type Answer = (request: Request, server: Server<undefined>) => Response | Promise<Response>
 
@@ -18,9 +18,9 @@ export type Stopping = {
   answer: Answer
   health: Health
   log: Log
-  chores: Chores
+  maintenance: Maintenance
   lock: { release(): void }
-  parts: {
+  dependencies: {
     feed: { end(): void }
     simulations: { stop(finishMs: number): Promise<unknown> }
     access: { saveUses(): Promise<unknown> }
@@ -61,22 +61,32 @@ export function onFault(log: Log, message: string, reason: string): void {
 }
 
 /** Readiness red, no new connections, running requests finish, data is on disk. */
-async function drain({ http, answer, health, log, chores, lock, parts, sender, stopMailMs }: Stopping): Promise<void> {
+async function drain({
+  http,
+  answer,
+  health,
+  log,
+  maintenance,
+  lock,
+  dependencies,
+  sender,
+  stopMailMs,
+}: Stopping): Promise<void> {
   log.write('info', 'stopping')
   health.isDraining = true
-  parts.feed.end()
-  chores.stop()
+  dependencies.feed.end()
+  maintenance.stop()
   // its read transaction blocks the checkpoint
-  const simulated = parts.simulations.stop(FINISH_MS)
+  const simulated = dependencies.simulations.stop(FINISH_MS)
   const answered = stopSending(sender, stopMailMs, log)
-  await closeDoor(http, answer)
+  await closeServer(http, answer)
   await answered
   await simulated
-  await parts.access.saveUses()
-  await parts.notes.save()
-  await parts.calls.save()
-  await parts.signInNotes.save({ all: true })
-  await parts.store.close()
+  await dependencies.access.saveUses()
+  await dependencies.notes.save()
+  await dependencies.calls.save()
+  await dependencies.signInNotes.save({ all: true })
+  await dependencies.store.close()
   lock.release()
   log.write('info', 'stopped')
   await log.end()
@@ -87,7 +97,7 @@ async function stopSending(sender: Stopping['sender'], ms: number, log: Log): Pr
   const [startedAt, stopped] = [performance.now(), sender.stop().then(() => true)]
   const waitUntil = (at: number): Promise<boolean | void> =>
     Promise.race([stopped, Bun.sleep(Math.max(0, Math.min(at, ms) - (performance.now() - startedAt)))])
-  if (await waitUntil(SAY_MS)) return
+  if (await waitUntil(LOG_MS)) return
   const seconds = Math.ceil(ms / 1000)
   log.write('info', 'waiting for replies of mail servers', { emails: sender.countHanded(), seconds })
   if (await waitUntil(ms)) return
@@ -98,7 +108,7 @@ async function stopSending(sender: Stopping['sender'], ms: number, log: Log): Pr
  * Closing while clients send would reset them: so answers are held back until nobody sends, then the port closes and
  * the answers go out.
  */
-async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> {
+async function closeServer(http: Stopping['http'], answer: Answer): Promise<void> {
   const closed = Promise.withResolvers<void>()
   let came = 0
   http.reload({
@@ -120,8 +130,8 @@ async function closeDoor(http: Stopping['http'], answer: Answer): Promise<void> 
 async function untilQuiet(came: () => number): Promise<void> {
   let before = came()
   let quietLooks = 0
-  for (let looks = 0; looks < LOOKS_MAX && quietLooks < QUIET_LOOKS; looks++) {
-    await Bun.sleep(LOOK_MS)
+  for (let looks = 0; looks < CHECKS_MAX && quietLooks < QUIET_CHECKS; looks++) {
+    await Bun.sleep(CHECK_MS)
     quietLooks = came() === before ? quietLooks + 1 : 0
     before = came()
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { Ended, HandedMail } from '../core/ended.ts'
+import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
@@ -11,7 +11,7 @@ import { readPublicId } from '../core/ids.ts'
 import { type FieldError, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import { settleAddress } from './suppressions.ts'
 
-type Parts = { store: Store; clock: Clock; mailer: HandedMail }
+type Dependencies = { store: Store; clock: Clock; mailer: HandOvers }
 
 /** Allows for clock differences and stops replays. */
 export const REPORT_AGE_MS = 5 * 60_000
@@ -49,10 +49,10 @@ type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: 
  * delivery_not_found.
  */
 export async function reportBounce(
-  parts: Parts,
+  deps: Dependencies,
   { app: publicId, bytes, signature }: { app: string; bytes: Uint8Array; signature: string },
-): Promise<Ended | Refusal> {
-  const { store, clock, mailer } = parts
+): Promise<StoppedEmails | Refusal> {
+  const { store, clock, mailer } = deps
   const at = clock.now()
   const app = await store.findAppByPublicId(publicId)
   const secret = app && (await store.mailSettings(app.id)).bounceSecret
@@ -66,13 +66,13 @@ export async function reportBounce(
   const { kind, deliveryId, email, reason } = report
   if (deliveryId === null) {
     const outcome = await store.suppress({ appId: app.id, email: email ?? '', reason: kind, at })
-    return 'refusal' in outcome ? outcome : settleAddress(parts, app.id, email ?? '')
+    return 'refusal' in outcome ? outcome : settleAddress(deps, app.id, email ?? '')
   }
   // other apps' deliveries and erased people look alike
   const work = await store.findWork(deliveryId)
   if (work?.app.id !== app.id) return refuse('delivery_not_found')
   const outcome = await store.markBounced({ deliveryId, kind, reason, at })
-  return 'refusal' in outcome ? outcome : { stillSending: await mailer.settleHanded({ contactId: work.contact.id }) }
+  return 'refusal' in outcome ? outcome : { stillSending: await mailer.waitForReplies({ contactId: work.contact.id }) }
 }
 
 type Signed = { secret: string; bytes: Uint8Array; signature: string; at: number }

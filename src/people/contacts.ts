@@ -1,6 +1,6 @@
 import { publicId } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Ended, HandedMail } from '../core/ended.ts'
+import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import type { ContactCursor } from '../store/contacts.ts'
 import type { ContactRow, ContactWrite, Refused, SavedContact } from '../store/types.ts'
@@ -9,7 +9,7 @@ import type { ContactFields } from './contact-input.ts'
 import type { WriteContext } from '../accounts/write-limits.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
-type Parts = { store: Store; clock: Clock }
+type Dependencies = { store: Store; clock: Clock }
 
 export type { ContactCursor, ContactRow, SavedContact }
 
@@ -23,26 +23,26 @@ export const explainUnknown = (refusal: Refusal): Refusal =>
 
 /** Or merges; a known person's status and source stay. */
 export const addContact = (
-  parts: Parts,
+  deps: Dependencies,
   context: WriteContext,
   fields: ContactFields,
-): Promise<SavedContact | Refused> => parts.store.addContact(toWrite(parts, context, fields))
+): Promise<SavedContact | Refused> => deps.store.addContact(toWrite(deps, context, fields))
 
 /** Never creates one: contact_not_found. */
 export const updateContact = (
-  parts: Parts,
+  deps: Dependencies,
   context: WriteContext,
   fields: ContactFields,
-): Promise<SavedContact | Refused> => parts.store.updateContact(toWrite(parts, context, fields))
+): Promise<SavedContact | Refused> => deps.store.updateContact(toWrite(deps, context, fields))
 
 /** Erases all data of a person; `actor` stays in the audit list. Refusals: contact_not_found. */
 export async function eraseContact(
-  { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandedMail },
+  { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandOvers },
   { id: appId, accountId }: AppRow,
   { email, actor }: { email: string; actor: string },
-): Promise<Ended | Refused> {
+): Promise<StoppedEmails | Refused> {
   const outcome = await store.eraseContact({ appId, accountId, email, actor, at: clock.now() })
-  return 'refusal' in outcome ? outcome : { stillSending: await mailer.settleHanded(outcome) }
+  return 'refusal' in outcome ? outcome : { stillSending: await mailer.waitForReplies(outcome) }
 }
 
 export const findContact = ({ store }: { store: Store }, app: AppRow, email: string): Promise<ContactRow | null> =>

@@ -1,6 +1,6 @@
 /** The suppression list as members see it. It stores no address. */
 import type { Clock } from '../core/clock.ts'
-import type { Ended, HandedMail } from '../core/ended.ts'
+import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason } from '../store/message-types.ts'
 import type { Suppressed } from '../store/suppressions.ts'
@@ -44,23 +44,23 @@ type Changing = { input: SuppressionInput; actor: string }
 
 /** Ends the person's email at once; audited. */
 export async function addSuppression(
-  parts: { store: Store; clock: Clock; mailer: HandedMail },
+  deps: { store: Store; clock: Clock; mailer: HandOvers },
   { id: appId, accountId }: AppRow,
   { input: { email, why, reason }, actor }: Changing,
-): Promise<Ended | Refused> {
+): Promise<StoppedEmails | Refused> {
   const by = { accountId, actor, why }
-  const outcome = await parts.store.suppress({ appId, email, reason, at: parts.clock.now(), by })
-  return 'refusal' in outcome ? outcome : settleAddress(parts, appId, email)
+  const outcome = await deps.store.suppress({ appId, email, reason, at: deps.clock.now(), by })
+  return 'refusal' in outcome ? outcome : settleAddress(deps, appId, email)
 }
 
 /** Waits for emails to the address that mail servers already had. */
 export async function settleAddress(
-  { store, mailer }: { store: Store; mailer: HandedMail },
+  { store, mailer }: { store: Store; mailer: HandOvers },
   appId: number,
   email: string,
-): Promise<Ended> {
+): Promise<StoppedEmails> {
   const contact = await store.findContact(appId, email)
-  return { stillSending: contact ? await mailer.settleHanded({ contactId: contact.id }) : 0 }
+  return { stillSending: contact ? await mailer.waitForReplies({ contactId: contact.id }) : 0 }
 }
 
 /** Audited. `not_listed`: the address wasn't on the list. */

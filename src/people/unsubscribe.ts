@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { Ended, HandedMail } from '../core/ended.ts'
+import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../core/mail-addresses.ts'
@@ -35,7 +35,7 @@ export const unsubscribeUrl = (baseUrl: string, key: string, contactId: number):
   `${baseUrl}/u/${makeUnsubscribeToken(key, contactId)}`
 
 /** The base URL works on this machine only. A local mail server is for trials and doesn't count. */
-export const isLinkLost = (baseUrl: string, mailHost: string): boolean =>
+export const isLinkUnreachable = (baseUrl: string, mailHost: string): boolean =>
   isLoopback(new URL(baseUrl).hostname) && !isLoopback(mailHost)
 
 /** null for invalid links and erased people. */
@@ -52,11 +52,11 @@ export async function findUnsubscribing(
 
 /** Repeatable. Resolves when saved and mail servers have answered. Refusals: unavailable, commit_unconfirmed. */
 export async function unsubscribe(
-  { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandedMail },
+  { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandOvers },
   contactId: number,
-): Promise<Ended | { refusal: RefusalCode }> {
+): Promise<StoppedEmails | { refusal: RefusalCode }> {
   const outcome = await store.unsubscribe({ contactId, at: clock.now() })
   // erased people get no email either
   if ('refusal' in outcome && outcome.refusal !== 'not_found') return outcome
-  return { stillSending: await mailer.settleHanded({ contactId }) }
+  return { stillSending: await mailer.waitForReplies({ contactId }) }
 }

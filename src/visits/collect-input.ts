@@ -49,7 +49,7 @@ export const VisitReport = Type.Object(
   { title: 'VisitReport', description: 'What the browser script saw of one person.' },
 )
 
-export type BatchFields = {
+export type VisitReportFields = {
   site: string
   /** Identity form; `emailShown` is as sent, and what was signed. */
   email: string
@@ -84,7 +84,7 @@ const MESSAGES = {
 } as const
 
 /** `now`: ms UTC. Errors are in schema order. */
-export function readBatchInput(body: Body, now: number): { input: BatchFields } | { errors: FieldError[] } {
+export function readVisitReport(body: Body, now: number): { input: VisitReportFields } | { errors: FieldError[] } {
   const { v, site, signature, id } = body
   const errors: FieldError[] = []
   const add = (field: string, message: string, isMissing: boolean): void =>

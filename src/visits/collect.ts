@@ -4,7 +4,7 @@ import type { SnippetLimits } from './snippet-limits.ts'
 import type { Store } from '../store/store.ts'
 import type { NoteKind, Refused } from '../store/types.ts'
 import type { StoredBatch } from '../store/visit-reports.ts'
-import { type BatchFields, readBatchInput } from './collect-input.ts'
+import { type VisitReportFields, readVisitReport } from './collect-input.ts'
 import { lacksEmail, type Body } from '../core/field-readers.ts'
 import { verifyIdentity } from '../accounts/identity.ts'
 import { isOriginOf, readOrigin } from '../core/origins.ts'
@@ -12,7 +12,13 @@ import { isRefusal, type Refusal, type RefusalCode, REFUSALS, refuse, refuseFiel
 
 type Notes = { add(appId: number, kind: NoteKind, detail?: { reason?: string | null; origin?: string | null }): void }
 
-export type Collecting = { access: KeyAccess; snippetLimits: SnippetLimits; notes: Notes; store: Store; clock: Clock }
+export type VisitDependencies = {
+  access: KeyAccess
+  snippetLimits: SnippetLimits
+  notes: Notes
+  store: Store
+  clock: Clock
+}
 
 export type Caller = { address(): string; origin: string | null }
 
@@ -20,34 +26,39 @@ export type Caller = { address(): string; origin: string | null }
  * Checks address limit, fields, site, origin, signature and limits, then commits once. Nothing before the signature
  * depends on whether the person exists. @returns null when stored or ignored
  */
-export async function collectBatch(parts: Collecting, body: Body, caller: Caller): Promise<Refusal | null> {
-  const { access, snippetLimits, clock } = parts
+export async function recordVisitReport(deps: VisitDependencies, body: Body, caller: Caller): Promise<Refusal | null> {
+  const { access, snippetLimits, clock } = deps
   const siteId = typeof body.site === 'string' ? body.site : ''
   const held = access.isUnlimited(siteId) ? null : snippetLimits.takeRequest(caller.address())
-  if (held) return noteRefusal(parts, access.keptSite(siteId), held, caller)
+  if (held) return noteRefusal(deps, access.cachedSite(siteId), held, caller)
   const found = access.findSite(siteId)
   // no promise for a known site: each costs a turn of the queue on every request
   const site = found instanceof Promise ? await found : found
-  const reading = readBatchInput(body, clock.now())
+  const reading = readVisitReport(body, clock.now())
   if ('errors' in reading) {
-    if (site && lacksEmail(body)) parts.notes.add(site.app.id, 'without_email', originOf(caller))
-    return noteRefusal(parts, site, refuseFields(reading.errors), caller)
+    if (site && lacksEmail(body)) deps.notes.add(site.app.id, 'without_email', originOf(caller))
+    return noteRefusal(deps, site, refuseFields(reading.errors), caller)
   }
   if (!site) return refuse('site_not_found')
-  const refusal = await collectFor(parts, site, reading.input, caller)
-  return refusal && noteRefusal(parts, site, refusal, caller)
+  const refusal = await collectFor(deps, site, reading.input, caller)
+  return refusal && noteRefusal(deps, site, refusal, caller)
 }
 
-async function collectFor(parts: Collecting, site: Site, input: BatchFields, caller: Caller): Promise<Refusal | null> {
+async function collectFor(
+  deps: VisitDependencies,
+  site: Site,
+  input: VisitReportFields,
+  caller: Caller,
+): Promise<Refusal | null> {
   if (!isOwnPage(caller.origin, site.settings.hosts)) return refuse('origin_not_allowed')
-  const unproven = proveIdentity(parts, site, input, caller)
+  const unproven = proveIdentity(deps, site, input, caller)
   if (unproven) return unproven
-  if (!site.plan.snippetLimits) return settle(parts, site, await storeBatch(parts, site, input))
-  const taken = parts.snippetLimits.take({ appId: site.app.id, email: input.email, items: input.items.length })
+  if (!site.plan.snippetLimits) return settle(deps, site, await storeBatch(deps, site, input))
+  const taken = deps.snippetLimits.take({ appId: site.app.id, email: input.email, items: input.items.length })
   if ('refused' in taken) return taken.refused
-  const outcome = await storeBatch(parts, site, input)
-  if (isForNothing(outcome)) taken.giveBack()
-  return settle(parts, site, outcome)
+  const outcome = await storeBatch(deps, site, input)
+  if (isUncounted(outcome)) taken.giveBack()
+  return settle(deps, site, outcome)
 }
 
 /** Hygiene, not authentication: only browsers send Origin. */
@@ -55,8 +66,8 @@ const isOwnPage = (origin: string | null, hosts: string[]): boolean =>
   hosts.length === 0 || origin === null || isOriginOf(origin, hosts)
 
 /** 429 for guessing addresses, 401 for a wrong signature. */
-function proveIdentity(parts: Collecting, site: Site, input: BatchFields, caller: Caller): Refusal | null {
-  const { snippetLimits, notes, clock } = parts
+function proveIdentity(deps: VisitDependencies, site: Site, input: VisitReportFields, caller: Caller): Refusal | null {
+  const { snippetLimits, notes, clock } = deps
   const { app, plan, secrets } = site
   const guesser = plan.snippetLimits ? { appId: app.id, address: caller.address() } : null
   const held = guesser && snippetLimits.checkSignatures(guesser)
@@ -78,7 +89,7 @@ const UPPERCASE = 'Invalid signature: it must be in lowercase hexadecimal.'
 const storeBatch = (
   { store: { recordBatch }, clock }: { store: Store; clock: Clock },
   { app, plan, settings }: Site,
-  input: BatchFields,
+  input: VisitReportFields,
 ) =>
   recordBatch({
     accountId: app.accountId,
@@ -92,7 +103,7 @@ const storeBatch = (
     items: input.items,
   })
 
-const isForNothing = (outcome: StoredBatch | Refused): boolean =>
+const isUncounted = (outcome: StoredBatch | Refused): boolean =>
   'refusal' in outcome ? outcome.refusal === 'unavailable' : outcome.repeated
 
 /** Browsers must not learn whether a person is known. */

@@ -16,13 +16,13 @@ export const SNIPPET_LIMITS = {
 type Scope = keyof typeof SNIPPET_LIMITS
 type Clocked = { clock: Pick<Clock, 'now' | 'monotonicMs'> }
 /** Per app, so that one broken site doesn't block others behind an address. */
-type Guesser = { appId: number; address: string }
+type SignatureSender = { appId: number; address: string }
 
 type AddressLimits = {
   /** Counts every request. */
   takeRequest(address: string): Refusal | null
-  checkSignatures(guesser: Guesser): Refusal | null
-  countBadSignature(guesser: Guesser): void
+  checkSignatures(guesser: SignatureSender): Refusal | null
+  countBadSignature(guesser: SignatureSender): void
   forgetIdle(): void
 }
 
@@ -51,7 +51,7 @@ export function createSnippetLimits(clocked: Clocked): SnippetLimits {
 function limitAddresses({ clock }: Clocked): AddressLimits {
   const requests = createLimits({ clock, mostBuckets: MOST_ADDRESSES })
   const guesses = createLimits({ clock, mostBuckets: MOST_ADDRESSES })
-  const nameOf = ({ appId, address }: Guesser): string => `${appId}:${addressBucket(address)}`
+  const nameOf = ({ appId, address }: SignatureSender): string => `${appId}:${addressBucket(address)}`
   return {
     takeRequest(address) {
       const taken = requests.take(addressBucket(address), SNIPPET_LIMITS.address)

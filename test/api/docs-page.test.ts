@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { docsPage } from '../../src/api/docs-page.ts'
 import type { OpenApi } from '../../src/api/openapi.ts'
 import { ERROR_CODES } from '../../src/http/answer-schemas.ts'
-import { noteFacts } from '../../src/http/request-facts.ts'
+import { setFacts } from '../../src/http/request-facts.ts'
 import * as schemas from '../inputs.ts'
 import { API, type Answer, createTestServer, type TestServer } from '../helper.ts'
 
@@ -123,7 +123,7 @@ describe('the page', () => {
 test('hostile text in a setting stays text', async () => {
   const hostile = '</code></pre><script>alert(1)</script>"\n```\n<img src=x onerror=alert(1)>'
   const request = new Request('http://localhost/api/v1/docs')
-  noteFacts(request, { requestId: 'req_x', address: () => '127.0.0.1' })
+  setFacts(request, { requestId: 'req_x', address: () => '127.0.0.1' })
   const info = { ...document.info, summary: hostile }
   const html = await docsPage(request, { ...document, info, servers: [{ url: hostile }] }, {}).text()
   expect(html).not.toMatch(/<script|<img/)

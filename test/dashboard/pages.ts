@@ -7,13 +7,13 @@ import { createNotes } from '../../src/events/activation.ts'
 import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
 import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
-import { createFloodGuard } from '../../src/http/flood.ts'
+import { createAbuseLimits } from '../../src/http/abuse-limits.ts'
 import { createLimits } from '../../src/accounts/limits.ts'
 import { createSimulations } from '../../src/deliveries/simulation/index.ts'
 import { createSignInNotes, type NoteSecurity } from '../../src/accounts/sign-in-notes.ts'
 import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
-import type { Parts } from '../../src/parts.ts'
-import { noteFacts } from '../../src/http/request-facts.ts'
+import type { Dependencies } from '../../src/dependencies.ts'
+import { setFacts } from '../../src/http/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import type { SenderParts } from '../../src/mail/sender.ts'
 import { openStore } from '../../src/store/store.ts'
@@ -28,7 +28,7 @@ export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
 export type SecurityNote = { level: string; message: string } & Record<string, unknown>
 
-type Options = { baseUrl?: string; host?: string; resolveTxt?: Parts['resolveTxt']; mail?: Partial<SenderParts> }
+type Options = { baseUrl?: string; host?: string; resolveTxt?: Dependencies['resolveTxt']; mail?: Partial<SenderParts> }
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
   const folder = await makeDataFolder()
@@ -38,7 +38,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const notes: SecurityNote[] = []
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
   const mailer = createTestSender({ store, clock }, mail)
-  const parts: Parts = {
+  const parts: Dependencies = {
     store,
     clock,
     baseUrl,
@@ -51,7 +51,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     resolveTxt,
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
-    flood: createFloodGuard({ clock }),
+    abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     simulations: createSimulations(folder),
     templates: TEMPLATES,
@@ -62,7 +62,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
     const request = new Request(`${baseUrl}${path}`, init)
-    noteFacts(request, { requestId: 'req_1', address: () => address })
+    setFacts(request, { requestId: 'req_1', address: () => address })
     return app.handle(request)
   }
   return {

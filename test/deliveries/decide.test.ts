@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { decide, type DecidedMessage, decideStart, type Facts, findCancelled } from '../../src/deliveries/decide.ts'
 import { NOTHING_DONE } from '../../src/deliveries/rules.ts'
-import { onceKeyOf } from '../../src/messages/again.ts'
+import { dedupeKeyOf } from '../../src/messages/again.ts'
 import type { Arrival, Lead, StartFacts } from '../../src/store/delivery-rules.ts'
 import type { Again, MessageContent, Rule, SendWindow } from '../../src/store/message-types.ts'
 import { DAY, HOUR } from '../helper.ts'
@@ -240,9 +240,9 @@ describe('an email of several events', () => {
   const event = (path: string, seen: string[]) => ({
     ...NOTHING_DONE,
     triggeredAt: AT,
-    firstViewAt: 0,
+    firstReportedAt: 0,
     resultPath: path,
-    viewedAt: (asked: string) => (seen.includes(asked) ? AT : null),
+    firstOnPageSince: (asked: string) => (seen.includes(asked) ? AT : null),
   })
   const facts = (seen: string[]) =>
     factsOf({ ...event('/1', seen), joined: () => [event('/2', seen), event('/3', seen)] })
@@ -299,7 +299,7 @@ describe('what arrives cancels an email that waits', () => {
 
 describe('an event starts an email', () => {
   const PROPERTIES = { n: 1 }
-  const key = (again: Again) => onceKeyOf(again, () => PROPERTIES)
+  const key = (again: Again) => dedupeKeyOf(again, () => PROPERTIES)
   const property: Again = { once: 'property', property: 'n' }
   const collecting: Again = { ...property, collect: { minutes: 30 } }
   const perPerson: Again = { once: 'person', collect: { minutes: 30 } }

@@ -1,5 +1,5 @@
 import { explainDelivery } from '../../src/deliveries/explanations.ts'
-import type { Told } from '../../src/messages/told.ts'
+import type { DescribedSubject } from '../../src/messages/describe-message.ts'
 import type { DeliveryRow, MessageContent, Verdict } from '../../src/store/message-types.ts'
 import { NOW } from '../helper.ts'
 import { MINUTE } from '../messaging.ts'
@@ -48,7 +48,7 @@ export const deliveryOf = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]):
   joinedTo: null,
   ...changes,
 })
-export const explain = (delivery: DeliveryRow, person: Told['person'] = ADA) =>
+export const explain = (delivery: DeliveryRow, person: DescribedSubject['person'] = ADA) =>
   explainDelivery({ delivery, person, content: CONTENT, zone: 'UTC' })
 export const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]) => explain(deliveryOf(changes, verdicts)).why
 export const sayRule = (verdict: Verdict) => explain(deliveryOf({}, [verdict])).rules[0]?.sentence

@@ -4,16 +4,16 @@ import { readScript, readStub } from '../../src/assets.ts'
 import { appSet, appTag } from '../../src/cli/app-settings.ts'
 import { MOST_WATCHERS } from '../../src/events/feed.ts'
 import { RATE_LIMITS } from '../../src/accounts/limits.ts'
-import { FLOOD_LIMITS } from '../../src/http/flood.ts'
+import { ABUSE_LIMITS } from '../../src/http/abuse-limits.ts'
 import { readMessage } from '../../src/messages/message-input.ts'
 import { findTemplateProblems } from '../../src/messages/templates.ts'
 import { effectivePlan } from '../../src/accounts/plans.ts'
 import { REFUSALS } from '../../src/core/refusals.ts'
-import { readBatchInput } from '../../src/visits/collect-input.ts'
+import { readVisitReport } from '../../src/visits/collect-input.ts'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { makeSnippetTag, stubHash } from '../../src/visits/snippet-tag.ts'
 import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
-import { COSTLY_LIMIT } from '../../src/mcp/costly.ts'
+import { COSTLY_TOOL_LIMIT } from '../../src/mcp/tools/tool.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
 import { STOP_REASONS } from '../../src/store/message-types.ts'
 
@@ -52,9 +52,9 @@ describe('what the pages say is so', () => {
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
     expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
     const ofCostly = 'MCP calls of `simulate_message` or `send_test_message`, per key'
-    expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_LIMIT.max))
-    expect(rows.get('requests refused for other reasons, per key')).toBe(inMinute(FLOOD_LIMITS.key.max))
-    expect(rows.get('requests without a valid key, per address')).toBe(inMinute(FLOOD_LIMITS.address.max))
+    expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_TOOL_LIMIT.max))
+    expect(rows.get('requests refused for other reasons, per key')).toBe(inMinute(ABUSE_LIMITS.key.max))
+    expect(rows.get('requests without a valid key, per address')).toBe(inMinute(ABUSE_LIMITS.address.max))
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
     expect(rows.get('page views and actions of a browser, per person')).toBe(inHour(person))
     expect(rows.get('page views and actions of browsers, per site')).toBe(inHour(site))
@@ -67,7 +67,7 @@ describe('what the pages say is so', () => {
   test('the tools of MCP', () => {
     const named = Array.from(rowsOf('mcp').keys(), (cell) => cell?.match(/[a-z]+_[a-z_]+/g) ?? []).flat()
     expect(named.sort()).toEqual([...TOOL_NAMES].sort())
-    expect(markdownOf('mcp')).toContain(`are taken ${COSTLY_LIMIT.max} times in a minute`)
+    expect(markdownOf('mcp')).toContain(`are taken ${COSTLY_TOOL_LIMIT.max} times in a minute`)
   })
 
   test('the message that is shown, and the rules there are', () => {
@@ -96,14 +96,14 @@ describe('what the pages say is so', () => {
   test('the request of the script that is shown, and what is in it', () => {
     const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('snippet')) ?? []
     const body = JSON.parse(example)
-    expect(readBatchInput(body, 0)).toMatchObject({ input: { email: 'ada@example.com', id: body.id } })
+    expect(readVisitReport(body, 0)).toMatchObject({ input: { email: 'ada@example.com', id: body.id } })
     const [, fields = ''] = markdownOf('snippet').split('## What it sends')
     for (const name of [...Object.keys(body), ...Object.keys(Object.assign({}, ...body.events))]) {
       if (name !== 'events') expect([name, fields.includes(`\`${name}\``)]).toEqual([name, true])
     }
     for (const type of ['page', 'track', 'leave', 'here']) {
       expect(fields).toContain(`- \`${type}\`: `)
-      expect(readBatchInput({ ...body, events: [{ ...body.events[1], type }] }, 0)).toHaveProperty('input')
+      expect(readVisitReport({ ...body, events: [{ ...body.events[1], type }] }, 0)).toHaveProperty('input')
     }
     // the script's own requests: test/snippet/calls.test.ts
     expect(Object.keys(body)).toEqual(['v', 'site', 'email', 'signature', 'id', 'events'])

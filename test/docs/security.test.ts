@@ -9,7 +9,7 @@ import { MANY_FAILURES } from '../../src/accounts/sign-in-notes.ts'
 import { SIGN_IN_DELAYS } from '../../src/accounts/sign-in-tries.ts'
 import { makeRecoveryCodes } from '../../src/accounts/two-step.ts'
 import { DOC_PAGES } from '../../src/docs/index.ts'
-import { MOST_REQUESTS } from '../../src/server.ts'
+import { MAX_REQUESTS } from '../../src/server.ts'
 import { MOST_SESSIONS } from '../../src/store/sessions.ts'
 import { SIGN_INS_KEPT_MS } from '../../src/store/upkeep.ts'
 import { type AccountPages, createBrowser, openAccount } from '../dashboard/browser.ts'
@@ -100,7 +100,7 @@ describe('what the page says is so', () => {
       `A member has at most ${MOST_SESSIONS}`,
       `typed more than ${CONFIRMED_MS / 60_000} minutes ago`,
       `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account, ${MOST_WATCHERS.all} in all`,
-      `${MOST_REQUESTS.toLocaleString('en')} requests at once`,
+      `${MAX_REQUESTS.toLocaleString('en')} requests at once`,
       `sign-ins for ${hours(SIGN_INS_KEPT_MS) / 24} days`,
     )
   })

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { answer, createAnswer, refusalAnswer } from '../../src/http/answers.ts'
-import { noteFacts } from '../../src/http/request-facts.ts'
+import { setFacts } from '../../src/http/request-facts.ts'
 
 function makeRequest(requestId: string): Request {
   const request = new Request('http://127.0.0.1/')
-  noteFacts(request, { requestId, address: () => '127.0.0.1' })
+  setFacts(request, { requestId, address: () => '127.0.0.1' })
   return request
 }
 

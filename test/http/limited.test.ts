@@ -211,7 +211,7 @@ describe('after a restart', () => {
   })
 })
 
-describe('the flood guard', () => {
+describe('abuse limits', () => {
   const refuseMany = (count: number, key: string | null, address: string) =>
     inTurns(count, () => server.call('POST', EVENTS, { body: '{', key, address }))
   const good = (address: string, key?: string | null) =>

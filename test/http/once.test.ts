@@ -1,10 +1,11 @@
+/** Idempotency-Key. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { expiryNow } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, BATCH, CONTACTS, createTestServer, DAY, EVENTS, type TestServer } from '../helper.ts'
 import { expectRefusal, no, wrongField } from '../api/expected.ts'
 
-/** Blocks writes until released. */
+/** Holds writes back until it is released. */
 let held: Promise<void> | null = null
 const slow = (store: Store): Store => ({
   ...store,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createRequestIds } from '../../src/http/request-ids.ts'
+import { createRequestIds } from '../../src/http/request-facts.ts'
 
 test('each is another one, of one shape, beyond where the counter changes its first digits; no process has the same', () => {
   const [one, other] = [createRequestIds(), createRequestIds()]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { renderHtmlBody } from '../../src/mail/html-body.ts'
-import { findLook } from '../../src/mail/look.ts'
+import { findTheme } from '../../src/mail/theme.ts'
 import { cleanSource, isBlank, MarkdownLimit, parseMarkdown } from '../../src/mail/markdown.ts'
 import { renderTextBody } from '../../src/mail/text-body.ts'
 import { COSTLY_BODIES } from '../costly-drafts.ts'
@@ -13,7 +13,7 @@ const LINKS = { readLink: (target: string) => target, homeUrl: null }
 function render(body: string): number | string {
   try {
     const tree = parseMarkdown(cleanSource(body))
-    return renderHtmlBody(tree, LINKS, findLook(null).light).length + renderTextBody(tree, LINKS).length
+    return renderHtmlBody(tree, LINKS, findTheme(null).light).length + renderTextBody(tree, LINKS).length
   } catch (error) {
     if (error instanceof MarkdownLimit) return error.message
     throw error
@@ -55,7 +55,7 @@ describe('Markdown', () => {
     const tree = parseMarkdown(
       '[![of *a* cat](https://x.example/c.png)](https://x.example/)\n\n*a\nb*\n\n- ![c](http://x)',
     )
-    const html = renderHtmlBody(tree, LINKS, findLook(null).light).replaceAll(/ style="[^"]*"/g, '')
+    const html = renderHtmlBody(tree, LINKS, findTheme(null).light).replaceAll(/ style="[^"]*"/g, '')
     expect(html).toContain('"><img src="https://x.example/c.png" alt="of a cat"></a>')
     expect(html).toContain('<p><em>a<br>b</em></p>')
     expect(html).toContain('<ul><li>c</li></ul>')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { costOf, fitContact, fitMessage, fitText, takeFitting } from '../../src/mcp/budget.ts'
+import { costOf, fitContact, fitMessage, fitText, takeWithin } from '../../src/mcp/budget.ts'
 
 test('costOf counts a value twice: as it is, and written into a text', () => {
   const value = { a: '"ž"' }
@@ -11,10 +11,10 @@ describe('takeFitting', () => {
   test('takes the first that fit, commas included', () => {
     const items = ['aaaa', 'bbbb', 'cccc']
     const each = costOf('aaaa') + 3
-    expect(takeFitting(items, each * 2)).toEqual(['aaaa', 'bbbb'])
-    expect(takeFitting(items, each * 2 - 1)).toEqual(['aaaa'])
-    expect(takeFitting(items, each * 9)).toEqual(items)
-    expect(takeFitting(items, 0)).toEqual([])
+    expect(takeWithin(items, each * 2)).toEqual(['aaaa', 'bbbb'])
+    expect(takeWithin(items, each * 2 - 1)).toEqual(['aaaa'])
+    expect(takeWithin(items, each * 9)).toEqual(items)
+    expect(takeWithin(items, 0)).toEqual([])
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { COSTLY_LIMIT, takeCostly } from '../../src/mcp/costly.ts'
+import { COSTLY_TOOL_LIMIT, takeCostly } from '../../src/mcp/tools/tool.ts'
 import { createTestServer } from '../helper.ts'
 
 test('each key and each tool has a minute of its own', async () => {
@@ -7,14 +7,14 @@ test('each key and each tool has a minute of its own', async () => {
   const parts = server.parts()
   const [one, other] = [await parts.access.find(server.first.apiKey), await parts.access.find(server.second.apiKey)]
   if (!one || !other) throw new Error('no key')
-  for (let taken = 0; taken < COSTLY_LIMIT.max; taken += 1) expect(takeCostly(parts, one, 'a')).toBeNull()
+  for (let taken = 0; taken < COSTLY_TOOL_LIMIT.max; taken += 1) expect(takeCostly(parts, one, 'a')).toBeNull()
   expect(takeCostly(parts, one, 'a')).toMatchObject({
     refusal: 'rate_limited',
     message: expect.stringContaining('has used up its limit of 20 calls of this tool per minute'),
-    limited: { scope: 'key', keyId: one.key.id, limit: COSTLY_LIMIT.max, retryAfter: 60 },
+    limited: { scope: 'key', keyId: one.key.id, limit: COSTLY_TOOL_LIMIT.max, retryAfter: 60 },
   })
   expect([takeCostly(parts, one, 'b'), takeCostly(parts, other, 'a')]).toEqual([null, null])
-  server.clock.tick(COSTLY_LIMIT.windowMs)
+  server.clock.tick(COSTLY_TOOL_LIMIT.windowMs)
   expect(takeCostly(parts, one, 'a')).toBeNull()
   await server.close()
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { sayTemplateError } from '../../src/messages/template-faults.ts'
+import { describeTemplateError } from '../../src/messages/template-faults.ts'
 import { findTemplateProblems, TEMPLATE_CHARACTERS } from '../../src/messages/templates.ts'
 
 test.each([
@@ -21,8 +21,8 @@ test.each([
 ])('%p is told its author', (source, sentence) => expect(findTemplateProblems(source)).toEqual([sentence]))
 
 test('what came up while filling', () => {
-  expect(sayTemplateError(new Error('memory alloc limit exceeded, line:2, col:1'))).toBe(
+  expect(describeTemplateError(new Error('memory alloc limit exceeded, line:2, col:1'))).toBe(
     'it takes too much work to fill in, in line 2',
   )
-  expect(sayTemplateError('odd')).toBe('what stands between the braces cannot be read')
+  expect(describeTemplateError('odd')).toBe('what stands between the braces cannot be read')
 })

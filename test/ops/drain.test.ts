@@ -15,11 +15,11 @@ const program = (happens: string, closeStore: string): string => `
   const health = { isDraining: false }
   drainOnSignals({
     http, answer, health, log,
-    chores: { stop: () => said('chores stopped') },
+    maintenance: { stop: () => said('maintenance stopped') },
     lock: { release: () => said('lock released') },
     sender: { stop: async () => said('sender stopped'), countHanded: () => 0 },
     stopMailMs: 1_000,
-    parts: {
+    dependencies: {
       access: { saveUses: async () => said('uses saved') },
       notes: { save: async () => said('notes saved') },
       calls: { save: async () => said('calls saved') },
@@ -35,7 +35,7 @@ const CLOSES = `said('store closed, readiness red: ' + health.isDraining)`
 const STOPPED = [
   'stopping',
   'feed ended',
-  'chores stopped',
+  'maintenance stopped',
   'simulations ended',
   'sender stopped',
   'uses saved',

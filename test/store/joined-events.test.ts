@@ -1,7 +1,7 @@
 /** Events that share one email: which ones do, what each of them uses up, and what becomes of them. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Again, DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
-import { onceKeyOf } from '../../src/messages/again.ts'
+import { dedupeKeyOf } from '../../src/messages/again.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, recordOf, verdictsOf } from '../messaging.ts'
 
@@ -32,7 +32,7 @@ async function states(): Promise<string[]> {
 }
 
 describe('what is the same', () => {
-  const keyOf = (again: Again, properties: Record<string, unknown>): string => onceKeyOf(again, () => properties)
+  const keyOf = (again: Again, properties: Record<string, unknown>): string => dedupeKeyOf(again, () => properties)
 
   test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
     ['the first property that is there counts', { resultId: 7, url: url(1) }, { resultId: 7, url: url(2) }],

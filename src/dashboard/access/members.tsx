@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { type PageParts, type Viewer } from '../layout/viewer.ts'
-import { readAccountName } from '../../accounts/beginnings.ts'
+import { readAccountName } from '../../accounts/account-input.ts'
 import { renameAccount } from '../../accounts/accounts.ts'
 import { Elysia } from 'elysia'
 import { readEmail } from '../../core/email.ts'

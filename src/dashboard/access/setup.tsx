@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { type Begun, createAccount } from '../../accounts/accounts.ts'
-import { readBeginning } from '../../accounts/beginnings.ts'
+import { type CreatedAccount, createAccount } from '../../accounts/accounts.ts'
+import { readAccountInput } from '../../accounts/account-input.ts'
 import { hasSetupLink } from '../../accounts/members.ts'
 import { findPasswordFault, hashPassword } from '../../accounts/passwords.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
@@ -62,7 +62,7 @@ async function setUp(parts: PageParts, request: Request, form: Form): Promise<Re
 
 function readSetup(input: SetupInput, password: string) {
   const domains = input.domain.trim() === '' ? [] : [input.domain]
-  const reading = readBeginning({ email: input.email, appName: input.app, domains, home: null })
+  const reading = readAccountInput({ email: input.email, appName: input.app, domains, home: null })
   const fault = findPasswordFault(password, { email: input.email, names: [input.app] })
   if (!fault) return reading
   const error: FieldError = { field: 'password', code: 'invalid', message: fault }
@@ -82,7 +82,12 @@ function refuseSetup(
 }
 
 /** Whoever set it up is signed in, and sees the first key on Activation. */
-async function showBegun(parts: PageParts, request: Request, { appId, apiKey, identitySecret }: Begun, email: string) {
+async function showBegun(
+  parts: PageParts,
+  request: Request,
+  { appId, apiKey, identitySecret }: CreatedAccount,
+  email: string,
+) {
   const member = await parts.store.findMember(email)
   const started = member?.passwordHash
     ? await startSession(parts, request, { member, passwordHash: member.passwordHash })

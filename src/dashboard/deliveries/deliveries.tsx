@@ -87,7 +87,7 @@ async function findMail({ store, mailer }: PageParts, { work }: ShownDelivery): 
   if (kept) return { ...(await readCaptured(kept)), raw: kept.raw, keptAt: kept.createdAt }
   const preview = await mailer.preview(work)
   if (!('html' in preview)) return preview
-  const { from } = mailer.findWay(work.settings)
+  const { from } = mailer.findMailRoute(work.settings)
   const sender: Pick<CapturedMail, 'from' | 'to'> = {
     from: from === null ? 'No sender yet' : describeMailbox(from),
     to: work.contact.email,

@@ -15,7 +15,7 @@ import { Button } from '../ui/button.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
-import { sayTemplateFault } from '../../deliveries/verdict-words.ts'
+import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
 import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
 import { messagePath } from '../messages/messages-page.tsx'
@@ -166,7 +166,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
       </>
     ) : (
       <Notice kind="caution">
-        It could not be written now. <SentText>{sayTemplateFault(mail)}</SentText>
+        It could not be written now. <SentText>{describeTemplateFault(mail)}</SentText>
       </Notice>
     )}
   </section>

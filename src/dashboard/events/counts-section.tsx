@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { CountPoint, CountRange, NameCount } from '../../events/counts.ts'
-import { nameOfZone } from '../../core/time-words.ts'
+import { formatZone } from '../../core/format-time.ts'
 import { nameInWords } from './event-words.ts'
 import { type CountsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from '../ui/button.tsx'
@@ -47,7 +47,7 @@ export function CountsChart({ viewer, view, counts }: CountsProps) {
   const what = view.name === null ? 'All events' : nameInWords(view.name)
   return (
     <AreaChart
-      label={`${what} by the ${UNITS[view.range]} (${nameOfZone(zone)})`}
+      label={`${what} by the ${UNITS[view.range]} (${formatZone(zone)})`}
       points={counts.points.map((point) => toPoint(view.range, zone, point))}
     />
   )

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { publicId } from '../../core/ids.ts'
-import { nameOfZone } from '../../core/time-words.ts'
+import { formatZone } from '../../core/format-time.ts'
 import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
 import { nameInWords } from './event-words.ts'
 import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
@@ -68,7 +68,7 @@ const FeedSection = (props: EventsProps) => (
       {!props.isOld && <FeedTools />}
     </div>
     {!props.isOld && <p class="hint" role="status" data-stream-reason />}
-    <p class="hint">Times in {nameOfZone(props.viewer.app.timezone)}.</p>
+    <p class="hint">Times in {formatZone(props.viewer.app.timezone)}.</p>
     <FeedList {...props} />
   </section>
 )

@@ -1,4 +1,4 @@
-import type { Ended } from '../../core/ended.ts'
+import type { StoppedEmails } from '../../core/hand-overs.ts'
 import type { Place } from '../../accounts/members.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
 import { ROLE_WORDS } from '../access/role-words.ts'
@@ -75,7 +75,7 @@ export const flashCookie = (baseUrl: string, ...codes: FlashCode[]): string =>
   cookieHeader(baseUrl, { name: COOKIE, value: codes.join('.'), maxAgeS: SECONDS })
 
 /** With a second sentence where mail servers had emails already. */
-export const withStillSending = (code: FlashCode, { stillSending }: Ended): FlashCode[] =>
+export const withStillSending = (code: FlashCode, { stillSending }: StoppedEmails): FlashCode[] =>
   stillSending === 0 ? [code] : [code, 'still_sending']
 
 /** Says it too, after what the response tells the next page already. */

@@ -1,5 +1,5 @@
 import type { AnyElysia } from 'elysia'
-import { openLate } from '../../core/open-late.ts'
+import { createLazy } from '../../core/lazy.ts'
 import type { RefusalCode } from '../../core/refusals.ts'
 import type { RouteFinder } from '../../http/request-paths.ts'
 
@@ -20,7 +20,7 @@ export type Pages = ReturnType<typeof openPages>
 export function openPages(build: (dashboardRoutes: Dashboard['dashboardRoutes']) => Router) {
   let opened: Opened | null = null
 
-  const dashboard = openLate(async () => {
+  const dashboard = createLazy(async () => {
     const { dashboardRoutes, refusalPage } = await import('../index.ts')
     opened = { ...build(dashboardRoutes), refusalPage }
     return opened

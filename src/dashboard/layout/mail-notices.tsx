@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { sayReason } from '../../deliveries/reason-words.ts'
+import { describeReason } from '../../deliveries/describe-reason.ts'
 import { pathOf } from './frame.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
@@ -69,7 +69,7 @@ export const MailNotices = ({
             The mail server <code>{pause.server}</code> is left alone
           </>
         )}{' '}
-        until <ExactTime at={pause.until} />. {sayReason(pause.reason, '', 'deferred')}{' '}
+        until <ExactTime at={pause.until} />. {describeReason(pause.reason, '', 'deferred')}{' '}
         {pause.isOwn ? 'None is lost.' : 'Mails wait, and none is lost.'}
       </Notice>
     )}

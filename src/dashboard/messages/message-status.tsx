@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
-import { sayMessage } from '../../messages/message-words.ts'
+import { describeMessage } from '../../messages/describe-message.ts'
 import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../../messages/messages.ts'
 import type { LiveCheck } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
@@ -76,7 +76,7 @@ type LiveProps = Pick<EditorProps, 'viewer' | 'counts' | 'isCapturing' | 'check'
 /** It can always be tried: what was typed since the page was made may have mended what is listed here. */
 const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay }: LiveProps) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
-    <p id={SAYS}>{sayMessage(message.content)}</p>
+    <p id={SAYS}>{describeMessage(message.content)}</p>
     <div id={LIVE_FINDINGS}>
       <LiveFindings viewer={viewer} check={check} />
     </div>

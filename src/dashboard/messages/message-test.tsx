@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { EditorProps, TestOutcome } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
-import { describeReply, sayReason } from '../../deliveries/reason-words.ts'
+import { describeReply, describeReason } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
@@ -39,7 +39,7 @@ function Told({ to, whose, result }: TestOutcome) {
   }
   if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
   if ('reason' in result) {
-    const why = result.detail ?? sayReason(result.reason, to, 'failed')
+    const why = result.detail ?? describeReason(result.reason, to, 'failed')
     return result.is === 'unknown' ? (
       <Notice kind="caution">{`Nobody knows whether ${to} gets it. ${why}`}</Notice>
     ) : (

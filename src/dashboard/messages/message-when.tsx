@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { COMPARISON_WORDS } from '../../messages/message-words.ts'
+import { COMPARISON_LABELS } from '../../messages/describe-message.ts'
 import { countRows } from './message-field-names.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
@@ -108,7 +108,7 @@ function ConditionRow({ ask, path, row }: PartProps & { row: number }) {
   )
 }
 
-const COMPARISONS = Object.entries(COMPARISON_WORDS).map(([value, label]) => ({ value, label }))
+const COMPARISONS = Object.entries(COMPARISON_LABELS).map(([value, label]) => ({ value, label }))
 
 /** How a value compares, and with what. */
 export const Compared = ({ ask, at }: { ask: Ask; at: string }) => (

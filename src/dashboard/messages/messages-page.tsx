@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
-import { sayTrigger, sayWait } from '../../messages/message-words.ts'
+import { describeTrigger, describeWait } from '../../messages/describe-message.ts'
 import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
 import { deliveriesPath, type StateFilter } from '../deliveries/delivery-words.tsx'
 import { publicId } from '../../core/ids.ts'
@@ -70,7 +70,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
         <b>
           <SentText>{name}</SentText>
         </b>
-        <span class="hint">{`${sayStart(sayTrigger(content.trigger))}, ${sayWait(content.wait)}`}</span>
+        <span class="hint">{`${sayStart(describeTrigger(content.trigger))}, ${describeWait(content.wait)}`}</span>
       </a>
     ),
   },

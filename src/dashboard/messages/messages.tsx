@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { render } from 'preact-render-to-string'
 import { hasRole } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
-import { sayMessage } from '../../messages/message-words.ts'
+import { describeMessage } from '../../messages/describe-message.ts'
 import { listMessages, type MessageRow } from '../../messages/messages.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
@@ -91,7 +91,7 @@ type Typed = Pick<Editing, 'parts' | 'frames' | 'viewer' | 'message'>
 async function previewTyped({ parts, frames, viewer }: Typed, fields: Fields) {
   const shown = await previewFields({ parts, frames, viewer }, fields)
   const reading = readMessage({ ...readFields(fields), name: NEW })
-  const says = 'input' in reading ? sayMessage(reading.input.content) : null
+  const says = 'input' in reading ? describeMessage(reading.input.content) : null
   return previewParts({ ...shown, viewer, says, now: parts.clock.now() })
 }
 

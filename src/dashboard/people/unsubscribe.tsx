@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { describeStillSending, type Ended, type HandedMail } from '../../core/ended.ts'
+import { describeStillSending, type StoppedEmails, type HandOvers } from '../../core/hand-overs.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
 import { REFUSALS } from '../../core/refusals.ts'
@@ -9,7 +9,7 @@ import { pageAnswer } from '../layout/answers.ts'
 import { AppLayout } from '../layout/layout.tsx'
 import { Button } from '../ui/button.tsx'
 
-type Unsubscribing = { store: Store; clock: Clock; mailer: HandedMail; unsubscribeKey: string }
+type Unsubscribing = { store: Store; clock: Clock; mailer: HandOvers; unsubscribeKey: string }
 
 /**
  * The link in every mail (RFC 8058). Opening it changes nothing, because programs open links
@@ -51,7 +51,7 @@ const AskPage = ({ appName, token }: Found & { token: string }) => (
   </AppLayout>
 )
 
-const DonePage = ({ appName, stillSending }: Found & Ended) => (
+const DonePage = ({ appName, stillSending }: Found & StoppedEmails) => (
   <AppLayout
     appName={appName}
     title="You are unsubscribed"

@@ -3,10 +3,10 @@ import type { MailState } from '../layout/mail-notices.tsx'
 import type { SenderCheck } from '../../accounts/sender-checks.ts'
 import type { DomainStatus } from '../../accounts/senders.ts'
 import type { FieldError, Refusal } from '../../core/refusals.ts'
-import type { RenderedMail, ServerCheck, Way } from '../../messages/mailer.ts'
+import type { RenderedMail, ServerCheck, MailRoute } from '../../messages/mailer.ts'
 import type { DkimText } from '../../accounts/dkim.ts'
 import { type MailSettings, maskSmtpUrl, type SenderText, WEEK } from '../../accounts/sender-settings.ts'
-import { nameOfZone } from '../../core/time-words.ts'
+import { formatZone } from '../../core/format-time.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Toggle } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
@@ -175,7 +175,7 @@ const HourFields = ({ input, about, app }: FieldsProps) => {
       <h2>When mail may go</h2>
       <p class="hint">
         Mails that are due at another time wait for the next such hour. Transactional ones do not. Hours are those of{' '}
-        {nameOfZone(app.timezone)}, which is set on <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
+        {formatZone(app.timezone)}, which is set on <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
       </p>
       <fieldset class={error ? 'field wrong' : 'field'}>
         <legend>Days</legend>
@@ -217,7 +217,7 @@ export type Typed = { sender?: SenderText; dkim?: DkimText; errors: FieldError[]
 export type SenderProps = {
   viewer: Viewer
   mail: MailState
-  way: Way
+  way: MailRoute
   settings: MailSettings
   input: SenderText
   typed?: Typed

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { SenderFields, type About, type SenderProps } from './sender-fields.tsx'
-import type { Way } from '../../messages/mailer.ts'
+import type { MailRoute } from '../../messages/mailer.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { ChecksSection, DkimSection, DomainsSection } from './sender-domain.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -56,7 +56,7 @@ const State = ({ way: { from, server, isUnreadable } }: SenderProps) => (
   </>
 )
 
-const nameOf = (from: Way['from']): string => {
+const nameOf = (from: MailRoute['from']): string => {
   if (from === null) return 'No sender yet'
   return from.name === '' ? from.address : `${from.name} <${from.address}>`
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
 import type { ServerCheck } from '../../messages/mailer.ts'
-import { describeReply, sayServerFault } from '../../deliveries/reason-words.ts'
+import { describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { ActionForm } from '../ui/button.tsx'
@@ -35,7 +35,7 @@ function Told({ check, server, from }: Found) {
   if (check.is === 'failed') {
     return (
       <Notice kind="error">
-        {`${sayServerFault(check.reason)}${check.reply === undefined ? '' : ` ${describeReply(check.reply)}`}`}
+        {`${describeServerFault(check.reason)}${check.reply === undefined ? '' : ` ${describeReply(check.reply)}`}`}
       </Notice>
     )
   }

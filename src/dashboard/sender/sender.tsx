@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { makeSenderSample } from '../../mail/sender-sample.ts'
-import { checkMailServer } from '../../mail/mail-server-check.ts'
+import { checkMailServer } from '../../mail/server-check.ts'
 import { checkSender } from '../../accounts/sender-checks.ts'
 import { readDkimKey } from '../../accounts/dkim.ts'
 import type { Limit } from '../../accounts/limits.ts'
@@ -105,7 +105,7 @@ export async function showSender(
     <SenderPage
       viewer={viewer}
       mail={await readMailState(parts, viewer.app)}
-      way={parts.mailer.findWay(settings)}
+      way={parts.mailer.findMailRoute(settings)}
       settings={settings}
       input={typed?.sender ?? writeSender(settings)}
       typed={typed}
@@ -123,7 +123,7 @@ export async function showSender(
 
 /** Empty without a sender: there is no domain to ask about. */
 async function check({ mailer, resolveTxt }: PageParts, settings: MailSettings) {
-  const { from, server } = mailer.findWay(settings)
+  const { from, server } = mailer.findMailRoute(settings)
   const domain = from?.address.split('@')[1]
   if (domain === undefined) return []
   return checkSender(resolveTxt, {

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { createApp } from '../../accounts/accounts.ts'
-import { readAppText } from '../../accounts/beginnings.ts'
+import { readAppText } from '../../accounts/account-input.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'

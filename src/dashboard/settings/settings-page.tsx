@@ -2,7 +2,7 @@
 import { type AppSettingsText, localesWith, timezonesWith } from '../../accounts/app-settings.ts'
 import { hasRole } from '../../accounts/members.ts'
 import type { FieldError } from '../../core/refusals.ts'
-import { nameOfZone } from '../../core/time-words.ts'
+import { formatZone } from '../../core/format-time.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { Button } from '../ui/button.tsx'
 import { Select, Toggle } from '../ui/choice.tsx'
@@ -64,7 +64,7 @@ const AppFields = ({ input, about }: FieldsProps) => (
       label="Timezone"
       hint="For times on these pages and in emails."
       value={input.timezone}
-      options={timezonesWith(input.timezone).map((zone) => ({ value: zone, label: nameOfZone(zone) }))}
+      options={timezonesWith(input.timezone).map((zone) => ({ value: zone, label: formatZone(zone) }))}
     />
     <Select
       {...about('locale')}

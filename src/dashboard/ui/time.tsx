@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { formatTime, sayTime, timeParts } from '../../core/time-words.ts'
+import { formatTime, formatTimeInZone, timeParts } from '../../core/format-time.ts'
 
 /** A unit is used from the last number of milliseconds on: a day and a half is better said in hours. */
 const UNITS: [unit: string, ms: number, from: number][] = [
@@ -48,7 +48,7 @@ export const Zone = createContext('UTC')
 export function Time({ at, now }: { at: number; now: number }) {
   const timeZone = useContext(Zone)
   return (
-    <time datetime={new Date(at).toISOString()} title={sayTime(at, timeZone)}>
+    <time datetime={new Date(at).toISOString()} title={formatTimeInZone(at, timeZone)}>
       {formatAge(at, now, timeZone)}
     </time>
   )
@@ -57,14 +57,14 @@ export function Time({ at, now }: { at: number; now: number }) {
 /** A time (ms UTC) in full, where the minute matters. */
 export function ExactTime({ at }: { at: number }) {
   const timeZone = useContext(Zone)
-  return <time datetime={new Date(at).toISOString()}>{sayTime(at, timeZone)}</time>
+  return <time datetime={new Date(at).toISOString()}>{formatTimeInZone(at, timeZone)}</time>
 }
 
 /** A time (ms UTC) in a list where seconds matter and rows stay long: "3 May 14:05:32". */
 export function Moment({ at }: { at: number }) {
   const timeZone = useContext(Zone)
   return (
-    <time datetime={new Date(at).toISOString()} title={sayTime(at, timeZone)}>
+    <time datetime={new Date(at).toISOString()} title={formatTimeInZone(at, timeZone)}>
       <span class="hint">{formatDay(at, timeZone)}</span> {formatClock(at, { seconds: true }, timeZone)}
     </time>
   )

@@ -1,13 +1,12 @@
 /** One person's past visits and events, in memory. */
 import type { Arrival } from '../../store/delivery-rules.ts'
-import type { MessageContent, Rule } from '../../store/message-types.ts'
+import type { MessageContent } from '../../store/message-types.ts'
 import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
 import { BATCH_MS, type ReportRow } from '../../store/visit-reports.ts'
 import { comparePaths, lastReportUntil, type Presence, presenceAt, toLostReport } from '../../visits/presence.ts'
-import { type FactReads, longestQuietMs } from '../facts.ts'
+import type { FactReads } from '../facts.ts'
+import { listReadEvents, longestLookbackMs, readsPages, sinceWhen } from '../rules.ts'
 
-const MINUTE_MS = 60_000
-const DAY_MS = 1_440 * MINUTE_MS
 /** A later page of a simulation reads the same, even if reports were deleted meanwhile. */
 const LATER_MS = 3_600_000
 
@@ -21,12 +20,12 @@ export type Past = ReturnType<typeof readPast>
 export function readPast(reads: SimulationReads, asked: Asked, contactId: number) {
   const { appId, content, from, now } = asked
   const { onlyIf = [] } = content
-  const looks = onlyIf.some(({ rule }) => rule === 'away' || rule === 'seen' || rule === 'notSeen')
+  const isPageRead = readsPages(onlyIf)
   const reportedSince = now - BATCH_MS + LATER_MS
-  const lookbackMs = longestLookMs(onlyIf)
-  const views = looks ? reads.listViews(contactId, from - lookbackMs) : []
-  const firstViews = looks ? reads.listFirstViews(contactId) : []
-  const reports = looks ? reads.listReports(appId, contactId, reportedSince) : []
+  const lookbackMs = longestLookbackMs(onlyIf)
+  const views = isPageRead ? reads.listViews(contactId, from - lookbackMs) : []
+  const firstViews = isPageRead ? reads.listFirstViews(contactId) : []
+  const reports = isPageRead ? reads.listReports(appId, contactId, reportedSince) : []
   const done = readDone(reads, asked, contactId)
 
   const presenceOf = (when: number, quietMs: number, at: number): PastPresence | null =>
@@ -73,26 +72,20 @@ const firstTime = (found: readonly Happening[]): number | null =>
 const lastTime = (found: readonly Happening[]): number | null =>
   found.reduce<number | null>((last, { occurredAt }) => Math.max(last ?? occurredAt, occurredAt), null)
 
-type Done = Extract<Rule, { event: string }>
-const isDone = (rule: Rule): rule is Done => rule.rule === 'done' || rule.rule === 'notDone'
-
 function readDone(
   reads: SimulationReads,
   { appId, content: { onlyIf = [] }, from }: Asked,
   contactId: number,
 ): Map<string, Happening[]> {
   const since = new Map<string, number>()
-  for (const rule of onlyIf.filter(isDone)) {
-    const own = rule.since === 'ever' ? 0 : from - (typeof rule.since === 'object' ? rule.since.days * DAY_MS : 0)
-    since.set(rule.event, Math.min(since.get(rule.event) ?? own, own))
+  for (const { name, since: asked } of listReadEvents(onlyIf)) {
+    const own = sinceWhen(asked, from, from)
+    since.set(name, Math.min(since.get(name) ?? own, own))
   }
   return new Map(
     [...since].map(([name, earliest]) => [name, reads.listDone({ appId, contactId, name, since: earliest })]),
   )
 }
-
-const longestLookMs = (rules: readonly Rule[]): number =>
-  Math.max(longestQuietMs(rules), ...rules.map((rule) => (rule.rule === 'away' ? (rule.minutes ?? 0) * MINUTE_MS : 0)))
 
 /** `isEstimated`: from page views only. */
 type PastPresence = Presence & { isEstimated?: true }

@@ -28,17 +28,18 @@ export type Simulated = {
 }
 
 /** `key`: the value it uses of `once`; null: that of the first event. */
-type Part = { trigger: TriggerHappening; key: string | null }
+type SimulatedEvent = { trigger: TriggerHappening; key: string | null }
 
 /** A waiting email. Times are ms UTC. */
-type Email = { lead: Part; joined: Part[]; plannedAt: number; dueAt: number; verdicts: Verdict[] }
+type Email = { lead: SimulatedEvent; joined: SimulatedEvent[]; plannedAt: number; dueAt: number; verdicts: Verdict[] }
 
 const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
 
 const OF_VALUES = ['missing_value', 'broken_template']
 const isOfValues = (fault: Fault | null): fault is Fault => fault !== null && OF_VALUES.includes(fault.reason)
 
-const byTime = (a: Part, b: Part): number => a.trigger.occurredAt - b.trigger.occurredAt || a.trigger.id - b.trigger.id
+const byTime = (a: SimulatedEvent, b: SimulatedEvent): number =>
+  a.trigger.occurredAt - b.trigger.occurredAt || a.trigger.id - b.trigger.id
 
 /** `triggers`: the oldest first. */
 export function simulatePerson(simulated: Simulated, triggers: readonly TriggerHappening[]): void {
@@ -49,15 +50,15 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
   let waiting: Email[] = []
   let lastHandedAt: number | null = null
 
-  const take = ({ key }: Part): void => void (key !== null && used.add(key))
-  const release = ({ key }: Part): void => void (key !== null && used.delete(key))
+  const take = ({ key }: SimulatedEvent): void => void (key !== null && used.add(key))
+  const release = ({ key }: SimulatedEvent): void => void (key !== null && used.delete(key))
 
-  const endPart = (part: Part, outcome: Outcome): void => {
+  const endPart = (part: SimulatedEvent, outcome: Outcome): void => {
     release(part)
     note(part.trigger, outcome)
   }
 
-  const drop = (email: Email, part: Part, outcome: Outcome): void => {
+  const drop = (email: Email, part: SimulatedEvent, outcome: Outcome): void => {
     email.joined = email.joined.filter((one) => one !== part)
     endPart(part, outcome)
   }
@@ -109,7 +110,7 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     else send(email, at, verdicts)
   }
 
-  const findFault = (lead: Part, joined: readonly Part[]): Fault | null => {
+  const findFault = (lead: SimulatedEvent, joined: readonly SimulatedEvent[]): Fault | null => {
     const events = [lead, ...joined].toSorted(byTime)
     return simulated.findFault(
       lead.trigger,
@@ -118,7 +119,7 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
   }
 
   /** As the sender does: tries the first event alone, then each other beside it. */
-  const tryToFill = (lead: Part, joined: readonly Part[]) => {
+  const tryToFill = (lead: SimulatedEvent, joined: readonly SimulatedEvent[]) => {
     const fault = findFault(lead, joined)
     if (!isOfValues(fault) || joined.length === 0) return { fault, isOfEvent: false, unfilled: [] }
     const alone = findFault(lead, [])
@@ -145,7 +146,13 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     }
   }
 
-  const findCancelledPart = ({ trigger }: Part, dueAt: number, isJoined: boolean, id: number, arrival: Arrival) =>
+  const findCancelledPart = (
+    { trigger }: SimulatedEvent,
+    dueAt: number,
+    isJoined: boolean,
+    id: number,
+    arrival: Arrival,
+  ) =>
     trigger.id === id
       ? null
       : findCancelled(
@@ -216,7 +223,11 @@ const isDueFirst = (a: Email, b: Email): boolean =>
 const resultPathOf = ({ properties }: TriggerHappening): string | null =>
   pathOfUrl(propertyOf(parseProperties(properties), 'url'))
 
-function workOf({ appId, content, settings, person }: Simulated, { lead, plannedAt }: Email, joined: readonly Part[]) {
+function workOf(
+  { appId, content, settings, person }: Simulated,
+  { lead, plannedAt }: Email,
+  joined: readonly SimulatedEvent[],
+) {
   const { id, contactId, occurredAt: triggeredAt, properties } = lead.trigger
   const delivery = { appId, contactId, messageId: 0, eventId: id, triggeredAt, plannedAt, byHand: false }
   return {

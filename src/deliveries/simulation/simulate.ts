@@ -5,7 +5,7 @@ import { type MailSettings, type MessageContent, STOP_REASONS, type Verdict } fr
 import { isPathLike } from '../../store/paths.ts'
 import type { SimulatedPerson, SimulationReads, TriggerHappening } from '../../store/simulation.ts'
 import { isTooOld } from '../../events/event-input.ts'
-import { judgeFault, type TemplateFault } from '../../messages/template-faults.ts'
+import { recordFault, type TemplateFault } from '../../messages/template-faults.ts'
 import { makeTemplateScope } from '../../messages/template-scope.ts'
 import { DEFAULT_PLACE } from '../../messages/template-values.ts'
 import { fillTemplate, showValues } from '../../messages/templates.ts'
@@ -69,7 +69,7 @@ export function simulate(
   const trials = createTrials(reads, input)
   const settings = { ...input.settings, perPersonDay: null, perPersonWeek: null }
   const asked = { appId, content, settings, from, now, timezone: readTimezone(settings.timezone) }
-  let [done, told] = [0, 0]
+  let [done, reported] = [0, 0]
   for (const [contactId, own] of Map.groupBy(triggers, (trigger) => trigger.contactId)) {
     const person = reads.findPerson(contactId)
     const past = readPast(reads, asked, contactId)
@@ -92,9 +92,9 @@ export function simulate(
       own,
     )
     done += own.length
-    if (done - told < PROGRESS_EVERY) continue
+    if (done - reported < PROGRESS_EVERY) continue
     onProgress({ done, of: triggers.length })
-    told = done
+    reported = done
   }
   return {
     from,
@@ -190,7 +190,7 @@ function createTrials(reads: SimulationReads, { appId, content: { mail } }: Simu
       const unsubscribeUrl = 'https://example.com/unsubscribe'
       const fault = fill(makeTemplateScope({ contact, event, events: [...events], app, unsubscribeUrl }))
       filledMs += performance.now() - startedAt
-      if (fault === null || !('slow' in fault)) return fault && judgeFault(fault)
+      if (fault === null || !('slow' in fault)) return fault && recordFault(fault)
       untried += 1
       return null
     },

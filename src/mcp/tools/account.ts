@@ -11,10 +11,10 @@ import { readNewPeople } from '../../events/stats.ts'
 import { peekForKey } from '../../accounts/write-limits.ts'
 import { type LimitedWrite } from '../../accounts/plans.ts'
 import { findAsked, readAbout, toQuery } from '../arguments.ts'
-import { takeFitting, PAGE_BYTES } from '../budget.ts'
+import { takeWithin, PAGE_BYTES } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue } from '../untrusted.ts'
-import { APP, gives, takes, type Tool, type ToolParts } from './tool.ts'
+import { APP, outputSchema, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const LANGUAGES = ['curl', 'node', 'bun', 'python', 'php', 'ruby', 'go', 'nextjs']
 const TAGS = new Map([
@@ -30,17 +30,17 @@ export const getKeyInfo: Tool = {
   description: 'The key, its apps with their IDs, what is left of its limits. Begin here.',
   kind: 'read',
   input: takes({}),
-  output: gives('key', 'apps', 'limits', 'newPeople'),
-  run: async (parts, caller, args, known) => {
+  output: outputSchema('key', 'apps', 'limits', 'newPeople'),
+  run: async (deps, caller, args, known) => {
     const errors: FieldError[] = []
     refuseUnknown(toQuery(args), known, errors)
-    return errors.length > 0 ? refuseFields(errors) : readKeyInfo(parts, caller)
+    return errors.length > 0 ? refuseFields(errors) : readKeyInfo(deps, caller)
   },
 }
 
 const REST_BYTES = 2 * 1024
 
-async function readKeyInfo(parts: ToolParts, { access }: Caller) {
+async function readKeyInfo(deps: ToolDependencies, { access }: Caller) {
   const { id, name, scope } = access.key
   const writes: LimitedWrite[] = ['events', 'contactAdds', 'contactUpdates']
   const apps = access.apps.map((app) => ({
@@ -50,9 +50,9 @@ async function readKeyInfo(parts: ToolParts, { access }: Caller) {
     homeUrl: app.homeUrl,
     hosts: app.hosts,
   }))
-  const shown = takeFitting(cleanValue(apps), PAGE_BYTES - REST_BYTES)
+  const shown = takeWithin(cleanValue(apps), PAGE_BYTES - REST_BYTES)
   const limits = writes.map((what) => {
-    const { limit, taken } = peekForKey(parts, what, access)
+    const { limit, taken } = peekForKey(deps, what, access)
     return limit.max === Infinity
       ? { what, limit: null, remaining: null }
       : { what, limit: limit.max, remaining: taken.remaining }
@@ -63,7 +63,7 @@ async function readKeyInfo(parts: ToolParts, { access }: Caller) {
     apps: shown,
     ...(shown.length < apps.length ? { omitted: { apps: apps.length - shown.length } } : {}),
     limits,
-    newPeople: await readNewPeople(parts, access),
+    newPeople: await readNewPeople(deps, access),
   }
 }
 
@@ -73,19 +73,19 @@ export const getSetupStatus: Tool = {
   description: 'What is left to do until emails go out, and what went wrong.',
   kind: 'read',
   input: takes({ app: APP }),
-  output: gives('app', 'state', 'message', 'lastEventAt', 'counts', 'sender'),
-  run: async (parts, { access }, args, known) => {
+  output: outputSchema('app', 'state', 'message', 'lastEventAt', 'counts', 'sender'),
+  run: async (deps, { access }, args, known) => {
     const asked = findAsked(
       access,
       readAbout(args, known, () => ({})),
     )
-    return isRefusal(asked) ? asked : readSetup(parts, asked.app)
+    return isRefusal(asked) ? asked : readSetup(deps, asked.app)
   },
 }
 
 /** For the tool and the resource; no personal data. */
-export async function readSetup(parts: ToolParts, app: AppRow) {
-  const { state, message, lastEventAt, lastNamedAt: _, lastViewAt: __, ...noted } = await readActivation(parts, app)
+export async function readSetup(deps: ToolDependencies, app: AppRow) {
+  const { state, message, lastEventAt, lastNamedAt: _, lastViewAt: __, ...noted } = await readActivation(deps, app)
   const counts = Object.entries(noted).map(([name, one]) => [name, one && { ...one, lastAt: iso(one.lastAt) }])
   return {
     ok: true,
@@ -94,23 +94,23 @@ export async function readSetup(parts: ToolParts, app: AppRow) {
     message,
     lastEventAt: lastEventAt === null ? null : iso(lastEventAt),
     counts: cleanValue(Object.fromEntries(counts)),
-    sender: cleanValue(await readSender(parts, app)),
+    sender: cleanValue(await readSender(deps, app)),
   }
 }
 
 const SENDER_BYTES = 6 * 1024
 
 /** The sender, and what keeps messages from being sent, with the DNS record to add. */
-async function readSender({ store, mailer }: ToolParts, app: AppRow) {
+async function readSender({ store, mailer }: ToolDependencies, app: AppRow) {
   const settings = await store.mailSettings(app.id)
   const { senders } = mailer
   const problem = await senders.findProblem({ app, mail: {}, settings }, { asksDns: false })
   const domains = await senders.listDomains(app, settings)
   return {
     from: settings.fromEmail ?? senders.installation.from?.address ?? null,
-    addresses: takeFitting(listSenderEmails(settings, senders.installation), SENDER_BYTES),
+    addresses: takeWithin(listSenderEmails(settings, senders.installation), SENDER_BYTES),
     problem: problem?.message ?? null,
-    unverified: takeFitting(
+    unverified: takeWithin(
       domains.flatMap(({ domain, record }) => (record ? [{ domain, record }] : [])),
       SENDER_BYTES,
     ),
@@ -126,8 +126,8 @@ export const getIntegrationCode: Tool = {
     'A language: server code that sends an event and signs an email. A tag: what goes into pages, and its Content-Security-Policy.',
   kind: 'read',
   input: takes({ app: APP, language: Type.Unsafe<string>({ enum: KINDS }) }),
-  output: gives('language', 'blocks', 'policy', 'warning'),
-  run: (parts, { access }, args, known) => {
+  output: outputSchema('language', 'blocks', 'policy', 'warning'),
+  run: (deps, { access }, args, known) => {
     const asked = findAsked(
       access,
       readAbout(args, known, ({ language = '' }, errors) => {
@@ -137,13 +137,13 @@ export const getIntegrationCode: Tool = {
     )
     if (isRefusal(asked)) return asked
     const { language } = asked.input
-    return { ok: true, language, ...readCode(parts, asked.app, language), warning: SECRETS_WARNING }
+    return { ok: true, language, ...readCode(deps, asked.app, language), warning: SECRETS_WARNING }
   },
 }
 
 const WHICH = { code: 'invalid', message: `Send one of ${KINDS.join(', ')}.` }
 
-function readCode({ baseUrl, snippet }: ToolParts, app: AppRow, language: string) {
+function readCode({ baseUrl, snippet }: ToolDependencies, app: AppRow, language: string) {
   const form = TAGS.get(language)
   const source = { baseUrl, siteId: app.siteId, ...snippet }
   const values = { baseUrl, appId: app.publicId, homeUrl: siteOrigin(app) }

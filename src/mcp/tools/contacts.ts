@@ -8,10 +8,10 @@ import {
   readContactInput,
   readContactUpdate,
 } from '../../people/contact-input.ts'
-import { tryContact, type TriedContact } from '../../deliveries/contact-trials.ts'
+import { dryRunContact, type DryRunContact } from '../../deliveries/contact-dry-run.ts'
 import * as contacts from '../../people/contacts.ts'
 import { addError, type Body, isLongerThan } from '../../core/field-readers.ts'
-import type { ToolParts } from './tool.ts'
+import type { ToolDependencies } from './tool.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
@@ -20,7 +20,7 @@ import { type FieldError, isRefusal, type Refusal, refuse, refuseFields, withWar
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
 import { type Names, findAsked, readPerson, toQuery } from '../arguments.ts'
-import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeFitting } from '../budget.ts'
+import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeWithin } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import * as schemas from './tool.ts'
@@ -32,12 +32,12 @@ export const getContact: schemas.Tool = {
   description: 'By email: names, tags, fields, subscription, last seen.',
   kind: 'read',
   input: schemas.takes({ app: schemas.APP, email: schemas.EMAIL }),
-  output: schemas.gives('contact'),
-  run: async (parts, { access }, args, known) => {
+  output: schemas.outputSchema('contact'),
+  run: async (deps, { access }, args, known) => {
     const asked = findAsked(access, readPerson(args, known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
-    const row = await contacts.findContact(parts, app, input.email)
+    const row = await contacts.findContact(deps, app, input.email)
     if (!row) return contacts.UNKNOWN_PERSON
     return { untrusted: UNTRUSTED, ok: true, contact: fitContact(cleanValue(contactView(row, app)), CONTACT_BYTES) }
   },
@@ -48,20 +48,20 @@ export const searchContacts: schemas.Tool = {
   title: 'People of an app',
   description: 'Newest first, or with `updatedAfter` last changed first; `search`: start of an email or name.',
   kind: 'read',
-  input: schemas.takesInput(Type.Omit(ContactQuery, ['email']), { search: Type.Optional(Type.String()) }),
+  input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), { search: Type.Optional(Type.String()) }),
   output: schemas.LIST,
-  run: async (parts, { access }, args, known) => {
+  run: async (deps, { access }, args, known) => {
     const asked = findAsked(access, readSearch(toQuery(args), known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const { search, limit } = input
     if (search !== null) {
-      const { people, isPartial } = await contacts.searchContacts(parts, app, { search, limit })
+      const { people, isPartial } = await contacts.searchContacts(deps, app, { search, limit })
       const data = fitPeople(people, app)
       const isAll = !isPartial && data.length === people.length
       return { untrusted: UNTRUSTED, ok: true, data, nextCursor: null, ...(isAll ? {} : { note: PARTIAL }) }
     }
-    const rows = await contacts.listContacts(parts, app, { ...input, limit: limit + 1 })
+    const rows = await contacts.listContacts(deps, app, { ...input, limit: limit + 1 })
     const data = fitPeople(rows.slice(0, limit), app)
     const last = rows[data.length - 1]
     const position = last && { id: last.id, updatedAt: input.updatedAfter === null ? null : last.updatedAt }
@@ -74,7 +74,7 @@ const PARTIAL =
   'There may be more: names are looked for among the newest 10,000 people. Send more of the email or name.'
 
 const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
-  takeFitting(
+  takeWithin(
     rows.map((row) => fitContact(cleanValue(contactView(row, app)), LISTED_CONTACT_BYTES)),
     PAGE_BYTES,
   )
@@ -101,9 +101,9 @@ export const addContact: schemas.Tool = {
   description: 'Adds a person, or merges into the one with this email; lists the emails it queued.',
   kind: 'write',
   hints: { reachesOut: true },
-  input: schemas.takesInput(ContactInput, { dryRun: DRY_RUN }),
+  input: schemas.inputSchema(ContactInput, { dryRun: DRY_RUN }),
   output: schemas.SAVED,
-  run: (parts, caller, args) => save(parts, caller, 'contactAdds', args),
+  run: (deps, caller, args) => save(deps, caller, 'contactAdds', args),
 }
 
 export const updateContact: schemas.Tool = {
@@ -112,22 +112,22 @@ export const updateContact: schemas.Tool = {
   description: 'Changes a known person; lists the emails it queued. Absent fields stay; null clears a name.',
   kind: 'write',
   hints: { destructive: true, reachesOut: true },
-  input: schemas.takesInput(ContactUpdateInput, { dryRun: DRY_RUN }),
+  input: schemas.inputSchema(ContactUpdateInput, { dryRun: DRY_RUN }),
   output: schemas.SAVED,
-  run: (parts, caller, args) => save(parts, caller, 'contactUpdates', args),
+  run: (deps, caller, args) => save(deps, caller, 'contactUpdates', args),
 }
 
 const READERS = { contactAdds: readContactInput, contactUpdates: readContactUpdate } as const
 
 /** Like POST and PATCH /contacts; with `dryRun` only the result. */
-async function save(parts: ToolParts, caller: Caller, write: ContactWriteName, { dryRun, ...body }: Body) {
+async function save(deps: ToolDependencies, caller: Caller, write: ContactWriteName, { dryRun, ...body }: Body) {
   const { access } = caller
   const reading = checkDryRun(READERS[write](body), dryRun)
   if ('errors' in reading) return refuseFields(schemas.nameApp(reading.errors))
   const { input } = reading
   const app = findApp(access, input.app)
   if (!app) return refuse('app_not_found')
-  const saved = await (dryRun === true ? tryContact : saveContact)(parts, { access, app, write, input })
+  const saved = await (dryRun === true ? dryRunContact : saveContact)(deps, { access, app, write, input })
   if (isRefusal(saved)) return contacts.explainUnknown(saved)
   const warnings = cleanValue(joinWarnings(caller.warnings, reading.warnings))
   return withWarnings({ untrusted: UNTRUSTED, ok: true, ...savedView(saved, app, costOf(warnings)) }, warnings)
@@ -136,20 +136,20 @@ async function save(parts: ToolParts, caller: Caller, write: ContactWriteName, {
 type Wanted = { access: Access; app: AppRow; write: ContactWriteName; input: ContactFields }
 type Saved = { contactId: number; created: boolean; contact: contacts.ContactRow; queued: QueuedMessage[] }
 
-async function saveContact(parts: ToolParts, { access, app, write, input }: Wanted): Promise<Saved | Refusal> {
-  const before = await contacts.findContact(parts, app, input.email)
-  const counted = takeForContact(parts, { access, app, input }, write)
+async function saveContact(deps: ToolDependencies, { access, app, write, input }: Wanted): Promise<Saved | Refusal> {
+  const before = await contacts.findContact(deps, app, input.email)
+  const counted = takeForContact(deps, { access, app, input }, write)
   if (counted.refused) return counted.refused
   const context = { access, app, via: 'mcp', buckets: counted.buckets, idempotency: null } as const
-  const saved = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(parts, context, input)
+  const saved = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(deps, context, input)
   counted.settle(saved)
   if (isRefusal(saved)) return saved
-  const queued = await listQueuedByContact(parts.store, app, { saved, tagsBefore: before?.tags ?? [] })
+  const queued = await listQueuedByContact(deps.store, app, { saved, tagsBefore: before?.tags ?? [] })
   return { ...saved, queued }
 }
 
 /** `taken`: the bytes of the warnings. */
-function savedView(saved: Saved | TriedContact, app: AppRow, taken: number) {
+function savedView(saved: Saved | DryRunContact, app: AppRow, taken: number) {
   const id = saved.contactId === null ? null : publicId('con', saved.contactId)
   const queued = queuedView(saved.queued)
   const contact = { ...cleanValue(contactView(saved.contact, app)), id }

@@ -7,9 +7,9 @@ import { UNKNOWN_PERSON } from '../../people/contacts.ts'
 import { readIdCursor, readLimit, writeIdCursor } from '../../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { type Names, findAsked, readAbout, readMessageId } from '../arguments.ts'
-import { PAGE_BYTES, takeFitting } from '../budget.ts'
+import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, LIST, MESSAGE_ID, PAGE, takes, text, type Tool, type ToolParts } from './tool.ts'
+import { APP, EMAIL, LIST, MESSAGE_ID, PAGE, takes, text, type Tool, type ToolDependencies } from './tool.ts'
 
 const readQuery = (args: Body, known: Names) =>
   readAbout(args, known, (query, errors) => ({
@@ -40,16 +40,16 @@ export const listDeliveries: Tool = {
     ...PAGE,
   }),
   output: LIST,
-  run: async (parts, { access }, args, known) => {
+  run: async (deps, { access }, args, known) => {
     const asked = findAsked(access, readQuery(args, known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
-    const about = await findAbout(parts, app, input)
+    const about = await findAbout(deps, app, input)
     if (isRefusal(about)) return about
     const { states, before, limit } = input
     const query = { ...about, appId: app.id, states, before, limit: limit + 1 }
-    const rows = await parts.store.listDeliveries(query)
-    const data = takeFitting(await describe(parts, app, rows.slice(0, limit)), PAGE_BYTES)
+    const rows = await deps.store.listDeliveries(query)
+    const data = takeWithin(await describe(deps, app, rows.slice(0, limit)), PAGE_BYTES)
     const last = rows[data.length - 1]
     const nextCursor = rows.length > data.length && last ? writeIdCursor(last.id) : null
     return { untrusted: UNTRUSTED, ok: true, data, nextCursor }
@@ -60,7 +60,7 @@ type About = { messageId: number | null; contactId: number | null }
 
 /** 404 for a message or person of another app. */
 async function findAbout(
-  { store }: ToolParts,
+  { store }: ToolDependencies,
   app: AppRow,
   { messageId, email }: { messageId: number | null; email: string | null },
 ): Promise<About | Refusal> {
@@ -71,7 +71,7 @@ async function findAbout(
 }
 
 /** null for a person who was erased meanwhile. */
-async function describe({ store }: ToolParts, app: AppRow, rows: DeliveryRow[]) {
+async function describe({ store }: ToolDependencies, app: AppRow, rows: DeliveryRow[]) {
   const [messages, contacts] = await Promise.all([
     store.listMessages(app.id),
     store.listContactsById([...new Set(rows.map(({ contactId }) => contactId))]),

@@ -4,7 +4,7 @@ import { type FieldError, refuseFields } from '../../core/refusals.ts'
 import { DOC_PAGES, writeDocPage } from '../../docs/index.ts'
 import { toQuery } from '../arguments.ts'
 import { fitText, PAGE_BYTES } from '../budget.ts'
-import { gives, PAGE, takes, type Tool } from './tool.ts'
+import { outputSchema, PAGE, takes, type Tool } from './tool.ts'
 
 const SLUGS = DOC_PAGES.map(({ slug }) => slug)
 const WHICH = { field: 'page', code: 'invalid', message: `Send one of ${SLUGS.join(', ')}.` }
@@ -19,7 +19,7 @@ export const getDocs: Tool = {
     page: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: SLUGS })),
     cursor: PAGE.cursor,
   }),
-  output: gives('pages', 'text', 'nextCursor'),
+  output: outputSchema('pages', 'text', 'nextCursor'),
   run: ({ baseUrl }, _, args, known) => {
     const query = toQuery(args)
     const errors: FieldError[] = []

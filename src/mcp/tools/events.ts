@@ -20,9 +20,9 @@ import { EventQuery, readEventsQuery, writeIdCursor } from '../../http/queries.t
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { isPlanUsedUp } from '../../events/stats.ts'
 import { findAsked, toQuery } from '../arguments.ts'
-import { PAGE_BYTES, takeFitting } from '../budget.ts'
+import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
-import { LIST, RECORDED, takesInput, type Tool, type ToolParts } from './tool.ts'
+import { LIST, RECORDED, inputSchema, type Tool, type ToolDependencies } from './tool.ts'
 import { checkDryRun, DRY_RUN, queuedView, unstartedView } from './writes.ts'
 
 export const listEvents: Tool = {
@@ -30,15 +30,15 @@ export const listEvents: Tool = {
   title: 'Stored events',
   description: 'Events, page views and actions, newest first, of all people or of one.',
   kind: 'read',
-  input: takesInput(EventQuery),
+  input: inputSchema(EventQuery),
   output: LIST,
-  run: async (parts, { access }, args) => {
+  run: async (deps, { access }, args) => {
     const asked = findAsked(access, readEventsQuery(toQuery(args)))
     if (isRefusal(asked)) return asked
     const { email, event: name, before, limit } = asked.input
-    const page = await listStoredEvents(parts, asked.app, { email, name, before, limit })
+    const page = await listStoredEvents(deps, asked.app, { email, name, before, limit })
     if (!page) return UNKNOWN_PERSON
-    const data = takeFitting(cleanValue(page.rows.map(eventView)), PAGE_BYTES)
+    const data = takeWithin(cleanValue(page.rows.map(eventView)), PAGE_BYTES)
     const next = data.length < page.rows.length ? (page.rows[data.length - 1]?.id ?? null) : page.next
     return { untrusted: UNTRUSTED, ok: true, data, nextCursor: next === null ? null : writeIdCursor(next) }
   },
@@ -50,20 +50,20 @@ export const sendEvent: Tool = {
   description: 'Records an event; lists emails it queued, or why not. With `dryRun` nothing is saved or counted.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
-  input: takesInput(EventInput, { dryRun: DRY_RUN }),
+  input: inputSchema(EventInput, { dryRun: DRY_RUN }),
   output: RECORDED,
-  run: async (parts, caller, { dryRun, ...body }) => {
+  run: async (deps, caller, { dryRun, ...body }) => {
     const { access } = caller
-    const reading = checkDryRun(readEventInput(body, parts.clock.now()), dryRun)
+    const reading = checkDryRun(readEventInput(body, deps.clock.now()), dryRun)
     if ('errors' in reading) {
-      if (dryRun !== true) noteEventWithoutEmail(parts, { read: { access, body } })
+      if (dryRun !== true) noteEventWithoutEmail(deps, { read: { access, body } })
       return refuseFields(reading.errors)
     }
     const { input, warnings } = reading
     const app = findApp(access, input.app)
     if (!app) return refuse('app_not_found')
     const context: WriteContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
-    const outcome = await (dryRun === true ? tryEvent : saveEvent)(parts, context, input)
+    const outcome = await (dryRun === true ? tryEvent : saveEvent)(deps, context, input)
     if (isRefusal(outcome)) return outcome
     const all = [...joinWarnings(caller.warnings, warnings), ...warnOfLink(input, app), ...warnOfNames(outcome, access)]
     return withWarnings(outcome.told, cleanValue(all))
@@ -74,14 +74,14 @@ type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: tru
   ReturnType<typeof unstartedView>
 type Outcome = Promise<{ told: Told; keptNames?: NameField[] } | Refusal>
 
-async function saveEvent(parts: ToolParts, context: WriteContext, input: EventFields): Outcome {
-  const counted = takeForKey(parts, 'events', context.access)
+async function saveEvent(deps: ToolDependencies, context: WriteContext, input: EventFields): Outcome {
+  const counted = takeForKey(deps, 'events', context.access)
   if (counted.refused) return counted.refused
-  const outcome = await recordEvent(parts, { ...context, buckets: counted.buckets }, input)
-  settleTaken(parts, counted, outcome)
+  const outcome = await recordEvent(deps, { ...context, buckets: counted.buckets }, input)
+  settleTaken(deps, counted, outcome)
   if (isRefusal(outcome)) return outcome
   const { contactId, created, keptNames } = outcome
-  const { store } = parts
+  const { store } = deps
   const [queued, person, event] = await Promise.all([
     listQueued(store, context.app, outcome),
     store.byId(contactId),
@@ -93,14 +93,14 @@ async function saveEvent(parts: ToolParts, context: WriteContext, input: EventFi
 }
 
 /** A dry run. */
-async function tryEvent(parts: ToolParts, { access, app }: WriteContext, input: EventFields): Outcome {
-  const { refused } = peekForKey(parts, 'events', access)
+async function tryEvent(deps: ToolDependencies, { access, app }: WriteContext, input: EventFields): Outcome {
+  const { refused } = peekForKey(deps, 'events', access)
   if (refused) return refused
-  const contact = await findContact(parts, app, input.email)
+  const contact = await findContact(deps, app, input.email)
   if (!contact && !input.createContact) return refuse('contact_not_found')
-  if (!contact && (await isPlanUsedUp(parts, access))) return refuse('plan_limit_reached')
+  if (!contact && (await isPlanUsedUp(deps, access))) return refuse('plan_limit_reached')
   const contactId = contact?.id ?? null
-  const { queued, unstarted } = await listWouldQueue(parts.store, app, { contactId, input, at: parts.clock.now() })
+  const { queued, unstarted } = await listWouldQueue(deps.store, app, { contactId, input, at: deps.clock.now() })
   const told = { contactId: contact && publicId('con', contact.id), created: contact === null }
   const keptNames = contact ? listKeptNames(contact, input) : []
   return { told: { ok: true, ...told, dryRun: true, ...queuedView(queued), ...unstartedView(unstarted) }, keptNames }

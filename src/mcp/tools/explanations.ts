@@ -8,9 +8,9 @@ import { deliveryView } from '../message-views.ts'
 import { publicId } from '../../core/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { type Names, findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'
-import { PAGE_BYTES, takeFitting } from '../budget.ts'
+import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, takes, text, type Tool, type ToolParts } from './tool.ts'
+import { APP, EMAIL, outputSchema, MESSAGE_ID, takes, text, type Tool, type ToolDependencies } from './tool.ts'
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
@@ -39,26 +39,24 @@ export const explainTool: Tool = {
     messageId: Type.Optional(MESSAGE_ID),
     email: Type.Optional(EMAIL),
   }),
-  output: gives('why', 'message', 'delivery', 'judgedAt', 'rules'),
-  run: async (parts, { access }, args, known) => {
+  output: outputSchema('why', 'message', 'delivery', 'judgedAt', 'rules'),
+  run: async (deps, { access }, args, known) => {
     const asked = findAsked(access, readAsked(args, known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
-    const found = await ('deliveryId' in input
-      ? explainOne(parts, app, input.deliveryId)
-      : explainFor(parts, app, input))
+    const found = await ('deliveryId' in input ? explainOne(deps, app, input.deliveryId) : explainFor(deps, app, input))
     return isRefusal(found) ? found : { untrusted: UNTRUSTED, ok: true, ...explanationView(found) }
   },
 }
 
-async function explainOne({ store }: ToolParts, app: AppRow, id: number): Promise<MessageExplanation | Refusal> {
+async function explainOne({ store }: ToolDependencies, app: AppRow, id: number): Promise<MessageExplanation | Refusal> {
   const work = await store.findWork(id)
   if (!work || work.delivery.appId !== app.id) return refuse('delivery_not_found')
   return { ...explainDelivery(toExplained(work)), message: work.message, delivery: work.delivery }
 }
 
 async function explainFor(
-  { store }: ToolParts,
+  { store }: ToolDependencies,
   app: AppRow,
   { messageId, email }: { messageId: number; email: string },
 ): Promise<MessageExplanation | Refusal> {
@@ -81,7 +79,7 @@ const RULES_BYTES = PAGE_BYTES - 4 * 1024
 
 function explanationView(found: MessageExplanation) {
   const all = rulesView(found)
-  const rules = takeFitting(all, RULES_BYTES)
+  const rules = takeWithin(all, RULES_BYTES)
   const { id, name, status } = found.message
   return {
     why: cleanText(found.why),

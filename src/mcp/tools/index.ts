@@ -13,7 +13,7 @@ import { simulateTool } from './simulations.ts'
 import { getStats, listEventNames } from './stats.ts'
 import type { Body } from '../../core/field-readers.ts'
 import type { Names } from '../arguments.ts'
-import type { Tool, ToolParts } from './tool.ts'
+import type { Tool, ToolDependencies } from './tool.ts'
 
 export type { Tool }
 
@@ -53,8 +53,8 @@ function listNames({ input }: Tool): Names {
 }
 
 /** Refuses unknown arguments. */
-export const runTool = (tool: Tool, parts: ToolParts, caller: Caller, args: Body) =>
-  tool.run(parts, caller, args, NAMES.get(tool) ?? new Set())
+export const runTool = (tool: Tool, deps: ToolDependencies, caller: Caller, args: Body) =>
+  tool.run(deps, caller, args, NAMES.get(tool) ?? new Set())
 
 /** Allowed by the key's scope and the URL. */
 function isOpen({ access, narrowing }: Caller, { kind, name }: Tool): boolean {

@@ -4,11 +4,11 @@ import type { Body } from '../../core/field-readers.ts'
 import { readContactCursor, readIdCursor, readLimit, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, refuseFields } from '../../core/refusals.ts'
 import { type Names, findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
-import { fitMessage, fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
+import { fitMessage, fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, gives, LIST, MESSAGE_ID, PAGE, takes, type Tool } from './tool.ts'
+import { APP, outputSchema, LIST, MESSAGE_ID, PAGE, takes, type Tool } from './tool.ts'
 
-const AROUND_BYTES = 2 * 1024
+const ENVELOPE_BYTES = 2 * 1024
 
 export const listMessages: Tool = {
   name: 'list_messages',
@@ -28,7 +28,7 @@ export const listMessages: Tool = {
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
     const rows = (await listAll(store, asked.app)).filter(({ id }) => id > after)
-    const data = takeFitting(rows.slice(0, limit).map(describe), PAGE_BYTES)
+    const data = takeWithin(rows.slice(0, limit).map(describe), PAGE_BYTES)
     const last = rows[data.length - 1]
     const nextCursor = rows.length > data.length && last ? writeIdCursor(last.id) : null
     return { untrusted: UNTRUSTED, ok: true, data, nextCursor }
@@ -49,9 +49,9 @@ export const getMessage: Tool = {
     'As it can be saved again, unless parts are `omitted`: then `cursor` leads to all of it, as pieces of its JSON.',
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor }),
-  output: gives('id', 'status', 'version', 'message', 'json', 'nextCursor'),
-  run: async (parts, { access }, args, known) => {
-    const asked = await findMessage(parts, access, readOne(args, known))
+  output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),
+  run: async (deps, { access }, args, known) => {
+    const asked = await findMessage(deps, access, readOne(args, known))
     if (isRefusal(asked)) return asked
     const { message, input } = asked
     const { name, ...view } = messageView(message)
@@ -61,8 +61,8 @@ export const getMessage: Tool = {
       const isSame = input.place.updatedAt === message.updatedAt
       return isSame ? { ...told, ...takePiece(written, message, input.place.id) } : refuseFields([CHANGED])
     }
-    const counts = countsView(await parts.store.countDeliveries(message.id))
-    const fitted = fitMessage(written, PAGE_BYTES - AROUND_BYTES)
+    const counts = countsView(await deps.store.countDeliveries(message.id))
+    const fitted = fitMessage(written, PAGE_BYTES - ENVELOPE_BYTES)
     return { ...told, counts, ...fitted, nextCursor: fitted.omitted ? cursorTo(message, 0) : null }
   },
 }
@@ -80,7 +80,7 @@ const cursorTo = ({ updatedAt }: MessageRow, id: number): string => writeContact
 
 function takePiece(written: object, message: MessageRow, from: number) {
   const whole = JSON.stringify(written)
-  const json = fitText(whole.slice(from), PAGE_BYTES - AROUND_BYTES)
+  const json = fitText(whole.slice(from), PAGE_BYTES - ENVELOPE_BYTES)
   const end = from + json.length
   return { json, nextCursor: end < whole.length ? cursorTo(message, end) : null }
 }

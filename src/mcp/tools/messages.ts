@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isJsonObject } from '../../core/json.ts'
-import { isLiveToken } from '../../messages/live-tokens.ts'
+import { isLiveToken } from '../../messages/message-preview.ts'
 import { type MessageChange, saveMessage, setMessageStatus } from '../../messages/messages.ts'
 import { MessageSchema } from '../../messages/message-schema.ts'
 import type { AppRow } from '../../accounts/access.ts'
@@ -16,16 +16,16 @@ import {
 } from '../../core/refusals.ts'
 import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
-import { APP, forModels, gives, MESSAGE_ID, takes, text, type Tool, type ToolParts } from './tool.ts'
+import { APP, forModels, outputSchema, MESSAGE_ID, takes, text, type Tool, type ToolDependencies } from './tool.ts'
 
-const by = ({ clock }: ToolParts, { access }: Caller, app: AppRow): MessageChange => ({
+const by = ({ clock }: ToolDependencies, { access }: Caller, app: AppRow): MessageChange => ({
   accountId: app.accountId,
   appId: app.id,
   actor: access.key.id,
   at: clock.now(),
 })
 
-const checking = ({ store, mailer, templates }: ToolParts, app: AppRow) => ({
+const checking = ({ store, mailer, templates }: ToolDependencies, app: AppRow) => ({
   store,
   mailer,
   templates,
@@ -49,8 +49,8 @@ export const saveMessageDraft: Tool = {
     messageId: Type.Optional(MESSAGE_ID),
     message: MESSAGE,
   }),
-  output: gives('messageId', 'status', 'version', 'change'),
-  run: async (parts, caller, args, known) => {
+  output: outputSchema('messageId', 'status', 'version', 'change'),
+  run: async (deps, caller, args, known) => {
     const asked = findAsked(
       caller.access,
       readAbout(args, known, (query, errors) => ({
@@ -58,7 +58,7 @@ export const saveMessageDraft: Tool = {
         value: readValue(args.message, errors),
       })),
     )
-    return isRefusal(asked) ? asked : saveDraft(parts, caller, asked)
+    return isRefusal(asked) ? asked : saveDraft(deps, caller, asked)
   },
 }
 
@@ -67,12 +67,12 @@ type Draft = { app: AppRow; input: { id: number | null; value: Record<string, un
 const LIVE = 'This message is live. Pause it with set_message_status first; then write, preview and turn it on again.'
 
 /** Refuses with message_changed when someone else edits or turns it on meanwhile. */
-async function saveDraft(parts: ToolParts, caller: Caller, { app, input: { id, value } }: Draft) {
-  const old = id === null ? null : await parts.store.findMessage(app.id, id)
+async function saveDraft(deps: ToolDependencies, caller: Caller, { app, input: { id, value } }: Draft) {
+  const old = id === null ? null : await deps.store.findMessage(app.id, id)
   if (id !== null && !old) return refuse('message_not_found')
   if (old?.status === 'live') return refuseFields([{ field: 'messageId', code: 'conflict', message: LIVE }])
   const draft = { id, value, ...(old ? { basedOn: old.updatedAt } : {}) }
-  const saved = await saveMessage(checking(parts, app), by(parts, caller, app), draft)
+  const saved = await saveMessage(checking(deps, app), by(deps, caller, app), draft)
   if (isRefusal(saved)) return withinMessage(saved)
   const { status, version, change } = saved
   return { ok: true, messageId: publicId('msg', saved.id), status, version, change }
@@ -112,10 +112,10 @@ export const setStatus: Tool = {
     status: Type.Unsafe<string>({ enum: [...STATUSES] }),
     token: Type.Optional(text()),
   }),
-  output: gives('messageId', 'status'),
-  run: async (parts, caller, args, known) => {
+  output: outputSchema('messageId', 'status'),
+  run: async (deps, caller, args, known) => {
     const asked = await findMessage(
-      parts,
+      deps,
       caller.access,
       readAbout(args, known, (query, errors) => ({
         messageId: readMessageId(query, errors),
@@ -126,9 +126,9 @@ export const setStatus: Tool = {
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const { status } = input
-    const isSeen = isLiveToken(input.token, { key: parts.previewKey, app, message })
+    const isSeen = isLiveToken(input.token, { key: deps.previewKey, app, message })
     if (status === 'live' && !isSeen) return refuseFields([{ field: 'token', code: 'invalid', message: UNSEEN }])
-    const outcome = await setMessageStatus(checking(parts, app), by(parts, caller, app), { message, status })
+    const outcome = await setMessageStatus(checking(deps, app), by(deps, caller, app), { message, status })
     if (isRefusal(outcome)) return outcome
     return withWarnings({ ok: true, messageId: publicId('msg', message.id), status }, warnOfSending('status', outcome))
   },

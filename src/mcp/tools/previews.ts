@@ -5,16 +5,15 @@ import { listRecipients } from '../../accounts/members.ts'
 import type { RenderedMail, TestResult } from '../../messages/mailer.ts'
 import { checkLive, proposeFallback } from '../../messages/message-checks.ts'
 import { type FoundSample, findSample } from '../../deliveries/person-samples.ts'
-import { makeLiveToken } from '../../messages/live-tokens.ts'
+import { makeLiveToken } from '../../messages/message-preview.ts'
 import { publicId } from '../../core/ids.ts'
-import { describeReply, sayReason } from '../../deliveries/reason-words.ts'
+import { describeReply, describeReason } from '../../deliveries/describe-reason.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
 import { describeTemplateFault, type TemplateFault } from '../../messages/template-faults.ts'
 import { type Names, findMessage, readAbout, readMessageId } from '../arguments.ts'
-import { takeCostly } from '../costly.ts'
-import { fitText, PAGE_BYTES, takeFitting } from '../budget.ts'
+import { takeCostly, APP, EMAIL, outputSchema, MESSAGE_ID, takes, text, type Tool } from './tool.ts'
+import { fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanValue, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, takes, text, type Tool } from './tool.ts'
 
 const readPreview = (args: Body, known: Names) =>
   readAbout(args, known, (query, errors) => ({
@@ -24,7 +23,7 @@ const readPreview = (args: Body, known: Names) =>
     isSeveral: readFlag(args.several ?? undefined, 'several', errors),
   }))
 
-function sayFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
+function describeFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
   const begin = `Nothing can be shown for ${isMadeUp ? 'this person' : cleanText(contact.email)}: `
   return 'missing' in fault
     ? `${begin}${cleanText(fault.missing)} has no value and no fallback, so this person gets no email. Write ${cleanText(proposeFallback(fault.missing, app))}.`
@@ -43,28 +42,28 @@ export const previewTool: Tool = {
     email: Type.Optional(EMAIL),
     several: Type.Optional(Type.Boolean()),
   }),
-  output: gives('mail', 'problems', 'warnings', 'token'),
-  run: async (parts, { access }, args, known) => {
-    const asked = await findMessage(parts, access, readPreview(args, known))
+  output: outputSchema('mail', 'problems', 'warnings', 'token'),
+  run: async (deps, { access }, args, known) => {
+    const asked = await findMessage(deps, access, readPreview(args, known))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const { email, isSeveral } = input
-    const sample = await findSample(parts, { app, message, email, isSeveral })
+    const sample = await findSample(deps, { app, message, email, isSeveral })
     if (isRefusal(sample)) return sample
-    const mail = await parts.mailer.preview(sample.sample)
+    const mail = await deps.mailer.preview(sample.sample)
     const context = {
-      store: parts.store,
+      store: deps.store,
       app,
-      senders: parts.mailer.senders,
-      templates: parts.templates,
+      senders: deps.mailer.senders,
+      templates: deps.templates,
     }
     const found = await checkLive(context, message.content)
     // nothing may go live by an empty preview
     const isReady = found.problems.length === 0 && 'html' in mail
-    const token = isReady ? makeLiveToken(parts.previewKey, app, message) : null
-    const problems = takeFitting(cleanValue(found.problems), PROBLEMS_BYTES)
+    const token = isReady ? makeLiveToken(deps.previewKey, app, message) : null
+    const problems = takeWithin(cleanValue(found.problems), PROBLEMS_BYTES)
     const all = found.warnings.map(({ field, code, message }) => ({ field, code, message }))
-    const warnings = takeFitting(cleanValue(all), WARNINGS_BYTES)
+    const warnings = takeWithin(cleanValue(all), WARNINGS_BYTES)
     return { untrusted: UNTRUSTED, ok: true, mail: previewView(sample, mail), problems, warnings, token }
   },
 }
@@ -84,14 +83,14 @@ function previewView(found: FoundSample, mail: RenderedMail | TemplateFault) {
   }
   return 'html' in mail
     ? { ...shown, ...mailView(mail), fault: null }
-    : { ...shown, subject: null, text: null, fault: sayFault(mail, found), refusedLinks: [] }
+    : { ...shown, subject: null, text: null, fault: describeFault(mail, found), refusedLinks: [] }
 }
 
 /** Without the HTML, which says the same and costs more. */
 function mailView(mail: RenderedMail) {
   const whole = cleanWritten(mail.text)
   const text = fitText(whole, TEXT_BYTES)
-  const refusedLinks = takeFitting(cleanValue(mail.refusedLinks), LINKS_BYTES)
+  const refusedLinks = takeWithin(cleanValue(mail.refusedLinks), LINKS_BYTES)
   return { subject: cleanText(mail.subject), text, ...(text === whole ? {} : { isCut: true }), refusedLinks }
 }
 
@@ -111,25 +110,25 @@ export const sendTestMessage: Tool = {
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: takes({ app: APP, messageId: MESSAGE_ID, to: text("a member's email"), email: Type.Optional(EMAIL) }),
-  output: gives('outcome', 'reason'),
-  run: async (parts, { access }, args, known) => {
-    const asked = await findMessage(parts, access, readPreview(args, known))
+  output: outputSchema('outcome', 'reason'),
+  run: async (deps, { access }, args, known) => {
+    const asked = await findMessage(deps, access, readPreview(args, known))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
-    const recipients = await listRecipients(parts.store, app.accountId)
+    const recipients = await listRecipients(deps.store, app.accountId)
     const to = recipients.includes(input.to) ? makeMailbox('', input.to) : null
     if (!to) return refuseFields([{ field: 'to', code: 'invalid', message: NO_MEMBER }])
-    const found = await findSample(parts, { app, message, email: input.email })
+    const found = await findSample(deps, { app, message, email: input.email })
     if (isRefusal(found)) return found
-    const refused = takeCostly(parts, access, 'send_test_message')
-    return refused ?? testView(await parts.mailer.sendTest(found.sample, to), to.address, found)
+    const refused = takeCostly(deps, access, 'send_test_message')
+    return refused ?? testView(await deps.mailer.sendTest(found.sample, to), to.address, found)
   },
 }
 
 function testView(result: TestResult, to: string, found: FoundSample) {
-  if (!('is' in result)) return { ok: true, outcome: 'failed', reason: sayFault(result, found) }
+  if (!('is' in result)) return { ok: true, outcome: 'failed', reason: describeFault(result, found) }
   if (!('reason' in result)) return { ok: true, outcome: result.is, reason: null }
-  const { is, reason, reply, detail = sayReason(reason, to, 'failed') } = result
+  const { is, reason, reply, detail = describeReason(reason, to, 'failed') } = result
   const sentences = [detail, ...(reply === undefined ? [] : [describeReply(reply)])]
   return { ok: true, outcome: is, reason: cleanText(sentences.join(' ')) }
 }

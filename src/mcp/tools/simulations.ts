@@ -8,11 +8,20 @@ import { readContactCursor, readLimit, writeContactCursor } from '../../http/que
 import { describeSimulation, type Simulation } from '../../deliveries/simulation/index.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
 import { type Names, findMessage, readAbout, readMessageId } from '../arguments.ts'
-import { PAGE_BYTES, takeFitting } from '../budget.ts'
-import { takeCostly } from '../costly.ts'
+import { PAGE_BYTES, takeWithin } from '../budget.ts'
+import {
+  takeCostly,
+  APP,
+  EMAIL,
+  outputSchema,
+  MESSAGE_ID,
+  PAGE,
+  takes,
+  type Tool,
+  type ToolDependencies,
+} from './tool.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { rulesView } from './explanations.ts'
-import { APP, EMAIL, gives, MESSAGE_ID, PAGE, takes, type Tool, type ToolParts } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 const MOST_DAYS = 30
@@ -61,16 +70,16 @@ export const simulateTool: Tool = {
     days: Type.Optional(Type.Integer({ maximum: MOST_DAYS })),
     ...PAGE,
   }),
-  output: gives('simulation', 'data', 'nextCursor'),
-  run: async (parts, { access, signal }, args, known) => {
-    const asked = await findMessage(parts, access, readSimulation(args, known, parts.clock.now()))
+  output: outputSchema('simulation', 'data', 'nextCursor'),
+  run: async (deps, { access, signal }, args, known) => {
+    const asked = await findMessage(deps, access, readSimulation(args, known, deps.clock.now()))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
-    const person = input.email === null ? null : await parts.store.findContact(app.id, input.email)
+    const person = input.email === null ? null : await deps.store.findContact(app.id, input.email)
     if (input.email !== null && !person) return UNKNOWN_PERSON
-    const refused = takeCostly(parts, access, 'simulate_message')
+    const refused = takeCostly(deps, access, 'simulate_message')
     if (refused) return refused
-    const simulation = await simulate(parts, message, { ...input, contactId: person?.id, signal })
+    const simulation = await simulate(deps, message, { ...input, contactId: person?.id, signal })
     if (simulation !== null && isRefusal(simulation)) return simulation
     if (simulation === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
     return {
@@ -84,18 +93,18 @@ export const simulateTool: Tool = {
 const BY_TAG = 'A message that starts by a tag cannot be simulated: when a tag was added is not kept.'
 
 const simulate = async (
-  parts: ToolParts,
+  deps: ToolDependencies,
   { appId, content }: MessageRow,
   { days, at, contactId, signal }: { days: number; at: number; contactId: number | undefined; signal: AbortSignal },
 ): Promise<Simulation | Refusal | null> => {
-  const settings = await parts.store.mailSettings(appId)
-  return parts.simulations.simulate({ appId, content, days, now: at, contactId, settings }, { signal })
+  const settings = await deps.store.mailSettings(appId)
+  return deps.simulations.simulate({ appId, content, days, now: at, contactId, settings }, { signal })
 }
 
 function simulationView(simulation: Simulation, about: About, { skip, limit }: { skip: number; limit: number }) {
   const { from, until, triggered, counts, estimated, lines } = simulation
   const views = lines.slice(skip, skip + limit).map((line) => lineView(line, about))
-  const data = takeFitting(views, PAGE_BYTES - COUNTS_BYTES)
+  const data = takeWithin(views, PAGE_BYTES - COUNTS_BYTES)
   const shown = skip + data.length
   const nextCursor = shown < lines.length ? writeContactCursor({ id: shown, updatedAt: until }) : null
   const told = {
@@ -123,7 +132,7 @@ function lineView(line: Line, about: About) {
     dueAt: iso(line.dueAt),
     outcome,
     why: cleanText(explained.why),
-    rules: takeFitting(rulesView(explained), RULES_BYTES),
+    rules: takeWithin(rulesView(explained), RULES_BYTES),
   }
 }
 

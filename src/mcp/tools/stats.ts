@@ -6,7 +6,7 @@ import { type FieldError, isRefusal } from '../../core/refusals.ts'
 import { listEventNames as listNames, MOST_STAT_DAYS, readStats } from '../../events/stats.ts'
 import { findAsked, readAbout } from '../arguments.ts'
 import { UNTRUSTED } from '../untrusted.ts'
-import { APP, gives, LIST, PAGE, takes, type Tool } from './tool.ts'
+import { APP, outputSchema, LIST, PAGE, takes, type Tool } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
@@ -18,7 +18,7 @@ export const listEventNames: Tool = {
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
   output: LIST,
-  run: async (parts, { access }, args, known) => {
+  run: async (deps, { access }, args, known) => {
     const asked = findAsked(
       access,
       readAbout(args, known, ({ cursor, limit }, errors) => ({
@@ -28,7 +28,7 @@ export const listEventNames: Tool = {
     )
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
-    const names = await listNames(parts, asked.app, { after, limit: limit + 1 })
+    const names = await listNames(deps, asked.app, { after, limit: limit + 1 })
     const data = names.slice(0, limit).map(({ name, count }) => ({ event: name, count }))
     const nextCursor = names.length > limit ? (data.at(-1)?.event ?? null) : null
     return { untrusted: UNTRUSTED, ok: true, data, nextCursor }
@@ -47,15 +47,15 @@ export const getStats: Tool = {
   description: 'Counts of the last days (UTC): the 20 most frequent events, by day, new people of the month.',
   kind: 'read',
   input: takes({ app: APP, days: Type.Optional(Type.Integer({ maximum: MOST_STAT_DAYS })) }),
-  output: gives('app', 'byName', 'byDay', 'newPeople'),
-  run: async (parts, { access }, args, known) => {
+  output: outputSchema('app', 'byName', 'byDay', 'newPeople'),
+  run: async (deps, { access }, args, known) => {
     const asked = findAsked(
       access,
       readAbout(args, known, ({ days }, errors) => ({ days: readDays(days, errors) })),
     )
     if (isRefusal(asked)) return asked
     const { app, input } = asked
-    const stats = await readStats(parts, { access, app, days: input.days })
+    const stats = await readStats(deps, { access, app, days: input.days })
     return { untrusted: UNTRUSTED, ok: true, app: app.publicId, ...stats }
   },
 }

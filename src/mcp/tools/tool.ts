@@ -9,16 +9,17 @@ import type { Notes } from '../../events/activation.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
-import type { Refusal, Warning } from '../../core/refusals.ts'
+import { type Refusal, type Warning, refuseLimited } from '../../core/refusals.ts'
 import type { SnippetSource } from '../../visits/snippet-tag.ts'
 import type { Names } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
+import type { Access } from '../../accounts/access.ts'
 
 /** `manage` needs a key of that scope. */
 export type ToolKind = 'read' | 'write' | 'manage'
 
 /** `snippet`: the built scripts of the tag. */
-export type ToolParts = {
+export type ToolDependencies = {
   store: Store
   clock: Clock
   limits: Limits
@@ -46,7 +47,7 @@ export type Tool = {
   input: TObject
   output: { type: 'object' }
   /** `known`: the names of `input` */
-  run(parts: ToolParts, caller: Caller, args: Body, known: Names): Result | Promise<Result>
+  run(deps: ToolDependencies, caller: Caller, args: Body, known: Names): Result | Promise<Result>
 }
 
 /** The server's instructions describe `app` and `cursor`. */
@@ -63,7 +64,7 @@ export const PAGE = {
 export const takes = (properties: TProperties): TObject => Type.Object(properties, { additionalProperties: false })
 
 /** The HTTP API's schema and `more`. `app` has one name here and is required. */
-export const takesInput = ({ properties, required = [] }: TObject, more: TProperties = {}): TObject => {
+export const inputSchema = ({ properties, required = [] }: TObject, more: TProperties = {}): TObject => {
   const { newsletter: _, ...own } = properties
   const { properties: added, required: needed = [] } = Type.Object(more)
   const all = { ...mapValues(own, forModels), ...added }
@@ -90,15 +91,15 @@ export function forModels(schema: TSchema): TSchema {
  * Clients rarely show result fields to models, and tools/list is bounded. Every result also has `ok`, and `untrusted`
  * where it contains outside text.
  */
-export const gives = (...names: string[]): TObject =>
+export const outputSchema = (...names: string[]): TObject =>
   Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())])))
 
 /** Described in the server's instructions. */
 export const LIST = { type: 'object' } as const
 /** `contactId` null: the person would be new. */
 const WRITTEN = ['contactId', 'created', 'messages']
-export const RECORDED = gives(...WRITTEN)
-export const SAVED = gives(...WRITTEN, 'contact')
+export const RECORDED = outputSchema(...WRITTEN)
+export const SAVED = outputSchema(...WRITTEN, 'contact')
 
 /** As in the API's documentation, except for the app. */
 export const nameApp = <T extends Warning>(errors: T[]): T[] =>
@@ -107,3 +108,18 @@ export const nameApp = <T extends Warning>(errors: T[]): T[] =>
       ? { ...error, field: 'app', message: error.message.replace('`newsletter`', '`app`') }
       : error,
   )
+
+/** Tools that read many events or send email: per key and tool. */
+export const COSTLY_TOOL_LIMIT = { max: 20, windowMs: 60_000 }
+
+/** @returns rate_limited when nothing is left */
+export function takeCostly(
+  { limits, clock }: { limits: Limits; clock: Clock },
+  { key }: Access,
+  tool: string,
+): Refusal | null {
+  const { allowed, retryAfterSeconds: retryAfter } = limits.take(`${tool}:${key.id}`, COSTLY_TOOL_LIMIT)
+  if (allowed > 0) return null
+  const { max: limit } = COSTLY_TOOL_LIMIT
+  return refuseLimited({ name: 'mcp_tool_calls_per_minute', key, limit, retryAfter, at: clock.now() })
+}

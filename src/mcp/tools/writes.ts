@@ -4,7 +4,7 @@ import { publicId } from '../../core/ids.ts'
 import type { Unstarted } from '../../deliveries/message-explanations.ts'
 import type { QueuedMessage } from '../../deliveries/queued-messages.ts'
 import type { FieldError } from '../../core/refusals.ts'
-import { takeFitting } from '../budget.ts'
+import { takeWithin } from '../budget.ts'
 import { cleanText } from '../untrusted.ts'
 
 export const DRY_RUN = Type.Optional(Type.Boolean())
@@ -23,14 +23,14 @@ const NOT_STARTED_BYTES = 8 * 1024
 
 /** `omitted` counts those that don't fit. */
 export function queuedView(queued: QueuedMessage[]) {
-  const messages = takeFitting(queued.map(messageView), MESSAGES_BYTES)
+  const messages = takeWithin(queued.map(messageView), MESSAGES_BYTES)
   const left = queued.length - messages.length
   return left === 0 ? { messages } : { messages, omitted: { messages: left } }
 }
 
 /** Matching messages that start nothing; absent when there are none. */
 export const unstartedView = (unstarted: Unstarted[]) =>
-  unstarted.length === 0 ? {} : { notStarted: takeFitting(unstarted.map(unstartedOf), NOT_STARTED_BYTES) }
+  unstarted.length === 0 ? {} : { notStarted: takeWithin(unstarted.map(unstartedOf), NOT_STARTED_BYTES) }
 
 const unstartedOf = ({ message, why }: Unstarted) => ({
   messageId: publicId('msg', message.id),

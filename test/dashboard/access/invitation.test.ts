@@ -1,6 +1,6 @@
 /** Joining a further account, by the link that an owner gave. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import type { Begun } from '../../../src/accounts/accounts.ts'
+import type { CreatedAccount } from '../../../src/accounts/accounts.ts'
 import { inviteMember } from '../../../src/accounts/members.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { SIGN_IN_DELAYS } from '../../../src/accounts/sign-in-tries.ts'
@@ -10,10 +10,10 @@ import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 const [ADA, EVE] = ['ada@example.com', 'eve@example.com']
 const NEW = 'four dull wooden spoons'
 let pages: AccountPages
-let other: Begun
+let other: CreatedAccount
 let token: string
 
-const invite = async (email: string, account: Begun = other) => {
+const invite = async (email: string, account: CreatedAccount = other) => {
   const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
   const made = await inviteMember(maker, account.accountId, { email, role: 'editor' })
   return 'refusal' in made ? made.refusal : made.inviteToken

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSetupToken } from '../../../src/accounts/accounts.ts'
-import { noteFacts } from '../../../src/http/request-facts.ts'
+import { setFacts } from '../../../src/http/request-facts.ts'
 import { VERSION } from '../../../src/core/version.ts'
 import { refusalPage } from '../../../src/dashboard/index.ts'
 import { attributesOf, BASE, expectHarmless, HOSTILE, openPages, type Pages, textOf } from '../pages.ts'
@@ -69,7 +69,7 @@ test('every page has the headers, and neither script nor style of its own', asyn
 describe('a refusal outside the pages', () => {
   const refused = (path: string, accept: string) => {
     const request = new Request(`${BASE}${path}`, { headers: { Accept: accept } })
-    noteFacts(request, { requestId: HOSTILE, address: () => '127.0.0.1' })
+    setFacts(request, { requestId: HOSTILE, address: () => '127.0.0.1' })
     return request
   }
   const BROWSER = 'text/html,application/xhtml+xml,*/*;q=0.8'

@@ -1,7 +1,7 @@
 /** One person in several accounts: the app in the path decides what they may, and what does not exist for them. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Begun } from '../../../src/accounts/accounts.ts'
+import type { CreatedAccount } from '../../../src/accounts/accounts.ts'
 import { hasRole, inviteMember, type Role, ROLES } from '../../../src/accounts/members.ts'
 import { publicId } from '../../../src/core/ids.ts'
 import { dashboardRoutes } from '../../../src/dashboard/index.ts'
@@ -14,7 +14,7 @@ let pages: AccountPages
 let browser: Browser
 let routes: { method: string; path: string }[]
 /** By what ada may do there. */
-let accounts: Record<Role, Begun>
+let accounts: Record<Role, CreatedAccount>
 
 beforeAll(async () => {
   pages = await openAccount()
@@ -73,7 +73,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
 const titleOf = async (html: string) => (await textOf(html, 'h1'))[0]
 const [FORBIDDEN, UNKNOWN] = ['Your role does not allow this', 'There is nothing here']
 
-async function fill(path: string, { appId }: Begun): Promise<string> {
+async function fill(path: string, { appId }: CreatedAccount): Promise<string> {
   const app = await pages.store.findAppByPublicId(appId)
   const [message] = await pages.store.listMessages(app?.id ?? 0)
   return path
@@ -86,10 +86,10 @@ async function fill(path: string, { appId }: Begun): Promise<string> {
 }
 
 /** By which an account knows one of its members. */
-const idIn = async ({ accountId }: Begun, email: string): Promise<string> =>
+const idIn = async ({ accountId }: CreatedAccount, email: string): Promise<string> =>
   (await pages.store.listMembers(accountId)).find((member) => member.email === email)?.id ?? ''
 
-async function send(form: string, account: Begun, fields: Record<string, string>) {
+async function send(form: string, account: CreatedAccount, fields: Record<string, string>) {
   const member = fields.member && (await idIn(account, ADA))
   return browser.post(await fill(`/apps/:app/${form}`, account), { ...fields, ...(member ? { member } : {}) })
 }

@@ -1,7 +1,7 @@
 /** The mail server of an app, tried from its page before a mail fails. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
-import { SERVER_CHECKS } from '../../../src/mail/mail-server-check.ts'
+import { SERVER_CHECKS } from '../../../src/mail/server-check.ts'
 import { useClosing } from '../../closing.ts'
 import { inTurns } from '../../helper.ts'
 import { type Behaviour, startMailServer } from '../../mail/mail-server.ts'

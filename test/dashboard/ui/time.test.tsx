@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { formatTime } from '../../../src/core/time-words.ts'
+import { formatTime } from '../../../src/core/format-time.ts'
 import { ExactTime, formatAge, Moment, Time, Zone } from '../../../src/dashboard/ui/time.tsx'
 
 const AT = Date.UTC(2026, 4, 3, 14, 5, 59)

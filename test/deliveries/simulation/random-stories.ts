@@ -140,25 +140,37 @@ function makeRule({ pick }: Random): Rule {
     quietMinutes: pick([undefined, undefined, 5, 60]),
     ifUnknown,
   }
-  return pick<Rule>([
-    away,
-    away,
-    away,
-    away,
-    { rule: 'seen', ifUnknown },
-    { rule: 'notSeen', ifUnknown },
-    { rule: 'notSeen', ifUnknown },
-    { rule: 'notSeen', ifUnknown },
-    { rule: 'done', event, since },
-    { rule: 'notDone', event, since },
-    { rule: 'notDone', event, since },
-    pick<Rule>([
-      { rule: 'tag', has: 'beta' },
-      { rule: 'tag', lacks: 'beta' },
-      { rule: 'field', field: 'plan', is: 'equal', to: 'pro' },
-    ]),
-  ])
+  const kinds = {
+    away: () => away,
+    seen: () => ({ rule: 'seen', ifUnknown }),
+    notSeen: () => ({ rule: 'notSeen', ifUnknown }),
+    done: () => ({ rule: 'done', event, since }),
+    notDone: () => ({ rule: 'notDone', event, since }),
+    tag: () =>
+      pick<Rule>([
+        { rule: 'tag', has: 'beta' },
+        { rule: 'tag', lacks: 'beta' },
+      ]),
+    field: () => ({ rule: 'field', field: 'plan', is: 'equal', to: 'pro' }),
+    status: () => ({ rule: 'status', is: 'subscribed' }),
+  } satisfies Record<Rule['rule'], () => Rule>
+  return kinds[pick(OFTEN_TO_RARE)]()
 }
+
+/** How often each kind occurs. */
+const WEIGHTS: Record<Rule['rule'], number> = {
+  away: 12,
+  seen: 3,
+  notSeen: 9,
+  done: 3,
+  notDone: 6,
+  tag: 2,
+  field: 1,
+  status: 1,
+}
+const OFTEN_TO_RARE = (Object.keys(WEIGHTS) as Rule['rule'][]).flatMap((rule) =>
+  Array.from({ length: WEIGHTS[rule] }, () => rule),
+)
 
 /** With a wait for a time of day, the message would not end in time. */
 function makeSettings({ pick, isOften }: Random, content: MessageContent): Settings {

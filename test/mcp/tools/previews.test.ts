@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { inviteMember } from '../../../src/accounts/members.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
-import { COSTLY_LIMIT } from '../../../src/mcp/costly.ts'
+import { COSTLY_TOOL_LIMIT } from '../../../src/mcp/tools/tool.ts'
 import { createTestServer, inTurns } from '../../helper.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { RESULT } from '../../messaging.ts'
@@ -211,11 +211,11 @@ describe('send_test_message', () => {
     await mailServer.stop()
   })
   test('so many a minute, and no more', async () => {
-    const outcomes = await inTurns(COSTLY_LIMIT.max, async () => (await sendTest()).ok)
+    const outcomes = await inTurns(COSTLY_TOOL_LIMIT.max, async () => (await sendTest()).ok)
     expect(new Set(outcomes)).toEqual(new Set([true]))
-    const { max: limit } = COSTLY_LIMIT
+    const { max: limit } = COSTLY_TOOL_LIMIT
     expect(await sendTest()).toMatchObject({ error: 'rate_limited', scope: 'key', limit, retryAfter: 60 })
-    server().clock.tick(COSTLY_LIMIT.windowMs)
+    server().clock.tick(COSTLY_TOOL_LIMIT.windowMs)
     expect(await sendTest()).toMatchObject({ ok: true })
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
-import { COSTLY_LIMIT } from '../../../src/mcp/costly.ts'
+import { COSTLY_TOOL_LIMIT } from '../../../src/mcp/tools/tool.ts'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, DAY, HOUR, inTurns, type TestServer } from '../../helper.ts'
 import { createMessaging, messageOf, type Messaging, MINUTE, page } from '../../messaging.ts'
@@ -132,12 +132,12 @@ describe('simulate_message', () => {
     expect(await simulate('All', { days })).toMatchObject({ error: 'invalid_field', field: 'days' })
   })
   test('so many a minute, and no more', async () => {
-    server.clock.tick(COSTLY_LIMIT.windowMs)
-    await inTurns(COSTLY_LIMIT.max, () => simulate('Tagged'))
-    expect(await simulate('All')).toMatchObject({ error: 'rate_limited', limit: COSTLY_LIMIT.max, retryAfter: 60 })
+    server.clock.tick(COSTLY_TOOL_LIMIT.windowMs)
+    await inTurns(COSTLY_TOOL_LIMIT.max, () => simulate('Tagged'))
+    expect(await simulate('All')).toMatchObject({ error: 'rate_limited', limit: COSTLY_TOOL_LIMIT.max, retryAfter: 60 })
   })
   test('what was judged by page views alone, because it is older than reports are kept', async () => {
-    server.clock.tick(COSTLY_LIMIT.windowMs)
+    server.clock.tick(COSTLY_TOOL_LIMIT.windowMs)
     await call('send_event', { email: 'ada@example.com', event: 'signed_up', createContact: true })
     await messaging.browse('a', page('/wait'))
     server.clock.tick(MINUTE)

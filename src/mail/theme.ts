@@ -1,4 +1,62 @@
-/** Derives readable email colours from the app's colour (WCAG contrast). */
+/** Email theme: the app's colour and quiet greys. */
+
+/** Each value is safe in a double-quoted style attribute. */
+export type Theme = Record<'ground' | 'sheet' | 'sunk' | 'ink' | 'quiet' | 'line' | 'link', string> & {
+  button: string
+  onButton: string
+  sans: string
+  mono: string
+}
+
+/** The default colour. */
+const COLOUR = '#2b4acb'
+
+const LIGHT = {
+  ground: '#f3f1ed',
+  sheet: '#ffffff',
+  sunk: '#f3f1ed',
+  ink: '#23211e',
+  quiet: '#67625a',
+  line: '#e0dcd5',
+}
+const DARK = {
+  ground: '#1a1917',
+  sheet: '#232220',
+  sunk: '#2e2c29',
+  ink: '#ebe8e3',
+  quiet: '#a8a299',
+  line: '#45413c',
+}
+
+const LETTERS = {
+  sans: "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif",
+  mono: "ui-monospace,'SF Mono',Menlo,Consolas,monospace",
+}
+
+type Themes = { light: Theme; dark: Theme }
+
+/** Finding readable shades takes a while. */
+const THEMES_MAX = 1_000
+const themes = new Map<string, Themes>()
+
+/** Anything but `#rrggbb` counts as not set. */
+export function findTheme(colour: string | null): Themes {
+  const chosen = colour !== null && isColour(colour) ? colour : COLOUR
+  const known = themes.get(chosen)
+  if (known) return known
+  if (themes.size >= THEMES_MAX) themes.clear()
+  const theme = createTheme(chosen)
+  themes.set(chosen, theme)
+  return theme
+}
+
+function createTheme(chosen: string): Themes {
+  const button = { button: chosen, onButton: inkOn(chosen) }
+  return {
+    light: { ...LIGHT, ...LETTERS, ...button, link: readableOn(chosen, LIGHT.sheet) },
+    dark: { ...DARK, ...LETTERS, ...button, link: readableOn(chosen, DARK.sheet) },
+  }
+}
 
 const READABLE = 4.5
 const STEPS = 20

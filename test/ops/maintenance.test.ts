@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from 'bun:test'
-import { type Chores, startChores } from '../../src/ops/chores.ts'
+import { type Maintenance, startMaintenance } from '../../src/ops/maintenance.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { keepOutput } from './keep-output.ts'
@@ -8,25 +8,25 @@ const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = 60_000
 
 let server: TestServer
-let chores: Chores
+let maintenance: Maintenance
 let lines: string[] = []
 let batches: (number | Error)[] = []
-const calls = { saveUses: 0, limits: 0, flood: 0, cleanUp: [] as number[] }
+const calls = { saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [] as number[] }
 
 beforeEach(async () => {
   server = await createTestServer()
-  Object.assign(calls, { saveUses: 0, limits: 0, flood: 0, cleanUp: [] })
+  Object.assign(calls, { saveUses: 0, limits: 0, abuseLimits: 0, cleanUp: [] })
   lines = []
   batches = []
   const parts = server.parts()
   const log = createLog(server.clock.now, keepOutput(lines))
   jest.useFakeTimers()
-  chores = startChores(
+  maintenance = startMaintenance(
     {
       ...parts,
       access: { ...parts.access, saveUses: async () => void calls.saveUses++ },
       limits: { ...parts.limits, forgetIdle: () => void calls.limits++ },
-      flood: { ...parts.flood, forgetIdle: () => void calls.flood++ },
+      abuseLimits: { ...parts.abuseLimits, forgetIdle: () => void calls.abuseLimits++ },
       store: {
         ...parts.store,
         cleanUp: async ({ at }) => {
@@ -41,7 +41,7 @@ beforeEach(async () => {
   )
 })
 afterEach(async () => {
-  chores.stop()
+  maintenance.stop()
   jest.useRealTimers()
   await server.close()
 })
@@ -66,7 +66,7 @@ describe('startChores', () => {
     batches = [500, 500, 3]
     await pass(CLEAN_UP_MS)
     const now = server.clock.now()
-    expect(calls).toMatchObject({ limits: 1, flood: 1, cleanUp: [now, now, now, now] })
+    expect(calls).toMatchObject({ limits: 1, abuseLimits: 1, cleanUp: [now, now, now, now] })
   })
 
   test('one that fails is logged, and tried again', async () => {
@@ -75,8 +75,8 @@ describe('startChores', () => {
     jest.advanceTimersByTime(1_000)
     expect(JSON.parse(lines.join(''))).toMatchObject({
       level: 'error',
-      message: 'a chore failed',
-      chore: 'clean up',
+      message: 'maintenance failed',
+      task: 'clean up',
       reason: 'Error: the disk is full',
     })
     await pass(CLEAN_UP_MS)
@@ -84,7 +84,7 @@ describe('startChores', () => {
   })
 
   test('stop ends them', async () => {
-    chores.stop()
+    maintenance.stop()
     await pass(10 * CLEAN_UP_MS)
     expect(calls).toMatchObject({ saveUses: 0, cleanUp: [] })
   })

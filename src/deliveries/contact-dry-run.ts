@@ -12,21 +12,21 @@ import { listWouldQueueByContact, type QueuedMessage } from './queued-messages.t
 import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 import { isPlanUsedUp } from '../events/stats.ts'
 
-type Parts = { store: Store; clock: Clock; limits: Limits; addressKey: string }
+type Dependencies = { store: Store; clock: Clock; limits: Limits; addressKey: string }
 
 /** `contactId` null: the person would be created; `contact` then has no ID of its own. */
-export type TriedContact = { contactId: number | null; contact: ContactRow; queued: QueuedMessage[] }
+export type DryRunContact = { contactId: number | null; contact: ContactRow; queued: QueuedMessage[] }
 type Wanted = Pick<WriteContext, 'access' | 'app'> & { write: ContactWriteName; input: ContactFields }
 
 /** POST or PATCH /contacts. Refusals: those of addContact and updateContact, and rate_limited. */
-export async function tryContact(parts: Parts, wanted: Wanted): Promise<TriedContact | Refusal> {
+export async function dryRunContact(deps: Dependencies, wanted: Wanted): Promise<DryRunContact | Refusal> {
   const { access, app, write, input } = wanted
-  const limited = peekForContact(parts, wanted, write)
+  const limited = peekForContact(deps, wanted, write)
   if (limited) return limited
-  const known = await findContact(parts, app, input.email)
+  const known = await findContact(deps, app, input.email)
   if (!known && write === 'contactUpdates') return refuse('contact_not_found')
-  if (!known && (await isPlanUsedUp(parts, access))) return refuse('plan_limit_reached')
-  const at = parts.clock.now()
+  if (!known && (await isPlanUsedUp(deps, access))) return refuse('plan_limit_reached')
+  const at = deps.clock.now()
   const old = known ?? makeNobody(app, input.email, at)
   const merged = mergeContact(old, input)
   if (isRefusal(merged)) return merged
@@ -34,7 +34,7 @@ export async function tryContact(parts: Parts, wanted: Wanted): Promise<TriedCon
   const contact = { ...old, ...merged, source: keepsSource ? known.source : input.source }
   const addedTags = merged.tags.filter((tag) => !old.tags?.includes(tag))
   const contactId = known?.id ?? null
-  return { contactId, contact, queued: await listWouldQueueByContact(parts.store, app, { contactId, addedTags, at }) }
+  return { contactId, contact, queued: await listWouldQueueByContact(deps.store, app, { contactId, addedTags, at }) }
 }
 
 const makeNobody = (app: AppRow, email: string, at: number): ContactRow => ({

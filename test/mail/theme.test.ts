@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { inkOn, isColour, readableOn } from '../../src/mail/colours.ts'
+import { inkOn, isColour, readableOn } from '../../src/mail/theme.ts'
 
 /** WCAG 2.2's definition, written independently. */
 function contrast(one: string, other: string): number {

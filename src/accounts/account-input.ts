@@ -1,19 +1,19 @@
-import type { Beginning } from './accounts.ts'
+import type { AccountInput } from './accounts.ts'
 import { readEmail } from '../core/email.ts'
 import { readTypedHost } from './app-hosts.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { readVisibleText } from '../core/visible-text.ts'
 
 /** Without a `name`, the account is named after its first app. */
-export type BeginningText = AppText & { email: string; name?: string | null }
+export type AccountText = AppText & { email: string; name?: string | null }
 export type AppText = { appName: string; domains: string[]; home: string | null }
 
 const NAME_CHARACTERS = 100
 
 /** Used by the set-up form and the command. `domains` may be empty. */
-export function readBeginning(
-  text: BeginningText,
-): { input: Omit<Beginning, 'passwordHash'> } | { errors: FieldError[] } {
+export function readAccountInput(
+  text: AccountText,
+): { input: Omit<AccountInput, 'passwordHash'> } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const email = readEmail(text.email)
@@ -35,7 +35,7 @@ export function readAccountName(text: string): { name: string } | { errors: Fiel
 
 export function readAppText(
   text: AppText,
-): { input: Omit<Beginning, 'email' | 'passwordHash' | 'name'> } | { errors: FieldError[] } {
+): { input: Omit<AccountInput, 'email' | 'passwordHash' | 'name'> } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const appName = text.appName.trim()

@@ -1,7 +1,8 @@
-import { expect, test } from 'bun:test'
-import { sayMessage, sayMinutes } from '../../src/messages/message-words.ts'
+import { describe, expect, test } from 'bun:test'
+import { describeMessage, formatMinutes } from '../../src/messages/describe-message.ts'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
+import { type ADA, deliveryOf, explain } from '../deliveries/explaining.ts'
 
 test.each([
   [0, '0 minutes'],
@@ -10,7 +11,7 @@ test.each([
   [120, '2 hours'],
   [1_440, '1 day'],
   [1_500, '25 hours'],
-])('%p minutes are %p', (minutes, words) => expect(sayMinutes(minutes)).toBe(words))
+])('%p minutes are %p', (minutes, words) => expect(formatMinutes(minutes)).toBe(words))
 
 const mail = { subject: 'S', body: 'B' }
 const event = { event: 'results_ready' }
@@ -53,11 +54,23 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
     },
     'At once when somebody gets the tag “vip”, the person gets this mail once for each resultId, if they opened the page of the results, paid came ever, paid did not come in the last 3 days, they do not have the tag “x”, their plan is not there, they are subscribed and they are away. People whom your pages never saw do not get it.',
   ],
-])('%j', (content, sentence) => expect(sayMessage({ ...content, mail })).toBe(sentence))
+])('%j', (content, sentence) => expect(describeMessage({ ...content, mail })).toBe(sentence))
 
 test('what every app begins with reads well', () => {
-  expect(FIRST_MESSAGES.map(({ content }) => sayMessage(content))).toEqual([
+  expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([
     '10 minutes after results_ready comes, the person gets this mail once for each resultId or url, if they have not opened the page of the results, they had left when it started and they left at least 5 minutes ago. While it waits, further events within 30 minutes join it. People whom your pages never saw get it too.',
     '1 day after results_ready comes, the person gets this mail once for each resultId or url, if they have not opened the page of the results and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People whom your pages never saw do not get it.',
   ])
+})
+
+describe('a person is called', () => {
+  const nameIn = (person: typeof ADA | { firstName: null; email: string | null }) =>
+    explain(deliveryOf({ reason: 'unsubscribed' }), person).why
+  test('by the first name, the address, or neither', () => {
+    expect(nameIn({ firstName: null, email: 'ada@example.com' })).toBe('ada@example.com had unsubscribed.')
+    expect(nameIn({ firstName: null, email: null })).toBe('This person had unsubscribed.')
+    expect(nameIn({ firstName: `A\n\u202eda${'a'.repeat(99)}`, email: '' })).toBe(
+      `A da${'a'.repeat(36)} had unsubscribed.`,
+    )
+  })
 })

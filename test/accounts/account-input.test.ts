@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
-import { type BeginningText, readBeginning } from '../../src/accounts/beginnings.ts'
+import { type AccountText, readAccountInput } from '../../src/accounts/account-input.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { makeFolder } from '../store/samples.ts'
 
-const TYPED: BeginningText = { email: 'ada@example.com', appName: ' Engine ', domains: [], home: null }
+const TYPED: AccountText = { email: 'ada@example.com', appName: ' Engine ', domains: [], home: null }
 
 describe('an account', () => {
   const { folder, remove } = makeFolder()
@@ -22,7 +22,7 @@ describe('an account', () => {
     [null, 'Engine'],
     [' Difference ', 'Difference'],
   ])('that should be called %p is called %p', async (name, called) => {
-    const reading = readBeginning({ ...TYPED, name })
+    const reading = readAccountInput({ ...TYPED, name })
     if ('errors' in reading) throw new Error(reading.errors.join())
     const maker = { store, now: 1, actor: 'test' }
     const begun = await createAccount(
@@ -37,11 +37,11 @@ describe('an account', () => {
 
 test.each(['', ' ', 'x'.repeat(101), 'two\nlines', '\u200b', 'a\u202eb', '\u115f'])('%p is no name for one', (name) => {
   const message = 'Give the account a name of 1 to 100 characters.'
-  expect(readBeginning({ ...TYPED, name })).toEqual({ errors: [{ field: 'name', code: 'invalid', message }] })
+  expect(readAccountInput({ ...TYPED, name })).toEqual({ errors: [{ field: 'name', code: 'invalid', message }] })
 })
 
 test('all that is wrong is said at once', () => {
-  const reading = readBeginning({ email: 'x', name: '', appName: '', domains: ['https://'], home: 'x' })
+  const reading = readAccountInput({ email: 'x', name: '', appName: '', domains: ['https://'], home: 'x' })
   expect('errors' in reading && reading.errors.map(({ field }) => field)).toEqual([
     'email',
     'app',

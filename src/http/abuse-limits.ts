@@ -4,12 +4,12 @@ import type { Clock } from '../core/clock.ts'
 import { type Refusal, refuseLimited } from '../core/refusals.ts'
 
 /** Per minute: refused requests of a key, and requests of an address without a valid key. */
-export const FLOOD_LIMITS = {
+export const ABUSE_LIMITS = {
   key: { max: 600, windowMs: 60_000 },
   address: { max: 1_200, windowMs: 60_000 },
 } as const satisfies Record<string, Limit>
 
-export type FloodGuard = {
+export type AbuseLimits = {
   /** See `isEarlyRefusal` for which ones count. */
   countRefusal(keyId: string): void
   /** null below the limit. Valid requests of the key are refused too. */
@@ -25,7 +25,7 @@ export type FloodGuard = {
  * Bounds requests refused before any hourly limit. A valid key is blocked by its own refusals only, never by others
  * behind its address. At most 100,000 addresses are held; an IPv6 /64 counts as one.
  */
-export function createFloodGuard({ clock }: { clock: MonotonicClock & Pick<Clock, 'now'> }): FloodGuard {
+export function createAbuseLimits({ clock }: { clock: MonotonicClock & Pick<Clock, 'now'> }): AbuseLimits {
   const addresses = createLimits({ clock, mostBuckets: MOST_ADDRESSES })
   const keys = createLimits({ clock })
   const retryAfterOf = (limits: Limits, bucket: string, limit: Limit): number => {
@@ -34,18 +34,18 @@ export function createFloodGuard({ clock }: { clock: MonotonicClock & Pick<Clock
     return allowed > 0 ? 0 : retryAfterSeconds
   }
   return {
-    countRefusal: (keyId) => void keys.take(keyId, FLOOD_LIMITS.key),
+    countRefusal: (keyId) => void keys.take(keyId, ABUSE_LIMITS.key),
     checkKey(key) {
-      const retryAfter = retryAfterOf(keys, key.id, FLOOD_LIMITS.key)
+      const retryAfter = retryAfterOf(keys, key.id, ABUSE_LIMITS.key)
       if (retryAfter === 0) return null
-      const { max: limit } = FLOOD_LIMITS.key
+      const { max: limit } = ABUSE_LIMITS.key
       return refuseLimited({ name: 'refused_requests_per_minute', key, limit, retryAfter, at: clock.now() })
     },
-    countWithoutKey: (address) => void addresses.take(addressBucket(address), FLOOD_LIMITS.address),
+    countWithoutKey: (address) => void addresses.take(addressBucket(address), ABUSE_LIMITS.address),
     checkAddress(address) {
-      const retryAfter = retryAfterOf(addresses, addressBucket(address), FLOOD_LIMITS.address)
+      const retryAfter = retryAfterOf(addresses, addressBucket(address), ABUSE_LIMITS.address)
       if (retryAfter === 0) return null
-      const { max: limit } = FLOOD_LIMITS.address
+      const { max: limit } = ABUSE_LIMITS.address
       return refuseLimited({
         name: 'requests_without_key_per_minute',
         key: null,

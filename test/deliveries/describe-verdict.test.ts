@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { explainDelivery } from '../../src/deliveries/explanations.ts'
-import { VERDICT_WORDS } from '../../src/deliveries/verdict-words.ts'
+import { VERDICT_TEXTS } from '../../src/deliveries/describe-verdict.ts'
 import { STOP_REASONS, type Verdict } from '../../src/store/message-types.ts'
 import { HOUR, NOW } from '../helper.ts'
 import { MINUTE } from '../messaging.ts'
@@ -108,6 +108,6 @@ describe('a rule is said', () => {
 
   test('whatever it is', () => {
     const judged = ['wish', 'message', 'again', 'window', 'perDay', 'perWeek', 'giveUp', 'template', 'link']
-    expect(Object.keys(VERDICT_WORDS).sort()).toEqual([...Object.keys(STOP_REASONS), ...judged].sort())
+    expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(STOP_REASONS), ...judged].sort())
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { PREVIOUS_SECRET_VALID_MS, signEmail, verifyIdentity } from '../src/accounts/identity.ts'
-import { type Clock, expiryNow, systemClock } from '../src/core/clock.ts'
+import { PREVIOUS_SECRET_VALID_MS, signEmail, verifyIdentity } from '../../src/accounts/identity.ts'
+import { type Clock, expiryNow, systemClock } from '../../src/core/clock.ts'
 
 const DAY = PREVIOUS_SECRET_VALID_MS
 

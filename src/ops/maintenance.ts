@@ -9,12 +9,12 @@ const SAVE_CALLS_MS = 1_000
 
 const SAVE_SIGN_INS_MS = 10_000
 
-export type Chores = { stop(): void }
+export type Maintenance = { stop(): void }
 
 type Saved = { save(): Promise<unknown> }
 type Forgetful = { forgetIdle(): void }
 
-type Kept = {
+type Maintained = {
   store: { cleanUp(at: { at: number }): Promise<{ deleted: number } | { refusal: string }> }
   clock: Clock
   access: { saveUses(): Promise<void> }
@@ -22,18 +22,18 @@ type Kept = {
   calls: Saved
   signInNotes: Saved
   limits: Forgetful
-  flood: Forgetful
+  abuseLimits: Forgetful
   snippetLimits: Forgetful
 }
 
 /** Periodic saves and cleanup. Failures are logged and retried. */
-export function startChores(
-  { access, limits, flood, snippetLimits, notes, calls, signInNotes, store, clock }: Kept,
+export function startMaintenance(
+  { access, limits, abuseLimits, snippetLimits, notes, calls, signInNotes, store, clock }: Maintained,
   log: Log,
-): Chores {
+): Maintenance {
   const every = (ms: number, name: string, work: () => Promise<unknown>) =>
     setInterval(() => {
-      work().catch((error: unknown) => log.write('error', 'a chore failed', { chore: name, reason: String(error) }))
+      work().catch((error: unknown) => log.write('error', 'maintenance failed', { task: name, reason: String(error) }))
     }, ms)
   const timers = [
     every(SAVE_USES_MS, 'save key uses', access.saveUses),
@@ -42,7 +42,7 @@ export function startChores(
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
     every(CLEAN_UP_MS, 'clean up', async () => {
       limits.forgetIdle()
-      flood.forgetIdle()
+      abuseLimits.forgetIdle()
       snippetLimits.forgetIdle()
       let deleted = 1
       while (deleted > 0) {

@@ -1,11 +1,24 @@
 /** One sentence per reason code of a delivery. */
-import type { DeliveryRow } from '../store/message-types.ts'
+import type { DeliveryRow, SuppressionReason } from '../store/message-types.ts'
+import type { SenderProblem } from '../accounts/senders.ts'
+import type { TemplateReason } from '../messages/template-faults.ts'
+import type { Check } from './decide.ts'
+import type { RuleReason } from './rules.ts'
 
 /** `name` is the person's and starts the sentence. */
-type Say = (name: string) => string
+type Describe = (name: string) => string
 
 /** From rules, suppression or app settings. The decision record may say more. */
-const JUDGED: Record<string, Say> = {
+type DecisionReason =
+  | RuleReason
+  | SuppressionReason
+  | Exclude<Check, 'wish' | 'message' | 'giveUp'>
+  | 'message_paused'
+  | 'gave_up'
+  | 'unsure'
+  | 'gone'
+
+const BY_DECISION = {
   not_away: (name) => `${name} was not away, so this mail was not needed.`,
   not_seen: (name) => `${name} had not opened the page, and this message asks for that.`,
   seen: (name) => `${name} was on the page, so this mail was not needed.`,
@@ -28,10 +41,10 @@ const JUDGED: Record<string, Say> = {
   perDay: (name) => `${name} had received as many lifecycle emails within a day as this app allows.`,
   perWeek: (name) => `${name} had received as many lifecycle emails within a week as this app allows.`,
   gone: () => 'What it was about is not there any more: the event, the person or the app.',
-}
+} satisfies Record<DecisionReason, Describe>
 
 /** Problems of the email or its sender. */
-const UNFIT: Record<string, Say> = {
+const UNFIT = {
   missing_value: () => 'A value of the mail was missing and has no fallback.',
   broken_template: () => 'The mail could not be written: its text has a mistake.',
   empty_mail: () => 'The email had no text, so it was not sent.',
@@ -44,10 +57,10 @@ const UNFIT: Record<string, Say> = {
     'The domain of the sender address is not verified for this account. The page Sender has the record to add to its DNS.',
   smtp_url: () => 'The address of the mail server cannot be read. Set it again.',
   dkim_key: () => 'The DKIM key of the app does not sign. Make a new one.',
-}
+} satisfies Record<TemplateReason | SenderProblem['code'] | 'template_slow' | 'smtp_url' | 'dkim_key', Describe>
 
 /** During sending. Lowercase codes are network errors. */
-const ON_THE_WAY: Record<string, Say> = {
+const ON_THE_WAY: Record<string, Describe> = {
   server_paused: () => 'The mail server fails, and is left alone for a while.',
   sender_paused: () => 'The mail server takes no mails of this app for now, and is asked again later.',
   not_saved: () => 'The service could not save that it was sent, and so did not send it.',
@@ -81,35 +94,35 @@ const ON_THE_WAY: Record<string, Say> = {
   unknown: () => 'The way to the mail server failed, and it did not say how.',
 }
 
-export const REASON_WORDS: Record<string, Say> = { ...JUDGED, ...UNFIT, ...ON_THE_WAY }
+export const REASON_TEXTS: ReadonlyMap<string, Describe> = new Map(
+  Object.entries({ ...BY_DECISION, ...UNFIT, ...ON_THE_WAY }),
+)
 
 /** By SMTP code (RFC 5321, RFC 4954). */
-const SMTP_WORDS: Record<string, string> = {
-  421: 'The mail server asked to be left alone for a while',
-  450: 'The mailbox was busy',
-  452: 'The mailbox or the mail server was full',
-  454: 'The mail server asked to be left alone for a while',
-  530: 'The mail server asks for a user name and a password',
-  535: 'The mail server did not take the user name and password',
-  550: 'The mail server refused the mail, or does not know the mailbox',
-  552: 'The mailbox was full, or the mail too large for it',
-  553: 'The mail server does not take this address',
-}
+const SMTP_TEXTS = new Map([
+  ['421', 'The mail server asked to be left alone for a while'],
+  ['450', 'The mailbox was busy'],
+  ['452', 'The mailbox or the mail server was full'],
+  ['454', 'The mail server asked to be left alone for a while'],
+  ['530', 'The mail server asks for a user name and a password'],
+  ['535', 'The mail server did not take the user name and password'],
+  ['550', 'The mail server refused the mail, or does not know the mailbox'],
+  ['552', 'The mailbox was full, or the mail too large for it'],
+  ['553', 'The mail server does not take this address'],
+])
 
 /** Codes that come before any email is offered. */
-const AT_THE_DOOR = ['421', '454', '530', '535']
+const BEFORE_EMAIL = ['421', '454', '530', '535']
 
 const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
 
-function saySmtp(code: string): string {
-  const known =
-    (Object.hasOwn(SMTP_WORDS, code) && SMTP_WORDS[code]) ||
-    (code.startsWith('4') ? 'The mail server could not take it then' : undefined)
+function describeSmtp(code: string): string {
+  const known = SMTP_TEXTS.get(code) ?? (code.startsWith('4') ? 'The mail server could not take it then' : undefined)
   return `${known ?? 'The mail server refused the mail'} (it answered ${code}).`
 }
 
 /** Enhanced codes without their first digit (RFC 3463, RFC 7372). */
-const ENHANCED_WORDS = new Map([
+const ENHANCED_TEXTS = new Map([
   ['1.1', 'there is no such mailbox'],
   ['1.2', 'the domain of the address takes no email'],
   ['1.3', 'the address is not valid'],
@@ -143,16 +156,16 @@ const ENHANCED_WORDS = new Map([
 /** By the codes alone (`550 5.7.26`): the server's text may be anything. */
 export function describeReply(reply: string): string {
   const [, enhanced = ''] = / \d\.(.*)$/.exec(reply) ?? []
-  const meaning = ENHANCED_WORDS.get(enhanced)
+  const meaning = ENHANCED_TEXTS.get(enhanced)
   return `The mail server answered ${reply}${meaning === undefined ? '' : `: ${meaning}`}.`
 }
 
 /** Later reports of a provider are quoted as text. */
-export function sayReason(reason: string, name: string, state: DeliveryRow['state']): string {
-  const say = Object.hasOwn(REASON_WORDS, reason) ? REASON_WORDS[reason] : undefined
-  if (say) return say(name)
+export function describeReason(reason: string, name: string, state: DeliveryRow['state']): string {
+  const describe = REASON_TEXTS.get(reason)
+  if (describe) return describe(name)
   const code = codeOf(reason)
-  if (code !== undefined) return saySmtp(code)
+  if (code !== undefined) return describeSmtp(code)
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   if (refused !== undefined) return `The mail server refused the address that this comes from (it answered ${refused}).`
   if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
@@ -160,8 +173,8 @@ export function sayReason(reason: string, name: string, state: DeliveryRow['stat
 }
 
 /** A server check sends no email, so the wording differs. */
-export function sayServerFault(reason: string): string {
+export function describeServerFault(reason: string): string {
   const code = codeOf(reason)
-  if (code === undefined || AT_THE_DOOR.includes(code)) return sayReason(reason, '', 'failed')
+  if (code === undefined || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
   return `The mail server turned us away before any mail was offered (it answered ${code}).`
 }

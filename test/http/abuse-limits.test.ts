@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createFloodGuard, FLOOD_LIMITS } from '../../src/http/flood.ts'
+import { createAbuseLimits, ABUSE_LIMITS } from '../../src/http/abuse-limits.ts'
 import { MOST_ADDRESSES } from '../../src/accounts/limits.ts'
 
 const MINUTE = 60_000
@@ -10,16 +10,16 @@ const OTHER = { id: 'key_2', name: 'Other' }
 
 function createGuard() {
   const clock = { ms: 0, monotonicMs: () => clock.ms, now: () => NOON + clock.ms }
-  const guard = createFloodGuard({ clock })
+  const guard = createAbuseLimits({ clock })
   const times = (count: number, run: () => void) => {
     for (let i = 0; i < count; i++) run()
   }
   return { clock, guard, times }
 }
 
-describe('the flood guard', () => {
+describe('abuse limits', () => {
   test('its limits are those of the contract', () => {
-    expect(FLOOD_LIMITS).toEqual({ address: { max: 1_200, windowMs: MINUTE }, key: { max: 600, windowMs: MINUTE } })
+    expect(ABUSE_LIMITS).toEqual({ address: { max: 1_200, windowMs: MINUTE }, key: { max: 600, windowMs: MINUTE } })
   })
 
   test('600 refusals of a key, then it waits until the first is a minute old', () => {

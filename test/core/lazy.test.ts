@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { openLate } from '../../src/core/open-late.ts'
+import { createLazy } from '../../src/core/lazy.ts'
 
 test('opens once, with the first who asks', async () => {
   let opened = 0
-  const late = openLate(async () => ++opened)
+  const late = createLazy(async () => ++opened)
   expect([opened, late.peek()]).toEqual([0, null])
   expect(await Promise.all([late.get(), late.get()])).toEqual([1, 1])
   expect(await late.peek()).toBe(1)
@@ -11,7 +11,7 @@ test('opens once, with the first who asks', async () => {
 
 test('what failed is told to all who waited, and tried again', async () => {
   let isBroken = true
-  const late = openLate(async () => {
+  const late = createLazy(async () => {
     if (isBroken) throw new Error('no such file')
     return 'open'
   })

@@ -5,7 +5,7 @@ import { createNotes, type Notes } from './events/activation.ts'
 import { randomBase62 } from './core/base62.ts'
 import { type CallLog, createCallLog } from './accounts/call-log.ts'
 import { createFeed, type Feed } from './events/feed.ts'
-import { createFloodGuard, type FloodGuard } from './http/flood.ts'
+import { createAbuseLimits, type AbuseLimits } from './http/abuse-limits.ts'
 import { createLimits, type Limits } from './accounts/limits.ts'
 import type { Mailer } from './messages/mailer.ts'
 import { giveFirstMessages } from './accounts/first-messages.ts'
@@ -16,12 +16,12 @@ import type { TemplateWorker } from './messages/template-worker.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './visits/snippet-limits.ts'
 import { restoreLimits } from './accounts/write-limits.ts'
 
-export type Parts = {
+export type Dependencies = {
   store: Store
   clock: Clock
   access: KeyAccess
   limits: Limits
-  flood: FloodGuard
+  abuseLimits: AbuseLimits
   snippetLimits: SnippetLimits
   notes: Notes
   simulations: Simulations
@@ -43,7 +43,7 @@ export type Parts = {
 }
 
 type Given = Pick<
-  Parts,
+  Dependencies,
   | 'store'
   | 'clock'
   | 'baseUrl'
@@ -55,17 +55,17 @@ type Given = Pick<
   | 'noteSecurity'
 >
 
-export async function createParts(given: Given): Promise<Parts> {
+export async function createDependencies(given: Given): Promise<Dependencies> {
   const { store, clock } = given
   const feed = createFeed({ store })
   const addressKey = await keepSecret(store, 'address_key')
-  const parts: Parts = {
+  const dependencies: Dependencies = {
     ...given,
     addressKey,
     previewKey: await keepSecret(store, 'preview_key'),
     access: createAccess({ store, clock }),
     limits: createLimits({ clock }),
-    flood: createFloodGuard({ clock }),
+    abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock, onNote: feed.tell }),
     feed,
@@ -73,9 +73,9 @@ export async function createParts(given: Given): Promise<Parts> {
     signInNotes: createSignInNotes({ ...given, addressKey }),
   }
   await giveFirstMessages(store, clock.now())
-  await restoreLimits(parts)
-  await restoreSnippetLimits(parts.snippetLimits, parts)
-  return parts
+  await restoreLimits(dependencies)
+  await restoreSnippetLimits(dependencies.snippetLimits, dependencies)
+  return dependencies
 }
 
 const SECRET_CHARACTERS = 43

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { ERROR_CODES } from '../../node_modules/nodemailer/dist/esm/errors.js'
-import { REASON_WORDS } from '../../src/deliveries/reason-words.ts'
+import { ERROR_CODES } from 'nodemailer/lib/errors.js'
+import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
 import { STOP_REASONS, SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
 import { say } from './explaining.ts'
 
@@ -49,5 +49,5 @@ describe('a reason has a sentence of its own', () => {
   const codes = [...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS, ...judged, ...sending, ...server, ...network]
 
   test.each(codes)('%s', (code) => expect(say({ reason: code })).toMatch(/^[A-Z][^()]+\.$/))
-  test('and there are no others', () => expect(Object.keys(REASON_WORDS).sort()).toEqual([...new Set(codes)].sort()))
+  test('and there are no others', () => expect([...REASON_TEXTS.keys()].sort()).toEqual([...new Set(codes)].sort()))
 })

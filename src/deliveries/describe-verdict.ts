@@ -1,0 +1,212 @@
+/** Describes rule results for the dashboard, simulations and MCP. */
+import type { Compared, Rule, Verdict } from '../store/message-types.ts'
+import {
+  describeCondition,
+  formatValue,
+  displayName,
+  triggerNoun,
+  type DescribedSubject,
+} from '../messages/describe-message.ts'
+import type { Check } from './decide.ts'
+import { quietMsOf } from './rules.ts'
+import { readFault, type TemplateFault } from '../messages/template-faults.ts'
+import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
+
+/** "2 minutes after the event" */
+function describeDistance(time: number, { content, triggeredAt }: DescribedSubject): string {
+  const side = time < triggeredAt ? 'before' : 'after'
+  return `${formatDuration(Math.abs(time - triggeredAt))} ${side} ${triggerNoun(content)}`
+}
+
+type Describe = (verdict: Verdict, subject: DescribedSubject, rule: Rule | undefined) => string
+
+const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
+
+const BY_RULE = {
+  wish: ({ value }, subject) => `${displayName(subject.person)} ${WISHES.get(value) ?? 'may be written to'}.`,
+  message: ({ value }) => `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
+  away: describeAway,
+  seen: describeSeen,
+  notSeen: describeSeen,
+  done: describeDone,
+  notDone: describeDone,
+  tag: (verdict, subject) => {
+    const found = `${displayName(subject.person)} ${verdict.value === true ? 'had' : 'did not have'} the tag ${formatValue(verdict.about)}`
+    return isPass(verdict) ? `${found}.` : `${found}, and this message goes only to people ${withTag(verdict)} it.`
+  },
+  field: (verdict, subject, rule) => {
+    const { about, value } = verdict
+    const found = `${displayName(subject.person)} had ${value === null ? 'nothing' : formatValue(value)} in the field ${formatValue(about)}`
+    return isPass(verdict) ? `${found}.` : `${found}, and this message asks for ${describeAsked(rule)}.`
+  },
+  status: (verdict, subject) => {
+    const found = `${displayName(subject.person)} was ${String(verdict.value)}`
+    return isPass(verdict) ? `${found}.` : `${found}, and this message goes only to people who are ${verdict.about}.`
+  },
+  again: describeAgain,
+  window: (verdict, { zone }) =>
+    isPass(verdict)
+      ? `It was within the hours in which this app sends (${verdict.about}).`
+      : `It was outside the hours in which this app sends (${verdict.about}). They begin again on ${formatTimeInZone(Number(verdict.value), zone)}.`,
+  perDay: (verdict, subject) => describeLimit(verdict, subject, 'a day'),
+  perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
+  giveUp: ({ value }, { zone }) =>
+    `It was to be sent until ${formatTimeInZone(Number(value), zone)} at the latest, and could not be.`,
+  template: (verdict) => describeTemplateFault(readFault(verdict)),
+  link: ({ about }) => `The mail does not link to ${formatValue(about)}, because it is not on a domain of this app.`,
+} satisfies Record<Rule['rule'] | Check | 'template' | 'link', Describe>
+
+export const VERDICT_TEXTS: ReadonlyMap<string, Describe> = new Map(Object.entries<Describe>(BY_RULE))
+
+export function describeTemplateFault(fault: TemplateFault): string {
+  if ('broken' in fault) return `The mail could not be written: ${fault.broken}.`
+  if ('empty' in fault) return 'The email would have had no text.'
+  if ('slow' in fault) return 'The email took too long to render.'
+  return fault.missing === 'subject'
+    ? 'The subject would have been empty.'
+    : `${fault.missing} had neither a value nor a fallback.`
+}
+
+const WISHES = new Map<unknown, string>([
+  ['unsubscribed', 'had unsubscribed'],
+  ['bounced', 'cannot be reached: a mail to this address bounced'],
+  ['complained', 'had complained about a mail'],
+])
+
+const withTag = ({ value }: Verdict): string => (value === true ? 'without' : 'with')
+
+const describeAsked = (rule: Rule | undefined): string =>
+  rule?.rule === 'field' ? describeCondition(rule satisfies Compared) : 'something else'
+
+function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | undefined): string {
+  const name = displayName(subject.person)
+  const isThen = verdict.about === 'trigger'
+  const [at, then] = isThen
+    ? [subject.triggeredAt, `at the time of ${triggerNoun(subject.content)}`]
+    : [subject.at, 'when the mail was due']
+  if (verdict.isUnknown) return describeUnseen(verdict, subject)
+  if (typeof verdict.value === 'string')
+    return `${name} was on ${formatValue(verdict.value)} ${then}${needless(verdict)}.`
+  if (typeof verdict.value !== 'number') {
+    if (verdict.isEstimated) return `${name} had opened no page of yours for a while: they had left.`
+    return isPass(verdict) ? `No report of ${name} for two days: they had left.` : `${name} was on your site ${then}.`
+  }
+  if (verdict.isSilent) return `No report of ${name} for ${describeSilence(at - verdict.value, rule)}: they had left.`
+  const span = formatDuration(at - verdict.value)
+  if (isPass(verdict)) return `${name} had left ${span} before.`
+  const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
+  return `${name} had left ${span} before, and this message goes only to who has been gone for ${formatDuration(minutes * 60_000)}.`
+}
+
+/** The record only has the start of the silence. */
+const describeSilence = (ms: number, rule: Rule | undefined): string =>
+  formatDuration(rule?.rule === 'away' ? Math.max(ms, quietMsOf(rule)) : ms)
+
+const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this mail was not needed')
+
+/** Never reported by the browser script. */
+function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
+  const found = `Your pages had not reported ${displayName(subject.person)} yet`
+  return isPass(verdict)
+    ? `${found}, and this message is sent to such people too.`
+    : `${found}, and this message is not sent to such people.`
+}
+
+function describeSeen(verdict: Verdict, subject: DescribedSubject): string {
+  const { about: path, value, rule } = verdict
+  const name = displayName(subject.person)
+  if (path === null) {
+    const sent = isPass(verdict) ? 'is sent then too' : 'is not sent then'
+    return `${upperFirst(triggerNoun(subject.content))} named no page of yours, so nobody knows whether ${name} opened it. This message ${sent}.`
+  }
+  if (verdict.isUnknown) return describeUnseen(verdict, subject)
+  if (typeof value !== 'number') {
+    const found = `${name} had not opened ${formatValue(path)}`
+    return rule === 'seen' && !isPass(verdict) ? `${found}, and this message asks for that.` : `${found}.`
+  }
+  const when =
+    value <= subject.triggeredAt
+      ? `had ${formatValue(path)} open at the time of ${triggerNoun(subject.content)}`
+      : `was on ${formatValue(path)} ${describeDistance(value, subject)}`
+  return `${name} ${when}${needless(verdict)}.`
+}
+
+const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
+function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | undefined): string {
+  const name = displayName(subject.person)
+  const event = formatValue(verdict.about)
+  if (typeof verdict.value === 'number')
+    return `${event} came for ${name} on ${formatTimeInZone(verdict.value, subject.zone)}${needless(verdict)}.`
+  const found = `${event} had not come for ${name}${describeSince(rule, subject)}`
+  return isPass(verdict) ? `${found}.` : `${found}, and this message asks for it.`
+}
+
+function describeSince(rule: Rule | undefined, { content }: DescribedSubject): string {
+  if (rule?.rule !== 'done' && rule?.rule !== 'notDone') return ''
+  const { since = 'trigger' } = rule
+  if (since === 'ever') return ' at any time'
+  return since === 'trigger' ? ` since ${triggerNoun(content)}` : ` in the ${since.days} days before`
+}
+
+function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
+  const name = displayName(subject.person)
+  if (verdict.value === null) return `${name} had not got this message before.`
+  const last = `${name} last got this message on ${formatTimeInZone(Number(verdict.value), subject.zone)}`
+  return isPass(verdict)
+    ? `${last}.`
+    : `${last}, and it is sent at most every ${formatDuration(Number(verdict.about) * 3_600_000)}.`
+}
+
+function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string): string {
+  const { about, value } = verdict
+  const count = `${String(value)} lifecycle ${value === 1 ? 'email' : 'emails'}`
+  const received = `${displayName(subject.person)} had received ${count} within ${span}`
+  return isPass(verdict) ? `${received}, and may get ${about}.` : `${received}, and this app sends at most ${about}.`
+}
+
+/** A page was open but silent since: it may be in use, or have crashed. */
+const describeUnsure = (subject: DescribedSubject): string =>
+  `A page was open at the time of ${triggerNoun(subject.content)}, and nobody knows yet whether ${displayName(subject.person)} was in front of it.`
+
+/** For one event: the delivery's own, or a further one that the email lists. */
+function describeVerdict(verdict: Verdict, subject: DescribedSubject, nth: number): string {
+  if (verdict.eventAt === undefined) return describeFound(verdict, subject, nth)
+  const found = describeFound(verdict, { ...subject, triggeredAt: verdict.eventAt }, nth)
+  return `For the event on ${formatTimeInZone(verdict.eventAt, subject.zone)}: ${found}`
+}
+
+/** Verdicts are in the message's order; a cancellation names one rule. */
+function describeFound(verdict: Verdict, subject: DescribedSubject, nth: number): string {
+  const rules = (subject.content.onlyIf ?? []).filter((rule) => isAbout(rule, verdict))
+  if (verdict.until !== undefined) return describeUnsure(subject)
+  const describe = VERDICT_TEXTS.get(verdict.rule)
+  return describe?.(verdict, subject, rules[nth] ?? rules[0]) ?? `${verdict.rule}: ${String(verdict.value)}.`
+}
+
+function isAbout(rule: Rule, { rule: name, about }: Verdict): boolean {
+  if (rule.rule !== name) return false
+  switch (rule.rule) {
+    case 'away':
+      return (rule.at ?? 'sending') === about
+    case 'field':
+      return rule.field === about
+    case 'done':
+    case 'notDone':
+      return rule.event === about
+    default:
+      return true
+  }
+}
+
+export const describeVerdicts = (verdicts: readonly Verdict[], subject: DescribedSubject): string[] =>
+  verdicts.map((verdict, index) => {
+    const before = verdicts.slice(0, index)
+    return describeVerdict(
+      verdict,
+      subject,
+      before.filter(
+        ({ rule, about, eventAt }) => rule === verdict.rule && about === verdict.about && eventAt === verdict.eventAt,
+      ).length,
+    )
+  })

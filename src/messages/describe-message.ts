@@ -1,0 +1,181 @@
+/** Describes what a message does. Names and values are quoted. */
+import { cleanText } from '../core/visible-text.ts'
+import type { Again, Compared, MessageContent, Rule, Since, Trigger, Wait } from '../store/message-types.ts'
+
+const MINUTES: [unit: string, minutes: number][] = [
+  ['day', 1_440],
+  ['hour', 60],
+]
+
+/** "10 minutes", "1 hour", "2 days": the largest unit without a remainder. */
+export function formatMinutes(minutes: number): string {
+  const [unit, size] = MINUTES.find(([, whole]) => minutes >= whole && minutes % whole === 0) ?? ['minute', 1]
+  return formatCount(minutes / size, unit)
+}
+
+const formatCount = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`
+
+export const COMPARISON_LABELS = {
+  equal: 'is',
+  notEqual: 'is not',
+  contains: 'contains',
+  above: 'is above',
+  below: 'is below',
+  present: 'is there',
+  absent: 'is not there',
+} as const
+
+const describeCompared = (name: string, { is, to }: Compared): string =>
+  `${name} ${COMPARISON_LABELS[is]}${to === undefined ? '' : ` ${typeof to === 'string' ? `“${to}”` : to}`}`
+
+/** "results_ready comes" */
+export function describeTrigger(trigger: Trigger): string {
+  if ('event' in trigger) {
+    const where = (trigger.where ?? []).map((one) => describeCompared(one.property, one))
+    return `${trigger.event} comes${where.length === 0 ? '' : ` and ${where.join(' and ')}`}`
+  }
+  if ('page' in trigger) return `${describePage(trigger.page)} is opened`
+  return 'tag' in trigger ? `somebody gets the tag “${trigger.tag}”` : 'a person is added'
+}
+
+const describePage = (page: string): string =>
+  page.endsWith('*') ? `a page that begins with ${page.slice(0, -1)}` : `the page ${page}`
+
+/** "10 minutes later" */
+export function describeWait(wait: Wait | undefined): string {
+  if (wait && 'until' in wait) return `at the next ${wait.until}`
+  return wait === undefined || wait.minutes === 0 ? 'at once' : `${formatMinutes(wait.minutes)} later`
+}
+
+/** "once" */
+export function describeAgain(again: Again | undefined): string {
+  if (again && 'everyHours' in again) return `at most every ${formatCount(again.everyHours, 'hour')}`
+  return again && 'property' in again ? `once for each ${describeProperties(again.property)}` : 'once'
+}
+
+/** "resultId or url": the first present counts. */
+const describeProperties = (property: string | string[]): string =>
+  typeof property === 'string' ? property : property.join(' or ')
+
+/** null when each event is on its own. */
+export function describeCollect(again: Again | undefined): string | null {
+  const minutes = again && 'collect' in again ? again.collect?.minutes : undefined
+  return minutes === undefined ? null : `While it waits, further events within ${formatMinutes(minutes)} join it.`
+}
+
+/** "they left at least 5 minutes ago" */
+export function describeRule(rule: Rule): string {
+  switch (rule.rule) {
+    case 'away':
+      return describeAway(rule)
+    case 'seen':
+      return 'they opened the page of the results'
+    case 'notSeen':
+      return 'they have not opened the page of the results'
+    case 'done':
+      return `${rule.event} came ${describeSince(rule.since)}`
+    case 'notDone':
+      return `${rule.event} did not come ${describeSince(rule.since)}`
+    case 'tag':
+      return 'has' in rule ? `they have the tag “${rule.has}”` : `they do not have the tag “${rule.lacks}”`
+    case 'field':
+      return describeCompared(`their ${rule.field}`, rule)
+    case 'status':
+      return `they are ${rule.is}`
+  }
+}
+
+function describeAway({ minutes = 0, at }: Extract<Rule, { rule: 'away' }>): string {
+  const gone = minutes === 0 ? 'they had left' : `they had left ${formatMinutes(minutes)} before`
+  if (at === 'trigger') return `${gone} when it started`
+  return minutes === 0 ? 'they are away' : `they left at least ${formatMinutes(minutes)} ago`
+}
+
+function describeSince(since: Since | undefined): string {
+  if (typeof since === 'object') return `in the last ${formatCount(since.days, 'day')}`
+  return since === 'ever' ? 'ever' : 'since it started'
+}
+
+/** Trigger, wait, rules and frequency, and how unknown people are treated. */
+export function describeMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
+  const rules = onlyIf.map(describeRule)
+  const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
+  return `${describeTime(wait)} ${describeTrigger(trigger)}, the person gets this mail ${describeAgain(again)}${all === '' ? '' : `, if ${all}`}.${describeJoining(again)}${describeUnseen(onlyIf)}`
+}
+
+const describeJoining = (again: Again | undefined): string => {
+  const said = describeCollect(again)
+  return said === null ? '' : ` ${said}`
+}
+
+function describeUnseen(rules: readonly Rule[]): string {
+  const asking = rules.filter((rule) => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen')
+  if (asking.length === 0) return ''
+  return ` People whom your pages never saw ${asking.every(isSentUnknown) ? 'get it too' : 'do not get it'}.`
+}
+
+function describeTime(wait: Wait | undefined): string {
+  if (wait && 'until' in wait) return `At the next ${wait.until} after`
+  return wait === undefined || wait.minutes === 0 ? 'At once when' : `${capitalize(formatMinutes(wait.minutes))} after`
+}
+
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** Whether the rule lets emails go to people never reported by the script. */
+export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>
+  (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'
+
+/** Times are ms UTC. */
+export type DescribedSubject = {
+  person: { firstName: string | null; email: string | null }
+  content: MessageContent
+  triggeredAt: number
+  at: number
+  /** the app's (IANA name) */
+  zone: string
+}
+
+const NAME_CHARACTERS = 40
+
+/** The first name, else the address. */
+export function displayName({ firstName, email }: DescribedSubject['person']): string {
+  const name = cleanText(firstName ?? '')
+  return name === undefined ? (email ?? 'This person') : Array.from(name).slice(0, NAME_CHARACTERS).join('')
+}
+
+/** Completes "2 minutes after". */
+export function triggerNoun({ trigger }: MessageContent): string {
+  if ('event' in trigger) return 'the event'
+  if ('page' in trigger) return 'the page view'
+  return 'contact' in trigger ? 'they were added' : 'they got the tag'
+}
+
+const VALUE_CHARACTERS = 80
+
+/** Text is quoted and cut; paths and numbers aren't. */
+export function formatValue(value: string | number | boolean | null): string {
+  if (typeof value !== 'string') return String(value)
+  const cut = value.length > VALUE_CHARACTERS ? `${value.slice(0, VALUE_CHARACTERS).toWellFormed()}\u2026` : value
+  return /^[\w./:-]+$/.test(cut) ? cut : `"${cut}"`
+}
+
+/** Completes "this message asks for": `"pro"`, `more than 3`, `any value`. */
+export function describeCondition({ is, to = '' }: Compared): string {
+  const value = formatValue(to)
+  switch (is) {
+    case 'equal':
+      return value
+    case 'notEqual':
+      return `anything but ${value}`
+    case 'contains':
+      return `something that contains ${value}`
+    case 'above':
+      return `more than ${value}`
+    case 'below':
+      return `less than ${value}`
+    case 'present':
+      return 'any value'
+    case 'absent':
+      return 'none'
+  }
+}
