@@ -42,7 +42,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_PORT',
     value: 'PORT',
     default: '8080',
-    meaning: 'Port to listen on; `PORT` is honoured too, 0 takes a free one.',
+    meaning: 'Port to listen on; `PORT` works too. 0: a free port.',
   },
   masterKey: {
     flag: 'master-key',
@@ -50,7 +50,7 @@ export const SETTINGS = {
     value: 'KEY',
     default: '',
     meaning:
-      'When set, at least 32 characters: seals the secrets in the database, and nothing starts on that without it.',
+      'Encrypts the secrets in the database; at least 32 characters. Once set, the server does not start without it.',
     isSecret: true,
   },
   baseUrl: {
@@ -58,28 +58,28 @@ export const SETTINGS = {
     env: 'EVENTPOST_BASE_URL',
     value: 'URL',
     default: '',
-    meaning: 'Address at which people reach the service; by default the one it listens on.',
+    meaning: 'Public address of the service. Default: the address it listens on.',
   },
   trustedProxies: {
     flag: 'trusted-proxies',
     env: 'EVENTPOST_TRUSTED_PROXIES',
     value: 'RANGES',
     default: '',
-    meaning: 'Addresses or ranges, comma-separated, whose X-Forwarded-For is believed.',
+    meaning: 'Proxies whose X-Forwarded-For is trusted: addresses or ranges, comma-separated.',
   },
   mcpOrigins: {
     flag: 'mcp-origins',
     env: 'EVENTPOST_MCP_ORIGINS',
     value: 'ORIGINS',
     default: '',
-    meaning: 'Origins, comma-separated, whose pages may call /mcp besides its own.',
+    meaning: 'Other origins whose pages may call /mcp, comma-separated.',
   },
   metricsToken: {
     flag: 'metrics-token',
     env: 'EVENTPOST_METRICS_TOKEN',
     value: 'TOKEN',
     default: '',
-    meaning: 'Bearer token of /metrics. Without one, /metrics answers only where the base URL is a loopback address.',
+    meaning: 'Bearer token of /metrics. Without one, /metrics works only if the base URL is a loopback address.',
     isSecret: true,
   },
   smtpUrl: {
@@ -88,7 +88,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_SMTP_URL',
     default: '',
     meaning:
-      'Mail server, such as `smtp://user:password@mail.example.com:587`; without one nothing leaves, and every mail is kept to be read. With a password, set the variable or the file.',
+      'Mail server, such as `smtp://user:password@mail.example.com:587`. Without one, emails are captured, not sent. With a password, use the variable or the file.',
     isSecret: true,
     isFlagSafe: (text) => !text.includes('@'),
   },
@@ -97,7 +97,7 @@ export const SETTINGS = {
     value: 'SENDER',
     env: 'EVENTPOST_MAIL_FROM',
     default: '',
-    meaning: 'Sender of apps that name none, such as `Example <hello@example.com>`.',
+    meaning: 'Default sender of apps, such as `Example <hello@example.com>`.',
   },
   mailPrivateHosts: {
     flag: 'mail-private-hosts',
@@ -105,7 +105,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_MAIL_PRIVATE_HOSTS',
     default: '',
     meaning:
-      'Hosts, addresses or ranges, comma-separated, such as `mail.internal,10.0.0.0/8`: the mail servers of apps may use these and public addresses.',
+      'Hosts, addresses or ranges, comma-separated, such as `mail.internal,10.0.0.0/8`: allowed for the mail servers of apps, besides public addresses.',
   },
   stopMail: {
     flag: 'stop-mail-s',

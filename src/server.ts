@@ -78,7 +78,9 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
       .use(healthRoutes(deps, deps))
       .use(api)
       .use(mcpRoutes({ ...deps, origins: deps.mcpOrigins, openApi, snippet }))
-      .use(scriptRoutes(deps, script, (reason) => deps.log.write('error', 'a script load was not noted', { reason })))
+      .use(
+        scriptRoutes(deps, script, (reason) => deps.log.write('error', 'a script load was not recorded', { reason })),
+      )
       .use(assetRoutes()),
   )
   const nextId = createRequestIds()
@@ -187,7 +189,7 @@ function createAddressFinder({ log, trustedProxies }: Pick<ServerDependencies, '
   return (socketAddress: string, forwardedFor: string | null): string => {
     if (forwardedFor !== null && !hasWarned && !isTrustedProxy(socketAddress, trustedProxies)) {
       hasWarned = true
-      log.write('warn', 'X-Forwarded-For is not believed: it came from an address outside --trusted-proxies')
+      log.write('warn', 'X-Forwarded-For is ignored: its sender is not in --trusted-proxies')
     }
     return clientAddress(socketAddress, forwardedFor, trustedProxies)
   }

@@ -90,7 +90,7 @@ function readHosts(field: string, text: string, errors: FieldError[]): string[] 
     .filter((line) => line !== '')
   const hosts = lines.map((line) => readTypedHost(line))
   const wrong = hosts.indexOf(null)
-  const place = lines.length === 1 ? '' : `Line ${wrong + 1} is no domain. `
+  const place = lines.length === 1 ? '' : `Line ${wrong + 1} is not a domain. `
   if (wrong >= 0) errors.push({ field, code: 'invalid', message: place + DOMAIN_MESSAGE })
   return [...new Set(hosts.filter((host) => host !== null))]
 }

@@ -58,7 +58,7 @@ const PLAIN = /^[!-[\]-~]*$/
 
 const NAMED_HOSTS = 5
 
-const TRIMMED = 'There is whitespace or a control character around `url`. Emails link to it without that.'
+const TRIMMED = '`url` begins or ends with whitespace or a control character. Emails link to it without these.'
 
 const NO_URL: Warning[] = [
   {

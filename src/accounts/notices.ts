@@ -33,13 +33,13 @@ const NOTICES: Record<NoticeKind, Words> = {
     what: ({ count = 0, addresses = 0 }) =>
       `${count} wrong passwords were tried for your email, from ${countAddresses(addresses)}. None was right.`,
     ifNotYou:
-      'If this was not you, somebody is guessing. Each wrong try delays the next one, and you can still sign in. Use a password that you use nowhere else, and turn on two-step sign-in.',
+      'If this was not you, someone is guessing your password. Each wrong try delays the next one, and you can still sign in. Use a password that you use nowhere else, and turn on two-step sign-in.',
   },
   wrong_codes: {
     subject: 'Wrong codes after your Eventpost password',
     what: ({ count = 0, addresses = 0 }) =>
       `Your password was right, and then ${count} wrong codes were tried, from ${countAddresses(addresses)}.`,
-    ifNotYou: 'If this was not you, somebody knows your password. Change it now.',
+    ifNotYou: 'If this was not you, someone knows your password. Change it now.',
   },
   password_changed: {
     subject: 'Your Eventpost password was changed',
@@ -63,7 +63,7 @@ const NOTICES: Record<NoticeKind, Words> = {
   },
   recovery_code_used: {
     subject: 'A recovery code signed you in to Eventpost',
-    what: () => 'Somebody signed in with your password and one of your recovery codes.',
+    what: () => 'Someone signed in with your password and one of your recovery codes.',
     ifNotYou: TELL_OWNER,
   },
 }

@@ -30,7 +30,7 @@ export function checkSender(resolve: ResolveTxt, sender: CheckedSender): Promise
 const unasked = (about: SenderCheck['about'], name: string): SenderCheck => ({
   about,
   state: 'unasked',
-  sentence: `Nobody answered for ${name}. Is this machine connected to the network? Check again later.`,
+  sentence: `DNS gave no answer for ${name}. Check this machine's network, then try again.`,
   record: null,
 })
 
@@ -55,25 +55,25 @@ async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender):
   if (record === undefined) {
     const sentence =
       term === null
-        ? `${domain} does not say who may send for it. The mail server is on a private network, so its public address is not known here. Add this record with the public address that emails leave from in place of ADDRESS, or add the one that your mail provider names.`
-        : `${domain} does not say who may send for it. Add this record, or the one that your mail provider names.`
+        ? `${domain} has no SPF record. Your mail server is on a private network, so its public address is unknown. Add this record with that address instead of ADDRESS, or add your mail provider's record.`
+        : `${domain} has no SPF record. Add this one, or your mail provider's.`
     return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
   }
   if (records.length > 1) {
-    const sentence = `${domain} has ${records.length} SPF records, and receivers then use none. Put them together into one.`
+    const sentence = `${domain} has ${records.length} SPF records, so receivers ignore them. Merge them into one.`
     return { about: 'SPF', state: 'bad', sentence, record: null }
   }
   if (/(?:^|\s)\+?all(?:\s|$)/i.test(record)) {
-    const sentence = `The record of ${domain} lets everybody send for it. End it with ~all or -all.`
+    const sentence = `The SPF record of ${domain} lets anyone send for it. End it with ~all or -all.`
     return { about: 'SPF', state: 'bad', sentence, record: null }
   }
-  const sentence = `${domain} says who may send for it: ${record}. Whether that names your mail server is for you to see.`
+  const sentence = `${domain} has an SPF record: ${record}. Check that it includes your mail server.`
   return { about: 'SPF', state: 'good', sentence, record: null }
 }
 
 async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): Promise<SenderCheck> {
   if (dkim === null) {
-    const sentence = 'Mails are not signed here. Make a key pair, unless your mail provider signs them.'
+    const sentence = 'Emails are not signed. Create a key pair, unless your mail provider signs them.'
     return { about: 'DKIM', state: 'caution', sentence, record: null }
   }
   const record = dkimRecord(dkim, dkim.publicKey)
@@ -83,14 +83,14 @@ async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): 
     return { about: 'DKIM', state: 'bad', sentence: 'The key is not published yet. Add this record.', record }
   }
   if (!publishesKey(found, dkim.publicKey)) {
-    const sentence = 'Another key is published than the one that signs. Put this record in its place.'
+    const sentence = 'The published key is not the signing key. Replace it with this record.'
     return { about: 'DKIM', state: 'bad', sentence, record }
   }
   if (organisationOf(dkim.domain) !== organisationOf(domain)) {
-    const sentence = `The signature is of ${dkim.domain} and the sender of ${domain}, so it does not count for DMARC.`
+    const sentence = `Emails are signed for ${dkim.domain} but sent from ${domain}, so the signature doesn't count for DMARC.`
     return { about: 'DKIM', state: 'caution', sentence, record: null }
   }
-  return { about: 'DKIM', state: 'good', sentence: 'The key that signs is published.', record: null }
+  return { about: 'DKIM', state: 'good', sentence: 'The signing key is published.', record: null }
 }
 
 const organisationOf = (domain: string): string => getDomain(domain) ?? domain
@@ -105,7 +105,7 @@ async function checkDmarc(resolve: ResolveTxt, { domain }: CheckedSender): Promi
     if (record) return describeDmarc(name, record)
   }
   const record: DnsRecord = { name: `_dmarc.${domain}`, type: 'TXT', value: 'v=DMARC1; p=none' }
-  const sentence = `${domain} does not say what receivers shall do with mails in its name that are not its own. Add this record to begin with.`
+  const sentence = `${domain} has no DMARC record, so receivers don't know what to do with forged emails. Start with this one.`
   return { about: 'DMARC', state: 'caution', sentence, record }
 }
 
@@ -120,7 +120,7 @@ function describeDmarc(name: string, record: string): SenderCheck {
   )
   const done = words.get(policy.toLowerCase())
   if (done === undefined) {
-    const sentence = `The record of ${name} names no policy, so it says nothing. Put this one in its place.`
+    const sentence = `The DMARC record ${name} has no policy. Replace it with this one.`
     return { about: 'DMARC', state: 'bad', sentence, record: { name, type: 'TXT', value: 'v=DMARC1; p=none' } }
   }
   return { about: 'DMARC', state: 'good', sentence: `Mails that are not its own ${done}, says ${name}.`, record: null }

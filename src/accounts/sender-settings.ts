@@ -155,7 +155,7 @@ function readWindow(read: Read): SendWindow | null {
   if (from === '' && until === '') return days.length === WEEK.length ? null : { days, ...ALL_DAY }
   if (!TIME.test(from)) return fault(read, 'windowFrom', 'Give a time of day, such as 09:00.')
   if (!TIME.test(until)) return fault(read, 'windowUntil', 'Give a time of day, such as 17:00.')
-  if (from === until) return fault(read, 'windowUntil', 'Give another time than it begins at.')
+  if (from === until) return fault(read, 'windowUntil', 'Give a time other than the start.')
   return { days, from, until }
 }
 

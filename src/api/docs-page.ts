@@ -95,7 +95,7 @@ function toMarkdown({ info, servers, paths, components: { schemas } }: OpenApi):
     '## The first event',
     'Most need one call: the event `results_ready`, sent the first time the results of a user are ready. The key is from the API keys page or `eventpost key create`, the app ID from the Activation screen or `eventpost app list`.',
     `\`\`\`sh\n${fillSample(EXAMPLE_SAMPLES.get('first-event') ?? '', { base_url: base })}\n\`\`\``,
-    'Send JSON with `Content-Type: application/json` and the key as `Authorization: Bearer mc_...`, from your server only: whoever reads the key can write in your name. Use a timeout of 10 seconds and log failures, so that this service never slows or breaks your own.',
+    'Send JSON with `Content-Type: application/json` and the key as `Authorization: Bearer mc_...`, from your server only: whoever reads the key can write in your name. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
     ...calls,
     info.description,
   ].join('\n\n')

@@ -33,12 +33,12 @@ const BEGINNING: Options = {
   'password-file': {
     type: 'string',
     value: 'FILE',
-    meaning: 'File with their password; without it they join by a link.',
+    meaning: 'File with their password. Default: they join by a link.',
   },
 }
 
 const EMAIL_TAKEN =
-  'A member with this email exists already, and this is not their password. Leave --password-file out: they join by the link that is printed.'
+  'A member with this email exists, and the password is wrong. Leave out --password-file: they join by the printed link.'
 
 function readPassword(given: Given, context: PasswordContext): string | null {
   const path = given.text('password-file')
@@ -56,8 +56,7 @@ async function proveOwner(store: Store, email: string, password: string | null):
   return proof.hash
 }
 
-const PORT_ASSUMED =
-  'The link assumes port 8080. If you start the service with another --port, put that one into the link.'
+const PORT_ASSUMED = 'The link uses port 8080. If you start the service with another --port, change it in the link.'
 
 /** The browser's set-up, on the command line. */
 async function begin(given: Given, env: Environment, onlyFirst: boolean) {
@@ -97,14 +96,14 @@ export const init: Command = {
 
 export const accountCreate: Command = {
   name: 'account create',
-  summary: 'makes a further account, with the options and the output of init; its owner may be in others',
+  summary: 'creates another account, with the options and output of init; its owner may be in others',
   options: BEGINNING,
   run: (given, env) => begin(given, env, false),
 }
 
 export const accountList: Command = {
   name: 'account list',
-  summary: 'lists the accounts, the first made first',
+  summary: 'lists the accounts, oldest first',
   options: { ...DATA, ...JSON_OUTPUT },
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {

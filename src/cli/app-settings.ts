@@ -31,23 +31,23 @@ const list = (meaning: string): Options[string] => ({ type: 'string', value: 'HO
 
 const SETTINGS: Options = {
   name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
-  domain: list("The app's own domains, all of them; repeat it for each."),
+  domain: list('All domains of the app. Repeat for each.'),
   home: { type: 'string', value: 'URL', meaning: 'Its home page.' },
   timezone: {
     type: 'string',
     value: 'ZONE',
-    meaning: 'By which its pages tell times and its mails go out, such as Europe/Zurich.',
+    meaning: 'Timezone of its pages and emails, such as Europe/Zurich.',
   },
   locale: {
     type: 'string',
     value: 'TAG',
     meaning: 'How its emails write numbers, money and dates, such as en-US or de-CH.',
   },
-  'snippet-host': list('Hosts whose pages may report, all of them; repeat it for each. `any` allows all.'),
+  'snippet-host': list('All hosts whose pages may report. Repeat for each. `any` allows all.'),
   'snippet-adds-people': {
     type: 'string',
     value: 'on|off',
-    meaning: 'On adds people whom a page reports and the app does not know.',
+    meaning: 'On adds unknown people that a page reports.',
   },
 }
 
@@ -79,7 +79,7 @@ function readAppId({ words }: Given): string {
 export const appSet: Command = {
   name: 'app set',
   words: 'APPID',
-  summary: "changes an app's name, addresses and what its pages may report; prints all of it",
+  summary: "changes an app's settings and prints them all",
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT, ...SETTINGS },
   run: async (given, env) => {
     const appId = readAppId(given)
@@ -124,16 +124,16 @@ const show = (
 
 export const appTag: Command = {
   name: 'app tag',
-  summary: "prints the browser script's two lines; with --json also what a Content-Security-Policy needs",
+  summary: "prints the browser script's tag; with --json also its Content-Security-Policy",
   options: {
     ...DATA,
     ...ACCOUNT,
     ...JSON_OUTPUT,
     ...BASE_URL,
     app: { type: 'string', value: 'ID', meaning: 'The app; see app list.' },
-    consent: { type: 'boolean', meaning: 'Nothing is sent before the page has called service("consent", true).' },
-    gpc: { type: 'boolean', meaning: 'Takes Global Privacy Control for a refusal.' },
-    pinned: { type: 'boolean', meaning: 'Names this very build, with its hash: to be replaced on every upgrade.' },
+    consent: { type: 'boolean', meaning: 'Sends nothing before the page calls service("consent", true).' },
+    gpc: { type: 'boolean', meaning: 'Treats Global Privacy Control as a refusal.' },
+    pinned: { type: 'boolean', meaning: 'Pins this build by its hash. Replace the tag after every upgrade.' },
   },
   run: async (given, env) => {
     const appId = required(given, 'app')
@@ -155,4 +155,4 @@ export const appTag: Command = {
 
 /** Their reports are answered with 202 like all others, so nothing else tells. */
 const describeIgnoredReports = (appId: string): string =>
-  `eventpost: page views of people the app does not know are not kept; to let them add people: eventpost app set ${appId} --snippet-adds-people on`
+  `eventpost: page views of unknown people are ignored; to add these people: eventpost app set ${appId} --snippet-adds-people on`

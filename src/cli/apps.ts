@@ -16,13 +16,13 @@ import {
 } from './command.ts'
 
 export const APP_ADDRESSES: Options = {
-  domain: { type: 'string', value: 'HOST', multiple: true, meaning: "The app's own domain; may be repeated." },
+  domain: { type: 'string', value: 'HOST', multiple: true, meaning: 'A domain of the app. Repeat for more.' },
   home: { type: 'string', value: 'URL', meaning: 'Its home page.', default: 'https:// and the first domain' },
 }
 
 export const appCreate: Command = {
   name: 'app create',
-  summary: 'makes a further app; prints appId and siteId',
+  summary: 'creates another app; prints appId and siteId',
   options: {
     ...DATA,
     ...ACCOUNT,
@@ -33,10 +33,10 @@ export const appCreate: Command = {
       type: 'string',
       value: 'HOST',
       multiple: true,
-      meaning: 'Host whose pages may report; may be repeated.',
+      meaning: 'A host whose pages may report. Repeat for more.',
       default: 'any',
     },
-    'snippet-adds-people': { type: 'boolean', meaning: 'Adds people whom a page reports and the app does not know.' },
+    'snippet-adds-people': { type: 'boolean', meaning: 'Adds unknown people that a page reports.' },
   },
   run: async (given, env) => {
     const text = { appName: required(given, 'name'), domains: given.all('domain'), home: given.text('home') ?? null }
@@ -57,7 +57,7 @@ export const appCreate: Command = {
 
 export const appList: Command = {
   name: 'app list',
-  summary: 'lists the apps with their appId and siteId, the first made first',
+  summary: 'lists the apps with their appId and siteId, oldest first',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {

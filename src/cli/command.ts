@@ -64,8 +64,8 @@ export const BASE_URL: Options = {
   port: {
     type: 'string',
     value: 'PORT',
-    meaning: 'Port that the service listens on, where it has no other address.',
-    default: 'the one it ran on last, or else 8080',
+    meaning: 'Port of the service, if it has no other address.',
+    default: 'the last one used, else 8080',
   },
 }
 export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Print JSON.' } }
@@ -73,7 +73,7 @@ export const ACCOUNT: Options = {
   account: {
     type: 'string',
     value: 'ID',
-    meaning: 'Which account, where there are several; see account list.',
+    meaning: 'The account, if there are several; see account list.',
     default: 'the first',
   },
 }
@@ -106,8 +106,7 @@ const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Enviro
 /** From the options or environment, else where the data folder's server is or last was. */
 export function readBaseUrl(given: Given, env: Environment): string {
   const port = given.text('port')
-  if (port !== undefined && Number(port) === 0)
-    throw new UsageError('--port takes the one that a link leads to: not 0.')
+  if (port !== undefined && Number(port) === 0) throw new UsageError('--port takes the port of the link, not 0.')
   const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
   const running = port === undefined ? readAddress(config.data) : null
   return config.baseUrl ?? running ?? addressOf(config.host, config.port)
@@ -132,7 +131,7 @@ export async function installationOf(store: Store, env: Environment): Promise<In
 
 export function warnOfUnknownSettings(env: Environment): void {
   const unknown = findUnknownSettings(env)
-  if (unknown.length > 0) console.error(`eventpost: no such setting, so without effect: ${unknown.join(', ')}`)
+  if (unknown.length > 0) console.error(`eventpost: unknown settings have no effect: ${unknown.join(', ')}`)
 }
 
 /** Works beside a running server, which notices within a second. */
@@ -195,7 +194,7 @@ export async function findAccount(store: Store, given: Given): Promise<string> {
   }
   if (named === null && (await store.listAccounts()).length > 1) {
     // on stderr, because a program may read stdout
-    console.error(`eventpost: of several accounts the first is meant, ${account.name} (${account.id}); see --account`)
+    console.error(`eventpost: using the first of several accounts, ${account.name} (${account.id}); see --account`)
   }
   return account.id
 }

@@ -25,14 +25,14 @@ const iso = (at: number | null): string | null => (at === null ? null : toIso(at
 const SCOPE_MEANINGS: Record<KeyScope, string> = {
   standard: 'reads and writes',
   ingest: 'only writes',
-  manage: 'as standard, and changes messages over MCP',
+  manage: 'like standard, and changes messages over MCP',
 }
 
 const scopeHelp = KEY_SCOPES.map((scope) => `${scope} (${SCOPE_MEANINGS[scope]})`).join(', ')
 
 export const keyCreate: Command = {
   name: 'key create',
-  summary: 'makes a key and shows it once; prints keyId and apiKey',
+  summary: 'creates a key; prints keyId and apiKey, which is shown only once',
   options: {
     ...COMMON,
     name: { type: 'string', value: 'NAME', meaning: 'What the key is for; names may repeat.' },
@@ -96,7 +96,8 @@ async function findKeyOf(store: Store, given: Given, keyId: string) {
 
 export const secretRotate: Command = {
   name: 'secret rotate',
-  summary: 'makes a new identity secret; the one it replaces works for 24 hours, or until the API keys page revokes it',
+  summary:
+    'creates a new identity secret; the previous one works for 24 hours, or until it is revoked on the API keys page',
   options: COMMON,
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {

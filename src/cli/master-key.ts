@@ -7,7 +7,7 @@ import { type Command, CommandRefused, DATA, JSON_OUTPUT, required } from './com
 
 export const masterKeyChange: Command = {
   name: 'master-key change',
-  summary: 'seals the secrets in the database with another master key, while the server is stopped',
+  summary: 'encrypts the secrets in the database with another master key; stop the server first',
   options: {
     ...DATA,
     ...JSON_OUTPUT,
@@ -22,7 +22,7 @@ export const masterKeyChange: Command = {
     const key = { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }
     const { data, masterKey } = readConfig({ data: given.text('data') }, { EVENTPOST_DATA, ...key })
     if (masterKey === null)
-      throw new UsageError('Set EVENTPOST_MASTER_KEY to the key that the secrets are sealed with.')
+      throw new UsageError('Set EVENTPOST_MASTER_KEY to the key that the secrets are encrypted with.')
     const newKey = readSecret('--new-key-file', required(given, 'new-key-file'))
     // checked like the current one
     readConfig({}, { EVENTPOST_MASTER_KEY: newKey })

@@ -37,7 +37,7 @@ const linkOf = (given: Given, env: Environment, token: string): string =>
 
 export const memberInvite: Command = {
   name: 'member invite',
-  summary: 'invites a member; prints memberId and the link where they join, or choose a password first',
+  summary: 'invites a member; prints memberId and the link to join',
   options: {
     ...COMMON,
     ...ACCOUNT,
@@ -63,12 +63,12 @@ export const memberInvite: Command = {
 
 export const memberResetPassword: Command = {
   name: 'member reset-password',
-  summary: 'prints a link where a member chooses a new password, which ends all their sessions',
+  summary: "prints a link to set a new password, which ends all the member's sessions",
   options: {
     ...COMMON,
     'two-step-off': {
       type: 'boolean',
-      meaning: 'Using the link also turns two-step sign-in off, for whoever lost phone and recovery codes.',
+      meaning: 'The link also turns off two-step sign-in, for a lost phone and recovery codes.',
     },
   },
   run: async (given, env) => {

@@ -22,7 +22,7 @@ const APP: Options = { app: { type: 'string', value: 'ID', meaning: "the app's I
 
 export const messageExport: Command = {
   name: 'message export',
-  summary: "prints an app's messages as JSON, to keep them in a file",
+  summary: "prints an app's messages as JSON",
   options: { ...DATA, ...ACCOUNT, ...APP },
   run: async (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
@@ -34,14 +34,14 @@ export const messageExport: Command = {
 export const messageImport: Command = {
   name: 'message import',
   words: 'FILE',
-  summary: 'brings the messages of a file into an app, by name, with the status that it names; prints what changed',
+  summary: 'imports messages from a file by name, with their status; prints what changed',
   options: {
     ...DATA,
     ...ACCOUNT,
     ...APP,
     ...JSON_OUTPUT,
-    status: { type: 'string', value: 'draft|live|paused', meaning: 'for all of them (default: what the file says)' },
-    'dry-run': { type: 'boolean', meaning: 'say what would change, and change nothing' },
+    status: { type: 'string', value: 'draft|live|paused', meaning: 'status for all of them (default: as in the file)' },
+    'dry-run': { type: 'boolean', meaning: 'prints what would change, without saving' },
   },
   run: async (given, env) => {
     const [path, ...more] = given.words

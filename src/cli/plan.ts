@@ -69,7 +69,7 @@ async function readPlan(store: Store, accountId: string) {
 
 export const planShow: Command = {
   name: 'plan show',
-  summary: "prints an account's plan, the defaults included",
+  summary: "prints an account's plan, including defaults",
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => readPlan(store, await findAccount(store, given))),
@@ -77,7 +77,7 @@ export const planShow: Command = {
 
 export const planSet: Command = {
   name: 'plan set',
-  summary: "changes an account's plan; prints all of it",
+  summary: "changes an account's plan and prints it",
   options: {
     ...DATA,
     ...ACCOUNT,

@@ -34,7 +34,7 @@ export function printHelp(commands: Command[]): string {
   const [only] = commands.length === 1 ? commands : []
   if (only) return [`eventpost ${usage(only)}`, '', `  ${only.summary}`, '', optionLines(only)].join('\n').trimEnd()
   return [
-    `eventpost ${VERSION}: takes people and events from your server and keeps them.`,
+    `eventpost ${VERSION}: records people and events, and sends lifecycle emails.`,
     '',
     alignColumns(commands.map((command) => [`  ${usage(command)}`, command.summary])),
     '',

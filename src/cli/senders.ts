@@ -51,20 +51,20 @@ function readDomain(given: Given): string {
   const domain = foldDomain(readOne(given, 'domain').toLowerCase())
   if (domain === null) throw new UsageError('Give a domain, such as example.com.')
   if (getPublicSuffix(domain, { allowPrivateDomains: true }) === domain) {
-    throw new UsageError(`${domain} is a public suffix: many people have domains below it. Give one of those.`)
+    throw new UsageError(`${domain} is a public suffix, which many people share. Give a domain below it.`)
   }
   return domain
 }
 
 export const senderList: Command = {
   name: 'sender list',
-  summary: 'lists the sender addresses of apps, and the DNS record that verifies a domain which is not verified yet',
+  summary: 'lists the sender addresses of apps, and the DNS records of unverified domains',
   options: {
     ...DATA,
     ...ACCOUNT,
     ...JSON_OUTPUT,
     app: { type: 'string', value: 'ID', meaning: 'Of one app.', default: 'all' },
-    check: { type: 'boolean', meaning: 'Look for the records in DNS first.' },
+    check: { type: 'boolean', meaning: 'Looks up the records in DNS first.' },
   },
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
@@ -106,7 +106,7 @@ export const senderAdd: Command = {
     ...ACCOUNT,
     ...JSON_OUTPUT,
     ...APP,
-    default: { type: 'boolean', meaning: 'Make it the one that messages use unless they choose another.' },
+    default: { type: 'boolean', meaning: 'Makes it the default sender.' },
   },
   run: (given, env) => {
     const email = readAddress(given)
@@ -142,7 +142,7 @@ const change = (given: Given, env: Environment, work: Change) =>
 export const senderBind: Command = {
   name: 'sender bind',
   words: 'DOMAIN',
-  summary: 'lets one account send from a domain without a DNS record, and no other',
+  summary: 'lets one account alone send from a domain, without a DNS record',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
   run: (given, env) => {
     const domain = readDomain(given)
@@ -157,7 +157,7 @@ export const senderBind: Command = {
 export const senderUnbind: Command = {
   name: 'sender unbind',
   words: 'DOMAIN',
-  summary: 'takes a domain from an account; it can verify it again by its DNS record',
+  summary: 'removes a domain from an account, which can verify it again by DNS',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
   run: (given, env) => {
     const domain = readDomain(given)

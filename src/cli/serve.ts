@@ -156,7 +156,7 @@ function warnOfPlainHttp(baseUrl: string, log: Log): void {
 /** An app's sender can't send notices: its domain may belong to another account. */
 function logNoticeSender({ smtpUrl, mailFrom }: Open, log: Log): void {
   if (smtpUrl === null || mailFrom !== null) return
-  log.write('info', 'members of apps without a mail server of their own get no notices: set EVENTPOST_MAIL_FROM')
+  log.write('info', 'members of apps without their own mail server get no notices: set EVENTPOST_MAIL_FROM')
 }
 
 /** Otherwise only recipients would notice. */
@@ -167,11 +167,7 @@ async function warnOfUnreachableLinks(
 ): Promise<void> {
   const servers = [smtpUrl ?? '', ...(await store.listSmtpUrls())].flatMap((url) => readSmtpUrl(url) ?? [])
   if (!servers.some(({ host }) => isLinkUnreachable(baseUrl, host))) return
-  log.write(
-    'warn',
-    'links in mails lead to an address that only this machine reaches: set EVENTPOST_BASE_URL or --base-url',
-    { baseUrl },
-  )
+  log.write('warn', 'links in emails work on this machine only: set EVENTPOST_BASE_URL or --base-url', { baseUrl })
 }
 
 /** Apps whose mail server isn't allowed any more wait until it is. */
@@ -228,7 +224,7 @@ function whyNotListening(host: string, port: number, error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   // an unknown host name may be reported as EADDRINUSE too; port 0 is never in use
   if (code === 'EADDRINUSE' && port !== 0)
-    return `Port ${port} on ${host} is in use. Stop what listens there, or choose another with --port.`
+    return `Port ${port} on ${host} is in use. Stop the program that uses it, or choose another with --port.`
   if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`
   return `The address ${host} cannot be used. Give one of this machine with --host, such as 127.0.0.1 or 0.0.0.0.`
 }
@@ -237,7 +233,7 @@ async function announce(store: Store, baseUrl: string): Promise<void> {
   if (!(await store.isSetUp())) {
     const token = await createSetupToken({ store, now: systemClock.now() })
     console.log(`set up at ${baseUrl}/setup?token=${token}`)
-    console.log('(works once, for a day; if it is lost, start the server again: it prints a new one)')
+    console.log('(works once, for a day; restart the server for a new one)')
   }
   console.log(`listening on ${baseUrl}`)
 }

@@ -47,30 +47,29 @@ export const REFUSALS = {
   message_name_taken: { status: 409, message: 'This app has a message with this name already. Choose another name.' },
   message_in_use: {
     status: 409,
-    message: 'People were written this message, and their record names it. Pause it instead.',
+    message: 'This message has deliveries. Pause it instead.',
   },
   message_changed: {
     status: 409,
-    message:
-      'Somebody changed this message meanwhile, and nothing was done. Look at it as it is now, then send this again.',
+    message: 'Someone else changed this message, so nothing was done. Read the current version, then try again.',
   },
   delivery_not_found: { status: 404, message: 'This app has no such delivery.' },
   delivery_in_use: {
     status: 409,
-    message: 'This delivery is under way or done.',
+    message: 'This delivery is being sent or has ended.',
   },
   message_on_its_way: {
     status: 409,
     message:
-      'Another mail of this message is on its way to this person, or went to them already, so this one was not sent on.',
+      'Another email of this message is on its way to this person or was sent already, so this one was not sent.',
   },
   no_mail_server: {
     status: 409,
-    message: 'No mail server is set, so this mail would only be kept again. Set one on the page Sender.',
+    message: 'No mail server is set, so this email would only be captured again. Set one on the Sender page.',
   },
   mail_server_unreadable: {
     status: 409,
-    message: 'The address of the mail server cannot be read, so this mail stays here. Set it again on the page Sender.',
+    message: "The mail server's address is invalid, so this email can't be sent. Set it again on the Sender page.",
   },
   method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
   not_acceptable: { status: 406, message: 'The answer is JSON. Send the header Accept: application/json.' },
@@ -109,7 +108,7 @@ export const REFUSALS = {
   },
   internal_error: {
     status: 500,
-    message: 'Something broke on our side. The requestId finds it in the log; please report it.',
+    message: 'Something failed on our side. Please report it with the requestId, which is in the log.',
   },
   unavailable: {
     status: 503,
@@ -126,15 +125,15 @@ export const REFUSALS = {
     status: 409,
     message: 'This installation is set up already. Sign in, or use `eventpost account create`.',
   },
-  already_done: { status: 409, message: 'This was done already, and nothing was done again.' },
+  already_done: { status: 409, message: 'This was done already. Nothing has changed.' },
   wrong_password: { status: 400, message: 'The email or the password is wrong.' },
   too_many_tries: { status: 429, message: 'Too many wrong tries. Wait up to a minute, then try again.' },
   wrong_code: { status: 400, message: 'This code is wrong, or was used before.' },
   next_code_needed: {
     status: 400,
-    message: 'This code is right. After many wrong codes, two in a row are needed: type the next one your app shows.',
+    message: 'This code is right. After many wrong codes, you need two in a row: enter the next code your app shows.',
   },
-  sign_in_expired: { status: 400, message: 'The code came too late. Type your password again.' },
+  sign_in_expired: { status: 400, message: 'This code expired. Enter your password again.' },
   last_owner: {
     status: 409,
     message: 'An account needs an owner, and this is the only one. Make another member an owner first.',
@@ -145,11 +144,11 @@ export const REFUSALS = {
   },
   two_step_required: {
     status: 409,
-    message: 'An account of yours requires two-step sign-in, so it stays on.',
+    message: 'One of your accounts requires two-step sign-in, so it stays on.',
   },
   reset_elsewhere: {
     status: 409,
-    message: 'Where a server holds several accounts, only who runs it makes a link for a new password.',
+    message: 'On a server with several accounts, only the operator can create a password link.',
   },
 } as const satisfies Record<string, Row>
 

@@ -19,61 +19,60 @@ type DecisionReason =
   | 'gone'
 
 const BY_DECISION = {
-  not_away: (name) => `${name} was not away, so this mail was not needed.`,
-  not_seen: (name) => `${name} had not opened the page, and this message asks for that.`,
-  seen: (name) => `${name} was on the page, so this mail was not needed.`,
-  never_reported: (name) => `Your pages had not reported ${name} yet, and this message is not sent to such people.`,
+  not_away: (name) => `${name} was not away, so this email was not needed.`,
+  not_seen: (name) => `${name} had not opened the page, which this message requires.`,
+  seen: (name) => `${name} was on the page, so this email was not needed.`,
+  never_reported: (name) => `The browser script had never reported ${name}. This message isn't sent to such people.`,
   no_page: (name) =>
-    `What started it named no page of yours, so nobody knows whether ${name} opened it. This message is not sent then.`,
-  not_done: () => 'What this message asks for had not happened.',
-  done: () => 'What this mail was to bring about had happened already.',
-  tag: () => 'Their tags were not those that this message asks for.',
-  field: () => 'Their fields were not what this message asks for.',
-  status: () => 'Their status was not what this message asks for.',
+    `The event has no URL on your domains, so it's unknown whether ${name} opened the page. This message is not sent in that case.`,
+  not_done: () => 'The event that this message requires had not happened.',
+  done: () => 'The event that this message excludes had happened already.',
+  tag: () => "Their tags didn't match this message.",
+  field: () => "Their fields didn't match this message.",
+  status: () => "Their status didn't match this message.",
   unsubscribed: (name) => `${name} had unsubscribed.`,
-  bounced: (name) => `A mail to ${name} bounced, so nothing more is sent to this address.`,
-  complained: (name) => `${name} had complained about a mail, so nothing more is sent to this address.`,
+  bounced: (name) => `An email to ${name} bounced, so nothing more is sent to this address.`,
+  complained: (name) => `${name} had reported an email as spam, so nothing more is sent to this address.`,
   message_paused: () => 'The message was not live when this was due.',
-  again: (name) => `${name} had a mail of this message waiting, or had got it already.`,
-  gave_up: () => 'It could not be sent in time, and was given up.',
-  window: () => 'It was outside the hours in which this app sends.',
-  unsure: (name) => `A page was open when it was triggered, and nobody knows yet whether ${name} was in front of it.`,
-  perDay: (name) => `${name} had received as many lifecycle emails within a day as this app allows.`,
-  perWeek: (name) => `${name} had received as many lifecycle emails within a week as this app allows.`,
-  gone: () => 'What it was about is not there any more: the event, the person or the app.',
+  again: (name) => `${name} had received this message already, or it was waiting.`,
+  gave_up: () => 'It could not be sent in time and was given up.',
+  window: () => "It was outside the app's send window.",
+  unsure: (name) => `A page was open at that time, and it's not known yet whether ${name} was viewing it.`,
+  perDay: (name) => `${name} had reached the app's limit of lifecycle emails per day.`,
+  perWeek: (name) => `${name} had reached the app's limit of lifecycle emails per week.`,
+  gone: () => 'The event, the person or the app no longer exists.',
 } satisfies Record<DecisionReason, Describe>
 
 /** Problems of the email or its sender. */
 const UNFIT = {
-  missing_value: () => 'A value of the mail was missing and has no fallback.',
-  broken_template: () => 'The mail could not be written: its text has a mistake.',
+  missing_value: () => 'A value was missing and has no fallback.',
+  broken_template: () => 'The email could not be rendered: its template has an error.',
   empty_mail: () => 'The email had no text, so it was not sent.',
   template_slow: () => 'The email took too long to render.',
-  template_too_slow: () => 'The email took too long to render, also by itself.',
-  no_sender: () => 'The app has no sender. Set an address to send from on the page Sender.',
+  template_too_slow: () => 'The email took too long to render, even on its own.',
+  no_sender: () => 'The app has no sender address. Add one on the Sender page.',
   sender_not_listed: () =>
-    'The message is sent from an address that is not a sender address of the app. Choose another in the message, or add it on the page Sender.',
+    'The message uses an address that is not a sender address of the app. Choose another in the message, or add it on the Sender page.',
   sender_unverified: () =>
-    'The domain of the sender address is not verified for this account. The page Sender has the record to add to its DNS.',
-  smtp_url: () => 'The address of the mail server cannot be read. Set it again.',
-  dkim_key: () => 'The DKIM key of the app does not sign. Make a new one.',
+    "The sender's domain is not verified for this account. Add the DNS record from the Sender page.",
+  smtp_url: () => "The mail server's address is invalid. Set it again.",
+  dkim_key: () => "The app's DKIM key is invalid. Create a new one.",
 } satisfies Record<TemplateReason | SenderProblem['code'] | 'template_slow' | 'smtp_url' | 'dkim_key', Describe>
 
 /** During sending. Lowercase codes are network errors. */
 const ON_THE_WAY: Record<string, Describe> = {
-  server_paused: () => 'The mail server fails, and is left alone for a while.',
-  sender_paused: () => 'The mail server takes no mails of this app for now, and is asked again later.',
-  not_saved: () => 'The service could not save that it was sent, and so did not send it.',
-  error: () => 'Something broke on our side. The log has more.',
-  stopped: () => 'The service stopped while the mail server took the mail.',
+  server_paused: () => 'The mail server keeps failing, so sending is paused for a while.',
+  sender_paused: () => "The mail server refuses this app's emails, so sending is paused for a while.",
+  not_saved: () => 'The email was not sent, because the service could not save that it was sent.',
+  error: () => 'Something failed on our side. See the log.',
+  stopped: () => 'The service stopped while it was sending the email.',
   econnection: () => 'The mail server could not be reached, or closed the connection.',
   etimedout: () => 'The mail server did not answer in time.',
-  erefused: () =>
-    'Nothing answered at the address and port of the mail server. See that it runs, and that both are right.',
+  erefused: () => "Nothing answers at the mail server's address and port. Check that it runs and that both are right.",
   esocket: () => 'The connection to the mail server broke.',
-  edns: () => 'The name of the mail server could not be found.',
+  edns: () => "The mail server's name could not be resolved.",
   etls: () =>
-    'The mail server does not offer STARTTLS, so nothing was sent. Only without a password, ?tls=optional at the end of its address allows that.',
+    'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can allow this with ?tls=optional at the end of its address.',
   eprivate: () =>
     'The mail server has no public address: its name does not exist, or leads to a private network. The operator of this installation can allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.',
   eshared: () =>
@@ -81,17 +80,17 @@ const ON_THE_WAY: Record<string, Describe> = {
   enologin: () =>
     'A user name and a password are set, but the mail server offers no login, so nothing was sent. Remove them, or use a port of the server that asks for them.',
   euntrusted: () =>
-    'The certificate of the mail server is not trusted: it is out of date, signed by nobody known, or of another name.',
-  eplain: () => 'This port of the mail server did not speak TLS. Where its address begins with smtps://, try smtp://.',
-  erequiretls: () => 'The mail server does not keep connections secure as was asked.',
-  eauth: () => 'The mail server did not take the user name and password.',
-  enoauth: () => 'The mail server asks for a user name and a password.',
+    "The mail server's certificate is not trusted: it has expired, comes from an unknown issuer, or has another name.",
+  eplain: () => 'This port of the mail server does not use TLS. If its address begins with smtps://, try smtp://.',
+  erequiretls: () => 'The mail server does not support the required TLS.',
+  eauth: () => 'The mail server rejected the user name and password.',
+  enoauth: () => 'The mail server requires a user name and password.',
   eprotocol: () => 'The replies of the mail server were malformed or out of step, so the connection was closed.',
-  eenvelope: () => 'The mail server took neither the sender nor the person.',
-  emessage: () => 'The mail server did not take the mail.',
-  estream: () => 'The mail broke off on its way to the mail server.',
-  eabort: () => 'The mail server took longer than one mail may take.',
-  unknown: () => 'The way to the mail server failed, and it did not say how.',
+  eenvelope: () => 'The mail server rejected the sender and the recipient.',
+  emessage: () => 'The mail server rejected the email.',
+  estream: () => 'The connection broke while the email was being sent.',
+  eabort: () => 'The mail server took too long for this email.',
+  unknown: () => 'Sending failed for an unknown reason.',
 }
 
 export const REASON_TEXTS: ReadonlyMap<string, Describe> = new Map(
@@ -99,17 +98,17 @@ export const REASON_TEXTS: ReadonlyMap<string, Describe> = new Map(
 )
 
 /** By SMTP code (RFC 5321, RFC 4954). */
-const SMTP_TEXTS = new Map([
-  ['421', 'The mail server asked to be left alone for a while'],
-  ['450', 'The mailbox was busy'],
-  ['452', 'The mailbox or the mail server was full'],
-  ['454', 'The mail server asked to be left alone for a while'],
-  ['530', 'The mail server asks for a user name and a password'],
-  ['535', 'The mail server did not take the user name and password'],
-  ['550', 'The mail server refused the mail, or does not know the mailbox'],
-  ['552', 'The mailbox was full, or the mail too large for it'],
-  ['553', 'The mail server does not take this address'],
-])
+const SMTP_TEXTS: Record<string, string> = {
+  421: 'The mail server asked us to try again later',
+  450: 'The mailbox was busy',
+  452: 'The mailbox or the mail server was full',
+  454: 'The mail server asked us to try again later',
+  530: 'The mail server requires a user name and password',
+  535: 'The mail server rejected the user name and password',
+  550: 'The mail server refused the email or does not know the mailbox',
+  552: 'The mailbox was full or the email too large',
+  553: 'The mail server does not accept this address',
+}
 
 /** Codes that come before any email is offered. */
 const BEFORE_EMAIL = ['421', '454', '530', '535']
@@ -117,8 +116,10 @@ const BEFORE_EMAIL = ['421', '454', '530', '535']
 const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
 
 function describeSmtp(code: string): string {
-  const known = SMTP_TEXTS.get(code) ?? (code.startsWith('4') ? 'The mail server could not take it then' : undefined)
-  return `${known ?? 'The mail server refused the mail'} (it answered ${code}).`
+  const known =
+    (Object.hasOwn(SMTP_TEXTS, code) && SMTP_TEXTS[code]) ||
+    (code.startsWith('4') ? 'The mail server could not accept it at the time' : undefined)
+  return `${known ?? 'The mail server refused the email'} (it answered ${code}).`
 }
 
 /** Enhanced codes without their first digit (RFC 3463, RFC 7372). */
@@ -143,12 +144,12 @@ const ENHANCED_TEXTS = new Map([
   ['7.8', 'the user name or the password is wrong'],
   ['7.9', 'it needs a stronger way to sign in, such as an app password'],
   ['7.20', 'no DKIM signature passed'],
-  ['7.21', 'no DKIM signature is of the sender'],
-  ['7.22', 'no DKIM signature is of the sender'],
+  ['7.21', 'no DKIM signature matches the sender'],
+  ['7.22', 'no DKIM signature matches the sender'],
   ['7.23', 'the SPF check failed'],
   ['7.24', 'the SPF record cannot be read'],
-  ['7.25', 'the address of the sending server has no matching name in DNS'],
-  ['7.26', 'the checks of SPF, DKIM and DMARC failed'],
+  ['7.25', "the sending server's address has no matching DNS name"],
+  ['7.26', 'the SPF, DKIM and DMARC checks failed'],
   ['7.27', 'the domain of the sender takes no email'],
   ['7.28', 'too many emails came at once'],
 ])
@@ -167,7 +168,7 @@ export function describeReason(reason: string, name: string, state: DeliveryRow[
   const code = codeOf(reason)
   if (code !== undefined) return describeSmtp(code)
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
-  if (refused !== undefined) return `The mail server refused the address that this comes from (it answered ${refused}).`
+  if (refused !== undefined) return `The mail server refused the sender address (it answered ${refused}).`
   if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
   return `The mail server could not be used (${reason}).`
 }
@@ -176,5 +177,5 @@ export function describeReason(reason: string, name: string, state: DeliveryRow[
 export function describeServerFault(reason: string): string {
   const code = codeOf(reason)
   if (code === undefined || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
-  return `The mail server turned us away before any mail was offered (it answered ${code}).`
+  return `The mail server refused the connection before any email was sent (it answered ${code}).`
 }

@@ -23,7 +23,7 @@ type Describe = (verdict: Verdict, subject: DescribedSubject, rule: Rule | undef
 const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
 
 const BY_RULE = {
-  wish: ({ value }, subject) => `${displayName(subject.person)} ${WISHES.get(value) ?? 'may be written to'}.`,
+  wish: ({ value }, subject) => `${displayName(subject.person)} ${WISHES.get(value) ?? 'may get email'}.`,
   message: ({ value }) => `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
   away: describeAway,
   seen: describeSeen,
@@ -46,20 +46,19 @@ const BY_RULE = {
   again: describeAgain,
   window: (verdict, { zone }) =>
     isPass(verdict)
-      ? `It was within the hours in which this app sends (${verdict.about}).`
-      : `It was outside the hours in which this app sends (${verdict.about}). They begin again on ${formatTimeInZone(Number(verdict.value), zone)}.`,
+      ? `It was within the app's send window (${verdict.about}).`
+      : `It was outside the app's send window (${verdict.about}), which opens again on ${formatTimeInZone(Number(verdict.value), zone)}.`,
   perDay: (verdict, subject) => describeLimit(verdict, subject, 'a day'),
   perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
-  giveUp: ({ value }, { zone }) =>
-    `It was to be sent until ${formatTimeInZone(Number(value), zone)} at the latest, and could not be.`,
+  giveUp: ({ value }, { zone }) => `It had to be sent by ${formatTimeInZone(Number(value), zone)} and could not be.`,
   template: (verdict) => describeTemplateFault(readFault(verdict)),
-  link: ({ about }) => `The mail does not link to ${formatValue(about)}, because it is not on a domain of this app.`,
+  link: ({ about }) => `The email does not link to ${formatValue(about)}, which is not on a domain of this app.`,
 } satisfies Record<Rule['rule'] | Check | 'template' | 'link', Describe>
 
 export const VERDICT_TEXTS: ReadonlyMap<string, Describe> = new Map(Object.entries<Describe>(BY_RULE))
 
 export function describeTemplateFault(fault: TemplateFault): string {
-  if ('broken' in fault) return `The mail could not be written: ${fault.broken}.`
+  if ('broken' in fault) return `The email could not be rendered: ${fault.broken}.`
   if ('empty' in fault) return 'The email would have had no text.'
   if ('slow' in fault) return 'The email took too long to render.'
   return fault.missing === 'subject'
@@ -69,8 +68,8 @@ export function describeTemplateFault(fault: TemplateFault): string {
 
 const WISHES = new Map<unknown, string>([
   ['unsubscribed', 'had unsubscribed'],
-  ['bounced', 'cannot be reached: a mail to this address bounced'],
-  ['complained', 'had complained about a mail'],
+  ['bounced', "can't be reached: an email to this address bounced"],
+  ['complained', 'had reported an email as spam'],
 ])
 
 const withTag = ({ value }: Verdict): string => (value === true ? 'without' : 'with')
@@ -83,46 +82,48 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   const isThen = verdict.about === 'trigger'
   const [at, then] = isThen
     ? [subject.triggeredAt, `at the time of ${triggerNoun(subject.content)}`]
-    : [subject.at, 'when the mail was due']
+    : [subject.at, 'when the email was due']
   if (verdict.isUnknown) return describeUnseen(verdict, subject)
   if (typeof verdict.value === 'string')
     return `${name} was on ${formatValue(verdict.value)} ${then}${needless(verdict)}.`
   if (typeof verdict.value !== 'number') {
-    if (verdict.isEstimated) return `${name} had opened no page of yours for a while: they had left.`
-    return isPass(verdict) ? `No report of ${name} for two days: they had left.` : `${name} was on your site ${then}.`
+    if (verdict.isEstimated) return `${name} had not opened a page for a while, so they had left.`
+    return isPass(verdict)
+      ? `No report of ${name} for two days, so they had left.`
+      : `${name} was on your site ${then}.`
   }
   if (verdict.isSilent) return `No report of ${name} for ${describeSilence(at - verdict.value, rule)}: they had left.`
   const span = formatDuration(at - verdict.value)
   if (isPass(verdict)) return `${name} had left ${span} before.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} had left ${span} before, and this message goes only to who has been gone for ${formatDuration(minutes * 60_000)}.`
+  return `${name} had left ${span} before, and this message goes only to people who have been away for ${formatDuration(minutes * 60_000)}.`
 }
 
 /** The record only has the start of the silence. */
 const describeSilence = (ms: number, rule: Rule | undefined): string =>
   formatDuration(rule?.rule === 'away' ? Math.max(ms, quietMsOf(rule)) : ms)
 
-const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this mail was not needed')
+const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this email was not needed')
 
 /** Never reported by the browser script. */
 function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
-  const found = `Your pages had not reported ${displayName(subject.person)} yet`
+  const found = `The browser script had never reported ${displayName(subject.person)}.`
   return isPass(verdict)
-    ? `${found}, and this message is sent to such people too.`
-    : `${found}, and this message is not sent to such people.`
+    ? `${found} This message is sent to such people too.`
+    : `${found} This message isn't sent to such people.`
 }
 
 function describeSeen(verdict: Verdict, subject: DescribedSubject): string {
   const { about: path, value, rule } = verdict
   const name = displayName(subject.person)
   if (path === null) {
-    const sent = isPass(verdict) ? 'is sent then too' : 'is not sent then'
-    return `${upperFirst(triggerNoun(subject.content))} named no page of yours, so nobody knows whether ${name} opened it. This message ${sent}.`
+    const sent = isPass(verdict) ? 'is sent in that case' : 'is not sent in that case'
+    return `${upperFirst(triggerNoun(subject.content))} has no URL on your domains, so it's unknown whether ${name} opened the page. This message ${sent}.`
   }
   if (verdict.isUnknown) return describeUnseen(verdict, subject)
   if (typeof value !== 'number') {
     const found = `${name} had not opened ${formatValue(path)}`
-    return rule === 'seen' && !isPass(verdict) ? `${found}, and this message asks for that.` : `${found}.`
+    return rule === 'seen' && !isPass(verdict) ? `${found}, which this message requires.` : `${found}.`
   }
   const when =
     value <= subject.triggeredAt
@@ -139,7 +140,7 @@ function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   if (typeof verdict.value === 'number')
     return `${event} came for ${name} on ${formatTimeInZone(verdict.value, subject.zone)}${needless(verdict)}.`
   const found = `${event} had not come for ${name}${describeSince(rule, subject)}`
-  return isPass(verdict) ? `${found}.` : `${found}, and this message asks for it.`
+  return isPass(verdict) ? `${found}.` : `${found}, which this message requires.`
 }
 
 function describeSince(rule: Rule | undefined, { content }: DescribedSubject): string {
@@ -151,8 +152,8 @@ function describeSince(rule: Rule | undefined, { content }: DescribedSubject): s
 
 function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
   const name = displayName(subject.person)
-  if (verdict.value === null) return `${name} had not got this message before.`
-  const last = `${name} last got this message on ${formatTimeInZone(Number(verdict.value), subject.zone)}`
+  if (verdict.value === null) return `${name} had not received this message before.`
+  const last = `${name} last received this message on ${formatTimeInZone(Number(verdict.value), subject.zone)}`
   return isPass(verdict)
     ? `${last}.`
     : `${last}, and it is sent at most every ${formatDuration(Number(verdict.about) * 3_600_000)}.`
@@ -167,7 +168,7 @@ function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string
 
 /** A page was open but silent since: it may be in use, or have crashed. */
 const describeUnsure = (subject: DescribedSubject): string =>
-  `A page was open at the time of ${triggerNoun(subject.content)}, and nobody knows yet whether ${displayName(subject.person)} was in front of it.`
+  `A page was open at the time of ${triggerNoun(subject.content)}, and it's not known yet whether ${displayName(subject.person)} was viewing it.`
 
 /** For one event: the delivery's own, or a further one that the email lists. */
 function describeVerdict(verdict: Verdict, subject: DescribedSubject, nth: number): string {

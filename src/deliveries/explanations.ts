@@ -118,29 +118,31 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
   const [name, time] = [displayName(subject.person), (at: number) => formatTimeInZone(at, subject.zone)]
   switch (state) {
     case 'waiting':
-      return delivery.byHand ? 'Sent on by hand; it goes out next.' : `It waits, and is judged on ${time(dueAt)}.`
+      return delivery.byHand
+        ? 'Resent by a member. It is sent next.'
+        : `It is waiting. Its rules are checked on ${time(dueAt)}.`
     case 'claimed':
       return 'It is being sent right now.'
     case 'handed':
-      return 'The mail server has it, and has not answered yet.'
+      return 'It was handed to the mail server, which has not answered yet.'
     case 'sent':
       return `It was sent on ${time(sentAt ?? handedAt ?? updatedAt)}.`
     case 'kept':
-      return `It was written on ${time(handedAt ?? updatedAt)} and kept in the outbox, because no mail server was set.`
+      return `It was captured on ${time(handedAt ?? updatedAt)}, because no mail server was set.`
     case 'joined':
-      return 'The event joined an email that was waiting, which lists it.'
+      return 'The event joined a waiting email, which lists it.'
     case 'skipped':
       return describeCause(delivery, subject, verdicts)
     case 'deferred':
-      return `${describeCause(delivery, subject, verdicts)} It is ${reason === 'unsure' ? 'judged' : 'tried'} again on ${time(dueAt)}.`
+      return `${describeCause(delivery, subject, verdicts)} It is ${reason === 'unsure' ? 'checked' : 'tried'} again on ${time(dueAt)}.`
     case 'failed':
-      return `${describeCause(delivery, subject, verdicts)} It is not tried again by itself.`
+      return `${describeCause(delivery, subject, verdicts)} It is not retried automatically.`
     case 'unknown':
-      return `${describeReason(reason ?? 'unknown', name, state)} Nobody knows whether ${name} got it.`
+      return `${describeReason(reason ?? 'unknown', name, state)} It's unknown whether ${name} got it.`
     case 'bounced':
-      return `The mail bounced. ${describeReason(reason ?? 'bounced', name, state)}`
+      return `The email bounced. ${describeReason(reason ?? 'bounced', name, state)}`
     case 'complained':
-      return `${name} complained about the mail. ${describeReason(reason ?? 'complained', name, state)}`
+      return `${name} reported the email as spam. ${describeReason(reason ?? 'complained', name, state)}`
   }
 }
 
@@ -192,6 +194,6 @@ function describeOutcome({ outcome, dueAt, verdicts }: SimulationLine, subject: 
   const time = formatTimeInZone(dueAt, subject.zone)
   if (outcome === 'send') return `It would have been sent on ${time}.`
   if (outcome === 'waiting') return `It would wait until ${time}.`
-  if (outcome === 'joined') return 'It would have joined an email that was waiting.'
+  if (outcome === 'joined') return 'It would have joined a waiting email.'
   return describeCause({ reason: outcome, state: 'skipped' }, subject, verdicts)
 }

@@ -73,18 +73,18 @@ function describeCause({ person, zone }: Subject, { trigger }: MessageContent, a
 /** `liveAt`: when the message first went live (ms UTC), if known. */
 function describeNever(subject: Subject, message: MessageRow, causes: Causes & { liveAt: number | null }): string {
   const { status, content, updatedAt } = message
-  if (status === 'draft') return 'It is a draft, and is sent to nobody.'
+  if (status === 'draft') return 'The message is a draft, so nobody gets it.'
   if (causes.last === null) return describeNoCause(subject, content.trigger, causes.near)
   const { at, cameAt } = causes.last
   const came = describeCause(subject, content, at)
   if (isTooOld({ at: cameAt, occurredAt: at }))
-    return `${came}, and was told only on ${formatTimeInZone(cameAt, subject.zone)}. What is so old starts no mail.`
+    return `${came}, but arrived only on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old send no email.`
   if (status === 'paused') return `${came}. The message is paused.`
   if (causes.liveAt !== null && cameAt < causes.liveAt)
-    return `${came}. The message went live only on ${formatTimeInZone(causes.liveAt, subject.zone)}.`
+    return `${came}. The message went live later, on ${formatTimeInZone(causes.liveAt, subject.zone)}.`
   return cameAt < updatedAt
-    ? `${came}. The message was not live then, or said something else: it was last changed on ${formatTimeInZone(updatedAt, subject.zone)}.`
-    : `${came}. Nothing that is stored says why no mail was queued.`
+    ? `${came}. The message was not live or was different then: it was last changed on ${formatTimeInZone(updatedAt, subject.zone)}.`
+    : `${came}. The reason why no email was queued is not stored.`
 }
 
 function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: EventRow | null): string {
@@ -211,8 +211,7 @@ type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: 
 
 export const TOO_OLD = 'It arrived more than 72 hours after it happened.'
 
-export const IS_PAUSED =
-  'The message is paused. Events that come while it is paused start no email; set it live, then send the event again.'
+export const IS_PAUSED = 'The message is paused, so events start no email. Set it live, then send the event again.'
 
 function describeUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
   const { receivedAt, occurredAt } = row
@@ -224,7 +223,7 @@ function describeUnstarted(row: EventRow, { message, deliveries, liveAt, zone }:
   if (use !== null) return use
   return receivedAt < message.updatedAt
     ? `The message was changed later, on ${formatTimeInZone(message.updatedAt, zone)}.`
-    : 'Nothing that is stored says why.'
+    : 'The reason is not stored.'
 }
 
 /** null when the frequency isn't used up. */
@@ -241,6 +240,6 @@ function describeEarlier({ state, sentAt, handedAt }: DeliveryRow, zone: string)
   if (at === null)
     return state === 'skipped' || state === 'failed' ? 'An email was waiting then.' : 'An email was waiting already.'
   return state === 'kept'
-    ? `An email was kept in the outbox on ${formatTimeInZone(at, zone)}.`
-    : `An email went out on ${formatTimeInZone(at, zone)}.`
+    ? `An email was captured on ${formatTimeInZone(at, zone)}.`
+    : `An email was sent on ${formatTimeInZone(at, zone)}.`
 }

@@ -19,7 +19,7 @@ const EVENT_TYPES = ['event', 'page', 'action'] as const
 const ISSUE = {
   field: Type.String({ description: 'The top-level name of the field.' }),
   code: Type.String({ description: 'A stable code for machines.' }),
-  message: Type.String({ description: 'One sentence for a person, which echoes nothing that was sent.' }),
+  message: Type.String({ description: 'One sentence for people. Never echoes input.' }),
 }
 
 export const WarningItem = Type.Object(ISSUE, {
@@ -52,7 +52,7 @@ export const ContactRecord = Type.Object(
       description: "The customer's own data.",
     }),
     source: orNull(Type.String(), 'Where the person came from first.'),
-    status: oneOf(CONTACT_STATUSES, 'Whether mail may go to this person.'),
+    status: oneOf(CONTACT_STATUSES, 'Whether this person may get email.'),
     createdAt: time('When the person was added.'),
     updatedAt: time('When a field last changed.'),
     firstSeenAt: timeOrNull('The first page view.'),
@@ -73,10 +73,10 @@ export const EventRecord = Type.Object(
     path: orNull(Type.String(), 'The path of the page; null for an event from a server.'),
     email: Type.String(),
     contactId: CONTACT_ID,
-    properties: orNull(Type.Object({}, { additionalProperties: true }), 'As they were sent.'),
+    properties: orNull(Type.Object({}, { additionalProperties: true }), 'As sent.'),
     occurredAt: time('When it happened.'),
     receivedAt: time('When it arrived.'),
-    via: Type.String({ description: 'The door it came through.' }),
+    via: Type.String({ description: 'The interface it came through.' }),
   },
   { title: 'Event', description: 'A stored event, page view or custom action.' },
 )
@@ -222,8 +222,8 @@ export const ErrorAnswer = Type.Object(
     message: ISSUE.message,
     field: Type.Optional(ISSUE.field),
     errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'When several fields fail.' })),
-    requestId: Type.String({ description: 'Also in the header X-Request-Id; the log knows it.' }),
+    requestId: Type.String({ description: 'Also in the header X-Request-Id and the log.' }),
     ...LIMITED,
   },
-  { title: 'Error', description: 'Every answer that says no.' },
+  { title: 'Error', description: 'An error.' },
 )

@@ -30,7 +30,7 @@ export function setFacts(request: RequestWithFacts, { requestId, address }: Requ
 
 export function factsOf(request: RequestWithFacts): RequestFacts {
   const facts = request[FACTS]
-  if (!facts) throw new Error('a request reached a door without passing the server')
+  if (!facts) throw new Error('a request reached an endpoint without passing the server')
   return facts
 }
 

@@ -88,7 +88,7 @@ async function sign(raw: Buffer, { domain, selector, key }: DkimKey): Promise<Bu
   const signed = Buffer.concat(await Array.fromAsync(signer.sign(raw)))
   // nodemailer silently skips an invalid key
   if (signed.subarray(0, SIGNATURE.length).toString('latin1') !== SIGNATURE) {
-    throw new Error('the DKIM key of the app does not sign')
+    throw new Error("the app's DKIM key can't sign")
   }
   return signed
 }

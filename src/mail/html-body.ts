@@ -29,7 +29,7 @@ export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks,
     const html = children
       .map((child) => (typeof child === 'string' ? breakLines(child) : writeNode(child, isListed)))
       .join('')
-    if (html.length > BODY_CHARACTERS) throw new MarkdownLimit('what it makes is too long for an email')
+    if (html.length > BODY_CHARACTERS) throw new MarkdownLimit('the result is too long for an email')
     return html
   }
   const writeNode = (node: MarkdownNode, isListed: boolean): string => {

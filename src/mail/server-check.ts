@@ -74,6 +74,6 @@ export async function checkMailServer(
 function refuseChecks(retryAfterSeconds: number): Refusal {
   const minutes = Math.ceil(retryAfterSeconds / 60)
   const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
-  const message = `Mail servers were checked ${SERVER_CHECKS.max} times within ten minutes. Wait ${wait}, then check again.`
+  const message = `Mail servers were checked ${SERVER_CHECKS.max} times in ten minutes. Wait ${wait}, then try again.`
   return refuse('rate_limited', { message })
 }

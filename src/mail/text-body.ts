@@ -15,7 +15,7 @@ const indent = (text: string, first: string, rest: string): string =>
 export function renderTextBody(tree: readonly MarkdownChild[], { readLink, homeUrl }: BodyLinks): string {
   const write = (children: readonly MarkdownChild[]): string => {
     const text = children.map((child) => (typeof child === 'string' ? child : writeNode(child))).join('')
-    if (text.length > BODY_CHARACTERS) throw new MarkdownLimit('what it makes is too long for an email')
+    if (text.length > BODY_CHARACTERS) throw new MarkdownLimit('the result is too long for an email')
     return text
   }
   const writeNode = (node: MarkdownNode): string => {

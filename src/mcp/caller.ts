@@ -32,6 +32,6 @@ export const toAuthInfo = (caller: Caller): AuthInfo => ({
 /** @throws Error when the request skipped the guard */
 export function callerOf({ authInfo }: { authInfo?: AuthInfo }): Caller {
   const caller = authInfo?.extra?.caller
-  if (!caller) throw new Error('a message reached the server without passing the door')
+  if (!caller) throw new Error('a message reached the server without passing the guard')
   return caller as Caller
 }

@@ -39,8 +39,8 @@ export function readMessage(request: Request, bytes: Uint8Array): Read {
   return { message: isRequest ? body : null, meta: metaOf(body), fault, warnings }
 }
 
-const ONE = 'Send one message at a time: lists of messages are not taken, and nothing was done.'
-const NONE = 'The body is no JSON-RPC 2.0 message: it has `jsonrpc`, `id`, `method` and `params`.'
+const ONE = 'Send one message at a time: batches are not supported. Nothing was done.'
+const NONE = 'The body is not a JSON-RPC 2.0 message with `jsonrpc`, `id`, `method` and `params`.'
 
 /** Notifications: no request is pending here, and one could cancel another client's. */
 const isSilent = (body: unknown): boolean =>

@@ -44,7 +44,7 @@ export async function connectServer(server: Server): Promise<Ask> {
 
 const WRONG_PARAMETERS = {
   code: ErrorCode.InvalidParams,
-  message: 'The parameters are not what this method takes. See the protocol.',
+  message: "The parameters don't match this method. See the protocol.",
 }
 
 /** The SDK reports unreadable parameters as internal errors with details; ours reject before. */

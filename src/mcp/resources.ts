@@ -54,7 +54,7 @@ export const listResources = ({ access }: Caller): Resource[] => [
   {
     uri: OPENAPI,
     name: 'openapi.json',
-    title: 'The HTTP API: what holds for every call, and their names',
+    title: 'The HTTP API: general rules and the names of its calls',
     mimeType: JSON_TYPE,
   },
   ...access.apps.slice(0, MOST_APPS).map(({ publicId, name }) => ({
@@ -79,7 +79,7 @@ function listCalls({ paths, components: { schemas: _, ...components }, ...rest }
       Object.entries(methods).map(([method, { operationId, summary }]) => [method, { operationId, summary }]),
     ),
   ])
-  const note = 'Each call stands at eventpost://openapi/{operationId}; the whole document is at /api/v1/openapi.json.'
+  const note = 'Each call is at eventpost://openapi/{operationId}; the whole document is at /api/v1/openapi.json.'
   return { note, ...rest, components, paths: Object.fromEntries(calls) }
 }
 

@@ -35,7 +35,7 @@ export function describeTrigger(trigger: Trigger): string {
     return `${trigger.event} comes${where.length === 0 ? '' : ` and ${where.join(' and ')}`}`
   }
   if ('page' in trigger) return `${describePage(trigger.page)} is opened`
-  return 'tag' in trigger ? `somebody gets the tag “${trigger.tag}”` : 'a person is added'
+  return 'tag' in trigger ? `someone gets the tag “${trigger.tag}”` : 'a person is added'
 }
 
 const describePage = (page: string): string =>
@@ -69,9 +69,9 @@ export function describeRule(rule: Rule): string {
     case 'away':
       return describeAway(rule)
     case 'seen':
-      return 'they opened the page of the results'
+      return 'they opened the results page'
     case 'notSeen':
-      return 'they have not opened the page of the results'
+      return 'they have not opened the results page'
     case 'done':
       return `${rule.event} came ${describeSince(rule.since)}`
     case 'notDone':
@@ -100,7 +100,7 @@ function describeSince(since: Since | undefined): string {
 export function describeMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
   const rules = onlyIf.map(describeRule)
   const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
-  return `${describeTime(wait)} ${describeTrigger(trigger)}, the person gets this mail ${describeAgain(again)}${all === '' ? '' : `, if ${all}`}.${describeJoining(again)}${describeUnseen(onlyIf)}`
+  return `${describeTime(wait)} ${describeTrigger(trigger)}, the person gets this email ${describeAgain(again)}${all === '' ? '' : `, if ${all}`}.${describeJoining(again)}${describeUnseen(onlyIf)}`
 }
 
 const describeJoining = (again: Again | undefined): string => {
@@ -111,7 +111,7 @@ const describeJoining = (again: Again | undefined): string => {
 function describeUnseen(rules: readonly Rule[]): string {
   const asking = rules.filter((rule) => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen')
   if (asking.length === 0) return ''
-  return ` People whom your pages never saw ${asking.every(isSentUnknown) ? 'get it too' : 'do not get it'}.`
+  return ` People never reported by the browser script ${asking.every(isSentUnknown) ? 'get it too' : 'do not get it'}.`
 }
 
 function describeTime(wait: Wait | undefined): string {

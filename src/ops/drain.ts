@@ -46,9 +46,11 @@ export function drainOnSignals(stopping: Stopping): void {
   }
   process.on('SIGTERM', () => drainThenExit(0))
   process.on('SIGINT', () => drainThenExit(0))
-  process.on('unhandledRejection', (reason) => log.write('error', 'a promise was rejected', { reason: nameOf(reason) }))
+  process.on('unhandledRejection', (reason) =>
+    log.write('error', 'unhandled promise rejection', { reason: nameOf(reason) }),
+  )
   process.on('uncaughtException', (error) => {
-    log.write('error', 'an exception was not caught', { reason: nameOf(error) })
+    log.write('error', 'uncaught exception', { reason: nameOf(error) })
     drainThenExit(1)
   })
 }
@@ -99,9 +101,9 @@ async function stopSending(sender: Stopping['sender'], ms: number, log: Log): Pr
     Promise.race([stopped, Bun.sleep(Math.max(0, Math.min(at, ms) - (performance.now() - startedAt)))])
   if (await waitUntil(LOG_MS)) return
   const seconds = Math.ceil(ms / 1000)
-  log.write('info', 'waiting for replies of mail servers', { emails: sender.countHanded(), seconds })
+  log.write('info', 'waiting for mail server replies', { emails: sender.countHanded(), seconds })
   if (await waitUntil(ms)) return
-  log.write('warn', 'stopped without the replies of mail servers', { emails: sender.countHanded() })
+  log.write('warn', 'stopped without mail server replies', { emails: sender.countHanded() })
 }
 
 /**

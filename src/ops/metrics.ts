@@ -68,7 +68,7 @@ export function createMetrics() {
         printHistogram('eventpost_request_seconds', 'Time to answer a request.', requestSeconds),
         printHistogram('eventpost_commit_seconds', 'Time of a group commit.', commitSeconds),
         printHistogram('eventpost_commit_rows', 'Writes in a group commit.', commitRows),
-        printGauge('eventpost_writes_waiting', 'Writes that wait for their commit.', waiting),
+        printGauge('eventpost_writes_waiting', 'Writes waiting for their commit.', waiting),
         printGauge('eventpost_database_bytes', 'Size of the database file.', databaseBytes),
         printGauge('eventpost_wal_bytes', 'Size of the write-ahead log.', logBytes),
         printGauge('process_resident_memory_bytes', 'Resident memory.', process.memoryUsage.rss()),

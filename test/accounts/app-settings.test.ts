@@ -60,12 +60,12 @@ describe('refused, with the field', () => {
     [{ home: 'javascript:alert(1)' }, 'home', 'Give the address of your home page, beginning with https://.'],
     [{ domains: 'https://' }, 'domains', DOMAIN],
     [{ domains: 'github.io' }, 'domains', DOMAIN],
-    [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is no domain. ${DOMAIN}`],
+    [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is not a domain. ${DOMAIN}`],
     [{ timezone: '' }, 'timezone', TIMEZONE],
     [{ timezone: 'Europe/Atlantis' }, 'timezone', TIMEZONE],
     [{ locale: 'tlh' }, 'locale', LOCALE],
     [{ locale: 'en-US@posix' }, 'locale', LOCALE],
-    [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is no domain. ${DOMAIN}`],
+    [{ snippetHosts: 'a.example\nb.example\n*' }, 'snippetHosts', `Line 3 is not a domain. ${DOMAIN}`],
   ])('%p', (more, field, message) => {
     expect(read(more)).toEqual({ errors: [{ field, code: 'invalid', message }] })
   })

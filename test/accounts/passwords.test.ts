@@ -9,7 +9,7 @@ import {
 
 const ADA = { email: 'ada.lovelace@analytical.example', names: ['Ärger & Söhne', 'Engine', 'Go'] }
 const findPasswordFault = (password: string) => findFault(password, ADA)
-const COMMON = 'This password is one of the first that others would try. Choose another.'
+const COMMON = 'This password is too common. Choose another.'
 
 describe('a password that is tried first is refused', () => {
   test('of the most common ones that are long enough, at least the 3,000 that ASVS 6.2.4 asks for', () => {

@@ -122,7 +122,7 @@ describe('of the whole server', () => {
       }
     }
     await Bun.sleep(1)
-    const said = broken.logged().match(/"message":"a script load was not noted".*the disk is gone/g)
+    const said = broken.logged().match(/"message":"a script load was not recorded".*the disk is gone/g)
     expect(said).toHaveLength(2)
     expect(faults).toEqual([])
     await broken.close()

@@ -53,8 +53,7 @@ const passwordHashes = (): unknown[] => {
   return hashes
 }
 
-const PORT_ASSUMED =
-  'The link assumes port 8080. If you start the service with another --port, put that one into the link.'
+const PORT_ASSUMED = 'The link uses port 8080. If you start the service with another --port, change it in the link.'
 
 describe('init', () => {
   test('prints all that a server needs, and the key works', async () => {

@@ -153,8 +153,7 @@ describe('links in mails', () => {
     async () => {
       const [line = '{}', ...more] = await warnings([], FAR)
       expect(JSON.parse(line)).toMatchObject({
-        message:
-          'links in mails lead to an address that only this machine reaches: set EVENTPOST_BASE_URL or --base-url',
+        message: 'links in emails work on this machine only: set EVENTPOST_BASE_URL or --base-url',
         baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       })
       expect(more).toEqual([])
@@ -219,7 +218,7 @@ describe('settings', () => {
 
   test('one that does not exist has no effect, and is named in one line', async () => {
     const env = { EVENTPOST_PROT: '1', EVENTPOST_PORT_FILE: '/x', EVENTPOST_HOST: '127.0.0.1' }
-    const warning = 'eventpost: no such setting, so without effect: EVENTPOST_PROT, EVENTPOST_PORT_FILE\n'
+    const warning = 'eventpost: unknown settings have no effect: EVENTPOST_PROT, EVENTPOST_PORT_FILE\n'
     const server = await serve({ env })
     const listed = await eventpost(['account', 'list', '--data', data, '--json'], { env })
     await server.stop()

@@ -9,66 +9,62 @@ import { ADA, CONTENT, deliveryOf, explain, fail, pass, say, WHEN } from './expl
 describe('a state is said', () => {
   const LATER = '15 May 2026, 12:10 UTC'
   test.each<[Partial<DeliveryRow>, string]>([
-    [{ state: 'waiting' }, `It waits, and is judged on ${LATER}.`],
-    [{ state: 'waiting', byHand: true }, 'Sent on by hand; it goes out next.'],
+    [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
+    [{ state: 'waiting', byHand: true }, 'Resent by a member. It is sent next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
-    [{ state: 'handed' }, 'The mail server has it, and has not answered yet.'],
+    [{ state: 'handed' }, 'It was handed to the mail server, which has not answered yet.'],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
     [{ state: 'skipped', reason: 'unsubscribed' }, 'Ada had unsubscribed.'],
     [
       { state: 'deferred', reason: 'smtp_421' },
-      `The mail server asked to be left alone for a while (it answered 421). It is tried again on ${LATER}.`,
+      `The mail server asked us to try again later (it answered 421). It is tried again on ${LATER}.`,
     ],
     [
       { state: 'failed', reason: 'smtp_554' },
-      'The mail server refused the mail (it answered 554). It is not tried again by itself.',
+      'The mail server refused the email (it answered 554). It is not retried automatically.',
     ],
     [
       { state: 'failed', reason: 'smtp_451' },
-      'The mail server could not take it then (it answered 451). It is not tried again by itself.',
+      'The mail server could not accept it at the time (it answered 451). It is not retried automatically.',
     ],
     [
       { state: 'unknown', reason: 'stopped' },
-      'The service stopped while the mail server took the mail. Nobody knows whether Ada got it.',
+      "The service stopped while it was sending the email. It's unknown whether Ada got it.",
     ],
-    [{ state: 'bounced', reason: 'No such user' }, 'The mail bounced. The mail provider said: "No such user".'],
-    [{ state: 'complained', reason: 'abuse' }, 'Ada complained about the mail. The mail provider said: "abuse".'],
+    [{ state: 'bounced', reason: 'No such user' }, 'The email bounced. The mail provider said: "No such user".'],
+    [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The mail provider said: "abuse".'],
     [{ state: 'deferred', reason: 'enew' }, `The mail server could not be used (enew). It is tried again on ${LATER}.`],
   ])('%j', (changes, sentence) => expect(say(changes)).toBe(sentence))
 
   test('by the rule that stopped it, and not by another that failed', () => {
     const verdicts = [fail('window', '09:00-17:00', NOW), fail('giveUp', null, NOW)]
-    expect(say({ reason: 'gave_up' }, verdicts)).toBe(
-      `It was to be sent until ${WHEN} at the latest, and could not be.`,
-    )
+    expect(say({ reason: 'gave_up' }, verdicts)).toBe(`It had to be sent by ${WHEN} and could not be.`)
     expect(say({ reason: 'unsubscribed' }, [fail('seen', '/r/1', null)])).toBe('Ada had unsubscribed.')
     expect(say({ reason: 'seen' }, [fail('notSeen', '/r/1', NOW + MINUTE)])).toBe(
-      'Ada was on /r/1 1 minute after the event, so this mail was not needed.',
+      'Ada was on /r/1 1 minute after the event, so this email was not needed.',
     )
   })
 
   test('by the rule that nothing was known for', () => {
     const stranger = { ...fail('away', 'sending', null), isUnknown: true as const }
-    const unreported = 'Your pages had not reported Ada yet, and this message is not sent to such people.'
+    const unreported = "The browser script had never reported Ada. This message isn't sent to such people."
     expect(say({ reason: 'never_reported' }, [fail('field', 'plan', 'pro'), stranger])).toBe(unreported)
     expect(say({ reason: 'never_reported' })).toBe(unreported)
     const nowhere = { ...fail('notSeen', null, null), isUnknown: true as const }
     expect(say({ reason: 'no_page' }, [nowhere, stranger])).toBe(
-      'The event named no page of yours, so nobody knows whether Ada opened it. This message is not sent then.',
+      "The event has no URL on your domains, so it's unknown whether Ada opened the page. This message is not sent in that case.",
     )
   })
 
   test('as what cannot be told yet', () => {
     const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
     expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
-      'A page was open at the time of the event, and nobody knows yet whether Ada was in front of it. It is judged again on 15 May 2026, 12:10 UTC.',
+      "A page was open at the time of the event, and it's not known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC.",
     )
   })
 
   test('as kept where it did not leave', () => {
-    expect(say({ state: 'kept', handedAt: NOW })).toBe(
-      `It was written on ${WHEN} and kept in the outbox, because no mail server was set.`,
-    )
+    expect(say({ state: 'kept', handedAt: NOW })).toBe(`It was captured on ${WHEN}, because no mail server was set.`)
   })
 
   test('with what the mail server answered, unless it is on its way again or gone', () => {
@@ -122,11 +118,11 @@ test('times are told by the clock of the app', () => {
   const late = [fail('window', '09:00-17:00', NOW + HOUR), pass('again', '24', NOW - HOUR)]
   const delivery = deliveryOf({ state: 'deferred', reason: 'window' }, late)
   const { why, rules } = explainDelivery({ delivery, person: ADA, content: CONTENT, zone })
-  const opens = 'They begin again on 15 May 2026, 09:00 America/New York.'
+  const opens = 'which opens again on 15 May 2026, 09:00 America/New York.'
   expect(why).toBe(
-    `It was outside the hours in which this app sends (09:00-17:00). ${opens} It is tried again on 15 May 2026, 08:10 America/New York.`,
+    `It was outside the app's send window (09:00-17:00), ${opens} It is tried again on 15 May 2026, 08:10 America/New York.`,
   )
-  expect(rules[1]?.sentence).toBe('Ada last got this message on 15 May 2026, 07:00 America/New York.')
+  expect(rules[1]?.sentence).toBe('Ada last received this message on 15 May 2026, 07:00 America/New York.')
 })
 
 describe('a line of a simulation is said', () => {
@@ -138,14 +134,14 @@ describe('a line of a simulation is said', () => {
   test('as a delivery would be', () => {
     expect(line('send').why).toBe(`It would have been sent on ${WHEN}.`)
     expect(line('waiting')).toEqual({ why: `It would wait until ${WHEN}.`, judgedAt: null, rules: [] })
-    expect(line('again').why).toBe('Ada had a mail of this message waiting, or had got it already.')
+    expect(line('again').why).toBe('Ada had received this message already, or it was waiting.')
     expect(line('seen', [fail('notSeen', '/r/1', NOW)])).toEqual({
-      why: 'Ada had /r/1 open at the time of the event, so this mail was not needed.',
+      why: 'Ada had /r/1 open at the time of the event, so this email was not needed.',
       judgedAt: NOW,
       rules: [
         {
           ...fail('notSeen', '/r/1', NOW),
-          sentence: 'Ada had /r/1 open at the time of the event, so this mail was not needed.',
+          sentence: 'Ada had /r/1 open at the time of the event, so this email was not needed.',
         },
       ],
     })

@@ -64,20 +64,20 @@ describe('nothing was ever queued', () => {
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf(), id)
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on 15 May 2026, 12:01 UTC. The message was not live then, or said something else: it was last changed on 15 May 2026, 12:02 UTC.`,
+      `results_ready came for ${ADA} on 15 May 2026, 12:01 UTC. The message was not live or was different then: it was last changed on 15 May 2026, 12:02 UTC.`,
     )
   })
 
   test('for the message is a draft, is paused, or was not live then', async () => {
     await messaging.event()
     const id = await putMessage({ status: 'draft' })
-    expect(await say(id)).toBe('It is a draft, and is sent to nobody.')
+    expect(await say(id)).toBe('The message is a draft, so nobody gets it.')
     await messaging.put({ ...messageOf(), status: 'live' }, id)
     const came = `results_ready came for ${ADA} on ${WHEN}.`
-    expect(await say(id)).toBe(`${came} The message went live only on 15 May 2026, 12:01 UTC.`)
+    expect(await say(id)).toBe(`${came} The message went live later, on 15 May 2026, 12:01 UTC.`)
     await messaging.set({ timezone: 'Asia/Tokyo' })
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on 15 May 2026, 21:00 Asia/Tokyo. The message went live only on 15 May 2026, 21:01 Asia/Tokyo.`,
+      `results_ready came for ${ADA} on 15 May 2026, 21:00 Asia/Tokyo. The message went live later, on 15 May 2026, 21:01 Asia/Tokyo.`,
     )
     await messaging.set({ timezone: null })
     await messaging.put({ ...messageOf(), status: 'paused' }, id)
@@ -88,7 +88,7 @@ describe('nothing was ever queued', () => {
     const id = await putMessage()
     await messaging.event({ occurredAt: iso(NOW - 73 * HOUR) })
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on 12 May 2026, 11:00 UTC, and was told only on 15 May 2026, 12:01 UTC. What is so old starts no mail.`,
+      `results_ready came for ${ADA} on 12 May 2026, 11:00 UTC, but arrived only on 15 May 2026, 12:01 UTC. Events more than 72 hours old send no email.`,
     )
   })
 
@@ -112,7 +112,7 @@ describe('nothing was ever queued', () => {
     await addAda()
     server.clock.wallMs += DAY
     const id = await putMessage({ trigger: { contact: 'created' } })
-    expect(await say(id)).toBe(`${ADA} was added on ${WHEN}. The message went live only on 16 May 2026, 12:00 UTC.`)
+    expect(await say(id)).toBe(`${ADA} was added on ${WHEN}. The message went live later, on 16 May 2026, 12:00 UTC.`)
   })
 })
 

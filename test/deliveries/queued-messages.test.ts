@@ -178,8 +178,7 @@ describe('an event that starts nothing', () => {
     await put({ name: 'Daily', again: { everyHours: 24 } })
     await put({ name: 'Other', trigger: { event: 'other' } })
     await put({ name: 'Paused', status: 'paused' })
-    const paused =
-      'Paused: The message is paused. Events that come while it is paused start no email; set it live, then send the event again.'
+    const paused = 'Paused: The message is paused, so events start no email. Set it live, then send the event again.'
     expect(await unstarted()).toEqual([paused])
     expect(await unstarted()).toEqual([
       'Once: This message is sent once to a person. An email was waiting already.',
@@ -189,8 +188,8 @@ describe('an event that starts nothing', () => {
     ])
     await messaging.decide()
     expect(await unstarted({ properties: '{"id":2}' })).toEqual([
-      'Once: This message is sent once to a person. An email went out on 15 May 2026, 12:00 UTC.',
-      'Daily: This message is sent at most every 24 hours. An email went out on 15 May 2026, 12:00 UTC.',
+      'Once: This message is sent once to a person. An email was sent on 15 May 2026, 12:00 UTC.',
+      'Daily: This message is sent at most every 24 hours. An email was sent on 15 May 2026, 12:00 UTC.',
       paused,
     ])
     expect(await unstarted({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual(

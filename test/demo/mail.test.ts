@@ -159,7 +159,7 @@ describe('whoever starts a job', () => {
     const told = await readPage(whole, await personPath(whole))
     expect(told).toContain('It was sent on 15 May 2026, 12:10 UTC.')
     expect(told).toContain('Ada had unsubscribed.')
-    expect(told).toContain('It is a draft, and is sent to nobody.')
+    expect(told).toContain('The message is a draft, so nobody gets it.')
   })
 
   test('and stays for twenty minutes gets none, and the dashboard says why', async () => {
@@ -186,7 +186,7 @@ describe('whoever starts a job', () => {
       ['skipped', 'not_away'],
     ])
     expect(await readPage(whole, await personPath(whole))).toContain(
-      'Ada was on /studio/make at the time of the event, so this mail was not needed.',
+      'Ada was on /studio/make at the time of the event, so this email was not needed.',
     )
   })
 
@@ -197,9 +197,7 @@ describe('whoever starts a job', () => {
     const outbox = await readPage(whole, 'outbox')
     expect(outbox).toContain(HEADLINE)
     expect(outbox).toContain(ADA)
-    expect(await readPage(whole, await personPath(whole))).toContain(
-      'kept in the outbox, because no mail server was set',
-    )
+    expect(await readPage(whole, await personPath(whole))).toContain('because no mail server was set')
     expect(await readPage(whole, 'messages')).toContain(FIRST_MESSAGES[0]?.name ?? '')
   })
 })

@@ -35,7 +35,7 @@ describe('Markdown', () => {
     ['> '.repeat(32) + 'a', 'it is nested too deeply'],
     ['a\n'.repeat(10_001), 'it has too many parts for an email'],
     [`[a]: https://example.com/${'x'.repeat(30_000)}\n\n${'[a]'.repeat(100)}`, 'its links are too long for an email'],
-    [`${'[a](https://example.com/)\n\n'.repeat(2_000)}`, 'what it makes is too long for an email'],
+    [`${'[a](https://example.com/)\n\n'.repeat(2_000)}`, 'the result is too long for an email'],
     [`${'>'.repeat(30)}a\n`.repeat(1_000), expect.any(Number)],
     [`${'> '.repeat(28)}a`, expect.any(Number)],
     [`${'  - a\n'.repeat(2_000)}`, expect.any(Number)],

@@ -82,7 +82,7 @@ test('wrong codes are told sooner: whoever types them has the password', async (
     await browser.post('/sign-in/code', { code: '000000' })
   }
   expect((await settled(2)).at(-1)).toBe('Wrong codes after your Eventpost password')
-  expect(server.received.at(-1)?.raw.replaceAll('=\r\n', '')).toContain('somebody knows your password. Change it now.')
+  expect(server.received.at(-1)?.raw.replaceAll('=\r\n', '')).toContain('someone knows your password. Change it now.')
   expect(codeAt(secret, pages.clock.ms)).toMatch(/^\d{6}$/)
 })
 

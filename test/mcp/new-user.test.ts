@@ -72,10 +72,10 @@ test('a client sets an app up from nothing', async () => {
   await server.sender().sendDue()
   const explain = async (email: string) => (await call('explain_delivery', { app, messageId, email })).why as string
   expect(await explain('bob@example.com')).toBe(
-    'It was written on 15 May 2026, 12:21 UTC and kept in the outbox, because no mail server was set.',
+    'It was captured on 15 May 2026, 12:21 UTC, because no mail server was set.',
   )
   expect(await explain('eve@example.com')).toContain('results_opened came for eve@example.com')
-  expect(await explain('ada@example.com')).toContain('The message went live only on')
+  expect(await explain('ada@example.com')).toContain('The message went live later, on')
   expect(await call('list_deliveries', { app, state: 'sent' })).toMatchObject({ data: [] })
   expect(await call('list_deliveries', { app, state: 'kept' })).toMatchObject({
     data: [{ email: 'bob@example.com', sentAt: null }],

@@ -36,7 +36,7 @@ describe('what is not found', () => {
   test.each(missing)('%s %j says which tool lists it, if it is open', async (name, args, lists) => {
     const ask = async (query: string) =>
       (await callTool(server, name, { app: server.first.appId, ...args }, { query })).data.message
-    expect(await ask('')).toEndWith(` ${lists} lists what there is.`)
+    expect(await ask('')).toEndWith(` ${lists} lists them.`)
     expect(await ask(`?tools=${name}`)).not.toContain(lists)
   })
 })
@@ -157,7 +157,7 @@ describe('the audit list', () => {
     for (const name of ['set_message_status', 'drop_table'])
       expect((await callTool(server, name, {})).answer.body as unknown).toMatchObject({ error: { code: -32_602 } })
     const { answer } = await callTool(server, 'save_message_draft')
-    expect(answer.text).toContain('takes a key of scope `manage`')
+    expect(answer.text).toContain('needs a key of scope `manage`')
     await server.parts().calls.save()
     expect(await server.parts().store.listCalls(server.first.accountId, 9)).toMatchObject([
       { tool: 'save_message_draft', outcome: 'tool_not_open', keyId: server.first.keyId },

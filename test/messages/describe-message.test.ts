@@ -17,7 +17,7 @@ const mail = { subject: 'S', body: 'B' }
 const event = { event: 'results_ready' }
 
 test.each<[Omit<MessageContent, 'mail'>, string]>([
-  [{ trigger: event }, 'At once when results_ready comes, the person gets this mail once.'],
+  [{ trigger: event }, 'At once when results_ready comes, the person gets this email once.'],
   [
     {
       trigger: {
@@ -28,15 +28,15 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
         ],
       },
     },
-    'At once when results_ready comes and plan is “pro” and n is above 3, the person gets this mail once.',
+    'At once when results_ready comes and plan is “pro” and n is above 3, the person gets this email once.',
   ],
   [
     { trigger: { page: '/docs/*' }, wait: { until: '09:00' }, again: { everyHours: 1 } },
-    'At the next 09:00 after a page that begins with /docs/ is opened, the person gets this mail at most every 1 hour.',
+    'At the next 09:00 after a page that begins with /docs/ is opened, the person gets this email at most every 1 hour.',
   ],
   [
     { trigger: { contact: 'created' }, wait: { minutes: 1_440 }, onlyIf: [{ rule: 'tag', has: 'beta' }] },
-    '1 day after a person is added, the person gets this mail once, if they have the tag “beta”.',
+    '1 day after a person is added, the person gets this email once, if they have the tag “beta”.',
   ],
   [
     {
@@ -52,14 +52,14 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
         { rule: 'away' },
       ],
     },
-    'At once when somebody gets the tag “vip”, the person gets this mail once for each resultId, if they opened the page of the results, paid came ever, paid did not come in the last 3 days, they do not have the tag “x”, their plan is not there, they are subscribed and they are away. People whom your pages never saw do not get it.',
+    'At once when someone gets the tag “vip”, the person gets this email once for each resultId, if they opened the results page, paid came ever, paid did not come in the last 3 days, they do not have the tag “x”, their plan is not there, they are subscribed and they are away. People never reported by the browser script do not get it.',
   ],
 ])('%j', (content, sentence) => expect(describeMessage({ ...content, mail })).toBe(sentence))
 
 test('what every app begins with reads well', () => {
   expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([
-    '10 minutes after results_ready comes, the person gets this mail once for each resultId or url, if they have not opened the page of the results, they had left when it started and they left at least 5 minutes ago. While it waits, further events within 30 minutes join it. People whom your pages never saw get it too.',
-    '1 day after results_ready comes, the person gets this mail once for each resultId or url, if they have not opened the page of the results and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People whom your pages never saw do not get it.',
+    '10 minutes after results_ready comes, the person gets this email once for each resultId or url, if they have not opened the results page, they had left when it started and they left at least 5 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script get it too.',
+    '1 day after results_ready comes, the person gets this email once for each resultId or url, if they have not opened the results page and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script do not get it.',
   ])
 })
 

@@ -69,7 +69,7 @@ describe('drainOnSignals', () => {
 
   test('an exception that nobody caught: the same, and exit 1 with its reason', async () => {
     const { code, said, reasons } = await run(`setTimeout(() => { throw new Error('a bug') })`)
-    expect([code, said]).toEqual([1, ['an exception was not caught', ...STOPPED]])
+    expect([code, said]).toEqual([1, ['uncaught exception', ...STOPPED]])
     expect(reasons).toEqual([expect.stringContaining('Error: a bug')])
   })
 
@@ -77,7 +77,7 @@ describe('drainOnSignals', () => {
     const { code, said, reasons } = await run(
       `Promise.reject(new Error('a bug')); setTimeout(() => process.kill(process.pid, 'SIGTERM'), 50)`,
     )
-    expect([code, said]).toEqual([0, ['a promise was rejected', ...STOPPED]])
+    expect([code, said]).toEqual([0, ['unhandled promise rejection', ...STOPPED]])
     expect(reasons).toEqual([expect.stringContaining('Error: a bug')])
   })
 

@@ -94,7 +94,7 @@ export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: 
       viewer={viewer}
       page="you"
       title="Two-step sign-in is on"
-      state="This was done already, and nothing was done again."
+      state="This was done already. Nothing has changed."
     >
       <section>
         <p>

@@ -15,7 +15,7 @@ const OUTCOMES: Record<string, string> = {
   not_away: 'Were there',
   seen: 'Had opened the results',
   not_seen: 'Had not opened the results',
-  never_reported: 'Your pages had not reported them',
+  never_reported: 'The browser script had never reported them',
   no_page: 'What started it named no page of yours',
   done: 'Had done what stops it',
   not_done: 'Had not done what it asks for',

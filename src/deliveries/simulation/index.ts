@@ -10,7 +10,9 @@ export type Simulations = ReturnType<typeof createSimulations>
 const SIMULATED_TRIGGERS = 10_000
 const DEADLINE_MS = 60_000
 
-const TOO_LONG = refuse('unavailable', { message: 'This took longer than a minute and was ended. Try fewer days.' })
+const TOO_LONG = refuse('unavailable', {
+  message: 'The simulation took longer than a minute and was stopped. Try fewer days.',
+})
 const ENDED = refuse('unavailable', { message: 'The service is stopping. Simulate again in a moment.' })
 
 /** `signal`: aborts when the caller has left. */
@@ -110,11 +112,11 @@ export const describeSimulation = ({
   ...(hasMore ? [NEWEST_ONLY] : []),
   ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
   ...(untried === 0 ? [] : [describeUntried(untried)]),
-  'Whether somebody is subscribed, and their name, tags and fields, are taken as they are today, also for past events.',
-  'How many mails a person may get a day or a week is not looked at, because that depends on the other messages too.',
+  "Past events use today's subscriptions, names, tags and fields.",
+  'Limits per person and day or week are ignored, because they depend on other messages.',
 ]
 
-const NEWEST_ONLY = `More would have started it in these days: this is what would have become of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')}.`
+const NEWEST_ONLY = `There are more triggers in these days. This covers the newest ${SIMULATED_TRIGGERS.toLocaleString('en')}.`
 
 const describeEstimated = (count: number): string =>
   `What browsers report of open pages is kept for 48 hours. ${count === 1 ? 'One of these is older, and was' : `${count.toLocaleString('en')} of these are older, and were`} judged by page views alone: somebody counts as there between two page views within half an hour, and as gone after the last, also where they stayed on that page.`

@@ -27,7 +27,7 @@ const KINDS = [...LANGUAGES, ...TAGS.keys()]
 export const getKeyInfo: Tool = {
   name: 'get_key_info',
   title: 'This key',
-  description: 'The key, its apps with their IDs, what is left of its limits. Begin here.',
+  description: 'The key, its apps with their IDs, and its remaining limits. Start here.',
   kind: 'read',
   input: takes({}),
   output: outputSchema('key', 'apps', 'limits', 'newPeople'),
@@ -70,7 +70,7 @@ async function readKeyInfo(deps: ToolDependencies, { access }: Caller) {
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
   title: 'Setup status',
-  description: 'What is left to do until emails go out, and what went wrong.',
+  description: 'What is left to do before emails are sent, and recent errors.',
   kind: 'read',
   input: takes({ app: APP }),
   output: outputSchema('app', 'state', 'message', 'lastEventAt', 'counts', 'sender'),

@@ -70,8 +70,7 @@ export const searchContacts: schemas.Tool = {
   },
 }
 
-const PARTIAL =
-  'There may be more: names are looked for among the newest 10,000 people. Send more of the email or name.'
+const PARTIAL = 'There may be more: names are searched among the newest 10,000 people. Send more of the email or name.'
 
 const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
   takeWithin(

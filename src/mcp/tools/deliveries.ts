@@ -30,7 +30,7 @@ function readState(text: string, errors: FieldError[]) {
 export const listDeliveries: Tool = {
   name: 'list_deliveries',
   title: 'Mails to people',
-  description: 'Triggered mails, newest first.',
+  description: 'Triggered emails, newest first.',
   kind: 'read',
   input: takes({
     app: APP,

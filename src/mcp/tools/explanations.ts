@@ -29,7 +29,7 @@ const ALONE = 'Send either this, or `messageId` and `email`.'
 
 export const explainTool: Tool = {
   name: 'explain_delivery',
-  title: 'Why a mail came or not',
+  title: 'Why an email was sent or not',
   description:
     'Every rule and what it found, by `deliveryId`, or `messageId` and `email`; `delivery` null: there is no email.',
   kind: 'read',

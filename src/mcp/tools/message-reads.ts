@@ -45,8 +45,7 @@ function describe(row: MessageRow & { counts: MessageCounts }) {
 export const getMessage: Tool = {
   name: 'get_message',
   title: 'One message',
-  description:
-    'As it can be saved again, unless parts are `omitted`: then `cursor` leads to all of it, as pieces of its JSON.',
+  description: 'Can be saved again, unless parts are `omitted`: then `cursor` gives all of it, as pieces of its JSON.',
   kind: 'read',
   input: takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor }),
   output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),

@@ -32,9 +32,9 @@ function describeFault(fault: TemplateFault, { sample: { contact, app }, isMadeU
 
 export const previewTool: Tool = {
   name: 'preview_message',
-  title: 'See a mail first',
+  title: 'Preview an email',
   description:
-    'The email as `email` would get it, else the last who triggered it, else a made-up person, as with `several` events. `token` is for set_message_status; null where there are `problems`.',
+    'The email as `email` would get it, else the last who triggered it, else sample data, as with `several` events. `token` is for set_message_status; null where there are `problems`.',
   kind: 'read',
   input: takes({
     app: APP,
@@ -101,12 +101,12 @@ function readRecipient(value: string | undefined, errors: FieldError[]): string 
   return email
 }
 
-const NO_MEMBER = 'Send the email of a member who has joined this account. Test mails go to nobody else.'
+const NO_MEMBER = 'Send the email of a member who has joined this account. Only members get test emails.'
 
 export const sendTestMessage: Tool = {
   name: 'send_test_message',
-  title: 'Send a test mail',
-  description: 'Sends the email of preview_message to a member of the account, as a test. `kept`: not sent.',
+  title: 'Send a test email',
+  description: 'Sends the email of preview_message to a member of the account, as a test. `kept`: captured, not sent.',
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: takes({ app: APP, messageId: MESSAGE_ID, to: text("a member's email"), email: Type.Optional(EMAIL) }),

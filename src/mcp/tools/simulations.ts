@@ -60,7 +60,7 @@ function readPlace(text: string | undefined, now: number, errors: FieldError[]):
 
 export const simulateTool: Tool = {
   name: 'simulate_message',
-  title: 'Who would have got a mail',
+  title: 'Who would have got an email',
   description: 'Who would have got a message in the last days, and why others not; or `email` alone. Sends nothing.',
   kind: 'read',
   input: takes({
@@ -90,7 +90,7 @@ export const simulateTool: Tool = {
   },
 }
 
-const BY_TAG = 'A message that starts by a tag cannot be simulated: when a tag was added is not kept.'
+const BY_TAG = "Messages that start with a tag can't be simulated: the time a tag was added isn't stored."
 
 const simulate = async (
   deps: ToolDependencies,

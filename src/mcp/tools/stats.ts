@@ -14,7 +14,7 @@ const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
 export const listEventNames: Tool = {
   name: 'list_event_names',
   title: 'Names of events',
-  description: 'Of the last 30 days, by the alphabet, with counts.',
+  description: 'Of the last 30 days, by name, with counts.',
   kind: 'read',
   input: takes({ app: APP, ...PAGE }),
   output: LIST,

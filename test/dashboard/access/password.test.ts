@@ -35,7 +35,7 @@ test('the link shows the form as often as it is opened', async () => {
 test.each([
   ['', 'Choose a password of at least 8 characters.'],
   ['p'.repeat(129), 'Choose a password of at most 128 characters.'],
-  ['12345678', 'This password is one of the first that others would try. Choose another.'],
+  ['12345678', 'This password is too common. Choose another.'],
   ['ada@example', 'This password is too close to your email, or to the name of your account or app. Choose another.'],
 ])('400: %p is refused beside the field and never shown', async (password, message) => {
   const response = await send(password)

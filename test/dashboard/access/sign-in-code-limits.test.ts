@@ -93,7 +93,7 @@ describe('too many wrong codes', () => {
     const { status, html } = await step.send(browser, first)
     expect([status, await textOf(html, '#code-fault')]).toEqual([
       400,
-      ['Error: This code is right. After many wrong codes, two in a row are needed: type the next one your app shows.'],
+      ['Error: This code is right. After many wrong codes, you need two in a row: enter the next code your app shows.'],
     ])
     expect([(await step.send(browser, first)).status, await step.isIn(browser)]).toEqual([400, false])
     await guessEverywhere(3)

@@ -66,7 +66,7 @@ test('nobody turns it off while an account of theirs requires it', async () => {
   const refused = await owner.post(twoStepPath(pages, '/off'), confirmed)
   expect([refused.status, await textOf(refused.html, '#two-step [role=alert]')]).toEqual([
     409,
-    ['Error: An account of yours requires two-step sign-in, so it stays on.'],
+    ['Error: One of your accounts requires two-step sign-in, so it stays on.'],
   ])
   await rule('no')
   pages.clock.ms += STEP_MS

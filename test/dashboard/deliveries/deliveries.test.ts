@@ -42,7 +42,7 @@ describe('the deliveries', () => {
     expect(await textOf(html, 'td .badge')).toEqual(['Not sent', 'Kept'])
     expect(await sayWhy(html)).toEqual([
       'event.headline had neither a value nor a fallback.',
-      'It was written on 3 May 2026, 12:00 UTC and kept in the outbox, because no mail server was set.',
+      'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
     ])
   })
 
@@ -100,7 +100,7 @@ describe('a delivery', () => {
   test('tells every rule with what it found and said', async () => {
     const { html } = await browser.get(await open())
     expect(await textOf(html, 'td[data-label="What it found"]')).toEqual([
-      `${BOB} may be written to.`,
+      `${BOB} may get email.`,
       'The message was live.',
       `${BOB} did not have the tag beta.`,
     ])
@@ -300,7 +300,7 @@ describe("a person's page", () => {
     const person = await pages.store.findContact(app.id, BOB)
     const { html } = await browser.get(pages.at(`people/${publicId('con', person?.id ?? 0)}`))
     expect(await textOf(html, '.told .hint')).toEqual([
-      'It was written on 3 May 2026, 12:00 UTC and kept in the outbox, because no mail server was set.',
+      'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
       `other has not come for ${BOB}.`,
     ])
     expect(await textOf(html, '.told .badge')).toEqual(['Kept', 'Never started'])

@@ -74,7 +74,7 @@ describe('a form that came after its session had ended', () => {
       const late = await one.post(step.pages.at('settings'), { ...SETTINGS, signInCode: step.now() })
       expect([late.status, await textOf(late.html, '[role=alert]')]).toEqual([
         400,
-        ['Error: The code came too late. Type your password again.'],
+        ['Error: This code expired. Enter your password again.'],
       ])
       expect([await hiddenOf(late.html), await nameOfApp()]).toEqual([SETTINGS, 'Engine'])
       expect(await attributesOf(late.html, '#signInEmail', 'name')).toEqual(['signInEmail'])

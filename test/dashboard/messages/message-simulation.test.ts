@@ -48,9 +48,9 @@ test('who was never reported is under a heading of their own', async () => {
   for (const email of ['a@example.com', 'b@example.com']) await pages.event({ email, properties: RESULT })
   pages.clock.ms += 2 * DAY
   const html = await simulate(pages.pathOf(second?.id ?? 0))
-  expect(await textOf(html, '.outcome > summary b')).toEqual(['Your pages had not reported them'])
+  expect(await textOf(html, '.outcome > summary b')).toEqual(['The browser script had never reported them'])
   expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2, 100 %'])
-  const why = 'Your pages had not reported a@example.com yet, and this message is not sent to such people.'
+  const why = "The browser script had never reported a@example.com. This message isn't sent to such people."
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
 
@@ -68,7 +68,7 @@ test('somebody for whom a mail waited, and was stopped, is not said to have got 
     'Had opened the results',
   ])
   expect(await textOf(html, '.outcome td > bdi')).toContain(
-    'bob@example.com had a mail of this message waiting, or had got it already.',
+    'bob@example.com had received this message already, or it was waiting.',
   )
 })
 

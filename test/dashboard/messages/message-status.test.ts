@@ -101,7 +101,7 @@ describe('going live', () => {
   test('is said in one sentence before', async () => {
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#go-live p')).toEqual([
-      expect.stringContaining('10 minutes after results_ready comes, the person gets this mail once'),
+      expect.stringContaining('10 minutes after results_ready comes, the person gets this email once'),
       expect.stringContaining('It begins with what comes from now on'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
       expect.stringMatching(/No mail server is set yet.*kept in the outbox.*counts as sent.*can be sent from there/),

@@ -94,7 +94,7 @@ describe('the check of the mail server', () => {
     ['smtp://0.0.0.0', 'The certificate of the mail server is not trusted', {}, { disabledCommands: [] }],
     ['smtps://127.0.0.1', 'This port of the mail server did not speak TLS.', {}, {}],
     ['smtp://127.0.0.1', 'before any mail was offered (it answered 554).', { connect: () => 554 }, {}],
-    ['smtp://127.0.0.1', 'asked to be left alone for a while (it answered 421).', { connect: () => 421 }, {}],
+    ['smtp://127.0.0.1', 'asked us to try again later (it answered 421).', { connect: () => 421 }, {}],
   ])('says what is wrong: %s, %s', async (address, words, behaviour, options) => {
     const { port } = await start(behaviour, options)
     await set(`${address}:${port}`)
@@ -128,7 +128,7 @@ describe('the check of the mail server', () => {
     await server.stop()
     await set(server.url)
     expect((await check()).told).toEqual([
-      'Error: Nothing answered at the address and port of the mail server. See that it runs, and that both are right.',
+      "Error: Nothing answers at the mail server's address and port. Check that it runs and that both are right.",
     ])
   })
 
@@ -160,7 +160,7 @@ describe('the check of the mail server', () => {
     const { status, told } = await check()
     expect([status, told]).toEqual([
       429,
-      ['Error: Mail servers were checked 20 times within ten minutes. Wait a minute, then check again.'],
+      ['Error: Mail servers were checked 20 times in ten minutes. Wait a minute, then try again.'],
     ])
     expect(tried).toHaveLength(SERVER_CHECKS.max)
     const other = await pages.addAccount('eve@example.com', 'Other')

@@ -125,7 +125,7 @@ describe('the mail server', () => {
     const until = pages.clock.now() + MINUTE
     pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
     expect(await textOf(await see(), '.notice.caution')).toEqual([
-      'Caution: The mail server 127.0.0.1:465 is left alone until 3 May 2026, 12:01 UTC. The mail server asked to be left alone for a while (it answered 421). Mails wait, and none is lost.',
+      'Caution: The mail server 127.0.0.1:465 is left alone until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it answered 421). Mails wait, and none is lost.',
     ])
   })
 })
@@ -135,7 +135,7 @@ test('a sender that is refused is said on the pages of its app', async () => {
   const until = pages.clock.now() + MINUTE
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
   expect(await textOf(await see(), '.notice.caution')).toEqual([
-    'Caution: Mails of this app wait until 3 May 2026, 12:01 UTC. The mail server refused the address that this comes from (it answered 553). None is lost.',
+    'Caution: Mails of this app wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it answered 553). None is lost.',
   ])
 })
 
@@ -239,7 +239,7 @@ describe('the records of the domain', () => {
   test('without a network', async () => {
     expect(await ask()).toEqual(['No answer', 'To do', 'No answer'])
     expect((await textOf(await see('?check=1'), '#checks .told bdi'))[0]).toBe(
-      'Nobody answered for first.example. Is this machine connected to the network? Check again later.',
+      "DNS gave no answer for first.example. Check this machine's network, then try again.",
     )
   })
 })

@@ -123,7 +123,7 @@ describe('looks at', () => {
     expect(await outcomes({ wait: { minutes: 10 } }, { days: 8 })).toEqual({ send: 1, waiting: 1 })
   })
 
-  test('conditions, "once", and who may be written to', async () => {
+  test('conditions, "once", and who may get email', async () => {
     for (const n of [1, 2, 2]) await messaging.event({ properties: { n } })
     await messaging.event({ email: 'gone@example.com', properties: { n: 1 } })
     await messaging
@@ -257,7 +257,7 @@ describe('several', () => {
 
   test('end after a while, and say so', async () => {
     const { simulate: here } = createSimulations(server.folder, 1)
-    const said = 'This took longer than a minute and was ended. Try fewer days.'
+    const said = 'The simulation took longer than a minute and was stopped. Try fewer days.'
     expect(await Promise.all([here(at.inputOf({})), here(at.inputOf({}))].map(outcomeOf))).toEqual([said, said])
   })
 

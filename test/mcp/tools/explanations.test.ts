@@ -50,7 +50,7 @@ describe('explain_delivery', () => {
     const never = { delivery: null, judgedAt: null, rules: [] }
     expect(await explain(asked)).toMatchObject({ why: 'results_ready has not come for ada@example.com.', ...never })
     const draft = { ...asked, messageId: await messageIdOf('Results not opened yet') }
-    expect(await explain(draft)).toMatchObject({ why: 'It is a draft, and is sent to nobody.', ...never })
+    expect(await explain(draft)).toMatchObject({ why: 'The message is a draft, so nobody gets it.', ...never })
   })
   test('a hostile name is cleaned, and stands behind the warning', async () => {
     await messaging.put(messageOf({ name: 'X', onlyIf: [{ rule: 'tag', has: 'beta' }] }))

@@ -86,7 +86,7 @@ describe('simulate_message', () => {
   test('whom the pages never reported is counted apart', async () => {
     const { simulation, data } = await simulate('Opened')
     expect(simulation).toMatchObject({ counts: { never_reported: PEOPLE } })
-    const why = expect.stringMatching(/^Your pages had not reported p\d+\./)
+    const why = expect.stringMatching(/^The browser script had never reported p\d+\./)
     expect(data?.[0]).toMatchObject({ outcome: 'never_reported', why, rules: [{ rule: 'seen', verdict: 'fail' }] })
   })
   test('what others wrote is cleaned', async () => {
