@@ -13,14 +13,11 @@ const ASSET_FOLDER = Bun.isStandaloneExecutable
   ? join(dirname(Bun.main), 'assets')
   : join(import.meta.dir, '../dist/assets')
 
-/** In the page, so that browsers don't request /favicon.ico. */
 export const ICON =
   "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' rx='4' fill='%232b4acb'/><path d='M4 5h8M4 8h5M4 11h8' stroke='white' stroke-width='1.5'/></svg>"
 
-/** For assets with a content hash in their name. */
 export const FOREVER = 'public, max-age=31536000, immutable'
 
-/** Served by the API under its own paths. */
 const SCRIPT = 's.js'
 
 export type Script = { identity: Uint8Array<ArrayBuffer>; br: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> }
@@ -50,7 +47,6 @@ export function readLicenses(): { text: string; parts: License[] } {
 
 const LICENSE_BAR = `${'='.repeat(78)}\n`
 
-/** Stylesheet and islands with hashed names (.ci/build-pages.ts). */
 const PAGE_FOLDER = join(ASSET_FOLDER, 'pages')
 const HASHED = /^(?<stem>.+)-(?<hash>[0-9a-z]{8})(?<extension>\.\w+)$/
 
@@ -94,7 +90,6 @@ const ASSET_HEADERS = { 'Cache-Control': FOREVER, Vary: 'Accept-Encoding' }
 
 type Packing = { encoding: keyof Script; suffix: string }
 
-/** The smallest first. */
 const PACKINGS: Packing[] = [
   { encoding: 'br', suffix: '.br' },
   { encoding: 'gzip', suffix: '.gz' },

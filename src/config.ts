@@ -9,7 +9,6 @@ export class UsageError extends Error {
 }
 
 export type Setting = {
-  /** also the flag of `serve` */
   flag: string
   env: string
   value: string
@@ -17,7 +16,6 @@ export type Setting = {
   meaning: string
   /** Also read from the file in EVENTPOST_..._FILE. Never a flag: every user can list processes. */
   isSecret?: true
-  /** Values that hold no secret and may be flags. */
   isFlagSafe?: (text: string) => boolean
 }
 
@@ -127,12 +125,10 @@ export type Config = {
   port: number
   /** null: secrets are not encrypted */
   masterKey: string | null
-  /** null: the address it listens on */
   baseUrl: string | null
   trustedProxies: string[]
   mcpOrigins: string[]
   metricsToken: string | null
-  /** null: emails are captured */
   smtpUrl: string | null
   mailFrom: string | null
   mailPrivateHosts: PrivateHosts
@@ -196,7 +192,6 @@ function readIf(text: string, read: (text: string) => object | null, otherwise: 
 function readSetting(setting: Setting, flags: Flags, env: Environment): string {
   refuseSecretFlag(setting, flags)
   refuseEmpty(setting, flags, env)
-  // an empty variable counts as not set
   const given = (name: string): string | undefined => env[name] || undefined
   const file = setting.isSecret ? given(`${setting.env}_FILE`) : undefined
   const fromFile = file === undefined ? undefined : readSecret(`${setting.env}_FILE`, file)

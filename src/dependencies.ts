@@ -29,11 +29,9 @@ export type Dependencies = {
   calls: CallLog
   signInNotes: SignInNotes
   noteSecurity: NoteSecurity
-  /** without a trailing slash */
   baseUrl: string
   /** hashes addresses in bucket names */
   addressKey: string
-  /** signs unsubscribe links */
   unsubscribeKey: string
   /** proves that a message was previewed */
   previewKey: string

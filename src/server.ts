@@ -24,7 +24,6 @@ export type ServerDependencies = Dependencies & {
   metricsToken: string | null
   trustedProxies: readonly string[]
   host: string
-  /** pages that may call the MCP server */
   mcpOrigins: readonly string[]
 }
 
@@ -41,14 +40,12 @@ const POLICY = 'Content-Security-Policy'
 /** As nginx logs a closed connection. */
 const CLIENT_CLOSED = 499
 
-/** Asked only when needed. */
 export type Listener = { requestIP(request: Request): { address: string } | null }
 export type Handle = (request: Request, listener: Listener) => Response | Promise<Response>
 
 /** Wraps every request: address, request id, routing, log line and metrics. */
 export async function createServer(deps: ServerDependencies): Promise<{ handle: Handle }> {
   const answerFault = async (request: Request, error: unknown): Promise<Response> => {
-    // nobody reads it: for log and metrics
     if (isClientClosed(request, error)) return new Response(null, { status: CLIENT_CLOSED })
     const { requestId } = factsOf(request)
     const reason = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
@@ -118,7 +115,6 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
   const finish = (request: Request, response: Response, place: Place): Response => {
     const { path } = place
     crowdOf(path).inProgress -= 1
-    // API answers have these headers already
     if (!path.startsWith(API_PREFIX) && path !== COLLECT_PATH) {
       response.headers.set('X-Request-Id', factsOf(request).requestId)
       response.headers.set('X-Content-Type-Options', 'nosniff')
@@ -161,7 +157,6 @@ const STARTING = refuse('unavailable', {
   message: 'The service is starting. Send this again after Retry-After.',
 })
 
-/** `early`: before the server is built; `fault`: when it failed. */
 export function createUnserved(baseUrl: string): { early: (request: Request) => Response; fault: () => Response } {
   const nextId = createRequestIds()
   const secure = createSecure(baseUrl)
@@ -179,7 +174,6 @@ export function createUnserved(baseUrl: string): { early: (request: Request) => 
 
 const isProgramPath = (path: string): boolean => path.startsWith(API_PREFIX) || path === MCP_PATH
 
-/** The client disconnected while sending. */
 const isClientClosed = (request: Request, error: unknown): boolean =>
   request.signal.aborted && error instanceof Error && error.name === 'AbortError'
 

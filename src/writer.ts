@@ -1,4 +1,3 @@
-/** Entry point of the writer thread. */
 import { serveWrites } from './store/engine/writer-thread.ts'
 import { DELIVERY_RULES } from './deliveries/deliveries.ts'
 import { readEventText } from './events/event-texts.ts'

@@ -82,7 +82,6 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
         if (fromBrowser) use.seenInBrowserAt = now
       }
     },
-    /** Adds the use that isn't saved yet. */
     withUse(key: KeyRow): KeyRow {
       const use = uses.get(key.id)
       return use ? { ...key, ...use, seenInBrowserAt: use.seenInBrowserAt ?? key.seenInBrowserAt } : key
@@ -111,7 +110,6 @@ const findAppsByHost = (store: Store) => (host: string) => {
 }
 
 type Cache<T> = {
-  /** From the cache; null: known not to exist. */
   get(key: string): T | null | undefined
   load(key: string): Promise<T | null>
   forget(): void

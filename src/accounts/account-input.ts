@@ -4,7 +4,6 @@ import { readTypedHost } from './app-hosts.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { readVisibleText } from '../core/visible-text.ts'
 
-/** Without a `name`, the account is named after its first app. */
 export type AccountText = AppText & { email: string; name?: string | null }
 export type AppText = { appName: string; domains: string[]; home: string | null }
 
@@ -26,7 +25,6 @@ export function readAccountInput(
   return { input: { email: email.email, name: account.name, ...app.input } }
 }
 
-/** Names need not be unique. */
 export function readAccountName(text: string): { name: string } | { errors: FieldError[] } {
   const name = text.trim()
   const message = `Give the account a name of 1 to ${NAME_CHARACTERS} characters.`

@@ -23,7 +23,6 @@ export type AccountInput = {
   home: string | null
 }
 
-/** `created` ids, and two values that are shown once. */
 export type CreatedAccount = {
   accountId: string
   appId: string
@@ -130,7 +129,6 @@ export async function rotateIdentitySecret(
   return { identitySecret: secret.secret, previousValidUntil: now + PREVIOUS_SECRET_VALID_MS }
 }
 
-/** An earlier token stops working. */
 export async function createSetupToken({ store, now }: Omit<Maker, 'actor'>): Promise<string> {
   const { token, row } = makeLink('setup', now)
   const outcome = await store.makeSetupLink({ link: row, at: now })

@@ -48,7 +48,6 @@ const NAME_CHARACTERS = 100
 
 const isScope = (text: string): text is KeyScope => (KEY_SCOPES as readonly string[]).includes(text)
 
-/** Used by the command line and the page. */
 export function readKeyInput(text: {
   name: string
   scope: string

@@ -12,7 +12,6 @@ export function readAppHost(text: string): string | null {
   return getPublicSuffix(host, { allowPrivateDomains: true }) === host ? null : host
 }
 
-/** The parts around the host of an address copied from a browser. */
 const PASTED = /^(?:[a-z][a-z0-9+.-]*:)?\/\/(?:[^/?#@\\]*@)?([^/?#:\\]+)(?::\d*)?(?:[/?#].*)?$/i
 const BARE = /^([^/?#:@\\]+)(?::\d+)?(?:[/?#].*)?$/
 

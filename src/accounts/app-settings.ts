@@ -9,7 +9,6 @@ import { linkableUrl } from './links.ts'
 import { LOCALHOST } from '../core/domains.ts'
 import type { FieldError } from '../core/refusals.ts'
 
-/** `domains` and `snippetHosts` have one host per line. */
 export type AppSettingsText = {
   name: string
   home: string
@@ -71,7 +70,6 @@ const LOCALES = `ar-AE ar-EG ar-SA bg-BG bn-BD ca-ES cs-CZ da-DK de-AT de-CH de-
   hr-HR hu-HU id-ID is-IS it-CH it-IT ja-JP ko-KR lt-LT lv-LV ms-MY nb-NO nl-BE nl-NL pl-PL pt-BR pt-PT ro-RO ru-RU
   sk-SK sl-SI sr-RS sv-SE ta-IN th-TH tr-TR uk-UA ur-PK vi-VN zh-CN zh-HK zh-TW`.split(/\s+/)
 
-/** `current` is included even if it isn't in the list. */
 export function localesWith(current: string): { locale: string; name: string }[] {
   const names = new Intl.DisplayNames('en', { type: 'language', languageDisplay: 'standard' })
   return [...new Set([current, ...LOCALES])]

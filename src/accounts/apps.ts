@@ -8,7 +8,6 @@ export function findApp<App extends Named>({ apps }: { apps: readonly App[] }, p
   return null
 }
 
-/** By either name of the field. */
 export function findNamedApp(access: { apps: readonly AppRow[] }, body: Record<string, unknown>): AppRow | undefined {
   const named = body.app ?? body.newsletter
   return typeof named === 'string' ? (findApp(access, named) ?? undefined) : undefined

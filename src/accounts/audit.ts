@@ -11,7 +11,6 @@ const CURSOR = /^(\d{1,15})-(aud_\w{1,40})$/
 
 type Cursor = { at: number; id: string }
 
-/** null for an invalid cursor: the list begins with the newest entry. */
 export function readAuditCursor(text: string): Cursor | null {
   const [, at, id] = CURSOR.exec(text) ?? []
   return at !== undefined && id !== undefined ? { at: Number(at), id } : null

@@ -10,7 +10,6 @@ const MAX_UNSAVED = 10_000
 /** The audit list of MCP calls: key, tool, outcome, duration and client, but no values. */
 export type CallLog = {
   add(call: CallRow): void
-  /** Called every second, and earlier when many calls came. */
   save(): Promise<void>
 }
 

@@ -22,7 +22,6 @@ const RESULTS = [
   '{% endif %}',
 ].join('\n')
 
-/** The drafts that every new app starts with. */
 export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
   {
     name: 'Results ready, they left',

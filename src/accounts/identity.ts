@@ -11,7 +11,6 @@ const SECRET_PREFIX = 'is_'
 
 const SECRET_LENGTH = 43
 
-/** `retiredAt` is null for the current secret. */
 export type IdentitySecret = { id: string; secret: string; retiredAt: number | null }
 
 export type Verified =

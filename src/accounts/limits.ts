@@ -13,14 +13,12 @@ import {
 export type Limit = { readonly max: number; readonly windowMs: number }
 
 export type Taken = {
-  /** Of a batch, the first this many. */
   allowed: number
   remaining: number
   /** 0 while no token is taken. */
   resetSeconds: number
   /** 0 unless something was refused. */
   retryAfterSeconds: number
-  /** Monotonic ms; `giveBack` needs it. */
   takenAt: number
 }
 
@@ -32,11 +30,9 @@ export type TakenAgo = readonly (number | readonly [agoMs: number, count: number
 export type Limits = {
   /** Takes as many of `count` as fit. Never queues or throws. */
   take(bucket: string, limit: Limit, count?: number, at?: number): Taken
-  /** What a take of one would answer. */
   peek(bucket: string, limit: Limit): Taken
   /** Undoes a take, for example of an idempotent replay. Without `taken`, returns the newest tokens. */
   giveBack(bucket: string, taken?: Pick<Taken, 'allowed' | 'takenAt'>): void
-  /** At start: adds takes that the store remembers. */
   restore(bucket: string, limit: Limit, takenAgo: TakenAgo): void
   /** Drops full buckets (3 ms for 200,000). */
   forgetIdle(): void
@@ -45,7 +41,6 @@ export type Limits = {
 
 const HOUR_MS = 3_600_000
 
-/** Per key; `addsPerVisitor` is per app and visitor address. */
 export const RATE_LIMITS = {
   events: { max: 6_000, windowMs: HOUR_MS },
   contactAdds: { max: 600, windowMs: HOUR_MS },

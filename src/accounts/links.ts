@@ -1,4 +1,3 @@
-/** The link rule: which URLs of events may become links in emails. */
 import type { OwnHosts } from './app-hosts.ts'
 import { foldDomain, foldHost, LOCALHOST } from '../core/domains.ts'
 import { RESULTS_READY } from '../core/field-patterns.ts'
@@ -95,7 +94,6 @@ function describeUnlinked(cause: Cause, hosts: OwnHosts): string {
   return `Emails will not link to \`url\`: ${CAUSES[cause]}. ${domains}${cause === 'foreign' ? ADD_DOMAIN : ''}`
 }
 
-/** The part before the first slash is exactly a host. */
 function isPlainlyOwn(raw: string, hosts: OwnHosts): boolean {
   if (!raw.startsWith(HTTPS) || !PLAIN.test(raw)) return false
   const end = raw.indexOf('/', HTTPS.length)

@@ -33,7 +33,6 @@ export async function findPasswordContext(
   return { email, names: [invited.accountName, ...apps.map(({ name }) => name)] }
 }
 
-/** A one-time link: its token, and the row with the token's hash. */
 export function makeLink(purpose: NewLink['purpose'], now: number): { token: string; row: NewLink } {
   const token = makeToken()
   return { token, row: { tokenHash: hashToken(token), purpose, expiresAt: now + LINK_MS } }
@@ -76,7 +75,6 @@ export async function inviteAgain(
   return 'refusal' in outcome ? outcome : { inviteToken: token }
 }
 
-/** null when the link doesn't work. */
 export const findMemberLink = ({ store, now }: Omit<Maker, 'actor'>, token: string): Promise<MemberLink | null> =>
   store.findMemberLink(hashToken(token), now)
 

@@ -83,7 +83,6 @@ export function writeNotice(kind: NoticeKind, facts: NoticeFacts): Notice {
   }
 }
 
-/** `reason` is a code such as `smtp_550`. */
 export type NoticeResult = { is: 'sent' } | { is: 'failed' | 'unknown'; reason: string }
 
 export type NoticeMailer = {

@@ -3,7 +3,6 @@ import commonPasswords from '@zxcvbn-ts/language-common/src/passwords.json' with
 export const PASSWORD_MIN_CHARACTERS = 8
 export const PASSWORD_MAX_CHARACTERS = 128
 const HASHES_AT_ONCE = 2
-/** About two seconds of work. */
 const WAITING_MAX = 100
 const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 
@@ -19,7 +18,6 @@ function isCommon(password: string): boolean {
   return commonPasswords.includes(JSON.stringify(text)) || REPEATED.test(text) || ROWS.some((row) => row.includes(text))
 }
 
-/** The email, and the names of accounts and apps. */
 export type PasswordContext = { email: string; names: string[] }
 
 /** Shorter words are part of many others. */
@@ -68,7 +66,6 @@ function isGuessable(password: string, context: PasswordContext): boolean {
   return isMade(toPlain(password), plain) || isMade(toLetters(password), letters) || isMade(reversed, plain)
 }
 
-/** Returns a sentence, or null when the password is fine. */
 export function findPasswordFault(password: string, context: PasswordContext): string | null {
   const length = [...password].length
   if (length < PASSWORD_MIN_CHARACTERS) return `Choose a password of at least ${PASSWORD_MIN_CHARACTERS} characters.`
@@ -97,7 +94,6 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Another one would wait for seconds. */
 export const isPasswordQueueFull = (): boolean => waiting.length >= WAITING_MAX
 
 /** argon2id, 19 MiB, two passes. */

@@ -12,7 +12,6 @@ const PLAN_DEFAULTS = {
 /** Stored for a lifted rate, because null means the default. */
 export const LIFTED_RATE = 1_000_000_000
 
-/** The plan's numbers with defaults filled in; Infinity = unlimited. */
 export const effectivePlan = (plan: Plan) => ({
   newPeoplePerMonth: plan.newPeoplePerMonth ?? PLAN_DEFAULTS.newPeoplePerMonth,
   eventsPerHour: effectiveRate(plan, 'eventsPerHour'),

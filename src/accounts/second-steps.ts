@@ -8,7 +8,6 @@ import { hashToken, makeToken } from '../core/tokens.ts'
 import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
 
 export const SECOND_STEP_MS = 5 * 60_000
-/** Pending sign-ins; the oldest is dropped first. */
 const MOST_WAITING = 10_000
 /**
  * After this many wrong codes in a day, two consecutive codes are required (compare RFC 4226, 7.4): a guess then
@@ -19,14 +18,12 @@ export const MANY_WRONG_CODES = 20
 /** `known` is the token that the browser got at an earlier sign-in. */
 export type CodeTry = { token: string; typed: string; address: string; known: string | null }
 
-/** `kind` is what was counted; `mayTryOther`: the other kind of code isn't blocked. */
 type TooManyCodes = TooMany & { kind: Kind; mayTryOther: boolean }
 type Kind = 'code' | 'recovery-code'
 export type WrongStep =
   { refusal: 'sign_in_expired' | 'wrong_code' | 'next_code_needed' | 'unavailable' } | TooManyCodes
 type Passed = Proof & { isSecondStepDone: true; isByRecoveryCode: boolean }
 
-/** `isFirstCodeTaken`: two codes are required, and the first was right. */
 type Waiting = Proof & { until: number; isFirstCodeTaken: boolean }
 
 type Dependencies = { store: Store; clock: Clock; tries: SignInTries; signInNotes: SignInNotes }
@@ -57,7 +54,6 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: Dependen
     if (step === null || isOld()) return { refusal: 'wrong_code' }
     const outcome = await store.takeCode({ memberId, startedAt, step })
     if (!('refusal' in outcome)) return null
-    // of two requests with the same code, the first wins
     if (!isPassing(outcome) || isOld()) return { refusal: 'wrong_code' }
     unsavedSteps.set(memberId, step)
     return null
@@ -78,7 +74,6 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: Dependen
     return { own, shared, isKnown }
   }
 
-  /** `waiting` is null when a session exists already. */
   const take = async (
     row: TwoStepRow,
     member: MemberRow,
@@ -115,7 +110,6 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: Dependen
   }
 
   return {
-    /** A token for the second step; null when the member has none. */
     async ask({ member, passwordHash }: Proof): Promise<string | null> {
       const row = await store.findTwoStep(member.id)
       if (!row || row.turnedOnAt === null) return null
@@ -125,7 +119,6 @@ export function createSecondSteps({ store, clock, tries, signInNotes }: Dependen
       waiting.set(hashToken(token), { member, passwordHash, until, isFirstCodeTaken: false })
       return token
     },
-    /** null when it expired or is done. */
     findMember: (token: string): MemberRow | null => findWaiting(token)?.member ?? null,
     async pass(one: CodeTry): Promise<Passed | WrongStep> {
       const found = findWaiting(one.token)

@@ -1,4 +1,3 @@
-/** Checks SPF, DKIM and DMARC of the sender's domain. */
 import { dkimRecord, publishesKey, type DkimText, type DnsRecord } from './dkim.ts'
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
@@ -7,7 +6,6 @@ import { isPublicAddress } from '../core/public-addresses.ts'
 /** TXT records of a name, each joined. Empty: none; null: no answer. Injected, because this module opens no sockets. */
 export type ResolveTxt = (name: string) => Promise<string[] | null>
 
-/** `record` is what to add or change, if anything. */
 export type SenderCheck = {
   about: 'SPF' | 'DKIM' | 'DMARC'
   state: 'good' | 'caution' | 'bad' | 'unasked'
@@ -22,7 +20,6 @@ export type CheckedSender = {
   dkim: (DkimText & { publicKey: string }) | null
 }
 
-/** Never rejects. */
 export function checkSender(resolve: ResolveTxt, sender: CheckedSender): Promise<SenderCheck[]> {
   return Promise.all([checkSpf(resolve, sender), checkDkim(resolve, sender), checkDmarc(resolve, sender)])
 }

@@ -1,4 +1,3 @@
-/** How an app sends. Secrets are write-only. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
@@ -47,7 +46,6 @@ export const readSenderText = (text: (name: string) => string): SenderText => ({
 
 const say = (value: string | number | null): string => (value === null ? '' : String(value))
 
-/** The whole day, shown without times. */
 const ALL_DAY = { from: '00:00', until: '24:00' }
 
 const writeHours = (window: SendWindow | null): Pick<SenderText, 'windowFrom' | 'windowUntil'> =>
@@ -106,7 +104,6 @@ function readAddress(read: Read, field: Word): string | null {
 
 const MOST_ADDRESSES = 100
 
-/** One per line, without the default address. */
 function readAddresses(read: Read, fromEmail: string | null): string[] | null {
   const lines = read.text.otherFromEmails.split(/\r?\n/).flatMap((line) => line.trim() || [])
   const emails = lines.map((line) => readEmail(line)?.email)
@@ -159,14 +156,12 @@ function readWindow(read: Read): SendWindow | null {
   return { days, from, until }
 }
 
-/** Absent: keep the stored server. */
 function readSmtp(read: Read): { smtpUrl?: string | null } {
   const text = read.text.smtpUrl.trim()
   if (text === '') return read.text.dropsSmtp ? { smtpUrl: null } : {}
   return { smtpUrl: readSmtpUrl(text) ? text : fault(read, 'smtpUrl', SMTP_URL_MESSAGE) }
 }
 
-/** Errors name the fields of SenderText. */
 export function readSender(text: SenderText): { settings: SenderSettings } | { errors: FieldError[] } {
   const read: Read = { text, errors: [] }
   const fromEmail = readAddress(read, 'fromEmail')

@@ -14,7 +14,6 @@ export type Installation = { from: Mailbox | null; hasServer: boolean }
 
 export const SENDER_PROBLEMS = ['no_sender', 'sender_not_listed', 'sender_unverified'] as const
 
-/** `record` verifies the domain. */
 export type SenderProblem = { code: (typeof SENDER_PROBLEMS)[number]; message: string; record: DnsRecord | null }
 
 /** `not_needed`: only this account's email uses the server. `record` is null once verified. */
@@ -43,7 +42,6 @@ export function findFrom(
 
 type SenderSettings = Pick<MailSettings, 'fromEmail' | 'otherFromEmails'>
 
-/** The default address first. */
 export const listSenderEmails = (settings: SenderSettings, { from }: Installation): string[] => {
   const all = [settings.fromEmail, ...(settings.otherFromEmails ?? []), from?.address]
   return [...new Set(all.filter((email) => typeof email === 'string'))]
@@ -54,7 +52,6 @@ const isListed = (email: string, settings: SenderSettings, installation: Install
   return asked !== undefined && listSenderEmails(settings, installation).includes(asked)
 }
 
-/** `wrong` says why an address may not be removed. */
 export async function findRemovedInUse(store: Store, app: AppRow, next: SenderSettings): Promise<string | null> {
   const before = await store.mailSettings(app.id)
   const [kept, listed] = [next, before].map(({ fromEmail, otherFromEmails }) => [fromEmail, ...(otherFromEmails ?? [])])
@@ -109,7 +106,6 @@ export const senderRecord = (domain: string, accountId: string): DnsRecord => ({
   value: `eventpost-account=${accountId}`,
 })
 
-/** How often an unverified domain is looked up again. */
 const ASK_AGAIN_MS = 30_000
 const MOST_ASKED = 10_000
 
@@ -125,7 +121,6 @@ export type { SenderProof }
 export type Senders = ReturnType<typeof createSenders>
 
 export function createSenders({ store, clock, resolveTxt, installation }: Given) {
-  /** By account and domain; the oldest first. */
   const asked = new Map<string, number>()
 
   const mayAsk = (accountId: string, domain: string): boolean => {

@@ -11,9 +11,7 @@ export const SESSION_IDLE_MS = 12 * 3_600_000
 export const SESSION_MS = 30 * 24 * 3_600_000
 export const CONFIRMED_MS = 10 * 60_000
 
-/** Precision of a session's stored last use. */
 const TOUCH_EVERY_MS = 60_000
-/** Beyond this, the stored time counts. */
 const KNOWN_SESSIONS = 10_000
 
 export type Sessions = ReturnType<typeof createSessions>
@@ -43,7 +41,6 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     if (seen !== undefined && clock.monotonicMs() - seen < TOUCH_EVERY_MS) return
     if (seenAt.size >= KNOWN_SESSIONS) seenAt.clear()
     seenAt.set(id, clock.monotonicMs())
-    // if this fails, the next use saves it
     await store.touchSession({ sessionId: id, at: clock.now() })
   }
 
@@ -59,7 +56,6 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     if (clock.monotonicMs() >= held.saveAgainAt) {
       held.saveAgainAt = clock.monotonicMs() + TOUCH_EVERY_MS
       const session = { id: held.session.id, tokenHash, memberId: member.id, browser: held.session.browser }
-      // everything was proven when the session started
       const proof = { member, passwordHash: member.passwordHash ?? '', isSecondStepDone: true } as const
       const outcome = await save(session, proof, { address: held.address, replaces: null })
       if (!isPassing(outcome)) unsaved.delete(tokenHash)
@@ -144,7 +140,6 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       const outcome = await store.confirmSession({ ...own, passwordHash, tokenHash: hashToken(token) })
       return 'refusal' in outcome ? outcome : { token }
     },
-    /** Ends all other sessions; this one continues under a new token. Refusals: not_found. */
     async changePassword({ session, member }: SignedIn, oldHash: string, passwordHash: string) {
       const token = makeToken()
       const own = { memberId: member.id, sessionId: session.id, at: clock.now() }

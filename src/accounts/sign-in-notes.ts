@@ -19,7 +19,6 @@ export type NoteSecurity = (
 export type Failure = 'wrong_password' | 'wrong_code' | 'wrong_recovery_code' | 'delayed'
 
 const ADDRESS_CHARACTERS = 16
-/** Replaces the addresses beyond the first ones. */
 const SEVERAL = 'several'
 /** Per member and save, so that guessing can't fill the disk. */
 const MOST_ENTRIES = 20
@@ -76,7 +75,6 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     return Promise.all(apps.map(({ id }) => store.mailSettings(id)))
   }
 
-  /** `isRare`: at most once a day. */
   const notify = async (
     { id, email }: Pick<MemberRow, 'id' | 'email'>,
     kind: NoticeKind,
@@ -111,7 +109,6 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     notifySoon(member, kind, { count: own.count, addresses: own.addresses.size, isRare: true })
   }
 
-  /** The caller doesn't wait for a mail server. */
   const notifySoon = (...given: Parameters<typeof notify>): void =>
     void notify(...given).catch((error: unknown) => {
       noteSecurity('warn', 'security notice', {
@@ -136,7 +133,6 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     for (const { own } of taken) Object.assign(own, { entries: new Map(), nextAt: now + ENTRIES_EVERY_MS })
     const outcome = await store.noteFailedSignIns(taken.flatMap(({ entries }) => [...entries.values()]))
     isSaving = false
-    // entries that came meanwhile go with the next save
     if ('refusal' in outcome) for (const { own, entries } of taken) Object.assign(own, { entries, nextAt: 0 })
   }
 
@@ -144,13 +140,11 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     hashAddress,
     save,
     notify: notifySoon,
-    /** The audit entry is part of starting the session. */
     noteSignIn({ member, isSecondStepDone, isByRecoveryCode }: Proof, address: string): void {
       const by = isByRecoveryCode ? 'recovery_code' : isSecondStepDone ? 'code' : 'password'
       noteSecurity('info', 'sign-in', { outcome: 'done', by, memberId: member.id, address: hashAddress(address) })
       if (isByRecoveryCode) notifySoon(member, 'recovery_code_used')
     },
-    /** `member` is null for an unknown email. */
     noteFailure(member: MemberRow | null, failure: Failure, address: string): void {
       const hash = hashAddress(address)
       noteSecurity('warn', 'sign-in', { outcome: failure, memberId: member?.id ?? null, address: hash })

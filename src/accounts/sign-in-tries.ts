@@ -23,10 +23,8 @@ export const SIGN_IN_DELAYS = {
   codes: { free: Infinity, step: 1, maxMs: 0, quietMs: 24 * HOUR_MS },
 } as const satisfies Record<string, DelayGrowth>
 
-/** The least recently used is dropped. */
 const MOST_COUNTERS = 100_000
 
-/** `isKnown`: the member has signed in with this browser before. */
 export type TooMany = { refusal: 'too_many_tries'; retryAfterSeconds: number; isKnown: boolean }
 
 export type Bucket = { name: string; growth: DelayGrowth }
@@ -58,7 +56,6 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
     return undefined
   }
 
-  /** Moves the counter to the end. */
   const use = (bucket: Bucket, notBefore = 0): Counter => {
     const triedAt = clock.monotonicMs()
     const counter = find(bucket) ?? { wrong: 0, triedAt, notBefore }
@@ -77,7 +74,6 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
 
   const sharedDelay = (shared?: Bucket): number => (shared ? delayOf(shared.growth, find(shared)?.wrong ?? 0) : 0)
 
-  /** A new address's wait begins with this call. */
   const waitFor = ({ own, shared, address }: Buckets): number => {
     const wait = Math.max(waitOf(own), address ? waitOf(address) : 0)
     const delay = sharedDelay(shared)
@@ -122,7 +118,6 @@ export function createSignInTries({ clock, addressKey }: { clock: Clock; address
         },
       }
     },
-    /** Doesn't start a wait. */
     wait: ({ own, address }: Buckets): number => Math.max(waitOf(own), address ? waitOf(address) : 0),
     wrongIn: (bucket: Bucket): number => find(bucket)?.wrong ?? 0,
   }

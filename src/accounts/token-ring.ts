@@ -6,12 +6,9 @@ export type TokenRing = {
   stamps: Uint32Array
   counts: Uint32Array
   head: number
-  /** From `head` on. */
   entries: number
   mostEntries: number
-  /** In these entries. */
   tokens: number
-  /** Monotonic ms, not wrapped. */
   latestAt: number
   slotMs: number
   slotStartAt: number
@@ -20,11 +17,9 @@ export type TokenRing = {
 
 /** 12.4 days: longer windows would make stamps ambiguous. */
 const LONGEST_WINDOW_MS = 2 ** 30
-/** 1 MB. */
 const MOST_ENTRIES = 2 ** 17
 const FIRST_ENTRIES = 4
 
-/** @throws RangeError for a window above 2^30 ms */
 export function createTokenRing(windowMs: number, mostEntries = MOST_ENTRIES): TokenRing {
   if (!(windowMs > 0 && windowMs <= LONGEST_WINDOW_MS))
     throw new RangeError(`windowMs must be 1 to ${LONGEST_WINDOW_MS}`)
@@ -88,7 +83,6 @@ export function removeTokens(ring: TokenRing, stamp: number | null, count: numbe
   if (left === 0) removeEntry(ring, entry)
 }
 
-/** 1 = the oldest alone; 0 when there are fewer. */
 export function msUntilReturned(ring: TokenRing, needed: number, at: number): number {
   if (needed < 1 || needed > ring.tokens) return 0
   let entry = 0
@@ -96,7 +90,6 @@ export function msUntilReturned(ring: TokenRing, needed: number, at: number): nu
   return Math.min(ring.windowMs, ring.windowMs - ageOf(ring, entry, at))
 }
 
-/** Oldest first, as [monotonic ms, count]. */
 export function listTokens(ring: TokenRing, at: number): [number, number][] {
   const now = Math.floor(at)
   return Array.from({ length: ring.entries }, (_, entry) => [now - ageOf(ring, entry, at), countOf(ring, entry)])
@@ -146,7 +139,6 @@ function grow(ring: TokenRing): void {
   ring.head = 0
 }
 
-/** Twice the length, `head` first. */
 function unroll(full: Uint32Array, head: number): Uint32Array {
   const copy = new Uint32Array(full.length * 2)
   copy.set(full.subarray(head))

@@ -1,4 +1,3 @@
-/** Two-step sign-in: authenticator codes (RFC 6238) and recovery codes. */
 import { createHmac } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth/bare'
 import type { TwoStepRow } from '../store/two-step.ts'
@@ -12,7 +11,6 @@ export type { TwoStepRow }
 
 /** The standard allows others, but some authenticator apps ignore them. */
 const CODE_RULES = { algorithm: 'SHA1', digits: 6, period: 30 } as const
-/** 160 bits, as long as the hash. */
 const SECRET_BYTES = 20
 /** Also accepts the codes 30 seconds before and after. */
 const STEPS_AROUND = 1
@@ -42,7 +40,6 @@ export function findCodeStep(secret: string, code: string, now: number): number 
 
 export type TypedCode = { code: string } | { recoveryHash: string }
 
-/** Ignores spacing. */
 export function readTypedCode(typed: string): TypedCode | null {
   const plain = typed.replaceAll(/[\s-]/g, '').toLowerCase()
   if (/^\d{6}$/.test(plain)) return { code: plain }
@@ -50,7 +47,6 @@ export function readTypedCode(typed: string): TypedCode | null {
   return RECOVERY_FORM.test(meant) ? { recoveryHash: hashToken(meant) } : null
 }
 
-/** In groups of four. */
 export function makeRecoveryCodes(): { codes: string[]; codeHashes: string[] } {
   const plain = Array.from({ length: RECOVERY_CODES }, makeRecoveryCode)
   return { codes: plain.map((code) => code.replaceAll(/.{4}(?!$)/g, '$&-')), codeHashes: plain.map(hashToken) }

@@ -58,7 +58,6 @@ async function proveOwner(store: Store, email: string, password: string | null):
 
 const PORT_ASSUMED = 'The link uses port 8080. If you start the service with another --port, change it in the link.'
 
-/** The browser's set-up, on the command line. */
 async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {
     email: required(given, 'email'),

@@ -51,7 +51,6 @@ const SETTINGS: Options = {
   },
 }
 
-/** Options that aren't given keep their value. */
 function changeText(before: AppSettingsText, given: Given): AppSettingsText {
   const hosts = (name: string): string | undefined => {
     const all = given.all(name)
@@ -99,7 +98,6 @@ export const appSet: Command = {
   },
 }
 
-/** Fields of the settings page with another name here. */
 const OPTION_OF = new Map<string, string>(
   Object.entries({ app: 'name', domains: 'domain', snippetHosts: 'snippet-host' }),
 )
@@ -143,7 +141,6 @@ export const appTag: Command = {
       const app = await findAppOf(store, given, appId)
       const { siteId } = app
       const { addsPeople } = await readSnippetSettings({ store }, app)
-      // on stderr, because a program may read stdout
       if (!addsPeople) console.error(describeIgnoredReports(appId))
       const [requiresConsent, respectsGpc] = [given.isSet('consent'), given.isSet('gpc')]
       const pinned = given.isSet('pinned') ? readScript().identity : undefined

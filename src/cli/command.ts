@@ -23,7 +23,6 @@ export type Option = {
   value?: string
   meaning: string
   default?: string
-  /** overridden by the option */
   env?: string
   /** never a flag; help names the variable only */
   isSecret?: true
@@ -39,7 +38,6 @@ export type Given = {
 
 export type Command = {
   name: string
-  /** such as "KEYID" */
   words?: string
   summary: string
   options: Options
@@ -161,10 +159,8 @@ export async function withStore<T>(
   }
 }
 
-/** Shows a mistyped folder. */
 export const createdLine = (folder: string): string => `created ${databasePath(folder)}`
 
-/** Of any account, or of the one in --account. */
 export async function findAppOf(store: Store, given: Given, appId: string): Promise<AppRow> {
   for (const accountId of await listAccountIds(store, given)) {
     const app = (await store.listApps(accountId)).find(({ publicId }) => publicId === appId)

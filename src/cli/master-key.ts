@@ -24,7 +24,6 @@ export const masterKeyChange: Command = {
     if (masterKey === null)
       throw new UsageError('Set EVENTPOST_MASTER_KEY to the key that the secrets are encrypted with.')
     const newKey = readSecret('--new-key-file', required(given, 'new-key-file'))
-    // checked like the current one
     readConfig({}, { EVENTPOST_MASTER_KEY: newKey })
     if (!hasDatabase(data)) throw new CommandRefused(`There is no database in ${data}.`)
     const lock = lockFolder(data)

@@ -31,7 +31,6 @@ function readMemberEmail(given: Given): string {
   return email.email
 }
 
-/** A one-time link that is valid for a day. */
 const linkOf = (given: Given, env: Environment, token: string): string =>
   `${readBaseUrl(given, env)}/password?token=${token}`
 

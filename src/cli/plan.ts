@@ -61,7 +61,6 @@ function readChanges(given: Given): Partial<Plan> {
   return plan
 }
 
-/** With defaults filled in; `unlimited` is null in JSON. */
 async function readPlan(store: Store, accountId: string) {
   const account = await store.findAccount(accountId)
   return { accountId, ...(account && effectivePlan(account.plan)) }

@@ -10,7 +10,6 @@ export function printResult(printed: Printed, asJson: boolean): string {
   return alignColumns([Object.keys(first), ...printed.map((row) => Object.values(row).map(show))])
 }
 
-/** Infinity is null in JSON. */
 function show(value: unknown): string {
   if (Array.isArray(value)) return value.map(show).join(', ') || '-'
   if (value === Infinity) return 'unlimited'
@@ -29,7 +28,6 @@ function alignColumns(rows: string[][]): string {
     .join('\n')
 }
 
-/** One line per command, or one command with its options. */
 export function printHelp(commands: Command[]): string {
   const [only] = commands.length === 1 ? commands : []
   if (only) return [`eventpost ${usage(only)}`, '', `  ${only.summary}`, '', optionLines(only)].join('\n').trimEnd()

@@ -70,11 +70,9 @@ async function start({ masterKey, ...config }: Config): Promise<void> {
   }
 }
 
-/** The key isn't needed once the store is open. */
 type Open = Omit<Config, 'masterKey'>
 type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store; exposed: ExposedFile[] }
 
-/** Serves until a signal drains it. */
 async function run(config: Open, { lock, http, store, exposed }: Opened): Promise<void> {
   const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
   const log = createLog(systemClock.now)
@@ -109,7 +107,6 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   await announce(store, baseUrl)
 }
 
-/** The server's dependencies, and the sender, which is their mailer. */
 async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
@@ -159,7 +156,6 @@ function logNoticeSender({ smtpUrl, mailFrom }: Open, log: Log): void {
   log.write('info', 'members of apps without their own mail server get no notices: set EVENTPOST_MAIL_FROM')
 }
 
-/** Otherwise only recipients would notice. */
 async function warnOfUnreachableLinks(
   store: Store,
   { smtpUrl, baseUrl }: Pick<Open, 'smtpUrl'> & { baseUrl: string },
@@ -199,7 +195,6 @@ async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
   }
 }
 
-/** Answers 503 until the store is open. */
 function listen({ host, port, baseUrl }: Open): Server<undefined> {
   const unserved = createUnserved(baseUrl ?? addressOf(host, port))
   try {

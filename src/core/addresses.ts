@@ -1,7 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** For callers without a known address, such as closed sockets. They share one bucket. */
 export const UNKNOWN_ADDRESS = 'unknown'
 
 /** Longer chains are an attempt to make us parse. */
@@ -61,7 +60,6 @@ export const isTrustedProxy = (socketAddress: string, trustedProxies: readonly s
   return address !== null && trustedProxies.length > 0 && isListed(readProxies(trustedProxies), address)
 }
 
-/** An IP address, or a CIDR range. */
 export function isProxyRange(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/')
   const family = isIP(address)
@@ -69,7 +67,6 @@ export function isProxyRange(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
 }
 
-/** Building a list takes longer than querying it. */
 const listOfRanges = new WeakMap<readonly string[], BlockList>()
 
 function readProxies(ranges: readonly string[]): BlockList {

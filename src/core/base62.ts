@@ -8,7 +8,6 @@ const FAIR_BELOW = 248
 
 const randomBytes: RandomBytes = (count) => crypto.getRandomValues(new Uint8Array(count))
 
-/** 5.954 bits per character. */
 export function randomBase62(length: number, random: RandomBytes = randomBytes): string {
   let text = ''
   while (text.length < length) {
@@ -17,7 +16,6 @@ export function randomBase62(length: number, random: RandomBytes = randomBytes):
   return text
 }
 
-/** Most significant first, padded with `0`. */
 export function toBase62(value: number, length: number): string {
   let text = ''
   for (let rest = value; text.length < length; rest = Math.floor(rest / 62)) text = BASE62.charAt(rest % 62) + text

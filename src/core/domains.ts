@@ -1,11 +1,9 @@
-/** Host names in lowercase ASCII: one rule for emails, links and app hosts. */
 import { domainToASCII } from 'node:url'
 import { MAX_DOMAIN_LABEL_CHARACTERS } from './field-limits.ts'
 
 /** RFC 1035: 255 bytes on the wire. */
 const MAX_DOMAIN_CHARACTERS = 253
 
-/** A label without its first character. */
 const LABEL_REST = `(?:[a-z0-9-]{0,${MAX_DOMAIN_LABEL_CHARACTERS - 2}}[a-z0-9])?`
 
 /** Two or more labels; the last starts with a letter, which excludes IPv4 in all its forms (127.1, 0x7f.0.0.1). */

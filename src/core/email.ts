@@ -4,7 +4,6 @@ import { MAX_EMAIL_CHARACTERS, MAX_LOCAL_PART_CHARACTERS } from './field-limits.
 export type EmailAddress = {
   /** Identity form: trimmed, lowercase, ASCII. Emails are sent to it. */
   email: string
-  /** As sent, trimmed. */
   shown: string
 }
 
@@ -30,7 +29,6 @@ export function readEmail(text: string): EmailAddress | null {
   return { email: shown.toLowerCase(), shown }
 }
 
-/** IDN domains and unverified punycode. */
 function readFoldedEmail(shown: string): EmailAddress | null {
   const afterAt = shown.lastIndexOf('@') + 1
   const local = shown.slice(0, afterAt)

@@ -10,7 +10,6 @@ export const MAX_BATCH_FIELD_DEPTH = 2 * MAX_FIELD_DEPTH
 
 export const MAX_APP_ID_CHARACTERS = 64
 
-/** RFC 5321: a path of 256 with angle brackets. */
 export const MAX_EMAIL_CHARACTERS = 254
 export const MAX_LOCAL_PART_CHARACTERS = 64
 export const MAX_DOMAIN_LABEL_CHARACTERS = 63
@@ -18,7 +17,6 @@ export const MAX_DOMAIN_LABEL_CHARACTERS = 63
 export const MAX_EVENT_NAME_CHARACTERS = 64
 /** "Under 2 KB": this many bytes of compact UTF-8 are too many. */
 export const PROPERTIES_BYTES_BOUND = 2048
-/** Allows for clock differences. */
 export const MAX_OCCURRED_AHEAD_MS = 10 * 60_000
 export const MAX_BATCH_EVENTS = 100
 
@@ -30,10 +28,8 @@ export const MAX_TAG_CHARACTERS = 64
 export const MAX_CUSTOM_FIELDS = 100
 export const MAX_CUSTOM_FIELD_KEY_CHARACTERS = 64
 export const MAX_CUSTOM_FIELD_TEXT_CHARACTERS = 1000
-/** Compact UTF-8 of one request. */
 export const MAX_CUSTOM_FIELDS_BYTES = 16 * 1024
 export const MAX_SOURCE_CHARACTERS = 64
-/** An IPv6 address that ends in dotted IPv4. */
 export const MAX_IP_CHARACTERS = 45
 
 export const MAX_PAGE_ITEMS = 100

@@ -1,4 +1,3 @@
-/** Patterns of customer input, for schemas and, compiled, for readers. */
 import { MAX_CUSTOM_FIELD_KEY_CHARACTERS, MAX_EVENT_NAME_CHARACTERS } from './field-limits.ts'
 
 /** Names that start with `$` are reserved for us. */

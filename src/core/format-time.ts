@@ -18,7 +18,6 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** Keys: `day`, `month`, `year`, `hour`, `minute`, `second`. */
 export const timeParts = (at: number, timeZone: string): Record<string, string> =>
   Object.fromEntries(
     formatOf(timeZone)
@@ -38,14 +37,12 @@ const DAY_MS = 24 * HOUR_MS
 
 const count = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
 
-/** "UTC", "Europe/Zurich", "America/New York" */
 export const formatZone = (timeZone: string): string => timeZone.replaceAll('_', ' ')
 
 /** "3 May 2026, 14:05 UTC", "3 May 2026, 16:05 Europe/Zurich" */
 export const formatTimeInZone = (at: number, timeZone: string): string =>
   `${formatTime(at, timeZone)} ${formatZone(timeZone)}`
 
-/** "2 minutes", "3 hours", "2 days"; the smaller unit below two. */
 export function formatDuration(ms: number): string {
   if (ms < MINUTE_MS) return 'less than a minute'
   if (ms < 2 * HOUR_MS) return count(Math.floor(ms / MINUTE_MS), 'minute')

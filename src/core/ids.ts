@@ -54,7 +54,6 @@ export function readPublicId(prefix: NumberedPrefix, text: string): number | nul
 
 export type TextPrefix = 'acc' | 'app' | 'site' | 'key' | 'mem' | 'sec' | 'aud' | 'ses'
 
-/** Nine digits of time, twelve random ones (62 bits). */
 export function makeTextId(prefix: TextPrefix, now: number): string {
   const random = crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n
   const tail = (random >> 2n).toString(36).padStart(12, '0').slice(-12)

@@ -1,6 +1,5 @@
 /** Finds what JSON.parse hides: duplicate keys, and numbers that JavaScript can't hold exactly. */
 
-/** From the outside in; only the first few steps are recorded. */
 export type KeyPath = readonly (string | number)[]
 
 /** The tree down to the inexact numbers, which are empty maps. */
@@ -63,7 +62,6 @@ function addLost(level: Level, lost: LostNumbers): void {
   level.lost.set(level.step, lost)
 }
 
-/** @returns false for a duplicate */
 function readKey(level: Level, keys: Set<string>, source: string): boolean {
   const key = JSON.parse(source) as string
   level.step = key
@@ -99,7 +97,6 @@ function readNumber(text: string, index: number): string {
   return NUMBER.exec(text)?.[0] ?? '-'
 }
 
-/** The limit of `toPrecision`. */
 const MOST_DIGITS = 100
 
 /** A fraction below 2^53 is always approximate. */
@@ -115,5 +112,4 @@ function isHeld(source: string): boolean {
   return written.length <= MOST_DIGITS && digitsOf(value.toPrecision(written.length)) === written
 }
 
-/** The mantissa's digits without leading zeros. */
 const digitsOf = (text: string): string => (/^[^eE]*/.exec(text)?.[0] ?? '').replaceAll(/\D/g, '').replace(/^0+/, '')

@@ -1,4 +1,3 @@
-/** Reads a body into a JSON object that can be stored and returned unchanged. */
 import {
   MAX_BATCH_FIELD_DEPTH,
   MAX_FIELD_DEPTH,
@@ -20,7 +19,6 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** Valid UTF-8 holds no surrogates, so lone ones come from escapes. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
 
-/** Envelope, parameters, arguments. */
 const WRAPPER_DEPTH = 3
 
 const TOO_DEEP = { message: 'There are too many levels of objects and arrays in this message. Send it flatter.' }
@@ -39,13 +37,11 @@ type Finding = Problem | 'perhaps' | undefined
 export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Sorted keys, no whitespace; array order counts. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>
     isJsonObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
   )
 
-/** Whole characters, cut. */
 export const quoteName = (name: string): string =>
   name.length <= MAX_QUOTED_NAME_CHARACTERS && name.isWellFormed()
     ? name
@@ -71,7 +67,6 @@ export function parseJsonObject(bytes: Uint8Array): ParsedObject {
   return text === null ? { refused: refuse('invalid_json') } : parseJsonText(text)
 }
 
-/** For text that was valid UTF-8. */
 export function parseJsonText(text: string): ParsedObject {
   const object = parseText(text)
   if (!isJsonObject(object)) return { refused: refuse('invalid_json') }
@@ -190,7 +185,6 @@ const refuseFault = ({ field, problem }: Fault): Refusal =>
 export const findRepeatedKeys = (text: string, parsed: unknown): KeyPath[] =>
   countWrittenKeys(text) === countKeys(parsed) ? [] : scanJson(text).repeated
 
-/** `prefix`: where the fields are. */
 export function warnOfRepeated(repeated: KeyPath[], prefix: KeyPath = []): Warning[] {
   if (repeated.length === 0) return []
   const isWhole = new Map<string, boolean>()

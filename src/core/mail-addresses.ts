@@ -30,7 +30,6 @@ export function readMailbox(text: string): Mailbox | null {
   return makeMailbox(name.trim().replace(/^"(.*)"$/, '$1'), address)
 }
 
-/** Cuts a long name. */
 export function makeMailbox(name: string, address: string): Mailbox | null {
   const email = readEmail(address)
   return (

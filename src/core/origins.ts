@@ -1,4 +1,3 @@
-/** The Origin and Referer headers. */
 const MAX_ORIGIN_CHARACTERS = 255
 
 /** null for sandboxes (`null`), files and invalid values. */

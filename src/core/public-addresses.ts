@@ -4,10 +4,8 @@ import { foldHost } from './domains.ts'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Allowed by the operator beside public addresses (EVENTPOST_MAIL_PRIVATE_HOSTS). */
 export type PrivateHosts = { names: ReadonlySet<string>; ranges: readonly [Address, number][] }
 
-/** Returns the first invalid entry as `wrong`. */
 export function readPrivateHosts(entries: readonly string[]): PrivateHosts | { wrong: string } {
   const names = new Set<string>()
   const ranges: [Address, number][] = []
@@ -38,7 +36,6 @@ const unmap = (address: string): Address => ipaddr.process(address)
 
 const foldName = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
-/** All begin with 001 (RFC 4291). */
 const isGlobalUnicast = (address: ipaddr.IPv6): boolean => ((address.parts[0] ?? 0) & 0xe000) === 0x2000
 
 /** The last 32 bits are the IPv4 address reached through NAT64 (RFC 6052). */
@@ -52,7 +49,6 @@ export function isPublicAddress(text: string): boolean {
   return isGlobalUnicast(address) && address.range() === 'unicast'
 }
 
-/** `host` was resolved to `address`. */
 export function isAllowedAddress(host: string, address: string, { names, ranges }: PrivateHosts): boolean {
   if (isPublicAddress(address) || names.has(foldName(host))) return true
   const asked = unmap(address)
@@ -62,7 +58,6 @@ export function isAllowedAddress(host: string, address: string, { names, ranges 
 /** Never in public DNS (RFC 6761, RFC 6762, RFC 8375, ICANN's .internal). */
 const PRIVATE_NAME = /\.(?:local|internal|home\.arpa|invalid)$/i
 
-/** Refused whatever it resolves to. */
 export function isRefusedHost(host: string, allowed: PrivateHosts): boolean {
   const bare = host.replace(/\.$/, '')
   if (ipaddr.isValid(bare)) return !isAllowedAddress(bare, bare, allowed)

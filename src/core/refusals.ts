@@ -114,7 +114,6 @@ export const REFUSALS = {
     status: 503,
     message: 'The service cannot save right now, and nothing was saved. Send this again after Retry-After.',
   },
-  /** `unavailable` for programs, a different message for people. */
   commit_unconfirmed: {
     status: 503,
     error: 'unavailable',
@@ -153,7 +152,7 @@ export const REFUSALS = {
 } as const satisfies Record<string, Row>
 
 /**
- * `error`: the public code where it differs. `field`: the field it names. `isLate`: comes after the limit was charged.
+ * `error`: the public code where it differs. `field`: the field it names. `isAfterLimit`: comes after the limit was charged.
  */
 type Row = { status: number; message: string; error?: string; field?: string; isAfterLimit?: true }
 
@@ -162,10 +161,8 @@ export type RefusalCode = keyof typeof REFUSALS
 /** `field` is the top-level name (`tags`, never `tags[0]`); messages never echo input. */
 export type FieldError = { field: string; code: string; message: string }
 
-/** With a 2xx: something had no effect. */
 export type Warning = FieldError
 
-/** `message` replaces the table's. */
 export type Refusal = {
   refusal: RefusalCode
   message?: string
@@ -200,11 +197,9 @@ export type LimitName = keyof typeof LIMIT_NAMES
 export type ScriptLimitName =
   'person_items_per_hour' | 'site_items_per_hour' | 'reports_per_minute' | 'wrong_signatures_per_minute'
 
-/** Rounded up. */
 export const retryTime = (at: number, retryAfter: number): string =>
   new Date((Math.ceil(at / 1_000) + retryAfter) * 1_000).toISOString()
 
-/** Whose limit: `key`'s, or an address's. */
 type LimitReached = {
   name: LimitName
   key: { id: string; name: string } | null
@@ -239,7 +234,6 @@ export const isRefusal = <T extends object>(value: T): value is Extract<T, { ref
 
 const rowOf = (refusal: RefusalCode): Row => REFUSALS[refusal]
 
-/** The public code. */
 export const errorCode = (refusal: RefusalCode): string => rowOf(refusal).error ?? refusal
 
 /** Counted as abuse: the caller's fault, and no other limit bounds it. */
@@ -250,7 +244,6 @@ export function countsAsAbuse(refusal: RefusalCode): boolean {
 
 export const refusedField = ({ refusal, field }: Refusal): string | undefined => field ?? rowOf(refusal).field
 
-/** Names one field, or lists several. */
 export function refuseFields(errors: FieldError[]): Refusal {
   const [first] = errors
   if (!first) throw new Error('refuseFields needs at least one error')
@@ -259,14 +252,12 @@ export function refuseFields(errors: FieldError[]): Refusal {
     : refuse('invalid_field', { field: first.field, message: first.message, errors })
 }
 
-/** `field` names what ended the emails. */
 export const warnOfSending = (field: string, { stillSending }: StoppedEmails): Warning[] =>
   stillSending === 0 ? [] : [{ field, code: 'still_sending', message: describeStillSending(stillSending) }]
 
 export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T | (T & { warnings: Warning[] }) =>
   warnings.length === 0 ? body : { ...body, warnings }
 
-/** Without the request's ID. */
 export function refusalBody(refused: Refusal) {
   const { refusal, message, errors, limited } = refused
   const field = refusedField(refused)

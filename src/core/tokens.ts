@@ -1,6 +1,5 @@
 import { randomBase62 } from './base62.ts'
 
-/** 256 bits. */
 export const makeToken = (): string => randomBase62(43)
 
 /** Tokens have 256 bits, so a plain hash is enough. */

@@ -1,6 +1,5 @@
 /** Splits untrusted text for display: nothing in it may hide or reorder the text around it. */
 
-/** Visible text, or code points of invisible characters. */
 export type TextPiece = { text: string } | { hidden: string[] }
 
 /** Controls, formats (bidi, zero width, tags), separators and blank letters; not tab and line feed. */
@@ -44,7 +43,6 @@ export function readVisibleText(text: string): TextPiece[] {
   return pieces
 }
 
-/** Never cuts a character in half. */
 export function cutText(text: string, most: number): { text: string; isCut: boolean } {
   if (text.length <= most) return { text, isCut: false }
   const end = /[\ud800-\udbff]/.test(text[most - 1] ?? '') ? most - 1 : most

@@ -1,4 +1,3 @@
-/** A dry run of a write about a person. */
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../accounts/limits.ts'
 import type { Store } from '../store/store.ts'

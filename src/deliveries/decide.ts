@@ -1,4 +1,3 @@
-/** Decides who gets an email and when. Everything that asks uses this file. */
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../messages/again.ts'
 import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
@@ -40,17 +39,12 @@ export type SendingSettings = Pick<
 >
 export type DecidedMessage = { content: MessageContent; status: MessageStatus; settings: SendingSettings }
 
-/** As of `at` (ms UTC). */
 export type Facts = RuleFacts & {
-  /** giving up counts from here */
   plannedAt: number
   /** a member sends it despite the rules */
   isByHand: boolean
-  /** null: not suppressed */
   suppression: SuppressionReason | null
-  /** of this message; null: never */
   lastHandedAt: number | null
-  /** lifecycle emails of the last week, newest first */
   handed: readonly number[]
   /** further events that the email lists; read only if a rule is about each event */
   joined: () => readonly EventFacts[]
@@ -109,7 +103,6 @@ const reasonOf = (failed: Verdict): string => {
   return failed.rule === 'message' ? 'message_paused' : reasonOfRule(failed)
 }
 
-/** What is checked besides the message's own rules. */
 export type Check = 'wish' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp'
 
 const checkStatus = ({ status }: DecidedMessage): Verdict => ({
@@ -121,7 +114,6 @@ const checkStatus = ({ status }: DecidedMessage): Verdict => ({
 
 type Joined = { verdicts: Verdict[]; unfit: Unfit[] }
 
-/** Events that joined are part of the known verdicts. */
 const NOTHING_NEW: Joined = { verdicts: [], unfit: [] }
 
 function checkJoined(content: MessageContent, facts: Facts): Joined {
@@ -164,11 +156,9 @@ const wait = (rule: Check, about: string | null, value: number | null, at: numbe
   until,
 })
 
-/** Both ms UTC. */
 export const giveUpTime = (plannedAt: number, { giveUpHours }: Pick<MailSettings, 'giveUpHours'>): number =>
   plannedAt + (giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
 
-/** `once` is by time. */
 export const isTimed = (again: Again | undefined): again is { everyHours: number } =>
   again !== undefined && 'everyHours' in again
 
@@ -192,7 +182,6 @@ function nextOpening(now: number, window: SendWindow, zone: string): number {
   if (window.days.length === 0 || window.from === window.until) return now
   const local = localTime(now, zone)
   const midnight = local - (local % DAY_MS)
-  // yesterday's window may still be open
   for (let day = -1; day <= 7; day++) {
     const start = midnight + day * DAY_MS
     if (!window.days.includes(new Date(start).getUTCDay())) continue

@@ -16,7 +16,6 @@ import { readFacts } from './facts.ts'
 export type { Basis, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
 export { DELIVERY_STATES, forgetReply }
 
-/** When a delivery is claimed, and again just before the final dot. */
 const decideDelivery: DecideDelivery = (reads, work, at, known) => {
   const { delivery, message, settings } = work
   const decided = decide({ ...message, settings }, readFacts(reads, work, at, known))
@@ -36,7 +35,6 @@ function toUnfitEvent(
   return event ? [{ id: event.id, reason, record: JSON.stringify({ at, verdicts }) }] : []
 }
 
-/** null before any decision. */
 export const readRecord = ({ record }: Pick<DeliveryRow, 'record'>): DecisionRecord | null => parseRecord(record)
 
 /** When a hand-over with unknown outcome was tried again (ms UTC; null: time not known). */
@@ -49,7 +47,6 @@ export function findUnconfirmed(delivery: DeliveryRow): { at: number | null } | 
 export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
   findUnconfirmed(delivery) !== null && LEFT.includes(delivery.state)
 
-/** Handed over, whatever the outcome. */
 const LEFT: readonly DeliveryState[] = ['handed', 'sent', 'unknown', 'bounced', 'complained']
 
 /** A rule or pause may defer it again: keep the last try's result. */

@@ -24,7 +24,6 @@ export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, JoinedEvent
 
 export type DeliveryFilter = {
   messageId: number | null
-  /** null: every state */
   states: readonly DeliveryState[] | null
   before: number | null
   limit: number
@@ -83,7 +82,6 @@ export async function listFollowing(
   return describeRows(store, app, await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id }))
 }
 
-/** null for deliveries of other apps. */
 export async function findDelivery(store: Store, app: AppRow, id: number): Promise<FoundDelivery | null> {
   const work = await store.findWork(id)
   if (work?.app.id !== app.id) return null
@@ -91,7 +89,6 @@ export async function findDelivery(store: Store, app: AppRow, id: number): Promi
   return { ...toShown(work), unwanted }
 }
 
-/** Every message of the app, in order of creation. */
 export async function explainPerson(store: Store, person: ContactRow): Promise<MessageExplanation[]> {
   const messages = await store.listMessages(person.appId)
   return Promise.all(messages.map((message) => explainMessageFor(store, person, message)))
@@ -120,7 +117,6 @@ type Leaving = { isCapturing: boolean; isUnreadable: boolean }
 export const mayResend = ({ state }: DeliveryRow, { isCapturing, isUnreadable }: Leaving): boolean =>
   state === 'kept' ? !isCapturing && !isUnreadable : RESENDABLE.includes(state)
 
-/** No mail server is set. */
 export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {
   const { server, isUnreadable } = mailer.findMailRoute(await store.mailSettings(app.id))
   return server === null && !isUnreadable

@@ -1,11 +1,9 @@
-/** One sentence per reason code of a delivery. */
 import type { DeliveryRow, SuppressionReason } from '../store/message-types.ts'
 import type { SenderProblem } from '../accounts/senders.ts'
 import type { TemplateReason } from '../messages/template-faults.ts'
 import type { Check } from './decide.ts'
 import type { RuleReason } from './rules.ts'
 
-/** `name` is the person's and starts the sentence. */
 type Describe = (name: string) => string
 
 /** From rules, suppression or app settings. The decision record may say more. */
@@ -43,7 +41,6 @@ const BY_DECISION = {
   gone: () => 'The event, the person or the app no longer exists.',
 } satisfies Record<DecisionReason, Describe>
 
-/** Problems of the email or its sender. */
 const UNFIT = {
   missing_value: () => 'A value was missing and has no fallback.',
   broken_template: () => 'The email could not be rendered: its template has an error.',
@@ -161,7 +158,6 @@ export function describeReply(reply: string): string {
   return `The mail server answered ${reply}${meaning === undefined ? '' : `: ${meaning}`}.`
 }
 
-/** Later reports of a provider are quoted as text. */
 export function describeReason(reason: string, name: string, state: DeliveryRow['state']): string {
   const describe = REASON_TEXTS.get(reason)
   if (describe) return describe(name)

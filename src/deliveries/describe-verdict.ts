@@ -12,7 +12,6 @@ import { quietMsOf } from './rules.ts'
 import { readFault, type TemplateFault } from '../messages/template-faults.ts'
 import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
 
-/** "2 minutes after the event" */
 function describeDistance(time: number, { content, triggeredAt }: DescribedSubject): string {
   const side = time < triggeredAt ? 'before' : 'after'
   return `${formatDuration(Math.abs(time - triggeredAt))} ${side} ${triggerNoun(content)}`
@@ -105,7 +104,6 @@ const describeSilence = (ms: number, rule: Rule | undefined): string =>
 
 const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this email was not needed')
 
-/** Never reported by the browser script. */
 function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
   const found = `The browser script had never reported ${displayName(subject.person)}.`
   return isPass(verdict)

@@ -1,4 +1,3 @@
-/** Explains why a person got an email or not. */
 import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
 import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { reasonOfRule } from './rules.ts'
@@ -9,12 +8,11 @@ import { formatTimeInZone } from '../core/format-time.ts'
 import { displayName, type DescribedSubject } from '../messages/describe-message.ts'
 import { describeVerdicts } from './describe-verdict.ts'
 
-/** `isToday`: decided by current data. */
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
 /**
- * `why` answers in one sentence; `rules` are all checks at `decidedAt` (ms UTC). `rulesAt`: when the rules ran, if only
- * one was checked again at `decidedAt`.
+ * `why` answers in one sentence; `rules` are all checks at `judgedAt` (ms UTC). `rulesAt`: when the rules ran, if only
+ * one was checked again at `judgedAt`.
  */
 export type Explanation = {
   why: string
@@ -24,14 +22,11 @@ export type Explanation = {
   rules: ExplainedRule[]
 }
 
-/** `content` is of the delivery's own version. */
 export type ExplanationInput = {
   delivery: DeliveryRow
   person: DescribedSubject['person']
   content: MessageContent
-  /** the app's (IANA name) */
   zone: string
-  /** the email that the event joined */
   lead?: DeliveryRow | null
 }
 
@@ -158,7 +153,6 @@ function describeCause(
   )
 }
 
-/** Reasons of rules other than the message's own. */
 const REASONS: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     message: ['message_paused'],
@@ -180,7 +174,6 @@ function isCauseOf(checked: Verdict, reason: string | null): boolean {
   return reasonOfRule(checked) === reason || REASONS.get(rule)?.includes(reason) === true
 }
 
-/** Describes a simulated delivery like a real one. */
 export function explainSimulation(
   line: SimulationLine,
   about: Pick<DescribedSubject, 'person' | 'content' | 'zone'>,

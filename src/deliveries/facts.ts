@@ -1,4 +1,3 @@
-/** Reads the facts of a decision, as far as the message needs them. */
 import { parseProperties, propertyOf } from '../store/conditions.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import { takesEvents, usesOnceUp } from '../store/delivery-states.ts'
@@ -64,7 +63,6 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
 
 type Visits = EventFacts & Pick<RuleFacts, 'firstReportedAt'>
 
-/** Around the event of the email. */
 function readVisits(reads: FactReads, { delivery, message, event }: DecidedWork, at: number): Visits {
   const { appId, contactId, triggeredAt } = delivery
   const { onlyIf = [] } = message.content
@@ -105,7 +103,6 @@ function addLostViews(reads: FactReads, reports: ReportRow[], { contactId, trigg
   return [...reports, ...lost.map(toLostReport)]
 }
 
-/** By event and time. */
 function readDone(
   reads: FactReads,
   { delivery, onlyIf }: { delivery: DecidedWork['delivery']; onlyIf: readonly Rule[] },
@@ -123,7 +120,6 @@ function readDone(
 /** `at`: arrival; `occurredAt`: when it happened. `properties` is JSON. */
 export type Arrival = { at: number; occurredAt: number; properties: string | null; isEvent: boolean }
 
-/** `deliveries`: of this message to the person, newest first. */
 type EarlierDeliveries = {
   message: Pick<MessageRow, 'version' | 'content'>
   deliveries: readonly DeliveryRow[]

@@ -1,4 +1,3 @@
-/** Explains why a person did or didn't get a message, by its delivery or by what never started one. */
 import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
@@ -17,15 +16,12 @@ const CHECKED_EVENTS = 100
 
 const CHECKED_DELIVERIES = 1_000
 
-/** `delivery` is the newest; null: none was queued. */
 export type MessageExplanation = Explanation & { message: MessageRow; delivery: DeliveryRow | null }
 
-/** `zone` is the app's (IANA name). */
 type Subject = { person: ContactRow; zone: string }
 
 /** `near`: an event that almost matches the trigger. */
 type Causes = { last: Cause | null; near: EventRow | null }
-/** `row` is null when no event is involved. */
 type Cause = { at: number; cameAt: number; row: EventRow | null }
 
 /** Limited to stored data: erased events and the time a tag was added are unknown. */
@@ -63,7 +59,6 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
 
-/** "results_ready came for Ada on 3 May 2026, 14:05 UTC" */
 function describeCause({ person, zone }: Subject, { trigger }: MessageContent, at: number): string {
   const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
@@ -131,7 +126,6 @@ function describeFrequency(again: Again = { once: 'person' }): string {
     : `once for each ${[again.property].flat().map(formatValue).join(' or ')}`
 }
 
-/** An event that came or would come. */
 type ArrivingEvent = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
 type PastDeliveries = {
   message: Pick<MessageRow, 'version' | 'content'>

@@ -1,4 +1,3 @@
-/** Finds the person that a preview is shown for. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'

@@ -1,4 +1,3 @@
-/** What a write queues, or would queue in a dry run. */
 import { allHold, parseProperties } from '../store/conditions.ts'
 import { readTimezone } from '../store/local-time.ts'
 import {
@@ -39,7 +38,6 @@ export async function listQueued(
   return nameMessages(store, { app, own, isCause: () => true })
 }
 
-/** After adding the person or new tags. */
 export async function listQueuedByContact(
   store: Store,
   app: AppRow,
@@ -76,7 +74,6 @@ type ByContact = Person & { addedTags: string[] }
 export const listWouldQueue = (store: Store, app: AppRow, wanted: ByEvent): Promise<QueuePreview> =>
   previewQueue(store, { ...wanted, app }, (content) => findCause(content, wanted))
 
-/** The same for a new person or new tags. */
 export const listWouldQueueByContact = async (
   store: Store,
   app: AppRow,
@@ -93,7 +90,6 @@ export const listWouldQueueByContact = async (
 /** `unstarted`: live and paused messages that match but start nothing. */
 type QueuePreview = { queued: QueuedMessage[]; unstarted: Unstarted[] }
 
-/** `properties` is JSON. */
 type Cause = { occurredAt: number; properties: string | null }
 
 async function previewQueue(
@@ -129,7 +125,6 @@ async function previewQueue(
   return preview
 }
 
-/** null: the message would not start. */
 function findCause({ trigger }: MessageContent, { contactId, input, at }: ByEvent): Cause | null {
   const occurredAt = input.occurredAt ?? at
   if ('contact' in trigger) return contactId === null ? { occurredAt: at, properties: null } : null

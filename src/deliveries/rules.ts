@@ -10,7 +10,6 @@ const DAY_MS = 86_400_000
 
 /** What a rule needs to know of one event, independent of the source. */
 export type EventFacts = {
-  /** when it happened (ms UTC) */
   triggeredAt: number
   /** the path of its `url`, if any */
   resultPath: string | null
@@ -22,7 +21,6 @@ export type EventFacts = {
   doneAt(event: string, since: number): number | null
 }
 
-/** As of `at` (ms UTC). */
 export type RuleFacts = EventFacts & {
   at: number
   contact: { status: ContactStatus; tags: readonly string[]; fields: Record<string, FieldValue> }
@@ -50,7 +48,6 @@ type RuleDefinition<R extends Rule> = {
   check(rule: R, facts: RuleFacts): Verdict
   /** about one event (its page, or the time since it): checked for each event of an email */
   isOfEvent(rule: R): boolean
-  /** reads page views and reports */
   readsPages?: true
   /** the event whose last time it reads */
   readsEvent?(rule: R): { name: string; since: Since | undefined }
@@ -110,7 +107,6 @@ const definitionOf = (rule: Rule): RuleDefinition<Rule> => RULES[rule.rule]
 
 export const readsPages = (onlyIf: readonly Rule[]): boolean => onlyIf.some((rule) => definitionOf(rule).readsPages)
 
-/** The events whose last time the rules read. */
 export const listReadEvents = (onlyIf: readonly Rule[]): { name: string; since: Since | undefined }[] =>
   onlyIf.flatMap((rule) => definitionOf(rule).readsEvent?.(rule) ?? [])
 

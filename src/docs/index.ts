@@ -8,7 +8,6 @@ import start from './start.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
 import { EXAMPLE_SAMPLES, fillSample } from './samples.ts'
 
-/** Markdown; {base_url} is replaced by the service's address. */
 export type DocPage = { slug: string; title: string; summary: string; markdown: string }
 
 /** On a line of its own; the code takes its indentation. */

@@ -22,7 +22,6 @@ import environment from '#samples/start/environment.sh' with { type: 'text' }
 import firstEvent from '#samples/start/first-event.sh' with { type: 'text' }
 import readEvents from '#samples/start/read-events.sh' with { type: 'text' }
 
-/** `label`: the file that the code belongs in, or what it does. */
 export type SampleBlock = { label: string; code: string }
 
 export type CodeSample = { id: string; name: string; blocks: SampleBlock[]; hint?: string }
@@ -36,7 +35,6 @@ const PLACEHOLDER = /\{([a-z_]+)\}/g
 /** Characters with a meaning in quoted text of any of these languages. */
 const UNQUOTABLE = /["'$`\\#{}<>\s]/g
 
-/** Names without a value stay. */
 export const fillSample = (text: string, values: Record<string, string>): string =>
   text.trimEnd().replaceAll(PLACEHOLDER, (written, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined
@@ -45,7 +43,6 @@ export const fillSample = (text: string, values: Record<string, string>): string
 
 const percentEncode = (character: string): string => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
-/** `baseUrl` without a trailing slash; `homeUrl`: the customer's site. */
 export type SampleValues = { baseUrl: string; appId: string; homeUrl: string }
 
 const SERVER_SAMPLES: CodeSample[] = [
@@ -100,7 +97,6 @@ const EXAMPLE = {
   identity_secret: '...',
 }
 
-/** Included as `{sample:first-event}`. */
 export const EXAMPLE_SAMPLES = new Map(
   Object.entries({
     environment,

@@ -10,9 +10,8 @@ export const ABUSE_LIMITS = {
 } as const satisfies Record<string, Limit>
 
 export type AbuseLimits = {
-  /** See `isEarlyRefusal` for which ones count. */
+  /** See `countsAsAbuse` for which ones count. */
   countRefusal(keyId: string): void
-  /** null below the limit. Valid requests of the key are refused too. */
   checkKey(key: { id: string; name: string }): Refusal | null
   countWithoutKey(address: string): void
   /** Replaces the 401; null below the limit. */

@@ -127,7 +127,6 @@ const pageOf = <S extends TSchema>(title: string, item: S) =>
   )
 
 export const ContactPage = pageOf('ContactPage', ContactRecord)
-/** One person with `email`, else a page. */
 export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage], { title: 'ContactFoundOrPage' })
 export const EventPage = pageOf('EventPage', EventRecord)
 
@@ -157,7 +156,6 @@ export const ERROR_CODES = [
 ] as const satisfies readonly RefusalCode[]
 const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for machines.', 'ErrorCode')
 
-/** MCP has two more. */
 const API_LIMIT_NAMES = [
   'events_per_hour',
   'contact_adds_per_hour',

@@ -27,7 +27,6 @@ export async function readJsonList(request: Request, name: string, maxBytes: num
   return body === null ? { refused: refuse('too_large') } : parseJsonList(body, name)
 }
 
-/** null: too large. */
 export function startReading(request: Request, maxBytes: number): Promise<Uint8Array | null> | { refused: Refusal } {
   const { headers } = request
   const type = headers.get('content-type') ?? ''

@@ -1,4 +1,3 @@
-/** Rate limit headers of answers. */
 import type { Clock } from '../core/clock.ts'
 import { rateLimitHeaders, type Limits } from '../accounts/limits.ts'
 import type { Access } from '../accounts/access.ts'
@@ -10,7 +9,6 @@ import { refusalAnswer } from './answers.ts'
 
 type Dependencies = { limits: Limits; clock: Clock; addressKey: string }
 
-/** Adds what the key has left, when the key is known. */
 export function uncountedAnswer(deps: Dependencies, request: Request, write: LimitedWrite, refusal: Refusal): Response {
   const { access } = factsOf(request)
   // the abuse limit is another one, and one answer names one limit

@@ -4,16 +4,12 @@ import type { Refusal } from '../core/refusals.ts'
 /** Set by the server and completed by the endpoint; read by the log and answers. */
 export type RequestFacts = {
   requestId: string
-  /** by performance.now() */
   startedAt: number
-  /** the client's, behind trusted proxies */
   address(): string
   access: Access | null
-  /** of a signed-in member */
   memberId?: string
   /** the request meant to change people or events */
   isWrite: boolean
-  /** the app that the body names, if any */
   app?: AppRow
   refusal: Refusal | null
 }

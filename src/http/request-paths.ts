@@ -28,7 +28,6 @@ export function pathOf(url: string): string {
   return end < 0 ? url.slice(start) : url.slice(start, end)
 }
 
-/** `route` is null for pages. */
 export type Place = { readonly path: string; readonly route: string | null }
 
 const KNOWN_URLS = 256
@@ -56,12 +55,10 @@ export function createPlaceFinder(findRoute: RouteFinder): (request: Request) =>
 
 export type RouteFinder = (path: string) => string | null
 
-/** Finds the route (`/apps/:app/keys`) of a path. */
 export function createRouteFinder(routes: readonly string[]): RouteFinder {
   const paths = new Set(routes)
   const patterns = [...paths]
     .filter((path) => path.includes(':'))
-    // the more specific one first
     .toSorted((a, b) => a.split(':').length - b.split(':').length)
     .map((path) => ({ path, fits: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`) }))
   return (path) => (paths.has(path) ? path : (patterns.find(({ fits }) => fits.test(path))?.path ?? null))

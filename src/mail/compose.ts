@@ -1,4 +1,3 @@
-/** Turns a rendered email into MIME bytes: headers and signature. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { isLoopback, type Mailbox } from '../core/mail-addresses.ts'
 import type { RenderedMail } from '../messages/mailer.ts'
@@ -13,14 +12,11 @@ export type Letter = {
   to: Mailbox
   /** without angle brackets; the same for every attempt */
   messageId: string
-  /** ms UTC */
   at: number
-  /** null for transactional emails */
   unsubscribeUrl: string | null
   dkim: DkimKey | null
 }
 
-/** `raw` is complete, with CRLF. */
 export type ComposedMail = { from: string; to: string; raw: Buffer }
 
 /** Everything a reader or mail program acts on (RFC 8058 requires List-Unsubscribe-Post). */
@@ -43,7 +39,6 @@ export async function composeMail(letter: Letter): Promise<ComposedMail> {
     messageId: `<${messageId}>`,
     date: new Date(at),
     headers: headersOf(unsubscribeUrl),
-    // never reads a file or URL
     disableFileAccess: true,
     disableUrlAccess: true,
   })

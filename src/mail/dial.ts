@@ -4,7 +4,6 @@ import { connect, type Socket } from 'node:net'
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import { isAllowedAddress, isPublicAddress, type PrivateHosts } from '../core/public-addresses.ts'
 
-/** Rejects when there is none. */
 export type LookUp = (host: string) => Promise<string[]>
 
 const lookUp: LookUp = async (host) => (await lookup(host, { all: true })).map(({ address }) => address)
@@ -12,14 +11,12 @@ const lookUp: LookUp = async (host) => (await lookup(host, { all: true })).map((
 /** Minimum time per address. */
 const MIN_ATTEMPT_MS = 250
 
-/** Rejects with a `code`, like nodemailer. */
 export type Dial = ((server: Pick<SmtpServer, 'host' | 'port' | 'login'>, limit: Limit) => Promise<Socket>) & {
   /** must log in as itself, not with the shared server's trust */
   mustLogIn?: true
 }
 type Limit = { withinMs: number; signal?: AbortSignal }
 
-/** For the operator's own server: any address. */
 export const dialAny: Dial = ({ host, port }, limit) =>
   within(limit, async (opening) => open(await find(host, lookUp), { host, port, ...opening }))
 

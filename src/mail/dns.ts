@@ -1,10 +1,8 @@
 import { Resolver } from 'node:dns/promises'
 import type { ResolveTxt } from '../accounts/sender-checks.ts'
 
-/** A page waits for it. */
 const ANSWER_MS = 3_000
 const PIECE_BYTES = 255
-/** No such name or record: an answer too. */
 const NOTHING = ['ENOTFOUND', 'ENODATA']
 
 type Options = { servers?: string[]; answerMs?: number }

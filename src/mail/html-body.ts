@@ -3,7 +3,6 @@ import { showValues } from '../messages/templates.ts'
 import type { Theme } from './theme.ts'
 import { findButton, type MarkdownChild, MarkdownLimit, type MarkdownNode } from './markdown.ts'
 
-/** `readLink` returns null when the email must not link there. */
 export type BodyLinks = { readLink: (target: string) => string | null; homeUrl: string | null }
 
 /** Gmail cuts at less than half of this; servers refuse larger ones. */
@@ -38,7 +37,6 @@ export function renderHtmlBody(tree: readonly MarkdownChild[], links: BodyLinks,
     const button = node.kind === 'paragraph' ? findButton(node.children) : null
     if (button) {
       const href = links.readLink(button.href) ?? links.homeUrl
-      // in a list it is an ordinary link
       return isListed ? showLink(write(button.children), href, look) : showButton(write(button.children), href, look)
     }
     const inner = write(node.children, isListed || node.kind === 'listItem')

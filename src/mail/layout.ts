@@ -4,15 +4,12 @@ import { type Theme, findTheme } from './theme.ts'
 export type LayoutFacts = {
   subject: string
   preheader: string
-  /** from renderHtmlBody */
   html: string
   text: string
   appName: string
   logoUrl: string | null
   colour: string | null
-  /** the postal address, line by line */
   address: readonly string[]
-  /** null for transactional emails */
   unsubscribeUrl: string | null
 }
 

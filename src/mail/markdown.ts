@@ -26,7 +26,6 @@ const DEPTH = 32
 /** Links and pictures together: a reference can be repeated many times. */
 const TARGET_CHARACTERS = 256 * 1024
 
-/** Its message completes "This cannot be filled in". */
 export class MarkdownLimit extends Error {}
 
 /** Control characters that never occur in a body (cleanSource); they enclose node numbers. */
@@ -110,7 +109,6 @@ export function parseMarkdown(source: string): MarkdownChild[] {
 // oxlint-disable-next-line no-misleading-character-class -- each of them is meant by itself
 const VISIBLE = /[^\s\p{C}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u
 
-/** No text and no picture. */
 export const isBlank = (children: readonly MarkdownChild[]): boolean =>
   children.every((child) => {
     if (typeof child === 'string') return true
@@ -120,7 +118,6 @@ export const isBlank = (children: readonly MarkdownChild[]): boolean =>
 
 const same = (text: string): string => text
 
-/** A paragraph with a single link becomes a button. */
 export function findButton(children: readonly MarkdownChild[]): Extract<MarkdownNode, { kind: 'link' }> | null {
   const [only, ...others] = children
   return others.length === 0 && typeof only === 'object' && only.kind === 'link' ? only : null

@@ -1,4 +1,3 @@
-/** An email to a member about their sign-in; not a delivery. */
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Notice, NoticeResult } from '../accounts/notices.ts'
 import type { Clock } from '../core/clock.ts'

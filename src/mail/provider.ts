@@ -1,4 +1,3 @@
-/** What the sender requires of a mail provider. */
 import type { ComposedMail } from './compose.ts'
 
 /**
@@ -17,7 +16,6 @@ export type About = 'recipient' | 'mail' | 'sender' | 'session'
 
 type Refused = Pick<Outcome & { is: 'refused' }, 'about' | 'code'>
 
-/** RFC 4954. */
 const isLoginRefused = ({ about, code }: Refused): boolean =>
   about === 'session' || (about === 'sender' && (code === 530 || code === 535))
 
@@ -43,9 +41,7 @@ export const replyOf = (outcome: Outcome): string | undefined => {
   return outcome.enhanced === null ? String(outcome.code) : `${outcome.code} ${outcome.enhanced}`
 }
 
-/** Logs a refusal with the server's full answer. */
 export type NoteServer = (line: Asked & { reason: string; answer: string }) => void
-/** A delivery's id, or the name of a test or check. */
 type Asked = { about: string; appId: string | null; server: string }
 
 export function noteAnswer(

@@ -1,4 +1,3 @@
-/** Renders a message for one delivery. */
 import type { MailFacts, MailWords, RenderedMail } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import { cleanText } from '../core/visible-text.ts'
@@ -80,14 +79,12 @@ const readLogo = (text: string | null): string | null => {
 const same = (text: string): string => text
 const showPlain = (filled: string): string => showValues(filled, { value: same, plain: same })
 
-/** Never cuts within a grapheme. */
 function cutLine(text: string, most: number): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   const characters = Array.from(line)
   return characters.length <= most ? line : `${characters.slice(0, most - 1).join('')}\u2026`
 }
 
-/** The app's hosts and home page, and our own addresses. */
 export type LinkFacts = { hosts: readonly string[]; homeUrl: string | null; unsubscribeUrl: string }
 
 /** `refused`: a URL from an event or person outside the app's hosts. */

@@ -1,4 +1,3 @@
-/** Renders a message for one person and event: for sending, preview and test. */
 import { isLifecycle } from '../store/suppressions.ts'
 import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
@@ -8,7 +7,6 @@ import type { TemplateFault } from '../messages/template-faults.ts'
 import { type ComposedMail, composeMail } from './compose.ts'
 import type { Route } from './routes.ts'
 
-/** `url`: the person's unsubscribe link. `how`: see messages/template-worker.ts. */
 export function renderSample(
   templates: TemplateWorker,
   sample: Sample,

@@ -1,13 +1,11 @@
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import { cleanText, cutText, readVisibleText } from '../core/visible-text.ts'
 
-/** The server chooses its length. */
 const LOGGED_CHARACTERS = 2_000
 const READ_CHARACTERS = 4_000
 
 const HIDDEN = '[email]'
 
-/** RFC 5321, RFC 2034. */
 const CODES = /^\d{3}[ -]?(?:\d\.\d{1,3}\.\d{1,3}\b)?/
 
 /**

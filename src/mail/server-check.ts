@@ -1,4 +1,3 @@
-/** Checks whether a mail server is reachable and accepts the login. */
 import type { Socket } from 'node:net'
 import type { SmtpServer } from '../core/mail-addresses.ts'
 import type { ServerCheck, Mailer } from '../messages/mailer.ts'

@@ -6,7 +6,6 @@ import type { ComposedMail } from './compose.ts'
 import type { About, HandOver, Outcome } from './provider.ts'
 import { readServerAnswer } from './server-answer.ts'
 
-/** `dotMs`: for the reply to the final dot. */
 type Waits = { answerMs: number; dotMs: number }
 
 export type Sending = {
@@ -20,12 +19,10 @@ export type Sending = {
 export type Session = ReturnType<typeof createSession>
 
 type Reply = { code: number; text: string }
-/** `lost` is the reason code. */
 type Lost = { lost: string }
 
 const isLost = (reply: Reply | Lost): reply is Lost => 'lost' in reply
 
-/** RFC 5321, section 4.2.1. */
 const classOf = ({ code }: Reply): number => Math.trunc(code / 100)
 const POSITIVE = 2
 const isRefusal = (reply: Reply): boolean => classOf(reply) === 4 || classOf(reply) === 5
@@ -33,7 +30,6 @@ const START_MAIL_INPUT = 354
 /** The server is about to close the connection; valid at any time. */
 const CLOSING = 421
 
-/** `greeting` is the reply to EHLO. */
 export function createSession(
   connection: SMTPConnection,
   { greeting, waits, login }: { greeting: string; waits: Waits; login: SmtpServer['login'] },
@@ -88,7 +84,6 @@ export function createSession(
     return readRefusal(reply, about, login)
   }
 
-  /** For a reply other than the expected one. */
   const readFailure = (reply: Reply, about: About): Outcome => {
     if (isRefusal(reply)) return refuse(reply, about)
     end('eprotocol')
@@ -172,7 +167,6 @@ export function createSession(
   }
 }
 
-/** RFC 3463. */
 export const readRefusal = ({ code, text }: Reply, about: About, login: SmtpServer['login']): Outcome => ({
   is: 'refused',
   code,
@@ -187,7 +181,6 @@ const isPositive = (reply: Reply): boolean => classOf(reply) === POSITIVE
 
 const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length
 
-/** RFC 5321, section 4.1.1.1. */
 const offers = (greeting: string, keyword: string): boolean =>
   greeting
     .split(/\r?\n/)
@@ -245,7 +238,6 @@ function decode(latin1: string): string {
   return text.includes('\ufffd') ? latin1 : text
 }
 
-/** CRLF line ends and dot-stuffing. */
 export function toData(raw: Buffer): Buffer {
   const lines = raw.toString('latin1').replaceAll(/\r\n?|\n/g, '\r\n')
   const stuffed = `\r\n${lines}`.replaceAll('\r\n.', '\r\n..').slice(2)

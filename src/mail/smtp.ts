@@ -9,7 +9,6 @@ import { createSession, readRefusal, type Sending, type Session } from './smtp-s
 
 export type SmtpLimits = {
   connections: number
-  /** to connect, to be greeted, to answer a command */
   connectMs: number
   answerMs: number
   /** for everything before the final dot */
@@ -202,7 +201,6 @@ function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
 
 type Opening = { server: SmtpServer; limits: SmtpLimits; dial: Dial }
 
-/** @throws nodemailer's error */
 async function openSession({ server, limits, dial }: Opening, signal: AbortSignal): Promise<Session> {
   const { auth, ...options } = connectionOptions(server, limits)
   const Connection = await loadConnection()
@@ -225,7 +223,6 @@ async function openSession({ server, limits, dial }: Opening, signal: AbortSigna
   }
 }
 
-/** Resolves with the reply to EHLO. */
 export function connect(
   connection: SMTPConnection,
   auth: { user: string; pass: string } | undefined,
@@ -244,7 +241,6 @@ export function connect(
   return promise
 }
 
-/** `host` is the name for TLS. */
 export const connectionOptions = ({ host, port, isSecure, login, isTlsOptional }: SmtpServer, limits: SmtpLimits) => ({
   host,
   port,

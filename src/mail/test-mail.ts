@@ -1,4 +1,3 @@
-/** A test email that a member sends to themselves. */
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { Sample, TestResult } from '../messages/mailer.ts'
 import type { Clock } from '../core/clock.ts'
@@ -10,7 +9,6 @@ import { noteAnswer, type NoteServer, type Outcome, type Provider, reasonOf, rep
 import type { Routes } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
-/** Someone waits for it. */
 const TEST_MS = 20_000
 
 type Dependencies = {

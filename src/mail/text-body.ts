@@ -1,4 +1,3 @@
-/** Renders the body as plain text. */
 import { showValues } from '../messages/templates.ts'
 import { BODY_CHARACTERS, type BodyLinks } from './html-body.ts'
 import { findButton, type MarkdownChild, MarkdownLimit, type MarkdownNode } from './markdown.ts'
@@ -11,7 +10,6 @@ const indent = (text: string, first: string, rest: string): string =>
     .map((line, index) => (index === 0 ? first : line === '' ? '' : rest) + line)
     .join('\n')
 
-/** @throws MarkdownLimit */
 export function renderTextBody(tree: readonly MarkdownChild[], { readLink, homeUrl }: BodyLinks): string {
   const write = (children: readonly MarkdownChild[]): string => {
     const text = children.map((child) => (typeof child === 'string' ? child : writeNode(child))).join('')

@@ -1,5 +1,3 @@
-/** Email theme: the app's colour and quiet greys. */
-
 /** Each value is safe in a double-quoted style attribute. */
 export type Theme = Record<'ground' | 'sheet' | 'sunk' | 'ink' | 'quiet' | 'line' | 'link', string> & {
   button: string
@@ -8,7 +6,6 @@ export type Theme = Record<'ground' | 'sheet' | 'sunk' | 'ink' | 'quiet' | 'line
   mono: string
 }
 
-/** The default colour. */
 const COLOUR = '#2b4acb'
 
 const LIGHT = {
@@ -39,7 +36,6 @@ type Themes = { light: Theme; dark: Theme }
 const THEMES_MAX = 1_000
 const themes = new Map<string, Themes>()
 
-/** Anything but `#rrggbb` counts as not set. */
 export function findTheme(colour: string | null): Themes {
   const chosen = colour !== null && isColour(colour) ? colour : COLOUR
   const known = themes.get(chosen)
@@ -92,13 +88,11 @@ function contrast(one: Rgb, other: Rgb): number {
 const mix = (from: Rgb, to: Rgb, share: number): Rgb =>
   from.map((part, index) => part + ((to[index] ?? 0) - part) * share) as Rgb
 
-/** White or black, whichever reads better. */
 export function inkOn(colour: string): string {
   const ground = readColour(colour)
   return printColour(contrast(ground, WHITE) >= contrast(ground, BLACK) ? WHITE : BLACK)
 }
 
-/** Lightened or darkened until it is readable. */
 export function readableOn(colour: string, ground: string): string {
   const [own, behind] = [readColour(colour), readColour(ground)]
   const towards = luminance(behind) < 0.18 ? WHITE : BLACK

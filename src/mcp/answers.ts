@@ -1,7 +1,6 @@
 import { type Refusal, refusalBody, REFUSALS } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
 
-/** JSON-RPC's, and MCP's for an unsupported revision. */
 export const PARSE_ERROR = -32_700
 export const INVALID_REQUEST = -32_600
 export const UNSUPPORTED_VERSION = -32_022

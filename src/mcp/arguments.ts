@@ -1,4 +1,3 @@
-/** Reads tool arguments with the API's query readers. */
 import type { Access, AppRow } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
 import { type Body, readAddress, readAppId } from '../core/field-readers.ts'
@@ -19,7 +18,6 @@ export const toQuery = (args: Body): Query =>
 type Reading<T> = { input: T } | { errors: FieldError[] }
 export type Asked<T> = { app: AppRow; input: T }
 
-/** 400, then 404 for the app. */
 export function findAsked<T extends { app: string }>(access: Access, reading: Reading<T>): Asked<T> | Refusal {
   if ('errors' in reading) return refuseFields(reading.errors)
   const app = findApp(access, reading.input.app)

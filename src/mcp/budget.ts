@@ -1,8 +1,5 @@
 import { cutText } from '../core/visible-text.ts'
 
-/** Limits the size of results: models pay for every byte. */
-
-/** A tool's whole result. */
 export const RESULT_BYTES = 25 * 1024
 export const TOOL_LIST_BYTES = 16 * 1024
 

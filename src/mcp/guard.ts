@@ -13,7 +13,6 @@ import { refusalError } from './answers.ts'
 
 export const MESSAGE_BYTES = 64 * 1024
 
-/** `host`: the bound address; `origins`: pages that may call. */
 export type GuardDependencies = {
   access: KeyAccess
   abuseLimits: AbuseLimits
@@ -64,7 +63,6 @@ export function addCors(origins: readonly string[], request: Request, response: 
 const takesJson = (accept: string | null): boolean =>
   accept === null || /(?:^|[\s,])(?:application\/json|application\/\*|\*\/\*)(?=$|[\s,;])/i.test(accept)
 
-/** @returns the caller and the bytes, or a refusal */
 export function createGuard(deps: GuardDependencies) {
   const findHost = createKnownHosts(deps)
 

@@ -51,7 +51,6 @@ function loadProtocol(deps: McpDependencies): () => Promise<Protocol> {
   return createLazy(() => import('./protocol.ts').then(({ openProtocol }) => openProtocol(deps))).get
 }
 
-/** Later revisions name the client in each message. */
 const CLIENT_NAME = 'io.modelcontextprotocol/clientInfo'
 
 /** A program's name and version; other text isn't logged. */

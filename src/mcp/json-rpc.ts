@@ -1,4 +1,3 @@
-/** Parses bytes into a protocol message or a protocol error. */
 import {
   isJSONRPCErrorResponse,
   isJSONRPCNotification,
@@ -17,7 +16,6 @@ type Read =
   | { answer: Response }
 
 const VERSION_HEADER = 'mcp-protocol-version'
-/** Later revisions state their version in each message. */
 const VERSION_NAME = 'io.modelcontextprotocol/protocolVersion'
 const VERSION = /^\d{4}-\d{2}-\d{2}$/
 

@@ -1,4 +1,3 @@
-/** Public form of messages and deliveries: ISO 8601 UTC, null for absent values. */
 import { mayHaveArrivedTwice } from '../deliveries/deliveries.ts'
 import type { DeliveryRow, MessageCounts, MessageRow } from '../store/message-types.ts'
 import { publicId } from '../core/ids.ts'

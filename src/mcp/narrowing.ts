@@ -29,6 +29,5 @@ export function readNarrowing(url: string, known: ReadonlySet<string>): Narrowin
 
 const UNKNOWN = 'There is no such parameter here. Send `read_only`, `app` and `tools`.'
 
-/** An app of another account leaves none. */
 export const narrowAccess = (access: Access, { app }: Narrowing): Access =>
   app === null ? access : { ...access, apps: access.apps.filter(({ publicId }) => publicId === app) }

@@ -48,7 +48,6 @@ const which = (app: string | undefined): string =>
     ? 'Take the app from get_key_info; ask where there are several.'
     : `The app is <app>${cleanText(app)}</app>.`
 
-/** @throws McpError for an unknown name or a missing argument */
 export function getPrompt(name: string, args: Arguments): GetPromptResult {
   const prompt = PROMPTS.find((one) => one.name === name)
   const write = Object.hasOwn(TEXTS, name) ? TEXTS[name] : undefined

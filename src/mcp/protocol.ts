@@ -8,7 +8,6 @@ import { type Caller, toAuthInfo } from './caller.ts'
 
 export type Protocol = Awaited<ReturnType<typeof openProtocol>>
 
-/** Everything that needs the SDK. */
 export const openProtocol = async (deps: ServerDependencies) => ({
   readMessage,
   ask: await connectServer(createMcpServer(deps)),

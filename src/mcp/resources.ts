@@ -11,12 +11,10 @@ import type { Caller } from './caller.ts'
 import { readSetup } from './tools/account.ts'
 import { cleanText } from './untrusted.ts'
 
-/** MCP's code for an unknown resource. */
 const NOT_FOUND = -32_002
 
 const DOCS = 'eventpost://docs/'
 const OPENAPI = 'eventpost://openapi.json'
-/** One operation of the HTTP API. */
 const CALL = /^eventpost:\/\/openapi\/(\w+)$/
 const SETUP = /^eventpost:\/\/apps\/([^/]+)\/setup$/
 /** Further apps are available through the template. */
@@ -83,7 +81,6 @@ function listCalls({ paths, components: { schemas: _, ...components }, ...rest }
   return { note, ...rest, components, paths: Object.fromEntries(calls) }
 }
 
-/** One operation with all schemas it refers to. */
 function pickCall(openApi: () => OpenApi, operationId: string | undefined): object | null {
   if (operationId === undefined) return null
   const { openapi, paths, components } = openApi()
@@ -114,7 +111,6 @@ function pickSchemas(value: object, schemas: Map<string, object>, picked = new M
 
 export type ServerDependencies = ToolDependencies & { openApi: () => OpenApi }
 
-/** @throws McpError for unknown or foreign resources */
 export async function readResource(
   deps: ServerDependencies,
   { access }: Caller,

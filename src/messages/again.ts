@@ -1,11 +1,9 @@
-/** What `wait` and `again` of a message mean. */
 import { propertyOf } from '../store/conditions.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { nextTimeOfDay } from '../store/local-time.ts'
 import type { Again, Wait } from '../store/message-types.ts'
 
 const MINUTE_MS = 60_000
-/** Arrival (`at`) and time of the event (ms UTC). */
 type Arrival = { at: number; occurredAt: number }
 
 /** Minutes after the event, or the next time of day; never before its arrival (`at`). */
@@ -32,7 +30,6 @@ export function dedupeKeyOf(again: Again | undefined, properties: () => Record<s
   return value === null ? '' : Bun.SHA256.hash(JSON.stringify(value), 'base64url').slice(0, 22)
 }
 
-/** The first property present, else null. */
 function dedupeValueOf({ property }: { property: string | string[] }, properties: Record<string, unknown>): unknown {
   for (const name of typeof property === 'string' ? [property] : property) {
     const value = propertyOf(properties, name)

@@ -28,7 +28,6 @@ export const COMPARISON_LABELS = {
 const describeCompared = (name: string, { is, to }: Compared): string =>
   `${name} ${COMPARISON_LABELS[is]}${to === undefined ? '' : ` ${typeof to === 'string' ? `“${to}”` : to}`}`
 
-/** "results_ready comes" */
 export function describeTrigger(trigger: Trigger): string {
   if ('event' in trigger) {
     const where = (trigger.where ?? []).map((one) => describeCompared(one.property, one))
@@ -41,13 +40,11 @@ export function describeTrigger(trigger: Trigger): string {
 const describePage = (page: string): string =>
   page.endsWith('*') ? `a page that begins with ${page.slice(0, -1)}` : `the page ${page}`
 
-/** "10 minutes later" */
 export function describeWait(wait: Wait | undefined): string {
   if (wait && 'until' in wait) return `at the next ${wait.until}`
   return wait === undefined || wait.minutes === 0 ? 'at once' : `${formatMinutes(wait.minutes)} later`
 }
 
-/** "once" */
 export function describeAgain(again: Again | undefined): string {
   if (again && 'everyHours' in again) return `at most every ${formatCount(again.everyHours, 'hour')}`
   return again && 'property' in again ? `once for each ${describeProperties(again.property)}` : 'once'
@@ -63,7 +60,6 @@ export function describeCollect(again: Again | undefined): string | null {
   return minutes === undefined ? null : `While it waits, further events within ${formatMinutes(minutes)} join it.`
 }
 
-/** "they left at least 5 minutes ago" */
 export function describeRule(rule: Rule): string {
   switch (rule.rule) {
     case 'away':
@@ -96,7 +92,6 @@ function describeSince(since: Since | undefined): string {
   return since === 'ever' ? 'ever' : 'since it started'
 }
 
-/** Trigger, wait, rules and frequency, and how unknown people are treated. */
 export function describeMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
   const rules = onlyIf.map(describeRule)
   const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
@@ -125,19 +120,16 @@ const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text
 export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>
   (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'
 
-/** Times are ms UTC. */
 export type DescribedSubject = {
   person: { firstName: string | null; email: string | null }
   content: MessageContent
   triggeredAt: number
   at: number
-  /** the app's (IANA name) */
   zone: string
 }
 
 const NAME_CHARACTERS = 40
 
-/** The first name, else the address. */
 export function displayName({ firstName, email }: DescribedSubject['person']): string {
   const name = cleanText(firstName ?? '')
   return name === undefined ? (email ?? 'This person') : Array.from(name).slice(0, NAME_CHARACTERS).join('')

@@ -15,7 +15,6 @@ export type MailWords = {
   category: 'lifecycle' | 'transactional'
 }
 
-/** null: not set. */
 export type MailStyle = { logoUrl: string | null; colour: string | null; postalAddress: string | null }
 
 export type MailFacts = TemplateFacts & { app: { hosts: readonly string[] }; style: MailStyle }
@@ -32,7 +31,6 @@ export const mailWordsOf = ({ subject, preheader = '', body, category = 'lifecyc
 
 type Someone = Pick<TemplateFacts, 'contact' | 'event' | 'events'>
 
-/** Plain data for the template thread. `url` unsubscribes. */
 export function mailFactsOf(
   { contact, event, events, app, settings }: Someone & Pick<Sample, 'app' | 'settings'>,
   url: string,
@@ -83,15 +81,12 @@ export type ServerCheck =
 export type Mailer = HandOvers &
   NoticeMailer & {
     senders: Senders
-    /** The same code as for sending. */
     preview(sample: Sample): Promise<RenderedMail | TemplateFault>
     /** At once, without any rule. */
     sendTest(sample: Sample, to: Mailbox): Promise<TestResult>
-    /** null when there is none. */
     checkServer(app: Pick<AppRow, 'publicId'>, settings: MailSettings): Promise<ServerCheck | null>
     /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
-    /** null when emails leave. */
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
     findMailRoute(settings: MailSettings): MailRoute
   }

@@ -22,7 +22,6 @@ const GROUP_MS = 250
 /** `asksDns`: false for read-only views. */
 export type CheckContext = { store: Store; app: AppRow; senders: Senders; templates: TemplateWorker; asksDns?: boolean }
 
-/** `replace`: where a fallback can be inserted. */
 export type LiveWarning = FieldError & { replace: { from: string; by: string } | null }
 
 export type Tried = { tried: number; of: number; what: 'events' | 'people' }
@@ -30,11 +29,9 @@ export type Tried = { tried: number; of: number; what: 'events' | 'people' }
 /** `problems` block going live; `warnings` count emails that would be skipped. */
 export type LiveCheck = { problems: FieldError[]; warnings: LiveWarning[]; tried: Tried }
 
-/** Replaces each person's own link. */
 const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
 
 type Part = 'subject' | 'preheader' | 'body'
-/** In the editor's order. */
 const PARTS = ['subject', 'preheader', 'body'] as const satisfies Part[]
 
 /** Checks sender and templates before going live, and counts missing values in recent events or people. */
@@ -153,7 +150,6 @@ async function tryAll(trying: Trying, { mail }: MessageContent, starts: readonly
       found.set(key, { ...one, count: one.count + (found.get(key)?.count ?? 0) })
     }
     tried += result.tried
-    // it was stopped, and would be again
     if (result.faults.some(({ part }) => part === null)) break
   }
   return { tried, faults: [...found.values()] }
@@ -198,7 +194,6 @@ async function listTriggers(store: Store, app: AppRow, trigger: OnEvent): Promis
 
 type OnEvent = Extract<Trigger, { event: string }>
 
-/** "in 12 % of the last 500 events", "for the only person so far" */
 function describeShare(count: number, { tried, what }: Tried): string {
   const preposition = what === 'events' ? 'in' : 'for'
   if (tried === 1) return `${preposition} the only ${what === 'events' ? 'event' : 'person'} so far`
@@ -221,7 +216,6 @@ function suggestProperty(variable: string, names: readonly string[]): string {
   return near === undefined ? '' : ` Did you mean \`event.${near}\`?`
 }
 
-/** Levenshtein distance. */
 function distanceOf(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [row, letter] of [...one].entries()) {
@@ -235,7 +229,6 @@ function distanceOf(one: string, other: string): number {
   return above.at(-1) ?? 0
 }
 
-/** Default fallbacks by variable. */
 const FALLBACKS = new Map([
   ['contact.firstName', '"there"'],
   ['event.headline', '"Your results are ready"'],

@@ -10,7 +10,6 @@ import { type FieldError, isRefusal, type Refusal, refuseFields } from '../core/
 
 const MAX_MESSAGES = 200
 
-/** `fields`: the paths that differ. */
 export type ImportedMessage = {
   name: string
   change: 'created' | 'changed' | 'unchanged'
@@ -114,7 +113,6 @@ function compare({ name, status, content }: ReadMessage, old: MessageRow | undef
   return { name, change: fields.length === 0 ? 'unchanged' : 'changed', status: next, fields }
 }
 
-/** As deep as both have the same shape. */
 function listDifferences(a: MessageContent, b: MessageContent): string[] {
   const paths: string[] = []
   walk(a, b, '', paths)

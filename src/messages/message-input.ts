@@ -4,7 +4,6 @@ import { type MessageInput, MessageSchema } from './message-schema.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { findProblems } from './schema-problems.ts'
 
-/** `status` is null when omitted. */
 export type ReadMessage = { name: string; status: MessageStatus | null; content: MessageContent }
 
 /** For the editor, files and MCP. Errors name every field by its path. */

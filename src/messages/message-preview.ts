@@ -24,7 +24,6 @@ const SEVERAL_ID = 'several'
 export type Preview = {
   choices: SampleChoice[]
   sample: SampleChoice | null
-  /** properties of stored events */
   properties: string[]
   from: Mailbox | null
   mail: RenderedMail | TemplateFault
@@ -77,7 +76,6 @@ const withId = (moment: SampleMoment): SampleChoice => ({
   id: moment.event ? publicId('evt', moment.event.id) : publicId('con', moment.contact.id),
 })
 
-/** Unsaved messages have no id. */
 const wrap = ({ id: appId, accountId }: AppRow, content: MessageContent): MessageRow => ({
   id: 0,
   accountId,

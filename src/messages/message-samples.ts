@@ -15,10 +15,8 @@ const CHECKED_EVENTS = 200
 /** `event` null: the person alone started it. `joined`: further events of the email. */
 export type SampleMoment = { contact: ContactRow; event: EventRow | null; joined: { event: EventRow }[] }
 
-/** Events of a sample that shows several. */
 export const SEVERAL = 3
 
-/** Newest first, each person once. */
 export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
   const { trigger } = content
   if ('contact' in trigger || 'tag' in trigger) {

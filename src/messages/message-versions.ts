@@ -4,7 +4,6 @@ import { describeAgain, describeCollect, describeRule, describeTrigger, describe
 
 export type LineChange = { kind: 'same' | 'added' | 'removed'; text: string }
 
-/** Beyond this, everything counts as replaced. */
 const MOST_EDITS = 1_000
 
 /** Removed lines come before those that replace them. */

@@ -19,7 +19,6 @@ export type { Compared, MessageContent, Rule, Trigger } from '../store/message-t
 export { COMPARISONS } from '../store/message-types.ts'
 export type { MessageChange, MessageCounts, MessageRow, MessageStatus, SavedMessage }
 
-/** In order of creation. */
 export async function listMessages(store: Store, app: AppRow): Promise<(MessageRow & { counts: MessageCounts })[]> {
   const rows = await store.listMessages(app.id)
   const counted = await store.countAllDeliveries(app.id)

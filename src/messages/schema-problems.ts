@@ -43,7 +43,6 @@ function visitUnion(schema: Node, value: unknown, path: string, problems: FieldE
   else problems.push(invalid(schema, path))
 }
 
-/** The closest variant; null for another kind. */
 function findMeant(variants: Node[], value: Record<string, unknown>): Node | undefined {
   const scored = variants
     .filter((variant) => variant.type === 'object')

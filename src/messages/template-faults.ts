@@ -1,4 +1,3 @@
-/** Why a template can't be filled in, for records and for authors. */
 import type { Verdict } from '../store/message-types.ts'
 import { DATE_STYLES } from './template-values.ts'
 
@@ -60,7 +59,6 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
   [/ limit exceeded$/, () => 'it takes too much work to fill in'],
 ]
 
-/** "“{{ event.a }” does not end with }}, in line 2" */
 export function describeTemplateError(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
   const line = PLACE.exec(said)?.[1]
@@ -75,7 +73,6 @@ function sayWhat(said: string): string {
   return 'what stands between the braces cannot be read'
 }
 
-/** LiquidJS quotes as JSON. */
 function quote(found: string): string {
   const text = found.replaceAll('\\"', '"').trim()
   return `“${text.length > SNIPPET_CHARACTERS ? `${text.slice(0, SNIPPET_CHARACTERS)}…` : text}”`

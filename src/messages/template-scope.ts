@@ -3,7 +3,6 @@
 import { cleanText } from '../core/visible-text.ts'
 import type { Place } from './template-values.ts'
 
-/** `properties` is compact JSON; null without an event. */
 export type TemplateFacts = {
   contact: {
     email: string
@@ -27,13 +26,11 @@ export const RENDER_MS = 250
 /** Deeper than the API's JSON. */
 const DEPTH_MAX = 16
 
-/** No prototypes, no functions. */
 export function makeTemplateScope({ contact, event, events, app, unsubscribeUrl }: TemplateFacts): TemplateScope {
   const { email, firstName, lastName, tags, fields } = contact
   const listed = new Set((events ?? (event ? [event] : [])).map(({ properties }) => properties))
   return {
     event: readEvent(event?.properties ?? null),
-    // duplicates are listed once
     events: [...listed].map(readEvent),
     contact: { ...asObject(cleanData({ email, firstName, lastName, tags })), fields: asObject(cleanData(fields)) },
     // null instead of missing: fallbacks are evaluated even when unused

@@ -1,7 +1,6 @@
 /** Formats numbers, money and dates by the app's locale and timezone. */
 import { fromLocalTime, readLocale, readTimezone } from '../store/local-time.ts'
 
-/** BCP 47, and an IANA name. */
 export type Place = { locale: string; timezone: string }
 
 export const DEFAULT_PLACE: Place = { locale: readLocale(null), timezone: readTimezone(null) }
@@ -25,11 +24,9 @@ const [numberFormat, dateFormat] = [createFormats<Intl.NumberFormat>(), createFo
 
 let currencies: Set<string> | undefined
 
-/** ISO 4217, in either case. */
 export const isCurrency = (code: string): boolean =>
   (currencies ??= new Set(Intl.supportedValuesOf('currency'))).has(code.toUpperCase())
 
-/** "$1,234.50", "1.234,50 €" */
 export const formatMoney = (amount: number, currency: string, { locale }: Place): string =>
   numberFormat(
     `${locale} ${currency}`,
@@ -39,7 +36,6 @@ export const formatMoney = (amount: number, currency: string, { locale }: Place)
 /** More would show floating-point noise: 0.30000000000000004. */
 const MOST_DECIMALS = 10
 
-/** "1,234.5" */
 export const formatNumber = (number: number, { locale }: Place): string =>
   numberFormat(
     locale,
@@ -126,7 +122,6 @@ function offsetOf({ at, local }: Moment): string {
   return `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}${two(Math.abs(minutes) % 60)}`
 }
 
-/** As in strftime(3): value, minimum width, fill. */
 type Code = [write: (moment: Moment) => string | number, width?: number, fill?: string]
 const CODES = new Map<string, Code>([
   ['Y', [({ local }) => local.getUTCFullYear()]],
@@ -189,7 +184,6 @@ const CLOCK = {
   second: 'numeric',
 } as const
 
-/** UTC offset at that time. */
 function offsetMs(at: number, { timezone }: Place): number {
   const format = dateFormat(
     `clock ${timezone}`,

@@ -8,7 +8,6 @@ import { RENDER_MS } from './template-scope.ts'
 import type { UsedProperty } from './templates.ts'
 import type { TemplateFault } from './template-faults.ts'
 
-/** `problems` per template, in order. */
 export type Inspection = { problems: string[][]; properties: UsedProperty[] }
 
 /** `part` null: about the whole email. `count`: of those tried. */
@@ -32,7 +31,6 @@ const START_MS = 10_000
 const GRACE_MS = 50
 /** Per app, besides emails being sent. */
 const MAX_WAITING = 250
-/** Beyond this, the least active are forgotten. */
 const REMEMBERED_APPS = 1_000
 
 type Job = {
@@ -138,10 +136,8 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
         (await submit<RenderedMail | TemplateFault>(appId, { render: mail }, { budgetMs, isFirst: isSent })) ?? SLOW
       )
     },
-    /** null: took too long. */
     inspect: (appId: number, sources: readonly string[]): Promise<Inspection | null> =>
       submit<Inspection>(appId, { inspect: sources }, { budgetMs: renderMs }),
-    /** Until the time is up. */
     async tryAll(
       appId: number,
       trial: { words: MailWords; samples: readonly MailFacts[] },

@@ -43,11 +43,9 @@ const NESTED_TAGS = 20
 const RANGE_NUMBERS = 1_000
 /** Each rendered tag, value or text is a step. */
 const STEPS = 10_000
-/** Characters per step, for loop bodies and filter input. */
 const BODY_CHARACTERS_PER_STEP = 20
 const FILTERED_CHARACTERS_PER_STEP = 1_000
 const COMPARED_ITEMS_PER_STEP = 10
-/** Steps between clock checks. */
 const STEPS_PER_CLOCK_READ = 64
 
 /** Nothing that reads files, evaluates text, or prints without `hideValue`. */
@@ -57,7 +55,6 @@ const FILTERS = new Set(
   first last size reverse sort sort_natural uniq compact slice plus minus times divided_by modulo round floor ceil
   abs at_least at_most`.split(/\s+/),
 )
-/** Our own, by locale and timezone. */
 const PLACED = new Map<string, PlacedFilter>([
   ['date', writeDate],
   ['money', writeMoney],
@@ -85,7 +82,6 @@ const MATH = new Map(
   }),
 )
 
-/** `event` and `contact.fields` are the customer's. */
 const CONTACT_NAMES = ['email', 'firstName', 'lastName', 'tags', 'fields']
 const APP_NAMES = ['name', 'homeUrl']
 
@@ -108,7 +104,6 @@ const [TOO_SLOW, TOO_MUCH, TOO_LONG, NESTED_TOO_DEEP, BAD_RANGE, RANGE_ELSEWHERE
   'no date style: ',
 ]
 
-/** LiquidJS asks this before each template it renders. */
 class Steps {
   private taken = 0
   private lookAt = STEPS_PER_CLOCK_READ
@@ -274,7 +269,6 @@ const PARSED_CHARACTERS = 2_000_000
 const parsed = new Map<string, Template[]>()
 let parsedCharacters = 0
 
-/** @throws LiquidJS's error */
 function parseTemplate(source: string): Template[] {
   const known = parsed.get(source)
   if (known) return known
@@ -374,7 +368,6 @@ class LimitedEmitter implements Emitter {
   }
 }
 
-/** Stops at `until` (performance.now()). */
 export function fillTemplate(
   source: string,
   scope: TemplateScope,
@@ -403,7 +396,6 @@ function faultOf(error: unknown): TemplateFault {
   return { broken: describeTemplateError(error) }
 }
 
-/** `value` formats values, `plain` the author's text. */
 export const showValues = (
   text: string,
   { value, plain }: { value: (value: string) => string; plain: (text: string) => string },
@@ -412,14 +404,12 @@ export const showValues = (
     .map((part) => ('value' in part ? value(part.value) : plain(part.plain)))
     .join('')
 
-/** Without empty parts. */
 export const splitValues = (text: string): ({ plain: string } | { value: string })[] =>
   text
     .split(HIDDEN)
     .map((part, index) => (index % 2 === 0 ? { plain: part } : { value: Buffer.from(part, 'hex').toString('utf8') }))
     .filter((part) => !('plain' in part) || part.plain !== '')
 
-/** Problems for the author, before any event. */
 export function findTemplateProblems(source: string): string[] {
   try {
     const unknown = new Set(
@@ -434,7 +424,6 @@ export function findTemplateProblems(source: string): string[] {
   }
 }
 
-/** For a fitting sample value. */
 export type UsedProperty = { name: string; kind: 'text' | 'number' | 'date' }
 
 /** Not event properties; loops may use any other name for events. */

@@ -3,9 +3,7 @@ import type { Maintenance } from './maintenance.ts'
 import type { Health } from './health.ts'
 import type { Log } from './log.ts'
 
-/** For running requests after a stop signal. */
 const FINISH_MS = 10_000
-/** After this, the log says what is waited for. */
 const LOG_MS = 1_000
 const CHECK_MS = 10
 const QUIET_CHECKS = 15
@@ -30,7 +28,6 @@ export type Stopping = {
     store: { close(): Promise<unknown> }
   }
   sender: { stop(): Promise<void>; countHanded(): number }
-  /** for replies to emails that were handed over */
   stopMailMs: number
 }
 

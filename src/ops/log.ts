@@ -9,7 +9,6 @@ type Level = 'info' | 'warn' | 'error'
 export type LogFields = Record<string, string | number | boolean | null>
 export type Log = {
   write(level: Level, message: string, fields?: LogFields): void
-  /** `route` and `method` are known ones. */
   request(line: RequestLine): void
   flush(): void
   /** Resolves when written, or when nobody reads. */

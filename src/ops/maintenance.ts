@@ -1,7 +1,6 @@
 import { type Clock, expiryNow } from '../core/clock.ts'
 import type { Log } from './log.ts'
 
-/** `lastUsedAt` is written at most this often. */
 const SAVE_USES_MS = 30_000
 const CLEAN_UP_MS = 60_000
 /** How much of the audit list a crash may lose. */
@@ -26,7 +25,6 @@ type Maintained = {
   snippetLimits: Forgetful
 }
 
-/** Periodic saves and cleanup. Failures are logged and retried. */
 export function startMaintenance(
   { access, limits, abuseLimits, snippetLimits, notes, calls, signInNotes, store, clock }: Maintained,
   log: Log,

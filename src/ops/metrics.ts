@@ -39,7 +39,6 @@ function findSeries(requests: Map<string, Series>, labels: Omit<Series, 'count'>
 export type StoreSizes = { waiting: number; databaseBytes: number; logBytes: number }
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** Seconds and bytes. */
 export function createMetrics() {
   const requests = new Map<string, Series>()
   let last: Series = { method: '', route: '', status: 0, count: 0 }

@@ -2,7 +2,6 @@ import { write } from 'node:fs'
 
 /** About 20,000 lines; more are dropped and counted. */
 const WAITING_CHARACTERS = 4 * 1024 * 1024
-/** After EAGAIN. */
 const AGAIN_MS = 20
 /** At exit; the whole stop has ten seconds. */
 const END_MS = 300
@@ -13,7 +12,6 @@ export type Output = {
   write(lines: string): void
   /** Resolves when written or shortly after: nobody may be reading. */
   end(): Promise<void>
-  /** Synchronously, before an exit. */
   endNow(lines: string): void
 }
 

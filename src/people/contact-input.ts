@@ -6,7 +6,6 @@ import * as readers from '../core/field-readers.ts'
 import { isJsonObject } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 
-/** null removes one. */
 export type CustomFields = Record<string, string | number | boolean | null>
 
 export type ContactFields = {

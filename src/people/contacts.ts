@@ -13,7 +13,6 @@ type Dependencies = { store: Store; clock: Clock }
 
 export type { ContactCursor, ContactRow, SavedContact }
 
-/** When no event can create the person. */
 export const UNKNOWN_PERSON = refuse('contact_not_found', {
   message: 'Nobody with this email is known to the app. Check the email, or add the person first.',
 })

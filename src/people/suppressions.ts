@@ -1,4 +1,3 @@
-/** The suppression list as members see it. It stores no address. */
 import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'

@@ -10,7 +10,6 @@ const ID_BYTES = 8
 const PROOF_BYTES = 16
 const TOKEN = /^[\w-]{32}$/
 
-/** Unsubscribes nobody. */
 export const TEST_TOKEN = 'test'
 
 const prove = (key: string, id: Buffer): Buffer =>
@@ -22,7 +21,6 @@ export function makeUnsubscribeToken(key: string, contactId: number): string {
   return Buffer.concat([id, prove(key, id)]).toString('base64url')
 }
 
-/** null for tokens that aren't ours. */
 export function readUnsubscribeToken(key: string, token: string): number | null {
   if (!TOKEN.test(token)) return null
   const bytes = Buffer.from(token, 'base64url')
@@ -56,7 +54,6 @@ export async function unsubscribe(
   contactId: number,
 ): Promise<StoppedEmails | { refusal: RefusalCode }> {
   const outcome = await store.unsubscribe({ contactId, at: clock.now() })
-  // erased people get no email either
   if ('refusal' in outcome && outcome.refusal !== 'not_found') return outcome
   return { stillSending: await mailer.waitForReplies({ contactId }) }
 }

@@ -11,7 +11,6 @@ import type { FieldError } from '../core/refusals.ts'
 const COLLECT_VERSION = 1
 export const MAX_BATCH_ITEMS = 20
 const MAX_PATH_CHARACTERS = 1024
-/** For data that waited in the browser. */
 const MAX_AGE_MS = 86_400_000
 const MAX_BATCH_ID_CHARACTERS = 64
 

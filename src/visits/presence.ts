@@ -8,11 +8,9 @@ export const PRESENCE_MS = 1_800_000
 /** Of the last 48 hours, by time of the event (ms UTC). */
 export type Presence = {
   isHere: boolean
-  /** of open pages, the newest first */
   paths: string[]
   /** `heardAt`: the page's last report; crashed tabs send none */
   pages: { path: string; heardAt: number }[]
-  /** null: nothing was reported */
   lastReportAt: number | null
   lastLeftAt: number | null
 }

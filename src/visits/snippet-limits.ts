@@ -5,7 +5,6 @@ import type { BatchSize } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from '../core/clock.ts'
 
-/** Items per person and site; requests and bad signatures per address. */
 export const SNIPPET_LIMITS = {
   person: { max: 600, windowMs: 3_600_000 },
   site: { max: 60_000, windowMs: 3_600_000 },
@@ -19,7 +18,6 @@ type Clocked = { clock: Pick<Clock, 'now' | 'monotonicMs'> }
 type SignatureSender = { appId: number; address: string }
 
 type AddressLimits = {
-  /** Counts every request. */
   takeRequest(address: string): Refusal | null
   checkSignatures(guesser: SignatureSender): Refusal | null
   countBadSignature(guesser: SignatureSender): void
@@ -29,7 +27,6 @@ type AddressLimits = {
 type SenderLimits = {
   /** All or none. `giveBack`: already stored, or failed. */
   take(asked: { appId: number; email: string; items: number }): { refused: Refusal } | { giveBack(): void }
-  /** Oldest first. */
   restore(sizes: BatchSize[], now: number): void
   forgetIdle(): void
 }

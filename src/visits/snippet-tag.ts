@@ -1,13 +1,8 @@
-/** The HTML that customers paste into pages, and its Content-Security-Policy. */
-
-/** 64 bits of the hash. */
 const HASH_CHARACTERS = 16
 
 export type SnippetTag = {
-  /** without a trailing slash */
   baseUrl: string
   siteId: string
-  /** text of the built stub */
   stub: string
   /** nothing is sent before `service("consent", true)` */
   requiresConsent?: boolean
@@ -25,7 +20,6 @@ export const makeSnippetTags = ({ script, ...tag }: SnippetSource) => ({
   pinned: makeSnippetTag({ ...tag, pinned: script }),
 })
 
-/** The immutable copy's path. */
 export const pinnedScriptPath = (script: Uint8Array): string => `/s.${scriptHash(script)}.js`
 
 export const scriptHash = (script: Uint8Array): string => Bun.SHA256.hash(script, 'hex').slice(0, HASH_CHARACTERS)

@@ -6,7 +6,6 @@ import type { FromSimulation, ToSimulation } from './thread.ts'
 export type { Simulation, SimulationInput, SimulationLine }
 export type Simulations = ReturnType<typeof createSimulations>
 
-/** The newest ones. */
 const SIMULATED_TRIGGERS = 10_000
 const DEADLINE_MS = 60_000
 
@@ -31,7 +30,6 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
   const takeNext = (): Waiting | undefined => {
     for (const [appId, [first, ...others]] of waiting) {
       waiting.delete(appId)
-      // behind the other apps
       if (others.length > 0) waiting.set(appId, others)
       if (!first?.signal.aborted) return first
       first.answer(ENDED)
@@ -68,7 +66,6 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
         runNext()
       })
     },
-    /** null: another app's, or just started. */
     progressOf: (appId: number): Progress | null =>
       progress?.appId === appId ? { done: progress.done, of: progress.of } : null,
     /** Waits `graceMs`, then ends the running one and refuses the others. */
@@ -85,7 +82,6 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
 
 type Ends = { asked: AbortSignal; deadline: AbortSignal }
 
-/** A thread with a read-only connection. */
 function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (progress: Progress) => void) {
   const thread = takeWorker(SIMULATION_THREAD)
   const ended = AbortSignal.any([asked, deadline])
@@ -103,7 +99,6 @@ function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (prog
   }).finally(() => thread.terminate())
 }
 
-/** Notes on a simulation, for the dashboard and MCP. */
 export const describeSimulation = ({
   hasMore,
   estimated,

@@ -1,4 +1,3 @@
-/** One person's past visits and events, in memory. */
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { MessageContent } from '../../store/message-types.ts'
 import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
@@ -52,7 +51,6 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
       presenceAt: ({ when, quietMs }) => presenceOf(when, quietMs, at),
     }),
 
-    /** In no order. */
     arrivals: (): PastArrival[] => [
       ...views.map(({ id, at, path, occurredAt }) => ({ id, at, arrival: { path, occurredAt } })),
       ...reports
@@ -87,7 +85,6 @@ function readDone(
   )
 }
 
-/** `isEstimated`: from page views only. */
 type PastPresence = Presence & { isEstimated?: true }
 
 type Estimating = {

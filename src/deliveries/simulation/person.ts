@@ -1,4 +1,3 @@
-/** Simulates one person's triggers in order of arrival. */
 import { whenDue } from '../../messages/again.ts'
 import { parseProperties, propertyOf } from '../../store/conditions.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
@@ -30,7 +29,6 @@ export type Simulated = {
 /** `key`: the value it uses of `once`; null: that of the first event. */
 type SimulatedEvent = { trigger: TriggerHappening; key: string | null }
 
-/** A waiting email. Times are ms UTC. */
 type Email = { lead: SimulatedEvent; joined: SimulatedEvent[]; plannedAt: number; dueAt: number; verdicts: Verdict[] }
 
 const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
@@ -41,7 +39,6 @@ const isOfValues = (fault: Fault | null): fault is Fault => fault !== null && OF
 const byTime = (a: SimulatedEvent, b: SimulatedEvent): number =>
   a.trigger.occurredAt - b.trigger.occurredAt || a.trigger.id - b.trigger.id
 
-/** `triggers`: the oldest first. */
 export function simulatePerson(simulated: Simulated, triggers: readonly TriggerHappening[]): void {
   const { content, settings, now, past, note } = simulated
   const message = { content, settings, status: 'live' as const }
@@ -118,7 +115,6 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     )
   }
 
-  /** As the sender does: tries the first event alone, then each other beside it. */
   const tryToFill = (lead: SimulatedEvent, joined: readonly SimulatedEvent[]) => {
     const fault = findFault(lead, joined)
     if (!isOfValues(fault) || joined.length === 0) return { fault, isOfEvent: false, unfilled: [] }

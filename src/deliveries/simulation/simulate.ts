@@ -1,4 +1,3 @@
-/** Runs a message over the newest stored triggers, as if it had been live. */
 import { allHold, parseProperties } from '../../store/conditions.ts'
 import { readTimezone } from '../../store/local-time.ts'
 import { type MailSettings, type MessageContent, STOP_REASONS, type Verdict } from '../../store/message-types.ts'
@@ -15,7 +14,6 @@ import { simulatePerson } from './person.ts'
 const DAY_MS = 24 * 3_600_000
 /** Per outcome, the latest ones. Counts cover all. */
 const LISTED_LINES = 100
-/** For filling in all emails together. */
 const FILLING_MS = 5_000
 const PROGRESS_EVERY = 200
 
@@ -107,7 +105,6 @@ export function simulate(
   }
 }
 
-/** The oldest of them first. */
 function takeNewest(newest: Iterable<TriggerHappening>, most: number) {
   const triggers: TriggerHappening[] = []
   for (const trigger of newest) {

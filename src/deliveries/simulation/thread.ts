@@ -1,4 +1,3 @@
-/** Runs one simulation with a read-only connection. */
 import { openForReading } from '../../store/engine/database.ts'
 import { createSimulationReads } from '../../store/simulation.ts'
 import { type Progress, simulate, type Simulation, type SimulationInput } from './simulate.ts'

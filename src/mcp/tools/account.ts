@@ -83,7 +83,6 @@ export const getSetupStatus: Tool = {
   },
 }
 
-/** For the tool and the resource; no personal data. */
 export async function readSetup(deps: ToolDependencies, app: AppRow) {
   const { state, message, lastEventAt, lastNamedAt: _, lastViewAt: __, ...noted } = await readActivation(deps, app)
   const counts = Object.entries(noted).map(([name, one]) => [name, one && { ...one, lastAt: iso(one.lastAt) }])

@@ -147,7 +147,6 @@ async function saveContact(deps: ToolDependencies, { access, app, write, input }
   return { ...saved, queued }
 }
 
-/** `taken`: the bytes of the warnings. */
 function savedView(saved: Saved | DryRunContact, app: AppRow, taken: number) {
   const id = saved.contactId === null ? null : publicId('con', saved.contactId)
   const queued = queuedView(saved.queued)

@@ -70,7 +70,6 @@ async function findAbout(
   return contact ? { messageId, contactId: contact.id } : UNKNOWN_PERSON
 }
 
-/** null for a person who was erased meanwhile. */
 async function describe({ store }: ToolDependencies, app: AppRow, rows: DeliveryRow[]) {
   const [messages, contacts] = await Promise.all([
     store.listMessages(app.id),

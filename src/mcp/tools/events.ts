@@ -92,7 +92,6 @@ async function saveEvent(deps: ToolDependencies, context: WriteContext, input: E
   return { told: { ok: true, ...told }, keptNames }
 }
 
-/** A dry run. */
 async function tryEvent(deps: ToolDependencies, { access, app }: WriteContext, input: EventFields): Outcome {
   const { refused } = peekForKey(deps, 'events', access)
   if (refused) return refused

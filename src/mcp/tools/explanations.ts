@@ -14,7 +14,6 @@ import { APP, EMAIL, outputSchema, MESSAGE_ID, takes, text, type Tool, type Tool
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
-/** Either a delivery, or a message and a person. */
 const readAsked = (args: Body, known: Names) =>
   readAbout(args, known, (query, errors): Asked => {
     const { deliveryId, messageId, email } = query

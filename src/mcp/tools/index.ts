@@ -56,7 +56,6 @@ function listNames({ input }: Tool): Names {
 export const runTool = (tool: Tool, deps: ToolDependencies, caller: Caller, args: Body) =>
   tool.run(deps, caller, args, NAMES.get(tool) ?? new Set())
 
-/** Allowed by the key's scope and the URL. */
 function isOpen({ access, narrowing }: Caller, { kind, name }: Tool): boolean {
   if (kind === 'manage' && access.key.scope !== 'manage') return false
   if (kind !== 'read' && narrowing.readOnly) return false
@@ -68,7 +67,6 @@ export const listTools = (caller: Caller): Tool[] => TOOLS.filter((tool) => isOp
 export const findTool = (caller: Caller, name: string): Tool | undefined =>
   TOOLS.find((tool) => tool.name === name && isOpen(caller, tool))
 
-/** As in tools/list, with all four hints. */
 export function describeTool({ name, title, description, kind, hints = {}, input, output }: Tool): ToolDescription {
   const { destructive = false, repeats = false, reachesOut = false } = hints
   return {

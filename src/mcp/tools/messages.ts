@@ -33,7 +33,6 @@ const checking = ({ store, mailer, templates }: ToolDependencies, app: AppRow) =
   senders: mailer.senders,
 })
 
-/** `status` has a tool of its own. */
 const { status: _, ...properties } = MessageSchema.properties
 const MESSAGE = forModels({ ...MessageSchema, properties })
 

@@ -119,7 +119,6 @@ function simulationView(simulation: Simulation, about: About, { skip, limit }: {
 }
 
 const COUNTS_BYTES = 2 * 1024
-/** Per line, so that a page holds several. */
 const RULES_BYTES = 4 * 1024
 
 function lineView(line: Line, about: About) {

@@ -18,7 +18,6 @@ import type { Access } from '../../accounts/access.ts'
 /** `manage` needs a key of that scope. */
 export type ToolKind = 'read' | 'write' | 'manage'
 
-/** `snippet`: the built scripts of the tag. */
 export type ToolDependencies = {
   store: Store
   clock: Clock
@@ -46,11 +45,9 @@ export type Tool = {
   hints?: { destructive?: boolean; repeats?: boolean; reachesOut?: boolean }
   input: TObject
   output: { type: 'object' }
-  /** `known`: the names of `input` */
   run(deps: ToolDependencies, caller: Caller, args: Body, known: Names): Result | Promise<Result>
 }
 
-/** The server's instructions describe `app` and `cursor`. */
 export const APP = Type.String()
 export const EMAIL = Type.String()
 export const MESSAGE_ID = Type.String()
@@ -94,14 +91,12 @@ export function forModels(schema: TSchema): TSchema {
 export const outputSchema = (...names: string[]): TObject =>
   Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())])))
 
-/** Described in the server's instructions. */
 export const LIST = { type: 'object' } as const
 /** `contactId` null: the person would be new. */
 const WRITTEN = ['contactId', 'created', 'messages']
 export const RECORDED = outputSchema(...WRITTEN)
 export const SAVED = outputSchema(...WRITTEN, 'contact')
 
-/** As in the API's documentation, except for the app. */
 export const nameApp = <T extends Warning>(errors: T[]): T[] =>
   errors.map((error) =>
     error.field === 'newsletter'
@@ -112,7 +107,6 @@ export const nameApp = <T extends Warning>(errors: T[]): T[] =>
 /** Tools that read many events or send email: per key and tool. */
 export const COSTLY_TOOL_LIMIT = { max: 20, windowMs: 60_000 }
 
-/** @returns rate_limited when nothing is left */
 export function takeCostly(
   { limits, clock }: { limits: Limits; clock: Clock },
   { key }: Access,

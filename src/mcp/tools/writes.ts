@@ -17,11 +17,9 @@ export function checkDryRun<T extends object>(reading: T, dryRun: unknown): T | 
   return { errors }
 }
 
-/** For all emails that one write queues. */
 const MESSAGES_BYTES = 8 * 1024
 const NOT_STARTED_BYTES = 8 * 1024
 
-/** `omitted` counts those that don't fit. */
 export function queuedView(queued: QueuedMessage[]) {
   const messages = takeWithin(queued.map(messageView), MESSAGES_BYTES)
   const left = queued.length - messages.length

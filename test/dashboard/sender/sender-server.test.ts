@@ -87,13 +87,13 @@ describe('the check of the mail server', () => {
   })
 
   test.each<[string, string, Behaviour, SMTPServerOptions]>([
-    ['smtp://ada:wrong@127.0.0.1', 'did not take the user name and password (it answered 535).', {}, ASKS],
+    ['smtp://ada:wrong@127.0.0.1', 'rejected the user name and password (it answered 535).', {}, ASKS],
     // this machine, by an address from which it could be another
     ['smtp://0.0.0.0', 'does not offer STARTTLS, so nothing was sent.', {}, {}],
     ['smtp://ada:pa55@127.0.0.1', 'does not offer STARTTLS, so nothing was sent.', {}, {}],
-    ['smtp://0.0.0.0', 'The certificate of the mail server is not trusted', {}, { disabledCommands: [] }],
-    ['smtps://127.0.0.1', 'This port of the mail server did not speak TLS.', {}, {}],
-    ['smtp://127.0.0.1', 'before any mail was offered (it answered 554).', { connect: () => 554 }, {}],
+    ['smtp://0.0.0.0', "The mail server's certificate is not trusted", {}, { disabledCommands: [] }],
+    ['smtps://127.0.0.1', 'This port of the mail server does not use TLS.', {}, {}],
+    ['smtp://127.0.0.1', 'before any email was sent (it answered 554).', { connect: () => 554 }, {}],
     ['smtp://127.0.0.1', 'asked us to try again later (it answered 421).', { connect: () => 421 }, {}],
   ])('says what is wrong: %s, %s', async (address, words, behaviour, options) => {
     const { port } = await start(behaviour, options)
