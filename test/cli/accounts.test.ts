@@ -101,7 +101,7 @@ describe('init', () => {
     expect(err).not.toContain(PORT_ASSUMED)
     expect(await signInUrl('u4', ['--port', '18481'])).toStartWith('http://127.0.0.1:18481/password?')
     expect(await eventpost(['init', ...OWNER, '--port', '0'])).toEqual(
-      wrongUse('--port takes the one that a link leads to'),
+      wrongUse('--port takes the port of the link, not 0'),
     )
     expect(await eventpost(['init', ...OWNER, '--base-url', 'post'])).toEqual(wrongUse('--base-url takes an address'))
   })
@@ -138,7 +138,7 @@ describe('init', () => {
   test.each([
     ['short', 'at least 8 characters'],
     ['', 'first line is empty'],
-    ['password', 'one of the first that others would try'],
+    ['password', 'is too common'],
     ['x'.repeat(129), 'at most 128 characters'],
   ])('refuses the password %p and makes nothing', async (password, says) => {
     const [file, target] = [join(folder, 'bad-password'), join(folder, 'not-made')]
@@ -202,7 +202,7 @@ describe('account create', () => {
     const other = join(folder, 'other-password')
     writeFileSync(other, 'four dull wooden spoons')
     const before = passwordHashes()
-    expect(await create(other)).toEqual(refused('this is not their password. Leave --password-file out'))
+    expect(await create(other)).toEqual(refused('the password is wrong. Leave out --password-file'))
     const { code, out } = await create(passwordFile)
     expect([code, out, passwordHashes()]).toEqual([0, expect.stringContaining(`${server.url}/\n`), before])
   })

@@ -133,7 +133,7 @@ describe('app tag', () => {
     const change = `eventpost app set ${begun.appId} --snippet-adds-people on`
     for (const more of [[], ['--json']]) {
       const { out, err } = await eventpost([...words(), ...more])
-      expect(err).toMatch(new RegExp(`^eventpost: page views of people the app does not know .*: ${change}\\n$`))
+      expect(err).toMatch(new RegExp(`^eventpost: page views of unknown people .*: ${change}\\n$`))
       expect(out).not.toContain('page views')
     }
     await setJson('--snippet-adds-people', 'on')

@@ -46,7 +46,7 @@ describe('app create', () => {
   test('names the account that is meant where there are several and none is said', async () => {
     const words = ['app', 'create', '--data', folder, '--name', 'Said', '--json']
     expect((await eventpost(words)).err).toMatch(
-      new RegExp(`^eventpost: of several .*${first.accountId}.*--account\\n$`),
+      new RegExp(`^eventpost: using the first of several .*${first.accountId}.*--account\\n$`),
     )
     expect((await eventpost([...words, '--account', second.accountId])).err).toBe('')
   })

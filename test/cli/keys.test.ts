@@ -142,7 +142,7 @@ describe('key revoke', () => {
 describe('secret rotate', () => {
   test('--help says how long the one before works, and where it is revoked', async () => {
     const { out } = await eventpost(['secret', 'rotate', '--help'])
-    expect(out).toContain('the one it replaces works for 24 hours, or until the API keys page revokes it')
+    expect(out).toContain('the previous one works for 24 hours, or until it is revoked on the API keys page')
   })
 
   test('prints the new secret and until when the one before is valid: 24 hours', async () => {

@@ -67,7 +67,7 @@ describe('what the pages say is so', () => {
   test('the tools of MCP', () => {
     const named = Array.from(rowsOf('mcp').keys(), (cell) => cell?.match(/[a-z]+_[a-z_]+/g) ?? []).flat()
     expect(named.sort()).toEqual([...TOOL_NAMES].sort())
-    expect(markdownOf('mcp')).toContain(`are taken ${COSTLY_TOOL_LIMIT.max} times in a minute`)
+    expect(markdownOf('mcp')).toContain(`are limited to ${COSTLY_TOOL_LIMIT.max} calls a minute`)
   })
 
   test('the message that is shown, and the rules there are', () => {
