@@ -125,13 +125,11 @@ export function createContactReads(db: Database) {
 
   const list = ({ appId, tag, updatedAfter, before, limit }: ContactQuery): StoredContact[] => {
     const id = before?.id ?? NO_ID
-    if (updatedAfter === null)
-      return tag === null
-        ? newest.all(appId, id, limit).map(toContact)
-        : tagged.all(appId, tag, id, limit).map(toContact)
+    if (updatedAfter === null) {
+      return (tag === null ? newest.all(appId, id, limit) : tagged.all(appId, tag, id, limit)).map(toContact)
+    }
     const position = [appId, updatedAfter, before?.updatedAt ?? NO_ID, id, limit] as const
-    const rows = tag === null ? updated.all(...position) : updatedTagged.all(...position, tag)
-    return rows.map(toContact)
+    return (tag === null ? updated.all(...position) : updatedTagged.all(...position, tag)).map(toContact)
   }
 
   return {

@@ -5,6 +5,7 @@ import { idAt, publicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { BATCH_MS } from '../../src/store/visit-reports.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
+import { fillTimeline } from './seed-rows.ts'
 
 const MILLION = 1_000_000
 const HOUR_MS = 3_600_000
@@ -157,13 +158,4 @@ async function findApp(store: Store) {
   const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
   if (!app) throw new Error('the app is missing')
   return app
-}
-
-/** As the service leaves it after a pause. */
-function fillTimeline(db: Database): void {
-  db.run(
-    `INSERT OR IGNORE INTO timeline SELECT contact_id, type, id FROM events
-     UNION ALL SELECT contact_id, type, id FROM snippet_batches ORDER BY 1, 2, 3`,
-  )
-  db.run(`UPDATE install SET value = (SELECT CAST(max(id) AS TEXT) FROM events) WHERE name LIKE 'timeline_%until'`)
 }

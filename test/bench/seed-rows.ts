@@ -234,3 +234,12 @@ export function seedDeliveries(db: Database, { span, deliveries, app, large, mes
     rows.end()
   })
 }
+
+/** As the service leaves it after a pause. */
+export function fillTimeline(db: Database): void {
+  db.run(
+    `INSERT OR IGNORE INTO timeline SELECT contact_id, type, id FROM events
+     UNION ALL SELECT contact_id, type, id FROM snippet_batches ORDER BY 1, 2, 3`,
+  )
+  db.run(`UPDATE install SET value = (SELECT CAST(max(id) AS TEXT) FROM events) WHERE name LIKE 'timeline_%until'`)
+}

@@ -9,7 +9,7 @@ import { hashPassword } from '../../src/accounts/passwords.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { openStore } from '../../src/store/store.ts'
 import { RARE_MESSAGE, SEEDED, type Seeded, seededFile } from './seeded.ts'
-import { seedDeliveries, seedEvents, seedPeople } from './seed-rows.ts'
+import { fillTimeline, seedDeliveries, seedEvents, seedPeople } from './seed-rows.ts'
 
 const PASSWORD = 'correct horse battery'
 const EMAIL = 'owner@example.com'
@@ -66,6 +66,7 @@ const span = { from: until - DAYS * 86_400_000, until }
 const contacts = seedPeople(db, { span, people, large: large.id, small: small.id, smallPeople: SMALL_PEOPLE })
 say(`${people.toLocaleString('en')} people`)
 seedEvents(db, { span, events, large: large.id, small: small.id, contacts })
+fillTimeline(db)
 say(`${events.toLocaleString('en')} events`)
 const idsOf = (isRare: boolean): number[] =>
   db
