@@ -33,17 +33,17 @@ import { unsubscribeRoutes } from './people/unsubscribe.tsx'
 
 export { refusalPage } from './layout/refusal-page.tsx'
 
-/** The pages. `host` is the address the server is bound to: on loopback, loopback names are known too. */
+/** `host` is the address that the server is bound to; loopback names are accepted on loopback. */
 export function dashboardRoutes(given: Omit<PageParts, 'sessions' | 'signIns'> & { host?: string }) {
   const parts: PageParts = { ...given, sessions: createSessions(given), signIns: createSignIns(given) }
   const findFault = createGuard(parts)
   return (
     new Elysia()
-      // the router gives null for what is not percent-encoded UTF-8
+      // the router sets invalid percent-encoding to null
       .onBeforeHandle(({ request, params }) => {
         if (Object.values<unknown>(params ?? {}).includes(null)) return problemAnswer(request, 'page_unknown')
       })
-      // before the guard: mail programs post here from anywhere, and without a browser's headers
+      // before the guard: mail programs post here without browser headers
       .use(unsubscribeRoutes(parts))
       .onBeforeHandle(({ request }) => {
         const fault = findFault(request)

@@ -1,4 +1,3 @@
-/** The live feed in a real Chromium: what comes is shown, and what is being read stays where it is. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { MOST_WATCHERS } from '../../src/events/feed.ts'
@@ -6,7 +5,7 @@ import { EVENTS } from '../helper.ts'
 import { openChromium, serveTest, signIn } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'
 
-/** A browser on a busy machine is slow; what is tried here takes a few seconds. */
+/** Slow machines need several seconds. */
 const TRY_MS = 60_000
 
 let browser: Browser

@@ -23,7 +23,6 @@ import { Moment } from '../ui/time.tsx'
 
 const PAGE_ROWS = 50
 
-/** Who changed what in the account, and who signed in: for its owners. */
 export const auditRoutes = (parts: PageParts) =>
   new Elysia().get('/apps/:app/audit', ({ request, params: { app } }) =>
     showPage(parts, request, app, (viewer) =>
@@ -51,7 +50,7 @@ type AuditProps = {
   viewer: Viewer
   kind: AuditKind
   entries: AuditEntry[]
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
   isFirst: boolean
   names: AuditNames

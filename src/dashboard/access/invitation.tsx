@@ -14,7 +14,6 @@ import { problemAnswer } from '../layout/problems.tsx'
 
 type Refused = { status: number; error?: string; newError?: string; notice?: string }
 
-/** Asks somebody whether they join an account. */
 export async function showInvitation(
   parts: PageParts,
   request: Request,
@@ -26,13 +25,10 @@ export async function showInvitation(
   return pageAnswer(request, status, <InvitationPage {...{ ...invitation, ...told, signedInAs }} />)
 }
 
-/** Takes the first password of who has none. */
+/** Sets the first password of a new person. */
 type Choose = (form: Form) => Promise<Response>
 
-/**
- * Lets them in: by the session of that very person, else by their password, compared as it is at signing in, or by the
- * first one that they choose.
- */
+/** Accepts by the person's own session, their password, or the first password they choose. */
 export async function joinAccount(
   parts: PageParts,
   request: Request,
@@ -44,7 +40,7 @@ export async function joinAccount(
   const isSelf = signedIn?.member.id === member.id
   const isChosen = !isSelf && Object.hasOwn(form.fields, NEW_PASSWORD)
   const password = form.text(isChosen ? NEW_PASSWORD : 'password')
-  // looked at first, so that it tells nothing of the person
+  // checked first, so that the answer reveals nothing about the person
   const context = await findPasswordContext(parts.store, member, invitation.invited)
   const newError = isChosen ? findPasswordFault(password, context) : null
   if (newError !== null) return showInvitation(parts, request, invitation, { status: 400, newError })
@@ -65,7 +61,7 @@ const HAS_ONE = 'You have a password here already. Type that one.'
 
 type Wrong = { status: number; message: string; retryAfterSeconds?: number }
 
-/** Only a password that was chosen in vain tells that there is one already, so the account is told of that. */
+/** A refused new password reveals that one exists, so the person is notified. */
 async function refusePassword(
   parts: PageParts,
   request: Request,
@@ -78,7 +74,7 @@ async function refusePassword(
   return withWait(await showInvitation(parts, request, invitation, { status, ...told }), checked)
 }
 
-/** Joining signs nobody in: that is what the page for signing in is for. */
+/** Joining doesn't sign anyone in. */
 async function welcome(
   parts: PageParts,
   request: Request,
@@ -91,7 +87,6 @@ async function welcome(
   return pageAnswer(request, 200, <LinkUsedPage {...{ title, email: member.email, next, signedInAs }} />)
 }
 
-/** Of the first app of the account that somebody joined. */
 export async function findFirstPage(
   { store }: PageParts,
   memberId: string,

@@ -20,7 +20,6 @@ import type { Made } from './made-key.tsx'
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** Keys are made and revoked here, by owners. */
 export const keysRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/keys', ({ request, params: { app } }) =>
@@ -51,7 +50,6 @@ export const keysRoutes = (parts: PageParts) =>
 
 const EMPTY: NewKeyInput = { name: '', scope: 'standard' }
 
-/** The list of keys and the identity secret, with what could not be done on it. */
 export async function showKeys(parts: PageParts, request: Request, viewer: Viewer, refusal?: RefusalCode) {
   const { store, clock, access } = parts
   const now = clock.now()
@@ -65,7 +63,7 @@ export async function showKeys(parts: PageParts, request: Request, viewer: Viewe
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 
-/** Makes the key that a form asks for; null answers stand for its errors. */
+/** Creates the key; null means that the form has errors. */
 export async function createKeyByForm(
   { store, clock, access }: PageParts,
   viewer: Viewer,
@@ -82,7 +80,7 @@ export async function createKeyByForm(
   return { apiKey: made.apiKey, identitySecret: secret?.secret ?? '' }
 }
 
-/** Another member's form is never this one, whatever text it carries. */
+/** Scoped to the member, so that another member's form never matches. */
 const formOf = (form: Form, viewer: Viewer): string | null =>
   /^\w{43}$/.test(form.text('form')) ? `${viewer.member.id}:${form.text('form')}` : null
 
@@ -103,7 +101,7 @@ async function revokeKey(parts: PageParts, request: Request, form: Form, viewer:
   const change = { accountId: viewer.account.id, actor: viewer.member.id, at: clock.now() }
   const outcome = await store.revokeKey({ ...change, keyId: form.text('key') })
   if ('refusal' in outcome) return showKeys(parts, request, viewer, outcome.refusal)
-  // from here on its next request is refused
+  // the next request with this key is refused
   access.forget()
   return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie(parts.baseUrl, 'key_revoked')])
 }

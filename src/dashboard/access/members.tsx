@@ -16,7 +16,6 @@ import { InvitePage, type InviteErrors, LinkMadePage, MemberPage } from './membe
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** Who signs in to the account: seen by all of them, changed by owners. */
 export const membersRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/members', ({ request, params: { app } }) =>
@@ -36,7 +35,6 @@ export const membersRoutes = (parts: PageParts) =>
     )
     .use(memberForms(parts))
 
-/** The page, with what is wrong with the name that was typed for the account. */
 async function showMembers(
   { store, clock }: PageParts,
   request: Request,
@@ -57,7 +55,7 @@ const askOwner = (appId: string, to: string) => ({
   page: 'members' as const,
 })
 
-/** Each may let somebody in, so the password is asked again when it was typed long ago. */
+/** These actions can give someone access, so they ask for the password. */
 const memberForms = (parts: PageParts) =>
   new Elysia()
     .post(
@@ -109,7 +107,7 @@ const memberForms = (parts: PageParts) =>
       { parse: 'none' },
     )
 
-/** One of another account does not exist. */
+/** Only members of the viewer's account are found. */
 const findMember = async ({ store }: PageParts, { account }: Viewer, id: string): Promise<MemberEntry | null> =>
   (await store.listMembers(account.id)).find((member) => member.id === id) ?? null
 
@@ -144,7 +142,7 @@ async function invite(parts: PageParts, request: Request, form: Form, viewer: Vi
 
 const linkOf = (baseUrl: string, token: string): string => `${baseUrl}/password?token=${token}`
 
-/** Another invitation for who has not accepted yet, a new password for who has forgotten theirs. */
+/** A new invitation for pending members, a password link for the others. */
 async function makeLink(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
   const { store, clock, baseUrl } = parts
   const member = await findMember(parts, viewer, form.text('member'))
@@ -203,7 +201,6 @@ async function remove(parts: PageParts, request: Request, form: Form, viewer: Vi
   return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'member_removed')])
 }
 
-/** What the account is called, changed by owners on Members. */
 export const accountNameRoutes = (parts: PageParts) =>
   new Elysia().post(
     '/apps/:app/members/account',

@@ -8,7 +8,6 @@ import { readKnownMark } from './session-cookie.ts'
 type Checked =
   { member: MemberRow; passwordHash: string } | { status: number; message: string; retryAfterSeconds?: number }
 
-/** Compares what was typed with the member's password, or says why not in a sentence for beside the field. */
 export async function checkPassword(
   parts: PageParts,
   request: Request,
@@ -23,7 +22,7 @@ export async function checkPassword(
   return { status, retryAfterSeconds: checked.retryAfterSeconds, message: sayWait('passwords', checked) }
 }
 
-/** How long to wait, and every way in without waiting. `instead` is one of them. */
+/** How long to wait, and how to sign in without waiting. */
 export function sayWait(
   what: 'passwords' | 'codes' | 'recovery codes',
   { retryAfterSeconds, isKnown }: Pick<TooMany, 'retryAfterSeconds' | 'isKnown'>,
@@ -35,13 +34,12 @@ export function sayWait(
   return `Too many wrong ${what}. ${ways.join(', or ')}.`
 }
 
-/** Says to programs too how long to wait, where there were too many. */
+/** Adds Retry-After when there were too many attempts. */
 export function withWait(response: Response, { retryAfterSeconds }: { retryAfterSeconds?: number }): Response {
   if (retryAfterSeconds) response.headers.set('Retry-After', String(retryAfterSeconds))
   return response
 }
 
-/** The same for somebody who is signed in and can only have the password wrong. */
 export async function checkOwnPassword(
   parts: PageParts,
   request: Request,

@@ -11,15 +11,14 @@ import { ROLE_WORDS } from './role-words.ts'
 export type PasswordProps = {
   token: string
   link: MemberLink
-  /** choosing one turns two-step sign-in off, which is on */
+  /** setting a password turns two-step sign-in off */
   isTwoStepEnded: boolean
-  /** the email of who is signed in here; null is nobody */
+  /** email of the signed-in person, or null */
   signedInAs: string | null
   error?: string
   notice?: string
 }
 
-/** Where somebody chooses a password by a link: their first, or another one. */
 export const PasswordPage = (props: PasswordProps) => {
   const { token, link, isTwoStepEnded, signedInAs, error, notice } = props
   const { member, invited } = link

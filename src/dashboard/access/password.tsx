@@ -16,10 +16,7 @@ import { problemAnswer } from '../layout/problems.tsx'
 import { askSecondStep } from './second-step.ts'
 import { startSession } from './session-start.ts'
 
-/**
- * What a member does by a one-time link: choose a password, or join an account with the one they have. Opening it does not
- * use it up.
- */
+/** One-time links: set a password or join an account. Opening a link doesn't use it up. */
 export const passwordRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/password', async ({ request }) => {
@@ -52,17 +49,13 @@ export const passwordRoutes = (parts: PageParts) =>
 const findLink = ({ store, clock }: PageParts, token: string): Promise<MemberLink | null> =>
   findMemberLink({ store, now: clock.now() }, token)
 
-/**
- * null where the link is one to choose a password by: also the invitation of who has none, on a server with one account,
- * where that tells nothing of another one.
- */
+/** null for password links, and for invitations of new people on a server with one account. */
 async function toInvitation({ store }: PageParts, token: string, { member, invited }: MemberLink) {
   if (!invited) return null
   const isKnownToOthers = member.passwordHash !== null || (await store.listAccounts()).length > 1
   return isKnownToOthers ? { token, member, invited } : null
 }
 
-/** What the page of a link says that was not used yet. */
 async function readPage(parts: PageParts, request: Request, token: string, link: MemberLink): Promise<PasswordProps> {
   const isTwoStepEnded = link.endsTwoStep && (await parts.store.listTwoStepOn([link.member.id])).length > 0
   return { token, link, isTwoStepEnded, signedInAs: await findEmail(parts, request) }
@@ -84,7 +77,7 @@ async function setPassword(parts: PageParts, request: Request, form: Form, props
   return pageAnswer(request, status, <PasswordPage {...props} notice={message} />)
 }
 
-/** Whoever chose a password is signed in by it, but for the second step; not where somebody else is signed in. */
+/** Signs the person in, unless a code is required or someone else is signed in. */
 async function goOn(parts: PageParts, request: Request, props: PasswordProps, passwordHash: string): Promise<Response> {
   const { link, isTwoStepEnded } = props
   if (link.member.passwordHash !== null) parts.signInNotes.notify(link.member, 'password_changed')

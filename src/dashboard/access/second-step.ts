@@ -11,17 +11,17 @@ export type TypedStep = { code: string; recoveryCode: string }
 
 export type StepFault = { status: number; message: string; retryAfterSeconds?: number; isExpired?: true }
 
-/** The cookie by which a browser goes on to the second step; null where the member has none. */
+/** Starts the second step; null if the member has none. */
 export async function askSecondStep({ signIns, baseUrl }: PageParts, proof: Proof): Promise<string | null> {
   const token = await signIns.secondSteps.ask(proof)
   return token === null ? null : secondStepCookie(baseUrl, token)
 }
 
-/** Whose sign-in waits for a code in this browser. */
+/** The member whose sign-in waits for a code in this browser. */
 export const findAsked = ({ signIns, baseUrl }: PageParts, request: Request): MemberRow | null =>
   signIns.secondSteps.findMember(readSecondStepToken(request, baseUrl) ?? '')
 
-/** Begins the session of a sign-in that waits in this browser, or says why not in a sentence for beside the field. */
+/** Completes the waiting sign-in, or returns an error for the field. */
 export async function passSecondStep(
   parts: PageParts,
   request: Request,
@@ -41,7 +41,7 @@ export async function passSecondStep(
   return { token: started.token, cookies, isByRecoveryCode: passed.isByRecoveryCode }
 }
 
-/** Checks the code that confirms who changes how they sign in; null where it is right, or none is asked for. */
+/** Checks the code that confirms a change; null if correct or not required. */
 export async function confirmSecondStep(
   parts: PageParts,
   request: Request,
@@ -68,7 +68,7 @@ function toFault(wrong: WrongStep): StepFault {
   }
 }
 
-/** What was counted, and what gets in all the same. */
+/** The wait after too many codes, and alternatives. */
 const TOLD = {
   code: ['codes', 'use a recovery code'],
   'recovery-code': ['recovery codes', 'use a code of your authenticator app'],

@@ -13,7 +13,6 @@ import { SecretOnce } from '../ui/secret.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** The identity secret is rotated here, and those before it revoked, by owners. */
 export const secretRoutes = (parts: PageParts) =>
   new Elysia()
     .post(

@@ -4,7 +4,7 @@ import type { Proof } from '../../accounts/sessions.ts'
 import type { PageParts } from '../layout/viewer.ts'
 import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
 
-/** The cookies of a new session after a right sign-in, and its token; null where the password was changed meanwhile. */
+/** Starts a session; null if the password was changed meanwhile. */
 export async function startSession(
   { sessions, signIns, signInNotes, baseUrl }: PageParts,
   request: Request,

@@ -14,7 +14,7 @@ import { problemAnswer } from '../layout/problems.tsx'
 import { startSession } from './session-start.ts'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
 
-/** Makes the first account through the printed link; opening it does not use it up. */
+/** Creates the first account by the printed link. Opening it doesn't use it up. */
 export const setupRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/setup', async ({ request }) => {
@@ -29,7 +29,7 @@ export const setupRoutes = (parts: PageParts) =>
       async ({ request }) => {
         const form = await readForm(request)
         if ('refusal' in form) return problemAnswer(request, form.refusal)
-        // first the link, then the rest: nobody without it may have a password hashed
+        // check the link first, so that only its holder can cause password hashing
         if (!(await isValid(parts, form.text('token')))) return refuseLink(parts, request)
         return closeLink(await setUp(parts, request, form), parts.baseUrl)
       },
@@ -69,7 +69,7 @@ function readSetup(input: SetupInput, password: string) {
   return { errors: 'errors' in reading ? [...reading.errors, error] : [error] }
 }
 
-/** Someone else may have been faster, or the disk may be full; what was typed is kept where it can be sent again. */
+/** The setup may be done already or the disk full; keeps the input if it can be resubmitted. */
 function refuseSetup(
   parts: PageParts,
   request: Request,
@@ -81,14 +81,14 @@ function refuseSetup(
   return pageAnswer(request, status, <SetupPage {...page} notice={message} />)
 }
 
-/** Whoever set it up is signed in, and sees the first key on Activation. */
+/** Signs the owner in; Activation shows the first key. */
 async function showBegun(parts: PageParts, request: Request, { appId, apiKey, identitySecret }: Begun, email: string) {
   const member = await parts.store.findMember(email)
   const started = member?.passwordHash
     ? await startSession(parts, request, { member, passwordHash: member.passwordHash })
     : null
   const viewer = member && (await findViewer(parts, member, appId, ['set_up']))
-  // another process took away what was made a moment ago
+  // another process removed the account
   if (!viewer) return problemAnswer(request, 'link_used')
   return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: started?.cookies })
 }

@@ -11,7 +11,6 @@ import { findAsked, passSecondStep } from './second-step.ts'
 import { SIGN_IN_STEP, SecondStepPage } from './second-step-page.tsx'
 import { secondStepCookie } from './session-cookie.ts'
 
-/** The second step of signing in, of members who turned it on. */
 export const signInCodeRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/sign-in/code', async ({ request }) => {
@@ -44,7 +43,7 @@ async function takeCode(parts: PageParts, request: Request, form: Form): Promise
     return redirectAnswer(next, [...passed.cookies, ...told])
   }
   if (!member || passed.isExpired) {
-    // in another tab it may be done already
+    // may have been completed in another tab
     if (await findSignedIn(parts, request)) return redirectAnswer(next)
     return redirectAnswer(signInPath(next, { expired: '1' }), [secondStepCookie(parts.baseUrl, null)])
   }

@@ -16,7 +16,6 @@ import { askSecondStep } from './second-step.ts'
 import { readSessionToken, sessionCookie } from './session-cookie.ts'
 import { startSession } from './session-start.ts'
 
-/** In and out. */
 export const signInRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/sign-in', async ({ request }) => {
@@ -46,7 +45,7 @@ export const signInRoutes = (parts: PageParts) =>
       },
       { parse: 'none' },
     )
-    // asked by pages that may be out of date (islands/session.ts)
+    // queried by islands/session.ts
     .get('/session', async ({ request }) => {
       const token = readSessionToken(request, parts.baseUrl)
       const signedIn = token === null ? null : await parts.sessions.peek(token)
@@ -70,7 +69,7 @@ type SignInProps = {
   email: string
   next: string
   error?: string
-  /** a form was sent after its session had ended, and could not be kept (late-form.tsx) */
+  /** an expired form couldn't be preserved (late-form.tsx) */
   isUnsent?: boolean
 }
 

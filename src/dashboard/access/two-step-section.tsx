@@ -12,7 +12,6 @@ const FEW_CODES = 3
 
 type SectionProps = { viewer: Viewer; twoStep: TwoStepRow | null; requiredBy: string[]; error?: string }
 
-/** Whether a code is asked for after the password, and what can be done about it. */
 export const TwoStepSection = ({ viewer, twoStep, requiredBy, error }: SectionProps) => {
   const turnedOnAt = twoStep?.turnedOnAt ?? null
   return (

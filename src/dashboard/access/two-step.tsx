@@ -12,10 +12,9 @@ import { problemAnswer } from '../layout/problems.tsx'
 import { RecoveryCodesPage, TwoStepDonePage, TwoStepSetupPage } from './two-step-pages.tsx'
 import { showYou, type Who } from './you.tsx'
 
-/** Every role may send these forms, about nobody but themselves. */
+/** Any role may submit these forms; they affect only the member. */
 const OWN = { role: 'viewer', page: 'you' } as const
 
-/** A member's own second step: set up, turned on and off, its recovery codes made anew. */
 export const twoStepRoutes = (parts: PageParts) =>
   new Elysia()
     .post(
@@ -60,7 +59,7 @@ export const twoStepRoutes = (parts: PageParts) =>
       { parse: 'none' },
     )
 
-/** What was sent twice says so; a set-up that was forgotten begins again. */
+/** Repeated submissions get an explanation; an expired setup starts over. */
 function refuse(parts: PageParts, request: Request, who: Who, refusal: RefusalCode): Response | Promise<Response> {
   if (refusal === 'already_done') return sayDone(parts, request, who)
   if (refusal === 'not_found') return showYou(parts, request, who, { twoStep: FORGOTTEN }, 409)
@@ -68,7 +67,7 @@ function refuse(parts: PageParts, request: Request, who: Who, refusal: RefusalCo
   return showYou(parts, request, who, { twoStep: message }, status)
 }
 
-/** Mostly a reload of the page with the recovery codes, by somebody who wants to see them again. */
+/** Usually a reload of the recovery code page. */
 async function sayDone({ store }: PageParts, request: Request, { viewer, signedIn }: Who): Promise<Response> {
   const row = await store.findTwoStep(signedIn.member.id)
   if (!row || row.turnedOnAt === null) return problemAnswer(request, 'done_before')

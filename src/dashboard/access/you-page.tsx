@@ -19,17 +19,15 @@ export type YouErrors = { password?: string; newPassword?: string; twoStep?: str
 type YouProps = {
   viewer: Viewer
   sessions: SessionRow[]
-  /** those of this page */
   shown: Page<SessionRow>
   currentId: string
   twoStep: TwoStepRow | null
-  /** the accounts that require two-step sign-in */
+  /** accounts that require two-step sign-in */
   requiredBy: string[]
   now: number
   errors: YouErrors
 }
 
-/** How a member signs in, and where they are signed in. */
 export const YouPage = (props: YouProps) => (
   <Frame
     viewer={props.viewer}

@@ -15,7 +15,7 @@ import { checkOwnPassword } from './password-check.ts'
 import { knownCookie, sessionCookie } from './session-cookie.ts'
 import { type YouErrors, YouPage } from './you-page.tsx'
 
-/** A member's own password and sessions. Every role may send these forms, about nobody but themselves. */
+/** Any role may submit these forms; they affect only the member. */
 export const youRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/you', ({ request, params: { app } }) =>
@@ -43,7 +43,6 @@ export const youRoutes = (parts: PageParts) =>
 
 export type Who = { viewer: Viewer; signedIn: SignedIn }
 
-/** The page, with what is wrong with what was sent from it. */
 export async function showYou(
   { sessions, store, clock }: PageParts,
   request: Request,

@@ -28,7 +28,6 @@ import { Zone } from '../ui/time.tsx'
 import { type Send, streamChanges } from '../layout/stream.ts'
 import { Trouble } from './trouble.tsx'
 
-/** Where an app goes from its IDs to its first event. */
 export const activationRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/activation', ({ request, params: { app } }) =>
@@ -75,7 +74,7 @@ export const activationRoutes = (parts: PageParts) =>
     )
 
 async function checkPasted({ store, clock }: PageParts, viewer: Viewer, form: Form): Promise<Checked> {
-  // all of them, so that one which does not work any more is known for what it is
+  // includes inactive keys, so that they are recognized
   const secrets = await store.listSecrets(viewer.account.id, 0)
   const pasted = { email: form.text('email'), signature: form.text('signature').trim() }
   return { ...pasted, verdict: checkSignature({ ...pasted, secrets, now: expiryNow(clock) }) }
@@ -83,12 +82,11 @@ async function checkPasted({ store, clock }: PageParts, viewer: Viewer, form: Fo
 
 let built: { stub: string; script: Uint8Array } | null = null
 
-/** What was built does not change while this runs. */
+/** The built script doesn't change at run time. */
 const readBuilt = () => (built ??= { stub: readStub(), script: readScript().identity })
 
 type Shown = { made?: Made; checked?: Checked; refusal?: RefusalCode; cookies?: string[] }
 
-/** The page, with a key that was just made or what could not be done. */
 export async function showActivation(
   parts: PageParts,
   request: Request,
@@ -112,7 +110,6 @@ export async function showActivation(
 
 type Status = StatusProps & { hasOldSecret: boolean; addsPeople: boolean }
 
-/** What is on the page and changes while it is open. */
 async function readStatus(parts: PageParts, { account, app }: Viewer): Promise<Status> {
   const { store, clock, access } = parts
   const now = clock.now()
@@ -131,7 +128,7 @@ async function readStatus(parts: PageParts, { account, app }: Viewer): Promise<S
   }
 }
 
-/** Sends the parts that carry `data-live`, as the page itself would show them, after each change. */
+/** Streams the elements with `data-live`, rendered as on the page, after each change. */
 function streamStatus(parts: PageParts, request: Request, viewer: Viewer): Response {
   let sent = ''
   const look = async (send: Send): Promise<void> => {

@@ -13,7 +13,7 @@ import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What is asked for; null = all. */
+/** Filters; null = all. */
 type Filter = { messageId: number | null; state: StateFilter | null }
 
 type DeliveriesProps = {
@@ -23,12 +23,11 @@ type DeliveriesProps = {
   filter: Filter
   deliveries: ListedDelivery[]
   isFirst: boolean
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
   now: number
 }
 
-/** What became of every mail, the newest first, each with its reason. */
 export const DeliveriesPage = (props: DeliveriesProps) => (
   <Frame
     viewer={props.viewer}

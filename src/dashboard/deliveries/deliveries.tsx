@@ -24,7 +24,6 @@ import { problemAnswer } from '../layout/problems.tsx'
 
 const PAGE_ROWS = 50
 
-/** What became of every mail, and why. */
 export const deliveriesRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/deliveries', ({ request, params: { app } }) =>
@@ -49,7 +48,7 @@ export const deliveriesRoutes = (parts: PageParts) =>
       { parse: 'none' },
     )
 
-/** One of another app does not exist. */
+/** Only deliveries of the viewer's app are found. */
 async function readDelivery({ store }: PageParts, viewer: Viewer, text: string): Promise<FoundDelivery | null> {
   const id = readPublicId('dlv', text)
   return id === null ? null : findDelivery(store, viewer.app, id)
@@ -81,7 +80,7 @@ async function showDeliveries(parts: PageParts, request: Request, viewer: Viewer
   return pageAnswer(request, 200, page)
 }
 
-/** What was kept or, where nothing was, what would be written now. */
+/** The captured email, or a new rendering when none was captured. */
 async function findMail({ store, mailer }: PageParts, { work }: ShownDelivery): Promise<ReadableMail> {
   const kept = await store.findCaptured(work.app.id, work.delivery.id)
   if (kept) return { ...(await readCaptured(kept)), raw: kept.raw, keptAt: kept.createdAt }

@@ -32,7 +32,7 @@ import { type Moment, Timeline } from '../ui/timeline.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What was kept, with its source; what would be written now; or why nothing can be. */
+/** The captured email with its source, a new rendering, or the reason why there is neither. */
 export type ReadableMail =
   (CapturedMail & { raw: string; keptAt: number }) | (RenderedMail & Pick<CapturedMail, 'from' | 'to'>) | TemplateFault
 
@@ -41,12 +41,11 @@ export type DeliveryProps = {
   mailState: MailState
   shown: FoundDelivery
   mail: ReadableMail
-  /** what could not be done */
+  /** error of the last action */
   notice?: string
   now: number
 }
 
-/** One message to one person: what became of it, everything that was looked at, and the mail itself. */
 export const DeliveryPage = (props: DeliveryProps) => (
   <Frame
     viewer={props.viewer}
@@ -121,7 +120,6 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
   )
 }
 
-/** The further events that the email lists. */
 const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>
   work.joined.length === 0 ? null : (
     <section id="joined">
@@ -180,7 +178,7 @@ const WORDS: Partial<Record<DeliveryState, string>> = {
   kept: 'Send it now',
 }
 
-/** For editors. The person may have got it already, or not want it: whoever sends it on shall know what is not asked. */
+/** For editors. Shows what resending doesn't check, such as a possible duplicate. */
 function ResendForm(props: DeliveryProps) {
   const { viewer, mailState, shown, mail } = props
   const { delivery, contact } = shown.work
@@ -198,7 +196,7 @@ function ResendForm(props: DeliveryProps) {
   )
 }
 
-/** Nobody's wish is overruled, so nothing is offered that would not go. */
+/** Unsubscribed people can't be emailed, so resending isn't offered. */
 const UNWANTED = {
   unsubscribed: 'It cannot be sent on: they have unsubscribed.',
   bounced: 'It cannot be sent on: a mail to this address bounced.',

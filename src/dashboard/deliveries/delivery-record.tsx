@@ -8,10 +8,9 @@ import { SentText } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
 
-/** `id` is its place. */
 type Rule = Explanation['rules'][number] & { id: string }
 
-/** Rules as the editor calls them. */
+/** Rule names as in the editor. */
 const RULE_NAMES: Record<string, string> = {
   wish: 'Their wish',
   message: 'The message',
@@ -31,7 +30,7 @@ const RULE_NAMES: Record<string, string> = {
   link: 'A link',
 }
 
-/** A message may ask twice, for then and for now. */
+/** A rule can be checked at the event and at send time. */
 const nameOfRule = ({ rule, about }: Rule): string =>
   rule === 'away'
     ? `Away, ${about === 'trigger' ? 'then' : 'when due'}`
@@ -47,12 +46,12 @@ const COLUMNS: Column<Rule>[] = [
 ]
 
 function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children: string } {
-  // what a mail does not link to does not keep it from going
+  // a missing link doesn't block an email
   if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
   return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: 'Do not send' }
 }
 
-/** What the mail server answered when it did not accept the email. */
+/** The mail server's answer to a refused email. */
 export const ReplySection = ({ explained: { serverReply } }: { explained: Explanation }) =>
   serverReply !== undefined && (
     <section>
@@ -61,7 +60,6 @@ export const ReplySection = ({ explained: { serverReply } }: { explained: Explan
     </section>
   )
 
-/** Every rule that was asked, with what it found and said. */
 export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { explained: Explanation }) => (
   <section>
     <h2>What was looked at</h2>
@@ -88,7 +86,7 @@ export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { expl
 
 const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
 
-/** What happened to it, newest first, as far as its row says. */
+/** Newest first, from the delivery's row. */
 export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: number }) => (
   <section>
     <h2>What happened</h2>
@@ -122,7 +120,7 @@ function momentsOf(shown: ShownDelivery): Moment[] {
     .sort((a, b) => b.at - a.at)
 }
 
-/** What is asked of a mail that a member sends on as well. */
+/** Rules that also apply when a member resends. */
 const ALWAYS_ASKED = ['wish', 'link', 'template']
 
 function whenAsked({ explained: { rules, judgedAt, rulesAt } }: ShownDelivery): number | null {

@@ -3,10 +3,7 @@ import { isLinkLost } from '../../people/unsubscribe.ts'
 import type { PageParts } from '../layout/viewer.ts'
 import type { MailState } from '../layout/mail-notices.tsx'
 
-/**
- * What the pages about mail say of sending: whether mails stay here, cannot leave or lead nowhere, and whether the app's
- * server is left alone, or its mails are refused.
- */
+/** State of sending for an app: captured, blocked, or refused by its mail server. */
 export async function readMailState(parts: PageParts, app: AppRow): Promise<MailState> {
   const settings = await parts.store.mailSettings(app.id)
   const { server, isUnreadable } = parts.mailer.findWay(settings)

@@ -8,7 +8,7 @@ import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** A mail that was kept; `keptAt` is ms UTC. */
+/** A captured email; `keptAt` is in ms UTC. */
 export type Kept = { deliveryId: number; to: string; subject: string; keptAt: number }
 
 type OutboxProps = {
@@ -16,12 +16,11 @@ type OutboxProps = {
   state: MailState
   mails: Kept[]
   isFirst: boolean
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
   now: number
 }
 
-/** The mails that did not leave, the newest first; each is read on the page of its delivery. */
 export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: OutboxProps) => {
   const path = pathOf(viewer.app.publicId, 'outbox')
   return (

@@ -10,7 +10,6 @@ import { type Kept, OutboxPage } from './outbox-page.tsx'
 
 const PAGE_ROWS = 50
 
-/** The mails that were kept instead of sent. */
 export const outboxRoutes = (parts: PageParts) =>
   new Elysia().get('/apps/:app/outbox', ({ request, params: { app } }) =>
     showPage(parts, request, app, (viewer) => showOutbox(parts, request, viewer)),

@@ -14,7 +14,7 @@ export const RANGE_WORDS: Record<CountRange, { name: string; last: string }> = {
   weeks: { name: '26 weeks', last: 'the last 26 weeks' },
 }
 
-/** Days and weeks are counted as they begin in UTC, hours are told by the app's clock. */
+/** Days and weeks start in UTC; hours use the app's timezone. */
 const zoneOf = (range: CountRange, { timezone }: { timezone: string }): string => (range === 'hours' ? timezone : 'UTC')
 
 const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Point => {
@@ -24,7 +24,6 @@ const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Po
   return { label: range === 'weeks' ? `Week of ${formatDate(at)}` : formatDate(at), tick: day, value: count }
 }
 
-/** How many events came when. */
 export const CountsSection = (props: CountsProps) => (
   <section class="counts" aria-label="How many came">
     <nav class="ranges" aria-label="How far back">
@@ -55,7 +54,6 @@ export function CountsChart({ viewer, view, counts }: CountsProps) {
 
 const UNITS: Record<CountRange, string> = { hours: 'hour', days: 'day', weeks: 'week' }
 
-/** Which names came how often, each a filter of the page. */
 export const NamesSection = (props: CountsProps) => (
   <section>
     <h2>Names</h2>
@@ -91,14 +89,14 @@ const NameItem = ({ viewer, view, counts, name, count }: CountsProps & { name: s
   </li>
 )
 
-/** How much of all it is, behind the words that say so. */
+/** The bar's share of the total. */
 const Share = ({ count, of }: { count: number; of: number }) => (
   <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
     <rect width={of === 0 ? 0 : Math.max(0.5, (100 * count) / of).toFixed(1)} height="1" />
   </svg>
 )
 
-/** The same on a phone, where a list would stand between the reader and the events. */
+/** On phones the names collapse, so that the events stay in reach. */
 const NamesFilter = ({ view, counts }: CountsProps) => (
   <form class="names-filter" method="get">
     <HiddenFields fields={view.range === 'hours' ? {} : { range: view.range }} />

@@ -21,7 +21,10 @@ import { DeliveryLine } from '../people/person-mail.tsx'
 import { StatusBadge, nameOfPerson } from '../people/person-words.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** `mails`: those that the event started or joined. `unstarted`: messages that it fits, and why it started none of them. */
+/**
+ * `mails`: emails the event triggered or joined. `unstarted`: matching messages that it didn't trigger, with the
+ * reason.
+ */
 type EventProps = {
   viewer: Viewer
   row: EventRow
@@ -31,7 +34,6 @@ type EventProps = {
   now: number
 }
 
-/** One event: what was sent, when, and about whom. */
 export const EventPage = (props: EventProps) => (
   <Frame
     viewer={props.viewer}

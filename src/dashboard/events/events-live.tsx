@@ -11,20 +11,20 @@ import { FEED_ROWS, FeedRow } from './feed.tsx'
 import { Zone } from '../ui/time.tsx'
 import { streamChanges } from '../layout/stream.ts'
 
-/** Counting an app with thousands of names takes 10 ms (store/counters.ts), so whoever follows is told seldom. */
+/** Counting thousands of names takes 10 ms (store/counters.ts), so counts are sent rarely. */
 const COUNTS_EVERY_MS = 10_000
 
-/** What islands/feed.ts gets: rows to put on top, newest first, and the cursor to come back with. */
+/** Sent to islands/feed.ts: new rows, newest first, and the next cursor. */
 type FeedRows = { html: string; count: number; cursor: string }
-/** The counts of the page as they are now, each as HTML. */
+/** The page's counts as HTML. */
 type FeedCounts = { state: string; chart: string; names: string }
 
-/** Between what was seen before and what is shown now there is more than anybody would read. */
+/** Too many new rows to show; the list restarts. */
 const Gap = () => <li class="gap">More came in between than is shown here. The pages of older events have it.</li>
 
 type NewRows = { rows: EventRow[]; hasGap: boolean }
 
-/** The newest rows that came after one; 0: after none. */
+/** The newest rows after a row; 0: no lower bound. */
 async function findNewRows(
   { store }: PageParts,
   { app }: Viewer,
@@ -57,7 +57,7 @@ async function renderCounts(parts: PageParts, viewer: Viewer, view: EventsView):
   }
 }
 
-/** Follows the events of an app, from the cursor that the page or the last message gave. */
+/** Streams the app's events from a cursor. */
 export function followFeed(parts: PageParts, request: Request, viewer: Viewer): Response {
   const { searchParams } = new URL(request.url)
   const given = request.headers.get('last-event-id') ?? searchParams.get('after') ?? ''

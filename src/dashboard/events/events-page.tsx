@@ -13,7 +13,6 @@ import { EmptyState } from '../ui/empty.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Pager } from '../ui/table.tsx'
 
-/** The events of an app: how many came when, under which names, and the newest as they come. */
 export function EventsPage(props: EventsProps) {
   const { viewer, view, counts, rows, isOld } = props
   const hasNone = rows.length === 0 && counts.total === 0 && view.name === null && !isOld
@@ -46,7 +45,6 @@ export function EventsPage(props: EventsProps) {
   )
 }
 
-/** How many came, in a sentence. */
 export function State({ view: { range, name }, counts: { total, points } }: CountsProps) {
   const when = RANGE_WORDS[range].last
   if (name === null) return <>{total === 0 ? `No events in ${when}.` : `${countEvents(total)} in ${when}.`}</>
@@ -73,7 +71,7 @@ const FeedSection = (props: EventsProps) => (
   </section>
 )
 
-/** Only where scripts run; it says how it stands from when that is known, and announces it. */
+/** Shown only with scripts; announces the connection state. */
 const FeedTools = () => (
   <div class="feed-tools">
     <span role="status" data-feed-state>

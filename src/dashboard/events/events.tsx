@@ -14,7 +14,6 @@ import { readView } from './events-view.ts'
 import { FEED_ROWS } from './feed.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** What happened: as it comes, counted, and one by one. */
 export const eventsRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/events', ({ request, params: { app } }) =>

@@ -7,7 +7,7 @@ import { Icon } from '../ui/icon.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Moment } from '../ui/time.tsx'
 
-/** Rows of a page, and of a message to those who follow. */
+/** Rows per page and per stream message. */
 export const FEED_ROWS = 50
 
 const ICONS = { event: 'activation', page: 'page', action: 'action' } as const
@@ -17,7 +17,6 @@ const NAME_MOST = 120
 export const eventPath = (appId: string, id: number): string => `${pathOf(appId, 'events')}/${publicId('evt', id)}`
 export const personPath = (appId: string, id: number): string => `${pathOf(appId, 'people')}/${publicId('con', id)}`
 
-/** One event in a line, on a phone in three. */
 export const FeedRow = ({ appId, row }: { appId: string; row: EventRow }) => (
   <li data-id={publicId('evt', row.id)}>
     <Moment at={row.receivedAt} />

@@ -15,7 +15,6 @@ import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from '../access/session-cookie.ts'
 import { STREAM_HEADERS } from './stream.ts'
 
-/** Whose request this is; null for a stranger. */
 export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Request): Promise<SignedIn | null> {
   const token = readSessionToken(request, baseUrl)
   const signedIn = token === null ? null : await sessions.find(token)
@@ -23,7 +22,7 @@ export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Re
   return signedIn
 }
 
-/** Asks to sign in, and goes on from there to the page that was wanted; from a form to the page above it. */
+/** Redirects to sign-in and back to the requested page; forms lead back to their page. */
 function sendToSignIn(request: Request): Response {
   const { pathname, search } = new URL(request.url)
   const isForm = request.method === 'POST'
@@ -32,10 +31,7 @@ function sendToSignIn(request: Request): Response {
   return redirectAnswer(`/sign-in?${query}`)
 }
 
-/**
- * Opens a stream of an app (stream.ts) for a member of its account. It leads nowhere else, takes no flash message and
- * does not count as use of the session: a script opens it, not a person.
- */
+/** Opens an event stream for a member. It never redirects, leaves the flash message and doesn't extend the session. */
 export async function openStream(
   parts: PageParts,
   request: Request,
@@ -48,7 +44,7 @@ export async function openStream(
   const viewer = await findViewer(parts, signedIn.member, appId, [])
   if (!viewer) return problemAnswer(request, 'page_unknown')
   if (await lacksTwoStep(parts, request, viewer)) return new Response(null, { status: 403 })
-  // nobody would read it, and it would not end
+  // a HEAD request gets no endless body
   return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
 }
 
@@ -56,7 +52,7 @@ type Answer = Response | Promise<Response>
 
 type Show = (viewer: Viewer, signedIn: SignedIn) => Answer
 
-/** Shows a page of an app to a member of its account; to others it does not exist. */
+/** Shows a page of an app to a member; other people get "not found". */
 export async function showPage(parts: PageParts, request: Request, appId: string, show: Show): Promise<Response> {
   const signedIn = await findSignedIn(parts, request)
   return signedIn ? showTo(signedIn, parts, request, { appId, show }) : sendToSignIn(request)
@@ -85,14 +81,13 @@ async function showTo(
   return response
 }
 
-/** For who is in the account, and may not do this there. */
 export function refuseRole(parts: PageParts, request: Request, { member, account }: Viewer): Response {
   const { id: memberId, role } = member
   parts.noteSecurity('warn', 'access denied', { reason: 'role_too_low', memberId, role, accountId: account.id })
   return problemAnswer(request, 'role_too_low')
 }
 
-/** Whether the account asks for two-step sign-in and the member has none. Their own page stays open, to set it up. */
+/** True if the account requires two-step sign-in and the member has none. Their own page stays open for the setup. */
 async function lacksTwoStep({ store }: PageParts, request: Request, { member, account, app }: Viewer) {
   const own = pathOf(app.publicId, 'you')
   const { pathname } = new URL(request.url)
@@ -108,10 +103,10 @@ function withCookies(response: Response, cookies: string[]): Response {
   return response
 }
 
-/** `role` is the least that may send it; what is to be confirmed asks for the password, as a part of `page`. */
+/** `role` is the minimum role; `confirm` asks for the password, shown as part of `page`. */
 type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName; mostBytes?: number }
 
-/** Takes a form of a page of an app from a member who may send it. */
+/** Handles a form of an app from a member with a sufficient role. */
 export async function takeForm(
   parts: PageParts,
   request: Request,
@@ -133,10 +128,10 @@ export async function takeForm(
     : takeLateForm(parts, request, form, (form) => ({ appId, show: showFor(form) }))
 }
 
-/** Passwords, and an address with one in it: left to lie on a screen that nobody is signed in at, they would be read. */
+/** Fields that are never stored in a page, because someone else could read them there. */
 const NEVER_KEPT = ['password', 'newPassword', 'smtpUrl']
 
-/** A form of somebody whose session has ended. */
+/** Handles a form whose session has expired. */
 async function takeLateForm(
   parts: PageParts,
   request: Request,

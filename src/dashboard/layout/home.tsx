@@ -9,7 +9,7 @@ import { Layout } from './layout.tsx'
 import { Button } from '../ui/button.tsx'
 import { Command } from '../ui/text.tsx'
 
-/** The address itself leads on: to the app that was looked at last, else to one's first, or to signing in. */
+/** Redirects to the last app, the first app, or sign-in. */
 export const homeRoutes = (parts: PageParts) =>
   new Elysia().get('/', async ({ request }) => {
     if (!(await parts.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
@@ -32,7 +32,7 @@ const HomePage = () => (
   </Layout>
 )
 
-/** Of somebody who was removed from their last account, or whose account has no app. */
+/** For people without any app. */
 const NowherePage = ({ email }: { email: string }) => (
   <Layout title="There is no app for you" lead={`You are signed in as ${email}, and no account of yours has an app.`}>
     <p>

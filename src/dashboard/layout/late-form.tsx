@@ -15,18 +15,16 @@ import { askSecondStep, findAsked, passSecondStep } from '../access/second-step.
 import { SecondStepFields } from '../access/second-step-page.tsx'
 import { startSession } from '../access/session-start.ts'
 
-/** Beside the fields of the form that waits. */
+/** Field names next to those of the expired form. */
 const EMAIL = 'signInEmail'
 const PASSWORD = 'signInPassword'
 const STEP = { code: 'signInCode', recoveryCode: 'signInRecoveryCode' } as const
 
-/** `fields` are those of the form alone. */
+/** `fields` are the form's own. */
 type Late = { signedIn: SignedIn; cookies: string[]; fields: Form['fields']; isByRecoveryCode: boolean }
 
 /**
- * A form that came after its session had ended: shows pages that ask to sign in and send the same form again, so that
- * nothing that was typed is lost; whose it is once the password is right, and the code where one is asked for. `fields`
- * hold no password, because a page never does.
+ * Shows sign-in pages for a form whose session expired and resubmits it afterwards. `fields` never contain a password.
  */
 export async function signInLate(
   parts: PageParts,
@@ -82,7 +80,6 @@ async function passLate(parts: PageParts, request: Request, { typed, fields, ask
 
 type FrameProps = { url: URL; fields: Record<string, string>; error?: string; children: ComponentChildren }
 
-/** What stands around either step. */
 const LateFrame = ({ url: { pathname, search }, fields, error, children }: FrameProps) => (
   <Layout
     title="Sign in"

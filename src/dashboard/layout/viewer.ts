@@ -14,21 +14,20 @@ import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
 import { type FlashCode, sayFlash } from './flash.ts'
 
-/** An account that a person is in, with its apps. */
 export type OwnAccount = { id: string; name: string; apps: { publicId: string; name: string }[] }
 
-/** Who looks at a page, and at which app; the account that owns it decides what they may do. */
+/** The member, the app they view, and their role in its account. */
 export type Viewer = {
   member: Pick<MemberRow, 'id' | 'email'> & { role: Role }
   account: { id: string; name: string; requiresTwoStep: boolean }
-  /** all that they are in, this one among them */
+  /** all accounts of the member, including this one */
   accounts: OwnAccount[]
   app: AppRow
-  /** what was just done */
+  /** flash message */
   flash: string | null
 }
 
-/** null where the app is none of an account that the person is in: whether it exists at all, nothing tells. */
+/** null for unknown apps and apps of other accounts alike. */
 export async function findViewer(
   { store }: { store: Store },
   { id, email }: Pick<MemberRow, 'id' | 'email'>,
@@ -46,7 +45,7 @@ export async function findViewer(
 
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
 
-/** By their names. The places of one account follow one another. */
+/** Sorted by name. Expects the apps of an account in sequence. */
 function toAccounts(places: Place[]): OwnAccount[] {
   const accounts: OwnAccount[] = []
   for (const { accountId, accountName, appId, appName } of places) {
@@ -58,7 +57,7 @@ function toAccounts(places: Place[]): OwnAccount[] {
   return accounts.toSorted((a, b) => byName.compare(a.name, b.name))
 }
 
-/** What the pages use. `addressKey` hides the addresses of visitors. */
+/** `addressKey` hashes visitors' addresses. */
 export type PageParts = {
   store: Store
   clock: Clock

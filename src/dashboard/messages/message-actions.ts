@@ -17,10 +17,7 @@ import { changeRows, readFields, saysSame, writeFields } from './message-form.ts
 import { FALLBACK } from './message-problems.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/**
- * Does what a button of the editor says. Whatever comes of it, the answer holds what was typed, or it was saved. Who may
- * not change messages looks at the stored one.
- */
+/** Runs the action of the pressed button. The answer keeps unsaved input. Viewers see the stored message. */
 export async function takeEditor(editing: Editing, sent: Fields): Promise<Response> {
   const [action = '', ...words] = textOf(sent, 'do').split(' ')
   const isEditor = hasRole(editing.viewer.member.role, 'editor')
@@ -36,7 +33,7 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   return changed ? answerEditor(editing, { fields: changed }) : save(editing, sent, action === 'live' ? 'live' : null)
 }
 
-/** As the check proposes it for what was typed; nothing is saved. */
+/** Applies a proposed fix without saving. */
 async function addFallback(editing: Editing, fields: Fields, [name = '', ...rest]: string[]): Promise<Fields> {
   const check = await checkFields(editing, fields)
   const from = rest.join(' ')
@@ -46,7 +43,7 @@ async function addFallback(editing: Editing, fields: Fields, [name = '', ...rest
     : fields
 }
 
-/** What a viewer chooses is whom to look at it with. */
+/** Viewers can only choose the sample. */
 const pickSeen = ({ message }: Editing, { sample = '', view = '' }: Fields): Fields | null =>
   message && { ...writeFields(message), sample, view }
 
@@ -57,7 +54,7 @@ const byMember = ({ parts, viewer }: Editing) => ({
   at: parts.clock.now(),
 })
 
-/** A refusal beside its fields, or above them all where it is about none. */
+/** Shows a refusal next to its fields, or on top. */
 function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check?: LiveCheck): Promise<Response> {
   const { status, message } = REFUSALS[refusal.refusal]
   const said = refusal.message ?? message
@@ -88,7 +85,7 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   ])
 }
 
-/** Somebody else was faster: what was typed stays, and can be saved over theirs, or deleted with it. */
+/** Edit conflict: the input is kept and can overwrite the stored version. */
 async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED): Promise<Response> {
   const { parts, viewer } = editing
   const message = await parts.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
@@ -101,7 +98,7 @@ async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED)
 const NOT_SAVED = 'Nothing was saved. Save again to write over that.'
 const NOT_DELETED = 'Nothing was deleted. Delete it again if it shall go all the same.'
 
-/** What somebody else has written since does not go unseen. */
+/** Shows another member's changes before they are overwritten. */
 async function remove(editing: Editing, fields: Fields): Promise<Response> {
   const { parts, message, viewer } = editing
   if (!message) return problemAnswer(editing.request, 'message_unknown')
@@ -111,7 +108,7 @@ async function remove(editing: Editing, fields: Fields): Promise<Response> {
   return redirectAnswer(pathOf(viewer.app.publicId, 'messages'), [flashCookie(parts.baseUrl, 'message_deleted')])
 }
 
-/** Stopping never waits for what was typed to be right: that stays typed, and is not saved. */
+/** Pausing works with invalid input, which is kept unsaved. */
 async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'draft'): Promise<Response> {
   const { parts, message, viewer } = editing
   if (!message) return problemAnswer(editing.request, 'message_unknown')
@@ -127,7 +124,7 @@ async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'd
   return answerEditor({ ...editing, message: changed }, { fields: based, notice })
 }
 
-/** Of a member: a colleague's inbox is not to be filled. */
+/** Only to the member's own address. */
 const TESTS = { max: 20, windowMs: 60_000 }
 
 async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
@@ -150,7 +147,7 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
 
 async function simulate(editing: Editing, fields: Fields, asked: number): Promise<Response> {
   const { parts, viewer, request } = editing
-  // what it is called makes no difference
+  // the name doesn't matter
   const reading = readMessage({ ...readFields(fields), name: 'simulated' })
   if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
   const settings = await parts.store.mailSettings(viewer.app.id)

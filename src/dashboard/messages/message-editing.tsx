@@ -19,10 +19,10 @@ import { showPreview } from './message-preview.tsx'
 
 const DAY_HOURS = 24
 const HOUR_MS = 3_600_000
-/** Names of events are offered that came in so many days. */
+/** Suggests event names of the last days. */
 const NAME_DAYS = 30
 
-/** Whose request about which message this is; `message` null: it is not made yet. */
+/** `message` is null for a new one. */
 export type Editing = {
   parts: PageParts
   frames: MailFrames
@@ -31,11 +31,11 @@ export type Editing = {
   message: MessageRow | null
 }
 
-/** What an answer shows beside the fields. */
+/** Shown next to the fields. */
 export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'simulation' | 'test'>> & {
   fields: Fields
   status?: number
-  /** what was found about these fields a moment ago */
+  /** findings about exactly these fields */
   check?: LiveCheck
 }
 
@@ -50,7 +50,6 @@ export const readContext = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>
   senders: parts.mailer.senders,
 })
 
-/** The editor as it was typed, with all that it needs to be looked at. */
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
   const { parts, request, viewer, message } = editing
   const { fields, errors, notice, simulation = null, test = null, check, status = errors ? 400 : 200 } = shown
@@ -73,7 +72,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
   return pageAnswer(request, status, page)
 }
 
-/** What is the same whatever was typed. */
+/** Data that doesn't depend on the input. */
 async function readSurroundings({ parts, viewer, message }: Editing) {
   const { store } = parts
   const [counts, settings, members, eventNames, isCapturing] = await Promise.all([
@@ -92,7 +91,7 @@ async function readSurroundings({ parts, viewer, message }: Editing) {
   return { counts, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, isCapturing }
 }
 
-/** A message that was saved before, as its fields are now: what was mended counts at once. */
+/** Checks a saved message with its current fields, so that fixes count. */
 export async function checkFields(
   { parts, viewer, message }: Pick<Editing, 'parts' | 'viewer' | 'message'>,
   fields: Fields,
@@ -104,19 +103,18 @@ export async function checkFields(
     : checkLive({ ...readContext({ parts, viewer }), asksDns: false }, reading.input.content)
 }
 
-/** Those of customers: names of our own begin with `$`. */
+/** Built-in names start with `$`. */
 async function listNames({ store, clock }: PageParts, { app }: Viewer): Promise<string[]> {
   const day = Math.floor(clock.now() / (DAY_HOURS * HOUR_MS)) - NAME_DAYS + 1
   const { names } = await store.countNames(app.id, day * DAY_HOURS)
   return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
 }
 
-/** The mail that the fields make, for the sample among them. */
 export async function previewFields(
   { parts, frames, viewer }: Pick<Editing, 'parts' | 'frames' | 'viewer'>,
   fields: Fields,
 ): Promise<ShownPreview> {
-  // what the schema would refuse elsewhere makes no difference to the words
+  // schema errors elsewhere don't affect the preview
   const content = readFields(fields) as unknown as MessageContent
   const asked = { content, sampleId: textOf(fields, 'sample') }
   return showPreview(frames, viewer, await previewMessage(parts, viewer.app, asked))

@@ -15,7 +15,7 @@ import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 
-/** One form for all of a message, so that whatever its buttons do, nothing that was typed is lost. */
+/** One form, so that no button loses input. */
 export function EditorPage(props: EditorProps) {
   const { viewer, message, errors, check, notice } = props
   const isEditor = hasRole(viewer.member.role, 'editor')

@@ -1,18 +1,17 @@
 import { COMPARISONS, type Compared } from '../../messages/messages.ts'
 
-/** Everything that a form sent, by name. */
 export type Fields = Record<string, string>
 
 export const textOf = (fields: Fields, name: string): string => (fields[name] ?? '').trim()
 
-/** undefined where nothing was typed; what is no number stays text, for the schema to refuse. */
+/** undefined if empty; invalid numbers stay text, for the schema to refuse. */
 export function numberOf(fields: Fields, name: string): number | string | undefined {
   const text = textOf(fields, name)
   if (text === '') return undefined
   return Number.isFinite(Number(text)) ? Number(text) : text
 }
 
-/** Rows are numbered without gaps: a list ends where the next number has no field. */
+/** Rows are numbered without gaps. */
 export function countRows(fields: Fields, list: string): number {
   const start = `${list}[`
   const rows = Object.keys(fields).filter((name) => name.startsWith(start))
@@ -22,7 +21,7 @@ export function countRows(fields: Fields, list: string): number {
   return count
 }
 
-/** Without one row; those after it move up. */
+/** Removes a row and renumbers the rest. */
 export function dropRow(fields: Fields, list: string, row: number): Fields {
   const start = `${list}[`
   const indexOf = (name: string): number =>
@@ -40,7 +39,7 @@ export const writeCompared = ({ is, to }: Compared, path: string): Fields => ({
   [`${path}.to`]: to === undefined ? '' : String(to),
 })
 
-/** A number and a truth are taken as such: a rule compares them alike either way, and a file shows what was meant. */
+/** Stores numbers and booleans as such, which makes message files clearer; rules compare both forms alike. */
 export function readCompared(fields: Fields, path: string): Record<string, unknown> {
   const is = textOf(fields, `${path}.is`) || COMPARISONS[0]
   const text = textOf(fields, `${path}.to`)

@@ -15,7 +15,6 @@ import type { Viewer } from '../layout/viewer.ts'
 
 const DAYS = [7, 30] as const
 
-/** Who would have got it in the last days, and why the others not. */
 export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps) => (
   <section id="simulation" data-part>
     <h2>Simulation</h2>
@@ -72,7 +71,7 @@ function Found(props: FoundProps) {
   )
 }
 
-/** Who would have got it comes first, then what came most often. */
+/** People who would have been emailed first, then by frequency. */
 const sortOutcomes = ({ counts }: Simulation): [string, number][] =>
   Object.entries(counts).sort(([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x)
 

@@ -20,7 +20,6 @@ type MessagesProps = { viewer: Viewer; mail: MailState; messages: Row[] }
 
 export const messagePath = (appId: string, id: number): string => `${pathOf(appId, 'messages')}/${publicId('msg', id)}`
 
-/** All messages of an app with what each achieved. */
 export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
   const isEditor = hasRole(viewer.member.role, 'editor')
   const write = (
@@ -61,7 +60,7 @@ function sayHowMany(messages: Row[]): string {
     : `${live} are live, and write to people by themselves.`
 }
 
-/** What was kept has a column where there is any. */
+/** The captured column is shown only if needed. */
 const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   {
     name: 'Message',
@@ -88,7 +87,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
 
 const sayStart = (text: string): string => `When ${text}`
 
-/** `of`: those of whom it is a part; `state`: how deliveries are that it leads to. */
+/** `of`: the total; `state`: the linked filter. */
 type Counted = {
   count(counts: MessageCounts): number
   of?(counts: MessageCounts): number

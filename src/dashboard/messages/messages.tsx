@@ -22,12 +22,11 @@ import { VersionsPage } from './message-versions-page.tsx'
 import { MessagesPage } from './messages-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** A mail of 50,000 characters, each of which a form may send as nine. */
+/** An email of 50,000 characters, at up to nine bytes each. */
 const EDITOR_BYTES = 512 * 1024
 const VERSIONS = 20
 const NEW = 'new'
 
-/** What is written, to whom and when: the list, and the editor of each. */
 export function messagesRoutes(parts: PageParts) {
   const frames = createMailFrames()
   return new Elysia()
@@ -58,7 +57,7 @@ export function messagesRoutes(parts: PageParts) {
     .use(editorForms(parts, frames))
 }
 
-/** Everybody may look at a preview and a simulation, and each action asks for its own role. */
+/** Viewers can preview and simulate; each action checks its role. */
 const editorForms = (parts: PageParts, frames: MailFrames) =>
   new Elysia()
     .post(
@@ -85,7 +84,6 @@ const editorForms = (parts: PageParts, frames: MailFrames) =>
       { parse: 'none' },
     )
 
-/** What is typed, for islands/message.ts. */
 type Typed = Pick<Editing, 'parts' | 'frames' | 'viewer' | 'message'>
 
 async function previewTyped({ parts, frames, viewer }: Typed, fields: Fields) {
@@ -109,7 +107,7 @@ async function checkTyped(about: Typed, fields: Fields) {
   }
 }
 
-/** null for one that is not made yet. One of another app does not exist. */
+/** null for a new message. Only messages of the viewer's app are found. */
 async function findMessage({ store }: PageParts, viewer: Viewer, id: string): Promise<MessageRow | null | 'unknown'> {
   if (id === NEW) return null
   const number = readPublicId('msg', id)

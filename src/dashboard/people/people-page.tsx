@@ -12,7 +12,7 @@ import { nameOfPerson, StatusBadge } from './person-words.tsx'
 import { None, Tags } from './tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What was looked for, and why it was not found. */
+/** The search and why it failed. */
 export type Search = { email: string; error?: string }
 
 type PeopleProps = {
@@ -20,12 +20,11 @@ type PeopleProps = {
   people: ContactRow[]
   search: Search
   isFirst: boolean
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
   now: number
 }
 
-/** The people of an app, those who came last first. */
 export const PeoplePage = (props: PeopleProps) => (
   <Frame
     viewer={props.viewer}

@@ -18,13 +18,12 @@ import { problemAnswer } from '../layout/problems.tsx'
 
 const PAGE_ROWS = 50
 
-/** Whom the service knows, and what it knows of each. */
 export const peopleRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/people', ({ request, params: { app } }) =>
       showPage(parts, request, app, (viewer) => showPeople(parts, request, viewer)),
     )
-    // an address bar, a history and the log of a proxy are no places for an email
+    // POST, so that emails don't appear in URLs and logs
     .post(
       '/apps/:app/people',
       ({ request, params: { app } }) =>
@@ -81,7 +80,7 @@ async function findPerson(parts: PageParts, request: Request, viewer: Viewer, em
   return showPeople(parts, request, viewer, { email, error })
 }
 
-/** One of another app does not exist. */
+/** Only people of the viewer's app are found. */
 async function readPerson({ store }: PageParts, viewer: Viewer, person: string): Promise<ContactRow | null> {
   const id = readPublicId('con', person)
   const found = id === null ? null : await store.byId(id)

@@ -29,19 +29,18 @@ type PersonProps = {
   viewer: Viewer
   person: ContactRow
   rows: EventRow[]
-  /** what each of them did for which message, by its id */
+  /** events triggered emails, by message id */
   outcomes: Map<number, EventOutcome[]>
   isFirst: boolean
-  /** why they got each message, or did not; asked for with the newest page only */
+  /** first page only */
   messages: MessageExplanation[]
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
-  /** what could not be done */
+  /** error of the last action */
   notice?: string
   now: number
 }
 
-/** One person: what is known of them, and all that happened. */
 export const PersonPage = (props: PersonProps) => (
   <Frame viewer={props.viewer} page="people" title={props.person.email} state={<State {...props} />}>
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
@@ -109,7 +108,7 @@ const toMoment = (appId: string, row: EventRow, outcomes: EventOutcome[]): Momen
   }
 }
 
-/** The email of one message that an event started or joined, or why there is none. */
+/** The email that an event triggered or joined, or why not. */
 const Outcome = ({ appId, outcome }: { appId: string; outcome: EventOutcome }) => {
   const { message, delivery } = outcome
   const path = delivery ? deliveryPath(appId, delivery.id) : messagePath(appId, message.id)
@@ -163,7 +162,7 @@ const FactsSection = ({ person, now }: PersonProps) => (
   </section>
 )
 
-/** The customer's own data, as it was sent. */
+/** The customer's own data. */
 const FieldsSection = ({ person }: PersonProps) => {
   const fields = Object.entries(person.fields ?? {})
   if (fields.length === 0) return null
@@ -181,7 +180,7 @@ const FieldsSection = ({ person }: PersonProps) => {
   )
 }
 
-/** For owners; it cannot be taken back, so it asks, and asks for the password when that was typed long ago. */
+/** For owners. Irreversible, so it asks for confirmation and the password. */
 const EraseSection = ({ viewer, person }: PersonProps) =>
   hasRole(viewer.member.role, 'owner') ? (
     <section>

@@ -20,7 +20,7 @@ import { type Asked, SuppressionsPage } from './suppressions-page.tsx'
 
 const PAGE_ROWS = 50
 
-/** Who is not written to; addresses are sent by POST only, for an address bar is no place for them. */
+/** Addresses are sent by POST, so that they don't appear in URLs. */
 export const suppressionsRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/suppressions', ({ request, params: { app } }) =>
@@ -46,7 +46,7 @@ const takeChange = (parts: PageParts, request: Request, appId: string, isAdding:
     changeList(parts, request, viewer, { form, isAdding }),
   )
 
-/** Of a line: when it was added and its hash, which has no dot. */
+/** Cursor: time and hash, which has no dot. */
 function readCursor(text: string | null): { createdAt: number; emailHash: string } | null {
   const [, createdAt, emailHash] = /^(\d{1,15})\.([\w-]{43})$/.exec(text ?? '') ?? []
   return createdAt === undefined || emailHash === undefined ? null : { createdAt: Number(createdAt), emailHash }

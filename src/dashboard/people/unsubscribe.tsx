@@ -12,8 +12,8 @@ import { Button } from '../ui/button.tsx'
 type Unsubscribing = { store: Store; clock: Clock; mailer: HandedMail; unsubscribeKey: string }
 
 /**
- * The link in every mail (RFC 8058). Opening it changes nothing, because programs open links
- * to look at them. The POST needs no cookie and no body, whoever sends it, acts at once and is never limited.
+ * One-click unsubscribe (RFC 8058). GET changes nothing, because mail scanners open links. POST needs no cookie or body
+ * and has no rate limit.
  */
 export const unsubscribeRoutes = (parts: Unsubscribing) =>
   new Elysia()
@@ -67,7 +67,7 @@ const FailedPage = ({ appName, token }: Found & { token: string }) => (
   </AppLayout>
 )
 
-/** A test mail is written for nobody in particular. */
+/** A test email has no recipient person. */
 const TestPage = () => (
   <AppLayout
     appName={null}

@@ -12,10 +12,10 @@ import { Frame, pathOf } from '../layout/frame.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { saveSettings, showSender } from './sender.tsx'
 
-/** 256 bits and a little more. */
+/** Slightly over 256 bits. */
 const SECRET_CHARACTERS = 43
 
-/** The key that signs an app's mails and the secret that signs what a provider reports; for owners. */
+/** DKIM key and bounce webhook secret; for owners. */
 export const senderKeysRoutes = (parts: PageParts) =>
   new Elysia()
     .post(

@@ -26,7 +26,6 @@ import { problemAnswer } from '../layout/problems.tsx'
 import { SenderPage } from './sender-page.tsx'
 import { type SenderProps, type Typed } from './sender-fields.tsx'
 
-/** Whom mails come from, how they look, and how they leave. */
 export const senderRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/sender', ({ request, params: { app } }) =>
@@ -68,7 +67,7 @@ export const senderRoutes = (parts: PageParts) =>
       { parse: 'none' },
     )
 
-/** DNS is asked at most so often for an account. */
+/** Rate limit of DNS lookups per account. */
 const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
 
 async function askDns(parts: PageParts, request: Request, viewer: Viewer, asked: Shown): Promise<Response> {
@@ -80,19 +79,19 @@ async function askDns(parts: PageParts, request: Request, viewer: Viewer, asked:
   return showSender(parts, request, viewer, asked)
 }
 
-/** What is typed and wrong, and what could not be done, where a form was not taken; else what came of it. */
+/** Invalid input or the result of an action. */
 type Shown = {
   status?: number
   typed?: Typed
   notice?: string
   serverCheck?: SenderProps['serverCheck']
-  /** looks up SPF, DKIM and DMARC of the sender */
+  /** looks up SPF, DKIM and DMARC */
   checksRecords?: boolean
-  /** looks up the records of domains that are not verified */
+  /** looks up the records of unverified domains */
   asksDns?: boolean
 }
 
-/** The page, with what was typed where a form of it was not taken. Asks name servers only where that is asked for. */
+/** Queries DNS only on request. */
 export async function showSender(
   parts: PageParts,
   request: Request,
@@ -121,7 +120,7 @@ export async function showSender(
   return pageAnswer(request, status, page)
 }
 
-/** Empty without a sender: there is no domain to ask about. */
+/** Empty without a sender. */
 async function check({ mailer, resolveTxt }: PageParts, settings: MailSettings) {
   const { from, server } = mailer.findWay(settings)
   const domain = from?.address.split('@')[1]
@@ -162,7 +161,7 @@ const PRIVATE_SERVER =
 
 type Saving = { settings: Partial<MailSettings>; typed?: Typed; flash: FlashCode }
 
-/** Goes back to the page with what was done, or shows it again with what was typed. */
+/** Redirects after success; otherwise shows the input again. */
 export async function saveSettings(
   parts: PageParts,
   request: Request,

@@ -14,7 +14,7 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 
-/** A further app of the account, made by owners; it ends on its Activation. */
+/** For owners; ends on the app's Activation page. */
 export const newAppRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/new-app', ({ request, params: { app } }) =>

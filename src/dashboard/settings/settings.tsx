@@ -16,7 +16,6 @@ import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { SettingsPage } from './settings-page.tsx'
 
-/** What an app's owner sets about it: name, home page, hosts, and who may be added by pages. */
 export const settingsRoutes = (parts: PageParts) =>
   new Elysia()
     .get('/apps/:app/settings', ({ request, params: { app } }) =>

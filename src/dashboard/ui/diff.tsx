@@ -4,7 +4,6 @@ export type DiffLine = { kind: 'same' | 'added' | 'removed'; text: string }
 const SIGNS = { same: ' ', added: '+', removed: '-' } as const
 const WORDS = { same: '', added: 'Added: ', removed: 'Removed: ' } as const
 
-/** What changed, line by line, with a sign before each that did. */
 export const Diff = ({ label, lines }: { label: string; lines: DiffLine[] }) => (
   <div class="diff" role="region" tabindex={0} aria-label={label}>
     <ol>

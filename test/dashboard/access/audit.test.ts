@@ -1,4 +1,3 @@
-/** The audit log of an account, and what the log of the server says about security. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { createKey } from '../../../src/accounts/accounts.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'

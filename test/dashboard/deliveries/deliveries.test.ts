@@ -1,4 +1,3 @@
-/** What became of every mail, and why, on the pages. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
@@ -174,7 +173,7 @@ describe('a delivery', () => {
     let [dots, recipients] = [0, 0]
     const server = await startMailServer({
       dot: () => (dots++ === 0 ? 'drop' : 'accept'),
-      // the second try is put off
+      // the second try is deferred
       recipient: () => (recipients++ === 1 ? 451 : 'accept'),
       keepsDropped: true,
     })

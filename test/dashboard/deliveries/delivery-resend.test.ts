@@ -1,4 +1,3 @@
-/** What a member may send on, what they are told before, and what the pages say of it afterwards. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
@@ -41,7 +40,7 @@ const newest = async (): Promise<DeliveryRow> => {
   if (!delivery) throw new Error('there is no delivery')
   return delivery
 }
-/** Triggers a message and sends what is due; the path of the delivery. */
+/** Triggers a message, sends what is due and returns the delivery's path. */
 const trigger = async (content: Partial<MessageContent> = {}): Promise<string> => {
   await putMessage(pages, { app, content: { ...MAIL, ...content } })
   await sendEvent(pages, { app, email: BOB })
@@ -50,7 +49,7 @@ const trigger = async (content: Partial<MessageContent> = {}): Promise<string> =
 }
 const suppress = (reason: SuppressionReason) =>
   pages.store.suppress({ appId: app.id, email: BOB, reason, at: pages.clock.now() })
-/** Sessions end while days go by. */
+/** Signs in again, because the session expired. */
 const wait = async (ms: number): Promise<void> => {
   pages.clock.ms += ms
   browser = await pages.signedIn()
@@ -244,7 +243,7 @@ describe('afterwards', () => {
       pages.clock.ms = (await newest()).dueAt
     }
     expect(pauses).toEqual([1, 5, 15])
-    // they are counted on, because a claim is known by its number
+    // claims are identified by their number
     expect((await newest()).attempt).toBe(attempt + 3)
   })
 })

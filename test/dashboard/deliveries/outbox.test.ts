@@ -1,4 +1,3 @@
-/** The mails that were kept instead of sent, on their page. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
@@ -129,7 +128,7 @@ describe('a mail that was kept', () => {
       const { html } = await browser.get(path)
       expect(await textOf(html, 'aside .badge')).toEqual(['Sent'])
       expect(html).not.toContain('did not leave this installation')
-      // what the rules said of it stays
+      // the recorded decision stays
       expect(judged.length).toBeGreaterThan(3)
       expect(await textOf(html, '[aria-label="Rules"] td')).toEqual(judged)
       expect(await textOf(await see(), 'td')).toEqual([])

@@ -1,4 +1,3 @@
-/** Names that every object inherits, wherever a person or a program may send one: they are text like any other. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { checkSender } from '../../../src/accounts/sender-checks.ts'
 import { fillTemplate, showValues } from '../../../src/messages/templates.ts'

@@ -1,4 +1,3 @@
-/** What comes of a simulation has a heading. */
 import { expect, test } from 'bun:test'
 import { sayOutcome } from '../../../src/dashboard/messages/message-outcomes.tsx'
 import { STOP_REASONS, SUPPRESSION_REASONS } from '../../../src/store/message-types.ts'

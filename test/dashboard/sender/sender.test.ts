@@ -1,4 +1,3 @@
-/** How an app sends, set on its page: sender, server, signature, and what the domain says. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
@@ -10,7 +9,7 @@ import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 let pages: AccountPages
 let browser: Browser
 let app: AppRow
-/** Names that were looked up, and what is said to each. */
+/** DNS answers, and the names that were queried. */
 let asked: string[] = []
 let answer: (name: string) => string[] | null = () => null
 beforeEach(async () => {
