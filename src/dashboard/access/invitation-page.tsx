@@ -5,7 +5,7 @@ import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-words.ts'
+import { ROLE_WORDS } from './role-labels.ts'
 
 /** An invitation for a person who has, or may have, a password from another account. */
 export type Invitation = { token: string; member: MemberLink['member']; invited: NonNullable<MemberLink['invited']> }

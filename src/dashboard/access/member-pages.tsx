@@ -8,7 +8,7 @@ import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { Command } from '../ui/text.tsx'
-import { ROLE_NAMES, ROLE_WORDS } from './role-words.ts'
+import { ROLE_NAMES, ROLE_WORDS } from './role-labels.ts'
 import type { Viewer } from '../layout/viewer.ts'
 
 export type InviteErrors = { email?: string; role?: string; notice?: string }

@@ -9,7 +9,7 @@ import type { Page } from '../layout/paging.ts'
 import { SectionLinks } from '../ui/sections.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
-import { ROLE_NAMES } from './role-words.ts'
+import { ROLE_NAMES } from './role-labels.ts'
 import type { Viewer } from '../layout/viewer.ts'
 
 type MembersProps = {

@@ -2,28 +2,28 @@ import { REFUSALS } from '../../core/refusals.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import type { MemberRow } from '../../accounts/sessions.ts'
 import type { TooMany } from '../../accounts/sign-in-tries.ts'
-import type { PageParts } from '../layout/viewer.ts'
+import type { PageDependencies } from '../layout/viewer.ts'
 import { readKnownMark } from './session-cookie.ts'
 
 type Checked =
   { member: MemberRow; passwordHash: string } | { status: number; message: string; retryAfterSeconds?: number }
 
 export async function checkPassword(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   email: string,
   password: string,
 ): Promise<Checked> {
   const address = factsOf(request).address()
-  const checked = await parts.signIns.check({ email, password, address, known: readKnownMark(request, parts.baseUrl) })
+  const checked = await deps.signIns.check({ email, password, address, known: readKnownMark(request, deps.baseUrl) })
   if (!('refusal' in checked)) return checked
   const { status, message } = REFUSALS[checked.refusal]
   if (checked.refusal !== 'too_many_tries') return { status, message }
-  return { status, retryAfterSeconds: checked.retryAfterSeconds, message: sayWait('passwords', checked) }
+  return { status, retryAfterSeconds: checked.retryAfterSeconds, message: describeWait('passwords', checked) }
 }
 
 /** How long to wait, and how to sign in without waiting. */
-export function sayWait(
+export function describeWait(
   what: 'passwords' | 'codes' | 'recovery codes',
   { retryAfterSeconds, isKnown }: Pick<TooMany, 'retryAfterSeconds' | 'isKnown'>,
   instead: string | null = null,
@@ -41,12 +41,12 @@ export function withWait(response: Response, { retryAfterSeconds }: { retryAfter
 }
 
 export async function checkOwnPassword(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   { email }: MemberRow,
   password: string,
 ): Promise<Checked> {
-  const checked = await checkPassword(parts, request, email, password)
+  const checked = await checkPassword(deps, request, email, password)
   const isWrong = 'message' in checked && checked.message === REFUSALS.wrong_password.message
   return isWrong ? { ...checked, message: 'This is not your password.' } : checked
 }

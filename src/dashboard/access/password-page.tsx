@@ -6,7 +6,7 @@ import { Button, HiddenFields } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-words.ts'
+import { ROLE_WORDS } from './role-labels.ts'
 
 export type PasswordProps = {
   token: string

@@ -10,7 +10,7 @@ import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-words.ts'
+import { ROLE_WORDS } from './role-labels.ts'
 import { TwoStepSection } from './two-step-section.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 

@@ -17,10 +17,10 @@ import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
 import { sayTemplateFault } from '../../deliveries/verdict-words.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
-import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
+import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
 import { messagePath } from '../messages/messages-page.tsx'
 import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
-import { previewOf } from '../events/event-words.ts'
+import { previewOf } from '../events/event-labels.ts'
 import { eventPath, personPath } from '../events/feed.tsx'
 import { Frame } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
@@ -57,7 +57,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
   >
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
     <MailNotices viewer={props.viewer} state={props.mailState} />
-    <div class="columns words-first">
+    <div class="columns text-first">
       <div>
         <ReplySection explained={props.shown.explained} />
         <RulesSection explained={props.shown.explained} />
@@ -170,7 +170,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
   </section>
 )
 
-const WORDS: Partial<Record<DeliveryState, string>> = {
+const LABELS: Partial<Record<DeliveryState, string>> = {
   skipped: 'Send it anyway',
   failed: 'Try again',
   unknown: 'Send it again',
@@ -185,7 +185,7 @@ function ResendForm(props: DeliveryProps) {
   if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
   if (!('html' in mail)) return <p class="hint">{UNWRITABLE}</p>
-  const verb = WORDS[delivery.state] ?? 'Send it'
+  const verb = LABELS[delivery.state] ?? 'Send it'
   return (
     <Dialog id="resend" opener={verb} title={`Send this mail to ${contact.email}?`}>
       <Consequences {...props} />

@@ -102,7 +102,7 @@ function momentsOf(shown: ShownDelivery): Moment[] {
   const isKept = state === 'kept'
   const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
   const times: [string, number | null, string][] = [
-    ['triggered', triggeredAt, sayStart(message.content.trigger)],
+    ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
     ['judged', whenAsked(shown), 'The rules were judged'],
     ['kept', isKept ? handedAt : keptAt, 'Kept in the outbox'],
     ['sent-on', sentOn?.at ?? null, 'A member sent it on'],
@@ -112,7 +112,7 @@ function momentsOf(shown: ShownDelivery): Moment[] {
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],
     ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],
-    ['ahead', isAhead ? dueAt : null, sayAhead(delivery)],
+    ['ahead', isAhead ? dueAt : null, describeUpcoming(delivery)],
   ]
   return times
     .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what }]))
@@ -127,7 +127,7 @@ function whenAsked({ explained: { rules, judgedAt, rulesAt } }: ShownDelivery): 
   return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? judgedAt) : null
 }
 
-function sayAhead({ byHand, state }: ShownDelivery['work']['delivery']): string {
+function describeUpcoming({ byHand, state }: ShownDelivery['work']['delivery']): string {
   if (!byHand) return 'The rules are judged'
   return state === 'waiting' ? 'It goes out' : 'It is tried again'
 }
@@ -139,7 +139,7 @@ const ENDS: Partial<Record<DeliveryState, string>> = {
   complained: 'They complained',
 }
 
-function sayStart(trigger: MessageRow['content']['trigger']): string {
+function describeTrigger(trigger: MessageRow['content']['trigger']): string {
   if ('event' in trigger) return `${trigger.event} came`
   if ('page' in trigger) return 'They opened the page'
   return 'contact' in trigger ? 'They were added' : 'They got the tag'

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { deliveryPath } from './delivery-words.tsx'
+import { deliveryPath } from './delivery-labels.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { EmptyState } from '../ui/empty.tsx'

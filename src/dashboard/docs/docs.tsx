@@ -2,13 +2,13 @@
 import { Elysia } from 'elysia'
 import { DOC_PAGES, type DocPage, writeDocPage } from '../../docs/index.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import type { PageParts } from '../layout/viewer.ts'
+import type { PageDependencies } from '../layout/viewer.ts'
 import { Layout } from '../layout/layout.tsx'
 
 /** Raw HTML in Markdown is disabled, so settings can't inject markup. */
 const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true }
 
-export function docsRoutes({ baseUrl }: PageParts) {
+export function docsRoutes({ baseUrl }: Pick<PageDependencies, 'baseUrl'>) {
   const routes = new Elysia().get('/docs', () => redirectAnswer(docPath('start')))
   for (const page of DOC_PAGES) {
     const html = letScroll(Bun.markdown.html(bodyOf(writeDocPage(page, baseUrl)), MARKDOWN))

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { CountPoint, CountRange, NameCount } from '../../events/counts.ts'
 import { nameOfZone } from '../../core/time-words.ts'
-import { nameInWords } from './event-words.ts'
+import { describeEventName } from './event-labels.ts'
 import { type CountsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from '../ui/button.tsx'
 import { AreaChart, formatCount, type Point } from '../ui/chart.tsx'
@@ -43,7 +43,7 @@ export const CountsSection = (props: CountsProps) => (
 
 export function CountsChart({ viewer, view, counts }: CountsProps) {
   const zone = zoneOf(view.range, viewer.app)
-  const what = view.name === null ? 'All events' : nameInWords(view.name)
+  const what = view.name === null ? 'All events' : describeEventName(view.name)
   return (
     <AreaChart
       label={`${what} by the ${UNITS[view.range]} (${nameOfZone(zone)})`}
@@ -83,7 +83,7 @@ const NameItem = ({ viewer, view, counts, name, count }: CountsProps & { name: s
   <li>
     <a href={eventsPath(viewer.app.publicId, { ...view, name })} aria-current={name === view.name ? 'true' : undefined}>
       <Share count={count} of={counts.total} />
-      <span>{name === null ? 'All events' : <SentText>{nameInWords(name)}</SentText>}</span>
+      <span>{name === null ? 'All events' : <SentText>{describeEventName(name)}</SentText>}</span>
       <span class="number">{formatCount(count)}</span>
     </a>
   </li>
@@ -107,7 +107,7 @@ const NamesFilter = ({ view, counts }: CountsProps) => (
       <option value="">All events</option>
       {withCurrent(counts.names, view.name).map(({ name, count }) => (
         <option key={name} value={name} selected={name === view.name}>
-          {`${nameInWords(name)} (${formatCount(count)})`}
+          {`${describeEventName(name)} (${formatCount(count)})`}
         </option>
       ))}
     </select>

@@ -2,7 +2,7 @@
 import { publicId } from '../../core/ids.ts'
 import { nameOfZone } from '../../core/time-words.ts'
 import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
-import { nameInWords } from './event-words.ts'
+import { describeEventName } from './event-labels.ts'
 import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
 import { FeedRow } from './feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -52,7 +52,7 @@ export function State({ view: { range, name }, counts: { total, points } }: Coun
   const times = count === 0 ? 'did not come' : count === 1 ? 'came once' : `came ${formatCount(count)} times`
   return (
     <>
-      <SentText>{nameInWords(name)}</SentText> {times} in {when}.
+      <SentText>{describeEventName(name)}</SentText> {times} in {when}.
     </>
   )
 }
@@ -118,7 +118,8 @@ const NoRows = ({ viewer, view, isOld }: Pick<EventsProps, 'viewer' | 'view' | '
         title="Nothing under this name"
         next={<ButtonLink href={eventsPath(viewer.app.publicId, { ...view, name: null })}>Show all events</ButtonLink>}
       >
-        No event <SentText>{nameInWords(view.name)}</SentText> has come yet. The first will be shown here when it does.
+        No event <SentText>{describeEventName(view.name)}</SentText> has come yet. The first will be shown here when it
+        does.
       </EmptyState>
     )
   return (

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { EventRow } from '../../events/events.ts'
 import { publicId } from '../../core/ids.ts'
-import { nameInWords, previewOf } from './event-words.ts'
+import { describeEventName, previewOf } from './event-labels.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -22,7 +22,7 @@ export const FeedRow = ({ appId, row }: { appId: string; row: EventRow }) => (
     <Moment at={row.receivedAt} />
     <a class="what" href={eventPath(appId, row.id)}>
       <Icon name={ICONS[row.type]} />
-      <SentText most={NAME_MOST}>{nameInWords(row.name)}</SentText>
+      <SentText most={NAME_MOST}>{describeEventName(row.name)}</SentText>
     </a>
     <a class="who" href={personPath(appId, row.contactId)}>
       <SentText>{row.email}</SentText>

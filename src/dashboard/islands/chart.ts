@@ -44,20 +44,20 @@ function pickTicks(ticks: string[], step: number): number[] {
 /** Replaces the server-rendered chart, in the same space, and adds a tooltip. */
 function drawChart(figure: HTMLElement): void {
   const plot = figure.querySelector<HTMLElement>('.plot')
-  const told = figure.querySelector<HTMLElement>('[data-told]')
+  const output = figure.querySelector<HTMLElement>('[data-chart-value]')
   const drawn = readTable(figure)
-  if (!plot || !told || drawn.values.length < 2) return
-  let most = told.textContent
+  if (!plot || !output || drawn.values.length < 2) return
+  let most = output.textContent
   const tell = (index: number | null | undefined): void => {
     const value = index === null || index === undefined ? undefined : drawn.values[index]
-    told.textContent = value === undefined ? most : `${drawn.labels[index ?? 0]}: ${value.toLocaleString('en-GB')}`
+    output.textContent = value === undefined ? most : `${drawn.labels[index ?? 0]}: ${value.toLocaleString('en-GB')}`
   }
   const sizeOf = () => ({ width: plot.clientWidth, height: plot.clientHeight })
   plot.classList.add('drawn')
   const chart = new Plot({ ...optionsOf(figure, drawn, tell), ...sizeOf() }, toLines(drawn), plot)
   new ResizeObserver(() => chart.setSize(sizeOf())).observe(plot)
   figure.addEventListener('counts', () => {
-    most = told.textContent
+    most = output.textContent
     chart.setData(toLines(Object.assign(drawn, readTable(figure))))
   })
   const redraw = (): void => chart.redraw(false)

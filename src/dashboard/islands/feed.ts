@@ -38,7 +38,7 @@ function followFeed(list: HTMLOListElement): void {
     list.getBoundingClientRect().top < 0 ||
     (getSelection()?.isCollapsed === false && list.contains(getSelection()?.anchorNode ?? null))
 
-  const sayState = (): void => {
+  const showState = (): void => {
     if (!state || stream === null) return
     const { mood, word } = STATES[isPaused() && stream === 'open' ? 'paused' : stream]
     state.parentElement?.classList.add('said')
@@ -46,7 +46,7 @@ function followFeed(list: HTMLOListElement): void {
     state.className = `badge ${mood}`
     state.textContent = word
   }
-  const sayHeld = (): void => {
+  const showBuffered = (): void => {
     if (!show) return
     const count = held.filter((row) => row.hasAttribute('data-id')).length
     show.hidden = count === 0
@@ -58,7 +58,7 @@ function followFeed(list: HTMLOListElement): void {
     held = []
     while (list.children.length > ROWS_MAX) list.lastElementChild?.remove()
     pointOlder(list)
-    sayHeld()
+    showBuffered()
   }
   const insertIfUnread = (): void => {
     if (held.length > 0 && !isPaused() && !isRead()) insert()
@@ -69,13 +69,13 @@ function followFeed(list: HTMLOListElement): void {
     template.innerHTML = html
     held = [...template.content.children, ...held].slice(0, HELD_MAX)
     insertIfUnread()
-    sayHeld()
+    showBuffered()
   }
 
   pause?.addEventListener('click', () => {
     pause.setAttribute('aria-pressed', String(!isPaused()))
     pause.textContent = isPaused() ? 'Go on' : 'Pause'
-    sayState()
+    showState()
     insertIfUnread()
   })
   show?.addEventListener('click', () => {
@@ -91,7 +91,7 @@ function followFeed(list: HTMLOListElement): void {
     on: { rows: (data) => take(data as FeedRows), counts: (data) => showCounts(data as FeedCounts) },
     onState: (now) => {
       stream = now
-      sayState()
+      showState()
     },
   })
 }
@@ -105,7 +105,7 @@ function showCounts({ chart, ...parts }: FeedCounts): void {
   const figure = document.querySelector('.counts .chart')
   const template = document.createElement('template')
   template.innerHTML = chart
-  for (const selector of ['tbody', '[data-told]']) {
+  for (const selector of ['tbody', '[data-chart-value]']) {
     const next = template.content.querySelector(selector)
     if (next) figure?.querySelector(selector)?.replaceChildren(...next.childNodes)
   }

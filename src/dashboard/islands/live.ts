@@ -15,7 +15,7 @@ function show(data: unknown): void {
   }
 }
 
-const WORDS: Record<StreamState, [word: string, mood: string]> = {
+const LABELS: Record<StreamState, [word: string, mood: string]> = {
   open: ['Live', 'good'],
   interrupted: ['Interrupted, trying again', 'caution'],
   'signed-out': ['Signed out', 'bad'],
@@ -24,7 +24,7 @@ const WORDS: Record<StreamState, [word: string, mood: string]> = {
 
 function tell(state: StreamState): void {
   const badge = document.querySelector('[data-live-state]')
-  const [word, mood] = WORDS[state]
+  const [word, mood] = LABELS[state]
   if (!badge || badge.textContent === word) return
   badge.className = `badge ${mood}`
   badge.textContent = word

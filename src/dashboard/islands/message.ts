@@ -144,8 +144,8 @@ function put(place: Element | null, html: string): void {
 
 /** Loads the next preview behind the current one to avoid flicker and history entries. */
 function reload(screen: HTMLElement, src: string): void {
-  const [seen, ...late] = screen.querySelectorAll('iframe')
-  for (const frame of late) frame.remove()
+  const [seen, ...outdated] = screen.querySelectorAll('iframe')
+  for (const frame of outdated) frame.remove()
   const next = document.createElement('iframe')
   next.title = screen.dataset.mailFrame ?? ''
   next.setAttribute('sandbox', 'allow-popups allow-popups-to-escape-sandbox')

@@ -1,7 +1,7 @@
 import type { Ended } from '../../core/ended.ts'
 import type { Place } from '../../accounts/members.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
-import { ROLE_WORDS } from '../access/role-words.ts'
+import { ROLE_WORDS } from '../access/role-labels.ts'
 
 type Where = Pick<Place, 'accountName' | 'role'>
 
@@ -55,18 +55,18 @@ const SECONDS = 60
 
 const isFlash = (text: string): text is FlashCode => Object.hasOwn(FLASHES, text)
 
-const readCodes = (words: string): FlashCode[] => words.split('.').filter(isFlash)
+const readCodes = (codes: string): FlashCode[] => codes.split('.').filter(isFlash)
 
 export const readFlash = (request: Request, baseUrl: string): FlashCode[] =>
   readCodes(readCookie(request, cookieName(baseUrl, COOKIE)) ?? '')
 
-const sayOne = (code: FlashCode, where: Where): string => {
+const describeCode = (code: FlashCode, where: Where): string => {
   const said = FLASHES[code]
   return typeof said === 'string' ? said : said(where)
 }
 
-export function sayFlash(codes: FlashCode[], where: Where): string | null {
-  return codes.length === 0 ? null : codes.map((code) => sayOne(code, where)).join(' ')
+export function describeFlash(codes: FlashCode[], where: Where): string | null {
+  return codes.length === 0 ? null : codes.map((code) => describeCode(code, where)).join(' ')
 }
 
 export const flashCookie = (baseUrl: string, ...codes: FlashCode[]): string =>
@@ -79,9 +79,9 @@ export const withStillSending = (code: FlashCode, { stillSending }: Ended): Flas
 /** Adds a code to those that the response already sets. */
 export function addFlash({ headers }: Response, baseUrl: string, code: FlashCode): void {
   const start = `${cookieName(baseUrl, COOKIE)}=`
-  const told = headers.getSetCookie().findLast((cookie) => cookie.startsWith(start)) ?? ''
-  const [words = ''] = told.slice(start.length).split(';')
-  headers.append('Set-Cookie', flashCookie(baseUrl, ...readCodes(words), code))
+  const earlier = headers.getSetCookie().findLast((cookie) => cookie.startsWith(start)) ?? ''
+  const [codes = ''] = earlier.slice(start.length).split(';')
+  headers.append('Set-Cookie', flashCookie(baseUrl, ...readCodes(codes), code))
 }
 
 export const noFlash = (baseUrl: string): string => cookieHeader(baseUrl, { name: COOKIE, value: '', maxAgeS: 0 })

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { findSignedIn } from './door.tsx'
-import { type PageParts } from './viewer.ts'
+import { findSignedIn } from './require-member.tsx'
+import { type PageDependencies } from './viewer.ts'
 import { pathOf } from './frame.tsx'
 import { readLastApp } from './last-app.ts'
 import { Layout } from './layout.tsx'
@@ -10,13 +10,13 @@ import { Button } from '../ui/button.tsx'
 import { Command } from '../ui/text.tsx'
 
 /** Redirects to the last app, the first app, or sign-in. */
-export const homeRoutes = (parts: PageParts) =>
+export const homeRoutes = (deps: PageDependencies) =>
   new Elysia().get('/', async ({ request }) => {
-    if (!(await parts.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
-    const signedIn = await findSignedIn(parts, request)
+    if (!(await deps.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
+    const signedIn = await findSignedIn(deps, request)
     if (!signedIn) return redirectAnswer('/sign-in')
-    const places = await parts.store.listPlaces(signedIn.member.id)
-    const last = readLastApp(request, parts.baseUrl)
+    const places = await deps.store.listPlaces(signedIn.member.id)
+    const last = readLastApp(request, deps.baseUrl)
     const place = places.find(({ appId }) => appId === last) ?? places[0]
     return place
       ? redirectAnswer(pathOf(place.appId, 'activation'))

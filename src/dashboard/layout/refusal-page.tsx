@@ -6,7 +6,7 @@ import { Layout } from './layout.tsx'
 import { pageAbove } from './paths.ts'
 
 /** Texts that replace those for programs. */
-const WORDS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
+const LABELS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
   not_found: { title: 'There is nothing here', lead: 'No page has this address.' },
   method_not_allowed: {
     title: 'There is nothing to see here',
@@ -28,7 +28,7 @@ const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
 
 export function refusalPage(request: Request, refusal: RefusalCode): Response {
   const { status, message } = REFUSALS[refusal]
-  const { title, lead = message } = WORDS[refusal] ?? { title: 'This did not work' }
+  const { title, lead = message } = LABELS[refusal] ?? { title: 'This did not work' }
   const { requestId } = factsOf(request)
   return pageAnswer(
     request,

@@ -1,5 +1,5 @@
 import { MOST_WATCHERS } from '../../events/feed.ts'
-import type { PageParts, Viewer } from './viewer.ts'
+import type { PageDependencies, Viewer } from './viewer.ts'
 import { readSessionToken } from '../access/session-cookie.ts'
 
 /** Half the idle timeout of connections; proxies wait longer. */
@@ -86,7 +86,7 @@ const REPLACED: Message = {
  * may return a delay for the next run. Ends with the session or the membership.
  */
 export const streamChanges = (
-  { feed, sessions, store, baseUrl }: PageParts,
+  { feed, sessions, store, baseUrl }: Pick<PageDependencies, 'feed' | 'sessions' | 'store' | 'baseUrl'>,
   request: Request,
   { member, account, app }: Viewer,
   look: (send: Send) => Promise<void | number>,

@@ -12,7 +12,7 @@ import type { Feed } from '../../events/feed.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
-import { type FlashCode, sayFlash } from './flash.ts'
+import { type FlashCode, describeFlash } from './flash.ts'
 
 export type OwnAccount = { id: string; name: string; apps: { publicId: string; name: string }[] }
 
@@ -32,13 +32,13 @@ export async function findViewer(
   { store }: { store: Store },
   { id, email }: Pick<MemberRow, 'id' | 'email'>,
   appId: string,
-  told: FlashCode[],
+  codes: FlashCode[],
 ): Promise<Viewer | null> {
   const places = await store.listPlaces(id)
   const place = places.find((one) => one.appId === appId)
   const app = place ? await store.findAppByPublicId(appId) : null
   if (!place || !app) return null
-  const flash = sayFlash(told, place)
+  const flash = describeFlash(codes, place)
   const account = { id: place.accountId, name: place.accountName, requiresTwoStep: place.requiresTwoStep }
   return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
 }
@@ -58,7 +58,7 @@ function toAccounts(places: Place[]): OwnAccount[] {
 }
 
 /** `addressKey` hashes visitors' addresses. */
-export type PageParts = {
+export type PageDependencies = {
   store: Store
   clock: Clock
   access: KeyAccess

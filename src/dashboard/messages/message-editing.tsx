@@ -8,7 +8,7 @@ import type { MessageContent, MessageRow, SavingContext } from '../../messages/m
 import { listSenderEmails } from '../../accounts/senders.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
-import type { PageParts, Viewer } from '../layout/viewer.ts'
+import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { EditorPage } from './message-editor.tsx'
@@ -24,7 +24,7 @@ const NAME_DAYS = 30
 
 /** `message` is null for a new one. */
 export type Editing = {
-  parts: PageParts
+  deps: PageDependencies
   frames: MailFrames
   request: Request
   viewer: Viewer
@@ -42,16 +42,16 @@ export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'simulation'
 export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'message'>): string =>
   message ? messagePath(viewer.app.publicId, message.id) : `${pathOf(viewer.app.publicId, 'messages')}/new`
 
-export const readContext = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): SavingContext => ({
-  store: parts.store,
-  mailer: parts.mailer,
-  templates: parts.templates,
+export const readContext = ({ deps, viewer }: Pick<Editing, 'deps' | 'viewer'>): SavingContext => ({
+  store: deps.store,
+  mailer: deps.mailer,
+  templates: deps.templates,
   app: viewer.app,
-  senders: parts.mailer.senders,
+  senders: deps.mailer.senders,
 })
 
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
-  const { parts, request, viewer, message } = editing
+  const { deps, request, viewer, message } = editing
   const { fields, errors, notice, simulation = null, test = null, check, status = errors ? 400 : 200 } = shown
   const page = (
     <EditorPage
@@ -66,24 +66,24 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       simulation={simulation}
       test={test}
       path={editorPath(editing)}
-      now={parts.clock.now()}
+      now={deps.clock.now()}
     />
   )
   return pageAnswer(request, status, page)
 }
 
 /** Data that doesn't depend on the input. */
-async function readSurroundings({ parts, viewer, message }: Editing) {
-  const { store } = parts
+async function readSurroundings({ deps, viewer, message }: Editing) {
+  const { store } = deps
   const [counts, settings, members, eventNames, isCapturing] = await Promise.all([
     message && store.countDeliveries(message.id),
     store.mailSettings(viewer.app.id),
     listRecipients(store, viewer.account.id),
-    listNames(parts, viewer),
-    readCapturing(parts, viewer.app),
+    listNames(deps, viewer),
+    readCapturing(deps, viewer.app),
   ])
   const timezone = settings.timezone ?? 'UTC'
-  const { installation } = parts.mailer.senders
+  const { installation } = deps.mailer.senders
   const senders = {
     emails: listSenderEmails(settings, installation),
     usual: settings.fromEmail ?? installation.from?.address ?? null,
@@ -93,29 +93,32 @@ async function readSurroundings({ parts, viewer, message }: Editing) {
 
 /** Checks a saved message with its current fields, so that fixes count. */
 export async function checkFields(
-  { parts, viewer, message }: Pick<Editing, 'parts' | 'viewer' | 'message'>,
+  { deps, viewer, message }: Pick<Editing, 'deps' | 'viewer' | 'message'>,
   fields: Fields,
 ): Promise<LiveCheck | null> {
   if (message === null) return null
   const reading = readMessage(readFields(fields))
   return 'errors' in reading
     ? null
-    : checkLive({ ...readContext({ parts, viewer }), asksDns: false }, reading.input.content)
+    : checkLive({ ...readContext({ deps, viewer }), asksDns: false }, reading.input.content)
 }
 
 /** Built-in names start with `$`. */
-async function listNames({ store, clock }: PageParts, { app }: Viewer): Promise<string[]> {
+async function listNames(
+  { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
+  { app }: Viewer,
+): Promise<string[]> {
   const day = Math.floor(clock.now() / (DAY_HOURS * HOUR_MS)) - NAME_DAYS + 1
   const { names } = await store.countNames(app.id, day * DAY_HOURS)
   return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
 }
 
 export async function previewFields(
-  { parts, frames, viewer }: Pick<Editing, 'parts' | 'frames' | 'viewer'>,
+  { deps, frames, viewer }: Pick<Editing, 'deps' | 'frames' | 'viewer'>,
   fields: Fields,
 ): Promise<ShownPreview> {
   // schema errors elsewhere don't affect the preview
   const content = readFields(fields) as unknown as MessageContent
   const asked = { content, sampleId: textOf(fields, 'sample') }
-  return showPreview(frames, viewer, await previewMessage(parts, viewer.app, asked))
+  return showPreview(frames, viewer, await previewMessage(deps, viewer.app, asked))
 }

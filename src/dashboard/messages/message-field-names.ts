@@ -28,8 +28,8 @@ export function dropRow(fields: Fields, list: string, row: number): Fields {
     name.startsWith(start) ? Number.parseInt(name.slice(start.length), 10) : -1
   const moveUp = (name: string, index: number): string =>
     index > row ? name.replace(`${start}${index}]`, `${start}${index - 1}]`) : name
-  const kept = Object.entries(fields).filter(([name]) => indexOf(name) !== row)
-  return Object.fromEntries(kept.map(([name, value]) => [moveUp(name, indexOf(name)), value]))
+  const remaining = Object.entries(fields).filter(([name]) => indexOf(name) !== row)
+  return Object.fromEntries(remaining.map(([name, value]) => [moveUp(name, indexOf(name)), value]))
 }
 
 const takesValue = (is: string): boolean => is !== 'present' && is !== 'absent'

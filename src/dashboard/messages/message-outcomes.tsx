@@ -29,7 +29,7 @@ const OUTCOMES: Record<string, string> = {
   complained: 'Had complained',
 }
 
-export const sayOutcome = (outcome: string): string =>
+export const describeOutcome = (outcome: string): string =>
   (Object.hasOwn(OUTCOMES, outcome) && OUTCOMES[outcome]) || outcome
 
 /** The reason first, then all rules. */

@@ -87,12 +87,12 @@ const SampleOptions = ({ preview, now }: { preview: Preview; now: number }) => (
 
 const optionsOf = ({ choices }: Preview, now: number) => [
   ...(choices.some(({ isMadeUp }) => !isMadeUp) ? [] : [{ value: '', label: MADE_UP_NAME }]),
-  ...choices.map((choice) => ({ value: choice.id, label: sayChoice(choice, now) })),
+  ...choices.map((choice) => ({ value: choice.id, label: describeSample(choice, now) })),
 ]
 
 const MADE_UP_NAME = 'Ada Lovelace, made up'
 
-function sayChoice({ contact, event, joined, isMadeUp }: SampleChoice, now: number): string {
+function describeSample({ contact, event, joined, isMadeUp }: SampleChoice, now: number): string {
   const events = joined.length === 0 ? '' : `, ${joined.length + 1} events`
   if (isMadeUp) return MADE_UP_NAME + events
   return event ? `${contact.email}, ${formatAge(event.receivedAt, now)}${events}` : contact.email
@@ -110,7 +110,7 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
         (mail.missing === 'subject' ? (
           <p class="hint">The mail is shown here once it has a subject and a text.</p>
         ) : (
-          <Notice kind="caution">{sayMissing(mail.missing, sample, viewer)}</Notice>
+          <Notice kind="caution">{describeMissing(mail.missing, sample, viewer)}</Notice>
         ))}
       {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}.`}</Notice>}
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
@@ -144,7 +144,7 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
   )
 }
 
-function sayMissing(name: string, sample: SampleChoice | null, { app }: Viewer): string {
+function describeMissing(name: string, sample: SampleChoice | null, { app }: Viewer): string {
   const where =
     sample === null || sample.isMadeUp
       ? 'for this person'

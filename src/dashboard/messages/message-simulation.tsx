@@ -3,7 +3,7 @@ import type { MessageContent } from '../../messages/messages.ts'
 import { describeSimulation, type Simulation, type SimulationLine } from '../../deliveries/simulation/index.ts'
 import { personPath } from '../events/feed.tsx'
 import type { EditorProps } from './editor-props.ts'
-import { sayOutcome, Why } from './message-outcomes.tsx'
+import { describeOutcome, Why } from './message-outcomes.tsx'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -54,7 +54,7 @@ function Found(props: FoundProps) {
   return (
     <>
       <p>
-        <b>{sayWritten(found.counts.send ?? 0)}</b>
+        <b>{describeRecipients(found.counts.send ?? 0)}</b>
         {found.hasMore
           ? ` Of the newest ${formatCount(found.triggered)} times that it was started.`
           : ` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
@@ -77,7 +77,7 @@ const sortOutcomes = ({ counts }: Simulation): [string, number][] =>
 
 const times = (count: number): string => (count === 1 ? 'once' : `${formatCount(count)} times`)
 
-const sayWritten = (count: number): string =>
+const describeRecipients = (count: number): string =>
   count === 0
     ? 'Nobody would have been written to.'
     : count === 1
@@ -100,13 +100,13 @@ const Outcome = (props: OutcomeProps) => {
   return (
     <details class="outcome" open={outcome === 'send'}>
       <summary>
-        <b>{sayOutcome(outcome)}</b>
+        <b>{describeOutcome(outcome)}</b>
         <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share} %`}</span>
       </summary>
       {lines.length < count && <p class="hint">{`The latest ${lines.length} of them:`}</p>}
-      <div tabindex={0} role="region" aria-label={sayOutcome(outcome)}>
+      <div tabindex={0} role="region" aria-label={describeOutcome(outcome)}>
         <Table
-          label={sayOutcome(outcome)}
+          label={describeOutcome(outcome)}
           columns={columnsOf(props)}
           rows={lines}
           idOf={({ contactId, triggeredAt }) => `${contactId} ${triggeredAt}`}

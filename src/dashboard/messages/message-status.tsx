@@ -6,7 +6,7 @@ import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } fr
 import type { LiveCheck } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { SENDER_PROBLEMS } from '../../accounts/senders.ts'
-import { deliveriesPath, STATE_GROUPS, type StateGroup } from '../deliveries/delivery-words.tsx'
+import { deliveriesPath, STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
 import { pathOf } from '../layout/frame.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
@@ -34,21 +34,21 @@ export const countWaiting = (counts: MessageCounts): number => countIn(counts, '
 export const countIn = (counts: MessageCounts, group: StateGroup): number =>
   STATE_GROUPS[group].states.reduce((sum, state) => sum + counts[state], 0)
 
-export function sayState(message: MessageRow | null, counts: MessageCounts | null) {
+export function describeStatus(message: MessageRow | null, counts: MessageCounts | null) {
   if (!message || !counts) return 'Not saved yet. It begins as a draft, and a draft writes to nobody.'
   return (
     <span class="with-badge">
       <MessageBadge status={message.status} />
       {message.status === 'draft'
         ? 'It writes to nobody yet.'
-        : `Version ${message.version}. ${sayWaiting(countWaiting(counts))}, ${saySent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' What comes due while the message is paused is not sent.' : ''}`}
+        : `Version ${message.version}. ${describeWaiting(countWaiting(counts))}, ${describeSent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' What comes due while the message is paused is not sent.' : ''}`}
     </span>
   )
 }
 
-const sayWaiting = (count: number): string =>
+const describeWaiting = (count: number): string =>
   count === 0 ? 'Nothing waits' : `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`
-const saySent = (sent: number, kept: number): string => {
+const describeSent = (sent: number, kept: number): string => {
   const was = (count: number): string => `${formatCount(count)} ${count === 1 ? 'was' : 'were'}`
   const said = sent === 0 ? 'nothing was sent yet' : `${was(sent)} sent`
   return kept === 0 ? said : `${said}, ${was(kept)} kept in the outbox`

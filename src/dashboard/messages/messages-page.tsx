@@ -2,7 +2,7 @@
 import { hasRole } from '../../accounts/members.ts'
 import { sayTrigger, sayWait } from '../../messages/message-words.ts'
 import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
-import { deliveriesPath, type StateFilter } from '../deliveries/delivery-words.tsx'
+import { deliveriesPath, type StateFilter } from '../deliveries/delivery-labels.tsx'
 import { publicId } from '../../core/ids.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
@@ -32,7 +32,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
       viewer={viewer}
       page="messages"
       title="Messages"
-      state={sayHowMany(messages)}
+      state={describeTotals(messages)}
       action={isEditor && messages.length > 0 ? write : undefined}
     >
       <MailNotices viewer={viewer} state={mail} />
@@ -52,7 +52,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
   )
 }
 
-function sayHowMany(messages: Row[]): string {
+function describeTotals(messages: Row[]): string {
   const live = messages.filter(({ status }) => status === 'live').length
   if (live === 0) return 'None is live: nobody is written to.'
   return live === 1
@@ -69,7 +69,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
         <b>
           <SentText>{name}</SentText>
         </b>
-        <span class="hint">{`${sayStart(sayTrigger(content.trigger))}, ${sayWait(content.wait)}`}</span>
+        <span class="hint">{`${describeStart(sayTrigger(content.trigger))}, ${sayWait(content.wait)}`}</span>
       </a>
     ),
   },
@@ -85,7 +85,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   numberOf(viewer, 'Went wrong', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
 ]
 
-const sayStart = (text: string): string => `When ${text}`
+const describeStart = (text: string): string => `When ${text}`
 
 /** `of`: the total; `state`: the linked filter. */
 type Counted = {

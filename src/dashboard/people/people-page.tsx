@@ -8,7 +8,7 @@ import { Field } from '../ui/field.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
-import { nameOfPerson, StatusBadge } from './person-words.tsx'
+import { nameOfPerson, StatusBadge } from './person-labels.tsx'
 import { None, Tags } from './tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 

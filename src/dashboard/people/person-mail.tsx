@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { MessageExplanation } from '../../deliveries/delivery-lists.ts'
-import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-words.tsx'
+import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { SentText } from '../ui/text.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -10,7 +10,7 @@ export const PersonMail = ({ viewer, messages }: { viewer: Viewer; messages: Mes
   messages.length === 0 ? null : (
     <section id="mail">
       <h2>Mail to them</h2>
-      <ul class="told">
+      <ul class="fact-list">
         {messages.map((one) => (
           <li key={one.message.id}>
             <DeliveryLine viewer={viewer} {...one} />

@@ -5,8 +5,8 @@ import type { EventRow } from '../../events/events.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
-import { nameInWords, previewOf } from '../events/event-words.ts'
-import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-words.tsx'
+import { describeEventName, previewOf } from '../events/event-labels.ts'
+import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { eventPath, personPath } from '../events/feed.tsx'
 import { Frame } from '../layout/frame.tsx'
 import { messagePath } from '../messages/messages-page.tsx'
@@ -21,7 +21,7 @@ import { ExactTime, Time } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import { PersonMail } from './person-mail.tsx'
-import { nameOfPerson, StatusBadge } from './person-words.tsx'
+import { nameOfPerson, StatusBadge } from './person-labels.tsx'
 import { Tags } from './tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -44,7 +44,7 @@ type PersonProps = {
 export const PersonPage = (props: PersonProps) => (
   <Frame viewer={props.viewer} page="people" title={props.person.email} state={<State {...props} />}>
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
-    <div class="columns words-first">
+    <div class="columns text-first">
       <div>
         {props.isFirst && <PersonMail viewer={props.viewer} messages={props.messages} />}
         <TimelineSection {...props} />
@@ -100,7 +100,7 @@ const toMoment = (appId: string, row: EventRow, outcomes: EventOutcome[]): Momen
     at: row.occurredAt,
     what: (
       <a href={eventPath(appId, row.id)}>
-        <SentText>{nameInWords(row.name)}</SentText>
+        <SentText>{describeEventName(row.name)}</SentText>
       </a>
     ),
     detail: preview === '' ? undefined : <SentText most={160}>{preview}</SentText>,

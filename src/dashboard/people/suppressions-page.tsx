@@ -13,7 +13,7 @@ import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
-import { StatusBadge } from './person-words.tsx'
+import { StatusBadge } from './person-labels.tsx'
 import { AddForm, type ListForm, RemoveForm } from './suppression-forms.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -49,7 +49,7 @@ export const SuppressionsPage = (props: SuppressionsProps) => (
     {props.asked.notice && <Notice kind="error">{props.asked.notice}</Notice>}
     <MailNotices viewer={props.viewer} state={props.mail} />
     <DeliverySections viewer={props.viewer} current="suppressions" />
-    <div class="columns words-first">
+    <div class="columns text-first">
       <div>
         <SearchSection {...props} />
         <ListSection {...props} />

@@ -47,7 +47,7 @@ export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
         {isChecked && isOpen && (
           <Notice kind="caution">Not every record was found. It can take an hour until a new one is visible.</Notice>
         )}
-        <ul class="told">
+        <ul class="fact-list">
           {needed.map(({ domain, state, proof, record }) => (
             <li key={domain}>
               <p class="with-badge">
@@ -169,7 +169,7 @@ export const ChecksSection = ({ viewer, way, checks }: SenderProps) => (
     </p>
     {checks && checks.length === 0 && <p class="hint">There is no sender yet, so there is no domain to ask about.</p>}
     {checks && checks.length > 0 && (
-      <ul class="told">
+      <ul class="fact-list">
         {checks.map((check) => (
           <li key={check.about}>
             <p class="with-badge">

@@ -37,7 +37,7 @@ export function AreaChart({ label, points }: { label: string; points: Point[] })
     <figure class="chart">
       <figcaption>
         <span>{label}</span>
-        <span class="hint" data-told>
+        <span class="hint" data-chart-value>
           Most: {formatCount(most)}
         </span>
       </figcaption>

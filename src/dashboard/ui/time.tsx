@@ -37,8 +37,8 @@ export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
   if (unit === '') return at > now ? 'in less than a minute' : 'just now'
   const count = Math.floor(distance / ms)
   if (unit === 'day' && count > RELATIVE_DAYS) return formatTime(at, timeZone)
-  const words = `${count} ${unit}${count === 1 ? '' : 's'}`
-  return at > now ? `in ${words}` : `${words} ago`
+  const text = `${count} ${unit}${count === 1 ? '' : 's'}`
+  return at > now ? `in ${text}` : `${text} ago`
 }
 
 /** The app's timezone (IANA name). */

@@ -298,10 +298,10 @@ describe("a person's page", () => {
     await sendDue(pages)
     const person = await pages.store.findContact(app.id, BOB)
     const { html } = await browser.get(pages.at(`people/${publicId('con', person?.id ?? 0)}`))
-    expect(await textOf(html, '.told .hint')).toEqual([
+    expect(await textOf(html, '.fact-list .hint')).toEqual([
       'It was written on 3 May 2026, 12:00 UTC and kept in the outbox, because no mail server was set.',
       `other has not come for ${BOB}.`,
     ])
-    expect(await textOf(html, '.told .badge')).toEqual(['Kept', 'Never started'])
+    expect(await textOf(html, '.fact-list .badge')).toEqual(['Kept', 'Never started'])
   })
 })

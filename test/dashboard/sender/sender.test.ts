@@ -199,12 +199,12 @@ describe('the signature', () => {
 })
 
 describe('the records of the domain', () => {
-  const ask = async () => textOf(await see('?check=1'), '#checks .told .badge')
+  const ask = async () => textOf(await see('?check=1'), '#checks .fact-list .badge')
 
   test('asks name servers 20 times in 10 minutes, and then says so', async () => {
     for (let nth = 0; nth < 20; nth += 1) expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
     const { status, html } = await browser.get(`${path()}?check=1`)
-    expect([status, await textOf(html, '#checks .told .badge')]).toEqual([429, []])
+    expect([status, await textOf(html, '#checks .fact-list .badge')]).toEqual([429, []])
     pages.clock.ms += 600_000
     expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
   })
@@ -237,7 +237,7 @@ describe('the records of the domain', () => {
 
   test('without a network', async () => {
     expect(await ask()).toEqual(['No answer', 'To do', 'No answer'])
-    expect((await textOf(await see('?check=1'), '#checks .told bdi'))[0]).toBe(
+    expect((await textOf(await see('?check=1'), '#checks .fact-list bdi'))[0]).toBe(
       'Nobody answered for first.example. Is this machine connected to the network? Check again later.',
     )
   })

@@ -44,7 +44,7 @@ export const readStateFilter = (text: string): StateFilter | null =>
 export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
   isGroup(filter) ? STATE_GROUPS[filter].states : [filter]
 
-export const stateInWords = (state: DeliveryState): string => STATES[state].word
+export const describeState = (state: DeliveryState): string => STATES[state].word
 
 /** The state, with a note if the email may have been sent twice. */
 export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {

@@ -4,7 +4,7 @@ import { isJsonObject } from '../../core/json.ts'
 /** Labels of built-in events. */
 const OWN_NAMES = new Map<string, string>(Object.entries({ $page: 'Page view', $test: 'Test event' }))
 
-export const nameInWords = (name: string): string => OWN_NAMES.get(name) ?? name
+export const describeEventName = (name: string): string => OWN_NAMES.get(name) ?? name
 
 export const KINDS = { event: 'Event', page: 'Page view', action: 'Action' } as const
 export const VIA_NAMES = { api: 'The API', browser: 'A browser', mcp: 'MCP', import: 'An import' } as const
@@ -20,14 +20,14 @@ export function readProperties({ properties }: Pick<EventRow, 'properties'>): Pr
   return isJsonObject(object) ? Object.entries(object).map(([name, value]) => ({ name, value })) : []
 }
 
-const valueInWords = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const describeValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 export function previewOf(event: Pick<EventRow, 'path' | 'properties'>): string {
   if (event.path !== null) return event.path
   let preview = ''
   for (const { name, value } of readProperties(event)) {
     if (preview.length > PREVIEW_CHARACTERS) break
-    preview += `${preview === '' ? '' : ', '}${name}: ${valueInWords(value).slice(0, PREVIEW_CHARACTERS)}`
+    preview += `${preview === '' ? '' : ', '}${name}: ${describeValue(value).slice(0, PREVIEW_CHARACTERS)}`
   }
   return preview.slice(0, PREVIEW_CHARACTERS + 1)
 }

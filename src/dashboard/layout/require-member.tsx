@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { findViewer, type PageParts, type Viewer } from './viewer.ts'
+import { findViewer, type PageDependencies, type Viewer } from './viewer.ts'
 import { hasRole, type Role } from '../../accounts/members.ts'
 import type { SignedIn } from '../../accounts/sessions.ts'
 import { factsOf } from '../../http/request-facts.ts'
@@ -9,13 +9,16 @@ import { type PageName, pathOf } from './frame.tsx'
 import { addFlash, flashCookie, noFlash, readFlash } from './flash.ts'
 import { type Form, readForm, toForm } from './forms.ts'
 import { lastAppCookie, readLastApp } from './last-app.ts'
-import { signInLate } from './late-form.tsx'
+import { signInExpired } from './expired-form.tsx'
 import { pageAbove } from './paths.ts'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from '../access/session-cookie.ts'
 import { STREAM_HEADERS } from './stream.ts'
 
-export async function findSignedIn({ sessions, baseUrl }: PageParts, request: Request): Promise<SignedIn | null> {
+export async function findSignedIn(
+  { sessions, baseUrl }: Pick<PageDependencies, 'sessions' | 'baseUrl'>,
+  request: Request,
+): Promise<SignedIn | null> {
   const token = readSessionToken(request, baseUrl)
   const signedIn = token === null ? null : await sessions.find(token)
   if (signedIn) factsOf(request).memberId = signedIn.member.id
@@ -33,17 +36,17 @@ function sendToSignIn(request: Request): Response {
 
 /** Opens an event stream for a member. It never redirects, leaves the flash message and doesn't extend the session. */
 export async function openStream(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   appId: string,
   open: (viewer: Viewer) => Response,
 ): Promise<Response> {
-  const token = readSessionToken(request, parts.baseUrl)
-  const signedIn = token === null ? null : await parts.sessions.peek(token)
+  const token = readSessionToken(request, deps.baseUrl)
+  const signedIn = token === null ? null : await deps.sessions.peek(token)
   if (!signedIn) return new Response(null, { status: 401 })
-  const viewer = await findViewer(parts, signedIn.member, appId, [])
+  const viewer = await findViewer(deps, signedIn.member, appId, [])
   if (!viewer) return problemAnswer(request, 'page_unknown')
-  if (await lacksTwoStep(parts, request, viewer)) return new Response(null, { status: 403 })
+  if (await lacksTwoStep(deps, request, viewer)) return new Response(null, { status: 403 })
   // a HEAD request gets no endless body
   return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
 }
@@ -53,42 +56,46 @@ type Answer = Response | Promise<Response>
 type Show = (viewer: Viewer, signedIn: SignedIn) => Answer
 
 /** Shows a page of an app to a member; other people get "not found". */
-export async function showPage(parts: PageParts, request: Request, appId: string, show: Show): Promise<Response> {
-  const signedIn = await findSignedIn(parts, request)
-  return signedIn ? showTo(signedIn, parts, request, { appId, show }) : sendToSignIn(request)
+export async function showPage(deps: PageDependencies, request: Request, appId: string, show: Show): Promise<Response> {
+  const signedIn = await findSignedIn(deps, request)
+  return signedIn ? requireMember(signedIn, deps, request, { appId, show }) : sendToSignIn(request)
 }
 
-async function showTo(
+async function requireMember(
   signedIn: SignedIn,
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   { appId, show }: { appId: string; show: Show },
 ): Promise<Response> {
-  const viewer = await findViewer(parts, signedIn.member, appId, readFlash(request, parts.baseUrl))
+  const viewer = await findViewer(deps, signedIn.member, appId, readFlash(request, deps.baseUrl))
   if (!viewer) {
-    parts.noteSecurity('warn', 'access denied', { reason: 'not_a_member', memberId: signedIn.member.id })
+    deps.noteSecurity('warn', 'access denied', { reason: 'not_a_member', memberId: signedIn.member.id })
     return problemAnswer(request, 'page_unknown')
   }
-  if (await lacksTwoStep(parts, request, viewer)) {
-    const flash = flashCookie(parts.baseUrl, 'two_step_required')
+  if (await lacksTwoStep(deps, request, viewer)) {
+    const flash = flashCookie(deps.baseUrl, 'two_step_required')
     return redirectAnswer(pathOf(appId, 'you'), [flash])
   }
   const response = await show(viewer, signedIn)
-  if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', noFlash(parts.baseUrl))
-  if (hasOthers(viewer) && response.status === 200 && readLastApp(request, parts.baseUrl) !== appId) {
-    response.headers.append('Set-Cookie', lastAppCookie(parts.baseUrl, appId))
+  if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', noFlash(deps.baseUrl))
+  if (hasOthers(viewer) && response.status === 200 && readLastApp(request, deps.baseUrl) !== appId) {
+    response.headers.append('Set-Cookie', lastAppCookie(deps.baseUrl, appId))
   }
   return response
 }
 
-export function refuseRole(parts: PageParts, request: Request, { member, account }: Viewer): Response {
+export function refuseRole(deps: PageDependencies, request: Request, { member, account }: Viewer): Response {
   const { id: memberId, role } = member
-  parts.noteSecurity('warn', 'access denied', { reason: 'role_too_low', memberId, role, accountId: account.id })
+  deps.noteSecurity('warn', 'access denied', { reason: 'role_too_low', memberId, role, accountId: account.id })
   return problemAnswer(request, 'role_too_low')
 }
 
 /** True if the account requires two-step sign-in and the member has none. Their own page stays open for the setup. */
-async function lacksTwoStep({ store }: PageParts, request: Request, { member, account, app }: Viewer) {
+async function lacksTwoStep(
+  { store }: Pick<PageDependencies, 'store'>,
+  request: Request,
+  { member, account, app }: Viewer,
+) {
   const own = pathOf(app.publicId, 'you')
   const { pathname } = new URL(request.url)
   if (!account.requiresTwoStep || pathname === own || pathname.startsWith(`${own}/`)) return false
@@ -108,7 +115,7 @@ type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName
 
 /** Handles a form of an app from a member with a sufficient role. */
 export async function takeForm(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   { appId, role, confirm, page = 'keys', mostBytes }: FormRules,
   take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
@@ -116,34 +123,34 @@ export async function takeForm(
   const form = await readForm(request, mostBytes)
   if ('refusal' in form) return problemAnswer(request, form.refusal)
   const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
-    if (!hasRole(viewer.member.role, role)) return refuseRole(parts, request, viewer)
-    const isDue = confirm?.isAlways || !parts.sessions.isConfirmed(signedIn.session)
+    if (!hasRole(viewer.member.role, role)) return refuseRole(deps, request, viewer)
+    const isDue = confirm?.isAlways || !deps.sessions.isConfirmed(signedIn.session)
     if (!confirm || !isDue) return take(form, viewer, signedIn)
-    const asked = await askForPassword(parts, request, form, { viewer, signedIn, page, ...confirm })
+    const asked = await askForPassword(deps, request, form, { viewer, signedIn, page, ...confirm })
     return asked instanceof Response ? asked : withCookies(await take(form, viewer, signedIn), asked.cookies)
   }
-  const signedIn = await findSignedIn(parts, request)
+  const signedIn = await findSignedIn(deps, request)
   return signedIn
-    ? showTo(signedIn, parts, request, { appId, show: showFor(form) })
-    : takeLateForm(parts, request, form, (form) => ({ appId, show: showFor(form) }))
+    ? requireMember(signedIn, deps, request, { appId, show: showFor(form) })
+    : takeExpiredForm(deps, request, form, (form) => ({ appId, show: showFor(form) }))
 }
 
 /** Fields that are never stored in a page, because someone else could read them there. */
-const NEVER_KEPT = ['password', 'newPassword', 'smtpUrl']
+const NEVER_STORED = ['password', 'newPassword', 'smtpUrl']
 
 /** Handles a form whose session has expired. */
-async function takeLateForm(
-  parts: PageParts,
+async function takeExpiredForm(
+  deps: PageDependencies,
   request: Request,
   form: Form,
   toShown: (form: Form) => { appId: string; show: Show },
 ): Promise<Response> {
   const { [CONFIRM_FIELD]: _, [CONFIRM_CODE_FIELD]: __, ...fields } = form.fields
-  if (NEVER_KEPT.some((name) => form.text(name) !== '')) return sendToSignIn(request)
-  const late = await signInLate(parts, request, fields)
-  if (late instanceof Response) return late
-  const response = await showTo(late.signedIn, parts, request, toShown(toForm(late.fields)))
-  withCookies(response, late.cookies)
-  if (late.isByRecoveryCode) addFlash(response, parts.baseUrl, 'recovery_code_used')
+  if (NEVER_STORED.some((name) => form.text(name) !== '')) return sendToSignIn(request)
+  const resumed = await signInExpired(deps, request, fields)
+  if (resumed instanceof Response) return resumed
+  const response = await requireMember(resumed.signedIn, deps, request, toShown(toForm(resumed.fields)))
+  withCookies(response, resumed.cookies)
+  if (resumed.isByRecoveryCode) addFlash(response, deps.baseUrl, 'recovery_code_used')
   return response
 }
