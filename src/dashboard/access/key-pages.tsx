@@ -32,7 +32,7 @@ export function NewKeyPage({ viewer, form, input, errors = [], notice }: NewKeyP
       viewer={viewer}
       page="keys"
       title="Make a key"
-      state="It is shown on the next page, once, with the identity secret beside it."
+      state="The next page shows the key once, with the identity secret."
     >
       {notice && <Notice kind="error">{notice}</Notice>}
       <form method="post" action={keys} novalidate>

@@ -65,13 +65,7 @@ const DOMAIN_HINT = (
 
 const AppFields = ({ input, about }: { input: SetupInput; about: About }) => (
   <>
-    <Field
-      {...about('app')}
-      label="App name"
-      hint="What you and your team call the product whose users you write to."
-      value={input.app}
-      autocomplete="off"
-    />
+    <Field {...about('app')} label="App name" hint="The name of your product." value={input.app} autocomplete="off" />
     <Field
       {...about('domain')}
       label="The app's own domain"

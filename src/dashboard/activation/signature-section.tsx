@@ -34,7 +34,7 @@ const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
 export const SignatureSection = ({ viewer, checked }: { viewer: Viewer; checked?: Checked }) => (
   <section id="check">
     <h2>Check a signature</h2>
-    <p>Paste what your page gives to identify. Nothing of it is kept.</p>
+    <p>Paste what your page gives to identify. Nothing is stored.</p>
     {checked && <Verdict {...checked} />}
     <form method="post" action={`${pathOf(viewer.app.publicId, 'activation')}/signature#check`} novalidate>
       <Field name="email" label="Email" kind="email" value={checked?.email} autocomplete="off" />

@@ -198,9 +198,9 @@ function ResendForm(props: DeliveryProps) {
 
 /** Unsubscribed people can't be emailed, so resending isn't offered. */
 const UNWANTED = {
-  unsubscribed: 'It cannot be sent on: they have unsubscribed.',
-  bounced: 'It cannot be sent on: a mail to this address bounced.',
-  complained: 'It cannot be sent on: they complained about a mail.',
+  unsubscribed: "This email can't be resent: the person unsubscribed.",
+  bounced: "This email can't be resent: the address bounced.",
+  complained: "This email can't be resent: the person complained.",
 }
 
 const UNWRITABLE = 'It cannot be sent on: as things are it cannot be written, for the reason below.'

@@ -12,7 +12,7 @@ type Rule = Explanation['rules'][number] & { id: string }
 
 /** Rule names as in the editor. */
 const RULE_NAMES: Record<string, string> = {
-  wish: 'Their wish',
+  wish: 'Subscription',
   message: 'The message',
   seen: 'Has seen it',
   notSeen: 'Has not seen it',
@@ -33,7 +33,7 @@ const RULE_NAMES: Record<string, string> = {
 /** A rule can be checked at the event and at send time. */
 const nameOfRule = ({ rule, about }: Rule): string =>
   rule === 'away'
-    ? `Away, ${about === 'trigger' ? 'then' : 'when due'}`
+    ? `Away, ${about === 'trigger' ? 'at the event' : 'at send time'}`
     : (Object.hasOwn(RULE_NAMES, rule) && RULE_NAMES[rule]) || rule
 
 const COLUMNS: Column<Rule>[] = [
@@ -62,15 +62,15 @@ export const ReplySection = ({ explained: { serverReply } }: { explained: Explan
 
 export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { explained: Explanation }) => (
   <section>
-    <h2>What was looked at</h2>
+    <h2>Rules</h2>
     {judgedAt === null ? (
       <EmptyState title="Nothing yet">
-        The rules are judged at the moment of sending, and at once when something happens that settles one of them.
+        Rules are checked right before sending, or earlier when an event decides one.
       </EmptyState>
     ) : (
       <>
         <p class="hint">
-          Judged on <ExactTime at={rulesAt ?? judgedAt} />
+          Checked on <ExactTime at={rulesAt ?? judgedAt} />
           {rulesAt !== undefined && (
             <>
               , with a final check on <ExactTime at={judgedAt} />
@@ -103,9 +103,9 @@ function momentsOf(shown: ShownDelivery): Moment[] {
   const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
   const times: [string, number | null, string][] = [
     ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
-    ['judged', whenAsked(shown), 'The rules were judged'],
+    ['judged', whenAsked(shown), 'Rules checked'],
     ['kept', isKept ? handedAt : keptAt, 'Kept in the outbox'],
-    ['sent-on', sentOn?.at ?? null, 'A member sent it on'],
+    ['sent-on', sentOn?.at ?? null, 'Resent by a member'],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
     ['handed', isKept || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
     ['sent', sentAt, 'Sent'],

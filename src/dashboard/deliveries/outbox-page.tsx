@@ -24,12 +24,7 @@ type OutboxProps = {
 export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: OutboxProps) => {
   const path = pathOf(viewer.app.publicId, 'outbox')
   return (
-    <Frame
-      viewer={viewer}
-      page="deliveries"
-      title="Outbox"
-      state="Mails that were kept here instead of sent, to be read as their readers would."
-    >
+    <Frame viewer={viewer} page="deliveries" title="Outbox" state="Emails captured instead of sent.">
       <MailNotices viewer={viewer} state={state} on="outbox" />
       <DeliverySections viewer={viewer} current="outbox" />
       {mails.length === 0 ? (
@@ -69,14 +64,14 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Kept>[] => [
 ]
 
 const NoMails = ({ isFirst, isCapturing }: { isFirst: boolean; isCapturing: boolean }) => {
-  if (!isFirst) return <EmptyState title="Nothing older">These were the first mails that were kept.</EmptyState>
+  if (!isFirst) return <EmptyState title="Nothing older">You've reached the first captured email.</EmptyState>
   return isCapturing ? (
     <EmptyState title="Nothing kept yet">
       As long as no mail server is set, every mail is kept here and can be read. None has been written yet.
     </EmptyState>
   ) : (
     <EmptyState title="Nothing is kept here">
-      The mails of this app leave through its mail server. Only those are kept that are written while there is none.
+      The mails of this app leave through its mail server. Emails are captured only while no mail server is set.
     </EmptyState>
   )
 }

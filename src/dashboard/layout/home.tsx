@@ -24,7 +24,7 @@ export const homeRoutes = (deps: PageDependencies) =>
   })
 
 const HomePage = () => (
-  <Layout title="Eventpost is running" lead="It is not set up yet.">
+  <Layout title="Eventpost is running" lead="It isn't set up yet.">
     <p>
       The link that sets it up is printed in the terminal where the server was started. It works once, and only the one
       printed last.

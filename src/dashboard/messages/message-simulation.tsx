@@ -42,7 +42,7 @@ function Found(props: FoundProps) {
   if (!found)
     return (
       <EmptyState title="This cannot be simulated">
-        When somebody got a tag is not kept, so nobody can say who would have been written to.
+        The time a tag was added isn't stored, so recipients can't be simulated.
       </EmptyState>
     )
   if (found.triggered === 0)

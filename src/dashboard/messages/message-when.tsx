@@ -132,10 +132,10 @@ export const WaitSection = ({ ask, timezone }: Pick<PartProps, 'ask'> & { timezo
       name="wait"
       label="How long it waits"
       tabs={[
-        { id: 'now', name: 'Not at all', content: <p class="hint">It is judged and sent at once.</p> },
+        { id: 'now', name: 'No wait', content: <p class="hint">Checked and sent immediately.</p> },
         {
           id: 'minutes',
-          name: 'A while',
+          name: 'For a set time',
           content: (
             <div class="beside">
               <Field {...ask('wait.minutes')} label="How long" kind="number" />

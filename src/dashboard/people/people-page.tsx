@@ -30,7 +30,7 @@ export const PeoplePage = (props: PeopleProps) => (
     viewer={props.viewer}
     page="people"
     title="People"
-    state="Everybody your server or your pages have told about, the newest first."
+    state="People from your server and your pages, newest first."
   >
     {props.people.length === 0 && props.isFirst ? <Nobody {...props} /> : <PeopleList {...props} />}
   </Frame>

@@ -24,7 +24,7 @@ const errorOf = (form: ListForm | undefined, name: string): string | undefined =
 const EmailAndWhy = ({ form, prefix }: { form: ListForm | undefined; prefix: string }) => (
   <>
     <PrefixedField prefix={prefix} name="email" label="Email" form={form} />
-    <PrefixedField prefix={prefix} name="why" label="Why" form={form} hint="It is kept, with your name and the time." />
+    <PrefixedField prefix={prefix} name="why" label="Why" form={form} hint="Stored with your name and the time." />
   </>
 )
 

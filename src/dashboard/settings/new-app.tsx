@@ -74,7 +74,7 @@ function NewAppPage({ viewer, input, errors = [], notice }: NewAppProps) {
         <Field
           name="app"
           label="App name"
-          hint="What you and your team call the product whose users you write to."
+          hint="The name of your product."
           error={errorOf('app')}
           value={input.app}
           autofocus

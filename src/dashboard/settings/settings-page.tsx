@@ -44,7 +44,7 @@ const AppFields = ({ input, about }: FieldsProps) => (
     <Field
       {...about('home')}
       label="Home page"
-      hint="Where mails lead that have no better place. It begins with https://."
+      hint="Default link in emails. Starts with https://."
       value={input.home}
       autocomplete="off"
       optional

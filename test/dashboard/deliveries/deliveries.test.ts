@@ -106,7 +106,7 @@ describe('a delivery', () => {
     expect(await textOf(html, 'td .badge')).toEqual(['Send', 'Send', 'Send'])
     expect(await textOf(html, '.timeline li span')).toEqual([
       'Kept in the outbox',
-      'The rules were judged',
+      'Rules checked',
       'results_ready came',
     ])
   })
