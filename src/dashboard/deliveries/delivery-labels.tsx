@@ -14,7 +14,7 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   claimed: { word: 'Sending', mood: 'quiet' },
   handed: { word: 'Handed over', mood: 'quiet' },
   sent: { word: 'Sent', mood: 'good' },
-  kept: { word: 'Kept', mood: 'quiet' },
+  kept: { word: 'Captured', mood: 'quiet' },
   skipped: { word: 'Not sent', mood: 'quiet' },
   joined: { word: 'Joined', mood: 'quiet' },
   deferred: { word: 'Put off', mood: 'caution' },

@@ -151,7 +151,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
         <p class="hint">
           {'keptAt' in mail ? (
             <>
-              As it was kept on <ExactTime at={mail.keptAt} />. It did not leave this installation.
+              Captured on <ExactTime at={mail.keptAt} />. It did not leave this installation.
             </>
           ) : (
             'As it would be written now. What people were sent is not stored.'

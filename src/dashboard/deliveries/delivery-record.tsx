@@ -104,7 +104,7 @@ function momentsOf(shown: ShownDelivery): Moment[] {
   const times: [string, number | null, string][] = [
     ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
     ['judged', whenAsked(shown), 'Rules checked'],
-    ['kept', isKept ? handedAt : keptAt, 'Kept in the outbox'],
+    ['kept', isKept ? handedAt : keptAt, 'Captured in the outbox'],
     ['sent-on', sentOn?.at ?? null, 'Resent by a member'],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
     ['handed', isKept || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],

@@ -6,7 +6,7 @@ import { pageAnswer } from '../layout/answers.ts'
 import { showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { readMailState } from './mail-state.ts'
-import { type Kept, OutboxPage } from './outbox-page.tsx'
+import { type Captured, OutboxPage } from './outbox-page.tsx'
 
 const PAGE_ROWS = 50
 
@@ -37,7 +37,7 @@ async function readListed(
   { store }: Pick<PageDependencies, 'store'>,
   { app }: Viewer,
   listed: ListedCapture,
-): Promise<Kept | null> {
+): Promise<Captured | null> {
   const { deliveryId, createdAt: keptAt, to, subject } = listed
   if (to !== null && subject !== null) return { deliveryId, to, subject, keptAt }
   const found = await store.findCaptured(app.id, deliveryId)

@@ -77,7 +77,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   numberOf(viewer, 'Waiting', { count: countWaiting, state: 'pending' }),
   numberOf(viewer, 'Sent', { count: countSent, state: 'left' }),
   ...(messages.some(({ counts }) => counts.kept > 0)
-    ? [numberOf(viewer, 'Kept', { count: ({ kept }) => kept, state: 'kept' })]
+    ? [numberOf(viewer, 'Captured', { count: ({ kept }) => kept, state: 'kept' })]
     : []),
   numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
   numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),

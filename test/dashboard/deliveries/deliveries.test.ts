@@ -38,7 +38,7 @@ describe('the deliveries', () => {
     const html = await see()
     expect(await textOf(html, 'td .address')).toEqual(['carol@example.com', BOB])
     expect(await textOf(html, 'td .strong')).toEqual(['A message', 'A message'])
-    expect(await textOf(html, 'td .badge')).toEqual(['Not sent', 'Kept'])
+    expect(await textOf(html, 'td .badge')).toEqual(['Not sent', 'Captured'])
     expect(await sayWhy(html)).toEqual([
       'event.headline had neither a value nor a fallback.',
       'It was written on 3 May 2026, 12:00 UTC and kept in the outbox, because no mail server was set.',
@@ -105,7 +105,7 @@ describe('a delivery', () => {
     ])
     expect(await textOf(html, 'td .badge')).toEqual(['Send', 'Send', 'Send'])
     expect(await textOf(html, '.timeline li span')).toEqual([
-      'Kept in the outbox',
+      'Captured in the outbox',
       'Rules checked',
       'results_ready came',
     ])
@@ -239,7 +239,7 @@ describe('sending it on', () => {
       'Done: The mail goes out next, unless the person must not be written to.',
     ])
     await sendDue(pages)
-    expect(await stateOf(path)).toBe('Kept')
+    expect(await stateOf(path)).toBe('Captured')
   })
 
   test('what is on its way already is not sent on again', async () => {
@@ -302,6 +302,6 @@ describe("a person's page", () => {
       'It was written on 3 May 2026, 12:00 UTC and kept in the outbox, because no mail server was set.',
       `other has not come for ${BOB}.`,
     ])
-    expect(await textOf(html, '.fact-list .badge')).toEqual(['Kept', 'Never started'])
+    expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never started'])
   })
 })

@@ -87,7 +87,7 @@ describe('a mail that is kept', () => {
     }
     const { state, reason } = await newest()
     expect([`${state} ${reason}`, await kept()]).toEqual([ended, [BOB]])
-    expect(await textOf(await see(path), '#mail > .hint')).toEqual([expect.stringContaining('As it was kept on')])
+    expect(await textOf(await see(path), '#mail > .hint')).toEqual([expect.stringContaining('Captured on')])
     await set({ smtpUrl: server.url, giveUpHours: null })
     expect((await browser.post(`${path}/resend`)).status).toBe(303)
     await sendDue(pages)
@@ -176,11 +176,11 @@ describe('the question before it', () => {
 describe('afterwards', () => {
   test('the page tells when it was kept, sent on and sent, and promises no rules while it waits', async () => {
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Kept in the outbox', 'Rules checked', 'results_ready came'])
+    expect(await moments(path)).toEqual(['Captured in the outbox', 'Rules checked', 'results_ready came'])
     await useMailServer()
     await wait(DAY)
     await browser.post(`${path}/resend`)
-    const before = ['Resent by a member', 'Kept in the outbox', 'Rules checked', 'results_ready came']
+    const before = ['Resent by a member', 'Captured in the outbox', 'Rules checked', 'results_ready came']
     expect(await moments(path)).toEqual(['It goes out', ...before])
     pages.clock.ms += MINUTE
     await sendDue(pages)
