@@ -1,9 +1,9 @@
-/** What the stub and the script put on the page. */
+/** Globals that the stub and the script define. */
 interface Service {
   (name?: unknown, given?: unknown): void
-  /** The calls that wait, as the stub's arguments; once the script is there, what is pushed is called at once. */
+  /** Queued calls. Once the script has loaded, pushed calls run immediately. */
   q?: { push(...calls: Iterable<unknown>[]): unknown; splice(start: number): Iterable<unknown>[] }
-  /** The site of the script that is there. */
+  /** Site ID of the loaded script. */
   v?: string
 }
 

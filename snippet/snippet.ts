@@ -1,40 +1,39 @@
 /**
- * The browser script: tells the service who is signed in and which paths they open. All its state is
- * in the variables below: no cookie, no storage. Nothing that fails here may harm the page.
+ * Browser script: reports who is signed in and which paths they open. State lives in memory only: no cookies, no
+ * storage. Errors never reach the page.
  */
 
 /**
- * `proof` is the same in every request. `hold`: 0, or what keeps requests back: 1 until the next try, milliseconds until
- * the time that the service named, infinity once it refused. A flush is kept back by more than 1.
+ * `proof` is the same in every request. `hold`: 0 = free, 1 = until the next retry, milliseconds = rate limited,
+ * Infinity = refused. Only values above 1 block a flush.
  */
 type Person = { proof: { v: 1; site: string; email: string; signature: string }; hold: number }
 
-/** `age` is when it happened on the page's own clock; each request turns it into the milliseconds since then. */
+/** `age` is a timestamp on the page's clock; each request converts it to milliseconds elapsed. */
 type Item = { type: 'page' | 'here' | 'leave' | 'track'; path: string; age: number; name?: string }
 
 /**
- * The id stays the same however often the report is sent, so that the service stores it once. Before its dot is the page
- * load, after it the number of the report, which gives the order when one request overtakes another.
+ * The id is stable across retries, so that the service deduplicates. Format: page load, dot, report number; the number
+ * restores the order.
  */
 type Batch = { person: Person; delayMs: number; report: Person['proof'] & { id: string; events: Item[] } }
 
 const PATH_CHARACTERS = 1024
-/** The longest paths and names make 24 KB of this; 30 KB is the limit. */
+/** The longest paths and names make 24 KB; the limit is 30 KB. */
 const BATCH_ITEMS = 20
 const WAITING_ITEMS = 50
-/** A path that is replaced within this time was a redirect: React Router's `<Navigate replace>` takes 20 to 83 ms. */
+/** A path replaced within this time is a redirect: React Router's `<Navigate replace>` takes 20 to 83 ms. */
 const REDIRECT_MS = 100
-/** Five tries: after 1, 3, 9 and 27 seconds, each up to doubled by chance, so that browsers do not all come back at once. */
+/** Retries after 1, 3, 9 and 27 seconds, each with up to 100 % jitter. */
 const DELAY_MS = 333
 const LAST_DELAY_MS = 8e4
-/** The service takes no greater age; a laptop may have slept for days. */
+/** The maximum age that the service accepts; a laptop can sleep for days. */
 const DAY_MS = 864e5
 
 const script = document.currentScript
 const { v: loaded, q: queue = [] }: Partial<Pick<Service, 'q' | 'v'>> = window.service || {}
-/** Each warning comes once. */
 const warned = new Set()
-/** Begins the id of every report, so that the service can tell one tab of a person from another. */
+/** Prefix of every report id; identifies the tab. */
 const pageLoad = (Math.random() + '').slice(2) + '.'
 let packed = 0
 let site: string
@@ -42,17 +41,16 @@ let address: URL
 let isOpen: boolean
 let person: Person | undefined
 let isVisible: boolean
-/** Nothing is sent before. */
 let wasVisible: boolean | undefined
-/** The page that the service was told of last, and the same for as long as the service knows that the person is on it. */
+/** The last page reported, for as long as the service considers the person on it. */
 let lastPath: string | undefined
 let herePath: string | undefined
-/** The path that is about to be reported, and since when it is there. */
+/** The path about to be reported, and when it appeared. */
 let heldPath = ''
 let heldSince: number
-/** Of nobody yet, or of the person who is signed in: the latest 50, also while nothing may be sent for them. */
+/** The latest 50 events of the current person, kept while sending is not allowed. */
 let waiting: Item[] = []
-/** Those that are to be sent, or sent again; what is underway is not among them. */
+/** Reports to send or retry, without those in flight. */
 let batches: Batch[] = []
 
 const warn = (text: unknown): void => {
@@ -65,15 +63,14 @@ const add = (type: Item['type'], path: string, name?: string, age = performance.
   waiting = [...waiting.slice(1 - WAITING_ITEMS), { type, path, age, name }]
 }
 
-/** Reports a page view, or that the person is back on the page of the last one. */
 const look = (path = readPath()): void => {
   if (isOpen && person && isVisible && path != herePath)
     add(path == lastPath ? 'here' : 'page', (lastPath = herePath = path), undefined, heldSince)
 }
 
 /**
- * Reports a path once it has stood for a while, or another was opened after it: one that is replaced at once is not
- * reported, and the calls of one task take effect together.
+ * Reports a path once it has settled or been replaced, so that redirects are skipped and calls of one task take effect
+ * together.
  */
 const lookSoon = (isReplaced?: boolean): void => {
   const path = readPath()
@@ -100,10 +97,10 @@ const pack = (): void => {
     })
 }
 
-/** `flush`: 1 sends before the next try is due, and begins the tries anew: who looks away, or was offline, loses nothing. */
+/** `flush`: 1 sends before the next retry and resets the retries, for hidden or reconnected pages. */
 const send = (flush = 0): void => {
   try {
-    // a frame in a page of the same site that has the script itself
+    // a frame inside a page of the same site that runs the script itself
     if (parent != window && parent.service?.call) return
   } catch {} // the parent is another site's
   if (!wasVisible) return
@@ -119,13 +116,13 @@ const send = (flush = 0): void => {
 
 const deliver = async (batch: Batch): Promise<void> => {
   const { person } = batch
-  // another one once consent was withdrawn, so that what comes back then is dropped
+  // a new signal after consent is withdrawn, so that late responses are dropped
   const queue = batches
   let status!: number
   let waitMs = 1
   let reason: unknown = 'no answer'
   try {
-    // a text, for which the browser asks no permission; and no referrer, which a page's own policy may let hold the query
+    // text/plain needs no CORS preflight; no referrer, because it may contain the query
     const response = await fetch(address, {
       method: 'POST',
       body: JSON.stringify(batch.report, (key, value) =>
@@ -141,18 +138,18 @@ const deliver = async (batch: Batch): Promise<void> => {
     reason = (await response.json()).message || status
   } catch {} // no network, or an answer that is not the service's
   if (status < 500) {
-    // also a limit, though what waits for it is sent again
+    // also a limit, but these reports are retried
     warn(reason)
     if (status != 429) return void (person.hold = Infinity)
   }
-  // what never left the machine is kept until it is online again
+  // requests that never left the machine are retried when online
   if (batch.delayMs < LAST_DELAY_MS || !navigator.onLine) {
     queue.push(batch)
     if (person.hold < waitMs) {
       person.hold = waitMs
       setTimeout(
         () => {
-          // unless a stricter one came meanwhile
+          // keep a stricter limit set in the meantime
           if (person.hold == waitMs) person.hold = 0
           send()
         },
@@ -162,7 +159,7 @@ const deliver = async (batch: Batch): Promise<void> => {
   } else warn(reason)
 }
 
-/** Reports what is held, and that the person is here no more. */
+/** Sends pending reports and reports that the person left. */
 const leave = (): void => {
   look()
   if (herePath) add('leave', herePath)
@@ -175,7 +172,7 @@ const forget = (): void => {
   waiting = []
 }
 
-/** What waits goes out under the person it belongs to. */
+/** Sends pending reports under the person they belong to. */
 const reset = (): void => {
   leave()
   pack()
@@ -184,14 +181,14 @@ const reset = (): void => {
 
 const isText = (value: unknown, shape: RegExp): value is string => typeof value == 'string' && shape.test(value)
 
-/** A call of the page, as its arguments: answers nothing and never throws, whatever they are. */
+/** Handles a call of the page. Never throws, whatever the arguments. */
 const call = (given: Iterable<unknown>): void => {
   try {
     const [name, value] = given
     if (name === 'identify') {
       const { email, signature } = Object(value)
       if (isText(email, /\S/) && isText(signature, /^[\da-f]{64}$/)) {
-        // it is of one email, however that is written
+        // compare emails case-insensitively
         if (person?.proof.signature != signature) {
           if (person) reset()
           person = { proof: { v: 1, site, email, signature }, hold: 0 }
@@ -212,7 +209,6 @@ const call = (given: Iterable<unknown>): void => {
   } catch {} // an argument, or a console, that throws
 }
 
-/** The page is shown, hidden, left or online again. */
 const follow = (event?: string): void => {
   const isAway = document.hidden || event == 'pagehide'
   if (isAway) leave()
@@ -224,14 +220,14 @@ const follow = (event?: string): void => {
 }
 
 if (!script) warn('remove type="module"')
-// not an image named currentScript, which must not say where the person's email goes; nor a saved page, srcdoc or blob:
+// ignore an image named currentScript, which could redirect the email elsewhere, and saved pages, srcdoc and blob:
 // oxlint-disable-next-line prefer-string-starts-ends-with -- shorter in the built script
 else if (script instanceof HTMLScriptElement && /^http/.test(location.protocol)) {
   site = script.dataset.site || ''
   if (loaded == null) {
-    // beside the script, so that a proxy may put both under any path
+    // next to the script, so that a proxy can serve both under any path
     address = new URL('c', script.src)
-    // an attribute that is there, however it is written, was meant to close
+    // any value of the attribute disables tracking
     isOpen = !('consent' in script.dataset || (script.dataset.gpc == 'respect' && navigator.globalPrivacyControl))
     ;['visibilitychange', 'pagehide', 'pageshow', 'online'].forEach((name) =>
       addEventListener(name, () => follow(name)),
@@ -248,7 +244,7 @@ else if (script instanceof HTMLScriptElement && /^http/.test(location.protocol))
         }
       })
     }
-    // whoever still holds the stub, or its queue, calls the real thing from now on
+    // old references to the stub or its queue now reach the script
     queue.push = (...calls) => calls.forEach(call)
     window.service = (...given) => call(given)
     service.q = queue

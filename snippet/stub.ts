@@ -1,4 +1,4 @@
-/** Stands in the page itself: keeps the calls made before the script is there, in `service.q`. */
+/** Inlined in the page: queues calls in `service.q` until the script loads. */
 window.service =
   window.service ||
   function () {

@@ -9,7 +9,7 @@ import { deliveriesRoutes } from './deliveries/deliveries.tsx'
 import { docsRoutes } from './docs/docs.tsx'
 import { eventsRoutes } from './events/events.tsx'
 import { createGuard } from './layout/guard.ts'
-import type { PageParts } from './layout/viewer.ts'
+import type { PageDependencies } from './layout/viewer.ts'
 import { homeRoutes } from './layout/home.tsx'
 import { keysRoutes } from './access/keys.tsx'
 import { messagesRoutes } from './messages/messages.tsx'
@@ -33,49 +33,49 @@ import { unsubscribeRoutes } from './people/unsubscribe.tsx'
 
 export { refusalPage } from './layout/refusal-page.tsx'
 
-/** The pages. `host` is the address the server is bound to: on loopback, loopback names are known too. */
-export function dashboardRoutes(given: Omit<PageParts, 'sessions' | 'signIns'> & { host?: string }) {
-  const parts: PageParts = { ...given, sessions: createSessions(given), signIns: createSignIns(given) }
-  const findFault = createGuard(parts)
+/** `host` is the address that the server is bound to; loopback names are accepted on loopback. */
+export function dashboardRoutes(given: Omit<PageDependencies, 'sessions' | 'signIns'> & { host?: string }) {
+  const deps: PageDependencies = { ...given, sessions: createSessions(given), signIns: createSignIns(given) }
+  const findFault = createGuard(deps)
   return (
     new Elysia()
-      // the router gives null for what is not percent-encoded UTF-8
+      // the router sets invalid percent-encoding to null
       .onBeforeHandle(({ request, params }) => {
         if (Object.values<unknown>(params ?? {}).includes(null)) return problemAnswer(request, 'page_unknown')
       })
-      // before the guard: mail programs post here from anywhere, and without a browser's headers
-      .use(unsubscribeRoutes(parts))
+      // before the guard: mail programs post here without browser headers
+      .use(unsubscribeRoutes(deps))
       .onBeforeHandle(({ request }) => {
         const fault = findFault(request)
         if (!fault) return
-        const address = parts.signInNotes.hashAddress(factsOf(request).address())
-        parts.noteSecurity('warn', 'request refused', { reason: fault, address })
+        const address = deps.signInNotes.hashAddress(factsOf(request).address())
+        deps.noteSecurity('warn', 'request refused', { reason: fault, address })
         return problemAnswer(request, fault)
       })
-      .use(homeRoutes(parts))
-      .use(setupRoutes(parts))
-      .use(passwordRoutes(parts))
-      .use(signInRoutes(parts))
-      .use(signInCodeRoutes(parts))
-      .use(activationRoutes(parts))
-      .use(eventsRoutes(parts))
-      .use(peopleRoutes(parts))
-      .use(deliveriesRoutes(parts))
-      .use(outboxRoutes(parts))
-      .use(suppressionsRoutes(parts))
-      .use(messagesRoutes(parts))
-      .use(keysRoutes(parts))
-      .use(secretRoutes(parts))
-      .use(senderRoutes(parts))
-      .use(senderKeysRoutes(parts))
-      .use(settingsRoutes(parts))
-      .use(membersRoutes(parts))
-      .use(accountNameRoutes(parts))
-      .use(auditRoutes(parts))
-      .use(newAppRoutes(parts))
-      .use(youRoutes(parts))
-      .use(twoStepRoutes(parts))
-      .use(themeRoutes(parts))
-      .use(docsRoutes(parts))
+      .use(homeRoutes(deps))
+      .use(setupRoutes(deps))
+      .use(passwordRoutes(deps))
+      .use(signInRoutes(deps))
+      .use(signInCodeRoutes(deps))
+      .use(activationRoutes(deps))
+      .use(eventsRoutes(deps))
+      .use(peopleRoutes(deps))
+      .use(deliveriesRoutes(deps))
+      .use(outboxRoutes(deps))
+      .use(suppressionsRoutes(deps))
+      .use(messagesRoutes(deps))
+      .use(keysRoutes(deps))
+      .use(secretRoutes(deps))
+      .use(senderRoutes(deps))
+      .use(senderKeysRoutes(deps))
+      .use(settingsRoutes(deps))
+      .use(membersRoutes(deps))
+      .use(accountNameRoutes(deps))
+      .use(auditRoutes(deps))
+      .use(newAppRoutes(deps))
+      .use(youRoutes(deps))
+      .use(twoStepRoutes(deps))
+      .use(themeRoutes(deps))
+      .use(docsRoutes(deps))
   )
 }

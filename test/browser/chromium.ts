@@ -1,4 +1,4 @@
-/** A real Chromium before a real server on a port of its own. */
+/** A real Chromium with a real server. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { CHROMIUM } from '../chromium.ts'
 import { createTestServer, type Options } from '../helper.ts'
@@ -10,7 +10,7 @@ export const openChromium = (more: string[] = []): Promise<Browser> =>
 
 export const PASSWORD = 'correct horse battery'
 
-/** A whole server that a browser can reach; `close` ends it. */
+/** A server that a browser can reach. */
 export async function serveTest(options: Options = {}) {
   const server = await createTestServer(options)
   const listen = (port: number) =>
@@ -24,7 +24,7 @@ export async function serveTest(options: Options = {}) {
   return {
     ...server,
     url: `http://localhost:${port}`,
-    /** Nobody can reach it until `start`, which begins anew on the same folder. */
+    /** Stops the server; `start` restarts it on the same data folder. */
     stop,
     start: async (): Promise<void> => {
       await server.restart()
@@ -39,7 +39,7 @@ export async function serveTest(options: Options = {}) {
 
 export type Served = Awaited<ReturnType<typeof serveTest>>
 
-/** Signs the owner of the first account in, who chooses a password by the link on the first time. */
+/** Signs in the first owner; on the first call sets their password. */
 export async function signIn(page: Page, { url, first }: Served): Promise<void> {
   await page.goto(`${url}/password?token=${first.inviteToken}`)
   if (await page.isVisible('#newPassword')) {
@@ -55,7 +55,7 @@ export async function signIn(page: Page, { url, first }: Served): Promise<void> 
   await page.waitForURL('**/apps/**')
 }
 
-/** A page of the owner of the first account, in a browser and before a server of its own. */
+/** A page of the first owner, with its own browser and server. */
 export async function openSignedIn(options: Options = {}, window: BrowserContextOptions = {}) {
   const browser = await openChromium()
   const server = await serveTest(options)
@@ -63,7 +63,7 @@ export async function openSignedIn(options: Options = {}, window: BrowserContext
   await signIn(page, server)
   return {
     page,
-    /** Goes to a page of the first app. */
+    /** Opens a page of the first app. */
     open: (path: string) => page.goto(`${server.url}/apps/${server.first.appId}/${path}`),
     close: async (): Promise<void> => {
       await browser.close()
@@ -74,7 +74,7 @@ export async function openSignedIn(options: Options = {}, window: BrowserContext
 
 export type SignedIn = Awaited<ReturnType<typeof openSignedIn>>
 
-/** Opens what a phone hides behind its menu, and the list of apps. */
+/** Opens the phone menu and the app switcher. */
 export async function openMenu(page: Page): Promise<void> {
   if (await page.isVisible('[popovertarget=menu]')) await page.click('[popovertarget=menu]')
   await page.click('.switcher > summary')

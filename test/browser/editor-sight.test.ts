@@ -1,4 +1,3 @@
-/** What the editor answers with is where it is seen, in a window of a usual size. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { openSignedIn, type SignedIn } from './chromium.ts'
@@ -9,7 +8,7 @@ let editor: SignedIn
 let page: Page
 
 beforeAll(async () => {
-  // nobody to send as, so there is something to be said
+  // no sender address, so that there is a problem to show
   const nobody = { mail: { defaults: { smtpUrl: null, from: null } } }
   editor = await openSignedIn(nobody, { viewport: { width: 1440, height: 900 } })
   page = editor.page

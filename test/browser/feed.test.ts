@@ -1,4 +1,3 @@
-/** The live feed in a real Chromium: what comes is shown, and what is being read stays where it is. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { MOST_WATCHERS } from '../../src/events/feed.ts'
@@ -6,7 +5,7 @@ import { EVENTS } from '../helper.ts'
 import { openChromium, serveTest, signIn } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'
 
-/** A browser on a busy machine is slow; what is tried here takes a few seconds. */
+/** Slow machines need several seconds. */
 const TRY_MS = 60_000
 
 let browser: Browser
@@ -109,7 +108,7 @@ describe('the feed', () => {
       await send('new')
       await page.waitForSelector('.lead >> text=2 events in the last 48 hours.')
       expect(await page.locator('.names .number').allTextContents()).toEqual(['2', '1', '1'])
-      expect(await page.textContent('[data-told]')).toBe('Most: 2')
+      expect(await page.textContent('[data-chart-value]')).toBe('Most: 2')
       expect(await page.locator('.chart tbody tr').last().locator('data').getAttribute('value')).toBe('2')
       expect(await page.locator('.chart .uplot').count()).toBe(1)
       await close()

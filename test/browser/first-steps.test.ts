@@ -1,4 +1,3 @@
-/** What a new user does, in a real Chromium and without documentation: from the empty folder to the first event. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -8,7 +7,6 @@ import { call, makeFolder, startServer } from '../cli/process.ts'
 import { DAY } from '../helper.ts'
 import { openChromium, PASSWORD, serveTest, signIn } from './chromium.ts'
 
-/** What the specification gives a new user. */
 const FIRST_EVENT_MS = 60_000
 const TRY_MS = 60_000
 
@@ -18,7 +16,6 @@ beforeAll(async () => {
 })
 afterAll(() => browser?.close())
 
-/** Pastes lines of the page into a terminal. */
 async function paste(lines: string, env: Record<string, string>): Promise<string> {
   const child = Bun.spawn(['bash', '-c', lines], { env: { ...process.env, ...env }, stdout: 'pipe' })
   return new Response(child.stdout).text()
@@ -45,7 +42,7 @@ describe('a new user', () => {
       await stateOf(page).getByText('Waiting for the first event...', { exact: true }).waitFor()
       await page.locator('[data-live-state]').getByText('Live', { exact: true }).waitFor()
 
-      // an event that lacks its email, then the code as it stands
+      // first without an email, then the code as shown
       const key = await textOf(page, '#api-key')
       const app = await textOf(page, '#app-id')
       const lacking = await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'results_ready' })
@@ -58,10 +55,10 @@ describe('a new user', () => {
       await stateOf(page).getByText('Events arrive.').waitFor()
       expect(performance.now() - startedAt).toBeLessThan(FIRST_EVENT_MS)
       expect(await page.locator('.step.done').count()).toBe(2)
-      // what was shown once is still there, and the page was never loaded again
+      // one-time values are still shown, because the page was never reloaded
       expect(await textOf(page, '#api-key')).toBe(key)
 
-      // it survives a restart, of the server and of what it follows
+      // survives a restart of the server
       const live = page.locator('[data-live-state]')
       await server.stop()
       await live.getByText('Interrupted, trying again', { exact: true }).waitFor()
@@ -70,7 +67,7 @@ describe('a new user', () => {
       expect((await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'x', email: 'no' })).status).toBe(400)
       await page.locator('.troubles').getByText('A call of your server was refused').waitFor()
 
-      // the key is revoked where it is listed, and refused on its next call
+      // revoke the key, then its next request is refused
       await page.click('text=I have stored them')
       await page.click('nav >> text=API keys')
       expect((await call(server.url, key, 'GET', `/api/v1/events?app=${app}`)).status).toBe(200)

@@ -1,4 +1,3 @@
-/** Every page by the keyboard alone: all that can be used is reached by Tab, in the order in which it is read, in sight. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
@@ -26,7 +25,7 @@ afterEach(async () => {
 
 const at = (name: string): string => `${server.url}/apps/${server.first.appId}/${name}`
 
-/** Numbers all that can be used now, as it is read: of radio buttons the chosen one, for the arrows reach the others. */
+/** Numbers all controls in reading order; of radio buttons, the selected one. */
 const NUMBER = `(() => {
   const all = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
   const usable = all.filter((one) => one.checkVisibility() && !one.disabled && one.type !== 'hidden' &&
@@ -35,7 +34,7 @@ const NUMBER = `(() => {
   return usable.length
 })()`
 
-/** What has the focus: its number, and whether who looks can see that; of what is drawn by its label, the label. */
+/** The focused control: its number and whether it is visible; the label of drawn controls. */
 const FOCUSED = `(() => {
   const one = document.activeElement
   const drawn = one.classList.contains('unseen') ? one.nextElementSibling : one
@@ -44,13 +43,13 @@ const FOCUSED = `(() => {
     html: one.outerHTML.slice(0, 120), text: (one.innerText ?? '').replaceAll(/\\s+/g, ' ').trim() }
 })()`
 
-/** Nothing on the page lives, or it is up to date. */
+/** Waits for live updates, if any. */
 const IS_CALM = `(document.querySelector('[data-live-state]')?.textContent ?? 'Live') === 'Live'`
 
 type Focused = { index: number; isSeen: boolean; html: string; text: string }
 const focused = () => page.evaluate<Focused>(FOCUSED)
 
-/** Goes on by Tab to what bears these words. */
+/** Tabs to the control with this text. */
 async function tabTo(words: string): Promise<void> {
   for (let count = 0; count < MOST_TABS; count += 1) {
     await page.keyboard.press('Tab')
@@ -59,7 +58,7 @@ async function tabTo(words: string): Promise<void> {
   throw new Error(`Tab does not lead to "${words}"`)
 }
 
-/** Activates what bears these words, and waits for what the next page alone has. */
+/** Activates the control with this text and waits for the next page. */
 async function enter(words: string, next: string): Promise<void> {
   await tabTo(words)
   await page.keyboard.press('Enter')
@@ -83,13 +82,13 @@ describe('by Tab', () => {
         'you',
       ]) {
         await page.goto(at(name))
-        // what lives has been shown anew by then
+        // live parts were updated by then
         await page.waitForFunction(IS_CALM)
-        // a page that begins in its first field is walked from its top too
+        // start at the top despite autofocus
         await page.evaluate('document.activeElement.blur()')
         const count = await page.evaluate<number>(NUMBER)
         const walked: Focused[] = []
-        // once more than there are, because between the last and the first one the browser itself has the focus
+        // one more, because the browser itself has focus in between
         for (let index = 0; index <= count; index += 1) {
           await page.keyboard.press('Tab')
           const one = await focused()
@@ -98,7 +97,7 @@ describe('by Tab', () => {
         const order = walked.map(({ index }) => index).toSorted((a, b) => a - b)
         expect([name, order]).toEqual([name, Array.from({ length: count }, (_, index) => index)])
         expect([name, walked.filter(({ isSeen }) => !isSeen).map(({ html }) => html)]).toEqual([name, []])
-        // it goes round once: where it begins depends on where the focus was
+        // the cycle may start anywhere
         const breaks = walked.filter(({ index }, at) => at > 0 && index !== (walked[at - 1]?.index ?? 0) + 1)
         expect([name, breaks.length <= 1]).toEqual([name, true])
       }

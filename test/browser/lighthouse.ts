@@ -1,6 +1,6 @@
 /**
- * `bun run lighthouse`: Lighthouse on every page, signed in and seeded, as a phone of today sees it. Exits 1 where a page
- * is below 100 for accessibility and best practices, or 95 for performance.
+ * `bun run lighthouse`: runs Lighthouse on every page, as a phone. Exits 1 if a page is below 100 for accessibility and
+ * best practices, or 95 for performance.
  */
 import { createServer } from 'node:net'
 import lighthouse from 'lighthouse'
@@ -12,7 +12,7 @@ const BARS = { performance: 95, accessibility: 100, 'best-practices': 100 }
 type Category = keyof typeof BARS
 const CATEGORIES = Object.keys(BARS) as Category[]
 
-/** How often a page may be looked at. */
+/** Maximum attempts per page. */
 const TIMES = 3
 
 const PAGES = [
@@ -35,10 +35,8 @@ const PAGES = [
   'you',
 ]
 
-/** Seen without signing in. */
 const OPEN_PAGES = ['sign-in', 'docs/start']
 
-/** A port that nobody uses. */
 function findPort(): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const server = createServer()
@@ -50,14 +48,14 @@ function findPort(): Promise<number> {
   return promise
 }
 
-/** The scores of a page, 0 to 100, and what cost points. */
+/** Scores from 0 to 100, and the failed audits. */
 async function score(url: string, port: number, cookie: string) {
   const result = await lighthouse(url, {
     port,
     output: 'json',
     logLevel: 'error',
     onlyCategories: CATEGORIES,
-    // the session is a cookie of the page's own, which clearing the storage would end
+    // clearing the storage would delete the session cookie
     disableStorageReset: true,
     extraHeaders: cookie === '' ? undefined : { Cookie: cookie },
   })
@@ -73,7 +71,6 @@ async function score(url: string, port: number, cookie: string) {
   return { scores, lost, isReached: CATEGORIES.every((name, index) => (scores[index] ?? 0) >= BARS[name]) }
 }
 
-/** An event, and the person behind it. */
 async function findOne(page: Page, server: Served): Promise<string[]> {
   const found: string[] = []
   await page.goto(`${server.url}/apps/${server.first.appId}/events`)
@@ -96,7 +93,7 @@ async function run(server: Served, port: number): Promise<boolean> {
   let isReached = true
   const report = async (name: string, url: string, own = cookie): Promise<void> => {
     let scored = await score(url, port, own)
-    // the performance of a machine that has other work is lower than the page's, never higher
+    // load on the machine only lowers the score
     for (let again = 1; again < TIMES && !scored.isReached; again += 1) scored = await score(url, port, own)
     isReached &&= scored.isReached
     console.log(

@@ -1,4 +1,3 @@
-/** Pages with the longest texts that anybody may send, in a real Chromium: none is wider than its window. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { LONG, openWorld, PASSWORD, type World } from '../fuzz/world.ts'
@@ -32,7 +31,7 @@ async function openPage(width: number): Promise<{ page: Page; faults: string[] }
   const page = await browser.newPage({ viewport: { width, height: 900 } })
   const faults: string[] = []
   page.on('pageerror', (error) => void faults.push(error.message))
-  // what Chromium says of itself where the system's language is POSIX
+  // Chromium's own texts under a POSIX locale
   await page.addInitScript(`Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`)
   await page.goto(`${base}/sign-in`)
   await page.fill('#email', 'first@owner.example')
@@ -42,7 +41,7 @@ async function openPage(width: number): Promise<{ page: Page; faults: string[] }
   return { page, faults }
 }
 
-/** The addresses of those that a list names, the newest first. */
+/** URLs of the listed rows, newest first. */
 const listed = async (page: Page, list: string, part: string): Promise<string[]> => {
   await page.goto(at(list))
   const found = await page
@@ -51,7 +50,7 @@ const listed = async (page: Page, list: string, part: string): Promise<string[]>
   return [...new Set(found as string[])].slice(0, 3)
 }
 
-/** The words of tables that take more than one line. Names may break at a slash or a hyphen. */
+/** Table cells of more than one line. Names may wrap at a slash or hyphen. */
 const BROKEN_WORDS = `[...document.querySelectorAll('th, td')].flatMap((cell) => {
   const broken = []
   const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)

@@ -1,4 +1,3 @@
-/** The MCP SDK's client in a page of another origin, in a real Chromium: what CORS lets through only a browser can say. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
@@ -8,7 +7,7 @@ import { openChromium, serveTest } from './chromium.ts'
 const TRY_MS = 30_000
 const SDK = join(import.meta.dir, '../../node_modules/@modelcontextprotocol/sdk/dist/esm/client')
 
-/** Calls as a page would: `callMcp` resolves to what the client got, or to the name of its error. */
+/** `callMcp` resolves to the client's result or the name of its error. */
 const PAGE_SCRIPT = `
   import { Client } from ${JSON.stringify(`${SDK}/index.js`)}
   import { StreamableHTTPClientTransport } from ${JSON.stringify(`${SDK}/streamableHttp.js`)}

@@ -1,4 +1,3 @@
-/** The editor in a real Chromium: a preview that keeps up with the keys, and buttons that lose nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { BATCH } from '../helper.ts'
@@ -34,7 +33,7 @@ afterAll(async () => {
 const open = async (path: string): Promise<void> => {
   await page.goto(`${server.url}/apps/${server.first.appId}/${path}`)
 }
-/** What the frame that is seen shows. */
+/** Text of the visible preview. */
 const mail = () => page.frameLocator('.screen:visible iframe >> nth=0').locator('body')
 
 describe('the editor', () => {
@@ -132,7 +131,7 @@ describe('the editor', () => {
   )
 
   test('and the browser has nothing to complain of', () => {
-    // a refusal is told there too
+    // refusals appear there too
     expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([])
   })
 })

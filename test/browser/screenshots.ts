@@ -1,4 +1,4 @@
-/** Keeps a picture of every page, at a phone's width and a desk's, light and dark: `bun run screenshots`. */
+/** `bun run screenshots`: saves pictures of every page, phone and desktop, light and dark. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'

@@ -1,11 +1,10 @@
-/** What the scripts of the dashboard add in a real Chromium, and that they cost no page its place or its weight. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { createApp } from '../../src/accounts/accounts.ts'
 import { openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 
-/** A browser on a busy machine is slow; what is tried here takes a second. */
+/** Slow machines need a second. */
 const TRY_MS = 30_000
 
 let browser: Browser

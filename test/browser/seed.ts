@@ -1,14 +1,14 @@
-/** People and events as they come over weeks, some of them hostile, for who looks at the pages. */
+/** People and events over weeks, some hostile. */
 import { BATCH, CONTACTS, DAY, HOUR } from '../helper.ts'
 import type { Served } from './chromium.ts'
 
 const MINUTE = 60_000
 
 export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
-/** Turned around, with nothing between, and longer than any line. */
+/** Bidirectional, empty and overlong texts. */
 export const SLY = `invoice\u202Egnp.exe \u200B\u200D ${'\u0301'.repeat(12)} שלום مرحبا 👩‍🚀 ${'unbreakable'.repeat(30)}`
 
-/** The person about whom most is known. */
+/** The person with the most data. */
 export const ADA = 'ada.lovelace@analytical-engines.example.com'
 
 const NAMES = ['results_ready', 'signed_in', 'report_exported', 'card_declined', 'invited_a_colleague']
@@ -23,7 +23,7 @@ async function sendAt(server: Served, agoMs: number, events: Sent[]): Promise<vo
   if (status !== 207) throw new Error(`seeding answered ${status}`)
 }
 
-/** More by day than by night, always the same. */
+/** Deterministic, more by day than by night. */
 const howMany = (at: number): number => {
   const hour = new Date(at).getUTCHours()
   const isDay = hour > 6 && hour < 20
@@ -37,7 +37,7 @@ const some = (at: number, count: number): Sent[] =>
     properties: { headline: 'Spring collection', count: 3 * i, url: `https://app.first.example/results/${i}` },
   }))
 
-/** Weeks of events, then a few that stand out. */
+/** Weeks of events and a few special ones. */
 export async function seedEvents(server: Served): Promise<void> {
   const now = server.clock.now()
   for (let weeks = 25; weeks > 4; weeks--) await sendAt(server, weeks * 7 * DAY, some(weeks * HOUR, 40 - weeks))
@@ -61,7 +61,7 @@ export async function seedEvents(server: Served): Promise<void> {
   await sendAt(server, 2 * MINUTE, [{ email: ADA, event: 'results_ready', properties: nested }])
 }
 
-/** Pages that somebody opened, as the browser script reports them. */
+/** Page views from the browser script. */
 async function seedVisit(server: Served): Promise<void> {
   const at = server.clock.now() - 20 * MINUTE
   const { store } = server.parts()

@@ -1,4 +1,3 @@
-/** What is left of a session in a real Chromium once it has ended. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
@@ -19,7 +18,7 @@ afterAll(async () => {
 
 const at = (page: string) => `${server.url}/apps/${server.first.appId}/${page}`
 
-/** A browser with a signed-in tab for each of these pages. */
+/** A browser with one signed-in tab per page. */
 async function openTabs(...paths: string[]) {
   const context = await browser.newContext()
   const first = await context.newPage()
@@ -90,7 +89,7 @@ describe('after signing out', () => {
       await asked.promise
       expect(await people?.isVisible('body')).toBe(false)
       mayGoOn.resolve()
-      // the other tab hears of it and leaves too
+      // the other tab leaves too
       for (const tab of context.pages()) await tab.waitForURL('**/sign-in?next=**')
       await context.close()
     },
@@ -108,7 +107,7 @@ describe('after signing out', () => {
       const sent: string[] = []
       keys?.on('request', (request) => void (request.method() === 'POST' && sent.push(request.url())))
       if (people) await signOut(people)
-      // not waitForURL, which fails where a second sign to leave takes the place of the first
+      // waitForURL fails if a second navigation replaces the first
       await until(
         () => keys?.url().includes('/sign-in?next='),
         () => keys?.url(),

@@ -1,4 +1,3 @@
-/** The colours in a real Chromium, on a page that answers a form: it is shown once, and must not be left for them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
@@ -17,7 +16,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-/** A page of somebody signed in, on which a form was refused. */
+/** A page showing a refused form. */
 async function refuse(javaScriptEnabled: boolean): Promise<Page> {
   const context = await browser.newContext({ colorScheme: 'light', javaScriptEnabled })
   const page = await context.newPage()

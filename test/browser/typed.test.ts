@@ -1,4 +1,3 @@
-/** What was typed, and Back, Forward and reload, in a real Chromium. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { openSignedIn, type SignedIn } from './chromium.ts'

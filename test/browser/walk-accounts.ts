@@ -1,4 +1,4 @@
-/** The way through joining further accounts, and the list of all that somebody is in. */
+/** Walks through joining accounts and the account list. */
 import type { Page } from 'playwright-core'
 import { createAccount, createApp } from '../../src/accounts/accounts.ts'
 import { inviteMember } from '../../src/accounts/members.ts'
@@ -7,7 +7,7 @@ import { HOSTILE } from './seed.ts'
 
 type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
 
-/** Another account with apps, and the link by which the first owner joins it. */
+/** Another account and the link that invites the first owner. */
 async function inviteTo({ url, parts, clock }: Served, name: string, apps: string[]): Promise<string> {
   const maker = { store: parts().store, now: clock.now(), actor: 'test' }
   const beginning = {
@@ -25,7 +25,7 @@ async function inviteTo({ url, parts, clock }: Served, name: string, apps: strin
   return `${url}/password?token=${invited.inviteToken}`
 }
 
-/** The link by which somebody whom the server does not know joins the first account. */
+/** An invitation of a new person to the first account. */
 async function inviteNew({ url, parts, clock, first }: Served): Promise<string> {
   const maker = { store: parts().store, now: clock.now(), actor: 'test' }
   const invited = await inviteMember(maker, first.accountId, { email: 'eve@example.com', role: 'editor' })

@@ -1,4 +1,4 @@
-/** The way through what an app's owner sets, and through what Activation says of what went wrong. */
+/** Walks through the app's settings and Activation's error states. */
 import type { Page } from 'playwright-core'
 import { signEmail } from '../../src/accounts/identity.ts'
 import { addPerson, page as pageView, report, send } from '../api/reports.ts'
@@ -10,7 +10,7 @@ type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promi
 
 const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
 
-/** One of everything that Activation tells about. */
+/** One of each error that Activation shows. */
 async function goWrong(server: Served): Promise<void> {
   const { appId: app, siteId } = server.first
   const headers = { Origin: 'https://app.first.example' }
@@ -63,7 +63,7 @@ export const APP_STEPS: Step[] = [
   },
   {
     name: 'settings-late',
-    // it is seen by somebody who is signed out
+    // viewed signed out
     isOpen: true,
     go: async (page) => {
       await page.context().clearCookies({ name: /^eventpost_session/ })

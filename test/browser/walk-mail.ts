@@ -1,4 +1,4 @@
-/** The way through what became of mails, what is kept of them, who is not written to, and how an app sends. */
+/** Walks through deliveries, outbox, suppressions and sender. */
 import type { Page } from 'playwright-core'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { BATCH, CONTACTS, HOUR } from '../helper.ts'
@@ -32,7 +32,7 @@ const PEOPLE: [email: string, properties: object][] = [
   ['bounced@example.com', RESULT],
 ]
 
-/** Both drafts and a hostile one are live, some mails went out, some did not, and one waits. */
+/** Live messages; emails sent, skipped and waiting. */
 async function seedMail(server: Served): Promise<void> {
   const { store } = server.parts()
   const [app] = await store.listApps(server.first.accountId)
@@ -85,7 +85,7 @@ async function bounceOne(server: Served, appId: number): Promise<void> {
   await store.markBounced({ ...report, at: server.clock.now() })
 }
 
-/** As a mail server would take it. */
+/** Answers like a mail server. */
 async function sendKept(server: Served, { id, appId }: DeliveryRow): Promise<void> {
   const [{ store }, at] = [server.parts(), server.clock.now()]
   await store.resendDelivery({ appId, id, at })

@@ -1,4 +1,4 @@
-/** The way from the two drafts of an app to a live message, and through all that its editor says. */
+/** Walks from drafts to a live message. */
 import type { Page } from 'playwright-core'
 import type { Served } from './chromium.ts'
 import { HOSTILE } from './seed.ts'
@@ -61,7 +61,7 @@ export const MESSAGE_STEPS: Step[] = [
   {
     name: 'message-simulated',
     go: async (page, server) => {
-      // it asks before it forgets what was typed
+      // it asks before input is lost
       page.once('dialog', (dialog) => void dialog.accept())
       await page.goto(at(server, 'messages'))
       await page.click('.person >> nth=0')

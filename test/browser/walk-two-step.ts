@@ -1,4 +1,4 @@
-/** The way through the second step of signing in: set up, turned on, asked for, and off again by a link. The last of all. */
+/** Walks through two-step sign-in. Runs last, because it ends sessions. */
 import type { Page } from 'playwright-core'
 import { resetPassword } from '../../src/accounts/members.ts'
 import { SIGN_IN_DELAYS } from '../../src/accounts/sign-in-tries.ts'
@@ -10,10 +10,9 @@ type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promi
 const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
 const secrets = new WeakMap<Served, string>()
 
-/** What the phone shows. */
 const code = (server: Served): string => codeAt(secrets.get(server) ?? '', server.clock.now())
 
-/** As far as the page that asks for the code. */
+/** Stops at the page that asks for the code. */
 async function typePassword(page: Page, server: Served): Promise<void> {
   await page.context().clearCookies()
   await page.goto(`${server.url}/sign-in`)
@@ -22,7 +21,7 @@ async function typePassword(page: Page, server: Served): Promise<void> {
   await page.click('button.primary')
 }
 
-/** A link for another password. */
+/** A password reset link. */
 async function reset({ url, parts, clock }: Served, endsTwoStep = false): Promise<string> {
   const maker = { store: parts().store, now: clock.now(), actor: 'cli' }
   const made = await resetPassword(maker, { email: 'first@owner.example', accountId: null, endsTwoStep })

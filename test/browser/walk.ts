@@ -1,4 +1,4 @@
-/** The way through every page, for the pictures and for the tests that look at all of them. */
+/** Walks through every page, for the pictures and the page tests. */
 import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/accounts/accounts.ts'
 import { ADA, seedEvents } from './seed.ts'
@@ -13,7 +13,7 @@ type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promi
 
 const at = (server: Served, page: string): string => `${server.url}/apps/${server.first.appId}/${page}`
 
-/** Of an AI client: one that was done, one that was refused, one that does not say what it is. */
+/** Calls of an AI client: successful, refused and unnamed. */
 async function addCalls({ parts, first, clock }: Served): Promise<void> {
   const call = { accountId: first.accountId, keyId: first.keyId, client: 'claude-code/2.1.3', calledAt: clock.now() }
   await parts().store.addCalls([
@@ -23,7 +23,7 @@ async function addCalls({ parts, first, clock }: Served): Promise<void> {
   ])
 }
 
-/** In this order; `isOpen` ones are seen without signing in. */
+/** In this order; `isOpen` pages need no sign-in. */
 export const STEPS: Step[] = [
   { name: 'sign-in', isOpen: true, go: (page, { url }) => page.goto(`${url}/sign-in`) },
   {

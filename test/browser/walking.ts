@@ -1,4 +1,4 @@
-/** Goes through every page in a real Chromium. Each view has a test file of its own, because it takes minutes. */
+/** Checks every page in a real Chromium. Each view has its own test file, because it takes minutes. */
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { BrowserContextOptions, Page } from 'playwright-core'
@@ -7,16 +7,16 @@ import { STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 export const WALK_MS = 300_000
-/** All that a change of colours can break. */
+/** Rules that depend on the theme. */
 const COLOURS_ONLY = {
   runOnly: ['color-contrast', 'link-in-text-block'],
-  // what they need not know, and what takes as long as they do
+  // excluded details, and slow rules
   preload: false,
 }
 
 const TIMES = 3
 
-/** What is wrong with the page, in a line each. A click may open the next page only now: then with that one. */
+/** Problems of the page, one per line. Repeated if a pending navigation replaces the page. */
 async function findViolations(page: Page, time = 1): Promise<string[]> {
   try {
     return await lookOver(page)
@@ -26,9 +26,9 @@ async function findViolations(page: Page, time = 1): Promise<string[]> {
   }
 }
 
-/** All of axe-core in light colours, in dark ones what depends on them, and the width. */
+/** All axe-core rules in light, theme-dependent ones in dark, and the width. */
 async function lookOver(page: Page): Promise<string[]> {
-  // a click goes on before the page that it opens is whole
+  // wait for the page that a click opened
   await page.waitForLoadState()
   await page.emulateMedia({ colorScheme: 'light' })
   await page.evaluate(AXE)
@@ -39,7 +39,7 @@ async function lookOver(page: Page): Promise<string[]> {
   return [...inLight, ...inDark.map((line) => `dark: ${line}`), ...(over > 0 ? [`${over} pixels too wide`] : [])]
 }
 
-/** By all rules, or as `options` say. Text on a gradient cannot be judged, so there is none but at the ends of what scrolls. */
+/** axe-core can't judge text on gradients, so only scroll edges have them. */
 const runAxe = (page: Page, options?: object): Promise<string[]> =>
   page.evaluate<string[]>(
     `axe.run(${JSON.stringify({ resultTypes: ['violations', 'incomplete'], ...options })})
@@ -51,19 +51,18 @@ const runAxe = (page: Page, options?: object): Promise<string[]> =>
       })`,
   )
 
-/** @returns what the browser complained about. */
 export async function walk(
   options: BrowserContextOptions,
   look: (page: Page, name: string) => Promise<void>,
 ): Promise<string[]> {
   const browser = await openChromium()
   const server = await serveTest()
-  // colours change at once, without the passage that axe-core would judge in its middle
+  // no transitions, which axe-core would judge half-way
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   const complaints: string[] = []
   page.on('console', (message) => {
-    // an answer that refuses is told there too
+    // refusals are reported too
     if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
   })
   page.on('pageerror', (error) => void complaints.push(error.message))
@@ -79,7 +78,7 @@ export async function walk(
   return complaints
 }
 
-/** What axe-core finds on each page, what the content security policy forbids, and how wide it is, in both colours. */
+/** Runs axe-core, CSP and width checks on each page in both themes. */
 export function testView(name: string, options: BrowserContextOptions): void {
   test(
     `on ${name}, in light and in dark: axe-core and the policy find nothing, and nothing is too wide`,

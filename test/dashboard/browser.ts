@@ -1,4 +1,4 @@
-/** A browser as far as cookies and forms go, and members to use it. */
+/** A browser with cookies and forms, and members who use it. */
 import type { AppRow } from '../../src/accounts/access.ts'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
@@ -7,13 +7,13 @@ import { openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 export const PASSWORD = 'correct horse battery'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
-/** As cheap as may be: a real one takes long on purpose, and it is checked at every sign-in. */
+/** A cheap hash; the real one is slow on purpose. */
 const passwordHash = Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
 
 export type Seen = { status: number; html: string; location: string | null; headers: Headers }
 export type Browser = ReturnType<typeof createBrowser>
 
-/** Keeps cookies as a browser does, and follows nothing by itself. */
+/** Stores cookies; follows no redirects. */
 export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.0.1' } = {}) {
   const cookies = new Map<string, string>()
   const send = async (path: string, init: RequestInit): Promise<Seen> => {
@@ -32,7 +32,7 @@ export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.
   return {
     cookies,
     get,
-    /** Opens a one-time link, whose page is at its address without the token. */
+    /** Opens a one-time link at its URL without the token. */
     async openLink(path: string): Promise<Seen> {
       const { status, location } = await get(path)
       if (status !== 303 || location !== path.split('?')[0]) throw new Error(`a link led to ${location}`)
@@ -45,7 +45,7 @@ export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.
   }
 }
 
-/** Pages with an account whose owner is ada@example.com. */
+/** Pages of an account whose owner is ada@example.com. */
 export async function openAccount(options: Parameters<typeof openPages>[0] & { appName?: string } = {}) {
   const pages = await openPages(options)
   const maker = () => ({ store: pages.store, now: pages.clock.now(), actor: 'test' })
@@ -63,7 +63,7 @@ export async function openAccount(options: Parameters<typeof openPages>[0] & { a
     addAccount,
     /** A path of the account's first app. */
     at: (page: string) => `/apps/${begun.appId}/${page}`,
-    /** Somebody who has accepted: with the password of all, or the one they have. */
+    /** A member who accepted; with the shared password unless they have one. */
     async addMember(email: string, role: Role, accountId = begun.accountId): Promise<void> {
       const invited = await inviteMember(maker(), accountId, { email, role })
       if ('refusal' in invited) throw new Error(invited.refusal)
@@ -73,7 +73,7 @@ export async function openAccount(options: Parameters<typeof openPages>[0] & { a
         await acceptInvitation(maker(), token, { memberId: known.id, passwordHash: known.passwordHash })
       else await setPasswordByLink(maker(), token, hash)
     },
-    /** A browser that has signed in. */
+    /** A signed-in browser. */
     async signedIn(email = 'ada@example.com', options: Parameters<typeof createBrowser>[1] = {}): Promise<Browser> {
       const browser = createBrowser(pages, options)
       const { status } = await browser.signIn(email)
@@ -85,7 +85,7 @@ export async function openAccount(options: Parameters<typeof openPages>[0] & { a
 
 export type AccountPages = Awaited<ReturnType<typeof openAccount>>
 
-/** The app of a member's account, the first one unless another is named. */
+/** A member's app; the first by default. */
 export async function appOf(pages: AccountPages, accountId = pages.begun.accountId): Promise<AppRow> {
   const [app] = await pages.store.listApps(accountId)
   if (!app) throw new Error('no app')

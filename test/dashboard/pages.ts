@@ -1,4 +1,4 @@
-/** What the tests of the pages share: a server of the dashboard alone, over a real store in a folder of its own. */
+/** Shared: a dashboard server with a store in its own folder. */
 import { expect } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { Elysia } from 'elysia'
@@ -70,10 +70,10 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     parts,
     folder,
     clock,
-    /** what the log of the service got about security */
+    /** security log entries */
     securityLog: notes,
     handle,
-    /** Opens a one-time link, whose page is at its address without the token. */
+    /** Opens a one-time link at its URL without the token. */
     async openLink(path: string): Promise<Response> {
       const { status, headers } = await handle(path)
       const location = headers.get('location')
@@ -96,7 +96,7 @@ export type Pages = Awaited<ReturnType<typeof openPages>>
 
 export const SAME_ORIGIN = { 'Sec-Fetch-Site': 'same-origin' }
 
-/** The texts of all elements that a selector finds, as a browser shows them. */
+/** Text of all elements matching a selector. */
 export async function textOf(html: string, selector: string): Promise<string[]> {
   const texts: string[] = []
   const rewriter = new HTMLRewriter()
@@ -115,7 +115,7 @@ export async function attributesOf(html: string, selector: string, name: string)
   return values.map((value) => (value === null ? null : unescape(value)))
 }
 
-/** Fails when a page holds an element or attribute that nobody here wrote: what people send is text and nothing else. */
+/** Fails if user input became an element or attribute. */
 export async function expectHarmless(html: string): Promise<void> {
   const [page, ...islands] = await attributesOf(html, 'script', 'src')
   expect(page).toMatch(/^\/assets\/islands\/page-[0-9a-z]{8}\.js$/)

@@ -1,4 +1,4 @@
-/** The calls of snippet/snippet.ts: identify, reset, track, and what is no call (design: behaviours 1 to 4 and 7). */
+/** Calls of snippet/snippet.ts: identify, reset, track, and invalid ones. */
 import { describe, expect, test } from 'bun:test'
 import { until } from './collector.ts'
 import { identify, proofOf, SITE_ID, useBench, LOADED } from './site.ts'

@@ -1,4 +1,4 @@
-/** Stands in for the service: serves the built script, and records what browsers send. */
+/** A fake service: serves the built script and records requests. */
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,13 +10,13 @@ export const SCRIPT = readFileSync(join(ASSETS, 's.js'))
 export const STUB = readFileSync(join(ASSETS, 'stub.js'), 'utf8')
 
 const WAIT_MS = 20_000
-/** Longer than a report takes to come, with the time for which the script holds a path. */
+/** Longer than a report takes, including the settle time of a path. */
 const QUIET_MS = 250
 
 type Item = { type: string; name?: string; path: string; age: number }
 export type Sent = { v: number; site: string; email: string; signature: string; id: string; events: Item[] }
 export type Recorded = { method: string; url: string; headers: IncomingMessage['headers']; text: string; at: number }
-/** `lost` takes the request and breaks the connection. */
+/** `lost` reads the request and drops the connection. */
 export type Reply =
   'lost' | { status: number; headers?: Record<string, string>; body?: object | string; after?: Promise<unknown> }
 
@@ -34,7 +34,7 @@ export async function startCollector() {
     request.on('end', () => {
       const { method = '', headers } = request
       const [, ofRun, url = ''] = /^\/(\d+)(\/.*)$/.exec(request.url ?? '') ?? []
-      // what a page of the test before said as it was closed
+      // late requests of the previous test's page
       if (ofRun !== String(run)) return void response.destroy()
       recorded.push({ method, url, headers, text, at: performance.now() })
       if (isScript(url)) answer(response, { status: 200, headers: { 'Content-Type': 'text/javascript' } }, SCRIPT)
@@ -47,21 +47,21 @@ export async function startCollector() {
   const bodies = (): Sent[] => calls().map(({ text }) => JSON.parse(text) as Sent)
 
   return {
-    /** Another path for each test. */
+    /** A new path for each test. */
     url: (): string => `http://127.0.0.1:${port}/${run}`,
-    /** Everything that was asked for, scripts included. */
+    /** All requests, scripts included. */
     recorded,
     calls,
     bodies,
-    /** `ada page /a`, `ada track saved /a`, in the order in which they were sent. */
+    /** `ada page /a`, `ada track saved /a`, in the order sent. */
     told: (): string[] => bodies().flatMap(describeEvents),
-    /** The same without repeated batches: what the service keeps. */
+    /** The same without duplicates, as the service stores it. */
     kept: (): string[] => [...new Map(bodies().map((body) => [body.id, body])).values()].flatMap(describeEvents),
-    /** Answers with these in turn, and with the last of them for good. */
+    /** Answers in turn; the last one repeats. */
     replyWith: (...given: Reply[]): void => void (replies = given),
-    /** Forgets what came until now. */
+    /** Clears the recorded requests. */
     forget: (): void => void (recorded.length = 0),
-    /** Forgets everything, for the next test. */
+    /** Resets everything for the next test. */
     clear(): void {
       replies = [KEPT]
       recorded.length = 0
@@ -93,7 +93,7 @@ const describeEvents = ({ email, events }: Sent): string[] =>
 
 type Look<T> = T | false | undefined
 
-/** Waits until `look` finds something. @throws Error with what there is instead */
+/** Waits until `look` returns a value. @throws Error with the current state */
 export async function until<T>(look: () => Look<T> | Promise<Look<T>>, found: () => unknown): Promise<T> {
   const end = performance.now() + WAIT_MS
   while (performance.now() < end) {
@@ -104,5 +104,5 @@ export async function until<T>(look: () => Look<T> | Promise<Look<T>>, found: ()
   throw new Error(`waited in vain; there is ${JSON.stringify(found())}`)
 }
 
-/** The time in which a request that should not come would have come. */
+/** Time within which an unwanted request would arrive. */
 export const quiet = (): Promise<void> => Bun.sleep(QUIET_MS)

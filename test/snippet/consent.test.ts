@@ -1,4 +1,3 @@
-/** Consent in snippet/snippet.ts. */
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { quiet, until } from './collector.ts'
@@ -12,7 +11,7 @@ const TRACK = `service('track', 'saved')`
 
 const gated = { tag: { requiresConsent: true } }
 
-/** Cookies, and the keys of every kind of storage that a page has. */
+/** Cookies and the keys of all storage. */
 const STORED = `(async () => [
   document.cookie,
   ...Object.keys(localStorage),
@@ -26,7 +25,7 @@ async function expectNothingStored(page: Page): Promise<void> {
   expect(await page.context().cookies()).toEqual([])
 }
 
-/** The same calls in the stub's queue, and after the script came, in one task and in one each. */
+/** The same calls queued in the stub, and after loading, in one task and in several. */
 const MOMENTS = ['in the stub', 'in one task', 'one by one'] as const
 
 async function openWith(moment: (typeof MOMENTS)[number], calls: string[], served = gated) {

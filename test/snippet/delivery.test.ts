@@ -1,4 +1,4 @@
-/** How snippet/snippet.ts delivers: batches, retries, refusals (design: behaviour 11). Time is moved, not waited for. */
+/** Delivery in snippet/snippet.ts: visit reports, retries, refusals. Tests move the clock. */
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { quiet, type Reply, until } from './collector.ts'
@@ -17,11 +17,11 @@ const ids = (): string[] =>
     .bodies()
     .map(({ id }) => id)
 
-/** Counts the requests of which the page waits for the answer, and those it has. */
+/** Counts pending and completed requests. */
 const COUNT_ANSWERS = `window.underway = 0; window.answers = 0; window.fetch = new Proxy(fetch, { async apply(...call) {
   underway++; try { return await Reflect.apply(...call) } finally { underway--; answers++ } } })`
 
-/** A page whose clock only the test moves, however slow the machine. */
+/** A page with a manual clock. */
 const openStopped = (): Promise<Opened> =>
   bench.openPage('/a', {}, async (context) => {
     await context.addInitScript(COUNT_ANSWERS)
@@ -29,7 +29,7 @@ const openStopped = (): Promise<Opened> =>
     await context.clock.pauseAt(Date.now() + HOUR_MS)
   })
 
-/** Replies with these in turn to a page that has read the first. */
+/** Answers a page that has read the first reply. */
 async function openAgainst(...replies: Reply[]): Promise<Opened> {
   bench.collector().replyWith(...replies)
   bench.site().serve({ calls: IDENTIFY })
@@ -40,7 +40,7 @@ async function openAgainst(...replies: Reply[]): Promise<Opened> {
   return opened
 }
 
-/** A page that was opened online, and whose person has been offline for ten minutes since. */
+/** A page that went offline ten minutes ago. */
 async function openOffline(): Promise<Opened> {
   bench.site().serve({ calls: '' })
   const opened = await openStopped()
@@ -52,14 +52,14 @@ async function openOffline(): Promise<Opened> {
   return opened
 }
 
-/** Lets so much time go by, and what was asked for then be answered. */
+/** Moves the clock and waits for pending answers. */
 async function move(page: Page, ms: number): Promise<void> {
   await page.clock.runFor(ms)
   await until(async () => (await page.evaluate('underway')) === 0, ids)
   await Bun.sleep(5)
 }
 
-/** Lets time go by in steps until there were so many calls. */
+/** Moves the clock in steps until that many requests were made. */
 async function moveUntil(page: Page, count: number, stepMs = 500): Promise<number> {
   let movedMs = 0
   for (; calls().length < count && movedMs < HOUR_MS; movedMs += stepMs) await move(page, stepMs)
@@ -207,7 +207,7 @@ describe('what was not taken', () => {
       const { page, said } = await openAgainst({ status: 503 })
       const [first] = ids()
       const tries = () => ids().filter((id) => id === first).length
-      // one that is underway is not sent again, so the event may have to come twice
+      // a report in flight is not resent, so the event may be sent twice
       while (tries() < 9) await page.evaluate(`dispatchEvent(new Event('${type}'))`)
       await page.waitForFunction('underway === 0')
       const before = tries()
@@ -221,7 +221,7 @@ describe('what was not taken', () => {
   )
 
   test('goes out together with what comes while it waits', async () => {
-    // a wait that no slow machine outlasts
+    // longer than any slow machine takes
     const { page } = await openAgainst({ status: 503, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.clock.runFor(100)

@@ -1,4 +1,4 @@
-/** snippet/snippet.ts in pages that make it hard: policies, sandboxes, frames, twice (design: behaviours 10 and 12). */
+/** snippet/snippet.ts under policies, sandboxes, frames and duplicate tags. */
 import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -81,7 +81,7 @@ describe('in a frame', () => {
 describe('where the address is not http', () => {
   const html = () => `<!doctype html>${bench.site().tag()}<script>${IDENTIFY}; service('track', 'saved')</script>`
 
-  /** The document is there, script and all, and nothing came of it. */
+  /** The document loaded with the script, and nothing was sent. */
   async function expectSilent(frame: Frame, protocol: string): Promise<void> {
     await frame.waitForLoadState()
     expect(await frame.evaluate('location.protocol')).toBe(protocol)

@@ -1,4 +1,3 @@
-/** Which pages snippet/snippet.ts reports, and what of their address. */
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { BrowserContext } from 'playwright-core'
@@ -11,20 +10,20 @@ const IDENTIFY = identify()
 const push = (path: string): string => `history.pushState({}, '', '${path}')`
 const replace = (path: string): string => `history.replaceState({}, '', '${path}')`
 
-/** What a browser without the Navigation API has. */
+/** A browser without the Navigation API. */
 const withoutNavigation = (context: BrowserContext): Promise<unknown> =>
   context.addInitScript(`delete window.navigation`)
 const withNavigation = (): void => undefined
 
 const HOUR_MS = 3_600_000
 
-/** From here on only the test moves the clock of its pages. */
+/** From here on, only the test moves the clock. */
 async function stopClock(context: BrowserContext): Promise<void> {
   await context.clock.install()
   await context.clock.pauseAt(Date.now() + HOUR_MS)
 }
 
-/** A page whose path was reported and whose clock stands still. */
+/** A page whose path was reported, with a stopped clock. */
 async function openStopped(url: string, prepare: (context: BrowserContext) => unknown) {
   bench.site().serve({ calls: IDENTIFY })
   const opened = await bench.openPage(url, {}, async (context) => {
@@ -168,7 +167,7 @@ describe.each([
     await page.evaluate(`${push('/b')}; location.href = '/away'`)
     await until(() => bench.collector().kept().length === 2, bench.collector().told)
     await quiet()
-    // a page that is going may be told that its request failed when it did not, and send it again: the same batch
+    // a closing page may retry a request that arrived: the same visit report
     expect(bench.collector().kept()).toEqual(['ada page /b', 'ada leave /b'])
   })
 })
@@ -182,7 +181,7 @@ describe('React Router', () => {
     app = (await outputs[0]?.text()) ?? ''
   })
 
-  /** A page in which the app has not begun yet. */
+  /** A page before the app starts. */
   const openApp = (path: string, prepare: (context: BrowserContext) => unknown) => {
     bench.site().serve({ calls: IDENTIFY, body: '<div id="root"></div>' })
     return bench.openPage(path, {}, prepare)
@@ -190,7 +189,7 @@ describe('React Router', () => {
 
   const TIMES = `window.times = {}; navigation.addEventListener('currententrychange', () => {
     times[location.pathname] = performance.now() })`
-  /** A slow machine may take longer for a redirect than one ever takes; of many, some are fast enough. */
+  /** Slow machines exceed the redirect limit, so several are tried. */
   const MOST_ROUNDS = 20
 
   test.each([
@@ -216,7 +215,7 @@ describe('React Router', () => {
       await until(() => told().at(-1) === 'ada page /start', told)
     }
     expect(isFast()).toBe(true)
-    // each was on the screen of a browser, however shortly
+    // each was shown in a browser, however briefly
     expect(Math.min(...spans)).toBeGreaterThan(0)
   })
 
@@ -304,7 +303,7 @@ describe('of an address', () => {
     const { page } = await openIdentified('/a')
     await page.evaluate(push(`/${'x'.repeat(2_000)}`))
     await bench.expectTold([`ada page /${'x'.repeat(1_023)}`])
-    // another page whose path begins in the same way is told of when it can be told apart
+    // a path with the same prefix is reported once it differs
     await page.evaluate(push(`/${'x'.repeat(1_022)}y${'x'.repeat(900)}`))
     await until(() => bench.collector().told().length === 2, bench.collector().told)
     await page.evaluate(push('/größe/a b'))

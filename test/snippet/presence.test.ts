@@ -1,4 +1,4 @@
-/** Presence in snippet/snippet.ts: here, hidden, gone, back (design: behaviour 10). Tabs of a window, as people have them. */
+/** Presence in snippet/snippet.ts: visible, hidden, left, back. */
 import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { bringToFront, requireWholeChromium, startChromium } from '../chromium.ts'
@@ -19,7 +19,7 @@ async function closeTab(page: Page): Promise<void> {
   if (!page.isClosed()) await page.waitForEvent('close')
 }
 
-/** Paths of which the last that was told is that the person is there; one tab knows nothing of another. */
+/** Paths last reported as present; tabs are independent. */
 function whereabouts(): string[] {
   const last = new Map<string, string>()
   for (const { events } of bench.collector().bodies()) for (const { type, path } of events) last.set(path, type)
@@ -33,7 +33,7 @@ describe('a tab', () => {
     await expectOnly('ada page /a')
     const other = await bench.openBlank()
     await expectOnly('ada leave /a')
-    // while nobody looks, no page is told of; what is done is
+    // hidden pages are not reported; events are
     await page.evaluate(`history.pushState(0, '', '/b'); service('track', 'done')`)
     await expectOnly('ada track done /b')
     await bringToFront(page)
@@ -217,12 +217,12 @@ describe('a page', () => {
     bench.site().serve({ head: `<script type="speculationrules">${rules}</script><script>${leave}</script>` })
     bench.site().serve({ calls: tell }, '/next')
     bench.site().serve({ head: 'wait' }, '/signal')
-    // no debugger: a page under one is not prerendered
+    // pages under a debugger are not prerendered
     const { stop } = startChromium(`${bench.site().url}/first`)
     try {
       await until(() => bench.collector().recorded.some(({ url }) => url === '/s.js'), told)
       await quiet()
-      // the page stands ready, script and all, behind the one that is looked at
+      // the page is prerendered behind the visible one
       expect(told()).toEqual([])
       bench.site().serve({ head: 'go' }, '/signal')
       await bench.expectTold(['ada track shown /next', 'ada page /next'])

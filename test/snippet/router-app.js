@@ -1,4 +1,4 @@
-// A single-page app of a customer, with React Router: two of its routes redirect, as routes of signed-in pages do.
+// A customer's app with React Router; two routes redirect.
 import { createElement } from 'react'
 import { createRoot } from 'react-dom/client'
 import { BrowserRouter, Link, Navigate, Route, Routes } from 'react-router'

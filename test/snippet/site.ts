@@ -1,4 +1,4 @@
-/** A customer's site of another origin than the service's, and the pages that tests open in it. */
+/** A customer's site on another origin. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout } from 'bun:test'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { signEmail } from '../../src/accounts/identity.ts'
@@ -7,19 +7,19 @@ import { bringToFront, openBehind, type OpenChromium, openChromium } from '../ch
 import { type Collector, quiet, startCollector, STUB, until } from './collector.ts'
 
 const START_MS = 60_000
-/** Far beyond what any test takes, also on a machine that does much else. */
+/** Longer than any test takes on a slow machine. */
 const TEST_MS = 60_000
 export const SITE_ID = 'site_abc'
-/** What a page answers once the script is there. */
+/** Result of the page once the script has loaded. */
 export const LOADED = 'window.service?.v !== undefined'
 const SECRET = 'is_secret'
 
 export type Served = {
-  /** of the tag */
+  /** attributes of the tag */
   tag?: Partial<SnippetTag>
-  /** script that stands after the tag, as in the page of a customer */
+  /** script after the tag */
   calls?: string
-  /** instead of the tag */
+  /** replaces the tag */
   head?: string
   body?: string
   headers?: Record<string, string>
@@ -27,14 +27,14 @@ export type Served = {
 
 export type Opened = { page: Page; said: string[] }
 
-/** `service("identify", ...)` as a page writes it. */
+/** `service("identify", ...)`. */
 export const identify = (email = 'ada@example.com', signature = signEmail(email, SECRET)): string =>
   `service('identify', ${JSON.stringify({ email, signature })})`
 
-/** The person whose signature is there, as the collector must get it. */
+/** The signed person, as the collector receives them. */
 export const proofOf = (email: string) => ({ email, signature: signEmail(email, SECRET) })
 
-/** Browser, site and collector of a test file; the collector is empty before each test. */
+/** Browser, site and collector of a test file; reset before each test. */
 export function useBench() {
   setDefaultTimeout(TEST_MS)
   let browser: OpenChromium
@@ -56,7 +56,7 @@ export function useBench() {
   })
   afterEach(async () => {
     for (const { close } of opened.splice(0)) await close()
-    // no browser asked for permission, whatever the test did
+    // no permission was requested
     expect(collector?.calls().filter(({ method }) => method !== 'POST') ?? []).toEqual([])
   })
 
@@ -71,7 +71,7 @@ export function useBench() {
     collector: () => collector,
     site: () => site,
     listen,
-    /** A page in a profile of its own, visible for good. */
+    /** A visible page with its own profile. */
     async openPage(url = '/a', options: BrowserContextOptions = {}, prepare?: (context: BrowserContext) => unknown) {
       const context = await browser.browser.newContext(options)
       opened.push({ close: () => context.close() })
@@ -80,7 +80,7 @@ export function useBench() {
       await one.page.goto(new URL(url, site.url).href)
       return one
     },
-    /** A tab of the window, hidden while another is in front. */
+    /** A tab, hidden while another is in front. */
     async openTab(url = '/a') {
       const one = listen(await browser.window.newPage())
       opened.push({ close: () => one.page.close() })
@@ -88,20 +88,20 @@ export function useBench() {
       await one.page.goto(new URL(url, site.url).href)
       return one
     },
-    /** An empty tab in front of the others. */
+    /** An empty tab in front. */
     async openBlank(): Promise<Page> {
       const page = await browser.window.newPage()
       opened.push({ close: () => page.close() })
       await bringToFront(page)
       return page
     },
-    /** A tab behind the one in front. */
+    /** A tab in the background. */
     async openBehind(url: string): Promise<Page> {
       const page = await openBehind(await this.openBlank(), new URL(url, site.url).href)
       opened.push({ close: () => page.close() })
       return page
     },
-    /** Waits for what came, and a little longer so that what must not come is seen too. */
+    /** Waits for expected requests, and a little longer for unexpected ones. */
     async expectTold(expected: string[]): Promise<void> {
       await until(() => collector.told().length >= expected.length, collector.told)
       await quiet()

@@ -10,9 +10,9 @@ import {
 } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { type AuditNames, describeAction, describeActor } from './audit-words.ts'
-import { refuseRole, showPage } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { type AuditNames, describeAction, describeActor } from './audit-labels.ts'
+import { refuseRole, showPage } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MemberSections } from './members-page.tsx'
 import { Button } from '../ui/button.tsx'
@@ -23,16 +23,18 @@ import { Moment } from '../ui/time.tsx'
 
 const PAGE_ROWS = 50
 
-/** Who changed what in the account, and who signed in: for its owners. */
-export const auditRoutes = (parts: PageParts) =>
+export const auditRoutes = (deps: PageDependencies) =>
   new Elysia().get('/apps/:app/audit', ({ request, params: { app } }) =>
-    showPage(parts, request, app, (viewer) =>
-      hasRole(viewer.member.role, 'owner') ? showAudit(parts, request, viewer) : refuseRole(parts, request, viewer),
+    showPage(deps, request, app, (viewer) =>
+      hasRole(viewer.member.role, 'owner') ? showAudit(deps, request, viewer) : refuseRole(deps, request, viewer),
     ),
   )
 
-async function showAudit(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
-  const { store, signInNotes } = parts
+async function showAudit(
+  { store, signInNotes }: Pick<PageDependencies, 'store' | 'signInNotes'>,
+  request: Request,
+  viewer: Viewer,
+): Promise<Response> {
   const { searchParams } = new URL(request.url)
   const asked = searchParams.get('kind') ?? ''
   const kind = isAuditKind(asked) ? asked : 'all'
@@ -51,7 +53,7 @@ type AuditProps = {
   viewer: Viewer
   kind: AuditKind
   entries: AuditEntry[]
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
   isFirst: boolean
   names: AuditNames

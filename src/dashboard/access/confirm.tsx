@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { CONFIRMED_MS, type SignedIn } from '../../accounts/sessions.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import type { PageParts, Viewer } from '../layout/viewer.ts'
+import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import type { Form } from '../layout/forms.ts'
 import { Frame, type PageName, pathOf } from '../layout/frame.tsx'
 import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
@@ -10,42 +10,41 @@ import { checkOwnPassword, withWait } from './password-check.ts'
 import { confirmSecondStep } from './second-step.ts'
 import { sessionCookie } from './session-cookie.ts'
 
-/** Beside the fields of the form that waits for them. */
+/** Form fields added to the form being confirmed. */
 export const CONFIRM_FIELD = 'confirmPassword'
 export const CONFIRM_CODE_FIELD = 'confirmCode'
 
-/** What is about to be done, as the end of "You are about to ..."; `isAlways`: not only when it was typed long ago. */
+/** `to` completes "You are about to ..."; `isAlways` asks even after a recent sign-in. */
 export type Confirm = { to: string; isAlways?: true }
 
-/** `page` is where it was asked for, and where cancelling leads. */
+/** `page` is where the form was and where Cancel leads. */
 type Who = Confirm & { viewer: Viewer; signedIn: SignedIn; page: PageName }
 
 /**
- * Asks for the password before something that must not be done by whoever finds a screen unlocked, and sends the same form
- * again. What changes how somebody signs in asks for their code too. Once both are right, gives the cookies of the session's
- * new token.
+ * Asks for the password (and the code where sign-in settings change) before a sensitive action, then resubmits the same
+ * form. Returns the cookies of the session's new token.
  */
 export async function askForPassword(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   form: Form,
   who: Who,
 ): Promise<Response | { cookies: string[] }> {
   const { [CONFIRM_FIELD]: password, [CONFIRM_CODE_FIELD]: code = '', ...fields } = form.fields
   const { member } = who.signedIn
-  const needsCode = who.isAlways === true && (await parts.store.listTwoStepOn([member.id])).length > 0
+  const needsCode = who.isAlways === true && (await deps.store.listTwoStepOn([member.id])).length > 0
   const ask = (status: number, errors: ConfirmErrors = {}): Response => {
     const path = new URL(request.url).pathname
     return pageAnswer(request, status, <ConfirmPage {...{ ...who, path, fields, needsCode, errors }} />)
   }
   if (password === undefined) return ask(200)
-  const checked = await checkOwnPassword(parts, request, member, password)
+  const checked = await checkOwnPassword(deps, request, member, password)
   if ('message' in checked) return withWait(ask(checked.status, { password: checked.message }), checked)
-  const fault = needsCode ? await confirmSecondStep(parts, request, member, code) : null
+  const fault = needsCode ? await confirmSecondStep(deps, request, member, code) : null
   if (fault) return withWait(ask(fault.status, { code: fault.message }), fault)
-  const outcome = await parts.sessions.confirm(who.signedIn, checked.passwordHash)
-  if ('token' in outcome) return { cookies: [sessionCookie(parts.baseUrl, outcome.token)] }
-  // otherwise nothing can be stored now: what comes next says so
+  const outcome = await deps.sessions.confirm(who.signedIn, checked.passwordHash)
+  if ('token' in outcome) return { cookies: [sessionCookie(deps.baseUrl, outcome.token)] }
+  // the session ended meanwhile: the next request reports it
   return outcome.refusal === 'not_found'
     ? ask(400, { password: 'The password was changed. Type the new one.' })
     : { cookies: [] }

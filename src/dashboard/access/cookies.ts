@@ -1,11 +1,8 @@
-/**
- * Over https the prefix keeps every other host, and every plain http page, from setting a cookie of ours (RFC 6265bis,
- * 4.1.3.2).
- */
+/** Over https, the prefix keeps other hosts and plain http pages from setting our cookies (RFC 6265bis, 4.1.3.2). */
 export const cookieName = (baseUrl: string, name: string): string =>
   isHttps(baseUrl) ? `__Host-${name}` : `eventpost_${name}`
 
-/** The text of a cookie, or null. Of one that was sent twice, the first counts. */
+/** null if missing; the first of duplicates counts. */
 export function readCookie(request: Request, name: string): string | null {
   const cookies = request.headers.get('cookie') ?? ''
   for (const pair of cookies.split(';')) {
@@ -17,7 +14,7 @@ export function readCookie(request: Request, name: string): string | null {
 
 export type NewCookie = { name: string; value: string; maxAgeS: number }
 
-/** The header that sets a cookie which no script reads and no other site sends along; an age of 0 takes it away. */
+/** An HttpOnly, same-site cookie; a maximum age of 0 deletes it. */
 export const cookieHeader = (baseUrl: string, { name, value, maxAgeS }: NewCookie): string =>
   `${cookieName(baseUrl, name)}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${isHttps(baseUrl) ? '; Secure' : ''}`
 

@@ -5,15 +5,14 @@ import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-words.ts'
+import { ROLE_WORDS } from './role-labels.ts'
 
-/** An invitation of somebody who has a password, or may have one as a member of another account. */
+/** An invitation for a person who has, or may have, a password from another account. */
 export type Invitation = { token: string; member: MemberLink['member']; invited: NonNullable<MemberLink['invited']> }
 
 type InvitationProps = Invitation & {
-  /** the email of who is signed in here; null is nobody */
+  /** email of the signed-in person, or null */
   signedInAs: string | null
-  /** of either way to join */
   error?: string
   newError?: string
   notice?: string
@@ -21,7 +20,6 @@ type InvitationProps = Invitation & {
 
 type ElseProps = { what: 'invitation' | 'link'; email: string; signedInAs: string | null }
 
-/** Caution where somebody else is signed in than the link is for. */
 export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
   signedInAs !== null &&
   signedInAs !== email && (
@@ -30,12 +28,12 @@ export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
     </Notice>
   )
 
-/** The field of a first password, which tells the two ways to join apart. */
+/** Field of a first password; tells the two forms apart. */
 export const NEW_PASSWORD = 'newPassword'
 
 /**
- * Whoever is signed in is asked to accept, anybody else for the password they have or one that they choose: the page says
- * the same of both, because whoever invites could open it.
+ * Signed-in people accept; others enter or choose a password. Both cases look the same, so that the inviter can't learn
+ * who has a password.
  */
 export const InvitationPage = (props: InvitationProps) => {
   const { token, member, invited, signedInAs, notice } = props
@@ -104,7 +102,7 @@ const NewSection = ({ token, member, newError }: InvitationProps) => (
 
 type UsedProps = { title: string; note?: string; email: string; next: string; signedInAs: string | null }
 
-/** What was done by a link, and how to go on to `next` as `email`. */
+/** Shown after a link was used; continues to `next`. */
 export const LinkUsedPage = ({ title, note, email, next, signedInAs }: UsedProps) => (
   <Layout title={title} lead="The link has been used and does not work any more." isNarrow>
     {note && <p>{note}</p>}

@@ -3,8 +3,8 @@ import { acceptInvitation, findPasswordContext, noteRefusedPassword } from '../.
 import { findPasswordFault } from '../../accounts/passwords.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { findSignedIn } from '../layout/door.tsx'
-import { type PageParts } from '../layout/viewer.ts'
+import { findSignedIn } from '../layout/require-member.tsx'
+import { type PageDependencies } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import { type Form, toForm } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -14,86 +14,81 @@ import { problemAnswer } from '../layout/problems.tsx'
 
 type Refused = { status: number; error?: string; newError?: string; notice?: string }
 
-/** Asks somebody whether they join an account. */
 export async function showInvitation(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   invitation: Invitation,
-  { status, ...told }: Refused = { status: 200 },
+  { status, ...errors }: Refused = { status: 200 },
 ): Promise<Response> {
-  const signedIn = await findSignedIn(parts, request)
+  const signedIn = await findSignedIn(deps, request)
   const signedInAs = signedIn?.member.email ?? null
-  return pageAnswer(request, status, <InvitationPage {...{ ...invitation, ...told, signedInAs }} />)
+  return pageAnswer(request, status, <InvitationPage {...{ ...invitation, ...errors, signedInAs }} />)
 }
 
-/** Takes the first password of who has none. */
+/** Sets the first password of a new person. */
 type Choose = (form: Form) => Promise<Response>
 
-/**
- * Lets them in: by the session of that very person, else by their password, compared as it is at signing in, or by the
- * first one that they choose.
- */
+/** Accepts by the person's own session, their password, or the first password they choose. */
 export async function joinAccount(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   form: Form,
   invitation: Invitation & { choose: Choose },
 ): Promise<Response> {
   const { token, member } = invitation
-  const signedIn = await findSignedIn(parts, request)
+  const signedIn = await findSignedIn(deps, request)
   const isSelf = signedIn?.member.id === member.id
   const isChosen = !isSelf && Object.hasOwn(form.fields, NEW_PASSWORD)
   const password = form.text(isChosen ? NEW_PASSWORD : 'password')
-  // looked at first, so that it tells nothing of the person
-  const context = await findPasswordContext(parts.store, member, invitation.invited)
+  // checked first, so that the answer reveals nothing about the person
+  const context = await findPasswordContext(deps.store, member, invitation.invited)
   const newError = isChosen ? findPasswordFault(password, context) : null
-  if (newError !== null) return showInvitation(parts, request, invitation, { status: 400, newError })
+  if (newError !== null) return showInvitation(deps, request, invitation, { status: 400, newError })
   if (isChosen && member.passwordHash === null) return invitation.choose(toForm({ password }))
   const checked = isSelf
     ? { passwordHash: signedIn.member.passwordHash ?? '' }
-    : await checkOwnPassword(parts, request, member, password)
-  if ('message' in checked) return refusePassword(parts, request, { invitation, checked, isChosen })
-  const maker = { store: parts.store, now: parts.clock.now() }
+    : await checkOwnPassword(deps, request, member, password)
+  if ('message' in checked) return refusePassword(deps, request, { invitation, checked, isChosen })
+  const maker = { store: deps.store, now: deps.clock.now() }
   const outcome = await acceptInvitation(maker, token, { memberId: member.id, passwordHash: checked.passwordHash })
-  if (!('refusal' in outcome)) return welcome(parts, request, invitation, signedIn?.member.email ?? null)
+  if (!('refusal' in outcome)) return welcome(deps, request, invitation, signedIn?.member.email ?? null)
   if (outcome.refusal === 'not_found') return problemAnswer(request, 'password_link_unknown')
   const { status, message } = REFUSALS[outcome.refusal]
-  return showInvitation(parts, request, invitation, { status, notice: message })
+  return showInvitation(deps, request, invitation, { status, notice: message })
 }
 
 const HAS_ONE = 'You have a password here already. Type that one.'
 
 type Wrong = { status: number; message: string; retryAfterSeconds?: number }
 
-/** Only a password that was chosen in vain tells that there is one already, so the account is told of that. */
+/** A refused new password reveals that one exists, so the person is notified. */
 async function refusePassword(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   { invitation, checked, isChosen }: { invitation: Invitation; checked: Wrong; isChosen: boolean },
 ): Promise<Response> {
   const { status, message } = checked
   const isWrong = status === REFUSALS.wrong_password.status
-  if (isChosen && isWrong) await noteRefusedPassword({ store: parts.store, now: parts.clock.now() }, invitation.token)
-  const told = isChosen ? { newError: isWrong ? HAS_ONE : message } : { error: message }
-  return withWait(await showInvitation(parts, request, invitation, { status, ...told }), checked)
+  if (isChosen && isWrong) await noteRefusedPassword({ store: deps.store, now: deps.clock.now() }, invitation.token)
+  const errors = isChosen ? { newError: isWrong ? HAS_ONE : message } : { error: message }
+  return withWait(await showInvitation(deps, request, invitation, { status, ...errors }), checked)
 }
 
-/** Joining signs nobody in: that is what the page for signing in is for. */
+/** Joining doesn't sign anyone in. */
 async function welcome(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   { member, invited }: Invitation,
   signedInAs: string | null,
 ): Promise<Response> {
-  const next = await findFirstPage(parts, member.id, invited)
-  if (signedInAs === member.email) return redirectAnswer(next, [flashCookie(parts.baseUrl, 'joined')])
+  const next = await findFirstPage(deps, member.id, invited)
+  if (signedInAs === member.email) return redirectAnswer(next, [flashCookie(deps.baseUrl, 'joined')])
   const title = `You have joined the account ${invited.accountName}`
   return pageAnswer(request, 200, <LinkUsedPage {...{ title, email: member.email, next, signedInAs }} />)
 }
 
-/** Of the first app of the account that somebody joined. */
 export async function findFirstPage(
-  { store }: PageParts,
+  { store }: Pick<PageDependencies, 'store'>,
   memberId: string,
   { accountId }: Invitation['invited'],
 ): Promise<string> {

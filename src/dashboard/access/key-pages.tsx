@@ -11,7 +11,7 @@ export type NewKeyInput = { name: string; scope: string }
 
 type NewKeyProps = {
   viewer: Viewer
-  /** the random text by which this form is known again when it is sent twice */
+  /** random token that identifies a resubmitted form */
   form: string
   input: NewKeyInput
   errors?: { field: string; message: string }[]
@@ -24,7 +24,6 @@ const SCOPES = [
   { value: 'manage', label: 'Manage', hint: 'As standard, and an AI client may also change messages with it.' },
 ]
 
-/** What a key is for and what it may do. */
 export function NewKeyPage({ viewer, form, input, errors = [], notice }: NewKeyProps) {
   const errorOf = (field: string) => errors.find((error) => error.field === field)?.message
   const keys = pathOf(viewer.app.publicId, 'keys')
@@ -33,7 +32,7 @@ export function NewKeyPage({ viewer, form, input, errors = [], notice }: NewKeyP
       viewer={viewer}
       page="keys"
       title="Make a key"
-      state="It is shown on the next page, once, with the identity secret beside it."
+      state="The next page shows the key once, with the identity secret."
     >
       {notice && <Notice kind="error">{notice}</Notice>}
       <form method="post" action={keys} novalidate>
@@ -57,7 +56,7 @@ export function NewKeyPage({ viewer, form, input, errors = [], notice }: NewKeyP
   )
 }
 
-/** The only page that ever shows this key. */
+/** The only page that shows this key. */
 export const KeyMadePage = ({ viewer, made }: { viewer: Viewer; made: Made }) => (
   <Frame viewer={viewer} page="keys" title="Your new key" state="It works from now on. Store both values, then go on.">
     <MadeKey {...made} next={pathOf(viewer.app.publicId, 'keys')} />

@@ -21,17 +21,16 @@ import type { Viewer } from '../layout/viewer.ts'
 type KeysProps = {
   viewer: Viewer
   keys: KeyRow[]
-  /** those of this page, the ones that work first */
+  /** this page's rows, active keys first */
   shown: Page<KeyRow>
   secrets: SecretRow[]
-  /** signatures made with a previous one, since the last rotation */
+  /** signatures made with a previous secret since the last rotation */
   oldSecretUse: Noted | null
   calls: CallRow[]
   now: number
   refusal?: RefusalCode
 }
 
-/** The keys of the account with what became of them, the identity secret, and what AI clients did. */
 export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, now, refusal }: KeysProps) {
   const isOwner = hasRole(viewer.member.role, 'owner')
   const newKey = `${pathOf(viewer.app.publicId, 'keys')}/new`

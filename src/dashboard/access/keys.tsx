@@ -9,8 +9,8 @@ import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { makeToken } from '../../core/tokens.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { SHOWN_CALLS } from '../activation/calls-section.tsx'
-import { refuseRole, showPage, takeForm } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { refuseRole, showPage, takeForm } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -20,44 +20,42 @@ import type { Made } from './made-key.tsx'
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** Keys are made and revoked here, by owners. */
-export const keysRoutes = (parts: PageParts) =>
+export const keysRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/keys', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => showKeys(parts, request, viewer)),
+      showPage(deps, request, app, (viewer) => showKeys(deps, request, viewer)),
     )
     .get('/apps/:app/keys/new', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => {
-        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
+      showPage(deps, request, app, (viewer) => {
+        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, request, viewer)
         return pageAnswer(request, 200, <NewKeyPage viewer={viewer} form={makeToken()} input={EMPTY} />)
       }),
     )
     .post(
       '/apps/:app/keys',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner', confirm: { to: 'make an API key' } }, (form, viewer) =>
-          makeKey(parts, request, form, viewer),
+        takeForm(deps, request, { appId: app, role: 'owner', confirm: { to: 'make an API key' } }, (form, viewer) =>
+          makeKey(deps, request, form, viewer),
         ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/keys/revoke',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner', confirm: { to: 'revoke an API key' } }, (form, viewer) =>
-          revokeKey(parts, request, form, viewer),
+        takeForm(deps, request, { appId: app, role: 'owner', confirm: { to: 'revoke an API key' } }, (form, viewer) =>
+          revokeKey(deps, request, form, viewer),
         ),
       { parse: 'none' },
     )
 
 const EMPTY: NewKeyInput = { name: '', scope: 'standard' }
 
-/** The list of keys and the identity secret, with what could not be done on it. */
-export async function showKeys(parts: PageParts, request: Request, viewer: Viewer, refusal?: RefusalCode) {
-  const { store, clock, access } = parts
+export async function showKeys(deps: PageDependencies, request: Request, viewer: Viewer, refusal?: RefusalCode) {
+  const { store, clock, access } = deps
   const now = clock.now()
   const keys = (await store.listKeys(viewer.account.id)).map(access.withUse)
   const secrets = await store.listSecrets(viewer.account.id, now - PREVIOUS_SECRET_VALID_MS)
-  const oldSecretUse = await readOldSecretUse(parts, await store.listApps(viewer.account.id))
+  const oldSecretUse = await readOldSecretUse(deps, await store.listApps(viewer.account.id))
   const workingFirst = keys.toSorted((a, b) => Number(a.revokedAt !== null) - Number(b.revokedAt !== null))
   const shown = pageOf(workingFirst, pathOf(viewer.app.publicId, 'keys'), request)
   const calls = await store.listCalls(viewer.account.id, SHOWN_CALLS)
@@ -65,9 +63,9 @@ export async function showKeys(parts: PageParts, request: Request, viewer: Viewe
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 
-/** Makes the key that a form asks for; null answers stand for its errors. */
+/** Creates the key; null means that the form has errors. */
 export async function createKeyByForm(
-  { store, clock, access }: PageParts,
+  { store, clock, access }: Pick<PageDependencies, 'store' | 'clock' | 'access'>,
   viewer: Viewer,
   form: Form,
 ): Promise<Made | { refusal: RefusalCode } | { errors: { field: string; message: string }[] }> {
@@ -82,12 +80,12 @@ export async function createKeyByForm(
   return { apiKey: made.apiKey, identitySecret: secret?.secret ?? '' }
 }
 
-/** Another member's form is never this one, whatever text it carries. */
+/** Scoped to the member, so that another member's form never matches. */
 const formOf = (form: Form, viewer: Viewer): string | null =>
   /^\w{43}$/.test(form.text('form')) ? `${viewer.member.id}:${form.text('form')}` : null
 
-async function makeKey(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
-  const made = await createKeyByForm(parts, viewer, form)
+async function makeKey(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const made = await createKeyByForm(deps, viewer, form)
   if ('apiKey' in made) return pageAnswer(request, 200, <KeyMadePage viewer={viewer} made={made} />)
   if ('refusal' in made && made.refusal === 'already_done') return problemAnswer(request, 'done_before')
   const input = { name: form.text('name'), scope: form.text('scope') }
@@ -98,12 +96,12 @@ async function makeKey(parts: PageParts, request: Request, form: Form, viewer: V
   return pageAnswer(request, status, page)
 }
 
-async function revokeKey(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
-  const { store, clock, access } = parts
+async function revokeKey(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock, access } = deps
   const change = { accountId: viewer.account.id, actor: viewer.member.id, at: clock.now() }
   const outcome = await store.revokeKey({ ...change, keyId: form.text('key') })
-  if ('refusal' in outcome) return showKeys(parts, request, viewer, outcome.refusal)
-  // from here on its next request is refused
+  if ('refusal' in outcome) return showKeys(deps, request, viewer, outcome.refusal)
+  // the next request with this key is refused
   access.forget()
-  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie(parts.baseUrl, 'key_revoked')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie(deps.baseUrl, 'key_revoked')])
 }

@@ -5,7 +5,7 @@ import { SecretOnce } from '../ui/secret.tsx'
 
 export type Made = { apiKey: string; identitySecret: string }
 
-/** A key that was just made, with the identity secret beside it: the only sight of the key. */
+/** Shows a new key, once, and the identity secret. */
 export const MadeKey = ({ apiKey, identitySecret, next }: Made & { next?: string }) => (
   <SecretOnce
     secrets={[

@@ -8,7 +8,7 @@ import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { Command } from '../ui/text.tsx'
-import { ROLE_NAMES, ROLE_WORDS } from './role-words.ts'
+import { ROLE_NAMES, ROLE_WORDS } from './role-labels.ts'
 import type { Viewer } from '../layout/viewer.ts'
 
 export type InviteErrors = { email?: string; role?: string; notice?: string }
@@ -25,7 +25,6 @@ const ROLES = [
 
 type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: InviteErrors }
 
-/** Whom to invite, and what they may do. */
 export const InvitePage = ({ viewer, input, errors = {} }: InviteProps) => {
   const members = pathOf(viewer.app.publicId, 'members')
   return (
@@ -59,7 +58,7 @@ export const InvitePage = ({ viewer, input, errors = {} }: InviteProps) => {
 
 type LinkMadeProps = { viewer: Viewer; email: string; link: string; isInvitation: boolean }
 
-/** The only page that shows the link. Neither it nor the page of the link tells whom the server knows already. */
+/** The only page that shows the link. It doesn't reveal whether the email is known. */
 export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProps) => (
   <Frame viewer={viewer} page="members" title="The link is ready" state={`Give it to ${email}, and to nobody else.`}>
     <SecretOnce
@@ -76,12 +75,11 @@ const INVITATION = 'Whoever opens it joins the account, with the password they h
 type MemberProps = {
   viewer: Viewer
   member: MemberEntry
-  /** whether the server holds no other account */
+  /** whether the server has no other account */
   isOnlyAccount: boolean
   notice?: string
 }
 
-/** What owners can do about a member. */
 export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProps) => (
   <Frame viewer={viewer} page="members" title={member.email} state={stateOf(viewer, member)}>
     {notice && <Notice kind="error">{notice}</Notice>}
@@ -127,7 +125,7 @@ const InvitationSection = (props: SectionProps) => (
   </section>
 )
 
-/** Where there are several accounts, a link would open the member's other ones to whoever makes it. */
+/** With several accounts, a password link would open the member's other accounts too. */
 const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'>) => (
   <section>
     <h2>Password</h2>

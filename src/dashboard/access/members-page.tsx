@@ -9,23 +9,22 @@ import type { Page } from '../layout/paging.ts'
 import { SectionLinks } from '../ui/sections.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
-import { ROLE_NAMES } from './role-words.ts'
+import { ROLE_NAMES } from './role-labels.ts'
 import type { Viewer } from '../layout/viewer.ts'
 
 type MembersProps = {
   viewer: Viewer
   members: MemberEntry[]
   shown: Page<MemberEntry>
-  /** the persons who sign in with a code too */
+  /** ids of people with two-step sign-in */
   inTwoSteps: string[]
   now: number
-  /** for the account, and refused */
+  /** invalid account name */
   typed?: NameTyped
-  /** whoever requires two-step sign-in must use it */
+  /** owners must use two-step sign-in before requiring it */
   needsOwnTwoStep?: true
 }
 
-/** The people who sign in to the account. */
 export const MembersPage = (props: MembersProps) => {
   const { viewer, members, shown } = props
   const isOwner = hasRole(viewer.member.role, 'owner')
@@ -53,7 +52,6 @@ export const MembersPage = (props: MembersProps) => {
   )
 }
 
-/** The pages about members, for owners. */
 export const MemberSections = ({ viewer, current }: { viewer: Viewer; current: 'members' | 'audit' }) => (
   <SectionLinks
     label="Members"
@@ -134,7 +132,6 @@ const ChangeLink = ({ viewer, id, email }: { viewer: Viewer } & MemberEntry) => 
   </ButtonLink>
 )
 
-/** What was typed, and what is wrong with it. */
 export type NameTyped = { name: string; error: string }
 
 const AccountNameSection = ({ viewer, typed }: { viewer: Viewer; typed?: NameTyped }) => (

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { readAccountName } from '../../accounts/account-input.ts'
 import { renameAccount } from '../../accounts/accounts.ts'
 import { Elysia } from 'elysia'
@@ -8,7 +8,7 @@ import { hasRole, inviteAgain, inviteMember, isRole, type MemberEntry, resetPass
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { MembersPage, type NameTyped } from './members-page.tsx'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { refuseRole, showPage, takeForm } from '../layout/door.tsx'
+import { refuseRole, showPage, takeForm } from '../layout/require-member.tsx'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -16,37 +16,35 @@ import { InvitePage, type InviteErrors, LinkMadePage, MemberPage } from './membe
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** Who signs in to the account: seen by all of them, changed by owners. */
-export const membersRoutes = (parts: PageParts) =>
+export const membersRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/members', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => showMembers(parts, request, viewer)),
+      showPage(deps, request, app, (viewer) => showMembers(deps, request, viewer)),
     )
     .get('/apps/:app/members/new', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => {
-        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
+      showPage(deps, request, app, (viewer) => {
+        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, request, viewer)
         return pageAnswer(request, 200, <InvitePage viewer={viewer} input={{ email: '', role: 'editor' }} />)
       }),
     )
     .get('/apps/:app/members/edit', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => {
+      showPage(deps, request, app, (viewer) => {
         const id = new URL(request.url).searchParams.get('member') ?? ''
-        return showMember(parts, request, viewer, id)
+        return showMember(deps, request, viewer, id)
       }),
     )
-    .use(memberForms(parts))
+    .use(memberForms(deps))
 
-/** The page, with what is wrong with the name that was typed for the account. */
 async function showMembers(
-  { store, clock }: PageParts,
+  { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
   request: Request,
   viewer: Viewer,
-  { status, ...told }: { status: number; typed?: NameTyped; needsOwnTwoStep?: true } = { status: 200 },
+  { status, ...errors }: { status: number; typed?: NameTyped; needsOwnTwoStep?: true } = { status: 200 },
 ): Promise<Response> {
   const members = await store.listMembers(viewer.account.id)
   const shown = pageOf(members, pathOf(viewer.app.publicId, 'members'), request)
   const inTwoSteps = await store.listTwoStepOn(members.map(({ personId }) => personId))
-  const page = { viewer, members, shown, inTwoSteps, now: clock.now(), ...told }
+  const page = { viewer, members, shown, inTwoSteps, now: clock.now(), ...errors }
   return pageAnswer(request, status, <MembersPage {...page} />)
 }
 
@@ -57,74 +55,79 @@ const askOwner = (appId: string, to: string) => ({
   page: 'members' as const,
 })
 
-/** Each may let somebody in, so the password is asked again when it was typed long ago. */
-const memberForms = (parts: PageParts) =>
+/** These actions can give someone access, so they ask for the password. */
+const memberForms = (deps: PageDependencies) =>
   new Elysia()
     .post(
       '/apps/:app/members',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, askOwner(app, 'invite a member'), (form, viewer) =>
-          invite(parts, request, form, viewer),
+        takeForm(deps, request, askOwner(app, 'invite a member'), (form, viewer) =>
+          invite(deps, request, form, viewer),
         ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/members/role',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, askOwner(app, 'change a role'), (form, viewer) =>
-          setRole(parts, request, form, viewer),
-        ),
+        takeForm(deps, request, askOwner(app, 'change a role'), (form, viewer) => setRole(deps, request, form, viewer)),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/members/link',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, askOwner(app, 'make a link for a member'), (form, viewer) =>
-          makeLink(parts, request, form, viewer),
+        takeForm(deps, request, askOwner(app, 'make a link for a member'), (form, viewer) =>
+          makeLink(deps, request, form, viewer),
         ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/members/sessions',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, askOwner(app, 'end the sessions of a member'), (form, viewer) =>
-          endSessions(parts, request, form, viewer),
+        takeForm(deps, request, askOwner(app, 'end the sessions of a member'), (form, viewer) =>
+          endSessions(deps, request, form, viewer),
         ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/members/two-step',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, askOwner(app, 'change who needs two-step sign-in'), (form, viewer) =>
-          requireTwoStep(parts, request, form, viewer),
+        takeForm(deps, request, askOwner(app, 'change who needs two-step sign-in'), (form, viewer) =>
+          requireTwoStep(deps, request, form, viewer),
         ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/members/remove',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, askOwner(app, 'remove a member'), (form, viewer) =>
-          remove(parts, request, form, viewer),
+        takeForm(deps, request, askOwner(app, 'remove a member'), (form, viewer) =>
+          remove(deps, request, form, viewer),
         ),
       { parse: 'none' },
     )
 
-/** One of another account does not exist. */
-const findMember = async ({ store }: PageParts, { account }: Viewer, id: string): Promise<MemberEntry | null> =>
-  (await store.listMembers(account.id)).find((member) => member.id === id) ?? null
+/** Only members of the viewer's account are found. */
+const findMember = async (
+  { store }: Pick<PageDependencies, 'store'>,
+  { account }: Viewer,
+  id: string,
+): Promise<MemberEntry | null> => (await store.listMembers(account.id)).find((member) => member.id === id) ?? null
 
-async function showMember(parts: PageParts, request: Request, viewer: Viewer, id: string, refusal?: RefusalCode) {
-  if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
-  const member = await findMember(parts, viewer, id)
+async function showMember(deps: PageDependencies, request: Request, viewer: Viewer, id: string, refusal?: RefusalCode) {
+  if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, request, viewer)
+  const member = await findMember(deps, viewer, id)
   if (!member) return problemAnswer(request, 'page_unknown')
   const notice = refusal && REFUSALS[refusal].message
-  const isOnlyAccount = (await parts.store.listAccounts()).length === 1
+  const isOnlyAccount = (await deps.store.listAccounts()).length === 1
   const page = <MemberPage {...{ viewer, member, isOnlyAccount, notice }} />
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 
-async function invite(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
-  const { store, clock, baseUrl } = parts
+async function invite(
+  { store, clock, baseUrl }: Pick<PageDependencies, 'store' | 'clock' | 'baseUrl'>,
+  request: Request,
+  form: Form,
+  viewer: Viewer,
+): Promise<Response> {
   const [email, role] = [readEmail(form.text('email'))?.email, form.text('role')]
   const refuse = (status: number, errors: InviteErrors): Response => {
     const input = { email: form.text('email'), role }
@@ -144,82 +147,81 @@ async function invite(parts: PageParts, request: Request, form: Form, viewer: Vi
 
 const linkOf = (baseUrl: string, token: string): string => `${baseUrl}/password?token=${token}`
 
-/** Another invitation for who has not accepted yet, a new password for who has forgotten theirs. */
-async function makeLink(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
-  const { store, clock, baseUrl } = parts
-  const member = await findMember(parts, viewer, form.text('member'))
+/** A new invitation for pending members, a password link for the others. */
+async function makeLink(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock, baseUrl } = deps
+  const member = await findMember(deps, viewer, form.text('member'))
   if (!member) return problemAnswer(request, 'page_unknown')
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const accountId = viewer.account.id
   const made = member.isInvited
     ? await inviteAgain(maker, accountId, member.id)
     : await resetPassword(maker, { email: member.email, accountId })
-  if ('refusal' in made) return showMember(parts, request, viewer, member.id, made.refusal)
+  if ('refusal' in made) return showMember(deps, request, viewer, member.id, made.refusal)
   const link = linkOf(baseUrl, 'inviteToken' in made ? made.inviteToken : made.passwordToken)
   const { email, isInvited: isInvitation } = member
   return pageAnswer(request, 200, <LinkMadePage {...{ viewer, email, link, isInvitation }} />)
 }
 
-const changeBy = ({ clock }: PageParts, { account, member }: Viewer) => ({
+const changeBy = ({ clock }: Pick<PageDependencies, 'clock'>, { account, member }: Viewer) => ({
   accountId: account.id,
   actor: member.id,
   at: clock.now(),
 })
 
-async function setRole(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function setRole(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
   const [membershipId, role] = [form.text('member'), form.text('role')]
-  if (!isRole(role)) return showMember(parts, request, viewer, membershipId, 'invalid_field')
-  const outcome = await parts.store.setRole({ ...changeBy(parts, viewer), membershipId, role })
-  if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'role_changed')])
+  if (!isRole(role)) return showMember(deps, request, viewer, membershipId, 'invalid_field')
+  const outcome = await deps.store.setRole({ ...changeBy(deps, viewer), membershipId, role })
+  if ('refusal' in outcome) return showMember(deps, request, viewer, membershipId, outcome.refusal)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(deps.baseUrl, 'role_changed')])
 }
 
-async function endSessions(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
-  const member = await findMember(parts, viewer, form.text('member'))
+async function endSessions(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const member = await findMember(deps, viewer, form.text('member'))
   if (!member) return problemAnswer(request, 'page_unknown')
   const { account, app } = viewer
   if (member.personId === viewer.member.id) return redirectAnswer(pathOf(app.publicId, 'you'))
   const change = { accountId: account.id, actor: viewer.member.id, membershipId: member.id }
-  const outcome = await parts.sessions.endAllOf(member.personId, change)
-  if ('refusal' in outcome) return showMember(parts, request, viewer, member.id, outcome.refusal)
-  const flash = flashCookie(parts.baseUrl, 'member_signed_out')
+  const outcome = await deps.sessions.endAllOf(member.personId, change)
+  if ('refusal' in outcome) return showMember(deps, request, viewer, member.id, outcome.refusal)
+  const flash = flashCookie(deps.baseUrl, 'member_signed_out')
   return redirectAnswer(pathOf(app.publicId, 'members'), [flash])
 }
 
-async function requireTwoStep(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function requireTwoStep(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
   const isRequired = form.text('required') === 'yes'
-  const hasOwn = (await parts.store.listTwoStepOn([viewer.member.id])).length > 0
-  if (isRequired && !hasOwn) return showMembers(parts, request, viewer, { status: 409, needsOwnTwoStep: true })
-  const outcome = await parts.store.requireTwoStep({ ...changeBy(parts, viewer), isRequired })
+  const hasOwn = (await deps.store.listTwoStepOn([viewer.member.id])).length > 0
+  if (isRequired && !hasOwn) return showMembers(deps, request, viewer, { status: 409, needsOwnTwoStep: true })
+  const outcome = await deps.store.requireTwoStep({ ...changeBy(deps, viewer), isRequired })
   if ('refusal' in outcome) return problemAnswer(request, 'page_unknown')
-  const flash = flashCookie(parts.baseUrl, isRequired ? 'two_step_asked' : 'two_step_free')
+  const flash = flashCookie(deps.baseUrl, isRequired ? 'two_step_asked' : 'two_step_free')
   return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flash])
 }
 
-async function remove(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function remove(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
   const membershipId = form.text('member')
-  const outcome = await parts.store.removeMember({ ...changeBy(parts, viewer), membershipId })
-  if ('refusal' in outcome) return showMember(parts, request, viewer, membershipId, outcome.refusal)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'member_removed')])
+  const outcome = await deps.store.removeMember({ ...changeBy(deps, viewer), membershipId })
+  if ('refusal' in outcome) return showMember(deps, request, viewer, membershipId, outcome.refusal)
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(deps.baseUrl, 'member_removed')])
 }
 
-/** What the account is called, changed by owners on Members. */
-export const accountNameRoutes = (parts: PageParts) =>
+export const accountNameRoutes = (deps: PageDependencies) =>
   new Elysia().post(
     '/apps/:app/members/account',
     ({ request, params: { app } }) =>
-      takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) => rename(parts, request, form, viewer)),
+      takeForm(deps, request, { appId: app, role: 'owner' }, (form, viewer) => rename(deps, request, form, viewer)),
     { parse: 'none' },
   )
 
-async function rename(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
-  const { store, clock } = parts
+async function rename(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+  const { store, clock } = deps
   const refuse = (status: number, error: string) =>
-    showMembers(parts, request, viewer, { status, typed: { name: form.text('name'), error } })
+    showMembers(deps, request, viewer, { status, typed: { name: form.text('name'), error } })
   const reading = readAccountName(form.text('name'))
   if ('errors' in reading) return refuse(400, reading.errors.map(({ message }) => message).join(' '))
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const outcome = await renameAccount(maker, viewer.account.id, reading.name)
   if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, REFUSALS[outcome.refusal].message)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(parts.baseUrl, 'account_renamed')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(deps.baseUrl, 'account_renamed')])
 }

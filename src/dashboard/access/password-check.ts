@@ -2,29 +2,28 @@ import { REFUSALS } from '../../core/refusals.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import type { MemberRow } from '../../accounts/sessions.ts'
 import type { TooMany } from '../../accounts/sign-in-tries.ts'
-import type { PageParts } from '../layout/viewer.ts'
+import type { PageDependencies } from '../layout/viewer.ts'
 import { readKnownMark } from './session-cookie.ts'
 
 type Checked =
   { member: MemberRow; passwordHash: string } | { status: number; message: string; retryAfterSeconds?: number }
 
-/** Compares what was typed with the member's password, or says why not in a sentence for beside the field. */
 export async function checkPassword(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   email: string,
   password: string,
 ): Promise<Checked> {
   const address = factsOf(request).address()
-  const checked = await parts.signIns.check({ email, password, address, known: readKnownMark(request, parts.baseUrl) })
+  const checked = await deps.signIns.check({ email, password, address, known: readKnownMark(request, deps.baseUrl) })
   if (!('refusal' in checked)) return checked
   const { status, message } = REFUSALS[checked.refusal]
   if (checked.refusal !== 'too_many_tries') return { status, message }
-  return { status, retryAfterSeconds: checked.retryAfterSeconds, message: sayWait('passwords', checked) }
+  return { status, retryAfterSeconds: checked.retryAfterSeconds, message: describeWait('passwords', checked) }
 }
 
-/** How long to wait, and every way in without waiting. `instead` is one of them. */
-export function sayWait(
+/** How long to wait, and how to sign in without waiting. */
+export function describeWait(
   what: 'passwords' | 'codes' | 'recovery codes',
   { retryAfterSeconds, isKnown }: Pick<TooMany, 'retryAfterSeconds' | 'isKnown'>,
   instead: string | null = null,
@@ -35,20 +34,19 @@ export function sayWait(
   return `Too many wrong ${what}. ${ways.join(', or ')}.`
 }
 
-/** Says to programs too how long to wait, where there were too many. */
+/** Adds Retry-After when there were too many attempts. */
 export function withWait(response: Response, { retryAfterSeconds }: { retryAfterSeconds?: number }): Response {
   if (retryAfterSeconds) response.headers.set('Retry-After', String(retryAfterSeconds))
   return response
 }
 
-/** The same for somebody who is signed in and can only have the password wrong. */
 export async function checkOwnPassword(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   { email }: MemberRow,
   password: string,
 ): Promise<Checked> {
-  const checked = await checkPassword(parts, request, email, password)
+  const checked = await checkPassword(deps, request, email, password)
   const isWrong = 'message' in checked && checked.message === REFUSALS.wrong_password.message
   return isWrong ? { ...checked, message: 'This is not your password.' } : checked
 }

@@ -6,20 +6,19 @@ import { Button, HiddenFields } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-words.ts'
+import { ROLE_WORDS } from './role-labels.ts'
 
 export type PasswordProps = {
   token: string
   link: MemberLink
-  /** choosing one turns two-step sign-in off, which is on */
+  /** setting a password turns two-step sign-in off */
   isTwoStepEnded: boolean
-  /** the email of who is signed in here; null is nobody */
+  /** email of the signed-in person, or null */
   signedInAs: string | null
   error?: string
   notice?: string
 }
 
-/** Where somebody chooses a password by a link: their first, or another one. */
 export const PasswordPage = (props: PasswordProps) => {
   const { token, link, isTwoStepEnded, signedInAs, error, notice } = props
   const { member, invited } = link

@@ -8,16 +8,15 @@ import { Command } from '../ui/text.tsx'
 import type { TypedStep } from './second-step.ts'
 
 type FieldsProps = {
-  /** of whoever signs in */
   email: string
-  /** what the fields are called beside those of a form that waits */
+  /** field names, which differ on an expired form */
   names: { [name in keyof TypedStep]: string }
   button: string
-  /** what is wrong, and with which of the two */
+  /** the error and the field it belongs to */
   fault?: { message: string; isOfRecovery: boolean }
 }
 
-/** Where the code is typed, or for want of the phone a recovery code. */
+/** A code, or a recovery code without the phone. */
 export const SecondStepFields = ({ email, names, button, fault }: FieldsProps) => {
   const isOfRecovery = fault?.isOfRecovery === true
   return (
@@ -54,7 +53,6 @@ export const SecondStepFields = ({ email, names, button, fault }: FieldsProps) =
 
 export const SIGN_IN_STEP = { code: 'code', recoveryCode: 'recoveryCode' } as const
 
-/** Asks for the code after a right password. */
 export const SecondStepPage = ({
   email,
   next,
@@ -63,7 +61,7 @@ export const SecondStepPage = ({
 }: {
   email: string
   next: string
-  /** by a link, a moment ago */
+  /** signed in by a link */
   isPasswordSet?: boolean
   fault?: FieldsProps['fault']
 }) => (

@@ -2,8 +2,8 @@ import { REFUSALS } from '../../core/refusals.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import type { WrongStep } from '../../accounts/second-steps.ts'
 import type { MemberRow, Proof } from '../../accounts/sessions.ts'
-import type { PageParts } from '../layout/viewer.ts'
-import { sayWait } from './password-check.ts'
+import type { PageDependencies } from '../layout/viewer.ts'
+import { describeWait } from './password-check.ts'
 import { readKnownMark, readSecondStepToken, secondStepCookie } from './session-cookie.ts'
 import { startSession } from './session-start.ts'
 
@@ -11,47 +11,52 @@ export type TypedStep = { code: string; recoveryCode: string }
 
 export type StepFault = { status: number; message: string; retryAfterSeconds?: number; isExpired?: true }
 
-/** The cookie by which a browser goes on to the second step; null where the member has none. */
-export async function askSecondStep({ signIns, baseUrl }: PageParts, proof: Proof): Promise<string | null> {
+/** Starts the second step; null if the member has none. */
+export async function askSecondStep(
+  { signIns, baseUrl }: Pick<PageDependencies, 'signIns' | 'baseUrl'>,
+  proof: Proof,
+): Promise<string | null> {
   const token = await signIns.secondSteps.ask(proof)
   return token === null ? null : secondStepCookie(baseUrl, token)
 }
 
-/** Whose sign-in waits for a code in this browser. */
-export const findAsked = ({ signIns, baseUrl }: PageParts, request: Request): MemberRow | null =>
-  signIns.secondSteps.findMember(readSecondStepToken(request, baseUrl) ?? '')
+/** The member whose sign-in waits for a code in this browser. */
+export const findAsked = (
+  { signIns, baseUrl }: Pick<PageDependencies, 'signIns' | 'baseUrl'>,
+  request: Request,
+): MemberRow | null => signIns.secondSteps.findMember(readSecondStepToken(request, baseUrl) ?? '')
 
-/** Begins the session of a sign-in that waits in this browser, or says why not in a sentence for beside the field. */
+/** Completes the waiting sign-in, or returns an error for the field. */
 export async function passSecondStep(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   { code, recoveryCode }: TypedStep,
 ): Promise<{ token: string; cookies: string[]; isByRecoveryCode: boolean } | StepFault> {
-  const passed = await parts.signIns.secondSteps.pass({
-    token: readSecondStepToken(request, parts.baseUrl) ?? '',
+  const passed = await deps.signIns.secondSteps.pass({
+    token: readSecondStepToken(request, deps.baseUrl) ?? '',
     typed: recoveryCode || code,
     address: factsOf(request).address(),
-    known: readKnownMark(request, parts.baseUrl),
+    known: readKnownMark(request, deps.baseUrl),
   })
   if ('refusal' in passed) return toFault(passed)
-  const started = await startSession(parts, request, passed)
+  const started = await startSession(deps, request, passed)
   // the password was changed meanwhile
   if (!started) return toFault({ refusal: 'sign_in_expired' })
-  const cookies = [...started.cookies, secondStepCookie(parts.baseUrl, null)]
+  const cookies = [...started.cookies, secondStepCookie(deps.baseUrl, null)]
   return { token: started.token, cookies, isByRecoveryCode: passed.isByRecoveryCode }
 }
 
-/** Checks the code that confirms who changes how they sign in; null where it is right, or none is asked for. */
+/** Checks the code that confirms a change; null if correct or not required. */
 export async function confirmSecondStep(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   member: MemberRow,
   typed: string,
 ): Promise<StepFault | null> {
-  const confirmed = await parts.signIns.secondSteps.confirm(member, {
+  const confirmed = await deps.signIns.secondSteps.confirm(member, {
     typed,
     address: factsOf(request).address(),
-    known: readKnownMark(request, parts.baseUrl),
+    known: readKnownMark(request, deps.baseUrl),
   })
   return confirmed && 'refusal' in confirmed ? toFault(confirmed) : null
 }
@@ -64,11 +69,11 @@ function toFault(wrong: WrongStep): StepFault {
   return {
     status,
     retryAfterSeconds: wrong.retryAfterSeconds,
-    message: sayWait(what, wrong, wrong.mayTryOther ? instead : null),
+    message: describeWait(what, wrong, wrong.mayTryOther ? instead : null),
   }
 }
 
-/** What was counted, and what gets in all the same. */
+/** The wait after too many codes, and alternatives. */
 const TOLD = {
   code: ['codes', 'use a recovery code'],
   'recovery-code': ['recovery codes', 'use a code of your authenticator app'],

@@ -1,12 +1,17 @@
 import { describeBrowser } from '../../accounts/browsers.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import type { Proof } from '../../accounts/sessions.ts'
-import type { PageParts } from '../layout/viewer.ts'
+import type { PageDependencies } from '../layout/viewer.ts'
 import { knownCookie, readSessionToken, sessionCookie } from './session-cookie.ts'
 
-/** The cookies of a new session after a right sign-in, and its token; null where the password was changed meanwhile. */
+/** Starts a session; null if the password was changed meanwhile. */
 export async function startSession(
-  { sessions, signIns, signInNotes, baseUrl }: PageParts,
+  {
+    sessions,
+    signIns,
+    signInNotes,
+    baseUrl,
+  }: Pick<PageDependencies, 'sessions' | 'signIns' | 'signInNotes' | 'baseUrl'>,
   request: Request,
   proof: Proof,
 ): Promise<{ token: string; cookies: string[] } | null> {

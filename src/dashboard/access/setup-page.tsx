@@ -6,7 +6,7 @@ import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
 
-/** What was typed and may be shown again, which a password never is. */
+/** Input that may be shown again; never the password. */
 export type SetupInput = { email: string; app: string; domain: string }
 
 export const EMPTY_SETUP: SetupInput = { email: '', app: '', domain: '' }
@@ -15,7 +15,6 @@ type SetupPageProps = { token: string; input: SetupInput; errors?: FieldError[];
 
 const FIELDS = ['email', 'password', 'app', 'domain']
 
-/** The form of the printed link. */
 export function SetupPage({ token, input, errors = [], notice }: SetupPageProps) {
   const errorOf = (field: string) => errors.find((error) => error.field === field)?.message
   const firstWrong = FIELDS.find((field) => errorOf(field) !== undefined) ?? 'email'
@@ -66,13 +65,7 @@ const DOMAIN_HINT = (
 
 const AppFields = ({ input, about }: { input: SetupInput; about: About }) => (
   <>
-    <Field
-      {...about('app')}
-      label="App name"
-      hint="What you and your team call the product whose users you write to."
-      value={input.app}
-      autocomplete="off"
-    />
+    <Field {...about('app')} label="App name" hint="The name of your product." value={input.app} autocomplete="off" />
     <Field
       {...about('domain')}
       label="The app's own domain"

@@ -7,21 +7,21 @@ import { findPasswordFault, hashPassword } from '../../accounts/passwords.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { showActivation } from '../activation/activation.tsx'
 import { pageAnswer } from '../layout/answers.ts'
-import { findViewer, type PageParts } from '../layout/viewer.ts'
+import { findViewer, type PageDependencies } from '../layout/viewer.ts'
 import { type Form, readForm } from '../layout/forms.ts'
 import { closeLink, openLink } from './one-time-link.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 import { startSession } from './session-start.ts'
 import { EMPTY_SETUP, type SetupInput, SetupPage } from './setup-page.tsx'
 
-/** Makes the first account through the printed link; opening it does not use it up. */
-export const setupRoutes = (parts: PageParts) =>
+/** Creates the first account by the printed link. Opening it doesn't use it up. */
+export const setupRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/setup', async ({ request }) => {
-      const link = openLink(request, parts.baseUrl)
+      const link = openLink(request, deps.baseUrl)
       if ('redirect' in link) return link.redirect
       const { token } = link
-      if (!(await isValid(parts, token))) return refuseLink(parts, request)
+      if (!(await isValid(deps, token))) return refuseLink(deps, request)
       return pageAnswer(request, 200, <SetupPage token={token} input={EMPTY_SETUP} />)
     })
     .post(
@@ -29,35 +29,35 @@ export const setupRoutes = (parts: PageParts) =>
       async ({ request }) => {
         const form = await readForm(request)
         if ('refusal' in form) return problemAnswer(request, form.refusal)
-        // first the link, then the rest: nobody without it may have a password hashed
-        if (!(await isValid(parts, form.text('token')))) return refuseLink(parts, request)
-        return closeLink(await setUp(parts, request, form), parts.baseUrl)
+        // check the link first, so that only its holder can cause password hashing
+        if (!(await isValid(deps, form.text('token')))) return refuseLink(deps, request)
+        return closeLink(await setUp(deps, request, form), deps.baseUrl)
       },
       { parse: 'none' },
     )
 
-const isValid = ({ store, clock }: PageParts, token: string): Promise<boolean> =>
+const isValid = ({ store, clock }: Pick<PageDependencies, 'store' | 'clock'>, token: string): Promise<boolean> =>
   hasSetupLink({ store, now: clock.now() }, token)
 
-const refuseLink = async ({ store }: PageParts, request: Request): Promise<Response> =>
+const refuseLink = async ({ store }: Pick<PageDependencies, 'store'>, request: Request): Promise<Response> =>
   problemAnswer(request, (await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
 
-async function setUp(parts: PageParts, request: Request, form: Form): Promise<Response> {
+async function setUp(deps: PageDependencies, request: Request, form: Form): Promise<Response> {
   const token = form.text('token')
   const input = { email: form.text('email'), app: form.text('app'), domain: form.text('domain') }
   const reading = readSetup(input, form.text('password'))
   if ('errors' in reading)
     return pageAnswer(request, 400, <SetupPage token={token} input={input} errors={reading.errors} />)
-  const { store, clock } = parts
+  const { store, clock } = deps
   const passwordHash = await hashPassword(form.text('password'))
   const begun = await createAccount(
     { store, now: clock.now(), actor: 'setup' },
     { ...reading.input, passwordHash },
     { onlyFirst: true, setupToken: token },
   )
-  if ('refusal' in begun) return refuseSetup(parts, request, begun.refusal, { token, input })
-  parts.access.forget()
-  return showBegun(parts, request, begun, reading.input.email)
+  if ('refusal' in begun) return refuseSetup(deps, request, begun.refusal, { token, input })
+  deps.access.forget()
+  return showBegun(deps, request, begun, reading.input.email)
 }
 
 function readSetup(input: SetupInput, password: string) {
@@ -69,31 +69,31 @@ function readSetup(input: SetupInput, password: string) {
   return { errors: 'errors' in reading ? [...reading.errors, error] : [error] }
 }
 
-/** Someone else may have been faster, or the disk may be full; what was typed is kept where it can be sent again. */
+/** The setup may be done already or the disk full; keeps the input if it can be resubmitted. */
 function refuseSetup(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   refusal: keyof typeof REFUSALS,
   page: { token: string; input: SetupInput },
 ) {
-  if (refusal === 'already_set_up' || refusal === 'not_found') return refuseLink(parts, request)
+  if (refusal === 'already_set_up' || refusal === 'not_found') return refuseLink(deps, request)
   const { status, message } = REFUSALS[refusal]
   return pageAnswer(request, status, <SetupPage {...page} notice={message} />)
 }
 
-/** Whoever set it up is signed in, and sees the first key on Activation. */
+/** Signs the owner in; Activation shows the first key. */
 async function showBegun(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   { appId, apiKey, identitySecret }: CreatedAccount,
   email: string,
 ) {
-  const member = await parts.store.findMember(email)
+  const member = await deps.store.findMember(email)
   const started = member?.passwordHash
-    ? await startSession(parts, request, { member, passwordHash: member.passwordHash })
+    ? await startSession(deps, request, { member, passwordHash: member.passwordHash })
     : null
-  const viewer = member && (await findViewer(parts, member, appId, ['set_up']))
-  // another process took away what was made a moment ago
+  const viewer = member && (await findViewer(deps, member, appId, ['set_up']))
+  // another process removed the account
   if (!viewer) return problemAnswer(request, 'link_used')
-  return showActivation(parts, request, viewer, { made: { apiKey, identitySecret }, cookies: started?.cookies })
+  return showActivation(deps, request, viewer, { made: { apiKey, identitySecret }, cookies: started?.cookies })
 }

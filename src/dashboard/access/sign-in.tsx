@@ -2,8 +2,8 @@
 import { Elysia } from 'elysia'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { findSignedIn } from '../layout/door.tsx'
-import { type PageParts } from '../layout/viewer.ts'
+import { findSignedIn } from '../layout/require-member.tsx'
+import { type PageDependencies } from '../layout/viewer.ts'
 import { type Form, readForm } from '../layout/forms.ts'
 import { Layout } from '../layout/layout.tsx'
 import { Button } from '../ui/button.tsx'
@@ -16,13 +16,12 @@ import { askSecondStep } from './second-step.ts'
 import { readSessionToken, sessionCookie } from './session-cookie.ts'
 import { startSession } from './session-start.ts'
 
-/** In and out. */
-export const signInRoutes = (parts: PageParts) =>
+export const signInRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/sign-in', async ({ request }) => {
       const { searchParams } = new URL(request.url)
       const next = searchParams.get('next') ?? '/'
-      if (await findSignedIn(parts, request)) return redirectAnswer(next)
+      if (await findSignedIn(deps, request)) return redirectAnswer(next)
       const error = searchParams.has('expired') ? REFUSALS.sign_in_expired.message : undefined
       const isUnsent = searchParams.has('unsent')
       return pageAnswer(request, 200, <SignInPage email="" next={next} error={error} isUnsent={isUnsent} />)
@@ -31,37 +30,37 @@ export const signInRoutes = (parts: PageParts) =>
       '/sign-in',
       async ({ request }) => {
         const form = await readForm(request)
-        return 'refusal' in form ? problemAnswer(request, form.refusal) : signIn(parts, request, form)
+        return 'refusal' in form ? problemAnswer(request, form.refusal) : signIn(deps, request, form)
       },
       { parse: 'none' },
     )
     .post(
       '/sign-out',
       async ({ request }) => {
-        const signedIn = await findSignedIn(parts, request)
-        if (signedIn) await parts.sessions.end(signedIn)
-        const response = redirectAnswer('/sign-in', [sessionCookie(parts.baseUrl, null)])
+        const signedIn = await findSignedIn(deps, request)
+        if (signedIn) await deps.sessions.end(signedIn)
+        const response = redirectAnswer('/sign-in', [sessionCookie(deps.baseUrl, null)])
         response.headers.set('Clear-Site-Data', '"cache", "storage"')
         return response
       },
       { parse: 'none' },
     )
-    // asked by pages that may be out of date (islands/session.ts)
+    // queried by islands/session.ts
     .get('/session', async ({ request }) => {
-      const token = readSessionToken(request, parts.baseUrl)
-      const signedIn = token === null ? null : await parts.sessions.peek(token)
+      const token = readSessionToken(request, deps.baseUrl)
+      const signedIn = token === null ? null : await deps.sessions.peek(token)
       return new Response(null, { status: signedIn ? 204 : 401, headers: { 'Cache-Control': 'no-store' } })
     })
 
-async function signIn(parts: PageParts, request: Request, form: Form): Promise<Response> {
+async function signIn(deps: PageDependencies, request: Request, form: Form): Promise<Response> {
   const [email, next] = [form.text('email'), form.text('next')]
   const refuse = (status: number, message: string): Response =>
     pageAnswer(request, status, <SignInPage email={email} next={next} error={message} />)
-  const checked = await checkPassword(parts, request, email, form.text('password'))
+  const checked = await checkPassword(deps, request, email, form.text('password'))
   if ('message' in checked) return withWait(refuse(checked.status, checked.message), checked)
-  const asked = await askSecondStep(parts, checked)
+  const asked = await askSecondStep(deps, checked)
   if (asked) return redirectAnswer(`/sign-in/code?${new URLSearchParams({ next })}`, [asked])
-  const started = await startSession(parts, request, checked)
+  const started = await startSession(deps, request, checked)
   if (!started) return refuse(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
   return redirectAnswer(next, started.cookies)
 }
@@ -70,7 +69,7 @@ type SignInProps = {
   email: string
   next: string
   error?: string
-  /** a form was sent after its session had ended, and could not be kept (late-form.tsx) */
+  /** an expired form couldn't be preserved (expired-form.tsx) */
   isUnsent?: boolean
 }
 

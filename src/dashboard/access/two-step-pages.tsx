@@ -11,7 +11,7 @@ import type { Viewer } from '../layout/viewer.ts'
 
 type SetupProps = { viewer: Viewer; secret: string; error?: string }
 
-/** What the app needs, and the code that shows that it has it. */
+/** The key for the authenticator app, and a first code. */
 export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
   const uri = twoStepUri(secret, viewer.member.email)
   return (
@@ -86,7 +86,7 @@ export const RecoveryCodesPage = ({ viewer, codes, isFirst }: CodesProps) => (
   </Frame>
 )
 
-/** In place of what was shown once: what is so, and the way to other codes. */
+/** Shown when the codes can't be shown again. */
 export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: TwoStepRow }) => {
   const you = pathOf(viewer.app.publicId, 'you')
   return (

@@ -12,7 +12,6 @@ const FEW_CODES = 3
 
 type SectionProps = { viewer: Viewer; twoStep: TwoStepRow | null; requiredBy: string[]; error?: string }
 
-/** Whether a code is asked for after the password, and what can be done about it. */
 export const TwoStepSection = ({ viewer, twoStep, requiredBy, error }: SectionProps) => {
   const turnedOnAt = twoStep?.turnedOnAt ?? null
   return (
@@ -53,7 +52,8 @@ type OnProps = { viewer: Viewer; twoStep: TwoStepRow; since: number; isRequired:
 const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
   <>
     <p class="hint">
-      Signing in asks for a code of your authenticator app, since <ExactTime at={since} />. {sayLeft(twoStep.codesLeft)}
+      Signing in asks for a code of your authenticator app, since <ExactTime at={since} />.{' '}
+      {describeCodesLeft(twoStep.codesLeft)}
     </p>
     {twoStep.codesLeft <= FEW_CODES && (
       <Notice kind="caution">Make new recovery codes while you can still sign in without them.</Notice>
@@ -67,7 +67,7 @@ const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
   </>
 )
 
-function sayLeft(count: number): string {
+function describeCodesLeft(count: number): string {
   if (count === RECOVERY_CODES) return `All ${count} recovery codes are left.`
   if (count === 0) return 'No recovery code is left.'
   return `${count} of ${RECOVERY_CODES} recovery codes ${count === 1 ? 'is' : 'are'} left.`

@@ -10,7 +10,7 @@ import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-words.ts'
+import { ROLE_WORDS } from './role-labels.ts'
 import { TwoStepSection } from './two-step-section.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -19,17 +19,15 @@ export type YouErrors = { password?: string; newPassword?: string; twoStep?: str
 type YouProps = {
   viewer: Viewer
   sessions: SessionRow[]
-  /** those of this page */
   shown: Page<SessionRow>
   currentId: string
   twoStep: TwoStepRow | null
-  /** the accounts that require two-step sign-in */
+  /** accounts that require two-step sign-in */
   requiredBy: string[]
   now: number
   errors: YouErrors
 }
 
-/** How a member signs in, and where they are signed in. */
 export const YouPage = (props: YouProps) => (
   <Frame
     viewer={props.viewer}

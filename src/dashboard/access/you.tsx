@@ -5,8 +5,8 @@ import { findPasswordFault, hashPassword } from '../../accounts/passwords.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import type { SignedIn } from '../../accounts/sessions.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { showPage, takeForm } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { showPage, takeForm } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { type FlashCode, flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -15,17 +15,17 @@ import { checkOwnPassword } from './password-check.ts'
 import { knownCookie, sessionCookie } from './session-cookie.ts'
 import { type YouErrors, YouPage } from './you-page.tsx'
 
-/** A member's own password and sessions. Every role may send these forms, about nobody but themselves. */
-export const youRoutes = (parts: PageParts) =>
+/** Any role may submit these forms; they affect only the member. */
+export const youRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/you', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer, signedIn) => showYou(parts, request, { viewer, signedIn })),
+      showPage(deps, request, app, (viewer, signedIn) => showYou(deps, request, { viewer, signedIn })),
     )
     .post(
       '/apps/:app/you/password',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'viewer' }, (form, viewer, signedIn) =>
-          changePassword(parts, request, form, { viewer, signedIn }),
+        takeForm(deps, request, { appId: app, role: 'viewer' }, (form, viewer, signedIn) =>
+          changePassword(deps, request, form, { viewer, signedIn }),
         ),
       { parse: 'none' },
     )
@@ -33,19 +33,18 @@ export const youRoutes = (parts: PageParts) =>
       '/apps/:app/you/sessions',
       ({ request, params: { app } }) =>
         takeForm(
-          parts,
+          deps,
           request,
           { appId: app, role: 'viewer', confirm: { to: 'end sessions' }, page: 'you' },
-          (form, viewer, signedIn) => endSessions(parts, request, form, { viewer, signedIn }),
+          (form, viewer, signedIn) => endSessions(deps, request, form, { viewer, signedIn }),
         ),
       { parse: 'none' },
     )
 
 export type Who = { viewer: Viewer; signedIn: SignedIn }
 
-/** The page, with what is wrong with what was sent from it. */
 export async function showYou(
-  { sessions, store, clock }: PageParts,
+  { sessions, store, clock }: Pick<PageDependencies, 'sessions' | 'store' | 'clock'>,
   request: Request,
   who: Who,
   errors: YouErrors = {},
@@ -69,36 +68,40 @@ export async function showYou(
   return pageAnswer(request, status, page)
 }
 
-async function changePassword(parts: PageParts, request: Request, form: Form, who: Who): Promise<Response> {
-  const context = await findPasswordContext(parts.store, who.signedIn.member)
+async function changePassword(deps: PageDependencies, request: Request, form: Form, who: Who): Promise<Response> {
+  const context = await findPasswordContext(deps.store, who.signedIn.member)
   const fault = findPasswordFault(form.text('newPassword'), context)
-  if (fault) return showYou(parts, request, who, { newPassword: fault }, 400)
-  const checked = await checkOwnPassword(parts, request, who.signedIn.member, form.text('password'))
-  if ('message' in checked) return showYou(parts, request, who, { password: checked.message }, checked.status)
+  if (fault) return showYou(deps, request, who, { newPassword: fault }, 400)
+  const checked = await checkOwnPassword(deps, request, who.signedIn.member, form.text('password'))
+  if ('message' in checked) return showYou(deps, request, who, { password: checked.message }, checked.status)
   const passwordHash = await hashPassword(form.text('newPassword'))
-  const outcome = await parts.sessions.changePassword(who.signedIn, checked.passwordHash, passwordHash)
+  const outcome = await deps.sessions.changePassword(who.signedIn, checked.passwordHash, passwordHash)
   if ('token' in outcome) {
-    const known = parts.signIns.knownMark({ ...who.signedIn.member, passwordHash })
-    const cookies = [sessionCookie(parts.baseUrl, outcome.token), knownCookie(parts.baseUrl, known)]
-    parts.signInNotes.notify(who.signedIn.member, 'password_changed')
-    return done(parts, who, 'password_changed', cookies)
+    const known = deps.signIns.knownMark({ ...who.signedIn.member, passwordHash })
+    const cookies = [sessionCookie(deps.baseUrl, outcome.token), knownCookie(deps.baseUrl, known)]
+    deps.signInNotes.notify(who.signedIn.member, 'password_changed')
+    return done(deps, who, 'password_changed', cookies)
   }
   const { status, message } = REFUSALS[outcome.refusal]
-  return showYou(parts, request, who, { password: message }, status)
+  return showYou(deps, request, who, { password: message }, status)
 }
 
 async function endSessions(
-  { sessions, ...parts }: PageParts,
+  { sessions, ...deps }: PageDependencies,
   request: Request,
   form: Form,
   who: Who,
 ): Promise<Response> {
   const id = form.text('session')
   const outcome = id === '' ? await sessions.endOthers(who.signedIn) : await sessions.end(who.signedIn, id)
-  if (!('refusal' in outcome)) return done(parts, who, id === '' ? 'sessions_ended' : 'session_ended')
+  if (!('refusal' in outcome)) return done(deps, who, id === '' ? 'sessions_ended' : 'session_ended')
   const { status, message } = REFUSALS[outcome.refusal]
-  return showYou({ ...parts, sessions }, request, who, { sessions: message }, status)
+  return showYou({ ...deps, sessions }, request, who, { sessions: message }, status)
 }
 
-const done = (parts: Pick<PageParts, 'baseUrl'>, { viewer }: Who, code: FlashCode, cookies: string[] = []): Response =>
-  redirectAnswer(pathOf(viewer.app.publicId, 'you'), [flashCookie(parts.baseUrl, code), ...cookies])
+const done = (
+  deps: Pick<PageDependencies, 'baseUrl'>,
+  { viewer }: Who,
+  code: FlashCode,
+  cookies: string[] = [],
+): Response => redirectAnswer(pathOf(viewer.app.publicId, 'you'), [flashCookie(deps.baseUrl, code), ...cookies])

@@ -19,14 +19,13 @@ import { makeSnippetPolicy, makeSnippetTags, type SnippetSource } from '../../vi
 type ActivationProps = {
   viewer: Viewer
   activation: Activation
-  /** those that work */
+  /** active keys */
   keys: KeyRow[]
   hasOldSecret: boolean
-  /** whether page views add people */
   addsPeople: boolean
   code: CodeSample[]
   snippet: SnippetSource
-  /** the random text by which the form of a key is known again when it is sent twice */
+  /** random token that identifies a resubmitted form */
   form: string
   made?: Made
   checked?: Checked
@@ -34,7 +33,6 @@ type ActivationProps = {
   now: number
 }
 
-/** From the IDs of an app to its first event: what to store, what to paste, and what has arrived. */
 export const ActivationPage = (props: ActivationProps) => (
   <Frame
     viewer={props.viewer}
@@ -53,26 +51,25 @@ export const ActivationPage = (props: ActivationProps) => (
         <KeySection {...props} />
         <CodeSection {...props} />
         <SnippetSection source={props.snippet} addsPeople={props.addsPeople} appId={props.viewer.app.publicId} />
-        {/* a form that is sent would take away a key that nobody stored yet */}
+        {/* submitting another form would lose an unsaved key */}
         {!props.made && <SignatureSection viewer={props.viewer} checked={props.checked} />}
       </div>
       <aside aria-label="Your app">
         <StatusSection {...props} />
         <AppSection {...props} />
-        {/* nor would this one leave it there */}
+        {/* this link would too */}
         {!props.made && hasRole(props.viewer.member.role, 'editor') && <TestSection {...props} />}
       </aside>
     </div>
   </Frame>
 )
 
-/** What has been seen and what was refused; kept up to date while the page is open (islands/live.ts). */
 const StatusSection = ({ viewer, ...props }: ActivationProps) => (
   <>
     <section>
       <div class="section-head">
         <h2>So far</h2>
-        {/* says whether this is live, where scripts run */}
+        {/* shows whether updates are live (needs scripts) */}
         <span data-live-state role="status" />
       </div>
       <p class="hint" role="status" data-stream-reason />
@@ -154,7 +151,7 @@ const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
     </p>
     <ActionForm
       action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
-      // where there is no key, making one matters more
+      // without a key, creating one is the primary action
       kind={activation.lastEventAt === null && keys.length > 0 ? 'primary' : 'plain'}
     >
       Send a test event
@@ -169,7 +166,6 @@ type SnippetProps = {
   appId: string
 }
 
-/** The tag for the customer's pages, and what a strict policy must let through. */
 const SnippetSection = ({ source, addsPeople, appId }: SnippetProps) => (
   <section>
     <h2>Tag for your pages</h2>

@@ -8,7 +8,7 @@ import type { ComponentChildren } from 'preact'
 
 export type StatusProps = { activation: Activation; keys: KeyRow[]; now: number }
 
-/** The specification's own words until something has arrived. */
+/** Texts from the specification. */
 export const State = ({ activation: { message, lastEventAt }, now, appId }: StatusProps & { appId: string }) =>
   message === null ? (
     <>
@@ -19,7 +19,6 @@ export const State = ({ activation: { message, lastEventAt }, now, appId }: Stat
     <>{message}</>
   )
 
-/** What has been seen of the integration, in the order in which it comes. */
 export const Steps = ({ activation, keys, now }: StatusProps) => {
   const usedAt = keys.reduce<number | null>((last, { lastUsedAt }) => later(last, lastUsedAt), null)
   const { lastNamedAt, lastViewAt } = activation

@@ -10,8 +10,8 @@ import { sendTestEvent } from '../../events/test-event.ts'
 import { makeToken } from '../../core/tokens.ts'
 import { ActivationPage } from './activation-page.tsx'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { openStream, showPage, takeForm } from '../layout/door.tsx'
-import type { PageParts, Viewer } from '../layout/viewer.ts'
+import { openStream, showPage, takeForm } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -28,28 +28,27 @@ import { Zone } from '../ui/time.tsx'
 import { type Send, streamChanges } from '../layout/stream.ts'
 import { Trouble } from './trouble.tsx'
 
-/** Where an app goes from its IDs to its first event. */
-export const activationRoutes = (parts: PageParts) =>
+export const activationRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/activation', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => showActivation(parts, request, viewer)),
+      showPage(deps, request, app, (viewer) => showActivation(deps, request, viewer)),
     )
     .get('/apps/:app/activation/live', ({ request, params: { app } }) =>
-      openStream(parts, request, app, (viewer) => streamStatus(parts, request, viewer)),
+      openStream(deps, request, app, (viewer) => streamStatus(deps, request, viewer)),
     )
     .post(
       '/apps/:app/activation/key',
       ({ request, params: { app } }) =>
         takeForm(
-          parts,
+          deps,
           request,
           { appId: app, role: 'owner', confirm: { to: 'make an API key' }, page: 'activation' },
           async (form, viewer) => {
-            const made = await createKeyByForm(parts, viewer, form)
-            if ('apiKey' in made) return showActivation(parts, request, viewer, { made })
-            if ('errors' in made) return showActivation(parts, request, viewer, { refusal: 'invalid_field' })
+            const made = await createKeyByForm(deps, viewer, form)
+            if ('apiKey' in made) return showActivation(deps, request, viewer, { made })
+            if ('errors' in made) return showActivation(deps, request, viewer, { refusal: 'invalid_field' })
             if (made.refusal === 'already_done') return problemAnswer(request, 'done_before')
-            return showActivation(parts, request, viewer, { refusal: made.refusal })
+            return showActivation(deps, request, viewer, { refusal: made.refusal })
           },
         ),
       { parse: 'none' },
@@ -57,25 +56,29 @@ export const activationRoutes = (parts: PageParts) =>
     .post(
       '/apps/:app/activation/test',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'editor' }, async (_, viewer) => {
-          const outcome = await sendTestEvent(parts, viewer.app, viewer.member)
-          if ('refusal' in outcome) return showActivation(parts, request, viewer, { refusal: outcome.refusal })
-          return redirectAnswer(pathOf(viewer.app.publicId, 'activation'), [flashCookie(parts.baseUrl, 'test_sent')])
+        takeForm(deps, request, { appId: app, role: 'editor' }, async (_, viewer) => {
+          const outcome = await sendTestEvent(deps, viewer.app, viewer.member)
+          if ('refusal' in outcome) return showActivation(deps, request, viewer, { refusal: outcome.refusal })
+          return redirectAnswer(pathOf(viewer.app.publicId, 'activation'), [flashCookie(deps.baseUrl, 'test_sent')])
         }),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/activation/signature',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'viewer' }, async (form, viewer) => {
-          const checked = await checkPasted(parts, viewer, form)
-          return showActivation(parts, request, viewer, { checked })
+        takeForm(deps, request, { appId: app, role: 'viewer' }, async (form, viewer) => {
+          const checked = await checkPasted(deps, viewer, form)
+          return showActivation(deps, request, viewer, { checked })
         }),
       { parse: 'none' },
     )
 
-async function checkPasted({ store, clock }: PageParts, viewer: Viewer, form: Form): Promise<Checked> {
-  // all of them, so that one which does not work any more is known for what it is
+async function checkPasted(
+  { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
+  viewer: Viewer,
+  form: Form,
+): Promise<Checked> {
+  // includes inactive keys, so that they are recognized
   const secrets = await store.listSecrets(viewer.account.id, 0)
   const pasted = { email: form.text('email'), signature: form.text('signature').trim() }
   return { ...pasted, verdict: checkSignature({ ...pasted, secrets, now: expiryNow(clock) }) }
@@ -83,23 +86,22 @@ async function checkPasted({ store, clock }: PageParts, viewer: Viewer, form: Fo
 
 let built: { stub: string; script: Uint8Array } | null = null
 
-/** What was built does not change while this runs. */
+/** The built script doesn't change at run time. */
 const readBuilt = () => (built ??= { stub: readStub(), script: readScript().identity })
 
 type Shown = { made?: Made; checked?: Checked; refusal?: RefusalCode; cookies?: string[] }
 
-/** The page, with a key that was just made or what could not be done. */
 export async function showActivation(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   viewer: Viewer,
   { refusal, cookies, ...shown }: Shown = {},
 ): Promise<Response> {
-  const { baseUrl } = parts
+  const { baseUrl } = deps
   const page = (
     <ActivationPage
       viewer={viewer}
-      {...await readStatus(parts, viewer)}
+      {...await readStatus(deps, viewer)}
       code={serverSamples({ baseUrl, appId: viewer.app.publicId, homeUrl: siteOrigin(viewer.app) })}
       snippet={{ baseUrl, siteId: viewer.app.siteId, ...readBuilt() }}
       form={makeToken()}
@@ -112,12 +114,11 @@ export async function showActivation(
 
 type Status = StatusProps & { hasOldSecret: boolean; addsPeople: boolean }
 
-/** What is on the page and changes while it is open. */
-async function readStatus(parts: PageParts, { account, app }: Viewer): Promise<Status> {
-  const { store, clock, access } = parts
+async function readStatus(deps: PageDependencies, { account, app }: Viewer): Promise<Status> {
+  const { store, clock, access } = deps
   const now = clock.now()
   const [activation, keys, secrets, settings] = await Promise.all([
-    readActivation(parts, app),
+    readActivation(deps, app),
     store.listKeys(account.id),
     store.listSecrets(account.id, now - PREVIOUS_SECRET_VALID_MS),
     store.snippetSettings(app.id),
@@ -131,11 +132,11 @@ async function readStatus(parts: PageParts, { account, app }: Viewer): Promise<S
   }
 }
 
-/** Sends the parts that carry `data-live`, as the page itself would show them, after each change. */
-function streamStatus(parts: PageParts, request: Request, viewer: Viewer): Response {
+/** Streams the elements with `data-live`, rendered as on the page, after each change. */
+function streamStatus(deps: PageDependencies, request: Request, viewer: Viewer): Response {
   let sent = ''
   const look = async (send: Send): Promise<void> => {
-    const status = await readStatus(parts, viewer)
+    const status = await readStatus(deps, viewer)
     const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
     const data = {
       state: show(<State {...status} appId={viewer.app.publicId} />),
@@ -146,5 +147,5 @@ function streamStatus(parts: PageParts, request: Request, viewer: Viewer): Respo
     if (text !== sent) send({ name: 'parts', data })
     sent = text
   }
-  return streamChanges(parts, request, viewer, look)
+  return streamChanges(deps, request, viewer, look)
 }

@@ -6,13 +6,12 @@ import { formatCount } from '../ui/chart.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 
-/** So many are shown; all are kept for 90 days. */
+/** All are stored for 90 days. */
 export const SHOWN_CALLS = 20
 
 type CallsProps = { calls: CallRow[]; keys: KeyRow[]; now: number }
 type Row = CallRow & { place: number }
 
-/** What AI clients did with the account's keys, the latest first. */
 export const CallsSection = ({ calls, keys, now }: CallsProps) => (
   <section>
     <h2>Activity over MCP</h2>
@@ -43,6 +42,5 @@ const columnsOf = (keys: KeyRow[], now: number): Column<Row>[] => [
   { name: 'Key', cell: ({ keyId }) => keys.find(({ id }) => id === keyId)?.name ?? keyId },
 ]
 
-/** A refusal by its code, which is the one that the client got. */
 const Outcome = ({ outcome }: { outcome: string }) =>
   outcome === 'ok' ? <Badge mood="good">Done</Badge> : <Badge mood="caution">{outcome}</Badge>

@@ -17,7 +17,7 @@ type SecretProps = {
   now: number
 }
 
-/** The identity secret, without its text, and how long those before it still work. */
+/** Shows when the identity secret and its predecessors expire, never their text. */
 export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: SecretProps) {
   const current = secrets.find(({ retiredAt }) => retiredAt === null)
   const previous = secrets.filter(({ retiredAt }) => retiredAt !== null)
@@ -64,7 +64,6 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
   )
 }
 
-/** Whether every server has the new one yet. */
 const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
   use === null ? (
     <>No signature was made with a previous one since the last rotation.</>
@@ -89,7 +88,7 @@ const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) 
   </Dialog>
 )
 
-/** Rotated twice within 24 hours, both earlier ones work, and go together. */
+/** After two rotations within 24 hours, both previous secrets expire together. */
 const RevokeOldDialog = ({ path, count }: { path: string; count: number }) => (
   <Dialog
     id="revoke-previous"

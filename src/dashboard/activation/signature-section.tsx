@@ -7,7 +7,6 @@ import { Field } from '../ui/field.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What was pasted, and what it is. */
 export type Checked = { email: string; signature: string; verdict: SignatureVerdict }
 
 const HOURS = PREVIOUS_SECRET_VALID_MS / 3_600_000
@@ -31,11 +30,11 @@ const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
   wrong: ['error', 'It does not match. It signs another email, or was made with another secret.'],
 }
 
-/** Somebody's email and signature, as the browser sent them, judged as the service would. */
+/** Checks a pasted email and signature as the service does. */
 export const SignatureSection = ({ viewer, checked }: { viewer: Viewer; checked?: Checked }) => (
   <section id="check">
     <h2>Check a signature</h2>
-    <p>Paste what your page gives to identify. Nothing of it is kept.</p>
+    <p>Paste what your page gives to identify. Nothing is stored.</p>
     {checked && <Verdict {...checked} />}
     <form method="post" action={`${pathOf(viewer.app.publicId, 'activation')}/signature#check`} novalidate>
       <Field name="email" label="Email" kind="email" value={checked?.email} autocomplete="off" />

@@ -8,19 +8,19 @@ import { formatCount } from '../ui/chart.tsx'
 import { Ticked } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 
-/** What went wrong longer ago is no help any more. */
+/** Older refusals are not shown. */
 const SHOWN_MS = 7 * 86_400_000
 
 type TroubleProps = {
   activation: Activation
   keys: KeyRow[]
-  /** whether a secret that was rotated out still works */
+  /** a rotated secret is still valid */
   hasOldSecret: boolean
   appId: string
   now: number
 }
 
-/** Why something fails, by what was refused lately: in words of the answer that was given. */
+/** Explains recent refusals. */
 export function Trouble(props: TroubleProps) {
   const troubles = listTroubles(props)
   if (troubles.length === 0) return <p class="hint">Nothing was refused in the last seven days.</p>

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { DELIVERY_STATES, type MessageRow, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
-import { DeliveryBadge, deliveryPath, STATE_GROUPS, type StateFilter, stateInWords } from './delivery-words.tsx'
+import { DeliveryBadge, deliveryPath, STATE_GROUPS, type StateFilter, describeState } from './delivery-labels.tsx'
 import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
@@ -13,7 +13,7 @@ import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What is asked for; null = all. */
+/** Filters; null = all. */
 type Filter = { messageId: number | null; state: StateFilter | null }
 
 type DeliveriesProps = {
@@ -23,12 +23,11 @@ type DeliveriesProps = {
   filter: Filter
   deliveries: ListedDelivery[]
   isFirst: boolean
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
   now: number
 }
 
-/** What became of every mail, the newest first, each with its reason. */
 export const DeliveriesPage = (props: DeliveriesProps) => (
   <Frame
     viewer={props.viewer}
@@ -61,7 +60,7 @@ const FilterForm = ({ viewer, messages, filter: { messageId, state } }: Deliveri
       options={[
         { value: '', label: 'Every state' },
         ...Object.entries(STATE_GROUPS).map(([value, { word }]) => ({ value, label: word })),
-        ...DELIVERY_STATES.map((one) => ({ value: one, label: stateInWords(one) })),
+        ...DELIVERY_STATES.map((one) => ({ value: one, label: describeState(one) })),
       ]}
     />
     <Button>Show</Button>

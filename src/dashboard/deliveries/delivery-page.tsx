@@ -17,10 +17,10 @@ import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
-import { DeliveryBadge, deliveryPath } from './delivery-words.tsx'
+import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
 import { messagePath } from '../messages/messages-page.tsx'
 import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
-import { previewOf } from '../events/event-words.ts'
+import { previewOf } from '../events/event-labels.ts'
 import { eventPath, personPath } from '../events/feed.tsx'
 import { Frame } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
@@ -32,7 +32,7 @@ import { type Moment, Timeline } from '../ui/timeline.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What was kept, with its source; what would be written now; or why nothing can be. */
+/** The captured email with its source, a new rendering, or the reason why there is neither. */
 export type ReadableMail =
   (CapturedMail & { raw: string; keptAt: number }) | (RenderedMail & Pick<CapturedMail, 'from' | 'to'>) | TemplateFault
 
@@ -41,12 +41,11 @@ export type DeliveryProps = {
   mailState: MailState
   shown: FoundDelivery
   mail: ReadableMail
-  /** what could not be done */
+  /** error of the last action */
   notice?: string
   now: number
 }
 
-/** One message to one person: what became of it, everything that was looked at, and the mail itself. */
 export const DeliveryPage = (props: DeliveryProps) => (
   <Frame
     viewer={props.viewer}
@@ -58,7 +57,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
   >
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
     <MailNotices viewer={props.viewer} state={props.mailState} />
-    <div class="columns words-first">
+    <div class="columns text-first">
       <div>
         <ReplySection explained={props.shown.explained} />
         <RulesSection explained={props.shown.explained} />
@@ -121,7 +120,6 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
   )
 }
 
-/** The further events that the email lists. */
 const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>
   work.joined.length === 0 ? null : (
     <section id="joined">
@@ -153,7 +151,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
         <p class="hint">
           {'keptAt' in mail ? (
             <>
-              As it was kept on <ExactTime at={mail.keptAt} />. It did not leave this installation.
+              Captured on <ExactTime at={mail.keptAt} />. It did not leave this installation.
             </>
           ) : (
             'As it would be written now. What people were sent is not stored.'
@@ -172,7 +170,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
   </section>
 )
 
-const WORDS: Partial<Record<DeliveryState, string>> = {
+const LABELS: Partial<Record<DeliveryState, string>> = {
   skipped: 'Send it anyway',
   failed: 'Try again',
   unknown: 'Send it again',
@@ -180,14 +178,14 @@ const WORDS: Partial<Record<DeliveryState, string>> = {
   kept: 'Send it now',
 }
 
-/** For editors. The person may have got it already, or not want it: whoever sends it on shall know what is not asked. */
+/** For editors. Shows what resending doesn't check, such as a possible duplicate. */
 function ResendForm(props: DeliveryProps) {
   const { viewer, mailState, shown, mail } = props
   const { delivery, contact } = shown.work
   if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
   if (!('html' in mail)) return <p class="hint">{UNWRITABLE}</p>
-  const verb = WORDS[delivery.state] ?? 'Send it'
+  const verb = LABELS[delivery.state] ?? 'Send it'
   return (
     <Dialog id="resend" opener={verb} title={`Send this mail to ${contact.email}?`}>
       <Consequences {...props} />
@@ -198,11 +196,11 @@ function ResendForm(props: DeliveryProps) {
   )
 }
 
-/** Nobody's wish is overruled, so nothing is offered that would not go. */
+/** Unsubscribed people can't be emailed, so resending isn't offered. */
 const UNWANTED = {
-  unsubscribed: 'It cannot be sent on: they have unsubscribed.',
-  bounced: 'It cannot be sent on: a mail to this address bounced.',
-  complained: 'It cannot be sent on: they complained about a mail.',
+  unsubscribed: "This email can't be resent: the person unsubscribed.",
+  bounced: "This email can't be resent: the address bounced.",
+  complained: "This email can't be resent: the person complained.",
 }
 
 const UNWRITABLE = 'It cannot be sent on: as things are it cannot be written, for the reason below.'

@@ -8,12 +8,11 @@ import { SentText } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
 
-/** `id` is its place. */
 type Rule = Explanation['rules'][number] & { id: string }
 
-/** Rules as the editor calls them. */
+/** Rule names as in the editor. */
 const RULE_NAMES: Record<string, string> = {
-  wish: 'Their wish',
+  wish: 'Subscription',
   message: 'The message',
   seen: 'Has seen it',
   notSeen: 'Has not seen it',
@@ -31,10 +30,10 @@ const RULE_NAMES: Record<string, string> = {
   link: 'A link',
 }
 
-/** A message may ask twice, for then and for now. */
+/** A rule can be checked at the event and at send time. */
 const nameOfRule = ({ rule, about }: Rule): string =>
   rule === 'away'
-    ? `Away, ${about === 'trigger' ? 'then' : 'when due'}`
+    ? `Away, ${about === 'trigger' ? 'at the event' : 'at send time'}`
     : (Object.hasOwn(RULE_NAMES, rule) && RULE_NAMES[rule]) || rule
 
 const COLUMNS: Column<Rule>[] = [
@@ -47,12 +46,12 @@ const COLUMNS: Column<Rule>[] = [
 ]
 
 function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children: string } {
-  // what a mail does not link to does not keep it from going
+  // a missing link doesn't block an email
   if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
   return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: 'Do not send' }
 }
 
-/** What the mail server answered when it did not accept the email. */
+/** The mail server's answer to a refused email. */
 export const ReplySection = ({ explained: { serverReply } }: { explained: Explanation }) =>
   serverReply !== undefined && (
     <section>
@@ -61,18 +60,17 @@ export const ReplySection = ({ explained: { serverReply } }: { explained: Explan
     </section>
   )
 
-/** Every rule that was asked, with what it found and said. */
 export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { explained: Explanation }) => (
   <section>
-    <h2>What was looked at</h2>
+    <h2>Rules</h2>
     {judgedAt === null ? (
       <EmptyState title="Nothing yet">
-        The rules are judged at the moment of sending, and at once when something happens that settles one of them.
+        Rules are checked right before sending, or earlier when an event decides one.
       </EmptyState>
     ) : (
       <>
         <p class="hint">
-          Judged on <ExactTime at={rulesAt ?? judgedAt} />
+          Checked on <ExactTime at={rulesAt ?? judgedAt} />
           {rulesAt !== undefined && (
             <>
               , with a final check on <ExactTime at={judgedAt} />
@@ -88,7 +86,7 @@ export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { expl
 
 const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
 
-/** What happened to it, newest first, as far as its row says. */
+/** Newest first, from the delivery's row. */
 export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: number }) => (
   <section>
     <h2>What happened</h2>
@@ -104,17 +102,17 @@ function momentsOf(shown: ShownDelivery): Moment[] {
   const isKept = state === 'kept'
   const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
   const times: [string, number | null, string][] = [
-    ['triggered', triggeredAt, sayStart(message.content.trigger)],
-    ['judged', whenAsked(shown), 'The rules were judged'],
-    ['kept', isKept ? handedAt : keptAt, 'Kept in the outbox'],
-    ['sent-on', sentOn?.at ?? null, 'A member sent it on'],
+    ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
+    ['judged', whenAsked(shown), 'Rules checked'],
+    ['kept', isKept ? handedAt : keptAt, 'Captured in the outbox'],
+    ['sent-on', sentOn?.at ?? null, 'Resent by a member'],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
     ['handed', isKept || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
     ['sent', sentAt, 'Sent'],
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],
     ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],
-    ['ahead', isAhead ? dueAt : null, sayAhead(delivery)],
+    ['ahead', isAhead ? dueAt : null, describeUpcoming(delivery)],
   ]
   return times
     .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what }]))
@@ -122,14 +120,14 @@ function momentsOf(shown: ShownDelivery): Moment[] {
     .sort((a, b) => b.at - a.at)
 }
 
-/** What is asked of a mail that a member sends on as well. */
+/** Rules that also apply when a member resends. */
 const ALWAYS_ASKED = ['wish', 'link', 'template']
 
 function whenAsked({ explained: { rules, judgedAt, rulesAt } }: ShownDelivery): number | null {
   return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? judgedAt) : null
 }
 
-function sayAhead({ byHand, state }: ShownDelivery['work']['delivery']): string {
+function describeUpcoming({ byHand, state }: ShownDelivery['work']['delivery']): string {
   if (!byHand) return 'The rules are judged'
   return state === 'waiting' ? 'It goes out' : 'It is tried again'
 }
@@ -141,7 +139,7 @@ const ENDS: Partial<Record<DeliveryState, string>> = {
   complained: 'They complained',
 }
 
-function sayStart(trigger: MessageRow['content']['trigger']): string {
+function describeTrigger(trigger: MessageRow['content']['trigger']): string {
   if ('event' in trigger) return `${trigger.event} came`
   if ('page' in trigger) return 'They opened the page'
   return 'contact' in trigger ? 'They were added' : 'They got the tag'

@@ -1,12 +1,9 @@
 import { makeToken } from '../../core/tokens.ts'
 
-/** The latest are kept: a browser asks for one right after it was made. Of the largest, all together hold 16 MB. */
+/** At most 16 MB together; a browser requests a frame right after it was created. */
 const FRAMES = 64
 
-/**
- * What a mail may do in its frame: show itself and pictures, and open a link in a window of its own. A mail has its style
- * in itself, which no page of ours may, so it needs an address and a policy of its own.
- */
+/** The email is styled inline, so it needs its own URL and policy: pictures and links in a new window only. */
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':
@@ -15,11 +12,11 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 }
 
-/** What came of a mail when it was not kept any more. */
+/** Shown when an email has expired. */
 const GONE =
   '<!doctype html><html lang="en"><title>Gone</title><p>This preview is gone. Press Preview again.</p></html>'
 
-/** A whole mail as the answer to a frame; its links open in a window of their own. */
+/** Links open in a new window. */
 export const mailAnswer = (html: string | null): Response =>
   new Response((html ?? GONE).replace('<head>', '<head><base target="_blank">'), {
     status: html === null ? 404 : 200,
@@ -28,7 +25,7 @@ export const mailAnswer = (html: string | null): Response =>
 
 export type MailFrames = ReturnType<typeof createMailFrames>
 
-/** Mails that are shown and not stored, by random names, for whoever may see their app. */
+/** Unsaved previews by random name, for members who can see the app. */
 export function createMailFrames() {
   const frames = new Map<string, { appId: number; html: string }>()
   return {

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { deliveryPath } from './delivery-words.tsx'
+import { deliveryPath } from './delivery-labels.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -8,43 +8,37 @@ import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** A mail that was kept; `keptAt` is ms UTC. */
-export type Kept = { deliveryId: number; to: string; subject: string; keptAt: number }
+/** A captured email; `keptAt` is in ms UTC. */
+export type Captured = { deliveryId: number; to: string; subject: string; keptAt: number }
 
 type OutboxProps = {
   viewer: Viewer
   state: MailState
-  mails: Kept[]
+  mails: Captured[]
   isFirst: boolean
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
   now: number
 }
 
-/** The mails that did not leave, the newest first; each is read on the page of its delivery. */
 export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: OutboxProps) => {
   const path = pathOf(viewer.app.publicId, 'outbox')
   return (
-    <Frame
-      viewer={viewer}
-      page="deliveries"
-      title="Outbox"
-      state="Mails that were kept here instead of sent, to be read as their readers would."
-    >
+    <Frame viewer={viewer} page="deliveries" title="Outbox" state="Emails captured instead of sent.">
       <MailNotices viewer={viewer} state={state} on="outbox" />
       <DeliverySections viewer={viewer} current="outbox" />
       {mails.length === 0 ? (
         <NoMails isFirst={isFirst} isCapturing={state.isCapturing} />
       ) : (
-        <section aria-label="Kept mails">
+        <section aria-label="Captured emails">
           <p class="hint">
-            Where a message goes to each person once, a kept mail counts as that once.{' '}
+            A captured email counts as sent to its person.{' '}
             {state.isCapturing || state.isUnreadable
               ? 'As soon as there is a mail server, each can be sent from its page.'
               : 'Each can be sent now, from its page.'}
           </p>
           <Table
-            label="Kept mails, the newest first"
+            label="Captured emails, the newest first"
             columns={columnsOf(viewer, now)}
             rows={mails}
             idOf={({ deliveryId }) => String(deliveryId)}
@@ -56,7 +50,7 @@ export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: Outbox
   )
 }
 
-const columnsOf = ({ app }: Viewer, now: number): Column<Kept>[] => [
+const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
   {
     name: 'Subject',
     cell: ({ deliveryId, subject }) => (
@@ -66,18 +60,18 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Kept>[] => [
     ),
   },
   { name: 'To', cell: ({ to }) => <SentText most={120}>{to}</SentText> },
-  { name: 'Kept', cell: ({ keptAt }) => <Time at={keptAt} now={now} /> },
+  { name: 'Captured', cell: ({ keptAt }) => <Time at={keptAt} now={now} /> },
 ]
 
 const NoMails = ({ isFirst, isCapturing }: { isFirst: boolean; isCapturing: boolean }) => {
-  if (!isFirst) return <EmptyState title="Nothing older">These were the first mails that were kept.</EmptyState>
+  if (!isFirst) return <EmptyState title="Nothing older">You've reached the first captured email.</EmptyState>
   return isCapturing ? (
-    <EmptyState title="Nothing kept yet">
-      As long as no mail server is set, every mail is kept here and can be read. None has been written yet.
+    <EmptyState title="No captured emails yet">
+      As long as no mail server is set, emails are captured here. None has been written yet.
     </EmptyState>
   ) : (
-    <EmptyState title="Nothing is kept here">
-      The mails of this app leave through its mail server. Only those are kept that are written while there is none.
+    <EmptyState title="No captured emails">
+      The mails of this app leave through its mail server. Emails are captured only while no mail server is set.
     </EmptyState>
   )
 }

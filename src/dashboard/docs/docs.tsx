@@ -2,14 +2,13 @@
 import { Elysia } from 'elysia'
 import { DOC_PAGES, type DocPage, writeDocPage } from '../../docs/index.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import type { PageParts } from '../layout/viewer.ts'
+import type { PageDependencies } from '../layout/viewer.ts'
 import { Layout } from '../layout/layout.tsx'
 
-/** No HTML is taken from Markdown, so nothing that a setting holds can be more than text. */
+/** Raw HTML in Markdown is disabled, so settings can't inject markup. */
 const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true }
 
-/** The documentation, for everybody: how to begin, events, the browser script, limits, MCP. */
-export function docsRoutes({ baseUrl }: PageParts) {
+export function docsRoutes({ baseUrl }: Pick<PageDependencies, 'baseUrl'>) {
   const routes = new Elysia().get('/docs', () => redirectAnswer(docPath('start')))
   for (const page of DOC_PAGES) {
     const html = letScroll(Bun.markdown.html(bodyOf(writeDocPage(page, baseUrl)), MARKDOWN))
@@ -20,10 +19,10 @@ export function docsRoutes({ baseUrl }: PageParts) {
 
 const docPath = (slug: string): string => `/docs/${slug}`
 
-/** Code is wider than a phone, and must be reached without a mouse to be scrolled. */
+/** Code blocks scroll on phones and need keyboard focus. */
 const letScroll = (html: string): string => html.replaceAll('<pre>', '<pre tabindex="0">')
 
-/** What follows the title and the summary, which stand in the head of the page. */
+/** Drops the title and summary, which the page header shows. */
 const bodyOf = (markdown: string): string => markdown.split('\n').slice(3).join('\n')
 
 const DocsPage = ({ page, html }: { page: DocPage; html: string }) => (

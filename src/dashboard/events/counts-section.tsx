@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { CountPoint, CountRange, NameCount } from '../../events/counts.ts'
 import { formatZone } from '../../core/format-time.ts'
-import { nameInWords } from './event-words.ts'
+import { describeEventName } from './event-labels.ts'
 import { type CountsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from '../ui/button.tsx'
 import { AreaChart, formatCount, type Point } from '../ui/chart.tsx'
@@ -14,7 +14,7 @@ export const RANGE_WORDS: Record<CountRange, { name: string; last: string }> = {
   weeks: { name: '26 weeks', last: 'the last 26 weeks' },
 }
 
-/** Days and weeks are counted as they begin in UTC, hours are told by the app's clock. */
+/** Days and weeks start in UTC; hours use the app's timezone. */
 const zoneOf = (range: CountRange, { timezone }: { timezone: string }): string => (range === 'hours' ? timezone : 'UTC')
 
 const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Point => {
@@ -24,7 +24,6 @@ const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Po
   return { label: range === 'weeks' ? `Week of ${formatDate(at)}` : formatDate(at), tick: day, value: count }
 }
 
-/** How many events came when. */
 export const CountsSection = (props: CountsProps) => (
   <section class="counts" aria-label="How many came">
     <nav class="ranges" aria-label="How far back">
@@ -44,7 +43,7 @@ export const CountsSection = (props: CountsProps) => (
 
 export function CountsChart({ viewer, view, counts }: CountsProps) {
   const zone = zoneOf(view.range, viewer.app)
-  const what = view.name === null ? 'All events' : nameInWords(view.name)
+  const what = view.name === null ? 'All events' : describeEventName(view.name)
   return (
     <AreaChart
       label={`${what} by the ${UNITS[view.range]} (${formatZone(zone)})`}
@@ -55,7 +54,6 @@ export function CountsChart({ viewer, view, counts }: CountsProps) {
 
 const UNITS: Record<CountRange, string> = { hours: 'hour', days: 'day', weeks: 'week' }
 
-/** Which names came how often, each a filter of the page. */
 export const NamesSection = (props: CountsProps) => (
   <section>
     <h2>Names</h2>
@@ -85,20 +83,20 @@ const NameItem = ({ viewer, view, counts, name, count }: CountsProps & { name: s
   <li>
     <a href={eventsPath(viewer.app.publicId, { ...view, name })} aria-current={name === view.name ? 'true' : undefined}>
       <Share count={count} of={counts.total} />
-      <span>{name === null ? 'All events' : <SentText>{nameInWords(name)}</SentText>}</span>
+      <span>{name === null ? 'All events' : <SentText>{describeEventName(name)}</SentText>}</span>
       <span class="number">{formatCount(count)}</span>
     </a>
   </li>
 )
 
-/** How much of all it is, behind the words that say so. */
+/** The bar's share of the total. */
 const Share = ({ count, of }: { count: number; of: number }) => (
   <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
     <rect width={of === 0 ? 0 : Math.max(0.5, (100 * count) / of).toFixed(1)} height="1" />
   </svg>
 )
 
-/** The same on a phone, where a list would stand between the reader and the events. */
+/** On phones the names collapse, so that the events stay in reach. */
 const NamesFilter = ({ view, counts }: CountsProps) => (
   <form class="names-filter" method="get">
     <HiddenFields fields={view.range === 'hours' ? {} : { range: view.range }} />
@@ -109,7 +107,7 @@ const NamesFilter = ({ view, counts }: CountsProps) => (
       <option value="">All events</option>
       {withCurrent(counts.names, view.name).map(({ name, count }) => (
         <option key={name} value={name} selected={name === view.name}>
-          {`${nameInWords(name)} (${formatCount(count)})`}
+          {`${describeEventName(name)} (${formatCount(count)})`}
         </option>
       ))}
     </select>

@@ -5,7 +5,7 @@ import type { EventRow } from '../../events/events.ts'
 import type { Unstarted } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
 import { toVisibleJson } from '../../core/visible-text.ts'
-import { VIA_NAMES, KINDS, nameInWords, type Property, readProperties } from './event-words.ts'
+import { VIA_NAMES, KINDS, describeEventName, type Property, readProperties } from './event-labels.ts'
 import { eventsPath } from './events-view.ts'
 import { personPath } from './feed.tsx'
 import { Frame } from '../layout/frame.tsx'
@@ -18,10 +18,13 @@ import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import { DeliveryLine } from '../people/person-mail.tsx'
-import { StatusBadge, nameOfPerson } from '../people/person-words.tsx'
+import { StatusBadge, nameOfPerson } from '../people/person-labels.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** `mails`: those that the event started or joined. `unstarted`: messages that it fits, and why it started none of them. */
+/**
+ * `mails`: emails the event triggered or joined. `unstarted`: matching messages that it didn't trigger, with the
+ * reason.
+ */
 type EventProps = {
   viewer: Viewer
   row: EventRow
@@ -31,12 +34,11 @@ type EventProps = {
   now: number
 }
 
-/** One event: what was sent, when, and about whom. */
 export const EventPage = (props: EventProps) => (
   <Frame
     viewer={props.viewer}
     page="events"
-    title={nameInWords(props.row.name)}
+    title={describeEventName(props.row.name)}
     state={<State {...props} />}
     action={
       <ButtonLink href={eventsPath(props.viewer.app.publicId, { range: 'hours', name: props.row.name })}>
@@ -44,7 +46,7 @@ export const EventPage = (props: EventProps) => (
       </ButtonLink>
     }
   >
-    <div class="columns words-first">
+    <div class="columns text-first">
       <div>
         <PropertiesSection {...props} />
         <MailSection {...props} />
@@ -128,7 +130,7 @@ const MailSection = ({ viewer, person, mails, unstarted }: EventProps) => (
         why.
       </p>
     ) : (
-      <ul class="told">
+      <ul class="fact-list">
         {mails.map(({ work: { delivery, message }, explained }) => (
           <li key={delivery.id}>
             <DeliveryLine viewer={viewer} delivery={delivery} message={message} why={explained.why} />

@@ -4,29 +4,29 @@ import { readCounts } from '../../events/counts.ts'
 import type { EventRow } from '../../events/events.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { CountsChart, NamesList } from './counts-section.tsx'
-import type { PageParts, Viewer } from '../layout/viewer.ts'
+import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { State } from './events-page.tsx'
 import { type EventsView, readView } from './events-view.ts'
 import { FEED_ROWS, FeedRow } from './feed.tsx'
 import { Zone } from '../ui/time.tsx'
 import { streamChanges } from '../layout/stream.ts'
 
-/** Counting an app with thousands of names takes 10 ms (store/counters.ts), so whoever follows is told seldom. */
+/** Counting thousands of names takes 10 ms (store/counters.ts), so counts are sent rarely. */
 const COUNTS_EVERY_MS = 10_000
 
-/** What islands/feed.ts gets: rows to put on top, newest first, and the cursor to come back with. */
+/** Sent to islands/feed.ts: new rows, newest first, and the next cursor. */
 type FeedRows = { html: string; count: number; cursor: string }
-/** The counts of the page as they are now, each as HTML. */
+/** The page's counts as HTML. */
 type FeedCounts = { state: string; chart: string; names: string }
 
-/** Between what was seen before and what is shown now there is more than anybody would read. */
+/** Too many new rows to show; the list restarts. */
 const Gap = () => <li class="gap">More came in between than is shown here. The pages of older events have it.</li>
 
 type NewRows = { rows: EventRow[]; hasGap: boolean }
 
-/** The newest rows that came after one; 0: after none. */
+/** The newest rows after a row; 0: no lower bound. */
 async function findNewRows(
-  { store }: PageParts,
+  { store }: Pick<PageDependencies, 'store'>,
   { app }: Viewer,
   name: string | null,
   after: number,
@@ -48,8 +48,8 @@ function renderRows({ app }: Viewer, { rows, hasGap }: NewRows, cursor: string):
   return { html, count: rows.length, cursor }
 }
 
-async function renderCounts(parts: PageParts, viewer: Viewer, view: EventsView): Promise<FeedCounts> {
-  const shown = { viewer, view, counts: await readCounts(parts, viewer.app, view.range, view.name) }
+async function renderCounts(deps: PageDependencies, viewer: Viewer, view: EventsView): Promise<FeedCounts> {
+  const shown = { viewer, view, counts: await readCounts(deps, viewer.app, view.range, view.name) }
   return {
     state: render(<State {...shown} />),
     chart: render(<CountsChart {...shown} />),
@@ -57,17 +57,17 @@ async function renderCounts(parts: PageParts, viewer: Viewer, view: EventsView):
   }
 }
 
-/** Follows the events of an app, from the cursor that the page or the last message gave. */
-export function followFeed(parts: PageParts, request: Request, viewer: Viewer): Response {
+/** Streams the app's events from a cursor. */
+export function followFeed(deps: PageDependencies, request: Request, viewer: Viewer): Response {
   const { searchParams } = new URL(request.url)
   const given = request.headers.get('last-event-id') ?? searchParams.get('after') ?? ''
   const view = readView(searchParams)
   let after = readPublicId('evt', given) ?? 0
   let countsDueAt: number | null = null
   let countedAt = -Infinity
-  return streamChanges(parts, request, viewer, async (send) => {
-    const now = parts.clock.monotonicMs()
-    const found = await findNewRows(parts, viewer, view.name, after)
+  return streamChanges(deps, request, viewer, async (send) => {
+    const now = deps.clock.monotonicMs()
+    const found = await findNewRows(deps, viewer, view.name, after)
     const [newest] = found.rows
     if (newest) {
       after = newest.id
@@ -79,6 +79,6 @@ export function followFeed(parts: PageParts, request: Request, viewer: Viewer): 
     if (now < countsDueAt) return countsDueAt - now
     countsDueAt = null
     countedAt = now
-    send({ name: 'counts', data: await renderCounts(parts, viewer, view) })
+    send({ name: 'counts', data: await renderCounts(deps, viewer, view) })
   })
 }

@@ -2,7 +2,7 @@
 import { publicId } from '../../core/ids.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
-import { nameInWords } from './event-words.ts'
+import { describeEventName } from './event-labels.ts'
 import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
 import { FeedRow } from './feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -13,7 +13,6 @@ import { EmptyState } from '../ui/empty.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Pager } from '../ui/table.tsx'
 
-/** The events of an app: how many came when, under which names, and the newest as they come. */
 export function EventsPage(props: EventsProps) {
   const { viewer, view, counts, rows, isOld } = props
   const hasNone = rows.length === 0 && counts.total === 0 && view.name === null && !isOld
@@ -46,7 +45,6 @@ export function EventsPage(props: EventsProps) {
   )
 }
 
-/** How many came, in a sentence. */
 export function State({ view: { range, name }, counts: { total, points } }: CountsProps) {
   const when = RANGE_WORDS[range].last
   if (name === null) return <>{total === 0 ? `No events in ${when}.` : `${countEvents(total)} in ${when}.`}</>
@@ -54,7 +52,7 @@ export function State({ view: { range, name }, counts: { total, points } }: Coun
   const times = count === 0 ? 'did not come' : count === 1 ? 'came once' : `came ${formatCount(count)} times`
   return (
     <>
-      <SentText>{nameInWords(name)}</SentText> {times} in {when}.
+      <SentText>{describeEventName(name)}</SentText> {times} in {when}.
     </>
   )
 }
@@ -73,7 +71,7 @@ const FeedSection = (props: EventsProps) => (
   </section>
 )
 
-/** Only where scripts run; it says how it stands from when that is known, and announces it. */
+/** Shown only with scripts; announces the connection state. */
 const FeedTools = () => (
   <div class="feed-tools">
     <span role="status" data-feed-state>
@@ -120,7 +118,8 @@ const NoRows = ({ viewer, view, isOld }: Pick<EventsProps, 'viewer' | 'view' | '
         title="Nothing under this name"
         next={<ButtonLink href={eventsPath(viewer.app.publicId, { ...view, name: null })}>Show all events</ButtonLink>}
       >
-        No event <SentText>{nameInWords(view.name)}</SentText> has come yet. The first will be shown here when it does.
+        No event <SentText>{describeEventName(view.name)}</SentText> has come yet. The first will be shown here when it
+        does.
       </EmptyState>
     )
   return (

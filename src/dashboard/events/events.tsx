@@ -5,8 +5,8 @@ import { listFollowing } from '../../deliveries/delivery-lists.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { openStream, showPage } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { openStream, showPage } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { EventPage } from './event-page.tsx'
 import { EventsPage } from './events-page.tsx'
 import { followFeed } from './events-live.tsx'
@@ -14,26 +14,25 @@ import { readView } from './events-view.ts'
 import { FEED_ROWS } from './feed.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** What happened: as it comes, counted, and one by one. */
-export const eventsRoutes = (parts: PageParts) =>
+export const eventsRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/events', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => showEvents(parts, request, viewer)),
+      showPage(deps, request, app, (viewer) => showEvents(deps, request, viewer)),
     )
     .get('/apps/:app/feed', ({ request, params: { app } }) =>
-      openStream(parts, request, app, (viewer) => followFeed(parts, request, viewer)),
+      openStream(deps, request, app, (viewer) => followFeed(deps, request, viewer)),
     )
     .get('/apps/:app/events/:event', ({ request, params: { app, event } }) =>
-      showPage(parts, request, app, (viewer) => showEvent(parts, request, viewer, event)),
+      showPage(deps, request, app, (viewer) => showEvent(deps, request, viewer, event)),
     )
 
-async function showEvents(parts: PageParts, request: Request, viewer: Viewer): Promise<Response> {
+async function showEvents(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
   const { searchParams } = new URL(request.url)
   const view = readView(searchParams)
   const before = readPublicId('evt', searchParams.get('before') ?? '')
   const [counts, { rows, next }] = await Promise.all([
-    readCounts(parts, viewer.app, view.range, view.name),
-    parts.store.listEvents({ appId: viewer.app.id, contactId: null, name: view.name, before, limit: FEED_ROWS }),
+    readCounts(deps, viewer.app, view.range, view.name),
+    deps.store.listEvents({ appId: viewer.app.id, contactId: null, name: view.name, before, limit: FEED_ROWS }),
   ])
   const older = next === null ? null : publicId('evt', next)
   const page = (
@@ -42,8 +41,12 @@ async function showEvents(parts: PageParts, request: Request, viewer: Viewer): P
   return pageAnswer(request, 200, page)
 }
 
-async function showEvent(parts: PageParts, request: Request, viewer: Viewer, event: string): Promise<Response> {
-  const { store, clock } = parts
+async function showEvent(
+  { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
+  request: Request,
+  viewer: Viewer,
+  event: string,
+): Promise<Response> {
   const id = readPublicId('evt', event)
   const row = id === null ? null : await store.findEvent(viewer.app.id, id)
   const person = row && (await store.byId(row.contactId))

@@ -1,13 +1,13 @@
 /** @jsxImportSource preact */
 import type { EventRow } from '../../events/events.ts'
 import { publicId } from '../../core/ids.ts'
-import { nameInWords, previewOf } from './event-words.ts'
+import { describeEventName, previewOf } from './event-labels.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Moment } from '../ui/time.tsx'
 
-/** Rows of a page, and of a message to those who follow. */
+/** Rows per page and per stream message. */
 export const FEED_ROWS = 50
 
 const ICONS = { event: 'activation', page: 'page', action: 'action' } as const
@@ -17,13 +17,12 @@ const NAME_MOST = 120
 export const eventPath = (appId: string, id: number): string => `${pathOf(appId, 'events')}/${publicId('evt', id)}`
 export const personPath = (appId: string, id: number): string => `${pathOf(appId, 'people')}/${publicId('con', id)}`
 
-/** One event in a line, on a phone in three. */
 export const FeedRow = ({ appId, row }: { appId: string; row: EventRow }) => (
   <li data-id={publicId('evt', row.id)}>
     <Moment at={row.receivedAt} />
     <a class="what" href={eventPath(appId, row.id)}>
       <Icon name={ICONS[row.type]} />
-      <SentText most={NAME_MOST}>{nameInWords(row.name)}</SentText>
+      <SentText most={NAME_MOST}>{describeEventName(row.name)}</SentText>
     </a>
     <a class="who" href={personPath(appId, row.contactId)}>
       <SentText>{row.email}</SentText>

@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 import type uPlot from 'uplot'
 
-/** uPlot makes a number format of the browser's language when it loads. `en-US@posix` is no language tag and would throw. */
+/** uPlot formats numbers in the browser's language at load time; `en-US@posix` is not a valid tag and throws. */
 function mendLanguage(): void {
   try {
     Intl.getCanonicalLocales(navigator.language)
@@ -13,12 +13,12 @@ function mendLanguage(): void {
 mendLanguage()
 const { default: Plot } = await import('uplot')
 
-/** Pixels between the words below a chart. */
+/** Minimum distance between labels, in pixels. */
 const TICK_SPACE = 64
 
 type Drawn = { labels: string[]; ticks: string[]; values: number[] }
 
-/** The numbers of a chart stand in its table. */
+/** Reads the values from the chart's table. */
 function readTable(figure: HTMLElement): Drawn {
   const rows = [...figure.querySelectorAll<HTMLElement>('details tr')]
   return {
@@ -28,10 +28,10 @@ function readTable(figure: HTMLElement): Drawn {
   }
 }
 
-/** Words at the end would be cut by the edge. */
+/** Keeps edge labels from being cut off. */
 const END_TICKS = 3
 
-/** Every so many words, so that a day among hours is one of them. */
+/** Spaces labels evenly so that a day label is included. */
 function pickTicks(ticks: string[], step: number): number[] {
   const day = Math.max(
     0,
@@ -41,23 +41,23 @@ function pickTicks(ticks: string[], step: number): number[] {
   return room.map((_, index) => index).filter((index) => (index - day) % step === 0)
 }
 
-/** Draws a chart over the one that came with the page, in the same room, and tells what the pointer rests on. */
+/** Replaces the server-rendered chart, in the same space, and adds a tooltip. */
 function drawChart(figure: HTMLElement): void {
   const plot = figure.querySelector<HTMLElement>('.plot')
-  const told = figure.querySelector<HTMLElement>('[data-told]')
+  const output = figure.querySelector<HTMLElement>('[data-chart-value]')
   const drawn = readTable(figure)
-  if (!plot || !told || drawn.values.length < 2) return
-  let most = told.textContent
+  if (!plot || !output || drawn.values.length < 2) return
+  let most = output.textContent
   const tell = (index: number | null | undefined): void => {
     const value = index === null || index === undefined ? undefined : drawn.values[index]
-    told.textContent = value === undefined ? most : `${drawn.labels[index ?? 0]}: ${value.toLocaleString('en-GB')}`
+    output.textContent = value === undefined ? most : `${drawn.labels[index ?? 0]}: ${value.toLocaleString('en-GB')}`
   }
   const sizeOf = () => ({ width: plot.clientWidth, height: plot.clientHeight })
   plot.classList.add('drawn')
   const chart = new Plot({ ...optionsOf(figure, drawn, tell), ...sizeOf() }, toLines(drawn), plot)
   new ResizeObserver(() => chart.setSize(sizeOf())).observe(plot)
   figure.addEventListener('counts', () => {
-    most = told.textContent
+    most = output.textContent
     chart.setData(toLines(Object.assign(drawn, readTable(figure))))
   })
   const redraw = (): void => chart.redraw(false)
@@ -65,7 +65,7 @@ function drawChart(figure: HTMLElement): void {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
 }
 
-/** The last one is not over yet, so its line only says where it stands. */
+/** The last interval is incomplete, so its line is dashed. */
 function toLines({ values }: Drawn): uPlot.AlignedData {
   const isLast = (index: number): boolean => index === values.length - 1
   return [
@@ -80,7 +80,7 @@ function optionsOf(
   drawn: Drawn,
   tell: (index?: number | null) => void,
 ): Omit<uPlot.Options, 'width' | 'height'> {
-  // of the shapes that came with the page, which know the colours of the day and of the night
+  // colours come from the server-rendered shapes, which follow the theme
   const colour = (part: string, property: 'fill' | 'stroke' | 'color') => (): string => {
     const element = figure.querySelector(part)
     return element ? getComputedStyle(element)[property] : ''

@@ -2,7 +2,6 @@
 
 const SHOWN_MS = 2_000
 
-/** Copies the text of the element that the button names, and says so for two seconds. */
 async function copy(button: HTMLButtonElement): Promise<void> {
   const source = document.getElementById(button.dataset.copy ?? '')
   const word = button.querySelector('[aria-live]')
@@ -11,7 +10,7 @@ async function copy(button: HTMLButtonElement): Promise<void> {
     await navigator.clipboard.writeText(source.textContent)
     word.textContent = 'Copied'
   } catch {
-    // over plain http, but on this machine, there is no clipboard: the text is selected for the keyboard
+    // no clipboard over plain http: select the text instead
     getSelection()?.selectAllChildren(source)
     word.textContent = 'Selected'
   }

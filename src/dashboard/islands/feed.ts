@@ -1,12 +1,12 @@
 /// <reference lib="dom" />
 import { openStream, type StreamState } from './stream.ts'
 
-/** Rows that a page keeps; beyond them the last ones go, and the pages of older events have them. */
+/** Maximum rows on the page; older rows are on the next pages. */
 const ROWS_MAX = 100
-/** Rows that wait while somebody reads or has paused; beyond them the oldest go. */
+/** Maximum rows buffered while paused; the oldest are dropped. */
 const HELD_MAX = 100
 
-/** What dashboard/events/events-live.tsx sends. */
+/** Sent by dashboard/events/events-live.tsx. */
 type FeedRows = { html: string; count: number; cursor: string }
 type FeedCounts = { state: string; chart: string; names: string }
 
@@ -22,8 +22,8 @@ const list = document.querySelector<HTMLOListElement>('[data-feed]')
 if (list) followFeed(list)
 
 /**
- * Puts what comes on top of the list. What is being read is never moved: while the pointer or the focus is in the list, a
- * part of it is selected, its top is out of sight or it is paused, new rows wait, and a button says how many.
+ * Adds new rows at the top. Rows are buffered while the list is hovered, focused, selected, scrolled or paused, so that
+ * nothing moves while it is read.
  */
 function followFeed(list: HTMLOListElement): void {
   const state = document.querySelector<HTMLElement>('[data-feed-state] .badge')
@@ -38,7 +38,7 @@ function followFeed(list: HTMLOListElement): void {
     list.getBoundingClientRect().top < 0 ||
     (getSelection()?.isCollapsed === false && list.contains(getSelection()?.anchorNode ?? null))
 
-  const sayState = (): void => {
+  const showState = (): void => {
     if (!state || stream === null) return
     const { mood, word } = STATES[isPaused() && stream === 'open' ? 'paused' : stream]
     state.parentElement?.classList.add('said')
@@ -46,7 +46,7 @@ function followFeed(list: HTMLOListElement): void {
     state.className = `badge ${mood}`
     state.textContent = word
   }
-  const sayHeld = (): void => {
+  const showBuffered = (): void => {
     if (!show) return
     const count = held.filter((row) => row.hasAttribute('data-id')).length
     show.hidden = count === 0
@@ -58,7 +58,7 @@ function followFeed(list: HTMLOListElement): void {
     held = []
     while (list.children.length > ROWS_MAX) list.lastElementChild?.remove()
     pointOlder(list)
-    sayHeld()
+    showBuffered()
   }
   const insertIfUnread = (): void => {
     if (held.length > 0 && !isPaused() && !isRead()) insert()
@@ -69,13 +69,13 @@ function followFeed(list: HTMLOListElement): void {
     template.innerHTML = html
     held = [...template.content.children, ...held].slice(0, HELD_MAX)
     insertIfUnread()
-    sayHeld()
+    showBuffered()
   }
 
   pause?.addEventListener('click', () => {
     pause.setAttribute('aria-pressed', String(!isPaused()))
     pause.textContent = isPaused() ? 'Go on' : 'Pause'
-    sayState()
+    showState()
     insertIfUnread()
   })
   show?.addEventListener('click', () => {
@@ -91,12 +91,12 @@ function followFeed(list: HTMLOListElement): void {
     on: { rows: (data) => take(data as FeedRows), counts: (data) => showCounts(data as FeedCounts) },
     onState: (now) => {
       stream = now
-      sayState()
+      showState()
     },
   })
 }
 
-/** The sentence, the names and the chart's numbers, but for a part that is being read. */
+/** Updates the summary, names and chart unless they are in use. */
 function showCounts({ chart, ...parts }: FeedCounts): void {
   for (const [name, html] of Object.entries(parts)) {
     const part = document.querySelector(`[data-feed-counts="${name}"]`)
@@ -105,14 +105,14 @@ function showCounts({ chart, ...parts }: FeedCounts): void {
   const figure = document.querySelector('.counts .chart')
   const template = document.createElement('template')
   template.innerHTML = chart
-  for (const selector of ['tbody', '[data-told]']) {
+  for (const selector of ['tbody', '[data-chart-value]']) {
     const next = template.content.querySelector(selector)
     if (next) figure?.querySelector(selector)?.replaceChildren(...next.childNodes)
   }
   figure?.dispatchEvent(new Event('counts'))
 }
 
-/** Rows that went from the end are on the page of older events. */
+/** Removed rows are on the next page. */
 function pointOlder(list: HTMLOListElement): void {
   const older = document.querySelector<HTMLAnchorElement>('.pager [rel=next]')
   const last = [...list.querySelectorAll<HTMLElement>('[data-id]')].at(-1)

@@ -1,22 +1,22 @@
 /// <reference lib="dom" />
 
-/** After the last key: nobody reads an email while typing a word of it. */
+/** Delay of the preview after typing. */
 const TYPED_MS = 150
-/** The check reads many events, so it waits for a pause. */
+/** Longer, because the check reads many events. */
 const CHECK_MS = 1_000
 
 type Shown = {
   places: Record<string, string>
-  /** HTML, but for the text */
+  /** everything except the text is HTML */
   mail: { from: string; subject: string; text: string; src: string } | null
 }
-/** What came of the check: `faults` is what is wrong by the field. */
+/** `faults`: errors by field. */
 type Checked = { places: Record<string, string>; faults: Record<string, string> }
 
 const form = document.querySelector<HTMLFormElement>('[data-editor]')
 if (form) followEditor(form)
 
-/** Keeps the preview up with what is typed, and answers buttons that change a part of the page in that part alone. */
+/** Updates the preview while typing, and lets buttons update part of the page. */
 function followEditor(form: HTMLFormElement): void {
   const preview = form.querySelector<HTMLElement>('[data-preview]')
   let [timer, checkTimer]: (ReturnType<typeof setTimeout> | undefined)[] = []
@@ -26,7 +26,7 @@ function followEditor(form: HTMLFormElement): void {
   const refresh = async (): Promise<void> => {
     const mine = ++asked
     const shown = await ask<Shown>(url, new FormData(form))
-    // a later key has asked since
+    // a newer request is under way
     if (shown && mine === asked) show(shown)
   }
   const check = async (): Promise<void> => {
@@ -45,7 +45,7 @@ function followEditor(form: HTMLFormElement): void {
     checkTimer = setTimeout(() => void check(), CHECK_MS)
   }
   document.getElementById('go-live')?.addEventListener('beforetoggle', () => void check())
-  // the browser fills in what was typed before, and the page still says what it said then
+  // the browser restores typed values, but the page shows the stored ones
   addEventListener('pageshow', (event) => {
     const isOld = event instanceof PageTransitionEvent && event.persisted
     if (preview && (isOld || hasChanged(form))) void check()
@@ -76,10 +76,10 @@ function hasChanged(form: HTMLFormElement): boolean {
   return false
 }
 
-/** Aborted when the form itself goes. */
+/** Aborted when the form is replaced. */
 const leaving = new AbortController()
 
-/** What was typed is nowhere else yet. */
+/** Asks before unsaved input is lost. */
 function askBeforeLeaving(): void {
   addEventListener('beforeunload', preventLeaving, { signal: leaving.signal })
 }
@@ -88,7 +88,7 @@ const preventLeaving = (event: Event): void => event.preventDefault()
 const post = (url: string, data: FormData): Promise<Response> =>
   fetch(url, { method: 'POST', body: new URLSearchParams([...data].map(([name, value]) => [name, String(value)])) })
 
-/** null where the server does not answer as it should: the page stays as it is, and its buttons say why. */
+/** null on an unexpected answer: the page stays unchanged. */
 async function ask<Answer>(url: string, data: FormData): Promise<Answer | null> {
   try {
     const answer = await post(url, data)
@@ -105,7 +105,7 @@ function putAll(places: Record<string, string>): void {
 
 function show({ places, mail }: Shown): void {
   putAll(places)
-  // the last one that could be made stays in sight, and does not jump
+  // keep showing the last valid preview
   document.querySelector('[data-mail]')?.classList.toggle('stale', mail === null)
   if (!mail) return
   for (const part of document.querySelectorAll<HTMLElement>('[data-mail-part]')) {
@@ -116,7 +116,7 @@ function show({ places, mail }: Shown): void {
   for (const screen of document.querySelectorAll<HTMLElement>('[data-mail-frame]')) reload(screen, mail.src)
 }
 
-/** What is said beside a field goes when it was mended. What is new is said when the form is sent. */
+/** Removes fixed errors. New errors appear on submit. */
 function removeFaults(faults: Map<string, string>): void {
   for (const said of document.querySelectorAll<HTMLElement>('.message-fields .fault[id$="-fault"]')) {
     const name = said.id.slice(0, -'-fault'.length)
@@ -135,17 +135,17 @@ function removeFaults(faults: Map<string, string>): void {
   }
 }
 
-/** Untouched where nothing is new, so that nobody hears it again and no list closes under the pointer. */
+/** Skips unchanged parts, so that nothing is repeated by screen readers or closed. */
 function put(place: Element | null, html: string): void {
   const next = document.createElement('template')
   next.innerHTML = html
   if (place && place.innerHTML !== next.innerHTML) place.replaceChildren(next.content)
 }
 
-/** The next mail loads behind the one that is seen, and takes its place whole: no flash, and nothing for Back to go through. */
+/** Loads the next preview behind the current one to avoid flicker and history entries. */
 function reload(screen: HTMLElement, src: string): void {
-  const [seen, ...late] = screen.querySelectorAll('iframe')
-  for (const frame of late) frame.remove()
+  const [seen, ...outdated] = screen.querySelectorAll('iframe')
+  for (const frame of outdated) frame.remove()
   const next = document.createElement('iframe')
   next.title = screen.dataset.mailFrame ?? ''
   next.setAttribute('sandbox', 'allow-popups allow-popups-to-escape-sandbox')
@@ -155,7 +155,7 @@ function reload(screen: HTMLElement, src: string): void {
   screen.append(next)
 }
 
-/** Sends the form as the button would, and takes its part out of the page that answers. False where the page went. */
+/** Submits the form and takes its section from the returned page. False if the page was left. */
 async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTMLButtonElement): Promise<boolean> {
   const data = new FormData(form, button)
   for (const one of part.querySelectorAll('button')) one.disabled = true
@@ -164,7 +164,7 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
   const unfollow = busy ? followProgress(busy) : () => {}
   const page = await fetchPage(form.action, data).finally(unfollow)
   const next = page?.getElementById(part.id)
-  // what is wrong elsewhere is said by the page as a whole
+  // errors elsewhere need the whole page
   const isWrong = [...(page?.querySelectorAll('.notice.error') ?? [])].some((notice) => !next?.contains(notice))
   if (!next || isWrong) {
     for (const one of part.querySelectorAll('button')) one.disabled = false
@@ -178,14 +178,13 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
     : null
   const same = [...next.querySelectorAll('button')].find(({ value }) => value === button.value)
   ;(added ?? same ?? fields[0])?.focus({ preventScroll: true })
-  // what came of it stands below its button, which may be the last that is seen
+  // the result is below its button and may be out of view
   next.querySelector('[role=status]')?.scrollIntoView({ block: 'nearest' })
   return true
 }
 
 const PROGRESS_MS = 400
 
-/** Shows how far it is, as long as it takes. */
 function followProgress(busy: HTMLElement): () => void {
   const [url, bar, said] = [busy.dataset.progress, busy.querySelector('progress'), busy.querySelector('.hint')]
   const look = async (): Promise<void> => {
@@ -208,7 +207,7 @@ async function fetchPage(url: string, data: FormData): Promise<Document | null> 
   }
 }
 
-/** As without script. */
+/** Falls back to a normal submit. */
 function sendWhole(form: HTMLFormElement, { name, value }: HTMLButtonElement): void {
   const hidden = document.createElement('input')
   Object.assign(hidden, { type: 'hidden', name, value })

@@ -1,4 +1,4 @@
-/** What every page may use once scripts run; without them the same works by other means, or is not shown. */
+/** Scripts of every page; the pages also work without them. */
 import './copy.ts'
 import './session.ts'
 import './switcher.ts'

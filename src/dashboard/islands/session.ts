@@ -1,17 +1,17 @@
 /// <reference lib="dom" />
 import { pageAbove } from '../layout/paths.ts'
 
-/** Between the tabs of one browser. */
+/** Shared by the tabs of a browser. */
 const channel = new BroadcastChannel('eventpost-session')
-/** How long a tab waits for the sign-out of another one to reach the server. */
+/** Time for another tab's sign-out to reach the server. */
 const SIGN_OUT_MS = 1_000
 
 const signOut = document.querySelector<HTMLFormElement>('form[action="/sign-out"]')
 if (signOut) watchSession(signOut)
-// the sign-in page shows that the session may have ended: other tabs ask
+// the sign-in page may mean that the session ended: other tabs check
 else if (document.querySelector('form[action="/sign-in"]')) channel.postMessage('ask')
 
-/** Leaves nothing on the screen once the session has ended, here or in another tab. */
+/** Clears the page when the session ends, here or in another tab. */
 function watchSession(form: HTMLFormElement): void {
   form.addEventListener('submit', () => channel.postMessage('signed-out'))
   channel.addEventListener('message', ({ data }: MessageEvent<string>) => {
@@ -31,7 +31,7 @@ function watchSession(form: HTMLFormElement): void {
   })
 }
 
-/** Leads to the sign-in page, and from there back. Reloading the answer to a form would send that form again. */
+/** Navigates instead of reloading, because reloading would resubmit a form. */
 const leave = (): void =>
   document.documentElement.dataset.form === 'sent' ? location.replace(pageAbove(location.pathname)) : location.reload()
 

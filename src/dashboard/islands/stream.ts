@@ -1,22 +1,21 @@
 /// <reference lib="dom" />
 
-/** Before a stream that the browser has given up is tried again. */
+/** Delay before a closed stream is retried. */
 const RETRY_MS = 3_000
 
 export type StreamState = 'open' | 'interrupted' | 'signed-out' | 'replaced'
 
 type Listener = {
-  /** the address as it is to be asked now, with the cursor of what was seen last */
+  /** current URL, with the last cursor */
   url(): string
-  /** messages by their name; `data` is what was sent as JSON */
+  /** handlers by message name; `data` is JSON */
   on: Record<string, (data: unknown) => void>
   onState(state: StreamState): void
 }
 
 /**
- * Follows server-sent events for as long as the page is looked at. It comes back after any interruption, and lets go
- * while the page is hidden: a browser opens six connections to a server, and each tab would hold one. A stream that was
- * replaced comes back only when the page is looked at again, or two pages would replace each other for ever.
+ * Follows server-sent events while the page is visible: browsers allow six connections per server. A replaced stream
+ * reconnects only when the page is shown again, or two tabs would replace each other forever.
  */
 export function openStream({ url, on, onState }: Listener): { close(): void } {
   let source: EventSource | null = null
@@ -46,7 +45,7 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
       opened.addEventListener(name, ({ data }: MessageEvent<string>) => take(JSON.parse(data)))
     }
   }
-  /** Every error is told: opening anew costs nothing, and brings the cursor of what was seen last. */
+  /** Any error reconnects, with the last cursor. */
   const giveUp = async (failed: EventSource): Promise<void> => {
     if (failed !== source) return
     close()
@@ -59,13 +58,13 @@ export function openStream({ url, on, onState }: Listener): { close(): void } {
   return { close }
 }
 
-/** Why the server ended the stream, in its own sentence. */
+/** The reason the server gave for ending the stream. */
 function showReason(reason: string): void {
   const place = document.querySelector('[data-stream-reason]')
   if (place) place.textContent = reason
 }
 
-/** HEAD opens no stream, which could replace another one. */
+/** HEAD doesn't open a stream, which could replace another. */
 async function isSignedOut(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { method: 'HEAD' })).status === 401

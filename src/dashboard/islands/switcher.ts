@@ -2,20 +2,20 @@
 
 const openSwitcher = (): HTMLDetailsElement | null => document.querySelector('.switcher[open]')
 
-/** A list that floats closes with a click beside it and with Escape, as people expect of one. */
+/** Closes the list on Escape or a click outside. */
 document.addEventListener('click', (event) => {
   const open = openSwitcher()
   if (open && event.target instanceof Node && !open.contains(event.target)) open.open = false
 })
 
-/** A long list opens where one is. */
+/** Scrolls to the current app. */
 document.querySelector('.switcher')?.addEventListener('toggle', () => {
   const places = document.querySelector<HTMLElement>('.switcher .places')
   const current = places?.querySelector<HTMLElement>('[aria-current]')
   if (places && current) places.scrollTop = current.offsetTop - (places.clientHeight - current.offsetHeight) / 2
 })
 
-/** What lies under the list is out of sight: once the focus is there, the list is in the way. */
+/** Closes when focus moves behind the list. */
 document.addEventListener('focusout', ({ relatedTarget }) => {
   const open = openSwitcher()
   if (open && relatedTarget instanceof Node && !open.contains(relatedTarget)) open.open = false

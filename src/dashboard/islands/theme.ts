@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 
-/** Changes the colours at once and keeps the page as it is, with what was typed into it. */
+/** Changes the theme without reloading, so that input is kept. */
 document.addEventListener('submit', (event) => {
   const { target: form, submitter } = event
   if (!(form instanceof HTMLFormElement) || !form.matches('.themes') || !(submitter instanceof HTMLButtonElement))

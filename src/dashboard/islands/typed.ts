@@ -1,18 +1,17 @@
 /// <reference lib="dom" />
 
 /**
- * What was typed stays with this place in the history of the tab, so that Back from a refused form and reload bring it
- * again. Never a password, the address that may hold one, or whom somebody looked for; the editor of messages, whose
- * rows come and go, asks before it is left instead.
+ * Saves input in the history entry, so that Back and reload restore it. Never saves passwords, the SMTP URL or
+ * searches; the message editor warns before leaving instead.
  */
 const KEPT =
   'form[method=post]:not([data-editor], .themes, .search) :is(input:not([type=hidden], [type=password], [name=smtpUrl]), textarea, select)'
 
-/** After the last key; Safari takes 100 changes of the history in 30 seconds. */
+/** Delay after typing; Safari allows 100 history changes in 30 seconds. */
 const KEEP_AFTER_MS = 300
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
-/** By the place of each control among the others; true and false are of those that are ticked. */
+/** By index of the control; booleans are checkbox states. */
 type Typed = Record<string, string | boolean>
 
 const isTicked = (control: Control): control is HTMLInputElement =>
@@ -44,7 +43,7 @@ function bringBack({ typed = {} }: { typed?: Typed }): void {
   }
 }
 
-// a link to the page that one is on keeps its place, and asks for it anew
+// a link to the current page discards the saved input
 const [visit] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
 if (visit?.type !== 'navigate') bringBack((history.state ?? {}) as { typed?: Typed })
 let pause: ReturnType<typeof setTimeout> | undefined
@@ -52,5 +51,5 @@ addEventListener('input', () => {
   clearTimeout(pause)
   pause = setTimeout(keep, KEEP_AFTER_MS)
 })
-// at once where it may be the last that this page hears; listening for its end would make every page slower to leave
+// immediately, because this may be the last event; an unload listener would slow navigation
 for (const name of ['change', 'submit']) addEventListener(name, keep)

@@ -7,13 +7,12 @@ const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; object-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  // The address may hold a token, so no other site gets it. Under no-referrer a browser would send our own forms with
-  // `Origin: null`, and over plain http it sends nothing else to know them by.
+  // The URL may hold a token, so it isn't sent to other sites. With no-referrer, browsers send `Origin: null` for our
+  // own forms.
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 }
 
-/** A whole page as the answer to a request, with cookies to set. */
 export function pageAnswer(request: Request, status: number, page: VNode, cookies: string[] = []): Response {
   const { pathname, search } = new URL(request.url)
   const facts = { theme: readTheme(request), path: request.method === 'GET' ? pathname + search : null }
@@ -25,15 +24,14 @@ export function pageAnswer(request: Request, status: number, page: VNode, cookie
 
 const OWN = 'http://own.invalid'
 
-/** Only a path of our own is gone to: anything else would lead whoever trusts this address to a stranger's. */
+/** Redirects only to our own paths, to prevent open redirects. */
 function ownPath(path: string): string {
   const url = path.startsWith('/') ? URL.parse(path, OWN) : null
-  // `/.//evil.example` is ours, and comes out as `//evil.example`, which a browser takes for a host
+  // `/.//evil.example` resolves to `//evil.example`, which browsers read as a host
   const isOwn = url?.origin === OWN && !url.pathname.startsWith('//')
   return isOwn ? url.pathname + url.search + url.hash : '/'
 }
 
-/** Goes to a page after a form was taken, so that reloading repeats nothing. */
 export function redirectAnswer(path: string, cookies: string[] = []): Response {
   const headers = { Location: ownPath(path), 'Cache-Control': 'no-store' }
   const response = new Response(null, { status: 303, headers })

@@ -4,12 +4,11 @@ import { useContext } from 'preact/hooks'
 import { assetUrl, ICON } from '../../assets.ts'
 import { PageContext } from './page-context.ts'
 
-/** Scripts of the few pages that live; each works without. */
+/** Optional scripts of single pages. */
 export type Island = 'feed' | 'chart' | 'live' | 'message'
 
 type DocumentProps = { title: string; site?: string | null; islands?: Island[]; children: ComponentChildren }
 
-/** What every page is: its title for the browser's tab, the stylesheet, the islands, the colours that were chosen. */
 export function Document({ title, site = 'Eventpost', islands = [], children }: DocumentProps) {
   const { theme, path } = useContext(PageContext)
   return (

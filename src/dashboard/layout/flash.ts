@@ -1,12 +1,11 @@
 import type { StoppedEmails } from '../../core/hand-overs.ts'
 import type { Place } from '../../accounts/members.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
-import { ROLE_WORDS } from '../access/role-words.ts'
+import { ROLE_WORDS } from '../access/role-labels.ts'
 
-/** The account of the app that is looked at, and what one may do there. */
 type Where = Pick<Place, 'accountName' | 'role'>
 
-/** What the page after a redirect says was done. The cookie holds words only, so nobody can put sentences there. */
+/** Messages shown after a redirect. The cookie holds codes only, so no one can inject text. */
 const FLASHES = {
   set_up: 'Eventpost is set up, and you are signed in.',
   password_set: 'Your new password is set. Wherever you were signed in with another one, you are signed out.',
@@ -56,35 +55,33 @@ const SECONDS = 60
 
 const isFlash = (text: string): text is FlashCode => Object.hasOwn(FLASHES, text)
 
-const readCodes = (words: string): FlashCode[] => words.split('.').filter(isFlash)
+const readCodes = (codes: string): FlashCode[] => codes.split('.').filter(isFlash)
 
 export const readFlash = (request: Request, baseUrl: string): FlashCode[] =>
   readCodes(readCookie(request, cookieName(baseUrl, COOKIE)) ?? '')
 
-const sayOne = (code: FlashCode, where: Where): string => {
+const describeCode = (code: FlashCode, where: Where): string => {
   const said = FLASHES[code]
   return typeof said === 'string' ? said : said(where)
 }
 
-/** null where nothing is to be said. */
-export function sayFlash(codes: FlashCode[], where: Where): string | null {
-  return codes.length === 0 ? null : codes.map((code) => sayOne(code, where)).join(' ')
+export function describeFlash(codes: FlashCode[], where: Where): string | null {
+  return codes.length === 0 ? null : codes.map((code) => describeCode(code, where)).join(' ')
 }
 
 export const flashCookie = (baseUrl: string, ...codes: FlashCode[]): string =>
   cookieHeader(baseUrl, { name: COOKIE, value: codes.join('.'), maxAgeS: SECONDS })
 
-/** With a second sentence where mail servers had emails already. */
+/** Adds a second sentence if mail servers already had some emails. */
 export const withStillSending = (code: FlashCode, { stillSending }: StoppedEmails): FlashCode[] =>
   stillSending === 0 ? [code] : [code, 'still_sending']
 
-/** Says it too, after what the response tells the next page already. */
+/** Adds a code to those that the response already sets. */
 export function addFlash({ headers }: Response, baseUrl: string, code: FlashCode): void {
   const start = `${cookieName(baseUrl, COOKIE)}=`
-  const told = headers.getSetCookie().findLast((cookie) => cookie.startsWith(start)) ?? ''
-  const [words = ''] = told.slice(start.length).split(';')
-  headers.append('Set-Cookie', flashCookie(baseUrl, ...readCodes(words), code))
+  const earlier = headers.getSetCookie().findLast((cookie) => cookie.startsWith(start)) ?? ''
+  const [codes = ''] = earlier.slice(start.length).split(';')
+  headers.append('Set-Cookie', flashCookie(baseUrl, ...readCodes(codes), code))
 }
 
-/** It was shown. */
 export const noFlash = (baseUrl: string): string => cookieHeader(baseUrl, { name: COOKIE, value: '', maxAgeS: 0 })

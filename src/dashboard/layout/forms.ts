@@ -1,16 +1,16 @@
-/** The largest form taken where nothing else is said; all fields of such a form are far below it. */
+/** Default limit of a form. */
 const FORM_BYTES = 32 * 1024
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
-/** A missing field is an empty one; of a field sent twice the first counts. */
+/** Missing fields are empty; the first of duplicates counts. */
 export type Form = {
   text(name: string): string
-  /** all of it, to be sent again */
+  /** all fields, for resubmission */
   fields: Record<string, string>
 }
 
-/** Reads what a plain HTML form sends, up to `mostBytes`. Refused before the rest of it is read when it is too large. */
+/** Reads a form of up to `mostBytes`; stops reading a larger one. */
 export async function readForm(
   request: Request,
   mostBytes = FORM_BYTES,
@@ -24,7 +24,7 @@ export async function readForm(
     chunks.push(chunk)
   }
   const sent = [...new URLSearchParams(Buffer.concat(chunks).toString('utf8'))]
-  // of two with one name Object.fromEntries keeps the later
+  // Object.fromEntries would keep the last duplicate
   return toForm(Object.fromEntries(sent.toReversed()))
 }
 

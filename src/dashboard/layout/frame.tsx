@@ -9,7 +9,6 @@ import { Zone } from '../ui/time.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 import type { OwnAccount, Viewer } from './viewer.ts'
 
-/** The pages of an app, in the order in which they are needed. */
 const PAGES = {
   activation: { name: 'Activation', icon: 'activation' },
   events: { name: 'Events', icon: 'events' },
@@ -24,27 +23,25 @@ const PAGES = {
 
 export type PageName = keyof typeof PAGES | 'you' | 'new-app'
 
-/** Where a page of an app is. */
 export const pathOf = (appId: string, page: PageName | 'feed' | 'outbox' | 'suppressions' | 'audit'): string =>
   `/apps/${appId}/${page}`
 
-/** What another app has too. */
+/** Pages that exist in every app. */
 const pageElsewhere = (page: PageName): PageName => (page === 'new-app' ? 'activation' : page)
 
 type FrameProps = {
   viewer: Viewer
   page: PageName
   title: string
-  /** the title of the browser tab, where another page has the same heading */
+  /** title of the browser tab, if the heading isn't unique */
   tabTitle?: string
-  /** the one sentence that says how things stand */
   state: ComponentChildren
   action?: ComponentChildren
   islands?: Island[]
   children?: ComponentChildren
 }
 
-/** The frame of every page of a member: a sidebar, under 800 pixels a bar with a menu. */
+/** Frame of all member pages: a sidebar, below 800 pixels a menu bar. */
 export const Frame = ({ viewer, page, title, tabTitle = title, state, action, islands, children }: FrameProps) => (
   <Document title={`${tabTitle} - ${viewer.app.name}`} islands={islands}>
     <a class="skip" href="#main">
@@ -113,7 +110,7 @@ const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
 
 type SwitcherProps = { viewer: Viewer; page: PageName }
 
-/** Which app is looked at, and all others that the person may open, each on the same page. */
+/** App switcher; keeps the current page. */
 const Switcher = ({ viewer, page }: SwitcherProps) => {
   const { account, accounts, app, member } = viewer
   const isOnly = accounts.length === 1

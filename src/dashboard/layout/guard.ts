@@ -3,9 +3,8 @@ import { createKnownHosts, isOwnOrigin } from '../../http/known-hosts.ts'
 export type GuardRefusal = 'unknown_host' | 'foreign_origin' | 'missing_origin'
 
 /**
- * Says whether a request to a page may be answered, or why not. `host` is the address the server is
- * bound to. A site whose name was pointed at this machine is known by its Host; a form sent from elsewhere by its
- * Sec-Fetch-Site, which browsers leave out over plain http, and then by its Origin.
+ * Returns why a request must be refused, or null. Checks the Host against DNS rebinding, and Sec-Fetch-Site (or Origin,
+ * over plain http) against cross-site forms.
  */
 export function createGuard({ baseUrl, host }: { baseUrl: string; host?: string }) {
   const findHost = createKnownHosts({ baseUrl, host })
@@ -18,7 +17,7 @@ export function createGuard({ baseUrl, host }: { baseUrl: string; host?: string 
   }
 }
 
-/** No browser of today: a script, or a proxy that drops headers. */
+/** Not a current browser: a script, or a proxy that drops headers. */
 const saysNoOrigin = ({ headers }: Request): boolean => !headers.has('sec-fetch-site') && !headers.has('origin')
 
 function isFromOwnPage(request: Request, baseUrl: string, called: URL): boolean {

@@ -1,22 +1,22 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { findSignedIn } from './door.tsx'
-import { type PageParts } from './viewer.ts'
+import { findSignedIn } from './require-member.tsx'
+import { type PageDependencies } from './viewer.ts'
 import { pathOf } from './frame.tsx'
 import { readLastApp } from './last-app.ts'
 import { Layout } from './layout.tsx'
 import { Button } from '../ui/button.tsx'
 import { Command } from '../ui/text.tsx'
 
-/** The address itself leads on: to the app that was looked at last, else to one's first, or to signing in. */
-export const homeRoutes = (parts: PageParts) =>
+/** Redirects to the last app, the first app, or sign-in. */
+export const homeRoutes = (deps: PageDependencies) =>
   new Elysia().get('/', async ({ request }) => {
-    if (!(await parts.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
-    const signedIn = await findSignedIn(parts, request)
+    if (!(await deps.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
+    const signedIn = await findSignedIn(deps, request)
     if (!signedIn) return redirectAnswer('/sign-in')
-    const places = await parts.store.listPlaces(signedIn.member.id)
-    const last = readLastApp(request, parts.baseUrl)
+    const places = await deps.store.listPlaces(signedIn.member.id)
+    const last = readLastApp(request, deps.baseUrl)
     const place = places.find(({ appId }) => appId === last) ?? places[0]
     return place
       ? redirectAnswer(pathOf(place.appId, 'activation'))
@@ -24,7 +24,7 @@ export const homeRoutes = (parts: PageParts) =>
   })
 
 const HomePage = () => (
-  <Layout title="Eventpost is running" lead="It is not set up yet.">
+  <Layout title="Eventpost is running" lead="It isn't set up yet.">
     <p>
       The link that sets it up is printed in the terminal where the server was started. It works once, and only the one
       printed last.
@@ -32,7 +32,7 @@ const HomePage = () => (
   </Layout>
 )
 
-/** Of somebody who was removed from their last account, or whose account has no app. */
+/** For people without any app. */
 const NowherePage = ({ email }: { email: string }) => (
   <Layout title="There is no app for you" lead={`You are signed in as ${email}, and no account of yours has an app.`}>
     <p>

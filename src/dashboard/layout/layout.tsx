@@ -4,10 +4,10 @@ import { VERSION } from '../../core/version.ts'
 import { Document } from './document.tsx'
 import { Mark } from '../ui/icon.tsx'
 
-/** `lead` is the one sentence that says how things stand; `isNarrow` for a form of a field or two. */
+/** `lead` is the state in one sentence; `isNarrow` is for short forms. */
 export type LayoutProps = { title: string; lead: ComponentChildren; isNarrow?: boolean; children?: ComponentChildren }
 
-/** A page for an app's own people, who know the app and have never heard of this service. */
+/** A page for an app's end users, without the product's name. */
 export const AppLayout = ({ appName, title, lead, children }: LayoutProps & { appName: string | null }) => (
   <Document title={title} site={appName}>
     <div class="plain-frame narrow">
@@ -21,7 +21,7 @@ export const AppLayout = ({ appName, title, lead, children }: LayoutProps & { ap
   </Document>
 )
 
-/** The frame of every page that is seen without signing in. */
+/** Frame of pages that need no sign-in. */
 export const Layout = ({ title, lead, isNarrow, children }: LayoutProps) => (
   <Document title={title}>
     <div class={isNarrow ? 'plain-frame narrow' : 'plain-frame'}>

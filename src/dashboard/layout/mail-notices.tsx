@@ -7,22 +7,21 @@ import { Command } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import type { Viewer } from './viewer.ts'
 
-/** What is to be known of sending as such, on every page about mail. */
+/** Notices about sending, for every page about email. */
 export type MailState = {
   isCapturing: boolean
   isUnreadable: boolean
-  /** the base URL, where whoever is written to cannot reach it */
+  /** the base URL, if recipients can't reach it */
   lostUrl: string | null
-  /** domains of its addresses that the account has to verify first */
+  /** domains that the account must verify first */
   unverified: string[]
-  /** `isOwn`: what is refused is what this app sends as, and it is not the server that is left alone */
+  /** `isOwn`: only this app is refused, not the server as a whole */
   pause: { server: string; isOwn: boolean; reason: string; until: number } | null
 }
 
-/** `on`: the page that need not be linked to. */
+/** `on`: the current page, which needs no link. */
 type NoticesProps = { viewer: Viewer; state: MailState; on?: 'sender' | 'outbox' }
 
-/** Nothing leaves this installation, or a server fails: neither is to be found out by waiting. */
 export const MailNotices = ({
   viewer,
   state: { isCapturing, isUnreadable, lostUrl, unverified, pause },
@@ -78,7 +77,6 @@ export const MailNotices = ({
 
 const SECTIONS = { deliveries: 'All', outbox: 'Outbox', suppressions: 'Suppressions' } as const
 
-/** Between what was sent, what is kept, and who is not written to. */
 export const DeliverySections = ({ viewer, current }: { viewer: Viewer; current: keyof typeof SECTIONS }) => (
   <SectionLinks
     label="Deliveries"

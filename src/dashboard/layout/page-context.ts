@@ -1,10 +1,10 @@
 import { createContext } from 'preact'
 import type { Theme } from './theme.ts'
 
-/** What any part of a page may need to know of the request it answers. */
+/** Facts about the current request. */
 export type PageFacts = {
   theme: Theme
-  /** where the page can be seen again; null where it cannot, because a form was answered with it */
+  /** URL of the page; null for the answer to a form */
   path: string | null
 }
 

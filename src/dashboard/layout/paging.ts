@@ -1,10 +1,10 @@
-/** Rows of a list that is read as a whole, because few have more. */
+/** For short lists that are read as a whole. */
 const PAGE_ROWS = 50
 
-/** A page of a list: what stands on it, and where those before and after it are. */
+/** Rows of a page and links to its neighbours. */
 export type Page<Row> = { rows: Row[]; newest?: string; older?: string }
 
-/** The rows of the list at `path` that come after the one that `?after=` of a request names, or the first ones. */
+/** Rows after `?after=`, or the first page. */
 export function pageOf<Row extends { id: string }>(rows: Row[], path: string, { url }: Request): Page<Row> {
   const after = new URL(url).searchParams.get('after')
   const start = rows.findIndex(({ id }) => id === after) + 1

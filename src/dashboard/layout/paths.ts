@@ -1,2 +1,2 @@
-/** The page of an app that a form or a part of it belongs to; the start where it belongs to none. */
+/** The app page that a form's path belongs to; `/` if none. */
 export const pageAbove = (pathname: string): string => /^\/apps\/[^/]+\/[^/]+/.exec(pathname)?.[0] ?? '/'

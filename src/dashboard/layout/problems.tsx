@@ -28,7 +28,6 @@ const TO_START = (
   </p>
 )
 
-/** Everything that a page says no to: what happened, then what to do. */
 const PROBLEMS: Record<ProblemCode, Problem> = {
   unknown_host: {
     status: 403,
@@ -157,6 +156,5 @@ const ProblemPage = ({ title, lead, remedy }: Problem) => (
   </Layout>
 )
 
-/** The page that says why nothing was done, and what to do. */
 export const problemAnswer = (request: Request, code: ProblemCode): Response =>
   pageAnswer(request, PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)

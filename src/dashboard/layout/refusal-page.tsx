@@ -5,8 +5,8 @@ import { pageAnswer } from './answers.ts'
 import { Layout } from './layout.tsx'
 import { pageAbove } from './paths.ts'
 
-/** What a person reads in place of what a program does. */
-const WORDS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
+/** Texts that replace those for programs. */
+const LABELS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
   not_found: { title: 'There is nothing here', lead: 'No page has this address.' },
   method_not_allowed: {
     title: 'There is nothing to see here',
@@ -26,10 +26,9 @@ const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
     </p>
   )
 
-/** A refusal for someone who looks through a browser. */
 export function refusalPage(request: Request, refusal: RefusalCode): Response {
   const { status, message } = REFUSALS[refusal]
-  const { title, lead = message } = WORDS[refusal] ?? { title: 'This did not work' }
+  const { title, lead = message } = LABELS[refusal] ?? { title: 'This did not work' }
   const { requestId } = factsOf(request)
   return pageAnswer(
     request,

@@ -1,35 +1,35 @@
 import { MOST_WATCHERS } from '../../events/feed.ts'
-import type { PageParts, Viewer } from './viewer.ts'
+import type { PageDependencies, Viewer } from './viewer.ts'
 import { readSessionToken } from '../access/session-cookie.ts'
 
-/** Half of the silence after which a connection is closed; proxies wait longer. */
+/** Half the idle timeout of connections; proxies wait longer. */
 const KEEP_ALIVE_MS = 5_000
-/** Then a browser tries again by itself. */
+/** Retry delay of the browser. */
 const RETRY_MS = 1_000
-/** Whoever does not read what waits is let go, and comes back with a cursor. */
+/** Slow readers are disconnected and return with a cursor. */
 const WAITING_BYTES = 256 * 1024
 
 export const STREAM_HEADERS = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-store',
-  // nginx would gather it
+  // disables buffering in nginx
   'X-Accel-Buffering': 'no',
 }
 
-/** `data` goes as JSON. `id` is the cursor that the browser sends as Last-Event-ID when it comes back. */
+/** `data` is sent as JSON. `id` is the cursor that the browser returns as Last-Event-ID. */
 export type Message = { name: string; data: unknown; id?: string }
 export type Send = (message: Message) => void
 
 export type Stream = {
   send: Send
   end(): void
-  /** Calls back every five seconds, while the connection is kept alive. */
+  /** Called every five seconds with the keep-alive. */
   onBeat(beat: () => void): void
 }
 
 /**
- * Answers with server-sent events until the reader leaves or `end` is called. `subscribe` begins, and returns what stops
- * it; null while the service stops, which is answered 503.
+ * Sends server-sent events until the reader leaves or `end` is called. `subscribe` returns a function that
+ * unsubscribes, or null during shutdown (503).
  */
 export function streamEvents(request: Request, subscribe: (stream: Stream) => (() => void) | null): Response {
   const encoder = new TextEncoder()
@@ -37,7 +37,6 @@ export function streamEvents(request: Request, subscribe: (stream: Stream) => ((
   const left = Promise.withResolvers<void>()
   let controller: ReadableStreamDefaultController<Uint8Array> | null = null
 
-  /** The reader has closed it. */
   const leave = (): void => {
     controller = null
     left.resolve()
@@ -76,19 +75,18 @@ export function streamEvents(request: Request, subscribe: (stream: Stream) => ((
 const toText = ({ name, data, id }: Message): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** The page stops following and shows this sentence, because another page of the same people took its place. */
+/** Shown when a newer stream of the same member or account replaces this one. */
 const REPLACED: Message = {
   name: 'replaced',
   data: `Too many live pages are open (at most ${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account). Reload to follow again.`,
 }
 
 /**
- * Streams what is committed (events/feed.ts): `look` is called at the start and after each change, one call after another,
- * and sends what is new; it may give the milliseconds after which to be called again. Ends with the session, when the
- * member loses the app, and when newer streams of the member or the account take its place.
+ * Streams committed changes (events/feed.ts). `look` runs at the start and after each change, never concurrently, and
+ * may return a delay for the next run. Ends with the session or the membership.
  */
 export const streamChanges = (
-  { feed, sessions, store, baseUrl }: PageParts,
+  { feed, sessions, store, baseUrl }: Pick<PageDependencies, 'feed' | 'sessions' | 'store' | 'baseUrl'>,
   request: Request,
   { member, account, app }: Viewer,
   look: (send: Send) => Promise<void | number>,

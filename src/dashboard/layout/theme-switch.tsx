@@ -8,7 +8,7 @@ import { Icon } from '../ui/icon.tsx'
 import { problemAnswer } from './problems.tsx'
 import { isTheme, type Theme, themeCookie, THEMES } from './theme.ts'
 
-/** Keeps the choice of colours in a cookie and goes back to where it was made. */
+/** Stores the theme in a cookie and returns to the page. */
 export const themeRoutes = ({ baseUrl }: { baseUrl: string }) =>
   new Elysia().post(
     '/theme',
@@ -23,7 +23,7 @@ export const themeRoutes = ({ baseUrl }: { baseUrl: string }) =>
 
 const NAMES: Record<Theme, string> = { light: 'Light', dark: 'Dark', system: 'As the system' }
 
-/** On a page that answers a form only with script, which stays there: going back to it would lose what it shows. */
+/** On the answer to a form the switch needs scripts, because returning would lose the page. */
 export function ThemeSwitch() {
   const { theme, path } = useContext(PageContext)
   return (

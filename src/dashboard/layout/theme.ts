@@ -6,12 +6,12 @@ export type Theme = (typeof THEMES)[number]
 const COOKIE = 'theme'
 const YEAR_S = 365 * 86_400
 
-/** Either may be read, whatever the base URL: it only chooses colours. */
+/** Accepts either cookie name; it only sets colours. */
 const NAMES = ['https:', 'http:'].map((scheme) => cookieName(scheme, COOKIE))
 
 export const isTheme = (text: string): text is Theme => (THEMES as readonly string[]).includes(text)
 
-/** Which colours somebody chose; `system` is what their device says. */
+/** `system` follows the device. */
 export function readTheme(request: Request): Theme {
   const text = NAMES.map((name) => readCookie(request, name)).find((value) => value !== null) ?? ''
   return isTheme(text) ? text : 'system'

@@ -12,41 +12,40 @@ import type { Feed } from '../../events/feed.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
-import { type FlashCode, sayFlash } from './flash.ts'
+import { type FlashCode, describeFlash } from './flash.ts'
 
-/** An account that a person is in, with its apps. */
 export type OwnAccount = { id: string; name: string; apps: { publicId: string; name: string }[] }
 
-/** Who looks at a page, and at which app; the account that owns it decides what they may do. */
+/** The member, the app they view, and their role in its account. */
 export type Viewer = {
   member: Pick<MemberRow, 'id' | 'email'> & { role: Role }
   account: { id: string; name: string; requiresTwoStep: boolean }
-  /** all that they are in, this one among them */
+  /** all accounts of the member, including this one */
   accounts: OwnAccount[]
   app: AppRow
-  /** what was just done */
+  /** flash message */
   flash: string | null
 }
 
-/** null where the app is none of an account that the person is in: whether it exists at all, nothing tells. */
+/** null for unknown apps and apps of other accounts alike. */
 export async function findViewer(
   { store }: { store: Store },
   { id, email }: Pick<MemberRow, 'id' | 'email'>,
   appId: string,
-  told: FlashCode[],
+  codes: FlashCode[],
 ): Promise<Viewer | null> {
   const places = await store.listPlaces(id)
   const place = places.find((one) => one.appId === appId)
   const app = place ? await store.findAppByPublicId(appId) : null
   if (!place || !app) return null
-  const flash = sayFlash(told, place)
+  const flash = describeFlash(codes, place)
   const account = { id: place.accountId, name: place.accountName, requiresTwoStep: place.requiresTwoStep }
   return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
 }
 
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
 
-/** By their names. The places of one account follow one another. */
+/** Sorted by name. Expects the apps of an account in sequence. */
 function toAccounts(places: Place[]): OwnAccount[] {
   const accounts: OwnAccount[] = []
   for (const { accountId, accountName, appId, appName } of places) {
@@ -58,8 +57,8 @@ function toAccounts(places: Place[]): OwnAccount[] {
   return accounts.toSorted((a, b) => byName.compare(a.name, b.name))
 }
 
-/** What the pages use. `addressKey` hides the addresses of visitors. */
-export type PageParts = {
+/** `addressKey` hashes visitors' addresses. */
+export type PageDependencies = {
   store: Store
   clock: Clock
   access: KeyAccess

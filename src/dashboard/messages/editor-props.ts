@@ -1,4 +1,3 @@
-/** What every section of the editor gets. */
 import type { TestResult } from '../../messages/mailer.ts'
 import type { Preview } from '../../messages/message-preview.ts'
 import type { ShownMail } from '../ui/mail-preview.tsx'
@@ -10,21 +9,21 @@ import type { Fields } from './message-field-names.ts'
 import type { ChoosableSenders } from './message-mail.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** A preview as a page shows it: `mail` null where none can be made. */
+/** `mail` is null if no preview can be made. */
 export type ShownPreview = { preview: Preview; mail: ShownMail | null }
 
-/** What came of a test mail to a member. `whose`: for whom it was filled in; null where made up. */
+/** Result of a test email. `whose`: the sample person; null for made-up data. */
 export type TestOutcome = { to: string; whose: string | null; result: TestResult }
 
 export type EditorProps = {
   viewer: Viewer
-  /** null: it was not saved yet */
+  /** null: not saved yet */
   message: MessageRow | null
   counts: MessageCounts | null
   fields: Fields
-  /** what is wrong with what was sent */
+  /** errors of the submitted form */
   errors: FieldError[]
-  /** what was found about the fields as they are; null where they are no whole message, or were never saved */
+  /** findings about the current fields; null if incomplete or never saved */
   check: LiveCheck | null
   notice?: string
   shown: ShownPreview
@@ -32,20 +31,19 @@ export type EditorProps = {
   members: string[]
   senders: ChoosableSenders
   timezone: string
-  /** of emails that are not transactional, by the app; null: no limit */
+  /** the app's limit for non-transactional emails; null: no limit */
   perPersonDay: number | null
-  /** no mail leaves this installation */
+  /** emails are captured */
   isCapturing: boolean
   /** `content` is what was simulated */
   simulation: { days: number; content: MessageContent; found: Simulation | null } | null
   test: TestOutcome | null
-  /** where the editor is, and its form goes */
   path: string
   now: number
 }
 
-/** The form's own id: buttons in the head of the page belong to it too. */
+/** Id of the form, also used by buttons in the page header. */
 export const EDITOR = 'editor'
 
-/** What a message does, in one sentence; islands/message.ts keeps it up with what is typed. */
+/** One sentence; islands/message.ts keeps it up to date. */
 export const SAYS = 'go-live-says'

@@ -8,7 +8,7 @@ import type { LiveCheck } from '../../messages/message-checks.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { redirectAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
-import { refuseRole } from '../layout/door.tsx'
+import { refuseRole } from '../layout/require-member.tsx'
 import { flashCookie, withStillSending } from '../layout/flash.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext } from './message-editing.tsx'
@@ -17,17 +17,14 @@ import { changeRows, readFields, saysSame, writeFields } from './message-form.ts
 import { FALLBACK } from './message-problems.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/**
- * Does what a button of the editor says. Whatever comes of it, the answer holds what was typed, or it was saved. Who may
- * not change messages looks at the stored one.
- */
+/** Runs the action of the pressed button. The answer keeps unsaved input. Viewers see the stored message. */
 export async function takeEditor(editing: Editing, sent: Fields): Promise<Response> {
   const [action = '', ...words] = textOf(sent, 'do').split(' ')
   const isEditor = hasRole(editing.viewer.member.role, 'editor')
   const fields = isEditor ? sent : pickSeen(editing, sent)
   if (action === 'preview' && fields) return answerEditor(editing, { fields })
   if (action === 'simulate' && fields) return simulate(editing, fields, Number(words[0]))
-  if (!isEditor) return refuseRole(editing.parts, editing.request, editing.viewer)
+  if (!isEditor) return refuseRole(editing.deps, editing.request, editing.viewer)
   if (action === 'test') return sendTest(editing, sent)
   if (action === 'delete') return remove(editing, sent)
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
@@ -36,7 +33,7 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   return changed ? answerEditor(editing, { fields: changed }) : save(editing, sent, action === 'live' ? 'live' : null)
 }
 
-/** As the check proposes it for what was typed; nothing is saved. */
+/** Applies a proposed fix without saving. */
 async function addFallback(editing: Editing, fields: Fields, [name = '', ...rest]: string[]): Promise<Fields> {
   const check = await checkFields(editing, fields)
   const from = rest.join(' ')
@@ -46,18 +43,18 @@ async function addFallback(editing: Editing, fields: Fields, [name = '', ...rest
     : fields
 }
 
-/** What a viewer chooses is whom to look at it with. */
+/** Viewers can only choose the sample. */
 const pickSeen = ({ message }: Editing, { sample = '', view = '' }: Fields): Fields | null =>
   message && { ...writeFields(message), sample, view }
 
-const byMember = ({ parts, viewer }: Editing) => ({
+const byMember = ({ deps, viewer }: Editing) => ({
   accountId: viewer.account.id,
   appId: viewer.app.id,
   actor: viewer.member.id,
-  at: parts.clock.now(),
+  at: deps.clock.now(),
 })
 
-/** A refusal beside its fields, or above them all where it is about none. */
+/** Shows a refusal next to its fields, or on top. */
 function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check?: LiveCheck): Promise<Response> {
   const { status, message } = REFUSALS[refusal.refusal]
   const said = refusal.message ?? message
@@ -82,16 +79,16 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
   return redirectAnswer(path, [
     flashCookie(
-      editing.parts.baseUrl,
+      editing.deps.baseUrl,
       ...withStillSending(status === 'live' ? 'message_live' : 'message_saved', outcome),
     ),
   ])
 }
 
-/** Somebody else was faster: what was typed stays, and can be saved over theirs, or deleted with it. */
+/** Edit conflict: the input is kept and can overwrite the stored version. */
 async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED): Promise<Response> {
-  const { parts, viewer } = editing
-  const message = await parts.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
+  const { deps, viewer } = editing
+  const message = await deps.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
   if (!message) return problemAnswer(editing.request, 'message_unknown')
   const notice = `Somebody changed this message meanwhile; it is at version ${message.version} now. ${then}`
   const based = { ...fields, basedOn: String(message.updatedAt) }
@@ -101,63 +98,63 @@ async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED)
 const NOT_SAVED = 'Nothing was saved. Save again to write over that.'
 const NOT_DELETED = 'Nothing was deleted. Delete it again if it shall go all the same.'
 
-/** What somebody else has written since does not go unseen. */
+/** Shows another member's changes before they are overwritten. */
 async function remove(editing: Editing, fields: Fields): Promise<Response> {
-  const { parts, message, viewer } = editing
+  const { deps, message, viewer } = editing
   if (!message) return problemAnswer(editing.request, 'message_unknown')
   if (textOf(fields, 'basedOn') !== String(message.updatedAt)) return answerChanged(editing, fields, NOT_DELETED)
-  const outcome = await deleteMessage(parts.store, { ...byMember(editing), id: message.id })
+  const outcome = await deleteMessage(deps.store, { ...byMember(editing), id: message.id })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'messages'), [flashCookie(parts.baseUrl, 'message_deleted')])
+  return redirectAnswer(pathOf(viewer.app.publicId, 'messages'), [flashCookie(deps.baseUrl, 'message_deleted')])
 }
 
-/** Stopping never waits for what was typed to be right: that stays typed, and is not saved. */
+/** Pausing works with invalid input, which is kept unsaved. */
 async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'draft'): Promise<Response> {
-  const { parts, message, viewer } = editing
+  const { deps, message, viewer } = editing
   if (!message) return problemAnswer(editing.request, 'message_unknown')
   const outcome = await setMessageStatus(readContext(editing), byMember(editing), { message, status })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const isSame = saysSame(fields, message)
-  const flash = flashCookie(parts.baseUrl, ...withStillSending(`message_${status}`, outcome))
+  const flash = flashCookie(deps.baseUrl, ...withStillSending(`message_${status}`, outcome))
   if (isSame) return redirectAnswer(editorPath(editing), [flash])
-  const changed = await parts.store.findMessage(viewer.app.id, message.id)
+  const changed = await deps.store.findMessage(viewer.app.id, message.id)
   const sending = outcome.stillSending === 0 ? '' : ` ${describeStillSending(outcome.stillSending)}`
   const notice = `The message is ${status === 'paused' ? 'paused' : 'a draft'} now. What you typed is not saved yet.${sending}`
   const based = { ...fields, basedOn: String(changed?.updatedAt ?? '') }
   return answerEditor({ ...editing, message: changed }, { fields: based, notice })
 }
 
-/** Of a member: a colleague's inbox is not to be filled. */
+/** Only to the member's own address. */
 const TESTS = { max: 20, windowMs: 60_000 }
 
 async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
-  const { parts, viewer } = editing
+  const { deps, viewer } = editing
   const reading = readMessage(readFields(fields))
   if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
-  const recipients = await listRecipients(parts.store, viewer.account.id)
+  const recipients = await listRecipients(deps.store, viewer.account.id)
   const email = recipients.find((one) => one === textOf(fields, 'to'))
   const to = email && makeMailbox('', email)
   if (!to) return answerEditor(editing, { fields, notice: 'A test goes to members of the account only.', status: 400 })
-  const { allowed, retryAfterSeconds } = parts.limits.take(`test:${viewer.member.id}`, TESTS)
+  const { allowed, retryAfterSeconds } = deps.limits.take(`test:${viewer.member.id}`, TESTS)
   if (allowed === 0) {
     const notice = `There were ${TESTS.max} tests within a minute. Send this one in ${retryAfterSeconds} seconds.`
     return answerEditor(editing, { fields, notice, status: 429 })
   }
   const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }
-  const sent = await sendTestMail({ parts, app: viewer.app, to }, asked)
+  const sent = await sendTestMail({ parts: deps, app: viewer.app, to }, asked)
   return answerEditor(editing, { fields, test: { to: to.address, ...sent } })
 }
 
 async function simulate(editing: Editing, fields: Fields, asked: number): Promise<Response> {
-  const { parts, viewer, request } = editing
-  // what it is called makes no difference
+  const { deps, viewer, request } = editing
+  // the name doesn't matter
   const reading = readMessage({ ...readFields(fields), name: 'simulated' })
   if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
-  const settings = await parts.store.mailSettings(viewer.app.id)
+  const settings = await deps.store.mailSettings(viewer.app.id)
   const days = asked === 30 ? 30 : 7
   const { content } = reading.input
-  const asking = { appId: viewer.app.id, content, settings, days, now: parts.clock.now() }
-  const found = await parts.simulations.simulate(asking, { signal: request.signal })
+  const asking = { appId: viewer.app.id, content, settings, days, now: deps.clock.now() }
+  const found = await deps.simulations.simulate(asking, { signal: request.signal })
   if (found !== null && isRefusal(found)) return answerRefusal(editing, fields, found)
   return answerEditor(editing, { fields, simulation: { days, content, found } })
 }

@@ -8,7 +8,7 @@ import type { MessageContent, MessageRow, SavingContext } from '../../messages/m
 import { listSenderEmails } from '../../accounts/senders.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
-import type { PageParts, Viewer } from '../layout/viewer.ts'
+import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { EditorPage } from './message-editor.tsx'
@@ -19,40 +19,39 @@ import { showPreview } from './message-preview.tsx'
 
 const DAY_HOURS = 24
 const HOUR_MS = 3_600_000
-/** Names of events are offered that came in so many days. */
+/** Suggests event names of the last days. */
 const NAME_DAYS = 30
 
-/** Whose request about which message this is; `message` null: it is not made yet. */
+/** `message` is null for a new one. */
 export type Editing = {
-  parts: PageParts
+  deps: PageDependencies
   frames: MailFrames
   request: Request
   viewer: Viewer
   message: MessageRow | null
 }
 
-/** What an answer shows beside the fields. */
+/** Shown next to the fields. */
 export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'simulation' | 'test'>> & {
   fields: Fields
   status?: number
-  /** what was found about these fields a moment ago */
+  /** findings about exactly these fields */
   check?: LiveCheck
 }
 
 export const editorPath = ({ viewer, message }: Pick<Editing, 'viewer' | 'message'>): string =>
   message ? messagePath(viewer.app.publicId, message.id) : `${pathOf(viewer.app.publicId, 'messages')}/new`
 
-export const readContext = ({ parts, viewer }: Pick<Editing, 'parts' | 'viewer'>): SavingContext => ({
-  store: parts.store,
-  mailer: parts.mailer,
-  templates: parts.templates,
+export const readContext = ({ deps, viewer }: Pick<Editing, 'deps' | 'viewer'>): SavingContext => ({
+  store: deps.store,
+  mailer: deps.mailer,
+  templates: deps.templates,
   app: viewer.app,
-  senders: parts.mailer.senders,
+  senders: deps.mailer.senders,
 })
 
-/** The editor as it was typed, with all that it needs to be looked at. */
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
-  const { parts, request, viewer, message } = editing
+  const { deps, request, viewer, message } = editing
   const { fields, errors, notice, simulation = null, test = null, check, status = errors ? 400 : 200 } = shown
   const page = (
     <EditorPage
@@ -67,24 +66,24 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       simulation={simulation}
       test={test}
       path={editorPath(editing)}
-      now={parts.clock.now()}
+      now={deps.clock.now()}
     />
   )
   return pageAnswer(request, status, page)
 }
 
-/** What is the same whatever was typed. */
-async function readSurroundings({ parts, viewer, message }: Editing) {
-  const { store } = parts
+/** Data that doesn't depend on the input. */
+async function readSurroundings({ deps, viewer, message }: Editing) {
+  const { store } = deps
   const [counts, settings, members, eventNames, isCapturing] = await Promise.all([
     message && store.countDeliveries(message.id),
     store.mailSettings(viewer.app.id),
     listRecipients(store, viewer.account.id),
-    listNames(parts, viewer),
-    readCapturing(parts, viewer.app),
+    listNames(deps, viewer),
+    readCapturing(deps, viewer.app),
   ])
   const timezone = settings.timezone ?? 'UTC'
-  const { installation } = parts.mailer.senders
+  const { installation } = deps.mailer.senders
   const senders = {
     emails: listSenderEmails(settings, installation),
     usual: settings.fromEmail ?? installation.from?.address ?? null,
@@ -92,32 +91,34 @@ async function readSurroundings({ parts, viewer, message }: Editing) {
   return { counts, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, isCapturing }
 }
 
-/** A message that was saved before, as its fields are now: what was mended counts at once. */
+/** Checks a saved message with its current fields, so that fixes count. */
 export async function checkFields(
-  { parts, viewer, message }: Pick<Editing, 'parts' | 'viewer' | 'message'>,
+  { deps, viewer, message }: Pick<Editing, 'deps' | 'viewer' | 'message'>,
   fields: Fields,
 ): Promise<LiveCheck | null> {
   if (message === null) return null
   const reading = readMessage(readFields(fields))
   return 'errors' in reading
     ? null
-    : checkLive({ ...readContext({ parts, viewer }), asksDns: false }, reading.input.content)
+    : checkLive({ ...readContext({ deps, viewer }), asksDns: false }, reading.input.content)
 }
 
-/** Those of customers: names of our own begin with `$`. */
-async function listNames({ store, clock }: PageParts, { app }: Viewer): Promise<string[]> {
+/** Built-in names start with `$`. */
+async function listNames(
+  { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
+  { app }: Viewer,
+): Promise<string[]> {
   const day = Math.floor(clock.now() / (DAY_HOURS * HOUR_MS)) - NAME_DAYS + 1
   const { names } = await store.countNames(app.id, day * DAY_HOURS)
   return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
 }
 
-/** The mail that the fields make, for the sample among them. */
 export async function previewFields(
-  { parts, frames, viewer }: Pick<Editing, 'parts' | 'frames' | 'viewer'>,
+  { deps, frames, viewer }: Pick<Editing, 'deps' | 'frames' | 'viewer'>,
   fields: Fields,
 ): Promise<ShownPreview> {
-  // what the schema would refuse elsewhere makes no difference to the words
+  // schema errors elsewhere don't affect the preview
   const content = readFields(fields) as unknown as MessageContent
   const asked = { content, sampleId: textOf(fields, 'sample') }
-  return showPreview(frames, viewer, await previewMessage(parts, viewer.app, asked))
+  return showPreview(frames, viewer, await previewMessage(deps, viewer.app, asked))
 }

@@ -8,14 +8,14 @@ import { NameOptions, PreviewSection } from './message-preview.tsx'
 import { Findings, FINDINGS } from './message-problems.tsx'
 import { SimulationSection } from './message-simulation.tsx'
 import { RulesSection } from './message-rules.tsx'
-import { HeadActions, sayState, StatusSection } from './message-status.tsx'
+import { HeadActions, describeStatus, StatusSection } from './message-status.tsx'
 import { TestSection } from './message-test.tsx'
 import { AgainSection, type Ask, EVENT_NAMES, PROPERTY_NAMES, TriggerSection, WaitSection } from './message-when.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 
-/** One form for all of a message, so that whatever its buttons do, nothing that was typed is lost. */
+/** One form, so that no button loses input. */
 export function EditorPage(props: EditorProps) {
   const { viewer, message, errors, check, notice } = props
   const isEditor = hasRole(viewer.member.role, 'editor')
@@ -24,7 +24,7 @@ export function EditorPage(props: EditorProps) {
       viewer={viewer}
       page="messages"
       title={message?.name ?? 'New message'}
-      state={sayState(message, props.counts)}
+      state={describeStatus(message, props.counts)}
       action={isEditor ? <HeadActions {...props} /> : undefined}
       islands={['message']}
     >

@@ -1,18 +1,17 @@
 import { COMPARISONS, type Compared } from '../../messages/messages.ts'
 
-/** Everything that a form sent, by name. */
 export type Fields = Record<string, string>
 
 export const textOf = (fields: Fields, name: string): string => (fields[name] ?? '').trim()
 
-/** undefined where nothing was typed; what is no number stays text, for the schema to refuse. */
+/** undefined if empty; invalid numbers stay text, for the schema to refuse. */
 export function numberOf(fields: Fields, name: string): number | string | undefined {
   const text = textOf(fields, name)
   if (text === '') return undefined
   return Number.isFinite(Number(text)) ? Number(text) : text
 }
 
-/** Rows are numbered without gaps: a list ends where the next number has no field. */
+/** Rows are numbered without gaps. */
 export function countRows(fields: Fields, list: string): number {
   const start = `${list}[`
   const rows = Object.keys(fields).filter((name) => name.startsWith(start))
@@ -22,15 +21,15 @@ export function countRows(fields: Fields, list: string): number {
   return count
 }
 
-/** Without one row; those after it move up. */
+/** Removes a row and renumbers the rest. */
 export function dropRow(fields: Fields, list: string, row: number): Fields {
   const start = `${list}[`
   const indexOf = (name: string): number =>
     name.startsWith(start) ? Number.parseInt(name.slice(start.length), 10) : -1
   const moveUp = (name: string, index: number): string =>
     index > row ? name.replace(`${start}${index}]`, `${start}${index - 1}]`) : name
-  const kept = Object.entries(fields).filter(([name]) => indexOf(name) !== row)
-  return Object.fromEntries(kept.map(([name, value]) => [moveUp(name, indexOf(name)), value]))
+  const remaining = Object.entries(fields).filter(([name]) => indexOf(name) !== row)
+  return Object.fromEntries(remaining.map(([name, value]) => [moveUp(name, indexOf(name)), value]))
 }
 
 const takesValue = (is: string): boolean => is !== 'present' && is !== 'absent'
@@ -40,7 +39,7 @@ export const writeCompared = ({ is, to }: Compared, path: string): Fields => ({
   [`${path}.to`]: to === undefined ? '' : String(to),
 })
 
-/** A number and a truth are taken as such: a rule compares them alike either way, and a file shows what was meant. */
+/** Stores numbers and booleans as such, which makes message files clearer; rules compare both forms alike. */
 export function readCompared(fields: Fields, path: string): Record<string, unknown> {
   const is = textOf(fields, `${path}.is`) || COMPARISONS[0]
   const text = textOf(fields, `${path}.to`)

@@ -1,6 +1,6 @@
 /**
- * A message as the editor's fields, each named by its path in the schema, so that a problem finds its field. What was
- * typed into parts that are not chosen stays among the fields, and is not part of the message.
+ * A message as form fields named by their schema path, so that errors find their field. Fields of unselected options
+ * are kept but not part of the message.
  */
 import type { MessageContent, MessageRow, Trigger } from '../../messages/messages.ts'
 import { readRule, writeRule } from './message-rule-form.ts'
@@ -17,7 +17,6 @@ import {
 const UNITS = { days: 1_440, hours: 60, minutes: 1 } as const
 export type WaitUnit = keyof typeof UNITS
 
-/** What a new message begins with. */
 export const EMPTY_FIELDS: Fields = {
   trigger: 'event',
   'trigger.event': 'results_ready',
@@ -27,7 +26,6 @@ export const EMPTY_FIELDS: Fields = {
   'mail.category': 'lifecycle',
 }
 
-/** A stored message, as it is typed again. */
 export function writeFields({ name, content }: Pick<MessageRow, 'name' | 'content'>): Fields {
   const { trigger, wait, onlyIf = [], again, ifUnconfirmed, mail } = content
   const fields: Fields = {
@@ -75,21 +73,21 @@ function writeAgain(again: MessageContent['again']): Fields {
     : { again: 'person', ...collect }
 }
 
-/** Names with commas between them; a comma of a name itself stands behind a backslash. */
+/** Comma-separated names; a backslash escapes a comma. */
 const writeNames = (names: string | string[]): string =>
   [names]
     .flat()
     .map((name) => name.replaceAll(/[\\,]/g, '\\$&'))
     .join(', ')
 
-/** One name as a text, several as a list. */
+/** One name as text, several as a list. */
 function readNames(text: string): string | string[] {
   const parts = text.match(/(?:\\.|[^,\\])+/g) ?? []
   const names = parts.map((part) => part.replaceAll(/\\(.)/g, '$1').trim()).filter((name) => name !== '')
   return names.length > 1 ? names : (names[0] ?? '')
 }
 
-/** What was typed as a message for the schema to judge: what is no number where one belongs stays the text it is. */
+/** Builds the message for validation. Invalid numbers stay text. */
 export const readFields = (fields: Fields): Record<string, unknown> => ({
   name: textOf(fields, 'name'),
   trigger: readTrigger(fields),
@@ -151,16 +149,16 @@ function readMail(fields: Fields): Record<string, unknown> {
   }
 }
 
-/** A form sends lines as CRLF. */
+/** Forms send CRLF. */
 const withPlainLines = (text: string): string => text.replaceAll('\r\n', '\n')
 
-/** Whether both say the same message. What a file leaves out and a form always says counts as the same. */
+/** Compares two messages. Omitted fields equal their defaults. */
 export const saysSame = (fields: Fields, message: Pick<MessageRow, 'name' | 'content'>): boolean =>
   Bun.deepEquals(toJson(readFields(fields)), toJson(readFields(writeFields(message))), true)
 
 const toJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-/** What a button of the editor does to its rows; null where it is none of these. */
+/** Adds or removes rows; null for other buttons. */
 export function changeRows(fields: Fields, action: string): Fields | null {
   const [verb = '', list = '', row = ''] = action.split(' ')
   if (list !== 'onlyIf' && list !== 'trigger.where') return null

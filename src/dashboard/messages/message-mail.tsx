@@ -8,11 +8,10 @@ import { SentText } from '../ui/text.tsx'
 
 type MailProps = {
   ask: Ask
-  /** properties that the event really had */
+  /** properties of recent events */
   properties: string[]
 }
 
-/** The words of the mail. */
 export const MailSection = ({ ask, properties }: MailProps) => (
   <section id="mail">
     <h2>The mail</h2>
@@ -40,7 +39,7 @@ export const MailSection = ({ ask, properties }: MailProps) => (
   </section>
 )
 
-/** What may stand between braces, as the events really had it. */
+/** Placeholders, with values of recent events. */
 export const Properties = ({ names }: { names: string[] }) =>
   names.length === 0 ? null : (
     <p class="hint">
@@ -72,10 +71,10 @@ const SENDER_FIELDS = ['mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.
 
 type SenderSectionProps = { ask: Ask; appId: string; senders: ChoosableSenders }
 
-/** The addresses that a message may choose, and the one it has without a choice. */
+/** The app's sender addresses and its default. */
 export type ChoosableSenders = { emails: string[]; usual: string | null }
 
-/** What was set and is no address of the app any more stays visible until another is chosen. */
+/** A removed address stays visible until another is chosen. */
 function optionsOf({ emails, usual }: ChoosableSenders, current: string): Option[] {
   const listed = emails.map((email) => ({ value: email, label: email }))
   const isListed = emails.includes(readEmail(current)?.email ?? '')
@@ -84,7 +83,7 @@ function optionsOf({ emails, usual }: ChoosableSenders, current: string): Option
   return [{ value: '', label: usual === null ? 'Default' : `Default (${usual})` }, ...listed, ...others]
 }
 
-/** What seldom differs from what the app says; open where something in it is set or wrong. */
+/** Rarely changed fields; open if any is set or invalid. */
 export function SenderSection({ ask, appId, senders }: SenderSectionProps) {
   const isPlain = SENDER_FIELDS.every((name) => ['', 'lifecycle'].includes(ask(name).value) && !ask(name).error)
   return (

@@ -29,11 +29,10 @@ const OUTCOMES: Record<string, string> = {
   complained: 'Had complained',
 }
 
-/** What came of a simulation for some, as a heading. */
-export const sayOutcome = (outcome: string): string =>
+export const describeOutcome = (outcome: string): string =>
   (Object.hasOwn(OUTCOMES, outcome) && OUTCOMES[outcome]) || outcome
 
-/** Why one line came out as it did: the sentence that answers, and behind it all that was looked at. */
+/** The reason first, then all rules. */
 export function Why({ line, content }: { line: SimulationLine; content: MessageContent }) {
   const person = { firstName: null, email: line.email }
   const { why, rules } = explainSimulation(line, { person, content, zone: useContext(Zone) })

@@ -14,7 +14,7 @@ import { SentText } from '../ui/text.tsx'
 import { formatAge } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** Keeps the laid out mail for the frames that will ask for it. */
+/** Stores the rendered email for its frames. */
 export function showPreview(frames: MailFrames, { app }: Viewer, preview: Preview): ShownPreview {
   const { mail, from } = preview
   if (!('html' in mail)) return { preview, mail: null }
@@ -26,7 +26,7 @@ export function showPreview(frames: MailFrames, { app }: Viewer, preview: Previe
 
 type PreviewProps = ShownPreview & { viewer: Viewer; path: string; view: string; now: number }
 
-/** The mail beside the fields it is made of. islands/message.ts keeps it up with what is typed. */
+/** islands/message.ts keeps it up to date. */
 export const PreviewSection = ({ viewer, path, view, now, preview, mail }: PreviewProps) => (
   <section id="preview" data-preview={`${path}/preview`}>
     <h2>Preview</h2>
@@ -43,10 +43,10 @@ export const PreviewSection = ({ viewer, path, view, now, preview, mail }: Previ
   </section>
 )
 
-/** `says`: what the message does as it is typed; null while it is not whole. */
+/** `says`: the message in one sentence; null while incomplete. */
 type Typed = { viewer: Viewer; says: string | null; now: number }
 
-/** What islands/message.ts puts in place of what is there: HTML by the id of its place, and the mail. */
+/** Used by islands/message.ts: HTML by element id, and the email. */
 export const previewParts = ({ viewer, preview, mail, says, now }: ShownPreview & Typed) => ({
   places: {
     ...(says === null ? {} : { [SAYS]: render(<>{says}</>) }),
@@ -87,12 +87,12 @@ const SampleOptions = ({ preview, now }: { preview: Preview; now: number }) => (
 
 const optionsOf = ({ choices }: Preview, now: number) => [
   ...(choices.some(({ isMadeUp }) => !isMadeUp) ? [] : [{ value: '', label: MADE_UP_NAME }]),
-  ...choices.map((choice) => ({ value: choice.id, label: sayChoice(choice, now) })),
+  ...choices.map((choice) => ({ value: choice.id, label: describeSample(choice, now) })),
 ]
 
 const MADE_UP_NAME = 'Ada Lovelace, made up'
 
-function sayChoice({ contact, event, joined, isMadeUp }: SampleChoice, now: number): string {
+function describeSample({ contact, event, joined, isMadeUp }: SampleChoice, now: number): string {
   const events = joined.length === 0 ? '' : `, ${joined.length + 1} events`
   if (isMadeUp) return MADE_UP_NAME + events
   return event ? `${contact.email}, ${formatAge(event.receivedAt, now)}${events}` : contact.email
@@ -110,7 +110,7 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
         (mail.missing === 'subject' ? (
           <p class="hint">The mail is shown here once it has a subject and a text.</p>
         ) : (
-          <Notice kind="caution">{sayMissing(mail.missing, sample, viewer)}</Notice>
+          <Notice kind="caution">{describeMissing(mail.missing, sample, viewer)}</Notice>
         ))}
       {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}.`}</Notice>}
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
@@ -126,7 +126,7 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
 
 type RefusedProps = { viewer: Viewer; links: string[]; isMadeUp: boolean }
 
-/** An address that we made up is not what is amiss. */
+/** Made-up addresses are not reported. */
 const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
   const domains = <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>
   return isMadeUp && viewer.app.hosts.length === 0 ? (
@@ -144,7 +144,7 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
   )
 }
 
-function sayMissing(name: string, sample: SampleChoice | null, { app }: Viewer): string {
+function describeMissing(name: string, sample: SampleChoice | null, { app }: Viewer): string {
   const where =
     sample === null || sample.isMadeUp
       ? 'for this person'

@@ -7,20 +7,20 @@ import { Button } from '../ui/button.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Ticked } from '../ui/text.tsx'
 
-/** What islands/message.ts replaces when the message was checked again. */
+/** Replaced by islands/message.ts after a check. */
 export const FINDINGS = 'findings'
 
 type FindingsProps = {
   appId: string
-  /** what is wrong with what was sent; nothing of it was saved */
+  /** errors of the submitted form, which was not saved */
   errors?: FieldError[]
-  /** null where it was not checked */
+  /** null if not checked */
   check: LiveCheck | null
   isLive: boolean
   isEditor: boolean
 }
 
-/** What keeps a message from being saved or from going live, and the emails that would not be sent. */
+/** Errors that block saving or going live, and emails that would not be sent. */
 export const Findings = ({ appId, errors = [], check, isLive, isEditor }: FindingsProps) => (
   <>
     {errors.length > 0 && (
@@ -47,7 +47,6 @@ export const Findings = ({ appId, errors = [], check, isLive, isEditor }: Findin
   </>
 )
 
-/** Each leads to where it is fixed. */
 const ProblemList = ({ problems, appId }: { problems: FieldError[]; appId: string }) => (
   <ul class="problems">
     {problems.map(({ field, code, message }) => (
@@ -60,7 +59,7 @@ const ProblemList = ({ problems, appId }: { problems: FieldError[]; appId: strin
   </ul>
 )
 
-/** Puts a fallback into a field; its value names the field and the text that is replaced. */
+/** The value names the field and the text to replace. */
 export const FALLBACK = 'fallback'
 
 const Warnings = ({ warnings, isEditor }: { warnings: LiveWarning[]; isEditor: boolean }) => (
@@ -80,6 +79,6 @@ const Warnings = ({ warnings, isEditor }: { warnings: LiveWarning[]; isEditor: b
   </ul>
 )
 
-/** What is wrong with each field, by its name; the first of several. */
+/** The first error of each field. */
 export const faultsOf = (problems: FieldError[]): Record<string, string> =>
   Object.fromEntries(problems.toReversed().map(({ field, message }) => [field, message]))

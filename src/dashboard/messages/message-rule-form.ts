@@ -1,7 +1,7 @@
 import type { Rule } from '../../messages/messages.ts'
 import { type Fields, numberOf, readCompared, textOf, writeCompared } from './message-field-names.ts'
 
-/** Rules as the editor offers them: `tag` is two questions. */
+/** Rules as offered by the editor: `tag` becomes two. */
 export const RULE_KINDS = {
   notSeen: 'They have not opened the page of the results',
   seen: 'They opened the page of the results',
@@ -18,7 +18,7 @@ export type RuleKind = keyof typeof RULE_KINDS
 
 export const isRuleKind = (text: string): text is RuleKind => Object.hasOwn(RULE_KINDS, text)
 
-/** The fields of a stored rule; `path` is its place, such as `onlyIf[0]`. */
+/** Fields of a stored rule; `path` is its schema path, such as `onlyIf[0]`. */
 export function writeRule(rule: Rule, path: string): Fields {
   const fields = (values: Record<string, unknown>): Fields =>
     Object.fromEntries(
@@ -46,7 +46,7 @@ export function writeRule(rule: Rule, path: string): Fields {
   }
 }
 
-/** A rule as it was typed, for the schema to judge. */
+/** Builds the rule for validation. */
 export function readRule(fields: Fields, path: string): Record<string, unknown> {
   const kind = textOf(fields, `${path}.rule`)
   const text = (name: string): string => textOf(fields, `${path}.${name}`)

@@ -6,7 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 
-/** What must be so at the moment of sending: a row for each rule, and one more to add. */
+/** Rules checked at send time: one row each, and one to add. */
 export function RulesSection({ ask, path, fields }: PartProps & { fields: Fields }) {
   const rows = Array.from({ length: countRows(fields, 'onlyIf') }, (_, index) => index)
   const { isLocked, error } = ask('onlyIf')

@@ -3,7 +3,7 @@ import type { MessageContent } from '../../messages/messages.ts'
 import { describeSimulation, type Simulation, type SimulationLine } from '../../deliveries/simulation/index.ts'
 import { personPath } from '../events/feed.tsx'
 import type { EditorProps } from './editor-props.ts'
-import { sayOutcome, Why } from './message-outcomes.tsx'
+import { describeOutcome, Why } from './message-outcomes.tsx'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -15,7 +15,6 @@ import type { Viewer } from '../layout/viewer.ts'
 
 const DAYS = [7, 30] as const
 
-/** Who would have got it in the last days, and why the others not. */
 export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps) => (
   <section id="simulation" data-part>
     <h2>Simulation</h2>
@@ -43,7 +42,7 @@ function Found(props: FoundProps) {
   if (!found)
     return (
       <EmptyState title="This cannot be simulated">
-        When somebody got a tag is not kept, so nobody can say who would have been written to.
+        The time a tag was added isn't stored, so recipients can't be simulated.
       </EmptyState>
     )
   if (found.triggered === 0)
@@ -55,7 +54,7 @@ function Found(props: FoundProps) {
   return (
     <>
       <p>
-        <b>{sayWritten(found.counts.send ?? 0)}</b>
+        <b>{describeRecipients(found.counts.send ?? 0)}</b>
         {found.hasMore
           ? ` Of the newest ${formatCount(found.triggered)} times that it was started.`
           : ` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
@@ -72,13 +71,13 @@ function Found(props: FoundProps) {
   )
 }
 
-/** Who would have got it comes first, then what came most often. */
+/** People who would have been emailed first, then by frequency. */
 const sortOutcomes = ({ counts }: Simulation): [string, number][] =>
   Object.entries(counts).sort(([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x)
 
 const times = (count: number): string => (count === 1 ? 'once' : `${formatCount(count)} times`)
 
-const sayWritten = (count: number): string =>
+const describeRecipients = (count: number): string =>
   count === 0
     ? 'Nobody would have been written to.'
     : count === 1
@@ -101,13 +100,13 @@ const Outcome = (props: OutcomeProps) => {
   return (
     <details class="outcome" open={outcome === 'send'}>
       <summary>
-        <b>{sayOutcome(outcome)}</b>
+        <b>{describeOutcome(outcome)}</b>
         <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share} %`}</span>
       </summary>
       {lines.length < count && <p class="hint">{`The latest ${lines.length} of them:`}</p>}
-      <div tabindex={0} role="region" aria-label={sayOutcome(outcome)}>
+      <div tabindex={0} role="region" aria-label={describeOutcome(outcome)}>
         <Table
-          label={sayOutcome(outcome)}
+          label={describeOutcome(outcome)}
           columns={columnsOf(props)}
           rows={lines}
           idOf={({ contactId, triggeredAt }) => `${contactId} ${triggeredAt}`}

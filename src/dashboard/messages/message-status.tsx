@@ -6,7 +6,7 @@ import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } fr
 import type { LiveCheck } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { SENDER_PROBLEMS } from '../../accounts/senders.ts'
-import { deliveriesPath, STATE_GROUPS, type StateGroup } from '../deliveries/delivery-words.tsx'
+import { deliveriesPath, STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
 import { pathOf } from '../layout/frame.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
@@ -25,38 +25,36 @@ export const MessageBadge = ({ status }: { status: MessageStatus }) => (
   <Badge mood={STATUSES[status].mood}>{STATUSES[status].word}</Badge>
 )
 
-/** Those that left, whatever became of them. */
+/** Sent, whatever happened afterwards. */
 export const countSent = (counts: MessageCounts): number => countIn(counts, 'left')
 
-/** Those that wait for their time, also for the time after a limit. */
+/** Waiting for their time or for a limit. */
 export const countWaiting = (counts: MessageCounts): number => countIn(counts, 'pending')
 
-/** How many are in one of several states that a page takes together. */
 export const countIn = (counts: MessageCounts, group: StateGroup): number =>
   STATE_GROUPS[group].states.reduce((sum, state) => sum + counts[state], 0)
 
-/** How things stand, in one sentence. */
-export function sayState(message: MessageRow | null, counts: MessageCounts | null) {
+export function describeStatus(message: MessageRow | null, counts: MessageCounts | null) {
   if (!message || !counts) return 'Not saved yet. It begins as a draft, and a draft writes to nobody.'
   return (
     <span class="with-badge">
       <MessageBadge status={message.status} />
       {message.status === 'draft'
         ? 'It writes to nobody yet.'
-        : `Version ${message.version}. ${sayWaiting(countWaiting(counts))}, ${saySent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' What comes due while the message is paused is not sent.' : ''}`}
+        : `Version ${message.version}. ${describeWaiting(countWaiting(counts))}, ${describeSent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' What comes due while the message is paused is not sent.' : ''}`}
     </span>
   )
 }
 
-const sayWaiting = (count: number): string =>
+const describeWaiting = (count: number): string =>
   count === 0 ? 'Nothing waits' : `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`
-const saySent = (sent: number, kept: number): string => {
+const describeSent = (sent: number, kept: number): string => {
   const was = (count: number): string => `${formatCount(count)} ${count === 1 ? 'was' : 'were'}`
   const said = sent === 0 ? 'nothing was sent yet' : `${was(sent)} sent`
   return kept === 0 ? said : `${said}, ${was(kept)} kept in the outbox`
 }
 
-/** Saving comes first, so that Enter in a field saves. */
+/** Save is first, so that Enter saves. */
 export function HeadActions({ message, ...rest }: EditorProps) {
   const isLive = message?.status === 'live'
   return (
@@ -73,7 +71,7 @@ type LiveProps = Pick<EditorProps, 'viewer' | 'counts' | 'isCapturing' | 'check'
   message: MessageRow
 }
 
-/** It can always be tried: what was typed since the page was made may have mended what is listed here. */
+/** Always enabled, because unsaved changes may have fixed the listed problems. */
 const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay }: LiveProps) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
     <p id={SAYS}>{describeMessage(message.content)}</p>
@@ -105,10 +103,9 @@ const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay 
   </Dialog>
 )
 
-/** The place of LiveFindings, for islands/message.ts. */
+/** Placeholder for islands/message.ts. */
 export const LIVE_FINDINGS = 'go-live-findings'
 
-/** What would be refused, and which emails would not be sent. */
 export const LiveFindings = ({ viewer, check }: { viewer: Viewer; check: LiveCheck | null }) =>
   check && (
     <>
@@ -149,7 +146,6 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   </Dialog>
 )
 
-/** What became of the message until now, and the way back. */
 export const StatusSection = ({ message, counts, path, viewer }: EditorProps & { message: MessageRow }) => (
   <section>
     <h2>Version {message.version}</h2>
@@ -173,7 +169,7 @@ export const StatusSection = ({ message, counts, path, viewer }: EditorProps & {
   </section>
 )
 
-/** It was never started, so nothing that tells of a person goes with it. */
+/** Never live, so no personal data depends on it. */
 const DeleteDialog = ({ message: { name, version } }: { message: MessageRow }) => (
   <Dialog id="delete" opener="Delete" kind="danger" title={`Delete “${name}”?`}>
     <p>

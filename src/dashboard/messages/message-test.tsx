@@ -8,7 +8,7 @@ import { Select } from '../ui/choice.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Ticked } from '../ui/text.tsx'
 
-/** A mail to look at where it will be read; to members only, because nobody else asked for one. */
+/** Only members can get test emails. */
 export const TestSection = ({ viewer, members, fields, path, test }: EditorProps) =>
   hasRole(viewer.member.role, 'editor') && (
     <section id="test" data-part>

@@ -14,16 +14,14 @@ type Version = { version: number; createdAt: number }
 type VersionsProps = {
   viewer: Viewer
   message: MessageRow
-  /** newest first */
   versions: Version[]
-  /** the one that is shown, and the one before it */
+  /** the selected version and its predecessor */
   shown: { version: number; content: MessageContent; before: MessageContent | null }
   older: string | null
   newest: string | null
   now: number
 }
 
-/** Every version of a message, and what each changed. */
 export function VersionsPage(props: VersionsProps) {
   const { viewer, message, versions, now } = props
   const { version, content, before } = props.shown

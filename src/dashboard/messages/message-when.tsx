@@ -6,7 +6,7 @@ import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 
-/** What a field of the editor shows, by its path in the schema. */
+/** A field by its schema path. */
 export type Ask = (name: string) => {
   name: string
   value: string
@@ -15,13 +15,13 @@ export type Ask = (name: string) => {
   autocomplete: 'off'
 }
 
-/** `path`: where the editor's form goes. */
+/** `path`: URL of the form. */
 export type PartProps = { ask: Ask; path: string }
 
 export const EVENT_NAMES = 'event-names'
 export const PROPERTY_NAMES = 'property-names'
 
-/** A question with several shapes of answer, of which the chosen one is seen and sent. */
+/** A choice in which only the selected option's fields are shown and sent. */
 const Shapes = ({ ask, name, label, tabs }: Pick<PartProps, 'ask'> & Omit<Parameters<typeof Tabs>[0], 'selected'>) => {
   const { value, error, isLocked } = ask(name)
   return (
@@ -110,7 +110,7 @@ function ConditionRow({ ask, path, row }: PartProps & { row: number }) {
 
 const COMPARISONS = Object.entries(COMPARISON_LABELS).map(([value, label]) => ({ value, label }))
 
-/** How a value compares, and with what. */
+/** Operator and value. */
 export const Compared = ({ ask, at }: { ask: Ask; at: string }) => (
   <>
     <Select {...ask(`${at}.is`)} label="Comparison" options={COMPARISONS} />
@@ -132,10 +132,10 @@ export const WaitSection = ({ ask, timezone }: Pick<PartProps, 'ask'> & { timezo
       name="wait"
       label="How long it waits"
       tabs={[
-        { id: 'now', name: 'Not at all', content: <p class="hint">It is judged and sent at once.</p> },
+        { id: 'now', name: 'No wait', content: <p class="hint">Checked and sent immediately.</p> },
         {
           id: 'minutes',
-          name: 'A while',
+          name: 'For a set time',
           content: (
             <div class="beside">
               <Field {...ask('wait.minutes')} label="How long" kind="number" />

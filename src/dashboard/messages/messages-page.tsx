@@ -2,7 +2,7 @@
 import { hasRole } from '../../accounts/members.ts'
 import { describeTrigger, describeWait } from '../../messages/describe-message.ts'
 import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
-import { deliveriesPath, type StateFilter } from '../deliveries/delivery-words.tsx'
+import { deliveriesPath, type StateFilter } from '../deliveries/delivery-labels.tsx'
 import { publicId } from '../../core/ids.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
@@ -20,7 +20,6 @@ type MessagesProps = { viewer: Viewer; mail: MailState; messages: Row[] }
 
 export const messagePath = (appId: string, id: number): string => `${pathOf(appId, 'messages')}/${publicId('msg', id)}`
 
-/** All messages of an app with what each achieved. */
 export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
   const isEditor = hasRole(viewer.member.role, 'editor')
   const write = (
@@ -33,7 +32,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
       viewer={viewer}
       page="messages"
       title="Messages"
-      state={sayHowMany(messages)}
+      state={describeTotals(messages)}
       action={isEditor && messages.length > 0 ? write : undefined}
     >
       <MailNotices viewer={viewer} state={mail} />
@@ -53,7 +52,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
   )
 }
 
-function sayHowMany(messages: Row[]): string {
+function describeTotals(messages: Row[]): string {
   const live = messages.filter(({ status }) => status === 'live').length
   if (live === 0) return 'None is live: nobody is written to.'
   return live === 1
@@ -61,7 +60,7 @@ function sayHowMany(messages: Row[]): string {
     : `${live} are live, and write to people by themselves.`
 }
 
-/** What was kept has a column where there is any. */
+/** The captured column is shown only if needed. */
 const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   {
     name: 'Message',
@@ -70,7 +69,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
         <b>
           <SentText>{name}</SentText>
         </b>
-        <span class="hint">{`${sayStart(describeTrigger(content.trigger))}, ${describeWait(content.wait)}`}</span>
+        <span class="hint">{`${describeStart(describeTrigger(content.trigger))}, ${describeWait(content.wait)}`}</span>
       </a>
     ),
   },
@@ -78,7 +77,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   numberOf(viewer, 'Waiting', { count: countWaiting, state: 'pending' }),
   numberOf(viewer, 'Sent', { count: countSent, state: 'left' }),
   ...(messages.some(({ counts }) => counts.kept > 0)
-    ? [numberOf(viewer, 'Kept', { count: ({ kept }) => kept, state: 'kept' })]
+    ? [numberOf(viewer, 'Captured', { count: ({ kept }) => kept, state: 'kept' })]
     : []),
   numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
   numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),
@@ -86,9 +85,9 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   numberOf(viewer, 'Went wrong', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
 ]
 
-const sayStart = (text: string): string => `When ${text}`
+const describeStart = (text: string): string => `When ${text}`
 
-/** `of`: those of whom it is a part; `state`: how deliveries are that it leads to. */
+/** `of`: the total; `state`: the linked filter. */
 type Counted = {
   count(counts: MessageCounts): number
   of?(counts: MessageCounts): number

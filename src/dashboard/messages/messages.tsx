@@ -7,8 +7,8 @@ import { describeMessage } from '../../messages/describe-message.ts'
 import { listMessages, type MessageRow } from '../../messages/messages.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { refuseRole, showPage, takeForm } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { refuseRole, showPage, takeForm } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { createMailFrames, mailAnswer, type MailFrames } from '../deliveries/mail-frames.ts'
 import { takeEditor } from './message-actions.ts'
@@ -22,62 +22,61 @@ import { VersionsPage } from './message-versions-page.tsx'
 import { MessagesPage } from './messages-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-/** A mail of 50,000 characters, each of which a form may send as nine. */
+/** An email of 50,000 characters, at up to nine bytes each. */
 const EDITOR_BYTES = 512 * 1024
 const VERSIONS = 20
 const NEW = 'new'
 
-/** What is written, to whom and when: the list, and the editor of each. */
-export function messagesRoutes(parts: PageParts) {
+export function messagesRoutes(deps: PageDependencies) {
   const frames = createMailFrames()
   return new Elysia()
     .get('/apps/:app/messages', ({ request, params: { app } }) =>
-      showPage(parts, request, app, async (viewer) => {
-        const messages = await listMessages(parts.store, viewer.app)
+      showPage(deps, request, app, async (viewer) => {
+        const messages = await listMessages(deps.store, viewer.app)
         return pageAnswer(
           request,
           200,
-          <MessagesPage viewer={viewer} mail={await readMailState(parts, viewer.app)} messages={messages} />,
+          <MessagesPage viewer={viewer} mail={await readMailState(deps, viewer.app)} messages={messages} />,
         )
       }),
     )
     .get('/apps/:app/messages/:message', ({ request, params: { app, message } }) =>
-      showPage(parts, request, app, (viewer) => showEditor({ parts, frames, request, viewer }, message)),
+      showPage(deps, request, app, (viewer) => showEditor({ deps, frames, request, viewer }, message)),
     )
     .get('/apps/:app/messages/:message/versions', ({ request, params: { app, message } }) =>
-      showPage(parts, request, app, (viewer) => showVersions(parts, request, viewer, message)),
+      showPage(deps, request, app, (viewer) => showVersions(deps, request, viewer, message)),
     )
     .get('/apps/:app/messages/:message/simulation', ({ request, params: { app } }) =>
-      showPage(parts, request, app, async (viewer) =>
-        Response.json(parts.simulations.progressOf(viewer.app.id), { headers: { 'Cache-Control': 'no-store' } }),
+      showPage(deps, request, app, async (viewer) =>
+        Response.json(deps.simulations.progressOf(viewer.app.id), { headers: { 'Cache-Control': 'no-store' } }),
       ),
     )
     .get('/apps/:app/mail-frames/:frame', ({ request, params: { app, frame } }) =>
-      showPage(parts, request, app, (viewer) => mailAnswer(frames.find(viewer.app.id, frame))),
+      showPage(deps, request, app, (viewer) => mailAnswer(frames.find(viewer.app.id, frame))),
     )
-    .use(editorForms(parts, frames))
+    .use(editorForms(deps, frames))
 }
 
-/** Everybody may look at a preview and a simulation, and each action asks for its own role. */
-const editorForms = (parts: PageParts, frames: MailFrames) =>
+/** Viewers can preview and simulate; each action checks its role. */
+const editorForms = (deps: PageDependencies, frames: MailFrames) =>
   new Elysia()
     .post(
       '/apps/:app/messages/:message',
       ({ request, params: { app, message: id } }) =>
-        takeForm(parts, request, { appId: app, role: 'viewer', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
-          const message = await findMessage(parts, viewer, id)
+        takeForm(deps, request, { appId: app, role: 'viewer', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
+          const message = await findMessage(deps, viewer, id)
           if (message === 'unknown') return problemAnswer(request, 'message_unknown')
-          return takeEditor({ parts, frames, request, viewer, message }, form.fields)
+          return takeEditor({ deps, frames, request, viewer, message }, form.fields)
         }),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/messages/:message/preview',
       ({ request, params: { app, message: id } }) =>
-        takeForm(parts, request, { appId: app, role: 'editor', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
-          const message = await findMessage(parts, viewer, id)
+        takeForm(deps, request, { appId: app, role: 'editor', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
+          const message = await findMessage(deps, viewer, id)
           if (message === 'unknown') return problemAnswer(request, 'message_unknown')
-          const editing = { parts, frames, viewer, message }
+          const editing = { deps, frames, viewer, message }
           const isChecked = form.text('check') !== ''
           const shown = isChecked ? await checkTyped(editing, form.fields) : await previewTyped(editing, form.fields)
           return Response.json(shown, { headers: { 'Cache-Control': 'no-store' } })
@@ -85,14 +84,13 @@ const editorForms = (parts: PageParts, frames: MailFrames) =>
       { parse: 'none' },
     )
 
-/** What is typed, for islands/message.ts. */
-type Typed = Pick<Editing, 'parts' | 'frames' | 'viewer' | 'message'>
+type Typed = Pick<Editing, 'deps' | 'frames' | 'viewer' | 'message'>
 
-async function previewTyped({ parts, frames, viewer }: Typed, fields: Fields) {
-  const shown = await previewFields({ parts, frames, viewer }, fields)
+async function previewTyped({ deps, frames, viewer }: Typed, fields: Fields) {
+  const shown = await previewFields({ deps, frames, viewer }, fields)
   const reading = readMessage({ ...readFields(fields), name: NEW })
   const says = 'input' in reading ? describeMessage(reading.input.content) : null
-  return previewParts({ ...shown, viewer, says, now: parts.clock.now() })
+  return previewParts({ ...shown, viewer, says, now: deps.clock.now() })
 }
 
 async function checkTyped(about: Typed, fields: Fields) {
@@ -109,35 +107,39 @@ async function checkTyped(about: Typed, fields: Fields) {
   }
 }
 
-/** null for one that is not made yet. One of another app does not exist. */
-async function findMessage({ store }: PageParts, viewer: Viewer, id: string): Promise<MessageRow | null | 'unknown'> {
+/** null for a new message. Only messages of the viewer's app are found. */
+async function findMessage(
+  { store }: Pick<PageDependencies, 'store'>,
+  viewer: Viewer,
+  id: string,
+): Promise<MessageRow | null | 'unknown'> {
   if (id === NEW) return null
   const number = readPublicId('msg', id)
   return (number === null ? null : await store.findMessage(viewer.app.id, number)) ?? 'unknown'
 }
 
-type Asking = { parts: PageParts; frames: MailFrames; request: Request; viewer: Viewer }
+type Asking = { deps: PageDependencies; frames: MailFrames; request: Request; viewer: Viewer }
 
 async function showEditor(asking: Asking, id: string): Promise<Response> {
-  const { parts, request, viewer } = asking
-  const message = await findMessage(parts, viewer, id)
+  const { deps, request, viewer } = asking
+  const message = await findMessage(deps, viewer, id)
   if (message === 'unknown') return problemAnswer(request, 'message_unknown')
-  if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(parts, request, viewer)
+  if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
   const fields = message ? { ...writeFields(message), basedOn: String(message.updatedAt) } : EMPTY_FIELDS
   return answerEditor({ ...asking, message }, { fields })
 }
 
-async function showVersions(parts: PageParts, request: Request, viewer: Viewer, id: string): Promise<Response> {
-  const message = await findMessage(parts, viewer, id)
+async function showVersions(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {
+  const message = await findMessage(deps, viewer, id)
   if (message === 'unknown' || message === null) return problemAnswer(request, 'message_unknown')
   const asked = new URL(request.url).searchParams
   const before = Number(asked.get('before')) || null
-  const found = await parts.store.listVersions(message.id, { before, limit: VERSIONS + 1 })
+  const found = await deps.store.listVersions(message.id, { before, limit: VERSIONS + 1 })
   const versions = found.slice(0, VERSIONS)
   const number = Number(asked.get('version')) || (versions[0]?.version ?? message.version)
   const [shown, previous] = [
-    await parts.store.findVersion(message.id, number),
-    await parts.store.findVersion(message.id, number - 1),
+    await deps.store.findVersion(message.id, number),
+    await deps.store.findVersion(message.id, number - 1),
   ]
   if (!shown) return problemAnswer(request, 'message_unknown')
   const path = new URL(request.url).pathname
@@ -149,7 +151,7 @@ async function showVersions(parts: PageParts, request: Request, viewer: Viewer, 
       shown={{ version: number, content: shown.content, before: previous?.content ?? null }}
       newest={before === null ? null : path}
       older={found.length > VERSIONS ? `${path}?before=${versions.at(-1)?.version}` : null}
-      now={parts.clock.now()}
+      now={deps.clock.now()}
     />
   )
   return pageAnswer(request, 200, page)

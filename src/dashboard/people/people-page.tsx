@@ -8,11 +8,11 @@ import { Field } from '../ui/field.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
-import { nameOfPerson, StatusBadge } from './person-words.tsx'
+import { nameOfPerson, StatusBadge } from './person-labels.tsx'
 import { None, Tags } from './tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What was looked for, and why it was not found. */
+/** The search and why it failed. */
 export type Search = { email: string; error?: string }
 
 type PeopleProps = {
@@ -20,18 +20,17 @@ type PeopleProps = {
   people: ContactRow[]
   search: Search
   isFirst: boolean
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
   now: number
 }
 
-/** The people of an app, those who came last first. */
 export const PeoplePage = (props: PeopleProps) => (
   <Frame
     viewer={props.viewer}
     page="people"
     title="People"
-    state="Everybody your server or your pages have told about, the newest first."
+    state="People from your server and your pages, newest first."
   >
     {props.people.length === 0 && props.isFirst ? <Nobody {...props} /> : <PeopleList {...props} />}
   </Frame>

@@ -7,8 +7,8 @@ import { explainEvents } from '../../deliveries/message-explanations.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { showPage, takeForm } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { showPage, takeForm } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { FEED_ROWS, personPath } from '../events/feed.tsx'
 import { flashCookie, withStillSending } from '../layout/flash.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -18,38 +18,37 @@ import { problemAnswer } from '../layout/problems.tsx'
 
 const PAGE_ROWS = 50
 
-/** Whom the service knows, and what it knows of each. */
-export const peopleRoutes = (parts: PageParts) =>
+export const peopleRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/people', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => showPeople(parts, request, viewer)),
+      showPage(deps, request, app, (viewer) => showPeople(deps, request, viewer)),
     )
-    // an address bar, a history and the log of a proxy are no places for an email
+    // POST, so that emails don't appear in URLs and logs
     .post(
       '/apps/:app/people',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'viewer' }, (form, viewer) =>
-          findPerson(parts, request, viewer, form.text('email')),
+        takeForm(deps, request, { appId: app, role: 'viewer' }, (form, viewer) =>
+          findPerson(deps, request, viewer, form.text('email')),
         ),
       { parse: 'none' },
     )
     .get('/apps/:app/people/:person', ({ request, params: { app, person } }) =>
-      showPage(parts, request, app, (viewer) => showPerson(parts, request, viewer, person)),
+      showPage(deps, request, app, (viewer) => showPerson(deps, request, viewer, person)),
     )
     .post(
       '/apps/:app/people/:person/erase',
       ({ request, params: { app, person } }) =>
         takeForm(
-          parts,
+          deps,
           request,
           { appId: app, role: 'owner', confirm: { to: 'erase a person' }, page: 'people' },
-          (_, viewer) => erasePerson(parts, request, viewer, person),
+          (_, viewer) => erasePerson(deps, request, viewer, person),
         ),
       { parse: 'none' },
     )
 
 async function showPeople(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   viewer: Viewer,
   search: Search = { email: '' },
@@ -57,7 +56,7 @@ async function showPeople(
   const cursor = readPublicId('con', new URL(request.url).searchParams.get('before') ?? '')
   const before = cursor === null ? null : { id: cursor, updatedAt: null }
   const query = { tag: null, updatedAfter: null, before, limit: PAGE_ROWS + 1 }
-  const found = await listContacts(parts, viewer.app, query)
+  const found = await listContacts(deps, viewer.app, query)
   const people = found.slice(0, PAGE_ROWS)
   const last = found.length > PAGE_ROWS ? people.at(-1) : undefined
   const page = (
@@ -67,40 +66,44 @@ async function showPeople(
       search={search}
       isFirst={before === null}
       older={last ? publicId('con', last.id) : null}
-      now={parts.clock.now()}
+      now={deps.clock.now()}
     />
   )
   return pageAnswer(request, search.error ? 404 : 200, page)
 }
 
-async function findPerson(parts: PageParts, request: Request, viewer: Viewer, email: string): Promise<Response> {
+async function findPerson(deps: PageDependencies, request: Request, viewer: Viewer, email: string): Promise<Response> {
   const address = readEmail(email)
-  const person = address && (await findContact(parts, viewer.app, address.email))
+  const person = address && (await findContact(deps, viewer.app, address.email))
   if (person) return redirectAnswer(personPath(viewer.app.publicId, person.id))
   const error = address ? 'This app knows nobody with this email.' : 'Give one whole email address.'
-  return showPeople(parts, request, viewer, { email, error })
+  return showPeople(deps, request, viewer, { email, error })
 }
 
-/** One of another app does not exist. */
-async function readPerson({ store }: PageParts, viewer: Viewer, person: string): Promise<ContactRow | null> {
+/** Only people of the viewer's app are found. */
+async function readPerson(
+  { store }: Pick<PageDependencies, 'store'>,
+  viewer: Viewer,
+  person: string,
+): Promise<ContactRow | null> {
   const id = readPublicId('con', person)
   const found = id === null ? null : await store.byId(id)
   return found?.appId === viewer.app.id ? found : null
 }
 
 async function showPerson(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   viewer: Viewer,
   id: string,
   notice?: { status: number; message: string },
 ): Promise<Response> {
-  const person = await readPerson(parts, viewer, id)
+  const person = await readPerson(deps, viewer, id)
   if (!person) return problemAnswer(request, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
   const query = { appId: viewer.app.id, contactId: person.id, name: null, before, limit: FEED_ROWS }
-  const { rows, next } = await parts.store.listEvents(query)
-  const outcomes = await explainEvents(parts.store, person, rows)
+  const { rows, next } = await deps.store.listEvents(query)
+  const outcomes = await explainEvents(deps.store, person, rows)
   const page = (
     <PersonPage
       viewer={viewer}
@@ -108,21 +111,21 @@ async function showPerson(
       rows={rows}
       outcomes={outcomes}
       isFirst={before === null}
-      messages={before === null ? await explainPerson(parts.store, person) : []}
+      messages={before === null ? await explainPerson(deps.store, person) : []}
       older={next === null ? null : publicId('evt', next)}
       notice={notice?.message}
-      now={parts.clock.now()}
+      now={deps.clock.now()}
     />
   )
   return pageAnswer(request, notice?.status ?? 200, page)
 }
 
-async function erasePerson(parts: PageParts, request: Request, viewer: Viewer, id: string): Promise<Response> {
-  const person = await readPerson(parts, viewer, id)
+async function erasePerson(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {
+  const person = await readPerson(deps, viewer, id)
   if (!person) return problemAnswer(request, 'person_unknown')
-  const outcome = await eraseContact(parts, viewer.app, { email: person.email, actor: viewer.member.id })
-  if ('refusal' in outcome) return showPerson(parts, request, viewer, id, REFUSALS[outcome.refusal])
+  const outcome = await eraseContact(deps, viewer.app, { email: person.email, actor: viewer.member.id })
+  if ('refusal' in outcome) return showPerson(deps, request, viewer, id, REFUSALS[outcome.refusal])
   return redirectAnswer(pathOf(viewer.app.publicId, 'people'), [
-    flashCookie(parts.baseUrl, ...withStillSending('person_erased', outcome)),
+    flashCookie(deps.baseUrl, ...withStillSending('person_erased', outcome)),
   ])
 }

@@ -1,16 +1,16 @@
 /** @jsxImportSource preact */
 import type { MessageExplanation } from '../../deliveries/delivery-lists.ts'
-import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-words.tsx'
+import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { SentText } from '../ui/text.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** For each message of the app, why this person did or did not get it (issue "Messages", Done when). */
+/** Why this person did or didn't get each message. */
 export const PersonMail = ({ viewer, messages }: { viewer: Viewer; messages: MessageExplanation[] }) =>
   messages.length === 0 ? null : (
     <section id="mail">
       <h2>Mail to them</h2>
-      <ul class="told">
+      <ul class="fact-list">
         {messages.map((one) => (
           <li key={one.message.id}>
             <DeliveryLine viewer={viewer} {...one} />
@@ -22,7 +22,6 @@ export const PersonMail = ({ viewer, messages }: { viewer: Viewer; messages: Mes
 
 type LineProps = { viewer: Viewer } & Pick<MessageExplanation, 'message' | 'delivery' | 'why'>
 
-/** What became of one message for one person, and why. */
 export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
   const name = <SentText most={80}>{message.name}</SentText>
   return (

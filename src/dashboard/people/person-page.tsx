@@ -5,8 +5,8 @@ import type { EventRow } from '../../events/events.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
-import { nameInWords, previewOf } from '../events/event-words.ts'
-import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-words.tsx'
+import { describeEventName, previewOf } from '../events/event-labels.ts'
+import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { eventPath, personPath } from '../events/feed.tsx'
 import { Frame } from '../layout/frame.tsx'
 import { messagePath } from '../messages/messages-page.tsx'
@@ -21,7 +21,7 @@ import { ExactTime, Time } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import { PersonMail } from './person-mail.tsx'
-import { nameOfPerson, StatusBadge } from './person-words.tsx'
+import { nameOfPerson, StatusBadge } from './person-labels.tsx'
 import { Tags } from './tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -29,23 +29,22 @@ type PersonProps = {
   viewer: Viewer
   person: ContactRow
   rows: EventRow[]
-  /** what each of them did for which message, by its id */
+  /** events triggered emails, by message id */
   outcomes: Map<number, EventOutcome[]>
   isFirst: boolean
-  /** why they got each message, or did not; asked for with the newest page only */
+  /** first page only */
   messages: MessageExplanation[]
-  /** the cursor of the page after */
+  /** cursor of the next page */
   older: string | null
-  /** what could not be done */
+  /** error of the last action */
   notice?: string
   now: number
 }
 
-/** One person: what is known of them, and all that happened. */
 export const PersonPage = (props: PersonProps) => (
   <Frame viewer={props.viewer} page="people" title={props.person.email} state={<State {...props} />}>
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
-    <div class="columns words-first">
+    <div class="columns text-first">
       <div>
         {props.isFirst && <PersonMail viewer={props.viewer} messages={props.messages} />}
         <TimelineSection {...props} />
@@ -101,7 +100,7 @@ const toMoment = (appId: string, row: EventRow, outcomes: EventOutcome[]): Momen
     at: row.occurredAt,
     what: (
       <a href={eventPath(appId, row.id)}>
-        <SentText>{nameInWords(row.name)}</SentText>
+        <SentText>{describeEventName(row.name)}</SentText>
       </a>
     ),
     detail: preview === '' ? undefined : <SentText most={160}>{preview}</SentText>,
@@ -109,7 +108,7 @@ const toMoment = (appId: string, row: EventRow, outcomes: EventOutcome[]): Momen
   }
 }
 
-/** The email of one message that an event started or joined, or why there is none. */
+/** The email that an event triggered or joined, or why not. */
 const Outcome = ({ appId, outcome }: { appId: string; outcome: EventOutcome }) => {
   const { message, delivery } = outcome
   const path = delivery ? deliveryPath(appId, delivery.id) : messagePath(appId, message.id)
@@ -163,7 +162,7 @@ const FactsSection = ({ person, now }: PersonProps) => (
   </section>
 )
 
-/** The customer's own data, as it was sent. */
+/** The customer's own data. */
 const FieldsSection = ({ person }: PersonProps) => {
   const fields = Object.entries(person.fields ?? {})
   if (fields.length === 0) return null
@@ -181,7 +180,7 @@ const FieldsSection = ({ person }: PersonProps) => {
   )
 }
 
-/** For owners; it cannot be taken back, so it asks, and asks for the password when that was typed long ago. */
+/** For owners. Irreversible, so it asks for confirmation and the password. */
 const EraseSection = ({ viewer, person }: PersonProps) =>
   hasRole(viewer.member.role, 'owner') ? (
     <section>

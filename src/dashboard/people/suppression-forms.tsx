@@ -7,7 +7,6 @@ import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What was typed, and what is wrong with it. */
 export type ListForm = { text: SuppressionText; errors: FieldError[] }
 
 type FormProps = { viewer: Viewer; form: ListForm | undefined }
@@ -21,11 +20,11 @@ const REASONS = [
 const errorOf = (form: ListForm | undefined, name: string): string | undefined =>
   form?.errors.find(({ field }) => field === name)?.message
 
-/** Ids are this form's own, names are not: the page has two of them. */
+/** Unique ids, because the page has two of these forms. */
 const EmailAndWhy = ({ form, prefix }: { form: ListForm | undefined; prefix: string }) => (
   <>
     <PrefixedField prefix={prefix} name="email" label="Email" form={form} />
-    <PrefixedField prefix={prefix} name="why" label="Why" form={form} hint="It is kept, with your name and the time." />
+    <PrefixedField prefix={prefix} name="why" label="Why" form={form} hint="Stored with your name and the time." />
   </>
 )
 
@@ -51,7 +50,7 @@ const PrefixedField = ({ prefix, name, label, hint, form }: PrefixedProps) => (
   />
 )
 
-/** For editors: somebody asked in another way than by the link. */
+/** For editors, when someone asked by another channel. */
 export const AddForm = ({ viewer, form }: FormProps) => (
   <section>
     <h2>Add an address</h2>
@@ -69,7 +68,7 @@ export const AddForm = ({ viewer, form }: FormProps) => (
   </section>
 )
 
-/** For editors: only with the person's own wish, and with a reason that stays. */
+/** For editors; requires the person's consent and a reason. */
 export const RemoveForm = ({ viewer, form }: FormProps) => (
   <section>
     <h2>Take an address off</h2>

@@ -13,20 +13,20 @@ import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
-import { StatusBadge } from './person-words.tsx'
+import { StatusBadge } from './person-labels.tsx'
 import { AddForm, type ListForm, RemoveForm } from './suppression-forms.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What was asked with the last form, and what came of it. */
+/** The last lookup and its result. */
 export type Asked = {
   search?: { email: string; found?: SuppressionReason | null; error?: string }
   adding?: ListForm
   removing?: ListForm
-  /** what could not be done */
+  /** error of the last action */
   notice?: string
 }
 
-/** A page of one of the two lists; `older` is the cursor of the page after. */
+/** `older` is the cursor of the next page. */
 type Listed<Row> = { rows: Row[]; isFirst: boolean; older: string | null }
 
 type SuppressionsProps = {
@@ -38,7 +38,7 @@ type SuppressionsProps = {
   now: number
 }
 
-/** Who is not written to: addresses, which stay on the list for good, and people as the app knows them. */
+/** Suppressed addresses stay on the list forever. */
 export const SuppressionsPage = (props: SuppressionsProps) => (
   <Frame
     viewer={props.viewer}
@@ -49,7 +49,7 @@ export const SuppressionsPage = (props: SuppressionsProps) => (
     {props.asked.notice && <Notice kind="error">{props.asked.notice}</Notice>}
     <MailNotices viewer={props.viewer} state={props.mail} />
     <DeliverySections viewer={props.viewer} current="suppressions" />
-    <div class="columns words-first">
+    <div class="columns text-first">
       <div>
         <SearchSection {...props} />
         <ListSection {...props} />

@@ -3,10 +3,10 @@ import { SentText } from '../ui/text.tsx'
 
 const TAG_MOST = 40
 
-/** Where a table has nothing to say; on a phone the line is left out. */
+/** An empty cell; hidden on phones. */
 export const None = () => <span class="hint none">–</span>
 
-/** What somebody was marked with; beyond `most`, how many more. */
+/** Shows up to `most` tags, then the number of others. */
 export const Tags = ({ tags, most = Infinity }: { tags: string[]; most?: number }) =>
   tags.length === 0 ? (
     <None />

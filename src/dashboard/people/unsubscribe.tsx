@@ -12,23 +12,23 @@ import { Button } from '../ui/button.tsx'
 type Unsubscribing = { store: Store; clock: Clock; mailer: HandOvers; unsubscribeKey: string }
 
 /**
- * The link in every mail (RFC 8058). Opening it changes nothing, because programs open links
- * to look at them. The POST needs no cookie and no body, whoever sends it, acts at once and is never limited.
+ * One-click unsubscribe (RFC 8058). GET changes nothing, because mail scanners open links. POST needs no cookie or body
+ * and has no rate limit.
  */
-export const unsubscribeRoutes = (parts: Unsubscribing) =>
+export const unsubscribeRoutes = (deps: Unsubscribing) =>
   new Elysia()
     .get(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />))
     .post(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />), { parse: 'none' })
     .get('/u/:token', async ({ params, request }) => {
-      const found = await findUnsubscribing(parts, params.token)
+      const found = await findUnsubscribing(deps, params.token)
       return found ? pageAnswer(request, 200, <AskPage {...found} token={params.token} />) : unknownLink(request)
     })
     .post(
       '/u/:token',
       async ({ params, request }) => {
-        const found = await findUnsubscribing(parts, params.token)
+        const found = await findUnsubscribing(deps, params.token)
         if (!found) return unknownLink(request)
-        const outcome = await unsubscribe(parts, found.contactId)
+        const outcome = await unsubscribe(deps, found.contactId)
         if (!('refusal' in outcome)) return pageAnswer(request, 200, <DonePage {...found} {...outcome} />)
         return pageAnswer(request, REFUSALS[outcome.refusal].status, <FailedPage {...found} token={params.token} />)
       },
@@ -67,7 +67,7 @@ const FailedPage = ({ appName, token }: Found & { token: string }) => (
   </AppLayout>
 )
 
-/** A test mail is written for nobody in particular. */
+/** A test email has no recipient person. */
 const TestPage = () => (
   <AppLayout
     appName={null}

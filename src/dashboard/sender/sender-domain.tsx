@@ -13,7 +13,7 @@ import { SentText } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { About, SenderProps } from './sender-fields.tsx'
 
-/** A record as a name server's form asks for it. */
+/** A record in the form that DNS providers ask for. */
 const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (
   <Values>
     <Value id={`${id}-name`} name={`Name (${record.type})`}>
@@ -32,7 +32,7 @@ const PROOFS: Record<SenderProof, string> = {
   existing: 'In use by this account before domains were verified.',
 }
 
-/** Domains that the account has to verify, because others send through the same mail server. */
+/** Domains to verify, because other accounts use the same mail server. */
 export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
   const needed = domains.filter(({ state }) => state !== 'not_needed')
   const isOpen = needed.some(({ state }) => state === 'unverified')
@@ -47,7 +47,7 @@ export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
         {isChecked && isOpen && (
           <Notice kind="caution">Not every record was found. It can take an hour until a new one is visible.</Notice>
         )}
-        <ul class="told">
+        <ul class="fact-list">
           {needed.map(({ domain, state, proof, record }) => (
             <li key={domain}>
               <p class="with-badge">
@@ -73,7 +73,6 @@ const DOMAINS = 'domains'
 
 type DkimProps = SenderProps & { about: About; isOwner: boolean }
 
-/** The key that signs mails, and the record that proves it. */
 export const DkimSection = (props: DkimProps) => {
   const { settings, isOwner } = props
   return (
@@ -87,7 +86,7 @@ export const DkimSection = (props: DkimProps) => {
   )
 }
 
-/** Receivers that ask for DMARC compare the two domains, and take one below the other as the same. */
+/** DMARC alignment accepts subdomains. */
 const OtherDomain = ({ settings: { dkimDomain, dkimKey }, way: { from } }: DkimProps) => {
   const sender = from?.address.split('@')[1]?.toLowerCase()
   if (dkimKey === null || dkimDomain === null || sender === undefined) return null
@@ -115,7 +114,6 @@ const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderProps['settin
   )
 }
 
-/** A domain is offered that fits the sender's address. */
 const KeyForm = ({ viewer, settings, way, typed, about }: DkimProps) => (
   <form method="post" action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`} novalidate>
     <Field
@@ -135,7 +133,7 @@ const KeyForm = ({ viewer, settings, way, typed, about }: DkimProps) => (
   </form>
 )
 
-/** Until the record is changed too, receivers see a signature that is wrong. */
+/** Until the DNS record is updated, signatures fail. */
 const ChangeKey = (props: DkimProps) => (
   <div class="buttons">
     <Dialog id="new-key" opener="Make a new key pair" title="Make a new key pair?">
@@ -161,7 +159,7 @@ const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
   unasked: { word: 'No answer', mood: 'quiet' },
 }
 
-/** What the domain says of who may send for it, asked when a member wants to know. */
+/** Looked up on request. */
 export const ChecksSection = ({ viewer, way, checks }: SenderProps) => (
   <section id="checks">
     <h2>Records of the domain</h2>
@@ -171,7 +169,7 @@ export const ChecksSection = ({ viewer, way, checks }: SenderProps) => (
     </p>
     {checks && checks.length === 0 && <p class="hint">There is no sender yet, so there is no domain to ask about.</p>}
     {checks && checks.length > 0 && (
-      <ul class="told">
+      <ul class="fact-list">
         {checks.map((check) => (
           <li key={check.about}>
             <p class="with-badge">

@@ -12,12 +12,11 @@ import { Toggle } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** What every field of this page is told: its name, what is wrong with it, and whether who looks may change it. */
+/** Props of every field: value, error and whether it is editable. */
 export type About = (name: string) => { name: string; error?: string; autofocus: boolean; isLocked: boolean }
 
 type FieldsProps = { input: SenderText; about: About; app: Viewer['app']; settings: MailSettings; isOwner: boolean }
 
-/** One form: all of it is about how mails of this app go out. */
 export const SenderFields = (props: FieldsProps) => (
   <>
     <FromFields {...props} />
@@ -211,7 +210,6 @@ const HourFields = ({ input, about, app }: FieldsProps) => {
   )
 }
 
-/** What was typed into one of the forms, and what is wrong with it. */
 export type Typed = { sender?: SenderText; dkim?: DkimText; errors: FieldError[] }
 
 export type SenderProps = {
@@ -221,15 +219,15 @@ export type SenderProps = {
   settings: MailSettings
   input: SenderText
   typed?: Typed
-  /** what could not be done */
+  /** error of the last action */
   notice?: string
-  /** a mail as it would look now; null where the sample cannot be written */
+  /** sample email; null if it can't be rendered */
   sample: RenderedMail | null
-  /** what came of trying the mail server, or why it was not tried; null where nobody asked */
+  /** result of the mail server test; null if not requested */
   serverCheck: ServerCheck | Refusal | null
-  /** what name servers said; null where they were not asked */
+  /** DNS results; null if not requested */
   checks: SenderCheck[] | null
-  /** the domains of its addresses; `isChecked`: DNS was asked just now */
+  /** domains of the sender addresses; `isChecked`: DNS was just queried */
   domains: DomainStatus[]
   isChecked: boolean
   baseUrl: string

@@ -13,7 +13,6 @@ import { SentText } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import { ServerSection } from './sender-server.tsx'
 
-/** Whom mails come from, how they look, how they leave, and whether the domain says so. */
 export function SenderPage(props: SenderProps) {
   const { viewer, typed, input, notice } = props
   const errors = typed?.errors ?? []
@@ -85,7 +84,7 @@ const SecretForm = ({ viewer, isNew }: { viewer: SenderProps['viewer']; isNew: b
   )
 }
 
-/** What a provider finds out later comes back by a signed request (docs: bounces). */
+/** Bounces reported by signed webhooks (docs: bounces). */
 const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { isOwner: boolean }) => (
   <section>
     <h2>Reports of your mail provider</h2>

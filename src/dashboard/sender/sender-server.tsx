@@ -10,7 +10,7 @@ import type { SenderProps } from './sender-fields.tsx'
 
 const ID = 'server-check'
 
-/** Tries the server that mails leave through, before one of them fails. */
+/** Tests the connection to the mail server. */
 export const ServerSection = ({ viewer, way: { from, server }, serverCheck }: SenderProps) =>
   server !== null &&
   hasRole(viewer.member.role, 'editor') && (

@@ -15,8 +15,8 @@ import {
   writeSender,
 } from '../../accounts/sender-settings.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { showPage, takeForm } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { showPage, takeForm } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { type FlashCode, flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -26,103 +26,102 @@ import { problemAnswer } from '../layout/problems.tsx'
 import { SenderPage } from './sender-page.tsx'
 import { type SenderProps, type Typed } from './sender-fields.tsx'
 
-/** Whom mails come from, how they look, and how they leave. */
-export const senderRoutes = (parts: PageParts) =>
+export const senderRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) =>
+      showPage(deps, request, app, (viewer) =>
         new URL(request.url).searchParams.has('check')
-          ? askDns(parts, request, viewer, { checksRecords: true })
-          : showSender(parts, request, viewer),
+          ? askDns(deps, request, viewer, { checksRecords: true })
+          : showSender(deps, request, viewer),
       ),
     )
     .get('/apps/:app/sender/sample', ({ request, params: { app } }) =>
-      showPage(parts, request, app, async (viewer) => {
-        const sample = makeSenderSample(viewer.app, await parts.store.mailSettings(viewer.app.id))
-        const mail = await parts.mailer.preview(sample)
+      showPage(deps, request, app, async (viewer) => {
+        const sample = makeSenderSample(viewer.app, await deps.store.mailSettings(viewer.app.id))
+        const mail = await deps.mailer.preview(sample)
         return 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'page_unknown')
       }),
     )
     .post(
       '/apps/:app/sender',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) => save(parts, request, viewer, form)),
+        takeForm(deps, request, { appId: app, role: 'owner' }, (form, viewer) => save(deps, request, viewer, form)),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/sender/domains',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'editor' }, (_, viewer) =>
-          askDns(parts, request, viewer, { asksDns: true }),
+        takeForm(deps, request, { appId: app, role: 'editor' }, (_, viewer) =>
+          askDns(deps, request, viewer, { asksDns: true }),
         ),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/sender/server',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'editor' }, async (_, viewer) => {
-          const serverCheck = await checkMailServer(parts, viewer.app)
+        takeForm(deps, request, { appId: app, role: 'editor' }, async (_, viewer) => {
+          const serverCheck = await checkMailServer(deps, viewer.app)
           const status = serverCheck && isRefusal(serverCheck) ? REFUSALS[serverCheck.refusal].status : 200
-          return showSender(parts, request, viewer, { status, serverCheck })
+          return showSender(deps, request, viewer, { status, serverCheck })
         }),
       { parse: 'none' },
     )
 
-/** DNS is asked at most so often for an account. */
+/** Rate limit of DNS lookups per account. */
 const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
 
-async function askDns(parts: PageParts, request: Request, viewer: Viewer, asked: Shown): Promise<Response> {
-  const { allowed } = parts.limits.take(`domain-check:${viewer.account.id}`, DOMAIN_CHECKS)
+async function askDns(deps: PageDependencies, request: Request, viewer: Viewer, asked: Shown): Promise<Response> {
+  const { allowed } = deps.limits.take(`domain-check:${viewer.account.id}`, DOMAIN_CHECKS)
   if (allowed === 0) {
     const { status, message } = REFUSALS.rate_limited
-    return showSender(parts, request, viewer, { status, notice: message })
+    return showSender(deps, request, viewer, { status, notice: message })
   }
-  return showSender(parts, request, viewer, asked)
+  return showSender(deps, request, viewer, asked)
 }
 
-/** What is typed and wrong, and what could not be done, where a form was not taken; else what came of it. */
+/** Invalid input or the result of an action. */
 type Shown = {
   status?: number
   typed?: Typed
   notice?: string
   serverCheck?: SenderProps['serverCheck']
-  /** looks up SPF, DKIM and DMARC of the sender */
+  /** looks up SPF, DKIM and DMARC */
   checksRecords?: boolean
-  /** looks up the records of domains that are not verified */
+  /** looks up the records of unverified domains */
   asksDns?: boolean
 }
 
-/** The page, with what was typed where a form of it was not taken. Asks name servers only where that is asked for. */
+/** Queries DNS only on request. */
 export async function showSender(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   viewer: Viewer,
   { status = 200, typed, notice, serverCheck = null, checksRecords = false, asksDns = false }: Shown = {},
 ): Promise<Response> {
-  const settings = await parts.store.mailSettings(viewer.app.id)
-  const sample = await parts.mailer.preview(makeSenderSample(viewer.app, settings))
+  const settings = await deps.store.mailSettings(viewer.app.id)
+  const sample = await deps.mailer.preview(makeSenderSample(viewer.app, settings))
   const page = (
     <SenderPage
       viewer={viewer}
-      mail={await readMailState(parts, viewer.app)}
-      way={parts.mailer.findMailRoute(settings)}
+      mail={await readMailState(deps, viewer.app)}
+      way={deps.mailer.findMailRoute(settings)}
       settings={settings}
       input={typed?.sender ?? writeSender(settings)}
       typed={typed}
       notice={notice}
       sample={'html' in sample ? sample : null}
       serverCheck={serverCheck}
-      checks={checksRecords ? await check(parts, settings) : null}
-      domains={await parts.mailer.senders.listDomains(viewer.app, settings, { asksDns })}
+      checks={checksRecords ? await check(deps, settings) : null}
+      domains={await deps.mailer.senders.listDomains(viewer.app, settings, { asksDns })}
       isChecked={asksDns}
-      baseUrl={parts.baseUrl}
+      baseUrl={deps.baseUrl}
     />
   )
   return pageAnswer(request, status, page)
 }
 
-/** Empty without a sender: there is no domain to ask about. */
-async function check({ mailer, resolveTxt }: PageParts, settings: MailSettings) {
+/** Empty without a sender. */
+async function check({ mailer, resolveTxt }: Pick<PageDependencies, 'mailer' | 'resolveTxt'>, settings: MailSettings) {
   const { from, server } = mailer.findMailRoute(settings)
   const domain = from?.address.split('@')[1]
   if (domain === undefined) return []
@@ -133,24 +132,24 @@ async function check({ mailer, resolveTxt }: PageParts, settings: MailSettings) 
   })
 }
 
-async function save(parts: PageParts, request: Request, viewer: Viewer, form: Form): Promise<Response> {
+async function save(deps: PageDependencies, request: Request, viewer: Viewer, form: Form): Promise<Response> {
   const sender = readSenderText(form.text)
   const reading = readSender(sender)
   if ('errors' in reading) {
-    return showSender(parts, request, viewer, { status: 400, typed: { sender, errors: reading.errors } })
+    return showSender(deps, request, viewer, { status: 400, typed: { sender, errors: reading.errors } })
   }
   const { smtpUrl } = reading.settings
-  if (typeof smtpUrl === 'string' && parts.mailer.refusesServer(smtpUrl)) {
+  if (typeof smtpUrl === 'string' && deps.mailer.refusesServer(smtpUrl)) {
     const errors = [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }]
-    return showSender(parts, request, viewer, { status: 400, typed: { sender, errors } })
+    return showSender(deps, request, viewer, { status: 400, typed: { sender, errors } })
   }
   const { fromEmail = null, otherFromEmails = null } = reading.settings
-  const inUse = await findRemovedInUse(parts.store, viewer.app, { fromEmail, otherFromEmails })
+  const inUse = await findRemovedInUse(deps.store, viewer.app, { fromEmail, otherFromEmails })
   if (inUse !== null) {
     const errors = [{ field: 'otherFromEmails', code: 'conflict', message: inUse }]
-    return showSender(parts, request, viewer, { status: 409, typed: { sender, errors } })
+    return showSender(deps, request, viewer, { status: 409, typed: { sender, errors } })
   }
-  return saveSettings(parts, request, viewer, {
+  return saveSettings(deps, request, viewer, {
     settings: reading.settings,
     typed: { sender, errors: [] },
     flash: 'sender_saved',
@@ -162,17 +161,17 @@ const PRIVATE_SERVER =
 
 type Saving = { settings: Partial<MailSettings>; typed?: Typed; flash: FlashCode }
 
-/** Goes back to the page with what was done, or shows it again with what was typed. */
+/** Redirects after success; otherwise shows the input again. */
 export async function saveSettings(
-  parts: PageParts,
+  deps: PageDependencies,
   request: Request,
   viewer: Viewer,
   { settings, typed, flash }: Saving,
 ): Promise<Response> {
-  const outcome = await saveSender(parts, viewer.app, { settings, actor: viewer.member.id })
+  const outcome = await saveSender(deps, viewer.app, { settings, actor: viewer.member.id })
   if (!('refusal' in outcome))
-    return redirectAnswer(pathOf(viewer.app.publicId, 'sender'), [flashCookie(parts.baseUrl, flash)])
-  return showSender(parts, request, viewer, { ...untakenOf(outcome), typed })
+    return redirectAnswer(pathOf(viewer.app.publicId, 'sender'), [flashCookie(deps.baseUrl, flash)])
+  return showSender(deps, request, viewer, { ...untakenOf(outcome), typed })
 }
 
 const untakenOf = ({ refusal }: Pick<Refusal, 'refusal'>): Shown => {

@@ -5,8 +5,8 @@ import { readAppText } from '../../accounts/account-input.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { refuseRole, showPage, takeForm } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { refuseRole, showPage, takeForm } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -14,26 +14,24 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 
-/** A further app of the account, made by owners; it ends on its Activation. */
-export const newAppRoutes = (parts: PageParts) =>
+/** For owners; ends on the app's Activation page. */
+export const newAppRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/new-app', ({ request, params: { app } }) =>
-      showPage(parts, request, app, (viewer) => {
-        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(parts, request, viewer)
+      showPage(deps, request, app, (viewer) => {
+        if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, request, viewer)
         return pageAnswer(request, 200, <NewAppPage viewer={viewer} input={{ app: '', domain: '' }} />)
       }),
     )
     .post(
       '/apps/:app/new-app',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) =>
-          makeApp(parts, request, form, viewer),
-        ),
+        takeForm(deps, request, { appId: app, role: 'owner' }, (form, viewer) => makeApp(deps, request, form, viewer)),
       { parse: 'none' },
     )
 
 async function makeApp(
-  { store, clock, access, baseUrl }: PageParts,
+  { store, clock, access, baseUrl }: Pick<PageDependencies, 'store' | 'clock' | 'access' | 'baseUrl'>,
   request: Request,
   form: Form,
   viewer: Viewer,
@@ -76,7 +74,7 @@ function NewAppPage({ viewer, input, errors = [], notice }: NewAppProps) {
         <Field
           name="app"
           label="App name"
-          hint="What you and your team call the product whose users you write to."
+          hint="The name of your product."
           error={errorOf('app')}
           value={input.app}
           autofocus

@@ -13,7 +13,6 @@ import type { Viewer } from '../layout/viewer.ts'
 
 type SettingsProps = { viewer: Viewer; input: AppSettingsText; errors?: FieldError[]; notice?: string }
 
-/** One form for all of an app's settings, because they are few. */
 export function SettingsPage({ viewer, input, errors = [], notice }: SettingsProps) {
   const isOwner = hasRole(viewer.member.role, 'owner')
   const about = (name: string) => {
@@ -45,7 +44,7 @@ const AppFields = ({ input, about }: FieldsProps) => (
     <Field
       {...about('home')}
       label="Home page"
-      hint="Where mails lead that have no better place. It begins with https://."
+      hint="Default link in emails. Starts with https://."
       value={input.home}
       autocomplete="off"
       optional

@@ -9,39 +9,38 @@ import {
 import { REFUSALS } from '../../core/refusals.ts'
 import { readSnippetSettings } from '../../visits/snippet-settings.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { showPage, takeForm } from '../layout/door.tsx'
-import { type PageParts, type Viewer } from '../layout/viewer.ts'
+import { showPage, takeForm } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { Form } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { SettingsPage } from './settings-page.tsx'
 
-/** What an app's owner sets about it: name, home page, hosts, and who may be added by pages. */
-export const settingsRoutes = (parts: PageParts) =>
+export const settingsRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/settings', ({ request, params: { app } }) =>
-      showPage(parts, request, app, async (viewer) => {
-        const input = writeAppSettings(viewer.app, await readSnippetSettings(parts, viewer.app))
+      showPage(deps, request, app, async (viewer) => {
+        const input = writeAppSettings(viewer.app, await readSnippetSettings(deps, viewer.app))
         return pageAnswer(request, 200, <SettingsPage viewer={viewer} input={input} />)
       }),
     )
     .post(
       '/apps/:app/settings',
       ({ request, params: { app } }) =>
-        takeForm(parts, request, { appId: app, role: 'owner' }, (form, viewer) =>
-          saveSettings(parts, request, form, viewer),
+        takeForm(deps, request, { appId: app, role: 'owner' }, (form, viewer) =>
+          saveSettings(deps, request, form, viewer),
         ),
       { parse: 'none' },
     )
 
-async function saveSettings(parts: PageParts, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function saveSettings(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
   const input = readText(form)
   const reading = readAppSettings(input)
   if ('errors' in reading)
     return pageAnswer(request, 400, <SettingsPage viewer={viewer} input={input} errors={reading.errors} />)
-  const outcome = await saveAppSettings(parts, viewer.app, { ...reading, actor: viewer.member.id })
+  const outcome = await saveAppSettings(deps, viewer.app, { ...reading, actor: viewer.member.id })
   if (!('refusal' in outcome))
-    return redirectAnswer(pathOf(viewer.app.publicId, 'settings'), [flashCookie(parts.baseUrl, 'settings_saved')])
+    return redirectAnswer(pathOf(viewer.app.publicId, 'settings'), [flashCookie(deps.baseUrl, 'settings_saved')])
   const { status, message } = REFUSALS[outcome.refusal]
   return pageAnswer(request, status, <SettingsPage viewer={viewer} input={input} notice={message} />)
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 export type Mood = 'quiet' | 'good' | 'caution' | 'bad'
 
-/** A state in a word or two; the shape before it differs too, so that colour never speaks alone. */
+/** The shape differs too, so that colour isn't the only sign. */
 export const Badge = ({ mood = 'quiet', children }: { mood?: Mood; children: string }) => (
   <span class={`badge ${mood}`}>{children}</span>
 )

@@ -5,24 +5,24 @@ export type ButtonKind = 'primary' | 'plain' | 'danger'
 
 type ButtonProps = {
   kind?: ButtonKind
-  /** sent with the form, where a form has several buttons */
+  /** value sent with the form */
   name?: string
   value?: string
   disabled?: boolean
-  /** the id of the form it sends, where it stands outside, and where to */
+  /** id and action of a form elsewhere on the page */
   form?: string
   formaction?: string
   children: ComponentChildren
 }
 
-/** Sends its form. `primary` is the one action that matters on a page; `danger` says what it destroys. */
+/** Submits its form. `primary`: the page's main action; `danger`: names what it destroys. */
 export const Button = ({ kind = 'plain', children, ...attributes }: ButtonProps) => (
   <button class={`button ${kind}`} type="submit" {...attributes}>
     {children}
   </button>
 )
 
-/** Goes somewhere, and looks like a button because that is the next step. */
+/** A link that looks like a button. */
 export const ButtonLink = ({
   kind = 'plain',
   href,
@@ -33,7 +33,7 @@ export const ButtonLink = ({
   </a>
 )
 
-/** A form that is nothing but its button. */
+/** A form with a single button. */
 export const ActionForm = ({
   action,
   fields = {},

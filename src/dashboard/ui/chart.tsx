@@ -1,15 +1,15 @@
 /** @jsxImportSource preact */
-/** `tick` stands below the chart where there is room for some only. */
+/** `tick`: short label below the chart. */
 export type Point = { label: string; tick?: string; value: number }
 
 const WIDTH = 640
 const HEIGHT = 160
-/** Room for the line's own thickness. */
+/** Space for the line's width. */
 const EDGE = 2
 
 export const formatCount = (count: number): string => (count > 9_999 ? count.toLocaleString('en-GB') : String(count))
 
-/** A line's path through values, highest at the top; of a single value a level line. */
+/** SVG path through the values; a horizontal line for one value. */
 function pathOf(values: number[], width: number, height: number): string {
   const top = Math.max(1, ...values)
   const step = width / Math.max(1, values.length - 1)
@@ -18,17 +18,14 @@ function pathOf(values: number[], width: number, height: number): string {
   return values.map((value, index) => `${index === 0 ? 'M' : 'L'}${(index * step).toFixed(1)},${y(value)}`).join('')
 }
 
-/** How something went, in the height of a line of text. `label` says it in words. */
+/** Sparkline, as high as a line of text. */
 export const Sparkline = ({ label, values }: { label: string; values: number[] }) => (
   <svg class="sparkline" viewBox="0 0 96 24" preserveAspectRatio="none" role="img" aria-label={label}>
     {values.length > 0 && <path d={pathOf(values, 96, 24)} vector-effect="non-scaling-stroke" />}
   </svg>
 )
 
-/**
- * Counts over time, with the same as a table for who would rather read. Where scripts run, islands/chart.ts draws it
- * from that table, in the same room, and tells what the pointer rests on.
- */
+/** A chart with its values as a table. islands/chart.ts redraws it from the table and adds a tooltip. */
 export function AreaChart({ label, points }: { label: string; points: Point[] }) {
   const line = pathOf(
     points.map(({ value }) => value),
@@ -40,7 +37,7 @@ export function AreaChart({ label, points }: { label: string; points: Point[] })
     <figure class="chart">
       <figcaption>
         <span>{label}</span>
-        <span class="hint" data-told>
+        <span class="hint" data-chart-value>
           Most: {formatCount(most)}
         </span>
       </figcaption>

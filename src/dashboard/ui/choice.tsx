@@ -6,7 +6,7 @@ export type Option = { value: string; label: string; hint?: ComponentChildren }
 
 type SelectProps = Pick<FieldProps, 'name' | 'label' | 'hint' | 'error' | 'value' | 'isLocked'> & { options: Option[] }
 
-/** One of several that need no words of their own. */
+/** Options without descriptions. */
 export const Select = (props: SelectProps) => (
   <FieldFrame {...props}>
     <select id={props.name} name={props.name} disabled={props.isLocked} aria-describedby={describedBy(props)}>
@@ -21,7 +21,7 @@ export const Select = (props: SelectProps) => (
 
 type RadiosProps = { name: string; label: string; value: string; error?: string; options: Option[] }
 
-/** One of a few, each with a sentence that helps to choose. */
+/** Options with a description each. */
 export const Radios = ({ name, label, value, error, options }: RadiosProps) => (
   <fieldset class={error ? 'field wrong' : 'field'}>
     <legend>{label}</legend>
@@ -40,7 +40,7 @@ export const Radios = ({ name, label, value, error, options }: RadiosProps) => (
 
 type ToggleProps = { name: string; label: string; hint?: ComponentChildren; isOn: boolean; isLocked?: boolean }
 
-/** On or off; sent with its form like any checkbox. */
+/** A checkbox shown as a switch. */
 export const Toggle = ({ name, label, hint, isOn, isLocked }: ToggleProps) => (
   <label class="toggle">
     <input type="checkbox" role="switch" name={name} checked={isOn} disabled={isLocked} />

@@ -4,7 +4,7 @@ import { Tabs } from './tabs.tsx'
 
 type CodeProps = { id: string; label: string; children: string }
 
-/** Lines to copy as a whole; long ones scroll, also by keyboard. `label` says what they are, `id` is their own on the page. */
+/** A code block with a copy button; long lines scroll, also by keyboard. */
 export const CodeBlock = ({ id, label, children }: CodeProps) => (
   <figure class="code">
     <figcaption>
@@ -19,7 +19,6 @@ export const CodeBlock = ({ id, label, children }: CodeProps) => (
 
 export type Language = { id: string; name: string; blocks: { label: string; code: string }[]; hint?: string }
 
-/** The same code in several languages. */
 export const CodeTabs = ({ name, label, languages }: { name: string; label: string; languages: Language[] }) => (
   <Tabs
     name={name}

@@ -5,17 +5,14 @@ import type { ButtonKind } from './button.tsx'
 type DialogProps = {
   id: string
   opener: string
-  /** what the button is about, for who does not see what stands beside it */
+  /** label for screen readers */
   about?: string
   kind?: ButtonKind
   title: string
   children: ComponentChildren
 }
 
-/**
- * A question before something is done, with the button that opens it. A popover, because the browser opens and closes
- * it by itself: without script, with Escape, and with a click beside it.
- */
+/** A confirmation. A popover, because it opens and closes without scripts. */
 export const Dialog = ({ id, opener, about, kind = 'plain', title, children }: DialogProps) => (
   <>
     <button class={`button ${kind}`} type="button" popovertarget={id}>

@@ -2,9 +2,8 @@
 export type DiffLine = { kind: 'same' | 'added' | 'removed'; text: string }
 
 const SIGNS = { same: ' ', added: '+', removed: '-' } as const
-const WORDS = { same: '', added: 'Added: ', removed: 'Removed: ' } as const
+const LABELS = { same: '', added: 'Added: ', removed: 'Removed: ' } as const
 
-/** What changed, line by line, with a sign before each that did. */
 export const Diff = ({ label, lines }: { label: string; lines: DiffLine[] }) => (
   <div class="diff" role="region" tabindex={0} aria-label={label}>
     <ol>
@@ -12,7 +11,7 @@ export const Diff = ({ label, lines }: { label: string; lines: DiffLine[] }) => 
         <li key={index} class={kind}>
           <span aria-hidden="true">{SIGNS[kind]}</span>
           <code>
-            <span class="unseen">{WORDS[kind]}</span>
+            <span class="unseen">{LABELS[kind]}</span>
             {text}
           </code>
         </li>

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 
-/** Where nothing is yet: what this is, why it is empty, and the one next step. */
+/** What this is, why it is empty, and the next step. */
 export const EmptyState = ({
   title,
   children,

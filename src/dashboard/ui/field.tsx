@@ -4,26 +4,25 @@ import { Ticked } from './text.tsx'
 
 export type FieldProps = {
   name: string
-  /** this field's own on its page, where another form has one of the same name */
+  /** unique id, if another form has a field of this name */
   id?: string
   label: string
-  /** `lines` takes one value a line, `prose` a text of many, `code` digits that stand for no number */
+  /** `lines`: one value per line; `prose`: long text; `code`: digits that are not a number */
   kind?: 'text' | 'email' | 'password' | 'number' | 'code' | 'lines' | 'prose'
-  /** the id of a datalist with what is offered */
+  /** id of a datalist */
   list?: string
   hint?: ComponentChildren
   error?: string
   value?: string
   optional?: boolean
   autofocus?: boolean
-  /** seen, and not changed by who looks */
   isLocked?: boolean
   autocomplete: string
 }
 
 const PROSE_ROWS = 14
 
-/** A field with its label, its hint and what is wrong with it, read together by a screen reader. */
+/** Label, hint and error are linked for screen readers. */
 export const Field = (props: FieldProps) => (
   <FieldFrame {...props}>
     <Input {...props} />
@@ -34,7 +33,7 @@ type FrameProps = Pick<FieldProps, 'name' | 'id' | 'label' | 'hint' | 'error' | 
   children: ComponentChildren
 }
 
-/** What stands around any control that has one label. */
+/** Wraps any control with a label. */
 export const FieldFrame = ({ name, id = name, label, hint, error, optional, children }: FrameProps) => (
   <div class={error ? 'field wrong' : 'field'}>
     <label for={id}>
@@ -56,7 +55,7 @@ export const FieldFrame = ({ name, id = name, label, hint, error, optional, chil
   </div>
 )
 
-/** The ids of what is read after the label. */
+/** Ids of the hint and the error. */
 export const describedBy = ({
   name,
   id = name,
@@ -65,7 +64,7 @@ export const describedBy = ({
 }: Pick<FieldProps, 'name' | 'id' | 'hint' | 'error'>): string | undefined =>
   [hint ? `${id}-hint` : '', error ? `${id}-fault` : ''].filter((id) => id !== '').join(' ') || undefined
 
-/** Which keys a phone offers. */
+/** Keyboard type on phones. */
 const INPUT_MODES = { email: 'email', number: 'decimal', code: 'numeric', text: undefined } as const
 
 function Input(props: FieldProps) {
@@ -82,10 +81,10 @@ function Input(props: FieldProps) {
     'aria-describedby': describedBy(props),
   }
   if (kind === 'lines') return <textarea {...attributes} rows={3} autocapitalize="none" spellcheck={false} />
-  // a browser leaves the first line feed of a text out
+  // browsers drop the first line feed of a textarea
   if (kind === 'prose') return <textarea {...attributes} value={`\n${value ?? ''}`} rows={PROSE_ROWS} />
   if (kind === 'password') return <input {...attributes} type="password" />
-  // type="email" would rewrite what was typed before it is sent
+  // type="email" would let the browser rewrite the input
   const inputmode = INPUT_MODES[kind]
   return (
     <input {...attributes} type="text" inputmode={inputmode} list={list} autocapitalize="none" spellcheck={false} />

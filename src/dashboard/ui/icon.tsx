@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-/** Drawn on a grid of 16, in the colour of the text beside them. */
+/** On a grid of 16, in the text colour. */
 const PATHS = {
   activation: 'M8.5 1.5 3 9h4l-.5 5.5L12.5 7H8z',
   keys: 'M10.5 9.5a4 4 0 1 0-4-4c0 .5.1 1 .3 1.4L2 11.7V14h2.5v-1.7h1.8v-1.8h1.8l.9-.9c.5.2 1 .3 1.5.3zM11.4 4.6h.01',
@@ -32,14 +32,13 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** Never alone: a word stands beside it, or in it for who cannot see. */
+/** Always next to a word. */
 export const Icon = ({ name }: { name: IconName }) => (
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
     <path d={PATHS[name]} />
   </svg>
 )
 
-/** The sign of the product. */
 export const Mark = () => (
   <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
     <rect width="16" height="16" rx="4" />

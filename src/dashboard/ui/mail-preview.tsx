@@ -3,20 +3,17 @@ import { Tabs } from './tabs.tsx'
 import { SentText } from './text.tsx'
 
 type MailPreviewProps = {
-  /** this preview's own on its page */
+  /** unique id on the page */
   name: string
-  /** which view is seen: phone, desktop or text */
+  /** selected view */
   selected?: string
   mail: ShownMail | null
 }
 
-/**
- * `src`: where the laid out mail is, under a policy of its own. `raw`: all of it as it would go over the wire, where it is
- * kept.
- */
+/** `src`: URL of the rendered email, with its own policy. `raw`: the captured source. */
 export type ShownMail = { from: string; subject: string; text: string; src: string; raw?: string }
 
-/** A mail as its reader will see it: on a phone, on a desk, and where pictures and layout are off; empty without one. */
+/** Phone, desktop and text views; empty without an email. */
 export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
   <div class="mail" data-mail>
     <dl>
@@ -57,7 +54,7 @@ const Source = ({ children }: { children: string }) => (
   </pre>
 )
 
-/** Sandboxed: nothing in it runs. Its title is what islands/message.ts gives the next one too. */
+/** Sandboxed. islands/message.ts reuses the title. */
 const MailFrame = ({ kind, src }: { kind: 'phone' | 'desktop'; src?: string }) => (
   <div class={`screen ${kind}`} data-mail-frame={`The mail on a ${kind}`}>
     {src && (

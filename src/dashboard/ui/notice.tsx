@@ -11,7 +11,6 @@ const SIGNS: Record<NoticeKind, { icon: IconName; word: string }> = {
   info: { icon: 'info', word: 'Note: ' },
 }
 
-/** What the reader must not miss. */
 export const Notice = ({ kind, children }: { kind: NoticeKind; children: ComponentChildren }) => (
   <div class={`notice ${kind}`} role={kind === 'error' ? 'alert' : undefined}>
     <Icon name={SIGNS[kind].icon} />
@@ -22,7 +21,7 @@ export const Notice = ({ kind, children }: { kind: NoticeKind; children: Compone
   </div>
 )
 
-/** What was just done, on the page that follows a redirect. */
+/** Flash message. */
 export const Flash = ({ children }: { children: ComponentChildren }) => (
   <div role="status">
     <Notice kind="done">{children}</Notice>

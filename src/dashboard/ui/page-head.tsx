@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { SentText } from './text.tsx'
 
-/** Where am I, what is the state, what can I do next. A title may be a name that somebody made up. */
+/** Titles may contain user input. */
 export const PageHead = ({
   title,
   state,

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { formatCount } from './chart.tsx'
 
-/** How far something is, in words and as a bar; without `of` it is not known how long it takes. */
+/** Without `of`, the total is unknown. */
 export const Progress = ({ id, label, done, of }: { id: string; label: string; done: number; of: number | null }) => (
   <div class="progress">
     <div>

@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import { encode } from 'uqr'
 
-/** So many modules of white must stand around, or cameras do not find it. */
+/** Quiet zone in modules, required by scanners. */
 const QUIET_MODULES = 4
 
-/** A QR code, dark on white whatever the colours of the page are: many apps read no other. */
+/** Dark on white in any theme, because many apps can't read the inverse. */
 export const QrCode = ({ label, children }: { label: string; children: string }) => {
   const { data, size } = encode(children, { ecc: 'M', border: QUIET_MODULES })
   return (

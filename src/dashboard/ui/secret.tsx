@@ -5,19 +5,18 @@ import { Notice } from './notice.tsx'
 import { Value, Values } from './values.tsx'
 
 type SecretProps = {
-  /** none where a code block among the children holds them */
+  /** omitted if a code block in the children shows them */
   secrets: { id: string; name: string; text: string }[]
-  /** what will not come back, and why */
+  /** what can't be shown again, and why */
   warning: string
-  /** where "I have stored it" leads; left out where the page itself goes on */
+  /** target of "I have stored it", if any */
   next?: string
-  /** what the reader says by going there */
+  /** label of that link */
   said?: string
   /** how to store it */
   children?: ComponentChildren
 }
 
-/** What is shown on this page and never again. */
 export const SecretOnce = ({ secrets, warning, next, said, children }: SecretProps) => (
   <div class="once">
     <Notice kind="caution">{warning}</Notice>

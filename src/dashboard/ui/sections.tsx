@@ -2,7 +2,7 @@
 
 export type SectionLink = { name: string; href: string; isCurrent: boolean }
 
-/** Pages that belong together, as one entry of the sidebar. */
+/** Tabs of pages that share a sidebar entry. */
 export const SectionLinks = ({ label, links }: { label: string; links: SectionLink[] }) => (
   <nav class="sections" aria-label={label}>
     {links.map(({ name, href, isCurrent }) => (

@@ -4,15 +4,15 @@ import type { ComponentChildren } from 'preact'
 export type Column<Row> = {
   name: string
   cell(row: Row): ComponentChildren
-  /** set to the right, digits below digits */
+  /** right-aligned */
   isNumber?: boolean
-  /** buttons; the name is for who cannot see them */
+  /** buttons; the name is for screen readers */
   isAction?: boolean
 }
 
 type TableProps<Row> = { label: string; columns: Column<Row>[]; rows: Row[]; idOf(row: Row): string }
 
-/** Rows under a head that stays in sight; on a phone each row reads from top to bottom. */
+/** Sticky header; stacked rows on phones. */
 export const Table = <Row,>({ label, columns, rows, idOf }: TableProps<Row>) => (
   <table class="table" aria-label={label}>
     <thead>
@@ -41,7 +41,7 @@ export const Table = <Row,>({ label, columns, rows, idOf }: TableProps<Row>) => 
 const classOf = <Row,>({ isNumber, isAction }: Column<Row>): string | undefined =>
   isNumber ? 'number' : isAction ? 'action' : undefined
 
-/** Pages by where the last row stood: nothing is counted, and nothing is missed when rows come. */
+/** Keyset pagination. */
 export const Pager = ({ newest, newer, older }: { newest?: string; newer?: string; older?: string }) =>
   newest || newer || older ? (
     <nav class="pager" aria-label="Pages">

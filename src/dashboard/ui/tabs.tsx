@@ -5,10 +5,7 @@ export type Tab = { id: string; name: string; content: ComponentChildren }
 
 type TabsProps = { name: string; label: string; tabs: Tab[]; selected?: string; isLocked?: boolean }
 
-/**
- * One of several views of the same, switched without script. `name` is this group's own on its page; in a form it is
- * sent with the id of the one that is seen. Without `selected` that is the first.
- */
+/** Views switched without scripts. `name` is unique on the page; a form sends the selected id under it. */
 export const Tabs = ({ name, label, tabs, selected = tabs[0]?.id, isLocked }: TabsProps) => (
   <fieldset class="tabs">
     <legend class="unseen">{label}</legend>

@@ -1,13 +1,10 @@
 /** @jsxImportSource preact */
 import { cutText, readVisibleText } from '../../core/visible-text.ts'
 
-/** Code points of a run that are named; of more, how many there are. */
+/** Longer runs are counted instead. */
 const NAMED = 3
 
-/**
- * What somebody sent: its direction stays its own, and what would not be seen is named. `most` characters at most, for
- * a line in a list.
- */
+/** User input: isolates its direction and names invisible characters. `most` limits the length. */
 export function SentText({ children, most }: { children: string; most?: number }) {
   const { text, isCut } = most === undefined ? { text: children, isCut: false } : cutText(children, most)
   return (
@@ -26,14 +23,14 @@ const Hidden = ({ names }: { names: string[] }) => (
   </span>
 )
 
-/** A line for a terminal: it breaks between its words, and not after the hyphens in them. */
+/** A shell command; wraps between words, not at hyphens. */
 export const Command = ({ children }: { children: string }) => (
   <code class="command">
     {children.split(' ').map((word, index) => [index > 0 && ' ', <span key={index}>{word}</span>])}
   </code>
 )
 
-/** A sentence of ours in which names stand between backticks. */
+/** Text with code between backticks. */
 export const Ticked = ({ children }: { children: string }) => (
   <>{children.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
 )

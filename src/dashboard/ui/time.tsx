@@ -3,13 +3,13 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { formatTime, formatTimeInZone, timeParts } from '../../core/format-time.ts'
 
-/** A unit is used from the last number of milliseconds on: a day and a half is better said in hours. */
+/** Smallest duration (ms) for each unit: 36 hours still shows hours. */
 const UNITS: [unit: string, ms: number, from: number][] = [
   ['day', 86_400_000, 2 * 86_400_000],
   ['hour', 3_600_000, 3_600_000],
   ['minute', 60_000, 60_000],
 ]
-/** Beyond this a date says more than a count of days. */
+/** Beyond this, the date is shown. */
 const RELATIVE_DAYS = 30
 
 /** "3 May 2026" */
@@ -18,33 +18,33 @@ export function formatDate(at: number, timeZone = 'UTC'): string {
   return `${day} ${month} ${year}`
 }
 
-/** "3 May", the month in three letters */
+/** "3 May" */
 export function formatDay(at: number, timeZone = 'UTC'): string {
   const { day, month } = timeParts(at, timeZone)
   return `${day} ${month?.slice(0, 3)}`
 }
 
-/** "14:05", with seconds "14:05:32" */
+/** "14:05", or "14:05:32" with seconds */
 export function formatClock(at: number, { seconds }: { seconds: boolean }, timeZone = 'UTC'): string {
   const { hour, minute, second } = timeParts(at, timeZone)
   return seconds ? `${hour}:${minute}:${second}` : `${hour}:${minute}`
 }
 
-/** "just now", "5 minutes ago", "in 23 hours", or the date when that is far away. */
+/** "just now", "5 minutes ago", "in 23 hours", or a date. */
 export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
   const distance = Math.abs(now - at)
   const [unit, ms] = UNITS.find(([, , from]) => distance >= from) ?? ['', 0]
   if (unit === '') return at > now ? 'in less than a minute' : 'just now'
   const count = Math.floor(distance / ms)
   if (unit === 'day' && count > RELATIVE_DAYS) return formatTime(at, timeZone)
-  const words = `${count} ${unit}${count === 1 ? '' : 's'}`
-  return at > now ? `in ${words}` : `${words} ago`
+  const text = `${count} ${unit}${count === 1 ? '' : 's'}`
+  return at > now ? `in ${text}` : `${text} ago`
 }
 
-/** The zone by which a page tells times (IANA name): that of the app it is about. */
+/** The app's timezone (IANA name). */
 export const Zone = createContext('UTC')
 
-/** A time (ms UTC) as people say it, exact where the pointer rests. */
+/** Relative, exact on hover. `at` is in ms UTC. */
 export function Time({ at, now }: { at: number; now: number }) {
   const timeZone = useContext(Zone)
   return (
@@ -54,13 +54,13 @@ export function Time({ at, now }: { at: number; now: number }) {
   )
 }
 
-/** A time (ms UTC) in full, where the minute matters. */
+/** Exact time (ms UTC). */
 export function ExactTime({ at }: { at: number }) {
   const timeZone = useContext(Zone)
   return <time datetime={new Date(at).toISOString()}>{formatTimeInZone(at, timeZone)}</time>
 }
 
-/** A time (ms UTC) in a list where seconds matter and rows stay long: "3 May 14:05:32". */
+/** For lists: "3 May 14:05:32" (ms UTC). */
 export function Moment({ at }: { at: number }) {
   const timeZone = useContext(Zone)
   return (

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { Time } from './time.tsx'
 
-/** `followed`: a line each of what came of it. */
+/** `followed`: one line per consequence. */
 export type Moment = {
   id: string
   at: number
@@ -11,7 +11,7 @@ export type Moment = {
   followed?: ComponentChildren[]
 }
 
-/** What happened, newest first. */
+/** Newest first. */
 export const Timeline = ({ moments, now }: { moments: Moment[]; now: number }) => (
   <ol class="timeline">
     {moments.map(({ id, at, what, detail, followed = [] }) => (

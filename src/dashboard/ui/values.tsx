@@ -2,12 +2,12 @@
 import type { ComponentChildren } from 'preact'
 import { CopyButton } from './copy.tsx'
 
-/** Values to copy, by a button or selected as a whole by one click; `isCompact` for many short ones beside something. */
+/** Copyable values; one click selects all. `isCompact` is for lists of short values. */
 export const Values = ({ isCompact, children }: { isCompact?: boolean; children: ComponentChildren }) => (
   <dl class={isCompact ? 'values compact' : 'values'}>{children}</dl>
 )
 
-/** `id` is this value's own on its page. */
+/** `id` is unique on the page. */
 export const Value = ({ id, name, children }: { id: string; name: string; children: string }) => (
   <div>
     <dt>{name}</dt>
@@ -20,7 +20,7 @@ export const Value = ({ id, name, children }: { id: string; name: string; childr
   </div>
 )
 
-/** A name and what it stands for, without anything to copy. */
+/** A name and a value, without copying. */
 export const Fact = ({ name, children }: { name: ComponentChildren; children: ComponentChildren }) => (
   <div>
     <dt>{name}</dt>

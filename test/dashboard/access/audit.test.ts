@@ -1,4 +1,3 @@
-/** The audit log of an account, and what the log of the server says about security. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { createKey } from '../../../src/accounts/accounts.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
@@ -218,7 +217,7 @@ describe('the log of the server', () => {
 })
 
 test('every action that the store writes has its words', async () => {
-  const { isKnownAction } = await import('../../../src/dashboard/access/audit-words.ts')
+  const { isKnownAction } = await import('../../../src/dashboard/access/audit-labels.ts')
   const files = [...new Bun.Glob('src/store/*.ts').scanSync(`${import.meta.dir}/../../..`)]
   const sources = await Promise.all(files.map((path) => Bun.file(`${import.meta.dir}/../../../${path}`).text()))
   const written = sources.flatMap((source) =>

@@ -1,4 +1,4 @@
-/** An authenticator app, and members who use one. */
+/** An authenticator app and members who use it. */
 import { createHmac } from 'node:crypto'
 import { PASSWORD, type AccountPages, type Browser } from '../browser.ts'
 import { textOf } from '../pages.ts'
@@ -11,7 +11,7 @@ function fromBase32(text: string): Buffer {
   return Buffer.from(bits.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ?? [])
 }
 
-/** What the app shows at `now` (ms UTC), reckoned by RFC 4226 and 6238 here, and not by what checks it. */
+/** The code at `now` (ms UTC), computed independently per RFC 4226 and 6238. */
 export function codeAt(secret: string, now: number): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(Math.floor(now / STEP_MS)))
@@ -22,7 +22,7 @@ export function codeAt(secret: string, now: number): string {
 
 export const twoStepPath = (pages: AccountPages, step = ''): string => `${pages.at('you')}/two-step${step}`
 
-/** Begins the set-up and reads the key from its page. */
+/** Starts the setup and reads the key from its page. */
 export async function setUp(pages: AccountPages, browser: Browser): Promise<string> {
   const { html } = await browser.post(twoStepPath(pages), { confirmPassword: PASSWORD })
   return (await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')
@@ -31,7 +31,7 @@ export async function setUp(pages: AccountPages, browser: Browser): Promise<stri
 export const codesOf = async (html: string): Promise<string[]> =>
   (await textOf(html, '#recovery-codes')).join('').split('\n')
 
-/** Turns it on; the next code that is taken is that of 30 seconds later, and time is moved there. */
+/** Turns two-step sign-in on and moves the clock to the next valid code. */
 export async function turnOn(pages: AccountPages, browser: Browser): Promise<{ secret: string; codes: string[] }> {
   const secret = await setUp(pages, browser)
   const { status, html } = await browser.post(twoStepPath(pages, '/on'), { code: codeAt(secret, pages.clock.ms) })

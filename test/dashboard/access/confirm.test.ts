@@ -1,4 +1,3 @@
-/** The password again, before what only its owner may see or make. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'

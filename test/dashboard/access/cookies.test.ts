@@ -1,4 +1,3 @@
-/** Every cookie that the dashboard sets, over https and over plain http. */
 import { afterEach, expect, test } from 'bun:test'
 import { turnOn } from './authenticator.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../browser.ts'
@@ -6,7 +5,7 @@ import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../brow
 let pages: AccountPages
 afterEach(() => pages.close())
 
-/** Does everything that sets a cookie, and gives the headers that did. */
+/** Triggers every cookie and returns the Set-Cookie headers. */
 async function collectCookies(baseUrl: string): Promise<string[]> {
   pages = await openAccount({ baseUrl })
   const second = await pages.addAccount('eve@example.com', 'Other')

@@ -1,4 +1,3 @@
-/** Joining a further account, by the link that an owner gave. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { CreatedAccount } from '../../../src/accounts/accounts.ts'
 import { inviteMember } from '../../../src/accounts/members.ts'
@@ -45,7 +44,6 @@ describe('whoever has a password', () => {
     expect(await attributesOf(joined.html, 'main a', 'href')).toEqual([
       `/sign-in?next=${encodeURIComponent(activation())}`,
     ])
-    // what it takes to sign in is the matter of that page
     expect(browser.cookies.has('eventpost_session_8080')).toBe(false)
     expect(await mayLook()).toBe(true)
     expect((await browser.openLink(link())).status).toBe(404)
@@ -161,7 +159,7 @@ test('on a server with one account nobody invited has one, so nobody is asked fo
 
 describe('whoever holds the link of somebody else', () => {
   const FAULT = '#newPassword-fault'
-  /** What is answered to the same of one who has a password and one who has none, but for what differs anyway. */
+  /** Compares the answers for people with and without a password. */
   async function answersTo(fields: Record<string, string> | null): Promise<[known: string, unknown: string]> {
     const unknown = await invite(EVE)
     const answerOf = async (used: string, email: string) => {

@@ -1,4 +1,3 @@
-/** A one-time link leaves the address at once: it goes on in a cookie, also without scripts. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSetupToken } from '../../../src/accounts/accounts.ts'
 import { inviteMember, resetPassword } from '../../../src/accounts/members.ts'

@@ -1,4 +1,4 @@
-/** A member whose second step is on, and browsers between the two steps. */
+/** A member with two-step sign-in, and browsers between the two steps. */
 import { afterEach, beforeEach, expect } from 'bun:test'
 import { codeAt, STEP_MS, turnOn } from './authenticator.ts'
 import { type AccountPages, type Browser, createBrowser, openAccount } from '../browser.ts'
@@ -13,14 +13,14 @@ type SecondStep = {
   asked(options?: Parameters<typeof createBrowser>[1]): Promise<Browser>
 }
 
-/** What each test begins with: `codes` are Ada's recovery codes. */
+/** `codes` are Ada's recovery codes. */
 export function useSecondStep() {
   const step = {
-    /** The code of now, or of so many times 30 seconds later. */
+    /** The code now, or that many 30-second steps later. */
     now: (steps = 0): string => codeAt(step.secret, step.pages.clock.ms + steps * STEP_MS),
     send: (browser: Browser, code: string, next = '/') => browser.post('/sign-in/code', { code, next }),
     isIn: async (browser: Browser): Promise<boolean> => (await browser.get(step.pages.at('you'))).status === 200,
-    /** A browser whose password was right. */
+    /** A browser after a correct password. */
     async asked(options: Parameters<typeof createBrowser>[1] = {}): Promise<Browser> {
       const browser = createBrowser(step.pages, options)
       const { status, location } = await browser.signIn('ada@example.com')

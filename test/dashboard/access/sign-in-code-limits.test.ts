@@ -1,4 +1,3 @@
-/** How often a code may be wrong, and signing in with one while the disk is full. */
 import { describe, expect, spyOn, test } from 'bun:test'
 import { resetPassword, setPasswordByLink } from '../../../src/accounts/members.ts'
 import { hashPassword } from '../../../src/accounts/passwords.ts'
@@ -18,7 +17,7 @@ describe('too many wrong codes', () => {
   const use = async (browser: Browser, code: string, times: number) => {
     for (let i = 0; i < times; i++) await step.send(browser, code)
   }
-  /** From so many addresses that none has to wait. */
+  /** Uses many addresses, so that none is rate limited. */
   const guessEverywhere = async (times: number) => {
     for (let i = 0; i < times; i++) await step.send(await step.asked({ address: `10.1.${i}.1` }), '000000')
   }
@@ -100,7 +99,7 @@ describe('too many wrong codes', () => {
     step.pages.clock.ms += STEP_MS
     expect((await step.send(browser, step.now())).status).toBe(303)
     expect(await step.isIn(browser)).toBe(true)
-    // one code is enough in a browser that has signed in, and a recovery code anywhere
+    // one code works in a known browser, and a recovery code anywhere
     step.pages.clock.ms += STEP_MS
     await known.signIn('ada@example.com')
     expect((await step.send(known, step.now())).status).toBe(303)

@@ -1,4 +1,3 @@
-/** A code after the password, of members who turned it on. */
 import { describe, expect, test } from 'bun:test'
 import { resetPassword, setPasswordByLink } from '../../../src/accounts/members.ts'
 import { hashPassword } from '../../../src/accounts/passwords.ts'
@@ -28,7 +27,7 @@ describe('the second step', () => {
       'eventpost member reset-password --email ada@example.com --two-step-off',
     ])
     const member = await step.pages.store.findMember('ada@example.com')
-    // the one that turned it on
+    // the code that turned it on
     expect([await step.isIn(browser), (await step.pages.store.listSessions(member?.id ?? '')).length]).toEqual([
       false,
       1,

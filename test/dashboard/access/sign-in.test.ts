@@ -115,7 +115,7 @@ describe('signing in', () => {
     expect(session).toMatch(/^__Host-session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure$/)
     const other = await openAccount({ baseUrl: 'https://post.example.com:8443' })
     const [beside] = (await createBrowser(other).signIn('ada@example.com')).headers.getSetCookie()
-    // cookies know no ports, and one installation must not sign the other out
+    // cookies ignore ports; installations must not sign each other out
     expect(beside).toStartWith('__Host-session_8443=')
     await secure.close()
     await other.close()
@@ -150,7 +150,7 @@ describe('too many wrong passwords', () => {
   }
 
   beforeEach(() => {
-    // what is counted is tested here, not how long a comparison takes
+    // tests the counting, not the duration
     spyOn(Bun.password, 'verify').mockImplementation(async (password) => password === PASSWORD)
   })
   afterEach(() => {
@@ -178,7 +178,7 @@ describe('too many wrong passwords', () => {
     expect((await createBrowser(pages, { address: '10.0.0.2' }).signIn('ada@example.com')).status).toBe(303)
     pages.clock.ms += 30_000
     expect((await browser.signIn('ada@example.com')).status).toBe(303)
-    // the right password forgets the wrong ones
+    // the correct password resets the count
     expect(await guess(pair.free)).toEqual(Array(pair.free).fill(400))
   })
 
@@ -210,7 +210,7 @@ describe('too many wrong passwords', () => {
     await attack()
     const browser = createBrowser(pages, { address: '10.0.2.1' })
     const startedAt = pages.clock.ms
-    // a slip of the finger, and then the right one, as fast as the answers say, while others go on
+    // a typo, then the correct password, while others attack
     const attempts = ['wrong', PASSWORD]
     while (attempts[0] !== undefined) {
       const { status, headers } = await browser.signIn('ada@example.com', attempts[0])
@@ -237,7 +237,7 @@ describe('too many wrong passwords', () => {
         if (status === 400) compared += 1
       }
     }
-    // of 3,000: a few at once, then each address one in 30 seconds
+    // of 3,000: a burst, then one per address every 30 seconds
     expect(compared).toBeGreaterThan(5 * 18)
     expect(compared).toBeLessThan(5 * 30)
   })
@@ -266,7 +266,7 @@ test('guesses at one account leave room in the queue for other members', async (
   released.resolve(false)
   expect((await Promise.all(first)).map(({ status }) => status)).toEqual(Array(20).fill(400))
   verify.mockRestore()
-  // what was never compared was not counted
+  // attempts that were not compared are not counted
   expect((await createBrowser(pages, { address: '10.0.30.1' }).signIn('ada@example.com')).status).toBe(303)
 })
 

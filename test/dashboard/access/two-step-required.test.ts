@@ -1,4 +1,3 @@
-/** An account whose owners require two-step sign-in from all members. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { codeAt, codesOf, STEP_MS, turnOn, twoStepPath } from './authenticator.ts'
 import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from '../browser.ts'
@@ -112,7 +111,7 @@ test('owners end all sessions of another member', async () => {
   for (const eve of eves) expect((await eve.get(pages.at('you'))).status).toBe(303)
   expect((await owner.get(pages.at('you'))).status).toBe(200)
   expect((await createBrowser(pages).signIn('eve@example.com')).status).toBe(303)
-  // of oneself, by one's own page
+  // their own page
   expect((await end('ada@example.com')).location).toBe(pages.at('you'))
   expect((await owner.get(pages.at('you'))).status).toBe(200)
   const other = await pages.addAccount('zoe@example.com', 'Other')

@@ -32,7 +32,7 @@ function audited(): unknown[] {
   return rows
 }
 
-/** What is asked for before a change, with the code of now. */
+/** Confirms a change with the current code. */
 const confirmation = (secret: string) => ({ confirmPassword: PASSWORD, confirmCode: codeAt(secret, pages.clock.ms) })
 
 describe('setting it up', () => {

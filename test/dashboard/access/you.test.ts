@@ -103,7 +103,7 @@ describe('the list of sessions', () => {
     for (let i = 0; i < MOST_SESSIONS + 2; i++) {
       pages.clock.ms += MINUTE
       browsers.push(await pages.signedIn())
-      // the first one is used all the time
+      // the first session stays in use
       await browsers[0]?.get(pages.at('you'))
     }
     const member = await pages.store.findMember('ada@example.com')

@@ -1,4 +1,3 @@
-/** Activation while it is open: the words of the specification as things come. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type AccountPages, type Browser, createBrowser, openAccount } from '../browser.ts'
 import { textOf } from '../pages.ts'
@@ -13,7 +12,7 @@ const WAITING = 'Waiting for the first event...'
 const unescapeText = (text = '') => text.replaceAll('&#39;', "'")
 
 describe('while it is open', () => {
-  /** Reads messages of the stream until one holds the text; each is the parts of the page. */
+  /** Reads stream messages until one contains the text. */
   async function* follow(browser: Browser, path = pages.at('activation')) {
     const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
     const response = await pages.handle(`${path}/live`, { headers: { Cookie: cookie } })

@@ -102,7 +102,7 @@ describe('the tag', () => {
     expect(pinned).toMatch(/ src="http:\/\/localhost:8080\/s\.[0-9a-f]{16}\.js" .* integrity="sha384-/)
     expect(await textOf(html, '#policy')).toEqual([makeSnippetPolicy(source)])
     expect(await textOf(html, '#tag-consent-1')).toEqual([expect.stringContaining("service('consent', true)")])
-    // what is true of the pinned form stands with it alone
+    // the pinned form has its own notes
     expect(await textOf(html, '.panel .hint')).toEqual([expect.stringMatching(/^Browsers run exactly this script/)])
     const places = ['id="tag-consent-2"', 'Browsers run exactly', 'id="tag-pinned-0"'].map((text) => html.indexOf(text))
     expect(places).toEqual(places.filter((place) => place > 0).toSorted((a, b) => a - b))

@@ -1,4 +1,3 @@
-/** The checker of signatures on Activation. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../../src/accounts/accounts.ts'
 import { signEmail } from '../../../src/accounts/identity.ts'

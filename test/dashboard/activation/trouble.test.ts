@@ -1,4 +1,3 @@
-/** Why something fails, as Activation tells it. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../../src/accounts/accounts.ts'
 import { type AccountPages, openAccount } from '../browser.ts'

@@ -1,4 +1,3 @@
-/** What became of every mail, and why, on the pages. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
@@ -39,7 +38,7 @@ describe('the deliveries', () => {
     const html = await see()
     expect(await textOf(html, 'td .address')).toEqual(['carol@example.com', BOB])
     expect(await textOf(html, 'td .strong')).toEqual(['A message', 'A message'])
-    expect(await textOf(html, 'td .badge')).toEqual(['Not sent', 'Kept'])
+    expect(await textOf(html, 'td .badge')).toEqual(['Not sent', 'Captured'])
     expect(await sayWhy(html)).toEqual([
       'event.headline had neither a value nor a fallback.',
       'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
@@ -106,8 +105,8 @@ describe('a delivery', () => {
     ])
     expect(await textOf(html, 'td .badge')).toEqual(['Send', 'Send', 'Send'])
     expect(await textOf(html, '.timeline li span')).toEqual([
-      'Kept in the outbox',
-      'The rules were judged',
+      'Captured in the outbox',
+      'Rules checked',
       'results_ready came',
     ])
   })
@@ -174,7 +173,7 @@ describe('a delivery', () => {
     let [dots, recipients] = [0, 0]
     const server = await startMailServer({
       dot: () => (dots++ === 0 ? 'drop' : 'accept'),
-      // the second try is put off
+      // the second try is deferred
       recipient: () => (recipients++ === 1 ? 451 : 'accept'),
       keepsDropped: true,
     })
@@ -240,7 +239,7 @@ describe('sending it on', () => {
       'Done: The mail goes out next, unless the person must not be written to.',
     ])
     await sendDue(pages)
-    expect(await stateOf(path)).toBe('Kept')
+    expect(await stateOf(path)).toBe('Captured')
   })
 
   test('what is on its way already is not sent on again', async () => {
@@ -299,10 +298,10 @@ describe("a person's page", () => {
     await sendDue(pages)
     const person = await pages.store.findContact(app.id, BOB)
     const { html } = await browser.get(pages.at(`people/${publicId('con', person?.id ?? 0)}`))
-    expect(await textOf(html, '.told .hint')).toEqual([
+    expect(await textOf(html, '.fact-list .hint')).toEqual([
       'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
       `other has not come for ${BOB}.`,
     ])
-    expect(await textOf(html, '.told .badge')).toEqual(['Kept', 'Never started'])
+    expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never started'])
   })
 })

@@ -1,4 +1,3 @@
-/** What a member may send on, what they are told before, and what the pages say of it afterwards. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
@@ -41,7 +40,7 @@ const newest = async (): Promise<DeliveryRow> => {
   if (!delivery) throw new Error('there is no delivery')
   return delivery
 }
-/** Triggers a message and sends what is due; the path of the delivery. */
+/** Triggers a message, sends what is due and returns the delivery's path. */
 const trigger = async (content: Partial<MessageContent> = {}): Promise<string> => {
   await putMessage(pages, { app, content: { ...MAIL, ...content } })
   await sendEvent(pages, { app, email: BOB })
@@ -50,7 +49,7 @@ const trigger = async (content: Partial<MessageContent> = {}): Promise<string> =
 }
 const suppress = (reason: SuppressionReason) =>
   pages.store.suppress({ appId: app.id, email: BOB, reason, at: pages.clock.now() })
-/** Sessions end while days go by. */
+/** Signs in again, because the session expired. */
 const wait = async (ms: number): Promise<void> => {
   pages.clock.ms += ms
   browser = await pages.signedIn()
@@ -88,7 +87,7 @@ describe('a mail that is kept', () => {
     }
     const { state, reason } = await newest()
     expect([`${state} ${reason}`, await kept()]).toEqual([ended, [BOB]])
-    expect(await textOf(await see(path), '#mail > .hint')).toEqual([expect.stringContaining('As it was kept on')])
+    expect(await textOf(await see(path), '#mail > .hint')).toEqual([expect.stringContaining('Captured on')])
     await set({ smtpUrl: server.url, giveUpHours: null })
     expect((await browser.post(`${path}/resend`)).status).toBe(303)
     await sendDue(pages)
@@ -107,9 +106,9 @@ describe('a mail that is kept', () => {
 
 describe('it is not offered, and that is said,', () => {
   test.each<[SuppressionReason, string]>([
-    ['unsubscribed', 'It cannot be sent on: they have unsubscribed.'],
-    ['bounced', 'It cannot be sent on: a mail to this address bounced.'],
-    ['complained', 'It cannot be sent on: they complained about a mail.'],
+    ['unsubscribed', "This email can't be resent: the person unsubscribed."],
+    ['bounced', "This email can't be resent: the address bounced."],
+    ['complained', "This email can't be resent: the person complained."],
   ])('where the person is %s', async (reason, sentence) => {
     const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     expect(await offeredOn(path)).toEqual(['Send it anyway'])
@@ -177,11 +176,11 @@ describe('the question before it', () => {
 describe('afterwards', () => {
   test('the page tells when it was kept, sent on and sent, and promises no rules while it waits', async () => {
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Kept in the outbox', 'The rules were judged', 'results_ready came'])
+    expect(await moments(path)).toEqual(['Captured in the outbox', 'Rules checked', 'results_ready came'])
     await useMailServer()
     await wait(DAY)
     await browser.post(`${path}/resend`)
-    const before = ['A member sent it on', 'Kept in the outbox', 'The rules were judged', 'results_ready came']
+    const before = ['Resent by a member', 'Captured in the outbox', 'Rules checked', 'results_ready came']
     expect(await moments(path)).toEqual(['It goes out', ...before])
     pages.clock.ms += MINUTE
     await sendDue(pages)
@@ -191,11 +190,11 @@ describe('afterwards', () => {
   test('one that a server asked for later says that it is tried again', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
-    expect(await moments(path)).toEqual(['The rules are judged', 'The rules were judged', 'results_ready came'])
+    expect(await moments(path)).toEqual(['The rules are judged', 'Rules checked', 'results_ready came'])
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
-    expect((await moments(path)).slice(0, 2)).toEqual(['It is tried again', 'A member sent it on'])
+    expect((await moments(path)).slice(0, 2)).toEqual(['It is tried again', 'Resent by a member'])
   })
 
   test('the person’s wish has the time at which it was asked, and the rules theirs', async () => {
@@ -208,7 +207,7 @@ describe('afterwards', () => {
     await sendDue(pages)
     const html = await see(path)
     expect((await textOf(html, '.hint'))[1]).toBe(
-      'Judged on 3 May 2026, 12:00 UTC, with a final check on 13 May 2026, 12:00 UTC.',
+      'Checked on 3 May 2026, 12:00 UTC, with a final check on 13 May 2026, 12:00 UTC.',
     )
     expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
     expect((await textOf(html, 'td[data-label="What it found"]'))[0]).toBe(`${BOB} had unsubscribed.`)
@@ -244,7 +243,7 @@ describe('afterwards', () => {
       pages.clock.ms = (await newest()).dueAt
     }
     expect(pauses).toEqual([1, 5, 15])
-    // they are counted on, because a claim is known by its number
+    // claims are identified by their number
     expect((await newest()).attempt).toBe(attempt + 3)
   })
 })

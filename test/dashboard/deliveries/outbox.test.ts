@@ -1,4 +1,3 @@
-/** The mails that were kept instead of sent, on their page. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
@@ -26,18 +25,20 @@ async function keep(mails: { email: string; headline: string }[]): Promise<void>
 
 describe('the outbox', () => {
   test('is empty', async () => {
-    expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing kept yet'])
+    expect(await textOf(await see(), '.empty h2')).toEqual(['No captured emails yet'])
     const app = await appOf(pages)
     const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
     await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://127.0.0.1:1' } })
-    expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing is kept here'])
+    expect(await textOf(await see(), '.empty h2')).toEqual(['No captured emails'])
   })
 
   test('holds what would have been sent, and leads to it', async () => {
     await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder 👩‍🚀' }])
     const html = await see()
     expect(await attributesOf(html, '.notice a', 'href')).toEqual([pages.at('sender')])
-    expect(await textOf(html, 'main > section > p.hint')).toEqual([expect.stringContaining('counts as that once')])
+    expect(await textOf(html, 'main > section > p.hint')).toEqual([
+      expect.stringContaining('counts as sent to its person'),
+    ])
     expect(await textOf(html, 'td .strong')).toEqual(['Zwölf Bilder 👩‍🚀'])
     expect(await textOf(html, 'td[data-label=To]')).toEqual(['bob@example.com'])
     const [path] = await attributesOf(html, 'td .strong', 'href')
@@ -94,9 +95,9 @@ describe('a mail that was kept', () => {
     await open()
     const { html } = await browser.get(pages.at('messages'))
     expect(await textOf(html, 'td[data-label=Sent] a')).toEqual([])
-    expect(await textOf(html, 'td[data-label=Kept] a')).toEqual(['1'])
-    const [kept] = await attributesOf(html, 'td[data-label=Kept] a', 'href')
-    expect(await textOf((await browser.get(kept ?? '')).html, 'td .badge')).toEqual(['Kept'])
+    expect(await textOf(html, 'td[data-label=Captured] a')).toEqual(['1'])
+    const [kept] = await attributesOf(html, 'td[data-label=Captured] a', 'href')
+    expect(await textOf((await browser.get(kept ?? '')).html, 'td .badge')).toEqual(['Captured'])
     const message = (await attributesOf(html, '.person', 'href')).at(-1)
     expect(await textOf((await browser.get(message ?? '')).html, '.page-head .with-badge')).toEqual([
       'LiveVersion 1. Nothing waits, nothing was sent yet, 1 was kept in the outbox.',
@@ -111,7 +112,7 @@ describe('a mail that was kept', () => {
       409,
       expect.stringContaining('No mail server is set'),
     ])
-    expect(await textOf(html, 'aside .badge')).toEqual(['Kept'])
+    expect(await textOf(html, 'aside .badge')).toEqual(['Captured'])
   })
 
   test('can be sent once there is one, and has left the outbox then', async () => {
@@ -129,7 +130,7 @@ describe('a mail that was kept', () => {
       const { html } = await browser.get(path)
       expect(await textOf(html, 'aside .badge')).toEqual(['Sent'])
       expect(html).not.toContain('did not leave this installation')
-      // what the rules said of it stays
+      // the recorded decision stays
       expect(judged.length).toBeGreaterThan(3)
       expect(await textOf(html, '[aria-label="Rules"] td')).toEqual(judged)
       expect(await textOf(await see(), 'td')).toEqual([])

@@ -1,4 +1,3 @@
-/** The page of one event. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { appOf } from '../browser.ts'
 import { putMessage, sendDue } from '../messages/mailing.ts'

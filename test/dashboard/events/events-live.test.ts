@@ -1,4 +1,3 @@
-/** What Events tells while somebody looks at it. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'
 import { type EventPages, namesOf, openEvents } from './recording.ts'
@@ -16,7 +15,7 @@ describe('the stream', () => {
     })
     const reader = response.body?.getReader()
     let text = ''
-    /** The next message of a name; those of others are passed over. */
+    /** The next message of that name. */
     const read = async <T>(name: string): Promise<T> => {
       const message = new RegExp(`event: ${name}\\ndata: (.*)\\n\\n`)
       while (!message.test(text)) text += new TextDecoder().decode((await reader?.read())?.value)
@@ -63,7 +62,7 @@ describe('the stream', () => {
     await pages.record({ name: HOSTILE })
     const first = await counts()
     expect(first.state).toBe('One event in the last 30 days.')
-    expect((await textOf(first.chart, '[data-told]'))[0]).toBe('Most: 1')
+    expect((await textOf(first.chart, '[data-chart-value]'))[0]).toBe('Most: 1')
     expect(await textOf(first.names, '.number')).toEqual(['1', '1'])
     expect(first.names).not.toContain('<script>')
     await pages.record({})

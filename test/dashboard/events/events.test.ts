@@ -1,4 +1,3 @@
-/** Events: the rows, the names and the chart. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 import { type EventPages, leadOf, namesOf, openEvents } from './recording.ts'

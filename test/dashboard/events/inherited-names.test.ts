@@ -1,8 +1,7 @@
-/** Names that every object inherits, wherever a person or a program may send one: they are text like any other. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { checkSender } from '../../../src/accounts/sender-checks.ts'
 import { fillTemplate, showValues } from '../../../src/messages/templates.ts'
-import { nameInWords } from '../../../src/dashboard/events/event-words.ts'
+import { describeEventName } from '../../../src/dashboard/events/event-labels.ts'
 import { INHERITED } from '../../fuzz/hostile.ts'
 import { openWorld, type World } from '../../fuzz/world.ts'
 import { API, EVENTS } from '../../helper.ts'
@@ -28,7 +27,7 @@ const post = async (path: string, fields: Record<string, string>): Promise<numbe
 }
 
 test('a lookup by text finds its own entries only', () => {
-  expect(INHERITED.map(nameInWords)).toEqual(INHERITED)
+  expect(INHERITED.map(describeEventName)).toEqual(INHERITED)
 })
 
 test.each(INHERITED)('%s as the name of an event and an action', async (name) => {

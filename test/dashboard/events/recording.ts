@@ -1,4 +1,4 @@
-/** What the tests of pages about events share: events as the doors record them, and who looks at them. */
+/** Shared: recorded events and members who view them. */
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { type AccountPages, appOf, openAccount } from '../browser.ts'
 import { textOf } from '../pages.ts'
@@ -9,11 +9,11 @@ type Happened = {
   firstName?: string
   properties?: object
   path?: string
-  /** ms UTC; now where it is left out */
+  /** ms UTC; default: now */
   at?: number
 }
 
-/** An event of a person, who is added with it; with a path, a page view. */
+/** Records an event, which adds the person; with a path, a page view. */
 export async function recordEvent(
   { store, clock }: Pick<AccountPages, 'store' | 'clock'>,
   { id: appId, accountId }: AppRow,
@@ -44,7 +44,6 @@ export async function recordEvent(
 
 export type EventPages = Awaited<ReturnType<typeof openEvents>>
 
-/** An account whose owner looks at Events. */
 export async function openEvents() {
   const pages = await openAccount()
   const browser = await pages.signedIn()
@@ -57,7 +56,6 @@ export async function openEvents() {
   }
 }
 
-/** Of the rows, as they are shown. */
 export const namesOf = async (html: string): Promise<string[]> =>
   (await textOf(html, '.what')).map((name) => name.trim())
 export const leadOf = async (html: string): Promise<string | undefined> => (await textOf(html, '.lead'))[0]

@@ -1,4 +1,3 @@
-/** Addresses that are not well encoded, or name nothing: every route answers that there is no such page. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { HOSTILE_ESCAPES } from '../../fuzz/hostile.ts'
 import { listRoutes } from '../../fuzz/pages.ts'

@@ -47,7 +47,7 @@ describe('the switcher', () => {
     expect(await textOf(html, '.switcher summary span')).toEqual(['AviaryAccount zoo'])
     expect(html).not.toContain(theirs.appId)
     await expectHarmless(html)
-    // the account of the app that is looked at gets it
+    // the current app's account gets it
     const own = await browser.get(pages.at('new-app'))
     expect(await textOf(own.html, '.menu .more')).toEqual(['New app in account Engine'])
     expect(await attributesOf(own.html, '.menu li a', 'href')).toContain('/apps/app_2/activation')

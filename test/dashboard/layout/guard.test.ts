@@ -1,4 +1,3 @@
-/** Who may be shown a page, and who may send a form. */
 import { linkCookie } from '../../../src/dashboard/access/session-cookie.ts'
 import { describe, expect, test } from 'bun:test'
 import { createSetupToken } from '../../../src/accounts/accounts.ts'

@@ -29,7 +29,7 @@ describe('the address itself', () => {
       `eventpost_app=${other.appId}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax`,
     ])
     expect((await browser.get('/')).location).toBe(`/apps/${other.appId}/activation`)
-    // it is said once
+    // shown once
     expect((await browser.get(`/apps/${other.appId}/you`)).headers.getSetCookie()).toEqual([])
   })
 

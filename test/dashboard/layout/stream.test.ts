@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => pages.close())
 
-/** Reads a stream until it holds a text, or ends. */
+/** Reads a stream until it contains a text, or ends. */
 function readerOf(response: Response) {
   const reader = response.body?.getReader()
   let text = ''
@@ -73,7 +73,7 @@ describe('a stream', () => {
     expect(isStopped()).toBe(true)
   })
 
-  // as the service closes connections, by a clock that ticks every four seconds
+  // the service checks idle connections every four seconds
   test('stays open while nothing happens', async () => {
     let stream: Stream | undefined
     const http = Bun.serve({

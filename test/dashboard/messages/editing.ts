@@ -1,4 +1,4 @@
-/** An account whose first app has its two drafts, and the editor's form as a browser would send it. */
+/** An account whose first app has two drafts, and the editor's form. */
 import { afterEach, beforeEach } from 'bun:test'
 import type { MailSettings } from '../../../src/store/message-types.ts'
 import { publicId } from '../../../src/core/ids.ts'
@@ -14,7 +14,7 @@ async function openEditing() {
   const browser = await pages.signedIn()
   const messages = () => pages.store.listMessages(app.id)
   const pathOf = (id: number) => pages.at(`messages/${publicId('msg', id)}`)
-  /** The first of the two, as it is stored now. */
+  /** The first draft, as stored. */
   const draft = async () => {
     const [first] = await messages()
     if (!first) throw new Error('no draft')
@@ -28,14 +28,14 @@ async function openEditing() {
     messages,
     draft,
     pathOf,
-    /** The page of the first. */
+    /** The editor of the first draft. */
     path: pathOf((await draft()).id),
     async event({ email = 'bob@example.com', event = 'results_ready', properties = {}, firstName }: Sent = {}) {
       const { contactId } = await recordEvent(pages, app, { email, name: event, properties, firstName })
       return contactId
     },
     set: (settings: Partial<MailSettings>) => pages.store.setMailSettings({ ...by, at: pages.clock.now(), settings }),
-    /** Sends all fields of the editor at a path, some of them changed, by one of its buttons. */
+    /** Submits the editor's form with some changes, by one of its buttons. */
     async press(path: string, action: string, changes: Record<string, string> = {}, as: Browser = browser) {
       const { html } = await browser.get(path)
       return as.post(path, { ...(await fieldsOf(html)), ...changes, do: action })
@@ -45,7 +45,7 @@ async function openEditing() {
 
 type Editing = Awaited<ReturnType<typeof openEditing>>
 
-/** Opened anew for each test of a file, and closed after it. */
+/** Opened for each test. */
 export function useEditing(): Editing {
   const editing = {} as Editing
   beforeEach(async () => void Object.assign(editing, await openEditing()))
@@ -53,7 +53,7 @@ export function useEditing(): Editing {
   return editing
 }
 
-/** What a browser would send of the editor's form. */
+/** Form fields of the editor. */
 export async function fieldsOf(html: string): Promise<Record<string, string>> {
   const fields: Record<string, string> = {}
   let [select, area] = ['', '']
@@ -68,7 +68,7 @@ export async function fieldsOf(html: string): Promise<Record<string, string>> {
     .on('#editor select', { element: (element) => void (select = element.getAttribute('name') ?? '') })
     .on('#editor option', {
       element(element) {
-        // of a datalist
+        // inside a datalist
         if (select === '' || (fields[select] !== undefined && !element.hasAttribute('selected'))) return
         fields[select] = plain(element.getAttribute('value') ?? '')
       },
@@ -83,7 +83,7 @@ export async function fieldsOf(html: string): Promise<Record<string, string>> {
     .on('#editor datalist', { element: () => void (select = '') })
     .transform(new Response(html))
     .text()
-  // a browser leaves the first line feed out
+  // browsers drop the first line feed
   for (const name of ['mail.body']) fields[name] = (fields[name] ?? '').replace(/^\n/, '')
   return fields
 }

@@ -1,4 +1,4 @@
-/** What the tests of pages about mail share: an app with a live message, and people it is sent to. */
+/** Shared: an app with a live message and recipients. */
 import type { AppRow } from '../../../src/accounts/access.ts'
 import type { MessageContent } from '../../../src/store/message-types.ts'
 import type { Sender } from '../../../src/mail/sender.ts'
@@ -10,7 +10,7 @@ export const MAIL: MessageContent = {
   mail: { subject: '{{ event.headline }}', body: 'Hello {{ contact.email }}' },
 }
 
-/** Makes a live message and gives its id. */
+/** Creates a live message and returns its id. */
 export async function putMessage(
   pages: AccountPages,
   { app, name = 'A message', content = MAIL }: { app: AppRow; name?: string; content?: MessageContent },
@@ -23,7 +23,7 @@ export async function putMessage(
   return saved.saved[0]?.id ?? 0
 }
 
-/** An event of a person, who is added with it. */
+/** Records an event, which adds the person. */
 export async function sendEvent(
   pages: AccountPages,
   { app, email, properties = { headline: 'Ready' } }: { app: AppRow; email: string; properties?: object },
@@ -31,5 +31,5 @@ export async function sendEvent(
   await recordEvent(pages, app, { email, properties })
 }
 
-/** Whatever is due is sent, which here is kept. */
+/** Sends what is due; emails are captured. */
 export const sendDue = (pages: AccountPages): Promise<void> => (pages.mailer as Sender).sendDue()

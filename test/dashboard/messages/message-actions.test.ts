@@ -1,4 +1,3 @@
-/** What is typed of a message is saved, refused or changed row by row, and is never lost. */
 import { describe, expect, spyOn, test } from 'bun:test'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'

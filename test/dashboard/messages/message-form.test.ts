@@ -1,4 +1,3 @@
-/** What is stored can be typed, and what is typed is what is stored. */
 import { describe, expect, test } from 'bun:test'
 import { readMessage } from '../../../src/messages/message-input.ts'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'

@@ -1,12 +1,11 @@
-/** What comes of a simulation has a heading. */
 import { expect, test } from 'bun:test'
-import { sayOutcome } from '../../../src/dashboard/messages/message-outcomes.tsx'
+import { describeOutcome } from '../../../src/dashboard/messages/message-outcomes.tsx'
 import { STOP_REASONS, SUPPRESSION_REASONS } from '../../../src/store/message-types.ts'
 
 const OTHERS = ['send', 'waiting', 'again', 'gave_up', 'never_reported', 'no_page', 'missing_value', 'broken_template']
 const OUTCOMES = [...OTHERS, ...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS]
 
 test.each(OUTCOMES)('%s in words, by which it is told from the others', (outcome) => {
-  expect(sayOutcome(outcome)).toMatch(/^[A-Z][a-z ,]+$/)
-  expect(OUTCOMES.filter((other) => sayOutcome(other) === sayOutcome(outcome))).toEqual([outcome])
+  expect(describeOutcome(outcome)).toMatch(/^[A-Z][a-z ,]+$/)
+  expect(OUTCOMES.filter((other) => describeOutcome(other) === describeOutcome(outcome))).toEqual([outcome])
 })

@@ -1,4 +1,3 @@
-/** Who may look at a message, and who may change it. */
 import { describe, expect, test } from 'bun:test'
 import { useEditing } from './editing.ts'
 import { attributesOf, textOf } from '../pages.ts'

@@ -1,4 +1,3 @@
-/** What the page says of a simulation. */
 import { describe, expect, test } from 'bun:test'
 import { batchWrite } from '../../store/samples.ts'
 import { fieldsOf, useEditing } from './editing.ts'
@@ -18,7 +17,7 @@ const view = async (email: string, path: string): Promise<void> => {
   )
 }
 
-/** Signed in anew, because days pass. */
+/** Signs in again, because days have passed. */
 async function simulate(at = pages.path): Promise<string> {
   const browser = await pages.signedIn()
   const { html } = await browser.get(at)

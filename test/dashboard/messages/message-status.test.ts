@@ -1,4 +1,3 @@
-/** A message is turned on, paused and deleted in the dashboard. */
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'

@@ -1,4 +1,3 @@
-/** A test mail is sent from the page of a message, and what came of it is said there. */
 import { describe, expect, test } from 'bun:test'
 import { inviteMember } from '../../../src/accounts/members.ts'
 import type { Sender } from '../../../src/mail/sender.ts'

@@ -1,4 +1,3 @@
-/** Every problem of a message leads to where it is mended, and no two pages have the same tab title. */
 import { describe, expect, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
 import { COMPARISONS } from '../../../src/messages/messages.ts'

@@ -1,4 +1,3 @@
-/** What ends emails on the pages waits for mail servers, and says so where one does not answer. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'

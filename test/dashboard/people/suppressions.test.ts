@@ -1,4 +1,3 @@
-/** Who is not written to, on their page: looked up, added and taken off. */
 import { Database } from 'bun:sqlite'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +24,7 @@ const lookUp = async (email: string) => browser.post(path(), { email })
 const suppress = (email: string, reason: 'unsubscribed' | 'bounced' | 'complained' = 'unsubscribed') =>
   pages.store.suppress({ appId: app.id, email, reason, at: pages.clock.now() })
 
-/** Action and subject of what the audit list says, the latest last. */
+/** Actions and subjects of the audit list, oldest first. */
 function audited(): { action: string; subject: string }[] {
   const file = readdirSync(pages.folder).find((name) => name.endsWith('.db')) ?? ''
   const db = new Database(join(pages.folder, file), { readonly: true })

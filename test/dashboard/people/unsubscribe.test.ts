@@ -158,7 +158,6 @@ test('a mail that was handed over a moment before comes before the 200, and not 
   await own.close()
 })
 
-/** However busy the machine is. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await Bun.sleep(2)
 }
@@ -169,7 +168,7 @@ test('while hundreds are being sent, nobody gets a mail after the 200', async ()
   await slow.sendEvents(300)
   const running = slow.sendDue()
   const after: { email: string; at: number }[] = []
-  // from the end of the queue to its beginning, so that both meet in the middle
+  // unsubscribe from the end of the queue, to meet the sender in the middle
   const leave = async (index: number): Promise<void> => {
     const email = `p${index}@example.com`
     await until(() => slow.server.received.length >= 30)
@@ -185,7 +184,7 @@ test('while hundreds are being sent, nobody gets a mail after the 200', async ()
   const times = new Map(slow.server.received.map(({ to, at }) => [to[0], at]))
   const late = after.filter(({ email, at }) => (times.get(email) ?? 0) > at)
   expect(late).toEqual([])
-  // both happened: some were faster than their mail, and some were not
+  // some unsubscribed before their email, some after
   expect(times.size).toBeGreaterThan(20)
   expect(times.size).toBeLessThan(280)
   await slow.close()

@@ -1,4 +1,3 @@
-/** Owners set which addresses an app sends from; messages choose among them, and their domains are verified. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { senderRecord } from '../../../src/accounts/senders.ts'
@@ -31,7 +30,7 @@ const save = (fields: Record<string, string>) => browser.post(pages.at('sender')
 const settings = () => pages.store.mailSettings(app.id)
 const see = async () => (await browser.get(pages.at('sender'))).html
 
-/** The editor of a new message, filled in and saved. */
+/** Fills in and saves a new message. */
 async function write(fields: Record<string, string>, as = browser) {
   const { html } = await as.get(pages.at('messages/new'))
   const given = { name: 'Mine', 'trigger.event': 'x', 'mail.subject': 'S', 'mail.body': 'B', ...fields }
@@ -121,7 +120,7 @@ describe('domains', () => {
       const cautions = await textOf((await browser.get(pages.at(page))).html, '.notice.caution')
       expect(cautions.join()).toContain('Emails from x.example wait until this account has verified the domain.')
     }
-    // to look asks nobody
+    // viewing the page queries no DNS
     expect(asked).toEqual([])
     const missing = await browser.post(pages.at('sender/domains'))
     expect((await textOf(missing.html, '#domains .notice'))[0]).toContain('Not every record was found.')

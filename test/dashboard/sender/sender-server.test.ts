@@ -1,4 +1,3 @@
-/** The mail server of an app, tried from its page before a mail fails. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { SERVER_CHECKS } from '../../../src/mail/server-check.ts'
@@ -10,7 +9,7 @@ import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 const keep = useClosing()
 
-/** This machine, which the operator allows here. */
+/** Loopback, allowed by the operator in this test. */
 const NEAR = { names: new Set(['127.0.0.1', '0.0.0.0']), ranges: [] }
 const BEYOND = 'smtp://mail.example.com:587'
 
@@ -28,7 +27,7 @@ const check = async (as = browser) => {
   return { status, told: await textOf(html, '#server-check .notice'), html }
 }
 
-/** The app's mails leave through this address from now on. */
+/** Sets the app's mail server. */
 async function set(smtpUrl: string): Promise<void> {
   const { accountId, id: appId } = await appOf(pages)
   const by = { accountId, appId, actor: 'test', at: pages.clock.now() }
@@ -88,7 +87,7 @@ describe('the check of the mail server', () => {
 
   test.each<[string, string, Behaviour, SMTPServerOptions]>([
     ['smtp://ada:wrong@127.0.0.1', 'rejected the user name and password (it answered 535).', {}, ASKS],
-    // this machine, by an address from which it could be another
+    // loopback, by another address
     ['smtp://0.0.0.0', 'does not offer STARTTLS, so nothing was sent.', {}, {}],
     ['smtp://ada:pa55@127.0.0.1', 'does not offer STARTTLS, so nothing was sent.', {}, {}],
     ['smtp://0.0.0.0', "The mail server's certificate is not trusted", {}, { disabledCommands: [] }],

@@ -1,4 +1,3 @@
-/** How an app sends, set on its page: sender, server, signature, and what the domain says. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
@@ -10,7 +9,7 @@ import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 let pages: AccountPages
 let browser: Browser
 let app: AppRow
-/** Names that were looked up, and what is said to each. */
+/** DNS answers, and the names that were queried. */
 let asked: string[] = []
 let answer: (name: string) => string[] | null = () => null
 beforeEach(async () => {
@@ -200,12 +199,12 @@ describe('the signature', () => {
 })
 
 describe('the records of the domain', () => {
-  const ask = async () => textOf(await see('?check=1'), '#checks .told .badge')
+  const ask = async () => textOf(await see('?check=1'), '#checks .fact-list .badge')
 
   test('asks name servers 20 times in 10 minutes, and then says so', async () => {
     for (let nth = 0; nth < 20; nth += 1) expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
     const { status, html } = await browser.get(`${path()}?check=1`)
-    expect([status, await textOf(html, '#checks .told .badge')]).toEqual([429, []])
+    expect([status, await textOf(html, '#checks .fact-list .badge')]).toEqual([429, []])
     pages.clock.ms += 600_000
     expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
   })
@@ -238,7 +237,7 @@ describe('the records of the domain', () => {
 
   test('without a network', async () => {
     expect(await ask()).toEqual(['No answer', 'To do', 'No answer'])
-    expect((await textOf(await see('?check=1'), '#checks .told bdi'))[0]).toBe(
+    expect((await textOf(await see('?check=1'), '#checks .fact-list bdi'))[0]).toBe(
       "DNS gave no answer for first.example. Check this machine's network, then try again.",
     )
   })

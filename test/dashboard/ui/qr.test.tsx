@@ -7,7 +7,7 @@ import { attributesOf } from '../pages.ts'
 const TEXT = 'otpauth://totp/Eventpost:ada%40example.com?issuer=Eventpost&secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
 const QUIET = 4
 
-/** The rows as a camera sees them. */
+/** Rows of modules. */
 async function rowsOf(text: string): Promise<string[]> {
   const html = render(<QrCode label="Scan it">{text}</QrCode>)
   const [box] = await attributesOf(html, 'svg', 'viewBox')
@@ -35,7 +35,7 @@ test('has its three corners, white around, and is not mirrored', async () => {
       .join('')
       .trim(),
   ).toBe('')
-  // the one module that is always dark, right of the lower corner, and light in its mirror image here
+  // the dark module, which is light in the mirror image
   expect([inner.at(-8)?.at(QUIET + 8), inner[8]?.at(-QUIET - 8)]).toEqual(['#', ' '])
   expect(inner.length % 4).toBe(1)
 })

@@ -5,7 +5,6 @@ import type { RouteFinder } from '../../http/request-paths.ts'
 
 type Dashboard = typeof import('../index.ts')
 
-/** Some of the routes, and which of them a path leads to. */
 export type Router = { app: AnyElysia; findRoute: RouteFinder }
 
 type Opened = Router & Pick<Dashboard, 'refusalPage'>
@@ -13,9 +12,8 @@ type Opened = Router & Pick<Dashboard, 'refusalPage'>
 export type Pages = ReturnType<typeof openPages>
 
 /**
- * What people look at, loaded with the first request for what is no program's: it takes 4 to 6 MB (measured), and an
- * installation may run for weeks with nothing but programs calling it. That request takes 20 ms more, and others wait as
- * long. `build` makes a router of the dashboard's routes.
+ * The dashboard is loaded on the first browser request: it takes 4 to 6 MB and 20 ms, and some installations serve only
+ * programs.
  */
 export function openPages(build: (dashboardRoutes: Dashboard['dashboardRoutes']) => Router) {
   let opened: Opened | null = null
@@ -27,11 +25,11 @@ export function openPages(build: (dashboardRoutes: Dashboard['dashboardRoutes'])
   })
 
   return {
-    /** Answers whatever the API and the MCP server do not. */
+    /** Handles requests outside the API and the MCP server. */
     answer: async (request: Request): Promise<Response> => (await dashboard.get()).app.fetch(request),
-    /** null for what is no page, and as long as nobody asked for one. */
+    /** null if unknown or not loaded yet. */
     findRoute: (path: string): string | null => opened?.findRoute(path) ?? null,
-    /** A refusal for someone who looks through a browser; null for a program, which gets JSON. */
+    /** A page for browsers; null for programs, which get JSON. */
     refuse: async (request: Request, refusal: RefusalCode): Promise<Response | null> =>
       isForPerson(request) ? (await dashboard.get()).refusalPage(request, refusal) : null,
   }

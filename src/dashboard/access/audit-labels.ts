@@ -4,7 +4,7 @@ import { readPublicId } from '../../core/ids.ts'
 import type { MemberEntry } from '../../accounts/members.ts'
 import type { AuditEntry } from '../../accounts/audit.ts'
 
-/** What each action of the audit log did, as the end of "Ada ...". `{}` stands for what it was done to. */
+/** The text of each audit action, after the actor's name. `{}` is replaced by the subject. */
 const ACTIONS = new Map<string, string>([
   ['account.create', 'created the account'],
   ['account.rename', 'renamed the account'],
@@ -60,7 +60,6 @@ const ACTIONS = new Map<string, string>([
 
 export const isKnownAction = (action: string): boolean => ACTIONS.has(action)
 
-/** Who and what the entries of an account name. */
 export type AuditNames = {
   members: MemberEntry[]
   keys: KeyRow[]
@@ -76,11 +75,11 @@ const ACTORS = new Map([
   ['eventpost', 'Eventpost'],
 ])
 
-/** An id in words; the text itself where it names nothing of the account. */
+/** Describes an id; unknown ids are shown unchanged. */
 function nameOf(id: string, { members, keys, apps, messages }: AuditNames): string {
   const member = members.find(({ personId }) => personId === id)
   if (member) return member.email
-  // the id of a person is the same in all accounts, so none shows it
+  // person ids are shared between accounts, so they are never shown
   if (id.startsWith('mem_')) return 'a former member'
   const messageId = readPublicId('msg', id)
   const named =

@@ -11,12 +11,12 @@ const STATUSES: Record<Status, { word: string; mood: Mood | null }> = {
   complained: { word: 'Complained', mood: 'bad' },
 }
 
-/** Whether mail may go to somebody; what is as it should be is said without a mark. */
+/** The normal state has no badge. */
 export function StatusBadge({ status }: { status: Status }) {
   const { word, mood } = STATUSES[status]
   return mood === null ? <span class="word">{word}</span> : <Badge mood={mood}>{word}</Badge>
 }
 
-/** First and last name as far as they are known; empty where neither is. */
+/** Empty if no name is known. */
 export const nameOfPerson = ({ firstName, lastName }: Pick<ContactRow, 'firstName' | 'lastName'>): string =>
   [firstName, lastName].filter((name) => name !== null).join(' ')

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { REFUSALS } from '../../core/refusals.ts'
 import type { SignedIn } from '../../accounts/sessions.ts'
 import { pageAnswer } from './answers.ts'
-import type { PageParts } from './viewer.ts'
+import type { PageDependencies } from './viewer.ts'
 import type { Form } from './forms.ts'
 import { Layout } from './layout.tsx'
 import { Button, HiddenFields } from '../ui/button.tsx'
@@ -15,21 +15,19 @@ import { askSecondStep, findAsked, passSecondStep } from '../access/second-step.
 import { SecondStepFields } from '../access/second-step-page.tsx'
 import { startSession } from '../access/session-start.ts'
 
-/** Beside the fields of the form that waits. */
+/** Field names next to those of the expired form. */
 const EMAIL = 'signInEmail'
 const PASSWORD = 'signInPassword'
 const STEP = { code: 'signInCode', recoveryCode: 'signInRecoveryCode' } as const
 
-/** `fields` are those of the form alone. */
-type Late = { signedIn: SignedIn; cookies: string[]; fields: Form['fields']; isByRecoveryCode: boolean }
+/** `fields` are the form's own. */
+type Resumed = { signedIn: SignedIn; cookies: string[]; fields: Form['fields']; isByRecoveryCode: boolean }
 
 /**
- * A form that came after its session had ended: shows pages that ask to sign in and send the same form again, so that
- * nothing that was typed is lost; whose it is once the password is right, and the code where one is asked for. `fields`
- * hold no password, because a page never does.
+ * Shows sign-in pages for a form whose session expired and resubmits it afterwards. `fields` never contain a password.
  */
-export async function signInLate(
-  parts: PageParts,
+export async function signInExpired(
+  deps: PageDependencies,
   request: Request,
   {
     [EMAIL]: email,
@@ -38,24 +36,28 @@ export async function signInLate(
     [STEP.recoveryCode]: recoveryCode = '',
     ...fields
   }: Form['fields'],
-): Promise<Late | Response> {
+): Promise<Resumed | Response> {
   const ask = (status: number, error?: string): Response =>
-    pageAnswer(request, status, <LatePage url={new URL(request.url)} {...{ fields, email, error }} />)
-  if (code !== undefined) return passLate(parts, request, { typed: { code, recoveryCode }, fields, ask })
+    pageAnswer(request, status, <ExpiredFormPage url={new URL(request.url)} {...{ fields, email, error }} />)
+  if (code !== undefined) return resumeByCode(deps, request, { typed: { code, recoveryCode }, fields, ask })
   if (email === undefined || password === undefined) return ask(401)
-  const checked = await checkPassword(parts, request, email, password)
+  const checked = await checkPassword(deps, request, email, password)
   if ('message' in checked) return withWait(ask(checked.status, checked.message), checked)
-  const asked = await askSecondStep(parts, checked)
+  const asked = await askSecondStep(deps, checked)
   const page = { url: new URL(request.url), fields, email: checked.member.email }
-  if (asked) return pageAnswer(request, 401, <LateCodePage {...page} />, [asked])
-  const started = await startSession(parts, request, checked)
-  const late = started && (await toLate(parts, started, fields))
-  return late ?? ask(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
+  if (asked) return pageAnswer(request, 401, <ExpiredFormCodePage {...page} />, [asked])
+  const started = await startSession(deps, request, checked)
+  const resumed = started && (await resumeForm(deps, started, fields))
+  return resumed ?? ask(REFUSALS.wrong_password.status, REFUSALS.wrong_password.message)
 }
 
 type Started = { token: string; cookies: string[]; isByRecoveryCode?: boolean }
 
-async function toLate({ sessions }: PageParts, started: Started, fields: Form['fields']): Promise<Late | null> {
+async function resumeForm(
+  { sessions }: Pick<PageDependencies, 'sessions'>,
+  started: Started,
+  fields: Form['fields'],
+): Promise<Resumed | null> {
   const { token, cookies, isByRecoveryCode = false } = started
   const signedIn = await sessions.find(token)
   return signedIn && { signedIn, cookies, fields, isByRecoveryCode }
@@ -67,23 +69,26 @@ type Passing = {
   ask: (status: number, error: string) => Response
 }
 
-async function passLate(parts: PageParts, request: Request, { typed, fields, ask }: Passing): Promise<Late | Response> {
-  const member = findAsked(parts, request)
-  const passed = await passSecondStep(parts, request, typed)
+async function resumeByCode(
+  deps: PageDependencies,
+  request: Request,
+  { typed, fields, ask }: Passing,
+): Promise<Resumed | Response> {
+  const member = findAsked(deps, request)
+  const passed = await passSecondStep(deps, request, typed)
   if ('token' in passed) {
     const { status, message } = REFUSALS.sign_in_expired
-    return (await toLate(parts, passed, fields)) ?? ask(status, message)
+    return (await resumeForm(deps, passed, fields)) ?? ask(status, message)
   }
   if (!member || passed.isExpired) return ask(passed.status, passed.message)
   const fault = { message: passed.message, isOfRecovery: typed.recoveryCode !== '' }
-  const page = <LateCodePage {...{ url: new URL(request.url), fields, email: member.email, fault }} />
+  const page = <ExpiredFormCodePage {...{ url: new URL(request.url), fields, email: member.email, fault }} />
   return withWait(pageAnswer(request, passed.status, page), passed)
 }
 
 type FrameProps = { url: URL; fields: Record<string, string>; error?: string; children: ComponentChildren }
 
-/** What stands around either step. */
-const LateFrame = ({ url: { pathname, search }, fields, error, children }: FrameProps) => (
+const ExpiredFormFrame = ({ url: { pathname, search }, fields, error, children }: FrameProps) => (
   <Layout
     title="Sign in"
     lead="You were signed out before this was sent. It is kept here, and sent when you sign in."
@@ -101,12 +106,12 @@ const LateFrame = ({ url: { pathname, search }, fields, error, children }: Frame
   </Layout>
 )
 
-const LatePage = ({ email = '', ...frame }: Omit<FrameProps, 'children'> & { email?: string }) => (
-  <LateFrame {...frame}>
+const ExpiredFormPage = ({ email = '', ...frame }: Omit<FrameProps, 'children'> & { email?: string }) => (
+  <ExpiredFormFrame {...frame}>
     <Field name={EMAIL} label="Email" kind="email" value={email} autofocus={email === ''} autocomplete="username" />
     <Field name={PASSWORD} label="Password" kind="password" autofocus={email !== ''} autocomplete="current-password" />
     <Button kind="primary">Sign in and send it</Button>
-  </LateFrame>
+  </ExpiredFormFrame>
 )
 
 type CodeProps = Pick<FrameProps, 'url' | 'fields'> & {
@@ -114,8 +119,8 @@ type CodeProps = Pick<FrameProps, 'url' | 'fields'> & {
   fault?: { message: string; isOfRecovery: boolean }
 }
 
-const LateCodePage = ({ email, fault, ...frame }: CodeProps) => (
-  <LateFrame {...frame}>
+const ExpiredFormCodePage = ({ email, fault, ...frame }: CodeProps) => (
+  <ExpiredFormFrame {...frame}>
     <SecondStepFields email={email} names={STEP} button="Sign in and send it" fault={fault} />
-  </LateFrame>
+  </ExpiredFormFrame>
 )

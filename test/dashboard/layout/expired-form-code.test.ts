@@ -1,4 +1,3 @@
-/** A form that came after its session had ended, of a member whose second step is on. */
 import { describe, expect, test } from 'bun:test'
 import { createBrowser, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
@@ -21,7 +20,7 @@ describe('a form that came after its session had ended', () => {
     return Object.fromEntries(names.map((name, index) => [name ?? '', values[index] ?? '']))
   }
 
-  /** The page that asks for the code, and the browser that sees it. */
+  /** The page that asks for the code, and its browser. */
   async function lateAsked() {
     const browser = createBrowser(step.pages)
     const { status, html } = await browser.post(step.pages.at('settings'), { ...SETTINGS, ...ADA })

@@ -14,7 +14,7 @@ afterEach(() => pages.close())
 const SETTINGS = { app: 'Typed at night', home: 'https://app.example.com', domains: 'app.example.com', timezone: 'UTC' }
 const ADA = { signInEmail: 'ada@example.com', signInPassword: PASSWORD }
 
-/** The hidden fields of a page, as a browser would send them again. */
+/** Hidden fields of a page. */
 async function hiddenOf(html: string): Promise<Record<string, string>> {
   const names = await attributesOf(html, 'main input[type=hidden]', 'name')
   const values = await attributesOf(html, 'main input[type=hidden]', 'value')

@@ -1,4 +1,3 @@
-/** One person in several accounts: the app in the path decides what they may, and what does not exist for them. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CreatedAccount } from '../../../src/accounts/accounts.ts'
@@ -13,7 +12,6 @@ const ZOE = 'zoe@example.com'
 let pages: AccountPages
 let browser: Browser
 let routes: { method: string; path: string }[]
-/** By what ada may do there. */
 let accounts: Record<Role, CreatedAccount>
 
 beforeAll(async () => {
@@ -30,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => pages.close())
 
-/** Every form of an app: the least role that may send it, and what it is sent with where nothing would not do. */
+/** Every form of an app: minimum role and required fields. */
 const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['activation/key', 'owner', { name: '' }],
   ['activation/test', 'editor', {}],
@@ -85,7 +83,7 @@ async function fill(path: string, { appId }: CreatedAccount): Promise<string> {
     .replace(':frame', 'none')
 }
 
-/** By which an account knows one of its members. */
+/** Membership ids. */
 const idIn = async ({ accountId }: CreatedAccount, email: string): Promise<string> =>
   (await pages.store.listMembers(accountId)).find((member) => member.email === email)?.id ?? ''
 
@@ -113,7 +111,7 @@ describe('a form of an app', () => {
 })
 
 test('every page of an app is shown to each of the three', async () => {
-  // what these ask for does not exist, and streams do not end
+  // skip missing objects, and streams, which don't end
   const open = routes.filter(({ method, path }) => method === 'GET' && !/:(?!app)|live|feed/.test(path))
   expect(open.length).toBeGreaterThan(12)
   for (const { path } of open) {

@@ -8,13 +8,13 @@ import {
 import { publicId } from '../../core/ids.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
 
-/** States as people say them: what is under way is one, and what a rule stopped is no fault. */
+/** Labels of states. Internal states in progress share one label. */
 const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   waiting: { word: 'Waiting', mood: 'quiet' },
   claimed: { word: 'Sending', mood: 'quiet' },
   handed: { word: 'Handed over', mood: 'quiet' },
   sent: { word: 'Sent', mood: 'good' },
-  kept: { word: 'Kept', mood: 'quiet' },
+  kept: { word: 'Captured', mood: 'quiet' },
   skipped: { word: 'Not sent', mood: 'quiet' },
   joined: { word: 'Joined', mood: 'quiet' },
   deferred: { word: 'Put off', mood: 'caution' },
@@ -24,7 +24,7 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   complained: { word: 'Complained', mood: 'bad' },
 }
 
-/** States that a page takes together. Those that left are counted whatever became of them; what is kept did not. */
+/** Groups of states that a page counts together. Captured emails don't count as sent. */
 export const STATE_GROUPS = {
   pending: { word: 'All that wait', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All that went out', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
@@ -33,21 +33,20 @@ export const STATE_GROUPS = {
 
 export type StateGroup = keyof typeof STATE_GROUPS
 
-/** What a list of deliveries may be narrowed to. */
 export type StateFilter = DeliveryState | StateGroup
 
 const isGroup = (text: string): text is StateGroup => Object.hasOwn(STATE_GROUPS, text)
 
-/** Reads an address' word; null for none that is known. */
+/** Parses a filter; null if unknown. */
 export const readStateFilter = (text: string): StateFilter | null =>
   isGroup(text) ? text : (DELIVERY_STATES.find((state) => state === text) ?? null)
 
 export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
   isGroup(filter) ? STATE_GROUPS[filter].states : [filter]
 
-export const stateInWords = (state: DeliveryState): string => STATES[state].word
+export const describeState = (state: DeliveryState): string => STATES[state].word
 
-/** The state, and whether the person may have got the email twice. */
+/** The state, with a note if the email may have been sent twice. */
 export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
   const { mood, word } = STATES[delivery.state]
   if (!mayHaveArrivedTwice(delivery)) return <Badge mood={mood}>{word}</Badge>
@@ -58,10 +57,8 @@ export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
   )
 }
 
-/** Where a delivery is shown. */
 export const deliveryPath = (appId: string, id: number): string => `/apps/${appId}/deliveries/${publicId('dlv', id)}`
 
-/** Those of one message, in some states or in all. */
 export const deliveriesPath = (appId: string, { id, state }: { id: number; state?: StateFilter }): string => {
   const query = new URLSearchParams({ message: publicId('msg', id), ...(state === undefined ? {} : { state }) })
   return `/apps/${appId}/deliveries?${query}`

@@ -1,0 +1,156 @@
+/** @jsxImportSource preact */
+import { findViewer, type PageDependencies, type Viewer } from './viewer.ts'
+import { hasRole, type Role } from '../../accounts/members.ts'
+import type { SignedIn } from '../../accounts/sessions.ts'
+import { factsOf } from '../../http/request-facts.ts'
+import { redirectAnswer } from './answers.ts'
+import { askForPassword, type Confirm, CONFIRM_CODE_FIELD, CONFIRM_FIELD } from '../access/confirm.tsx'
+import { type PageName, pathOf } from './frame.tsx'
+import { addFlash, flashCookie, noFlash, readFlash } from './flash.ts'
+import { type Form, readForm, toForm } from './forms.ts'
+import { lastAppCookie, readLastApp } from './last-app.ts'
+import { signInExpired } from './expired-form.tsx'
+import { pageAbove } from './paths.ts'
+import { problemAnswer } from './problems.tsx'
+import { readSessionToken } from '../access/session-cookie.ts'
+import { STREAM_HEADERS } from './stream.ts'
+
+export async function findSignedIn(
+  { sessions, baseUrl }: Pick<PageDependencies, 'sessions' | 'baseUrl'>,
+  request: Request,
+): Promise<SignedIn | null> {
+  const token = readSessionToken(request, baseUrl)
+  const signedIn = token === null ? null : await sessions.find(token)
+  if (signedIn) factsOf(request).memberId = signedIn.member.id
+  return signedIn
+}
+
+/** Redirects to sign-in and back to the requested page; forms lead back to their page. */
+function sendToSignIn(request: Request): Response {
+  const { pathname, search } = new URL(request.url)
+  const isForm = request.method === 'POST'
+  const query = new URLSearchParams({ next: isForm ? pageAbove(pathname) : pathname + search })
+  if (isForm) query.set('unsent', '1')
+  return redirectAnswer(`/sign-in?${query}`)
+}
+
+/** Opens an event stream for a member. It never redirects, leaves the flash message and doesn't extend the session. */
+export async function openStream(
+  deps: PageDependencies,
+  request: Request,
+  appId: string,
+  open: (viewer: Viewer) => Response,
+): Promise<Response> {
+  const token = readSessionToken(request, deps.baseUrl)
+  const signedIn = token === null ? null : await deps.sessions.peek(token)
+  if (!signedIn) return new Response(null, { status: 401 })
+  const viewer = await findViewer(deps, signedIn.member, appId, [])
+  if (!viewer) return problemAnswer(request, 'page_unknown')
+  if (await lacksTwoStep(deps, request, viewer)) return new Response(null, { status: 403 })
+  // a HEAD request gets no endless body
+  return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
+}
+
+type Answer = Response | Promise<Response>
+
+type Show = (viewer: Viewer, signedIn: SignedIn) => Answer
+
+/** Shows a page of an app to a member; other people get "not found". */
+export async function showPage(deps: PageDependencies, request: Request, appId: string, show: Show): Promise<Response> {
+  const signedIn = await findSignedIn(deps, request)
+  return signedIn ? requireMember(signedIn, deps, request, { appId, show }) : sendToSignIn(request)
+}
+
+async function requireMember(
+  signedIn: SignedIn,
+  deps: PageDependencies,
+  request: Request,
+  { appId, show }: { appId: string; show: Show },
+): Promise<Response> {
+  const viewer = await findViewer(deps, signedIn.member, appId, readFlash(request, deps.baseUrl))
+  if (!viewer) {
+    deps.noteSecurity('warn', 'access denied', { reason: 'not_a_member', memberId: signedIn.member.id })
+    return problemAnswer(request, 'page_unknown')
+  }
+  if (await lacksTwoStep(deps, request, viewer)) {
+    const flash = flashCookie(deps.baseUrl, 'two_step_required')
+    return redirectAnswer(pathOf(appId, 'you'), [flash])
+  }
+  const response = await show(viewer, signedIn)
+  if (viewer.flash && response.status === 200) response.headers.append('Set-Cookie', noFlash(deps.baseUrl))
+  if (hasOthers(viewer) && response.status === 200 && readLastApp(request, deps.baseUrl) !== appId) {
+    response.headers.append('Set-Cookie', lastAppCookie(deps.baseUrl, appId))
+  }
+  return response
+}
+
+export function refuseRole(deps: PageDependencies, request: Request, { member, account }: Viewer): Response {
+  const { id: memberId, role } = member
+  deps.noteSecurity('warn', 'access denied', { reason: 'role_too_low', memberId, role, accountId: account.id })
+  return problemAnswer(request, 'role_too_low')
+}
+
+/** True if the account requires two-step sign-in and the member has none. Their own page stays open for the setup. */
+async function lacksTwoStep(
+  { store }: Pick<PageDependencies, 'store'>,
+  request: Request,
+  { member, account, app }: Viewer,
+) {
+  const own = pathOf(app.publicId, 'you')
+  const { pathname } = new URL(request.url)
+  if (!account.requiresTwoStep || pathname === own || pathname.startsWith(`${own}/`)) return false
+  return (await store.listTwoStepOn([member.id])).length === 0
+}
+
+const hasOthers = ({ accounts: [first, second] }: Viewer): boolean =>
+  second !== undefined || (first?.apps.length ?? 0) > 1
+
+function withCookies(response: Response, cookies: string[]): Response {
+  for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
+  return response
+}
+
+/** `role` is the minimum role; `confirm` asks for the password, shown as part of `page`. */
+type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName; mostBytes?: number }
+
+/** Handles a form of an app from a member with a sufficient role. */
+export async function takeForm(
+  deps: PageDependencies,
+  request: Request,
+  { appId, role, confirm, page = 'keys', mostBytes }: FormRules,
+  take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
+): Promise<Response> {
+  const form = await readForm(request, mostBytes)
+  if ('refusal' in form) return problemAnswer(request, form.refusal)
+  const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
+    if (!hasRole(viewer.member.role, role)) return refuseRole(deps, request, viewer)
+    const isDue = confirm?.isAlways || !deps.sessions.isConfirmed(signedIn.session)
+    if (!confirm || !isDue) return take(form, viewer, signedIn)
+    const asked = await askForPassword(deps, request, form, { viewer, signedIn, page, ...confirm })
+    return asked instanceof Response ? asked : withCookies(await take(form, viewer, signedIn), asked.cookies)
+  }
+  const signedIn = await findSignedIn(deps, request)
+  return signedIn
+    ? requireMember(signedIn, deps, request, { appId, show: showFor(form) })
+    : takeExpiredForm(deps, request, form, (form) => ({ appId, show: showFor(form) }))
+}
+
+/** Fields that are never stored in a page, because someone else could read them there. */
+const NEVER_STORED = ['password', 'newPassword', 'smtpUrl']
+
+/** Handles a form whose session has expired. */
+async function takeExpiredForm(
+  deps: PageDependencies,
+  request: Request,
+  form: Form,
+  toShown: (form: Form) => { appId: string; show: Show },
+): Promise<Response> {
+  const { [CONFIRM_FIELD]: _, [CONFIRM_CODE_FIELD]: __, ...fields } = form.fields
+  if (NEVER_STORED.some((name) => form.text(name) !== '')) return sendToSignIn(request)
+  const resumed = await signInExpired(deps, request, fields)
+  if (resumed instanceof Response) return resumed
+  const response = await requireMember(resumed.signedIn, deps, request, toShown(toForm(resumed.fields)))
+  withCookies(response, resumed.cookies)
+  if (resumed.isByRecoveryCode) addFlash(response, deps.baseUrl, 'recovery_code_used')
+  return response
+}
