@@ -5,7 +5,7 @@ import { createDeliveryQueue, type Ended, type Held, prepareDeliveryStatements }
 import type { DeliveryRules } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
-import { type Basis, createDeciding } from './final-check.ts'
+import { type Basis, createDeciding, type Decided } from './final-check.ts'
 import { type DecisionRecord, parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { CapturedMail, Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
@@ -35,7 +35,7 @@ const HELD: Marked = { held: true }
 export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
   const reads = createDeliveryReads(db, sealer)
   const queue = createDeliveryQueue(db)
-  const { checkFinally } = createDeciding(db, sealer, rules)
+  const { decideDelivery, checkFinally } = createDeciding(db, sealer, rules)
   const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
@@ -60,6 +60,15 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     // its event or app is gone: nothing to write about
     if (work === null) end(id, now, { state: 'skipped', reason: 'gone' })
     return work
+  }
+
+  /** Null where it cannot be decided: that fails this delivery alone, when it is sent, and not the claim of all. */
+  const decideOne = (work: DeliveryWork, at: number): Decided | null => {
+    try {
+      return decideDelivery(work, at)
+    } catch {
+      return null
+    }
   }
 
   const endUnfit = (unfit: UnfitEvent[], at: number): void => {
@@ -93,10 +102,14 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
   }
 
   return {
-    /** The deliveries that are due longest, and those whose lease ran out; none of `skipApps`. */
-    claimDeliveries(claiming: Claiming): { works: DeliveryWork[] } {
+    /**
+     * The deliveries that are due longest, and those whose lease ran out; none of `skipApps`. Each is decided here, where
+     * the pages it takes are at hand; `decisions` are in the order of `works`.
+     */
+    claimDeliveries(claiming: Claiming): { works: DeliveryWork[]; decisions: (Decided | null)[] } {
       const ids = queue.listDue(claiming)
-      return { works: ids.map((id) => take(id, claiming)).filter((work) => work !== null) }
+      const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)
+      return { works, decisions: works.map((work) => decideOne(work, claiming.now)) }
     },
 
     /** Puts off the end of a lease. */

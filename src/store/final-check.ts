@@ -11,6 +11,8 @@ import { createReportReads } from './visit-reports.ts'
 /** What a decision rested on: the last event or report of anybody, the person's data, and what the email is made of. */
 export type Basis = { lastId: number; person: string; mail: string }
 
+export type Decided = DeliveryDecision & { basis: Basis }
+
 type Checking = { at: number; record: DecisionRecord; basis: Basis | undefined }
 
 const LAST_ID =
@@ -44,7 +46,7 @@ export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<De
 
   return {
     /** When a delivery has been claimed. `basis` is what the final check compares with. */
-    decideDelivery(work: DeliveryWork, at: number): DeliveryDecision & { basis: Basis } {
+    decideDelivery(work: DeliveryWork, at: number): Decided {
       // before the facts: what arrives while they are read counts as new
       const lastId = last.get()?.id ?? 0
       return { ...decide(reads(), work, at), basis: { lastId, person: hashPerson(work), mail: hashMail(work) } }
