@@ -35,7 +35,7 @@ const HELD: Marked = { held: true }
 export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
   const reads = createDeliveryReads(db, sealer)
   const queue = createDeliveryQueue(db)
-  const { decideDelivery, checkFinally } = createDeciding(db, sealer, rules)
+  const { decideAll, checkFinally } = createDeciding(db, sealer, rules)
   const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
@@ -60,15 +60,6 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     // its event or app is gone: nothing to write about
     if (work === null) end(id, now, { state: 'skipped', reason: 'gone' })
     return work
-  }
-
-  /** Null where it cannot be decided: that fails this delivery alone, when it is sent, and not the claim of all. */
-  const decideOne = (work: DeliveryWork, at: number): Decided | null => {
-    try {
-      return decideDelivery(work, at)
-    } catch {
-      return null
-    }
   }
 
   const endUnfit = (unfit: UnfitEvent[], at: number): void => {
@@ -109,7 +100,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     claimDeliveries(claiming: Claiming): { works: DeliveryWork[]; decisions: (Decided | null)[] } {
       const ids = queue.listDue(claiming)
       const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)
-      return { works, decisions: works.map((work) => decideOne(work, claiming.now)) }
+      return { works, decisions: decideAll(works, claiming.now) }
     },
 
     /** Puts off the end of a lease. */

@@ -1,12 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { createDeliveryReads } from './deliveries.ts'
-import { createHistoryReads } from './events.ts'
+import { createHistoryReads, createLateViews, createViewReads } from './events.ts'
 import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
 import { forgetReply, type DecisionRecord } from './decision-records.ts'
 import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { createSuppressionReads } from './suppressions.ts'
-import { createReportReads } from './visit-reports.ts'
+import { createLateReports, createPresenceReads, createReportReads } from './visit-reports.ts'
 
 /** What a decision rested on: the last event or report of anybody, the person's data, and what the email is made of. */
 export type Basis = { lastId: number; person: string; mail: string }
@@ -38,6 +38,15 @@ export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<De
       ...createHistoryReads(db),
       ...createReportReads(db),
     })
+  let together: ReturnType<typeof createGroupReads> | null = null
+  const readTogether = (works: readonly DeliveryWork[]): DecisionReads => {
+    if (!works.some(asksVisits)) return reads()
+    together ??= createGroupReads(db)
+    return together(
+      reads(),
+      works.map(({ contact }) => contact.id),
+    )
+  }
   const last = db.prepare<{ id: number }, []>(LAST_ID)
   const news = db.prepare<object, [number, number]>(IS_NEW)
 
@@ -50,6 +59,23 @@ export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<De
       // before the facts: what arrives while they are read counts as new
       const lastId = last.get()?.id ?? 0
       return { ...decide(reads(), work, at), basis: { lastId, person: hashPerson(work), mail: hashMail(work) } }
+    },
+
+    /**
+     * The same for several that have been claimed, in the transaction that claims them: what the index of events does not
+     * hold yet is read once for all, and not for each (measured: two thirds of the time with 3,000 such events). Null
+     * where one cannot be decided: that fails it when it is sent, and not the claim of all.
+     */
+    decideAll(works: readonly DeliveryWork[], at: number): (Decided | null)[] {
+      const lastId = last.get()?.id ?? 0
+      const reading = works.length > 1 ? readTogether(works) : reads()
+      return works.map((work) => {
+        try {
+          return { ...decide(reading, work, at), basis: { lastId, person: hashPerson(work), mail: hashMail(work) } }
+        } catch {
+          return null
+        }
+      })
     },
 
     /**
@@ -71,6 +97,28 @@ export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<De
         record: forgetReply({ ...decided.record, verdicts: [...decided.record.verdicts, ...links] }),
       }
     },
+  }
+}
+
+const asksVisits = ({ message }: DeliveryWork): boolean => (message.content.onlyIf ?? []).length > 0
+
+/** Reads for some people, as long as nothing else is written. */
+function createGroupReads(db: Database) {
+  const [findLateViews, findLateReports] = [createLateViews(db), createLateReports(db)]
+  const held = {
+    ...createViewReads(db, { isHeldOnly: true }),
+    ...createPresenceReads(db, { isHeldOnly: true }),
+  }
+  return (all: DecisionReads, people: readonly number[]): DecisionReads => {
+    const [lateViews, lateReports] = [findLateViews(people), findLateReports(people)]
+    const views = (contactId: number) => (lateViews.has(contactId) ? all : held)
+    return {
+      ...all,
+      listViews: (contactId, since) => views(contactId).listViews(contactId, since),
+      firstViewAt: (contactId) => views(contactId).firstViewAt(contactId),
+      listReports: (appId, contactId, receivedAfter) =>
+        (lateReports.has(contactId) ? all : held).listReports(appId, contactId, receivedAfter),
+    }
   }
 }
 
