@@ -28,6 +28,12 @@ const hashMail = ({ contact, message, app, settings }: DeliveryWork): string => 
   return hash([contact.email, message.version, name, homeUrl, hosts, timezone, settings])
 }
 
+const basisOf = (work: DeliveryWork, lastId: number): Basis => ({
+  lastId,
+  person: hashPerson(work),
+  mail: hashMail(work),
+})
+
 /** Decides about deliveries when they are claimed, and once more in the transaction that hands them over. */
 export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<DeliveryRules, 'decide'>) {
   let opened: DecisionReads | null = null
@@ -58,20 +64,20 @@ export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<De
     decideDelivery(work: DeliveryWork, at: number): Decided {
       // before the facts: what arrives while they are read counts as new
       const lastId = last.get()?.id ?? 0
-      return { ...decide(reads(), work, at), basis: { lastId, person: hashPerson(work), mail: hashMail(work) } }
+      return { ...decide(reads(), work, at), basis: basisOf(work, lastId) }
     },
 
     /**
-     * The same for several that have been claimed, in the transaction that claims them: what the index of events does not
-     * hold yet is read once for all, and not for each (measured: two thirds of the time with 3,000 such events). Null
-     * where one cannot be decided: that fails it when it is sent, and not the claim of all.
+     * The same for several, in the transaction that claims them: what the index of events does not hold yet is read once
+     * for all (measured with 3,000 such events and ten deliveries: 0.29 ms each in place of 0.84). Null where one cannot be
+     * decided: that fails it when it is sent, and not the claim of all.
      */
     decideAll(works: readonly DeliveryWork[], at: number): (Decided | null)[] {
       const lastId = last.get()?.id ?? 0
       const reading = works.length > 1 ? readTogether(works) : reads()
       return works.map((work) => {
         try {
-          return { ...decide(reading, work, at), basis: { lastId, person: hashPerson(work), mail: hashMail(work) } }
+          return { ...decide(reading, work, at), basis: basisOf(work, lastId) }
         } catch {
           return null
         }
