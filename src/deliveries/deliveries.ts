@@ -9,11 +9,11 @@ import {
 } from '../store/message-types.ts'
 import { addVerdict, forgetReply, type DecisionRecord, parseRecord } from '../store/decision-records.ts'
 import type { DecideDelivery, DeliveryRules } from '../store/delivery-rules.ts'
-import type { Basis } from '../store/final-check.ts'
+import type { Basis, Decided } from '../store/final-check.ts'
 import { decide, type Decision, decideStart, findCancelled, giveUpTime } from './decide.ts'
 import { readFacts } from './facts.ts'
 
-export type { Basis, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
+export type { Basis, Decided, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
 export { DELIVERY_STATES, forgetReply }
 
 const decideDelivery: DecideDelivery = (reads, work, at, known) => {

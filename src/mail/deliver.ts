@@ -1,6 +1,7 @@
 /** One delivery, from its claim to what became of it. */
 import {
   type Basis,
+  type Decided,
   type DeliveryWork,
   forgetReply,
   type DecisionRecord,
@@ -28,9 +29,27 @@ export type DeliverParts = HandOverParts & {
   routes: Routes
 }
 
-/** Takes a claimed delivery as far as it goes. Whatever it marks, it marks under this claim only. */
-export async function deliver(parts: DeliverParts, claimed: DeliveryWork, turn: Turn): Promise<Delivered> {
-  const decided = await parts.store.decideDelivery(claimed, parts.clock.now())
+/** An email as it is to leave, or what became of the delivery instead. */
+export type Prepared = ReadyMail | Delivered
+type ReadyMail = {
+  work: DeliveryWork
+  route: Route
+  mail: RenderedMail
+  composed: ComposedMail
+  record: DecisionRecord
+  basis: Basis
+}
+
+/**
+ * Takes a claimed delivery up to what can be handed over. `decision`: of the claim; null where there is none, or it is
+ * old. Whatever is marked, here and later, is marked under this claim only.
+ */
+export async function prepareMail(
+  parts: DeliverParts,
+  claimed: DeliveryWork,
+  decision: Decided | null,
+): Promise<Prepared> {
+  const decided = decision ?? (await parts.store.decideDelivery(claimed, parts.clock.now()))
   const fit = await dropUnfit(parts, claimed, decided.unfit)
   if (!fit.held) return done('withheld', fit.because)
   if (decided.outcome === 'skip') return skip(parts, fit.work, decided)
@@ -59,6 +78,13 @@ export async function deliver(parts: DeliverParts, claimed: DeliveryWork, turn: 
     messageId: messageIdOf(work, route),
   })
   if (composed === null) return retry(parts, work, { reason: 'dkim_key', isServerFault: true, record })
+  return { work, route, mail, composed, record, basis }
+}
+
+/** Takes what was prepared as far as it goes. */
+export async function deliver(parts: DeliverParts, prepared: Prepared, turn: Turn): Promise<Delivered> {
+  if (!('composed' in prepared)) return prepared
+  const { work, route, mail, composed, record, basis } = prepared
   return route.login.provider === null
     ? capture(parts, work, { composed, content: contentOf(composed, route, mail), record, basis })
     : handOver(parts, work, { login: route.login, composed, record, basis, turn })

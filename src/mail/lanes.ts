@@ -8,6 +8,8 @@ import { SMTP_LIMITS } from './smtp.ts'
 
 /** How many deliveries are sent side by side at one login, besides those that only wait for a reply that takes long. */
 export const SIDE_BY_SIDE = SMTP_LIMITS.connections
+/** How many of those that wait for their turn at a login are prepared, so that its connections never wait for that. */
+const PREPARED = SIDE_BY_SIDE
 /**
  * How many are claimed at a time, of all apps. Each may become a connection and a mail: a fifth of the files that a
  * process may open where nobody raised that (1,024), and 54 MB were each mail the longest there can be (measured: 4 KB
@@ -39,6 +41,10 @@ type Lane = {
  */
 export type Turn = { breaker: Breaker; waitedMs: number; onSlow: () => void }
 
+/** `prepare` does what needs no turn, once; `send` the rest. Neither may reject. */
+type Sendable = { prepare: () => Promise<void>; send: (turn: Turn) => Promise<void> }
+type Waiting = { begin: () => void; prepare: () => void }
+
 type Options = {
   store: { mailSettings(appId: number): Promise<Settings> }
   clock: Clock
@@ -54,7 +60,7 @@ export type Lanes = ReturnType<typeof createLanes>
  */
 export function createLanes({ store, clock, routes }: Options) {
   const lanes = new Map<number, Lane>()
-  const turns = new Map<Login, { sending: number; waiting: (() => void)[] }>()
+  const turns = new Map<Login, { sending: number; waiting: Waiting[] }>()
   const underWay = new Set<Promise<void>>()
   let [total, freed, rateMs] = [0, Promise.withResolvers<void>(), 0]
 
@@ -62,6 +68,11 @@ export function createLanes({ store, clock, routes }: Options) {
   const isFull = ({ login, claimed }: Lane): boolean => claimed >= freeAt(login) * SHARE
   const isBlocked = (lane: Lane): boolean =>
     freeAt(lane.login) < 1 || lane.login.breaker.isBlocked() || lane.breaker.isBlocked()
+
+  const track = (work: Promise<void>): void => {
+    underWay.add(work)
+    void work.then(() => underWay.delete(work))
+  }
 
   /** What an app has set. That its mails are refused says nothing of another login or address. */
   const note = (appId: number, settings: Settings): Lane => {
@@ -93,7 +104,8 @@ export function createLanes({ store, clock, routes }: Options) {
     const [wasCrowded, wasFull] = [freeAt(login) < 1, isFull(lane)]
     const open = openTurns(login)
     open.sending -= 1
-    open.waiting.shift()?.()
+    open.waiting.shift()?.begin()
+    open.waiting[PREPARED - 1]?.prepare()
     if (open.sending === 0) turns.delete(login)
     lane.claimed -= 1
     total -= 1
@@ -110,7 +122,7 @@ export function createLanes({ store, clock, routes }: Options) {
     room: (): number => Math.ceil((CLAIMED - total) * BATCH),
     /** Resolves when more may be claimed again, or when nothing is claimed any more. */
     freed: (): Promise<void> => freed.promise,
-    /** Resolves when all that are sent now have ended. */
+    /** Resolves when all that are prepared or sent now have ended. */
     ended: (): Promise<unknown> => Promise.all(underWay),
     /** How long until an app that was listed last may send again by its rate (ms); 0 where none waits for that. */
     rateMs: (): number => rateMs,
@@ -128,8 +140,8 @@ export function createLanes({ store, clock, routes }: Options) {
       return blocked
     },
 
-    /** Takes what was claimed, and sends it as soon as it has its turn at its login. `send` must not reject. */
-    add({ app, settings }: Pick<DeliveryWork, 'app' | 'settings'>, send: (turn: Turn) => Promise<void>): void {
+    /** Takes what was claimed, prepares it, and sends it as soon as it has its turn at its login. */
+    add({ app, settings }: Pick<DeliveryWork, 'app' | 'settings'>, { prepare, send }: Sendable): void {
       const lane = note(app.id, settings)
       const { login, breaker } = lane
       const claimedAt = clock.monotonicMs()
@@ -145,12 +157,11 @@ export function createLanes({ store, clock, routes }: Options) {
       const begin = (): void => {
         open.sending += 1
         const waitedMs = clock.monotonicMs() - claimedAt
-        const sending = send({ breaker, waitedMs, onSlow: leaveOnce }).then(leaveOnce)
-        underWay.add(sending)
-        void sending.then(() => underWay.delete(sending))
+        track(send({ breaker, waitedMs, onSlow: leaveOnce }).then(leaveOnce))
       }
-      if (open.sending < SIDE_BY_SIDE) begin()
-      else open.waiting.push(begin)
+      if (open.sending < SIDE_BY_SIDE) return begin()
+      const waiting = { begin, prepare: () => track(prepare()) }
+      if (open.waiting.push(waiting) <= PREPARED) waiting.prepare()
     },
 
     /** What the mails of an app wait for longest, as it is set up now. */

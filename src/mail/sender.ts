@@ -1,12 +1,12 @@
 /** The loop that takes due deliveries out: claims a few, delivers them side by side, sleeps. */
 import type { ResolveTxt } from '../accounts/sender-checks.ts'
-import type { DeliveryWork } from '../deliveries/deliveries.ts'
+import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
-import { deliver, type DeliverParts } from './deliver.ts'
+import { deliver, type DeliverParts, type Prepared, prepareMail } from './deliver.ts'
 import { createGuardedDial, type Dial } from './dial.ts'
 import { createHanded } from './hand-over.ts'
 import { createLanes, type Lanes, type Turn } from './lanes.ts'
@@ -113,14 +113,17 @@ const waitMs = (lanes: Lanes): number => Math.min(lanes.rateMs() || LOOK_MS, LOO
 
 type Sending = DeliverParts & Pick<SenderParts, 'note' | 'onFault'>
 
-async function claim({ store, clock, claimedBy, stopping }: Sending, lanes: Lanes): Promise<DeliveryWork[]> {
+type Claimed = { work: DeliveryWork; decision: Decided | null }
+
+async function claim({ store, clock, claimedBy, stopping }: Sending, lanes: Lanes): Promise<Claimed[]> {
   const [now, most] = [clock.now(), lanes.room()]
   if (stopping.aborted || most < 1) return []
   const due = await store.listDueApps({ now })
   const skipApps = await lanes.listBlocked(due)
   if (skipApps.length === due.length) return []
   const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps })
-  return 'refusal' in claimed ? [] : claimed.works
+  if ('refusal' in claimed) return []
+  return claimed.works.map((work, index) => ({ work, decision: claimed.decisions[index] ?? null }))
 }
 
 /** As it is now: it may have been stopped, paused, erased or set up anew while it waited for its turn. */
@@ -130,18 +133,41 @@ async function readAgain({ store, claimedBy }: Sending, { delivery: { id, attemp
   return isOurs && work.delivery.state === 'claimed' ? work : null
 }
 
-async function send(parts: Sending, claimed: DeliveryWork, turn: Turn): Promise<void> {
+/** Prepares a delivery once, and sends it when it has its turn. */
+function createSending(parts: Sending, claimed: Claimed): Parameters<Lanes['add']>[1] {
   const { clock, note, onFault, stopping } = parts
-  const work = turn.waitedMs > STALE_MS ? await readAgain(parts, claimed) : claimed
-  // what is not begun is taken up by the next process, or here when its lease, too short by now, has run out
-  const leftMs = (work?.delivery.claimedUntil ?? 0) - clock.now()
-  if (work === null || stopping.aborted || leftMs < SMTP_LIMITS.mailMs) return
-  const startedAt = clock.monotonicMs()
-  const delivered = await deliver(parts, work, turn).catch((error: unknown) => {
-    onFault(error)
-    return retry(parts, work, { reason: 'error', isServerFault: false, record: null })
-  })
-  note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
+  let prepared: Promise<Prepared> | null = null
+  const prepare = (): Promise<Prepared> => (prepared ??= prepareMail(parts, claimed.work, claimed.decision))
+
+  const send = async (turn: Turn): Promise<void> => {
+    const isStale = turn.waitedMs > STALE_MS && !(await hasEnded(prepared))
+    const work = isStale ? await readAgain(parts, claimed.work) : claimed.work
+    // what is not begun is taken up by the next process, or here when its lease, too short by now, has run out
+    const leftMs = (work?.delivery.claimedUntil ?? 0) - clock.now()
+    if (work === null || stopping.aborted || leftMs < SMTP_LIMITS.mailMs) return
+    const startedAt = clock.monotonicMs()
+    const ready = isStale ? prepareMail(parts, work, null) : prepare()
+    const delivered = await ready
+      .then((mail) => deliver(parts, mail, turn))
+      .catch((error: unknown) => {
+        onFault(error)
+        return retry(parts, work, { reason: 'error', isServerFault: false, record: null })
+      })
+    note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
+  }
+  return {
+    // what fails is told when it is sent
+    prepare: () => prepare().then(nothing, nothing),
+    send: (turn) => send(turn).catch(onFault),
+  }
+}
+
+const nothing = (): void => {}
+
+/** Whether its preparation has come to an end of the delivery. */
+const hasEnded = async (prepared: Promise<Prepared> | null): Promise<boolean> => {
+  const found = await prepared?.catch(nothing)
+  return found !== undefined && !('composed' in found)
 }
 
 /** The next ones are claimed while these are sent: a claim is a commit, and would else be waited for. */
@@ -149,9 +175,9 @@ async function claimAndSend(parts: Sending, lanes: Lanes): Promise<void> {
   for (;;) {
     // asked for before the claim, so that what ends meanwhile is not missed
     const [isEmpty, freed] = [lanes.count() === 0, lanes.freed()]
-    const works = await claim(parts, lanes)
-    for (const work of works) lanes.add(work, (turn) => send(parts, work, turn).catch(parts.onFault))
-    if (works.length > 0) continue
+    const claimed = await claim(parts, lanes)
+    for (const one of claimed) lanes.add(one.work, createSending(parts, one))
+    if (claimed.length > 0) continue
     if (isEmpty) return
     await waitFor(freed, waitMs(lanes))
   }

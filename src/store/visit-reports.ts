@@ -1,7 +1,7 @@
 /** What browsers report of visits: page views, actions, and how long a page stays open. Times are milliseconds UTC. */
 import type { Database } from 'bun:sqlite'
 import { idAt } from '../core/ids.ts'
-import { BATCH_TYPES, selectIds } from './timeline/timeline-reads.ts'
+import { BATCH_TYPES, selectHeldIds, selectIds, selectLatePeople } from './timeline/timeline-reads.ts'
 import type { PersonWrite } from './types.ts'
 
 /** Under this name page views are stored; no customer can send it. */
@@ -53,6 +53,8 @@ export const REPORT_CODES = { leave: 0, page: 1, here: 2 } as const
 /** One batch, as the limits count it. */
 export type BatchSize = { appId: number; email: string; receivedAt: number; items: number }
 
+const IS_BATCH = `>= ${BATCH_TYPES}`
+
 export type StoredReport = Omit<ReportRow, 'isHere' | 'isReturn'> & { code: number | null }
 
 export const toReport = <R extends StoredReport>({ code, ...row }: R) => ({
@@ -73,17 +75,8 @@ export function createReportReads(db: Database) {
      ORDER BY b.received_at`,
   )
 
-  const reports = db.prepare<StoredReport, [number, number, number]>(
-    `SELECT page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
-       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
-     FROM snippet_batches WHERE app_id = ?1 AND received_at > ?3 AND id IN
-       (${selectIds('snippet_batches', { contact: '?2', types: `>= ${BATCH_TYPES}` })})`,
-  )
-
   return {
-    /** What a person's page loads reported, of batches received after `receivedAfter` (ms UTC). */
-    listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
-      reports.all(appId, contactId, receivedAfter).map(toReport),
+    ...createPresenceReads(db),
 
     /** What limits have counted since `receivedAfter` (ms UTC), to fill the buckets at start; oldest first. */
     listBatchSizes(receivedAfter: number): BatchSize[] {
@@ -92,4 +85,27 @@ export function createReportReads(db: Database) {
       return apps.length === 0 ? [] : sizes.all(idAt(receivedAfter), receivedAfter, JSON.stringify(apps))
     },
   }
+}
+
+/** `isHeldOnly`: of people of whom no batch lies in the table alone, so that it need not be read. */
+export function createPresenceReads(db: Database, { isHeldOnly = false } = {}) {
+  const ofPerson = { contact: '?2', types: IS_BATCH }
+  const reports = db.prepare<StoredReport, [number, number, number]>(
+    `SELECT page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+       received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
+     FROM snippet_batches WHERE app_id = ?1 AND received_at > ?3 AND id IN
+       (${isHeldOnly ? selectHeldIds(ofPerson) : selectIds('snippet_batches', ofPerson)})`,
+  )
+
+  return {
+    /** What a person's page loads reported, of batches received after `receivedAfter` (ms UTC). */
+    listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
+      reports.all(appId, contactId, receivedAfter).map(toReport),
+  }
+}
+
+/** Those of some people of whom a batch lies in the table alone. */
+export function createLateReports(db: Database) {
+  const late = db.prepare<{ id: number }, [string]>(selectLatePeople('snippet_batches', IS_BATCH, '?'))
+  return (people: readonly number[]): Set<number> => new Set(late.all(JSON.stringify(people)).map(({ id }) => id))
 }

@@ -308,3 +308,25 @@ test('without what its decision rested on, an email is decided from the beginnin
   expect(await store().markHanded({ id, attempt, claimedBy: 'a', at, record })).toEqual({ held: false, because: 'tag' })
   expect(await sending.states()).toEqual({ 'skipped: tag': 1 })
 })
+
+test('those that are claimed together are decided as each would be by itself', async () => {
+  const onlyIf: Rule[] = [
+    { rule: 'notSeen', ifUnknown: 'send' },
+    { rule: 'away', at: 'trigger', ifUnknown: 'skip' },
+  ]
+  const sending = keep(await startSending({ onlyIf }))
+  const { store, clock, first, call } = sending
+  await call('POST', CONTACTS, { body: { newsletter: first.appId, email: ADA } })
+  await browse(sending, page('/home', 120_000), leave('/home', 60_000))
+  await sending.sendEvent(ADA)
+  // the browser script never saw them
+  await sending.sendEvent('cy@example.com')
+  clock.tick(HOUR)
+  const at = clock.now()
+  const claimed = await store().claimDeliveries({ claimedBy: 'a', now: at, leaseMs: HOUR, most: 9, skipApps: [] })
+  const { works, decisions } = 'works' in claimed ? claimed : { works: [], decisions: [] }
+  const alone = await Promise.all(works.map((work) => store().decideDelivery(work, at)))
+  expect(decisions).toEqual(alone)
+  const outcomes = works.map(({ contact }, index) => [contact.email, decisions[index]?.outcome])
+  expect(Object.fromEntries(outcomes)).toEqual({ [ADA]: 'send', 'cy@example.com': 'skip' })
+})

@@ -28,8 +28,8 @@ export const WAITING_RUNS = `timeline_runs CROSS JOIN timeline_run_rows AS held 
 
 /** SQL expressions, or parts of SQL. `types`: what follows the column. `from`, `upTo`: of ids, both included. */
 type Wanted = { contact: string; types: string; from?: string; upTo?: string }
-/** Of one type only: the order in which it is held. `limit`: SQL. */
-type Newest = { order: 'ASC' | 'DESC'; limit: string }
+/** Of one type only: the order in which it is held. `limit`: SQL. `isHeldOnly`: not what lies in the table alone. */
+type Newest = { order: 'ASC' | 'DESC'; limit: string; isHeldOnly?: boolean }
 
 /** The run that holds an id, or would; beyond all of them none. What a killed process left unfinished is none of them. */
 const runOf = (id: string): string =>
@@ -55,6 +55,11 @@ export function selectHeldIds(wanted: Wanted): string {
   return `${merged} UNION ALL ${inRuns}`
 }
 
+/** SQL for those of some people (JSON) of whom something lies in the table alone, which is read once for all of them. */
+export const selectLatePeople = (table: 'events' | 'snippet_batches', types: string, people: string): string =>
+  `SELECT DISTINCT contact_id AS id FROM ${table}
+   WHERE id > ${HELD_UNTIL} AND type ${types} AND contact_id IN (SELECT value FROM json_each(${people}))`
+
 /** SQL for the ids of a person's events, or batches, in no order. */
 export function selectIds(table: 'events' | 'snippet_batches', wanted: Wanted): string {
   const { merged, inRuns, late } = partsOf(table, wanted)
@@ -64,14 +69,14 @@ export function selectIds(table: 'events' | 'snippet_batches', wanted: Wanted): 
 /** The same for the first or last of one type: of each part no more than that is read, however much it holds. */
 export function selectSomeIds(
   table: 'events' | 'snippet_batches',
-  { order, limit, ...wanted }: Wanted & Newest,
+  { order, limit, isHeldOnly = false, ...wanted }: Wanted & Newest,
 ): string {
   const { merged, inRuns, late } = partsOf(table, wanted)
   const [byId, some] = [`ORDER BY id ${order}`, `LIMIT ${limit}`]
   const parts = [
     `${merged} ${byId} ${some}`,
     `${inRuns} ORDER BY last ${order}, id ${order} ${some}`,
-    `${late} ${byId} ${some}`,
+    ...(isHeldOnly ? [] : [`${late} ${byId} ${some}`]),
   ]
   return `SELECT id FROM (${parts.map((part) => `SELECT id FROM (${part})`).join(' UNION ALL ')}) ${byId} ${some}`
 }
