@@ -14,13 +14,14 @@ import type { ResolveTxt } from './accounts/sender-checks.ts'
 import { createSignInNotes, type NoteSecurity, type SignInNotes } from './accounts/sign-in-notes.ts'
 import type { TemplateWorker } from './messages/template-worker.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './visits/snippet-limits.ts'
-import { restoreLimits } from './accounts/write-limits.ts'
+import { createEventLimit, type EventLimit, restoreLimits } from './accounts/write-limits.ts'
 
 export type Dependencies = {
   store: Store
   clock: Clock
   access: KeyAccess
   limits: Limits
+  eventLimit: EventLimit
   abuseLimits: AbuseLimits
   snippetLimits: SnippetLimits
   notes: Notes
@@ -57,12 +58,14 @@ export async function createDependencies(given: Given): Promise<Dependencies> {
   const { store, clock } = given
   const feed = createFeed({ store })
   const addressKey = await keepSecret(store, 'address_key')
+  const limits = createLimits({ clock })
   const dependencies: Dependencies = {
     ...given,
     addressKey,
     previewKey: await keepSecret(store, 'preview_key'),
     access: createAccess({ store, clock }),
-    limits: createLimits({ clock }),
+    limits,
+    eventLimit: createEventLimit({ limits, clock }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     notes: createNotes({ store, clock, onNote: feed.tell }),

@@ -9,17 +9,14 @@ import { type KeyLimits, limitsOf } from './plans.ts'
 
 export type { AppRow, EventSender, Site }
 
-/** An account's key with its limits. `sender` is null when the HTTP thread has to read the key's events itself. */
-export type Access = StoredAccess & { keyLimits: KeyLimits; sender: EventSender | null }
+/** An account's key with its limits, and what it takes to read its events. */
+export type Access = StoredAccess & { keyLimits: KeyLimits; sender: EventSender }
 
 const KNOWN_KEYS = 10_000
 const UNKNOWN_SITES = 1_000
 const SITE_PREFIX = 'site_'
 const MAX_SITE_ID_CHARACTERS = 64
 const HOST_LABELS = 8
-
-/** Sent to the writer with every batch. Events of larger accounts are read in the HTTP thread. */
-export const MAX_SENDER_APPS = 10
 
 type Use = { lastUsedAt: number; seenInBrowserAt: number | null }
 
@@ -95,14 +92,12 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
   }
 }
 
-function senderOf({ apps, plan }: StoredAccess, { events }: KeyLimits): EventSender | null {
-  if (apps.length > MAX_SENDER_APPS) return null
-  return {
-    apps: apps.map(({ id, accountId, publicId, hosts }) => ({ id, accountId, publicId, hosts: ownHosts(hosts) })),
-    newPeoplePerMonth: plan.newPeoplePerMonth,
-    buckets: [events.bucket],
-  }
-}
+/** What it takes to read the events of a key (events/event-texts.ts). */
+const senderOf = ({ apps, plan }: StoredAccess, { events }: KeyLimits): EventSender => ({
+  apps: apps.map(({ id, accountId, publicId, hosts }) => ({ id, accountId, publicId, hosts: ownHosts(hosts) })),
+  newPeoplePerMonth: plan.newPeoplePerMonth,
+  buckets: [events.bucket],
+})
 
 const findAppsByHost = (store: Store) => (host: string) => {
   const labels = host.split('.').slice(-HOST_LABELS)

@@ -8,7 +8,11 @@ export function findApp<App extends Named>({ apps }: { apps: readonly App[] }, p
   return null
 }
 
-export function findNamedApp(access: { apps: readonly AppRow[] }, body: Record<string, unknown>): AppRow | undefined {
+/** The one that a body names, by either name of the field. */
+export function findNamedApp<App extends Named>(
+  access: { apps: readonly App[] },
+  body: Record<string, unknown>,
+): App | undefined {
   const named = body.app ?? body.newsletter
   return typeof named === 'string' ? (findApp(access, named) ?? undefined) : undefined
 }

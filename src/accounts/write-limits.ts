@@ -35,7 +35,7 @@ export const refuseWrite = (
   })
 
 /** Takes `count` of a key's hourly limit; refused when not even the first fits. */
-export function takeForKey(parts: Parts, write: LimitedWrite, access: Access, count = 1): TakenFor {
+function takeForKey(parts: Pick<Parts, 'limits' | 'clock'>, write: LimitedWrite, access: Access, count = 1): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
   const taken = parts.limits.take(bucket, limit, count)
   const refused = taken.allowed > 0 ? null : refuseWrite(parts, write, access, limit, taken)
@@ -79,19 +79,89 @@ export function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, o
 }
 
 /**
- * What was written before, is refused as another request's key, is still to be read, or was not saved for our own fault
+ * What was written before, is refused for what is in it or as another request's key, or was not saved for our own fault
  * uses up no limit.
  */
 const isFree = (outcome: object): boolean =>
   'replayed' in outcome ||
-  'isUnread' in outcome ||
+  'refused' in outcome ||
   ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
 
+type Waiting = { access: Access; count: number; isUnread: boolean; resolve: (counted: TakenFor) => void }
+/** Of one key: how many of the events that are counted nobody has read yet, and what waits for their outcome. */
+type Line = { unread: number; waiting: Waiting[] }
+
+/**
+ * Counts the events of keys, those included that nobody has read yet: what turns out to be wrong is given back. Where a
+ * key's hour is used up by events that may be wrong, further ones wait for their outcome, in the order in which they came,
+ * so that a wrong event never costs a right one its place.
+ */
+export type EventLimit = ReturnType<typeof createEventLimit>
+
+export function createEventLimit(parts: Pick<Parts, 'limits' | 'clock'>) {
+  const lines = new Map<string, Line>()
+
+  /** null where it must wait. */
+  const tryTake = (line: Line | undefined, { access, count }: Pick<Waiting, 'access' | 'count'>): TakenFor | null => {
+    const counted = takeForKey(parts, 'events', access, count)
+    const { taken, buckets } = counted
+    if (taken.allowed >= count || !line || line.unread === 0) return counted
+    if (taken.allowed > 0) parts.limits.giveBack(buckets[0] ?? '', taken)
+    return null
+  }
+
+  const take = (access: Access, count: number, isUnread: boolean): TakenFor | Promise<TakenFor> => {
+    const { bucket } = access.keyLimits.events
+    const line = lines.get(bucket)
+    const isBehind = count > 0 && line !== undefined && line.waiting.length > 0
+    const counted = isBehind ? null : tryTake(line, { access, count })
+    if (counted) {
+      if (isUnread && !counted.refused) {
+        if (line) line.unread += 1
+        else lines.set(bucket, { unread: 1, waiting: [] })
+      }
+      return counted
+    }
+    const { promise, resolve } = Promise.withResolvers<TakenFor>()
+    line?.waiting.push({ access, count, isUnread, resolve })
+    return promise
+  }
+
+  const advance = (line: Line): void => {
+    for (let next = line.waiting[0]; next; next = line.waiting[0]) {
+      const counted = tryTake(line, next)
+      if (!counted) return
+      if (next.isUnread && !counted.refused) line.unread += 1
+      line.waiting.shift()
+      next.resolve(counted)
+    }
+  }
+
+  return {
+    /** Takes `count` for events that were read and are right. A promise only where they must wait. */
+    take: (access: Access, count = 1) => take(access, count, false),
+    /** Takes one for an event that nobody has read yet; what was not refused is to be settled by `settleUnread`. */
+    takeUnread: (access: Access) => take(access, 1, true),
+    /** Gives back what was taken for nothing. @returns what is true then */
+    settleUnread({ keyLimits: { events } }: Access, counted: TakenFor, outcome: object): TakenFor {
+      if (counted.refused)
+        return 'refused' in outcome ? counted : { ...counted, taken: parts.limits.peek(events.bucket, events.limit) }
+      const settled = settleTaken(parts, counted, outcome)
+      const line = lines.get(events.bucket)
+      if (!line) return settled
+      line.unread -= 1
+      advance(line)
+      if (line.unread === 0 && line.waiting.length === 0) lines.delete(events.bucket)
+      return settled
+    },
+  }
+}
+
 export type ContactWriteName = Exclude<LimitedWrite, 'events'>
-type ContactCall = { access: Access; app: AppRow; input: { ip: string | null } }
+type ContactRequest = { access: Access; app: AppRow; input: { ip: string | null } }
 
 /** What a write about a person would meet, without taking. */
-export function peekForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
+export function peekForContact(parts: Parts, { access, app, input }: ContactRequest, write: ContactWriteName) {
   const { refused } = peekForKey(parts, write, access)
   if (refused || write !== 'contactAdds' || input.ip === null) return refused
   const taken = parts.limits.peek(visitorBucket(parts, app, input.ip), RATE_LIMITS.addsPerVisitor)
@@ -99,7 +169,7 @@ export function peekForContact(parts: Parts, { access, app, input }: ContactCall
 }
 
 /** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */
-export function takeForContact(parts: Parts, { access, app, input }: ContactCall, write: ContactWriteName) {
+export function takeForContact(parts: Parts, { access, app, input }: ContactRequest, write: ContactWriteName) {
   const byKey = takeForKey(parts, write, access)
   const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
   const byVisitor = isByVisitor ? takeForVisitor(parts, app, input.ip ?? '') : null

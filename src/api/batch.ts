@@ -5,7 +5,7 @@ import { BatchInput, readEventInput } from '../events/event-input.ts'
 import { recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../events/events.ts'
 import { warnOfUnknown } from '../core/field-readers.ts'
 import { MAX_BATCH_EVENTS } from '../core/field-limits.ts'
-import { findKeyFault, replayOf } from '../http/idempotency.ts'
+import { type Begun, findRequestKeyFault, type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
 import { isJsonObject, joinWarnings, warnOfRepeated } from '../core/json.ts'
 import { rateLimitHeaders } from '../accounts/limits.ts'
 import type { ApiDependencies } from './dependencies.ts'
@@ -19,28 +19,27 @@ import {
   refusalBody,
   withWarnings,
 } from '../core/refusals.ts'
-import { refuseWrite, takeForKey, type TakenFor } from '../accounts/write-limits.ts'
+import { refuseWrite, type TakenFor } from '../accounts/write-limits.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { BATCH_BYTES, readJsonList } from '../http/body.ts'
-import { authenticate, type Call, readItem, type Refused } from '../http/call.ts'
+import { authenticate, readItem, type Refused, type RequestInput } from '../http/request-input.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { remainingHeaders, settleLimit, uncountedAnswer } from '../http/limited.ts'
-import { type Begun, type Once, REPLAYED } from '../http/once.ts'
 
-type Event = Call<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
+type Event = RequestInput<Extract<ReturnType<typeof readEventInput>, { input: unknown }>['input']>
 type Batch = Pick<Event, 'access' | 'body' | 'warnings'> & { items: Item[] }
-type Item = { call: Event } | Refused
+type Item = { event: Event } | Refused
 type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: Refusal })
 
 /** POST /events/batch: each item is judged, counted and answered by itself. */
-export const batchRoutes = (parts: ApiDependencies, once: Once) =>
+export const batchRoutes = (parts: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia().post(
     '/events/batch',
     async ({ request }) => {
       const batch = await readBatch(parts, request)
       if ('refused' in batch) return uncountedAnswer(parts, request, 'events', batch.refused)
-      const begun = await once.begin(request, batch)
+      const begun = await idempotency.begin(request, batch)
       if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
       try {
         return await recordBatch(parts, request, batch, begun)
@@ -69,7 +68,7 @@ async function readBatch(parts: ApiDependencies, request: Request): Promise<Batc
   if ('refused' in allowed) return allowed
   const body = await readJsonList(request, 'events', BATCH_BYTES)
   if ('refused' in body) return body
-  const fault = findKeyFault(request)
+  const fault = findRequestKeyFault(request)
   if (fault) return { refused: fault }
   const { events } = body.object
   if (!Array.isArray(events) || events.length < 1 || events.length > MAX_BATCH_EVENTS) {
@@ -80,8 +79,8 @@ async function readBatch(parts: ApiDependencies, request: Request): Promise<Batc
     const fault = body.faults[index]
     if (fault) return { refused: fault }
     const item = readEvent(parts, allowed.access, event)
-    if ('call' in item)
-      item.call.warnings = joinWarnings(warnOfRepeated(repeated, ['events', index]), item.call.warnings)
+    if ('event' in item)
+      item.event.warnings = joinWarnings(warnOfRepeated(repeated, ['events', index]), item.event.warnings)
     return item
   })
   // what is repeated inside an event is that event's warning
@@ -105,13 +104,13 @@ function readEvent(parts: ApiDependencies, access: Event['access'], event: unkno
   if (!isJsonObject(event)) return { refused: refuse('invalid_json', { message: 'Each event must be a JSON object.' }) }
   const item = readItem(access, readEventInput(event, parts.clock.now()), event)
   if ('refused' in item) noteEventWithoutEmail(parts, item)
-  return 'refused' in item ? item : { call: item }
+  return 'refused' in item ? item : { event: item }
 }
 
 async function recordBatch(parts: ApiDependencies, request: Request, batch: Batch, begun: Begun): Promise<Response> {
   const { access, items } = batch
-  const wanted = items.filter((item, index) => 'call' in item && !begun.earlier.has(index)).length
-  const counted = takeForKey(parts, 'events', access, wanted)
+  const wanted = items.filter((item, index) => 'event' in item && !begun.earlier.has(index)).length
+  const counted = await parts.eventLimit.take(access, wanted)
   const { limit, taken } = counted
   if (begun.earlier.size === 0) {
     if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
@@ -134,28 +133,28 @@ function recordAll(parts: ApiDependencies, items: Item[], counted: TakenFor, beg
     items.map((item, index) => {
       if ('refused' in item) return refused(index, item.refused)
       const replay = replayOf<RecordedEvent>(begun.earlier, index)
-      if (replay) return recorded(index, item.call, replay)
+      if (replay) return recorded(index, item.event, replay)
       if (left === 0)
-        return refused(index, refuseWrite(parts, 'events', item.call.access, counted.limit, counted.taken))
+        return refused(index, refuseWrite(parts, 'events', item.event.access, counted.limit, counted.taken))
       left -= 1
-      return recordOne(parts, item.call, index, counted, begun)
+      return recordOne(parts, item.event, index, counted, begun)
     }),
   )
 }
 
 async function recordOne(
   parts: ApiDependencies,
-  call: Event,
+  event: Event,
   index: number,
   counted: TakenFor,
   begun: Begun,
 ): Promise<Result> {
-  const { access, app, input } = call
+  const { access, app, input } = event
   const idempotency = begun.idempotency && { ...begun.idempotency, part: index }
   const context = { access, app, via: 'api', buckets: counted.buckets, idempotency } as const
   const outcome = await recordEvent(parts, context, input)
   settleLimit(parts, { ...counted, taken: { ...counted.taken, allowed: 1 } }, outcome)
-  return isRefusal(outcome) ? refused(index, outcome) : recorded(index, call, outcome)
+  return isRefusal(outcome) ? refused(index, outcome) : recorded(index, event, outcome)
 }
 
 function recorded(index: number, { access, app, input, warnings }: Event, outcome: RecordedEvent): Result {
@@ -176,7 +175,7 @@ function noteRefusedItem(parts: ApiDependencies, { access, items }: Batch, resul
   const at = results.findLastIndex((result) => !result.ok)
   const [item, result] = [items[at], results[at]]
   if (!item || !result || result.ok) return
-  const app = 'call' in item ? item.call.app : undefined
+  const app = 'event' in item ? item.event.app : undefined
   noteRefusedCall(parts, { access, app, refusal: result.refusal })
 }
 

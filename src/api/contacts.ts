@@ -10,31 +10,30 @@ import {
   readContactUpdate,
 } from '../people/contact-input.ts'
 import * as contacts from '../people/contacts.ts'
-import { replayOf } from '../http/idempotency.ts'
+import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import { publicId } from '../core/ids.ts'
 import { ContactQuery, readContactsQuery, writeContactCursor } from '../http/queries.ts'
 import { isRefusal, warnOfSending, withWarnings } from '../core/refusals.ts'
 import { type ContactWriteName, takeForContact } from '../accounts/write-limits.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
-import { type Call, readCall } from '../http/call.ts'
+import { readRequest, type RequestInput } from '../http/request-input.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
 import { limitHeaders, remainingHeaders, uncountedAnswer } from '../http/limited.ts'
-import { type Once, REPLAYED } from '../http/once.ts'
 import { readPage } from './page.ts'
 import { contactView } from '../people/contacts.ts'
 
 /** POST, PATCH, GET and DELETE /contacts. */
-export const contactRoutes = (parts: ApiDependencies, once: Once) =>
+export const contactRoutes = (parts: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia()
     .post(
       '/contacts',
       async ({ request }) => {
-        const call = await readCall(parts, request, readContactInput)
-        return 'refused' in call
-          ? uncountedAnswer(parts, request, 'contactAdds', call.refused)
-          : save(parts, once, request, { call, write: 'contactAdds' })
+        const given = await readRequest(parts, request, readContactInput)
+        return 'refused' in given
+          ? uncountedAnswer(parts, request, 'contactAdds', given.refused)
+          : save(parts, idempotency, request, { given, write: 'contactAdds' })
       },
       {
         parse: 'none',
@@ -51,10 +50,10 @@ export const contactRoutes = (parts: ApiDependencies, once: Once) =>
     .patch(
       '/contacts',
       async ({ request }) => {
-        const call = await readCall(parts, request, readContactUpdate)
-        return 'refused' in call
-          ? uncountedAnswer(parts, request, 'contactUpdates', call.refused)
-          : save(parts, once, request, { call, write: 'contactUpdates' })
+        const given = await readRequest(parts, request, readContactUpdate)
+        return 'refused' in given
+          ? uncountedAnswer(parts, request, 'contactUpdates', given.refused)
+          : save(parts, idempotency, request, { given, write: 'contactUpdates' })
       },
       {
         parse: 'none',
@@ -71,9 +70,9 @@ export const contactRoutes = (parts: ApiDependencies, once: Once) =>
     .get(
       '/contacts',
       async ({ request }) => {
-        const call = await readPage(parts, request, readContactsQuery)
-        if ('refused' in call) return refusalAnswer(request, call.refused)
-        const { app, input } = call
+        const given = await readPage(parts, request, readContactsQuery)
+        if ('refused' in given) return refusalAnswer(request, given.refused)
+        const { app, input } = given
         if (input.email !== null) {
           const row = await contacts.findContact(parts, app, input.email)
           return row
@@ -100,14 +99,14 @@ export const contactRoutes = (parts: ApiDependencies, once: Once) =>
     .delete(
       '/contacts',
       async ({ request }) => {
-        const call = await readCall(parts, request, readContactErase, 'erase')
-        if ('refused' in call) return refusalAnswer(request, call.refused)
-        const outcome = await contacts.eraseContact(parts, call.app, {
-          email: call.input.email,
-          actor: call.access.key.id,
+        const given = await readRequest(parts, request, readContactErase, 'erase')
+        if ('refused' in given) return refusalAnswer(request, given.refused)
+        const outcome = await contacts.eraseContact(parts, given.app, {
+          email: given.input.email,
+          actor: given.access.key.id,
         })
         if (isRefusal(outcome)) return refusalAnswer(request, contacts.explainUnknown(outcome))
-        return answer(request, 200, withWarnings({ ok: true }, [...call.warnings, ...warnOfSending('email', outcome)]))
+        return answer(request, 200, withWarnings({ ok: true }, [...given.warnings, ...warnOfSending('email', outcome)]))
       },
       {
         parse: 'none',
@@ -125,17 +124,17 @@ export const contactRoutes = (parts: ApiDependencies, once: Once) =>
 /** What POST and PATCH share: the limits, the write, the answer. */
 async function save(
   parts: ApiDependencies,
-  once: Once,
+  idempotency: IdempotencyGuard,
   request: Request,
-  { call, write }: { call: Call<ContactFields>; write: ContactWriteName },
+  { given, write }: { given: RequestInput<ContactFields>; write: ContactWriteName },
 ): Promise<Response> {
-  const begun = await once.begin(request, call)
+  const begun = await idempotency.begin(request, given)
   if ('refused' in begun) return uncountedAnswer(parts, request, write, begun.refused)
   try {
-    const { access, app, input } = call
+    const { access, app, input } = given
     const replay = replayOf<contacts.SavedContact>(begun.earlier, null)
-    if (replay) return savedAnswer(request, call, replay, remainingHeaders(parts, write, access))
-    const counted = takeForContact(parts, call, write)
+    if (replay) return savedAnswer(request, given, replay, remainingHeaders(parts, write, access))
+    const counted = takeForContact(parts, given, write)
     if (counted.refused) return refusalAnswer(request, counted.refused, limitHeaders(counted))
     const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
     const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(
@@ -146,7 +145,7 @@ async function save(
     const headers = limitHeaders(counted.settle(outcome))
     return isRefusal(outcome)
       ? refusalAnswer(request, contacts.explainUnknown(outcome), headers)
-      : savedAnswer(request, call, outcome, headers)
+      : savedAnswer(request, given, outcome, headers)
   } finally {
     begun.release()
   }
@@ -154,7 +153,7 @@ async function save(
 
 function savedAnswer(
   request: Request,
-  { access, app, warnings }: Call<ContactFields>,
+  { access, app, warnings }: RequestInput<ContactFields>,
   { contactId, created, contact, replayed }: contacts.SavedContact,
   headers: Record<string, string>,
 ): Response {

@@ -1,5 +1,6 @@
 import type { KeyAccess } from '../accounts/access.ts'
 import type { Limits } from '../accounts/limits.ts'
+import type { EventLimit } from '../accounts/write-limits.ts'
 import type { Clock } from '../core/clock.ts'
 import type { HandOvers } from '../core/hand-overs.ts'
 import type { Notes } from '../events/activation.ts'
@@ -12,6 +13,7 @@ export type ApiDependencies = {
   clock: Clock
   access: KeyAccess
   limits: Limits
+  eventLimit: EventLimit
   abuseLimits: AbuseLimits
   notes: Notes
   mailer: HandOvers

@@ -2,7 +2,7 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import { ErrorAnswer } from '../http/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../core/refusals.ts'
 import type { Example } from './examples.ts'
-import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from '../http/idempotency.ts'
+import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from '../accounts/idempotency.ts'
 
 type Described = {
   summary: string

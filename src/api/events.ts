@@ -1,62 +1,45 @@
 import { Elysia } from 'elysia'
-import { noteEventWithoutEmail } from '../events/activation.ts'
 import { EventAnswer, EventPage } from '../http/answer-schemas.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
-import { EventInput, type EventFields, readEventInput } from '../events/event-input.ts'
-import { eventView, listEvents, recordEvent, type RecordedEvent, warnOfLink, warnOfNames } from '../events/events.ts'
-import { replayOf } from '../http/idempotency.ts'
-import { rateLimitHeaders } from '../accounts/limits.ts'
+import { EventInput } from '../events/event-input.ts'
+import { eventView, listEvents, recordEventText, type TextOutcome, warnOfNames } from '../events/events.ts'
+import { type IdempotencyGuard, REPLAYED } from '../http/idempotency.ts'
 import type { ApiDependencies } from './dependencies.ts'
+import type { Access } from '../accounts/access.ts'
 import { EventQuery, readEventsQuery, writeIdCursor } from '../http/queries.ts'
-import { isRefusal, withWarnings } from '../core/refusals.ts'
-import { takeForKey } from '../accounts/write-limits.ts'
+import { publicId } from '../core/ids.ts'
+import { refuse, withWarnings } from '../core/refusals.ts'
+import { peekForKey, type TakenFor } from '../accounts/write-limits.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
-import { type Call, readArrived, receiveCall } from '../http/call.ts'
+import { type Received, receiveBody } from '../http/request-input.ts'
 import { describeCall } from './describe.ts'
-import { createTextWay, recordedBody } from './event-texts.ts'
 import { EXAMPLES } from './examples.ts'
-import { remainingHeaders, settleLimit, uncountedAnswer } from '../http/limited.ts'
-import { type Once, REPLAYED } from '../http/once.ts'
+import { limitHeaders, uncountedAnswer } from '../http/limited.ts'
+import { factsOf } from '../http/request-facts.ts'
 import { readPage } from './page.ts'
 
+/** Of all requests at once, in bytes as they were sent: 1,000 events of 4 KB, or 64 bodies of the largest size. */
+export const MOST_UNREAD_BYTES = 4 * 1024 * 1024
+
 /** POST and GET /events. */
-export function eventRoutes(parts: ApiDependencies, once: Once) {
-  const answerText = createTextWay(parts)
+export function eventRoutes(parts: ApiDependencies, idempotency: IdempotencyGuard) {
+  const record = createRecorder(parts, idempotency)
   return new Elysia()
     .post(
       '/events',
       async ({ request }) => {
-        const arrived = await receiveCall(parts, request)
-        if ('refused' in arrived) return uncountedAnswer(parts, request, 'events', arrived.refused)
-        const answering = answerText(request, arrived)
-        // no turn of the queue for those that are read here: what comes after them would overtake them
-        const answered = answering && (await answering)
-        if (answered) return answered
-        const call = readArrived(parts, request, readEventInput, arrived)
-        if ('refused' in call) {
-          noteEventWithoutEmail(parts, call)
-          return uncountedAnswer(parts, request, 'events', call.refused)
-        }
-        const beginning = once.begin(request, call)
-        const begun = beginning instanceof Promise ? await beginning : beginning
-        if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
-        try {
-          const { access, app, input } = call
-          const replay = replayOf<RecordedEvent>(begun.earlier, null)
-          if (replay) return recordedAnswer(request, call, replay, remainingHeaders(parts, 'events', access))
-          const counted = takeForKey(parts, 'events', access)
-          if (counted.refused) {
-            return refusalAnswer(request, counted.refused, rateLimitHeaders(counted.limit, counted.taken))
-          }
-          const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
-          const outcome = await recordEvent(parts, context, input)
-          const headers = settleLimit(parts, counted, outcome)
-          return isRefusal(outcome)
-            ? refusalAnswer(request, outcome, headers)
-            : recordedAnswer(request, call, outcome, headers)
-        } finally {
-          begun.release()
-        }
+        const received = await receiveBody(parts, request)
+        if ('refused' in received) return uncountedAnswer(parts, request, 'events', received.refused)
+        const { access } = received
+        const { outcome, counted } = await record(request, received)
+        if ('contactId' in outcome) return recordedAnswer(request, access, outcome, limitHeaders(counted))
+        const app = access.apps.find(({ id }) => id === outcome.appId)
+        factsOf(request).app = app
+        if ('refusal' in outcome) return refusalAnswer(request, outcome, limitHeaders(counted))
+        if (app && outcome.lacksEmail) parts.notes.add(app.id, 'without_email')
+        return counted.refused && outcome.refused.refusal === 'rate_limited'
+          ? refusalAnswer(request, counted.refused, limitHeaders(counted))
+          : uncountedAnswer(parts, request, 'events', outcome.refused)
       },
       {
         parse: 'none',
@@ -73,9 +56,9 @@ export function eventRoutes(parts: ApiDependencies, once: Once) {
     .get(
       '/events',
       async ({ request }) => {
-        const call = await readPage(parts, request, readEventsQuery)
-        if ('refused' in call) return refusalAnswer(request, call.refused)
-        const { app, input } = call
+        const query = await readPage(parts, request, readEventsQuery)
+        if ('refused' in query) return refusalAnswer(request, query.refused)
+        const { app, input } = query
         const { email, event: name, before, limit } = input
         const page = await listEvents(parts, app, { email, name, before, limit })
         if (!page) return refusalAnswer(request, UNKNOWN_PERSON)
@@ -96,13 +79,42 @@ export function eventRoutes(parts: ApiDependencies, once: Once) {
     )
 }
 
+type Recorded = { outcome: TextOutcome; counted: TakenFor }
+
+/** Sends events to the writing thread as they came, where each is read, and counts those that are right. */
+function createRecorder(parts: ApiDependencies, guard: IdempotencyGuard) {
+  let unreadBytes = 0
+
+  return async (request: Request, { access, text, bytes }: Received): Promise<Recorded> => {
+    if (unreadBytes + bytes > MOST_UNREAD_BYTES)
+      return { outcome: { refused: refuse('unavailable') }, counted: peekForKey(parts, 'events', access) }
+    unreadBytes += bytes
+    const { idempotency, isInProgress, release } = guard.beginUnread(request, access)
+    let counted: TakenFor | null = null
+    let outcome: TextOutcome = { refusal: 'internal_error' }
+    try {
+      const counting = isInProgress ? null : parts.eventLimit.takeUnread(access)
+      // no turn of the queue where nothing must wait
+      counted = counting instanceof Promise ? await counting : counting
+      const refusal = isInProgress ? 'idempotency_in_progress' : counted?.refused ? 'rate_limited' : undefined
+      outcome = await recordEventText(parts, { text, sender: access.sender, idempotency, refusal })
+    } finally {
+      unreadBytes -= bytes
+      release()
+      if (counted) counted = parts.eventLimit.settleUnread(access, counted, outcome)
+    }
+    return { outcome, counted: counted ?? peekForKey(parts, 'events', access) }
+  }
+}
+
+/** What is said of an event that was recorded. */
 function recordedAnswer(
   request: Request,
-  { access, app, input, warnings }: Call<EventFields>,
-  recorded: RecordedEvent,
+  access: Access,
+  { contactId, created, replayed, warnings = [], keptNames }: Extract<TextOutcome, { contactId: number }>,
   headers: Record<string, string>,
 ): Response {
-  if (recorded.replayed) Object.assign(headers, REPLAYED)
-  const all = [...warnings, ...warnOfLink(input, app), ...warnOfNames(recorded, access)]
-  return answer(request, 202, withWarnings(recordedBody(recorded), all), headers)
+  if (replayed) Object.assign(headers, REPLAYED)
+  const body = { ok: true, contactId: publicId('con', contactId), created }
+  return answer(request, 202, withWarnings(body, [...warnings, ...warnOfNames({ keptNames }, access)]), headers)
 }

@@ -11,7 +11,7 @@ import { collectRoutes } from './collect.ts'
 import { contactRoutes } from './contacts.ts'
 import { docsPage } from './docs-page.ts'
 import { eventRoutes } from './events.ts'
-import { createOnce } from '../http/once.ts'
+import { createIdempotencyGuard } from '../http/idempotency.ts'
 import { createOpenApi } from './openapi.ts'
 
 export const API_PREFIX = '/api/v1'
@@ -21,11 +21,11 @@ const PUBLIC = { 'Cache-Control': 'public, max-age=300' }
 
 /** The HTTP API, with what the browser script and mail providers report. No CORS header below the prefix: it is for servers. */
 export function apiRoutes(parts: ApiDependencies & VisitDependencies & { baseUrl: string }) {
-  const once = createOnce(parts)
+  const idempotency = createIdempotencyGuard(parts)
   const calls = new Elysia({ prefix: API_PREFIX })
-    .use(eventRoutes(parts, once))
-    .use(batchRoutes(parts, once))
-    .use(contactRoutes(parts, once))
+    .use(eventRoutes(parts, idempotency))
+    .use(batchRoutes(parts, idempotency))
+    .use(contactRoutes(parts, idempotency))
   const described = new Elysia().use(calls).use(collectRoutes(parts)).use(bounceRoutes(parts))
   const openApi = createOpenApi(described.routes, parts.baseUrl)
   const answerOpenApi = createPackedAnswer(JSON.stringify(openApi))

@@ -4,11 +4,11 @@ import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { readParameters } from '../http/queries.ts'
 import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'
-import { authenticate, type Refused } from '../http/call.ts'
+import { authenticate, type Refused } from '../http/request-input.ts'
 
 type Read<T> = (query: Record<string, string>) => { input: T } | { errors: FieldError[] }
 
-/** A reading call about one app: 401, scope, 400, 404 for the app, in this order. */
+/** A reading request about one app: 401, scope, 400, 404 for the app, in this order. */
 export async function readPage<T extends { app: string }>(
   parts: { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock },
   request: Request,

@@ -1,34 +1,36 @@
 /**
- * Events that the writing thread reads, out of the texts of requests: it takes a fifth to a quarter from the thread that
- * answers, and a tenth from both together, because an event then crosses as it came (measured). What is refused is read
- * again where it came in, and answered there.
+ * Events as the writing thread reads them, out of the texts of requests: it takes a fifth to a quarter from the thread
+ * that answers, and a tenth from both together, because an event then crosses as it came (measured).
  */
-import type { EventText, ReadEvent } from '../store/event-texts.ts'
-import { findApp } from '../accounts/apps.ts'
+import type { EventText, RefusedText, ReadEvent } from '../store/event-texts.ts'
+import { findApp, findNamedApp } from '../accounts/apps.ts'
+import { findKeyFault, hashRequest } from '../accounts/idempotency.ts'
 import { eventWrite, readEventInput } from './event-input.ts'
-import { decodeText, findRepeatedKeys, joinWarnings, parseJsonText, warnOfRepeated } from '../core/json.ts'
+import { lacksEmail } from '../core/field-readers.ts'
+import { findRepeatedKeys, joinWarnings, parseJsonText, warnOfRepeated } from '../core/json.ts'
+import { type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import { warnOfUrl } from '../accounts/links.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
 
-/** What is larger waits nowhere but where it came in: thousands may wait to be written. In bytes, as it was sent. */
-export const MAX_TEXT_BYTES = 4_096
-
-/** The text of a body that may be read elsewhere, or null. */
-export const textOf = (bytes: Uint8Array): string | null => (bytes.length > MAX_TEXT_BYTES ? null : decodeText(bytes))
-
-/** Reads one, or answers null where it is refused. */
-export function readEventText({ text, sender, at }: EventText): ReturnType<ReadEvent> {
+/** Reads one. What is wrong with it is said in this order: 400, 404 for the app, 409. */
+export function readEventText({ text, sender, at, idempotency, refusal }: EventText): ReturnType<ReadEvent> {
   const body = parseJsonText(text)
-  if ('refused' in body) return null
-  const reading = readEventInput(body.object, at)
-  if ('errors' in reading) return null
+  if ('refused' in body) return body
+  const { object } = body
+  const keyFault = idempotency && findKeyFault(idempotency.key)
+  if (keyFault) return { refused: keyFault }
+  const refused = (reason: Refusal): RefusedText => ({ refused: reason, appId: findNamedApp(sender, object)?.id })
+  const reading = readEventInput(object, at)
+  if ('errors' in reading) return { ...refused(refuseFields(reading.errors)), lacksEmail: lacksEmail(object) }
   const { input } = reading
   const app = findApp(sender, input.app)
-  if (!app) return null
+  if (!app) return refused(refuse('app_not_found'))
+  if (refusal === 'idempotency_in_progress') return refused(refuse(refusal))
   const { newPeoplePerMonth, buckets } = sender
-  const write = eventWrite({ app, via: 'api', newPeoplePerMonth, buckets, idempotency: null, at }, input)
+  const hashed = idempotency ? hashRequest(idempotency, object) : null
+  const write = eventWrite({ app, via: 'api', newPeoplePerMonth, buckets, idempotency: hashed, at }, input)
   // they crossed threads, and were found to be the app's own before that
-  const repeated = findRepeatedKeys(text, body.object)
+  const repeated = findRepeatedKeys(text, object)
   const warnings = repeated.length > 0 ? joinWarnings(warnOfRepeated(repeated), reading.warnings) : reading.warnings
   return { write, warnings: warnings.concat(warnOfUrl(input, app.hosts as OwnHosts)) }
 }

@@ -3,7 +3,7 @@ import type { WriteContext } from '../accounts/write-limits.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { EventPage, EventQuery } from '../store/events.ts'
-import type { EventSender, RecordedText, Unread } from '../store/event-texts.ts'
+import type { EventText, TextOutcome } from '../store/event-texts.ts'
 import type { EventRow, NameField, RecordedEvent, Refused } from '../store/types.ts'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { ownHosts } from '../accounts/app-hosts.ts'
@@ -12,7 +12,7 @@ import { warnOfUrl } from '../accounts/links.ts'
 import type { Warning } from '../core/refusals.ts'
 
 export { listKeptNames } from '../store/contact-merging.ts'
-export type { EventRow, NameField, RecordedEvent }
+export type { EventRow, NameField, RecordedEvent, TextOutcome }
 
 /**
  * Records an event of a person, who is made when `createContact` says so. Resolves after the commit.
@@ -27,12 +27,11 @@ export function recordEvent(
   return store.recordEvent(eventWrite({ ...context, newPeoplePerMonth, at: clock.now() }, fields))
 }
 
-/** The same of an event that nobody has read yet. Unread, and nothing is saved, where something is wrong with it: read it then. */
+/** The same of an event that nobody has read yet: what is wrong with it is said by the thread that writes. */
 export const recordEventText = (
   { store, clock }: { store: Store; clock: Clock },
-  sender: EventSender,
-  text: string,
-): Promise<RecordedText | Refused | Unread> => store.recordEventText({ text, sender, at: clock.now() })
+  event: Omit<EventText, 'at'>,
+): Promise<TextOutcome> => store.recordEventText({ ...event, at: clock.now() })
 
 export const warnOfLink = (input: EventFields, app: AppRow): Warning[] => warnOfUrl(input, ownHosts(app.hosts))
 

@@ -38,22 +38,32 @@ export function createOnce(db: Database) {
     `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at)
      VALUES (?, ?, ?, ?, ?, ?)`,
   )
+  const { listOutcomes } = createOutcomeReads(db)
+  const find = (asked: Idempotency): StoredOutcome[] =>
+    select.all(asked.keyId, storedKey(asked), expiredUntil(asked.at)).map(outcomeOf)
 
   return <T extends Outcome>(write: { idempotency: Idempotency | null }, run: () => T | Refused): T | Refused => {
     const { idempotency } = write
     if (!idempotency) return run()
     const { keyId, key, bodyHash, part, at } = idempotency
-    const [request, earlier] = [key, storedKey(idempotency)].map((one) => select.get(keyId, one, expiredUntil(at)))
-    if ([request, earlier].some((record) => record && !isSameBody(record.body_hash, bodyHash))) {
-      return { refusal: 'idempotency_mismatch' }
-    }
+    // the records of parts that were done later outlive that of their request
+    const records =
+      part === null ? listOutcomes(idempotency) : [{ ...idempotency, part: null }, idempotency].flatMap(find)
+    if (records.some((record) => !isSameBody(record.bodyHash, bodyHash))) return { refusal: 'idempotency_mismatch' }
+    const earlier = records.find((record) => record.part === part)
     if (earlier) return { ...(JSON.parse(earlier.outcome) as T), replayed: true }
     const outcome = run()
     if ('refusal' in outcome) return outcome
     insert.run(keyId, storedKey(idempotency), bodyHash, JSON.stringify(outcome), outcome.contactId, at)
-    if (part !== null && !request) insert.run(keyId, key, bodyHash, 'null', OF_NOBODY, at)
+    const hasRequest = records.some((record) => record.part === null)
+    if (part !== null && !hasRequest) insert.run(keyId, key, bodyHash, 'null', OF_NOBODY, at)
     return outcome
   }
+}
+
+function outcomeOf(row: Stored): StoredOutcome {
+  const part = row.idempotency_key.split(PART)[1]
+  return { part: part === undefined ? null : Number(part), bodyHash: row.body_hash, outcome: row.outcome }
 }
 
 export function createOutcomeReads(db: Database) {
@@ -64,9 +74,6 @@ export function createOutcomeReads(db: Database) {
   return {
     /** What a request with this Idempotency-Key has done within the last 24 hours, and each of its parts. */
     listOutcomes: ({ keyId, key, at }: Pick<Idempotency, 'keyId' | 'key' | 'at'>): StoredOutcome[] =>
-      select.all(keyId, key, `${key}${PARTS_END}`, expiredUntil(at)).map((row) => {
-        const part = row.idempotency_key.split(PART)[1]
-        return { part: part === undefined ? null : Number(part), bodyHash: row.body_hash, outcome: row.outcome }
-      }),
+      select.all(keyId, key, `${key}${PARTS_END}`, expiredUntil(at)).map(outcomeOf),
   }
 }

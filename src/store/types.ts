@@ -34,6 +34,7 @@ export type WriteRefusal =
   | 'message_on_its_way'
   | 'tags_full'
   | 'fields_full'
+  | 'rate_limited'
   | 'unavailable'
   | 'commit_unconfirmed'
   | 'internal_error'

@@ -14,7 +14,7 @@ import { createDeliveryWrites } from './delivery-writes.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { createErasure } from './erasure.ts'
 import { createEventNames } from './events.ts'
-import type { EventText, ReadEvent, RecordedText, Unread } from './event-texts.ts'
+import { type EventText, NO_READER, type ReadEvent, type TextOutcome } from './event-texts.ts'
 import { createEventWrites } from './event-writes.ts'
 import { createOnce } from './idempotency.ts'
 import { createInstallWrites } from './install.ts'
@@ -35,7 +35,7 @@ import { HELD_UNTIL } from './timeline/timeline-reads.ts'
 import { createTimeline } from './timeline/timeline.ts'
 import { createTriggers } from './triggers.ts'
 import { createTwoStepWrites } from './two-step.ts'
-import type { ContactWrite, EventWrite, Refused } from './types.ts'
+import type { ContactWrite, EventWrite, RecordedEvent, Refused } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
 import { createUsedUp } from './used-up.ts'
 
@@ -128,7 +128,7 @@ const LAST_ID = `SELECT max(${HELD_UNTIL}, ifnull((SELECT max(id) FROM events), 
   ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
   ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
-/** `readEvent`: how events that came as texts are read, or none of them is. `rules`: the rules for sending. */
+/** `readEvent`: how events that came as texts are read. `rules`: the rules for sending. */
 export type WritesParts = {
   db: Database
   now: () => number
@@ -138,7 +138,7 @@ export type WritesParts = {
   rules?: DeliveryRules
 }
 
-export function createWrites({ db, now, sealer, isAlone, readEvent = () => null, rules = NO_RULES }: WritesParts) {
+export function createWrites({ db, now, sealer, isAlone, readEvent = NO_READER, rules = NO_RULES }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
@@ -184,11 +184,19 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = () => null,
     ...createDeliveryWrites({ db, live, ends, sealer, rules }),
     ...createSuppressionWrites({ db, live, ends }),
     recordEvent,
-    recordEventText(event: EventText): RecordedText | Refused | Unread {
-      const read = readEvent(event)
-      if (!read) return { isUnread: true }
-      const outcome = recordEvent(read.write)
-      return 'refusal' in outcome || read.warnings.length === 0 ? outcome : { ...outcome, warnings: read.warnings }
+    recordEventText(event: EventText): TextOutcome {
+      const reading = readEvent(event)
+      if ('refused' in reading) return reading
+      const { write, warnings } = reading
+      const outcome =
+        event.refusal === undefined
+          ? recordEvent(write)
+          : once<RecordedEvent>(write, () => ({ refusal: 'rate_limited' }))
+      if (!('refusal' in outcome)) return warnings.length === 0 ? outcome : { ...outcome, warnings }
+      const { refusal } = outcome
+      return refusal === 'rate_limited'
+        ? { refused: { refusal }, appId: write.appId }
+        : { ...outcome, appId: write.appId }
     },
     addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
     updateContact: (write: ContactWrite) => once(write, () => contacts.updateContact(write)),

@@ -9,6 +9,7 @@ import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
 import { createAbuseLimits } from '../../src/http/abuse-limits.ts'
 import { createLimits } from '../../src/accounts/limits.ts'
+import { createEventLimit } from '../../src/accounts/write-limits.ts'
 import { createSimulations } from '../../src/deliveries/simulation/index.ts'
 import { createSignInNotes, type NoteSecurity } from '../../src/accounts/sign-in-notes.ts'
 import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
@@ -38,6 +39,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const notes: SecurityNote[] = []
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
   const mailer = createTestSender({ store, clock }, mail)
+  const limits = createLimits({ clock })
   const parts: Dependencies = {
     store,
     clock,
@@ -50,7 +52,8 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     signInNotes: createSignInNotes({ store, clock, addressKey: 'k', baseUrl, mailer, noteSecurity }),
     resolveTxt,
     access: createAccess({ store, clock }),
-    limits: createLimits({ clock }),
+    limits,
+    eventLimit: createEventLimit({ limits, clock }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     simulations: createSimulations(folder),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { MAX_TEXT_BYTES, readEventText, textOf } from '../../src/events/event-texts.ts'
-import type { EventSender } from '../../src/store/event-texts.ts'
+import { readEventText } from '../../src/events/event-texts.ts'
+import type { EventSender, EventText } from '../../src/store/event-texts.ts'
 
 const AT = Date.UTC(2026, 4, 15, 12)
 const sender: EventSender = {
@@ -12,17 +12,21 @@ const sender: EventSender = {
   buckets: ['events:key_1'],
 }
 const plain = { app: 'app_first', email: 'Ada@Example.com', event: 'results_ready' }
-const readWhole = (body: unknown) =>
-  readEventText({ text: typeof body === 'string' ? body : JSON.stringify(body), sender, at: AT })
-
-const read = (body: unknown) => readWhole(body)?.write ?? null
+const read = (body: unknown, more: Partial<EventText> = {}) =>
+  readEventText({ text: typeof body === 'string' ? body : JSON.stringify(body), sender, at: AT, ...more })
+const readRight = (body: unknown, more: Partial<EventText> = {}) => {
+  const reading = read(body, more)
+  if ('refused' in reading) throw new Error(reading.refused.refusal)
+  return reading
+}
+const keyOf = (key: string) => ({ idempotency: { keyId: 'key_1', key, target: 'POST /events', at: AT + 1 } })
 
 describe('readEventText', () => {
   test('what the store is told of an event with everything', () => {
     const properties = { url: 'https://app.first.example/r/1', headline: 'Ready' }
     const names = { firstName: 'Ada', lastName: null }
     const occurredAt = new Date(AT - 60_000).toISOString()
-    expect(read({ ...plain, ...names, createContact: true, occurredAt, properties })).toEqual({
+    expect(readRight({ ...plain, ...names, createContact: true, occurredAt, properties }).write).toEqual({
       accountId: 'acc_1',
       appId: 7,
       email: 'ada@example.com',
@@ -44,47 +48,84 @@ describe('readEventText', () => {
   })
 
   test('what its sender is told of one that is kept', () => {
-    expect(readWhole({ ...plain, event: 'other' })?.warnings).toEqual([])
-    expect(readWhole({ ...plain, properties: {} })?.warnings).toMatchObject([{ code: 'url_missing' }])
+    expect(readRight({ ...plain, event: 'other' }).warnings).toEqual([])
+    expect(readRight({ ...plain, properties: {} }).warnings).toMatchObject([{ code: 'url_missing' }])
     const body = { ...plain, extra: 1, properties: { url: 'https://elsewhere.example/' } }
-    const read = readWhole(body)
-    expect(read?.warnings.map(({ field, code }) => [field, code])).toEqual([
+    const { write, warnings } = readRight(body)
+    expect(warnings.map(({ field, code }) => [field, code])).toEqual([
       ['extra', 'unknown_field'],
       ['properties', 'url_not_linkable'],
     ])
-    expect(read?.write.properties).toBe(JSON.stringify(body.properties))
+    expect(write.properties).toBe(JSON.stringify(body.properties))
   })
 
   test('of the app that it names', () => {
     const body = { email: 'ada@example.com', event: 'e' }
-    expect(read({ ...body, newsletter: 'app_second' })).toMatchObject({ appId: 8, shownEmail: null, properties: null })
+    expect(readRight({ ...body, newsletter: 'app_second' }).write).toMatchObject({
+      appId: 8,
+      shownEmail: null,
+      properties: null,
+    })
   })
 
-  test.each<[string, unknown]>([
-    ['no JSON', '{'],
-    ['no object', '[]'],
-    ['a mark of the byte order', `\ufeff${JSON.stringify(plain)}`],
-    ['a wrong field', { ...plain, email: 'nobody' }],
-    ['a missing one', { ...plain, event: undefined }],
-    ['a time to come', { ...plain, occurredAt: new Date(AT + 3_600_000).toISOString() }],
-    ['a number that cannot be kept', `{"app":"app_first","email":"a@b.example","event":"e","properties":{"n":1e999}}`],
-    ['half of a surrogate pair', `{"app":"app_first","email":"a@b.example","event":"e","properties":{"t":"\\ud800"}}`],
+  test('the same body in another order has the same hash, and another one or another request has another', () => {
+    const hashOf = (body: object, target = 'POST /events') =>
+      readRight(body, { idempotency: { ...keyOf('a').idempotency, target } }).write.idempotency
+    const [one, again] = [hashOf(plain), hashOf({ event: plain.event, email: plain.email, app: plain.app })]
+    expect(one).toEqual({ keyId: 'key_1', key: 'a', at: AT + 1, part: null, bodyHash: expect.any(String) })
+    expect(again).toEqual(one)
+    for (const other of [hashOf({ ...plain, extra: 1 }), hashOf(plain, 'POST /contacts')])
+      expect(other?.bodyHash).not.toBe(one?.bodyHash)
+  })
+
+  const WRONG: [string, unknown, object][] = [
+    ['no JSON', '{', { refused: { refusal: 'invalid_json' } }],
+    ['no object', '[]', { refused: { refusal: 'invalid_json' } }],
+    ['a mark of the byte order', `\ufeff${JSON.stringify(plain)}`, { refused: { refusal: 'invalid_json' } }],
+    ['a wrong field', { ...plain, email: 'nobody' }, { refused: { field: 'email' }, appId: 7, lacksEmail: false }],
+    ['no email', { ...plain, email: '' }, { refused: { field: 'email' }, appId: 7, lacksEmail: true }],
+    ['a missing one', { ...plain, event: undefined }, { refused: { field: 'event' }, appId: 7 }],
+    [
+      'two wrong ones',
+      { app: 'app_second' },
+      { refused: { errors: [{ field: 'email' }, { field: 'event' }] }, appId: 8 },
+    ],
+    [
+      'a time to come',
+      { ...plain, occurredAt: new Date(AT + 3_600_000).toISOString() },
+      { refused: { field: 'occurredAt' } },
+    ],
+    [
+      'a number that cannot be kept',
+      `{"app":"app_first","email":"a@b.example","event":"e","properties":{"n":1e999}}`,
+      { refused: { refusal: 'invalid_field', field: 'properties' } },
+    ],
+    [
+      'half of a surrogate pair',
+      `{"app":"app_first","email":"a@b.example","event":"e","properties":{"t":"\\ud800"}}`,
+      { refused: { refusal: 'invalid_field', field: 'properties' } },
+    ],
     [
       'too many levels',
       `${JSON.stringify(plain).slice(0, -1)},"properties":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}`,
+      { refused: { refusal: 'invalid_field', field: 'properties' } },
     ],
-    ['nothing but levels', '['.repeat(MAX_TEXT_BYTES)],
-    ["another account's app", { ...plain, app: 'app_third' }],
-  ])('%s is refused', (_name, body) => expect(read(body)).toBeNull())
-})
+    ['nothing but levels', '['.repeat(65_536), { refused: { refusal: 'invalid_json' } }],
+    ["another account's app", { ...plain, app: 'app_third' }, { refused: { refusal: 'app_not_found' } }],
+  ]
+  test.each(WRONG)('%s is refused', (_name, body, refused) => expect(read(body)).toMatchObject(refused))
 
-describe('textOf', () => {
-  const bytes = (text: string) => new TextEncoder().encode(text)
-  test('a text as it was sent', () => expect(textOf(bytes(' {"a":"€😀"}\n'))).toBe(' {"a":"€😀"}\n'))
-  test('the largest', () => expect(textOf(bytes('x'.repeat(MAX_TEXT_BYTES)))).toHaveLength(MAX_TEXT_BYTES))
-  test.each<[string, Uint8Array]>([
-    ['one byte more', bytes('x'.repeat(MAX_TEXT_BYTES + 1))],
-    ['more bytes than characters', bytes('€'.repeat(MAX_TEXT_BYTES / 2))],
-    ['no UTF-8', Uint8Array.of(0x7b, 0xff, 0x7d)],
-  ])('none: %s', (_name, sent) => expect(textOf(sent)).toBeNull())
+  test('a wrong Idempotency-Key is said after what is no JSON, and before a wrong field', () => {
+    const wrong = keyOf('é')
+    expect(read('{', wrong)).toMatchObject({ refused: { refusal: 'invalid_json' } })
+    for (const body of [plain, { ...plain, email: 'x' }])
+      expect(read(body, wrong)).toMatchObject({ refused: { field: 'Idempotency-Key' } })
+  })
+
+  test('that an earlier request is in progress is said last', () => {
+    const more = { ...keyOf('a'), refusal: 'idempotency_in_progress' } as const
+    expect(read({ ...plain, email: 'x' }, more)).toMatchObject({ refused: { field: 'email' } })
+    expect(read({ ...plain, app: 'app_none' }, more)).toMatchObject({ refused: { refusal: 'app_not_found' } })
+    expect(read(plain, more)).toEqual({ refused: { refusal: 'idempotency_in_progress' }, appId: 7 })
+  })
 })

@@ -11,7 +11,7 @@ import {
   warnOfLink,
   warnOfNames,
 } from '../../events/events.ts'
-import { peekForKey, settleTaken, takeForKey, type WriteContext } from '../../accounts/write-limits.ts'
+import { peekForKey, settleTaken, type WriteContext } from '../../accounts/write-limits.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
@@ -75,7 +75,7 @@ type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: tru
 type Outcome = Promise<{ told: Told; keptNames?: NameField[] } | Refusal>
 
 async function saveEvent(deps: ToolDependencies, context: WriteContext, input: EventFields): Outcome {
-  const counted = takeForKey(deps, 'events', context.access)
+  const counted = await deps.eventLimit.take(context.access)
   if (counted.refused) return counted.refused
   const outcome = await recordEvent(deps, { ...context, buckets: counted.buckets }, input)
   settleTaken(deps, counted, outcome)

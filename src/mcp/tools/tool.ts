@@ -3,6 +3,7 @@ import { MAX_PAGE_ITEMS } from '../../core/field-limits.ts'
 import type { Body } from '../../core/field-readers.ts'
 import type { CallLog } from '../../accounts/call-log.ts'
 import type { Limits } from '../../accounts/limits.ts'
+import type { EventLimit } from '../../accounts/write-limits.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Simulations } from '../../deliveries/simulation/index.ts'
 import type { Notes } from '../../events/activation.ts'
@@ -22,6 +23,7 @@ export type ToolDependencies = {
   store: Store
   clock: Clock
   limits: Limits
+  eventLimit: EventLimit
   notes: Notes
   calls: CallLog
   mailer: Mailer

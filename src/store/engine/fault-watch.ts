@@ -24,7 +24,7 @@ export function createFaultWatch() {
     async (jobs) => {
       const outcomes = await commit(jobs)
       // of what was not even tried to be written nothing can be told
-      const tried = outcomes.find((outcome) => !('isUnread' in outcome))
+      const tried = outcomes.find((outcome) => !('refused' in outcome))
       if (tried || outcomes.length === 0) note(tried)
       return outcomes
     }

@@ -1,4 +1,4 @@
-import { writeBatch } from './batch-texts.ts'
+import { createBatchWriter } from './batch-texts.ts'
 import type { ToCheckpointer } from './checkpoint-thread.ts'
 import { StoreError } from './errors.ts'
 import type { Failure, FromThread, ToWriter } from './writer-thread.ts'
@@ -17,6 +17,7 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
     for (const thread of threads) thread.end()
     throw error
   })
+  const writeBatch = createBatchWriter()
   const close = async (): Promise<void> => {
     for (const thread of threads) {
       await thread.ask({ close: true }).catch(() => {})

@@ -4,7 +4,7 @@
  */
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
-import { readBatch } from './batch-texts.ts'
+import { createBatchReader } from './batch-texts.ts'
 import { createLogErasure, createLogTrim, finishAfterCommit, finishCheckpoint, truncateLog } from './checkpoints.ts'
 import { databasePath, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
@@ -13,7 +13,7 @@ import type { ReadEvent } from '../event-texts.ts'
 import type { DeliveryRules } from '../delivery-rules.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
-import type { Outcome } from '../writes.ts'
+import type { Job, Outcome } from '../writes.ts'
 
 declare const self: Worker
 
@@ -115,8 +115,7 @@ const inodeOf = (path: string): number | null => {
 
 const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
 
-function runBatch({ db, engine, isReplaced, emptyLog }: Open, text: string): void {
-  const jobs = readBatch(text)
+function runBatch({ db, engine, isReplaced, emptyLog }: Open, jobs: Job[]): void {
   if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
     post(JSON.stringify(engine.run(jobs)))
@@ -136,8 +135,9 @@ function close({ db, stopLooking }: Open): void {
 }
 
 function serve(store: Open): void {
+  const readBatch = createBatchReader()
   self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
-    if (typeof data === 'string') runBatch(store, data)
+    if (typeof data === 'string') runBatch(store, readBatch(data))
     else if ('close' in data) close(store)
   }
 }

@@ -78,7 +78,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       for (const resolve of whenIdle) resolve()
       whenIdle = []
     }
-    const rows = batch.length - outcomes.filter((outcome) => 'isUnread' in outcome).length
+    const rows = batch.length - outcomes.filter((outcome) => 'refused' in outcome).length
     if (rows > 0) onCommit({ rows, ms })
   }
 

@@ -70,9 +70,9 @@ export function testEvents(store: Fresh): void {
     expect(outcomes).toEqual([
       { ...recorded, created: true },
       { ...recorded, created: true },
-      { refusal: 'contact_not_found' },
-      { isUnread: true },
-      { isUnread: true },
+      { refusal: 'contact_not_found', appId: 1 },
+      { refused: { refusal: 'app_not_found' } },
+      { refused: { refusal: 'invalid_json' } },
       { ...recorded, created: false },
     ])
     expect((await eventsOf('text1@example.com')).map(({ properties }) => properties)).toEqual([
@@ -82,6 +82,36 @@ export function testEvents(store: Fresh): void {
     expect(await eventsOf('text3@example.com')).toEqual([])
     const counted = (await store().listUsage(0)).filter(({ bucket }) => bucket === 'events:key_1')
     expect(counted.reduce((sum, { count }) => sum + count, 0)).toBe(3)
+  })
+
+  test('a text that is over a limit is read, answered again where it was kept before, and else not kept', async () => {
+    const email = 'over@example.com'
+    const send = (more: object, key?: string, isOver = false) =>
+      store().recordEventText({
+        text: JSON.stringify({ app: 'app_1', email, event: 'e', createContact: true, ...more }),
+        sender,
+        at: AT,
+        ...(key === undefined ? {} : { idempotency: { keyId: 'key_1', key, target: 'POST /events', at: AT } }),
+        ...(isOver ? { refusal: 'rate_limited' } : {}),
+      })
+    const first = await send({}, 'first')
+    const outcomes = [
+      await send({}, 'first', true),
+      await send({ event: 'other' }, 'first', true),
+      await send({}, 'second', true),
+      await send({}, undefined, true),
+      await send({ email: 'x' }, 'second', true),
+      await send({}, 'second'),
+    ]
+    expect(outcomes).toMatchObject([
+      { ...first, replayed: true },
+      { refusal: 'idempotency_mismatch', appId: 1 },
+      { refused: { refusal: 'rate_limited' }, appId: 1 },
+      { refused: { refusal: 'rate_limited' }, appId: 1 },
+      { refused: { refusal: 'invalid_field', field: 'email' }, appId: 1, lacksEmail: false },
+      { contactId: expect.any(Number), created: false },
+    ])
+    expect(await eventsOf(email)).toHaveLength(2)
   })
 
   test('a known person needs no createContact', async () => {

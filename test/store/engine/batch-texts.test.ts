@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readBatch, writeBatch } from '../../../src/store/engine/batch-texts.ts'
+import { createBatchReader, createBatchWriter, MOST_SENDERS } from '../../../src/store/engine/batch-texts.ts'
 import type { EventSender } from '../../../src/store/event-texts.ts'
 import type { Job } from '../../../src/store/writes.ts'
 import { AT, eventWrite } from '../samples.ts'
@@ -9,10 +9,13 @@ const sender = (id: number): EventSender => ({
   newPeoplePerMonth: null,
   buckets: [`events:key_${id}`],
 })
-const textJob = (text: string, from: EventSender): Job => ({
+const textJob = (text: string, from: EventSender, more: object = {}): Job => ({
   name: 'recordEventText',
-  input: { text, sender: from, at: AT },
+  input: { text, sender: from, at: AT, ...more },
 })
+const writeBatch = (jobs: Job[]): string => createBatchWriter()(jobs)
+const readBatch = (text: string): Job[] => createBatchReader()(text)
+const idempotency = { keyId: 'key_1', key: 'a b', target: 'POST /events', at: AT }
 const fieldsJob: Job = {
   name: 'recordEvent',
   input: eventWrite({ firstName: 'Zoë€😀', properties: '{"a":"\\"b\\n"}' }),
@@ -26,6 +29,8 @@ describe('a batch as a text', () => {
     ['one text', [textJob('{"app":"app_1"}', one)]],
     ['texts and fields, in their order', [textJob('a', one), fieldsJob, textJob('bb', other), textJob('', one)]],
     ['what looks like the length, or like the end of one', [textJob(' 12 34', one), textJob('[0,1,2]', one)]],
+    ['a text with an Idempotency-Key', [textJob('a', one, { idempotency }), textJob('b', one)]],
+    ['texts that are only read', [textJob('a', one, { refusal: 'rate_limited' }), textJob('b', one, { idempotency })]],
     ['every kind of character', ['é', '€', '😀', '\n\u0000\u2028', '"\\'].map((text) => textJob(text, one))],
   ])('%s', (_name, jobs) => expect(readBatch(writeBatch(jobs))).toEqual(jobs))
 
@@ -35,6 +40,20 @@ describe('a batch as a text', () => {
     const read = readBatch(text) as Job<'recordEventText'>[]
     expect(read).toHaveLength(50)
     expect(new Set(read.map((job) => job.input.sender)).size).toBe(1)
+  })
+
+  test('names a sender no more once it was sent, and begins anew before there are too many', () => {
+    const [write, read] = [createBatchWriter(), createBatchReader()]
+    const senders = Array.from({ length: MOST_SENDERS }, (_, id) => sender(id))
+    const jobs = senders.map((from, index) => textJob(`${index}`, from))
+    for (const half of [jobs.slice(0, 600), jobs.slice(400)]) expect(read(write(half))).toEqual(half)
+    const again = [jobs[7] as Job, textJob('x', sender(-1))]
+    const text = write(again)
+    expect(text).toContain('app_7')
+    expect(read(text)).toEqual(again)
+    const last = write([jobs[7] as Job])
+    expect(last).not.toContain('app_7')
+    expect(read(last)).toEqual([jobs[7] as Job])
   })
 
   test('holds texts as they came, so that nothing in them is escaped', () => {

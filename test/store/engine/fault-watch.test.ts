@@ -3,8 +3,12 @@ import { createFaultWatch } from '../../../src/store/engine/fault-watch.ts'
 import type { Outcome } from '../../../src/store/writes.ts'
 
 test('a fault ends with the first write that is made, and not with what was not written at all', async () => {
-  const [done, full, unread] = [{ done: true }, { refusal: 'unavailable', reason: 'disk full' }, { isUnread: true }]
-  const commits = [[done], [full, full], [unread, unread], [unread, full], [unread, done], [unread], [full]]
+  const [done, full, wrong] = [
+    { done: true },
+    { refusal: 'unavailable', reason: 'disk full' },
+    { refused: { refusal: 'invalid_json' } },
+  ]
+  const commits = [[done], [full, full], [wrong, wrong], [wrong, full], [wrong, done], [wrong], [full]]
   const faults = createFaultWatch()
   const told: (string | null)[] = []
   faults.onFault((reason) => told.push(reason))

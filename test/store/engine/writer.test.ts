@@ -64,7 +64,8 @@ describe('createWriter', () => {
   test('tells of rows that were written, and of no commit of what was only refused', async () => {
     const writer = openWriter()
     const sender = { apps: [], newPeoplePerMonth: null, buckets: [] }
-    for (const outcomes of [[{ isUnread: true }, outcome(1)], [{ isUnread: true }]] as Outcome[][]) {
+    const wrong: Outcome = { refused: { refusal: 'invalid_json' } }
+    for (const outcomes of [[wrong, outcome(1)], [wrong]]) {
       for (const _ of outcomes) void writer.submit('recordEventText', { text: '', sender, at: 0 })
       await turn()
       sent.at(-1)?.answer(outcomes)

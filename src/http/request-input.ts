@@ -8,23 +8,29 @@ import { decodeText, findRepeatedKeys, parseJsonText, joinWarnings, warnOfRepeat
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
 import { BODY_BYTES, startReading } from './body.ts'
-import { findKeyFault } from './idempotency.ts'
+import { findRequestKeyFault } from './idempotency.ts'
 
 /** What these functions need. */
 type Parts = { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock }
 
-/** A call that was let in and understood. */
-export type Call<T> = { access: Access; app: AppRow; input: T; warnings: Warning[]; body: Record<string, unknown> }
+/** A request that was let in and understood. */
+export type RequestInput<T> = {
+  access: Access
+  app: AppRow
+  input: T
+  warnings: Warning[]
+  body: Record<string, unknown>
+}
 /** `read`: what was in the body, and whose it was, where only its fields were refused. */
 export type Refused = { refused: Refusal; read?: { access: Access; body: Record<string, unknown> } }
 
-/** What a call does. A key of scope `ingest` only writes. */
+/** What a request does. A key of scope `ingest` only writes. */
 type Need = 'read' | 'write' | 'erase'
 
 /** The key's access, or 401; then the flood guard; then the scope. */
 export function authenticate(parts: Parts, request: Request, need: Need): Admission | Promise<Admission> {
   const found = parts.access.find(readBearer(request.headers.get('authorization')))
-  // no promise for a known key: each costs a turn of the queue, and this is every request's way
+  // no promise for a known key: each costs a turn of the queue, and every request comes here
   return found instanceof Promise
     ? found.then((access) => admit(parts, request, need, access))
     : admit(parts, request, need, found)
@@ -48,61 +54,53 @@ function admit(parts: Parts, request: Request, need: Need, access: Access | null
 const isFromBrowser = (headers: Headers): boolean =>
   headers.has('origin') || headers.get('sec-fetch-site') === 'cross-site'
 
-/** A call that was let in, with its body, which nobody has read yet. */
-export type Arrived = { access: Access; bytes: Uint8Array }
+/** A request that was let in, with its body, which nobody has read yet. `bytes`: its length as it was sent. */
+export type Received = { access: Access; text: string; bytes: number }
 
-/** Lets a call with a body in: 401, 415 or 413, in this order. */
-export function receiveCall(
+/** Lets a request with a body in: 401, 415, 413, or 400 for what is no UTF-8, in this order. */
+export function receiveBody(
   parts: Parts,
   request: Request,
   need: Need = 'write',
-): Refused | Promise<Arrived | Refused> {
+): Refused | Promise<Received | Refused> {
   const admission = authenticate(parts, request, need)
   return admission instanceof Promise
-    ? admission.then((admitted) => receiveBody(request, admitted))
-    : receiveBody(request, admission)
+    ? admission.then((admitted) => startReceiving(request, admitted))
+    : startReceiving(request, admission)
 }
 
-function receiveBody(request: Request, admission: Admission): Refused | Promise<Arrived | Refused> {
+function startReceiving(request: Request, admission: Admission): Refused | Promise<Received | Refused> {
   if ('refused' in admission) return admission
   const { access } = admission
   const reading = startReading(request, BODY_BYTES)
   if ('refused' in reading) return reading
-  return reading.then((bytes) => (bytes === null ? { refused: refuse('too_large') } : { access, bytes }))
+  return reading.then((bytes) => {
+    if (bytes === null) return { refused: refuse('too_large') }
+    const text = decodeText(bytes)
+    return text === null ? { refused: refuse('invalid_json') } : { access, text, bytes: bytes.length }
+  })
 }
 
 type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
 
-/** Reads a call about one app that was let in: 400, 404 for the app, in this order. */
-export function readArrived<T extends { app: string }>(
-  parts: Parts,
-  request: Request,
-  read: Reader<T>,
-  { access, bytes }: Arrived,
-): Call<T> | Refused {
-  const text = decodeText(bytes)
-  if (text === null) return { refused: refuse('invalid_json') }
-  const body = parseJsonText(text)
-  if ('refused' in body) return body
-  const fault = findKeyFault(request)
-  if (fault) return { refused: fault }
-  factsOf(request).app = findNamedApp(access, body.object)
-  const call = readItem(access, read(body.object, parts.clock.now()), body.object)
-  if ('refused' in call) return call
-  return { ...call, warnings: joinWarnings(warnOfRepeated(findRepeatedKeys(text, body.object)), call.warnings) }
-}
-
-/** A call with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
-export function readCall<T extends { app: string }>(
+/** A request with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
+export async function readRequest<T extends { app: string }>(
   parts: Parts,
   request: Request,
   read: Reader<T>,
   need: Need = 'write',
-): Call<T> | Refused | Promise<Call<T> | Refused> {
-  const arriving = receiveCall(parts, request, need)
-  const readOn = (arrived: Arrived | Refused): Call<T> | Refused =>
-    'refused' in arrived ? arrived : readArrived(parts, request, read, arrived)
-  return arriving instanceof Promise ? arriving.then(readOn) : readOn(arriving)
+): Promise<RequestInput<T> | Refused> {
+  const received = await receiveBody(parts, request, need)
+  if ('refused' in received) return received
+  const { access, text } = received
+  const body = parseJsonText(text)
+  if ('refused' in body) return body
+  const fault = findRequestKeyFault(request)
+  if (fault) return { refused: fault }
+  factsOf(request).app = findNamedApp(access, body.object)
+  const item = readItem(access, read(body.object, parts.clock.now()), body.object)
+  if ('refused' in item) return item
+  return { ...item, warnings: joinWarnings(warnOfRepeated(findRepeatedKeys(text, body.object)), item.warnings) }
 }
 
 /** What was read, with the app it is about: 400, then 404 for the app. */
@@ -110,7 +108,7 @@ export function readItem<T extends { app: string }>(
   access: Access,
   reading: Reading<T>,
   body: Record<string, unknown>,
-): Call<T> | Refused {
+): RequestInput<T> | Refused {
   if ('errors' in reading) return { refused: refuseFields(reading.errors), read: { access, body } }
   const app = findApp(access, reading.input.app)
   if (!app) return { refused: refuse('app_not_found') }

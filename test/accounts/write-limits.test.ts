@@ -1,0 +1,101 @@
+import { beforeEach, expect, test } from 'bun:test'
+import type { Access } from '../../src/accounts/access.ts'
+import { createLimits, type Limits } from '../../src/accounts/limits.ts'
+import { limitsOf } from '../../src/accounts/plans.ts'
+import { createEventLimit, type EventLimit, type TakenFor } from '../../src/accounts/write-limits.ts'
+import type { KeyRow, Plan } from '../../src/store/types.ts'
+
+const HOUR = 3_600_000
+const WRONG = { refused: { refusal: 'invalid_json' } }
+const RIGHT = { contactId: 1 }
+
+let now = 0
+const clock = { monotonicMs: () => now, now: () => now, steadyNow: () => now }
+let limits: Limits
+let events: EventLimit
+beforeEach(() => {
+  now = 0
+  limits = createLimits({ clock })
+  events = createEventLimit({ limits, clock })
+})
+
+function accessOf(eventsPerHour: number, id = 'key_1'): Access {
+  const key = { id, name: 'A key' } as KeyRow
+  return { key, keyLimits: limitsOf({ key, plan: { eventsPerHour } as Plan }) } as Access
+}
+
+/** What has been answered by now; undefined for those that wait. */
+async function settled(...all: (TakenFor | Promise<TakenFor>)[]): Promise<(TakenFor | undefined)[]> {
+  await Bun.sleep(0)
+  return Promise.all(all.map((one) => Promise.race([one, undefined])))
+}
+const allowed = (all: (TakenFor | undefined)[]) => all.map((one) => one?.taken.allowed)
+
+test('without events that nobody has read yet, it is the limit alone', () => {
+  const access = accessOf(3)
+  expect(events.take(access, 2)).toMatchObject({ taken: { allowed: 2, remaining: 1 }, refused: null })
+  expect(events.take(access, 2)).toMatchObject({ taken: { allowed: 1, remaining: 0 }, refused: null })
+  expect(events.take(access)).toMatchObject({ taken: { allowed: 0 }, refused: { refusal: 'rate_limited' } })
+  expect(events.takeUnread(access)).toMatchObject({ taken: { allowed: 0 }, refused: { refusal: 'rate_limited' } })
+})
+
+test('what may come free is waited for, in the order in which it was asked for', async () => {
+  const access = accessOf(2)
+  const [one, two] = [events.takeUnread(access), events.takeUnread(access)] as [TakenFor, TakenFor]
+  const waiting = [events.takeUnread(access), events.take(access, 2), events.takeUnread(access)]
+  expect(allowed(await settled(...waiting))).toEqual([undefined, undefined, undefined])
+  expect(events.settleUnread(access, one, WRONG).taken).toMatchObject({ remaining: 1 })
+  const [third, ...others] = await settled(...waiting)
+  expect(allowed([third, ...others])).toEqual([1, undefined, undefined])
+  events.settleUnread(access, two, RIGHT)
+  expect(allowed(await settled(...waiting.slice(1)))).toEqual([undefined, undefined])
+  events.settleUnread(access, third as TakenFor, WRONG)
+  expect(allowed(await settled(...waiting.slice(1)))).toEqual([1, 0])
+})
+
+test('nobody overtakes those that wait', async () => {
+  const access = accessOf(3)
+  const one = events.takeUnread(access) as TakenFor
+  const batch = events.take(access, 3)
+  const late = events.takeUnread(access)
+  expect(allowed(await settled(batch, late))).toEqual([undefined, undefined])
+  expect(allowed(await settled(events.take(access, 0)))).toEqual([0])
+  expect(limits.peek('events:key_1', access.keyLimits.events.limit).remaining).toBe(2)
+  events.settleUnread(access, one, WRONG)
+  expect(allowed(await settled(batch, late))).toEqual([3, 0])
+})
+
+test('keys do not wait for each other, nor is a refused one counted as under way', async () => {
+  const [access, other] = [accessOf(1), accessOf(1, 'key_2')]
+  const one = events.takeUnread(access) as TakenFor
+  expect(allowed(await settled(events.takeUnread(other)))).toEqual([1])
+  events.settleUnread(access, one, RIGHT)
+  const refused = events.takeUnread(access) as TakenFor
+  expect(refused.refused?.refusal).toBe('rate_limited')
+  expect(allowed(await settled(events.takeUnread(access)))).toEqual([0])
+  expect(events.settleUnread(access, refused, WRONG)).toBe(refused)
+  expect(events.settleUnread(access, refused, { ...RIGHT, replayed: true }).taken.remaining).toBe(0)
+})
+
+test.each<[string, object, number]>([
+  ['recorded', RIGHT, 0],
+  ['somebody unknown', { refusal: 'contact_not_found', appId: 1 }, 0],
+  ['a commit that nobody knows of', { refusal: 'commit_unconfirmed' }, 0],
+  ['wrong', WRONG, 1],
+  ['recorded before', { ...RIGHT, replayed: true }, 1],
+  ["another request's key", { refusal: 'idempotency_mismatch' }, 1],
+  ['not saved', { refusal: 'unavailable' }, 1],
+])('what comes back: %s', (_name, outcome, remaining) => {
+  const access = accessOf(1)
+  expect(events.settleUnread(access, events.takeUnread(access) as TakenFor, outcome).taken.remaining).toBe(remaining)
+})
+
+test('what returns while events wait goes to them', async () => {
+  const access = accessOf(2)
+  const [one, two] = [events.takeUnread(access), events.takeUnread(access)] as [TakenFor, TakenFor]
+  const waiting = [events.takeUnread(access), events.takeUnread(access)]
+  now = HOUR
+  events.settleUnread(access, one, RIGHT)
+  events.settleUnread(access, two, RIGHT)
+  expect(allowed(await settled(...waiting))).toEqual([1, 1])
+})
