@@ -103,12 +103,11 @@ const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answ
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
 const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 
-/** Without TypeBox's symbols, and without what is said to models. */
+/** Without TypeBox's symbols, and without what is said to models and in refusals. */
 const plainSchema = (schema: TSchema) =>
-  JSON.parse(JSON.stringify(schema), (name, value: unknown) => (name === 'brief' ? undefined : value)) as Record<
-    string,
-    unknown
-  >
+  JSON.parse(JSON.stringify(schema), (name, value: unknown) =>
+    name === 'brief' || name === 'say' ? undefined : value,
+  ) as Record<string, unknown>
 
 const json = (schema: TSchema, example: object) => ({ 'application/json': { schema: plainSchema(schema), example } })
 const errorContent = { 'application/json': { schema: plainSchema(ErrorAnswer) } }

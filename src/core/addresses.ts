@@ -94,3 +94,6 @@ function readForwarded(entry: string): string | null {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(text) ?? []
   return foldAddress(bracketed ?? plain ?? text)
 }
+
+/** The one spelling of an IP address that somebody sent. A zone names an interface of the sender's own machine: null. */
+export const readIp = (text: string): string | null => (text.includes('%') ? null : foldAddress(text))

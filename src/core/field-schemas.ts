@@ -1,44 +1,127 @@
 /**
- * Fields that several inputs have, as TypeBox schemas. An input is declared once, beside its reader: OpenAPI, MCP and the
- * names that the reader knows are made from it. The readers (field-readers.ts) enforce a few rules more, which a schema
- * cannot say; test/http/schemas.test.ts holds the two together. `brief` is the description for a model. Unknown fields are
- * allowed, and ignored with a warning.
+ * Fields that several inputs have, as TypeBox schemas with their sentences (`say`), and the rules of them that a schema
+ * cannot state. An input is declared once: it is checked by its schema (inputs.ts), and OpenAPI, MCP and the names that it
+ * knows are made from it. `brief` is the description for a model. Unknown fields are allowed, and ignored with a warning.
  */
-import { Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
+import { readEmail } from './email.ts'
 import * as limits from './field-limits.ts'
 import * as patterns from './field-patterns.ts'
+import { type Body, type Fault, faultOf, isFine, type Rules, type Say } from './inputs.ts'
 
-const appId = (description: string) =>
-  Type.Optional(Type.String({ description, minLength: 1, maxLength: limits.MAX_APP_ID_CHARACTERS }))
+const APP_ID_SAY = {
+  missing: 'Send the app ID from the Activation screen as `app`.',
+  invalid: 'Send the app ID as the Activation screen shows it.',
+}
 
-export const APP = appId('The app ID from the Activation screen. `newsletter` is its other name: send either.')
-export const NEWSLETTER = appId('The app ID from the Activation screen. `app` is its other name: send either.')
+const appId = (description: string, say: Say) =>
+  Type.Optional(Type.String({ description, say, minLength: 1, maxLength: limits.MAX_APP_ID_CHARACTERS }))
+
+export const APP = appId(
+  'The app ID from the Activation screen. `newsletter` is its other name: send either.',
+  APP_ID_SAY,
+)
+export const NEWSLETTER = appId('The app ID from the Activation screen. `app` is its other name: send either.', {
+  ...APP_ID_SAY,
+  missing: 'Send the app ID from the Activation screen as `newsletter`.',
+})
 
 /**
- * Not without both names. TypeBox hands it on to JSON Schema without checking it; the readers do. `anyOf` would say the
- * same, but makers of typed clients read it as "or anything".
+ * Not without both names. TypeBox hands it on to JSON Schema without checking it; `appRules` and `findAppId` do. `anyOf`
+ * would say the same, but makers of typed clients read it as "or anything".
  */
 export const EITHER_APP_NAME = { not: { properties: { app: false, newsletter: false } } }
+
+const CONFLICT: Fault = {
+  code: 'conflict',
+  message: '`app` and `newsletter` are two names of one field. Send one, or the same in both.',
+}
+
+type AppNames = { app?: string; newsletter?: string }
+
+/** The app ID under either of its names, or null where there is none or there are two. */
+export function findAppId({ app, newsletter }: AppNames): string | null {
+  if (app !== undefined && newsletter !== undefined && app !== newsletter) return null
+  return app ?? newsletter ?? null
+}
+
+/** The faults of what findAppId does not find. One that is missing is missed under the name that the schema has first. */
+export function appRules({ properties }: TObject): Rules {
+  const first = Object.keys(properties).find((name) => name === 'app' || name === 'newsletter')
+  const missing = (name: 'app' | 'newsletter', { app, newsletter }: Body): Fault | null =>
+    name === first && app === undefined && newsletter === undefined
+      ? faultOf(name === 'app' ? APP : NEWSLETTER, 'missing', undefined)
+      : null
+  return {
+    app: (app, body) => missing('app', body) ?? (isConflict(app, body.newsletter) ? CONFLICT : null),
+    newsletter: (_, body) => missing('newsletter', body),
+  }
+}
+
+const isConflict = (app: unknown, newsletter: unknown): boolean =>
+  app !== undefined && app !== newsletter && isFine(NEWSLETTER, newsletter)
+
+export const INVALID_EMAIL = 'Send one plain email address, without name, brackets or quotes.'
 
 export const EMAIL = Type.String({
   description:
     "The person's email: one plain address. Trimmed and lowercased to identify the person; international domains are folded to punycode.",
   pattern: patterns.EMAIL_PATTERN,
   examples: ['jane@example.com'],
+  say: {
+    missing: "Send the person's email address.",
+    invalid: INVALID_EMAIL,
+  },
 })
+
+/** What EMAIL_PATTERN leaves open. */
+export const emailRule = (value: unknown): Fault | null =>
+  typeof value === 'string' && readEmail(value) === null ? faultOf(EMAIL, 'invalid', value) : null
 
 export const EVENT = Type.String({
   description:
     'The name of the event: 1 to 64 letters, digits, `_`, `.`, `:` and `-`. `results_ready` when results are ready for the first time.',
+  maxLength: limits.MAX_EVENT_NAME_CHARACTERS,
   pattern: patterns.EVENT_NAME_PATTERN,
   examples: ['results_ready'],
+  say: {
+    missing: 'Send the name of the event, such as `results_ready`.',
+    too_long: `Send a name of 1 to ${limits.MAX_EVENT_NAME_CHARACTERS} characters.`,
+    invalid: 'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.',
+  },
 })
+
+const oneLine = (what: string, size: string): Say => {
+  const say = `Send ${what} of ${size} characters, without control characters.`
+  return { invalid: say, too_long: say }
+}
 
 export const nameField = (description: string) =>
   Type.Union(
     [Type.String({ pattern: patterns.NO_CONTROL_PATTERN, maxLength: limits.MAX_NAME_CHARACTERS }), Type.Null()],
-    { description },
+    { description, say: oneLine('a name', `up to ${limits.MAX_NAME_CHARACTERS}`) },
   )
 
-export const shortText = (maxLength: number, description?: string) =>
-  Type.String({ description, minLength: 1, maxLength, pattern: patterns.NO_CONTROL_PATTERN })
+/** `what`: how its sentence calls it. */
+export const shortText = (maxLength: number, what: string, description?: string) => {
+  const say = oneLine(what, `1 to ${maxLength}`)
+  return Type.String({ description, minLength: 1, maxLength, pattern: patterns.NO_CONTROL_PATTERN, say })
+}
+
+export const flag = (options: { description: string; brief: string }) =>
+  Type.Boolean({ ...options, say: 'Send true or false.' })
+
+export const TIME_SAY = 'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.'
+
+const TIME = new RegExp(patterns.TIME_PATTERN)
+
+/** Milliseconds since 1970 of an ISO 8601 time with `Z` or an offset, or null. Days that do not exist are refused. */
+export function parseTime(text: string): number | null {
+  const [, date = '', minutes = '', seconds = '00', fraction = '', zone = 'Z'] = TIME.exec(text) ?? []
+  const local = Date.parse(`${date}T${minutes}:${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
+  // Date.parse may turn February 30 into March 1 or 2.
+  if (Number.isNaN(local) || !new Date(local).toISOString().startsWith(date)) return null
+  if (zone === 'Z') return local
+  const offsetMs = (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2))) * 60_000
+  return zone.startsWith('-') ? local + offsetMs : local - offsetMs
+}

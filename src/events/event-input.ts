@@ -1,12 +1,13 @@
 /** From the body of POST /events, or an item of the batch, to a clean event. */
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { RESULTS_READY, TIME_PATTERN } from '../core/field-patterns.ts'
-import { APP, EITHER_APP_NAME, EMAIL, EVENT, nameField, NEWSLETTER } from '../core/field-schemas.ts'
-import { MAX_BATCH_EVENTS, MAX_FIELD_DEPTH, PROPERTIES_BYTES_BOUND } from '../core/field-limits.ts'
+import { readEmail } from '../core/email.ts'
+import * as fields from '../core/field-schemas.ts'
+import * as limits from '../core/field-limits.ts'
 import type { AppRow, EventWrite } from '../store/types.ts'
-import * as readers from '../core/field-readers.ts'
-import { isDeeperThan, isJsonObject } from '../core/json.ts'
-import type { FieldError, Warning } from '../core/refusals.ts'
+import * as inputs from '../core/inputs.ts'
+import { isDeeperThan } from '../core/json.ts'
+import type { Warning } from '../core/refusals.ts'
 
 /** What happened longer ago is stored and triggers nothing. */
 const TRIGGER_AGE_MS = 72 * 3_600_000
@@ -42,36 +43,38 @@ const PROPERTIES = Type.Object(
     brief: 'under 2 KB; for results_ready: url of the results, headline',
     additionalProperties: true,
     examples: [{ url: 'https://app.example.com/results/1', headline: 'Your 12 pictures are ready' }],
+    say: { invalid: 'Send a JSON object.', too_large: 'Send less than 2 KB (2,048 bytes of compact JSON).' },
   },
 )
 
-const CREATE_CONTACT = Type.Boolean({
+const CREATE_CONTACT = fields.flag({
   description: 'When true, adds the person if the service does not know them yet; without it, false.',
   brief: 'add the person if unknown',
+})
+
+const OCCURRED_AT = Type.String({
+  description:
+    'When it happened, ISO 8601 with a timezone; without it, now. Older than 72 hours is stored and triggers nothing; over 10 minutes ahead is refused.',
+  brief: 'ISO 8601 with a timezone',
+  pattern: TIME_PATTERN,
+  examples: ['2026-03-01T12:00:00Z'],
+  say: fields.TIME_SAY,
 })
 
 /** POST /events, and each item of the batch. */
 export const EventInput = Type.Object(
   {
-    app: APP,
-    newsletter: NEWSLETTER,
-    email: EMAIL,
-    event: { ...EVENT, brief: 'A-Z a-z 0-9 _ . : -; `results_ready`: results are ready for the first time' },
+    app: fields.APP,
+    newsletter: fields.NEWSLETTER,
+    email: fields.EMAIL,
+    event: { ...fields.EVENT, brief: 'A-Z a-z 0-9 _ . : -; `results_ready`: results are ready for the first time' },
     properties: Type.Optional(PROPERTIES),
     createContact: Type.Optional(CREATE_CONTACT),
-    firstName: Type.Optional(nameField('First name of a new person; fills an empty one of a known person.')),
-    lastName: Type.Optional(nameField('Last name of a new person; fills an empty one of a known person.')),
-    occurredAt: Type.Optional(
-      Type.String({
-        description:
-          'When it happened, ISO 8601 with a timezone; without it, now. Older than 72 hours is stored and triggers nothing; over 10 minutes ahead is refused.',
-        brief: 'ISO 8601 with a timezone',
-        pattern: TIME_PATTERN,
-        examples: ['2026-03-01T12:00:00Z'],
-      }),
-    ),
+    firstName: Type.Optional(fields.nameField('First name of a new person; fills an empty one of a known person.')),
+    lastName: Type.Optional(fields.nameField('Last name of a new person; fills an empty one of a known person.')),
+    occurredAt: Type.Optional(OCCURRED_AT),
   },
-  { title: 'EventInput', description: 'An event of one person.', ...EITHER_APP_NAME },
+  { title: 'EventInput', description: 'An event of one person.', ...fields.EITHER_APP_NAME },
 )
 
 /** POST /events/batch. */
@@ -80,7 +83,7 @@ export const BatchInput = Type.Object(
     events: Type.Array(EventInput, {
       description: 'Events, each judged and answered by itself.',
       minItems: 1,
-      maxItems: MAX_BATCH_EVENTS,
+      maxItems: limits.MAX_BATCH_EVENTS,
     }),
   },
   { title: 'BatchInput', description: 'Up to 100 events in 256 KB.' },
@@ -92,26 +95,11 @@ const EVENT_FIELD_NAMES: ReadonlySet<string> = new Set(Object.keys(EventInput.pr
 const NO_PROPERTIES: Properties = { properties: null, url: null }
 
 /** Reads one event. `now` in milliseconds since 1970. Errors name every field that fails, in the schema's order. */
-export function readEventInput(body: readers.Body, now: number): readers.Reading<EventFields> {
-  const errors: FieldError[] = []
-  const app = readers.readAppId(body, 'app', errors)
-  const address = readers.readAddress(body.email, errors)
-  const event = readers.readEventName(body.event, errors)
-  const { properties, url } = readProperties(body.properties, event, errors)
-  const input: EventFields = {
-    app,
-    email: address.email,
-    emailShown: address.shown,
-    event,
-    properties,
-    createContact: readers.readFlag(body.createContact, 'createContact', errors),
-    firstName: readers.readName(body.firstName, 'firstName', errors) ?? null,
-    lastName: readers.readName(body.lastName, 'lastName', errors) ?? null,
-    occurredAt: readers.readOccurredAt(body.occurredAt, now, errors),
-    url,
-  }
-  if (errors.length > 0) return { errors }
-  const warnings = readers.warnOfUnknown(body, EVENT_FIELD_NAMES)
+export function readEventInput(body: inputs.Body, now: number): inputs.Reading<EventFields> {
+  const reading = read(body, now)
+  if ('errors' in reading) return reading
+  const { input } = reading
+  const warnings = inputs.warnOfUnknown(body, EVENT_FIELD_NAMES)
   const { occurredAt } = input
   if (occurredAt !== null && isTooOld({ at: now, occurredAt })) warnings.push(TOO_OLD)
   return { input, warnings }
@@ -123,29 +111,81 @@ const TOO_OLD: Warning = {
   message: 'This is more than 72 hours ago. The event is stored, but it triggers no message.',
 }
 
-function readProperties(value: unknown, event: string, errors: FieldError[]): Properties {
-  if (value === undefined) return NO_PROPERTIES
-  const add = (code: string, message: string): Properties => {
-    readers.addError(errors, 'properties', code, message)
-    return NO_PROPERTIES
+const read = inputs.createReader({ schema: EventInput, clean: cleanEvent, rules: eventRules })
+
+type Sent = Static<typeof EventInput>
+
+function cleanEvent(sent: Sent, now: number): EventFields | null {
+  const app = fields.findAppId(sent)
+  const address = readEmail(sent.email)
+  const properties = sent.properties === undefined ? NO_PROPERTIES : readProperties(sent.properties, sent.event)
+  const occurredAt = sent.occurredAt === undefined ? null : readOccurredAt(sent.occurredAt, now)
+  if (app === null || address === null || 'code' in properties || inputs.isFault(occurredAt)) return null
+  return {
+    app,
+    email: address.email,
+    emailShown: address.shown,
+    event: sent.event,
+    properties: properties.properties,
+    createContact: sent.createContact === true,
+    firstName: sent.firstName || null,
+    lastName: sent.lastName || null,
+    occurredAt,
+    url: properties.url,
   }
-  if (!isJsonObject(value)) return add('invalid', 'Send a JSON object.')
+}
+
+const APP_RULES = fields.appRules(EventInput)
+
+function eventRules(now: number): inputs.Rules {
+  return {
+    ...APP_RULES,
+    email: fields.emailRule,
+    properties: (value, { event }) => (value === undefined ? null : faultIn(readProperties(value as object, event))),
+    occurredAt: (value) => (value === undefined ? null : faultIn(readOccurredAt(String(value), now))),
+  }
+}
+
+const faultIn = (read: unknown): inputs.Fault | null => (inputs.isFault(read) ? read : null)
+
+function readProperties(value: object, event: unknown): Properties | inputs.Fault {
   // a body's depth is judged when it is parsed; this is for items of a batch and for other doors
-  if (isDeeperThan(value, MAX_FIELD_DEPTH)) return add('invalid', `Send at most ${MAX_FIELD_DEPTH} levels of objects.`)
+  if (isDeeperThan(value, limits.MAX_FIELD_DEPTH)) return TOO_DEEP
   const text = JSON.stringify(value)
-  if (isTooLarge(text)) return add('too_large', 'Send less than 2 KB (2,048 bytes of compact JSON).')
+  if (isTooLarge(text)) return inputs.faultOf(PROPERTIES, 'too_large', value)
   if (event !== RESULTS_READY) return { properties: text, url: null }
-  const { url, headline } = value
-  if (!isTextOrAbsent(url) || !isTextOrAbsent(headline))
-    return add('invalid', 'With results_ready, send `url` and `headline` as strings, or leave them out.')
-  return { properties: text, url: url ?? null }
+  const { url, headline } = value as Record<string, unknown>
+  return isTextOrAbsent(url) && isTextOrAbsent(headline) ? { properties: text, url: url ?? null } : NOT_TEXTS
+}
+
+const TOO_DEEP: inputs.Fault = {
+  code: 'invalid',
+  message: `Send at most ${limits.MAX_FIELD_DEPTH} levels of objects.`,
+}
+const NOT_TEXTS: inputs.Fault = {
+  code: 'invalid',
+  message: 'With results_ready, send `url` and `headline` as strings, or leave them out.',
 }
 
 /** A character of UTF-16 takes at most three bytes of UTF-8, so most need no count. */
 const isTooLarge = (text: string): boolean =>
-  text.length * 3 >= PROPERTIES_BYTES_BOUND && Buffer.byteLength(text) >= PROPERTIES_BYTES_BOUND
+  text.length * 3 >= limits.PROPERTIES_BYTES_BOUND && Buffer.byteLength(text) >= limits.PROPERTIES_BYTES_BOUND
 
 const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
+
+/** Milliseconds since 1970. */
+function readOccurredAt(text: string, now: number): number | inputs.Fault {
+  const at = fields.parseTime(text)
+  if (at === null) return inputs.faultOf(OCCURRED_AT, 'invalid', text)
+  if (at < 0) return BEFORE_1970
+  return at > now + limits.MAX_OCCURRED_AHEAD_MS ? IN_FUTURE : at
+}
+
+const BEFORE_1970: inputs.Fault = { code: 'invalid', message: 'This is before 1970. Check the unit and the year.' }
+const IN_FUTURE: inputs.Fault = {
+  code: 'future',
+  message: 'This is more than 10 minutes ahead. Check the clock and the timezone.',
+}
 
 type EventContext = Pick<EventWrite, 'via' | 'buckets' | 'idempotency' | 'newPeoplePerMonth' | 'at'> & {
   app: Pick<AppRow, 'id' | 'accountId'>

@@ -1,13 +1,14 @@
 /** From the query of a GET to clean input. */
-import { type TSchema, Type } from '@sinclair/typebox'
-import { TIME_PATTERN } from '../core/field-patterns.ts'
-import { APP, EITHER_APP_NAME, EMAIL, EVENT, NEWSLETTER, shortText } from '../core/field-schemas.ts'
-import { publicId, readPublicId } from '../core/ids.ts'
-import type { ContactCursor } from '../store/contacts.ts'
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { readEmail } from '../core/email.ts'
+import * as fields from '../core/field-schemas.ts'
 import * as limits from '../core/field-limits.ts'
-import * as readers from '../core/field-readers.ts'
+import { TIME_PATTERN } from '../core/field-patterns.ts'
+import { publicId, readPublicId } from '../core/ids.ts'
+import { type Body, createReader, type Fault, faultOf, type Input, type Rules } from '../core/inputs.ts'
 import { listNames, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
+import type { ContactCursor } from '../store/contacts.ts'
 
 export type EventsQuery = {
   app: string
@@ -30,47 +31,75 @@ export type ContactsQuery = {
 export type Query = Record<string, string>
 type Read<T> = { input: T } | { errors: FieldError[] }
 
-const PAGE = {
-  cursor: Type.Optional(
-    Type.String({ description: '`nextCursor` of the page before.', maxLength: limits.MAX_CURSOR_CHARACTERS }),
-  ),
+export const CURSOR = Type.String({
+  description: '`nextCursor` of the page before.',
+  maxLength: limits.MAX_CURSOR_CHARACTERS,
+  say: 'Send `nextCursor` of the page before, with the same filters.',
+})
+
+/** A whole number from 1. */
+export const count = (maximum: number, options: { description?: string; default?: number } = {}) =>
+  Type.Integer({ ...options, minimum: 1, maximum, say: `Send a whole number from 1 to ${maximum}.` })
+
+export const PAGE = {
+  cursor: Type.Optional(CURSOR),
   limit: Type.Optional(
-    Type.Integer({
+    count(limits.MAX_PAGE_ITEMS, {
       description: 'How many to give, newest first.',
-      minimum: 1,
-      maximum: limits.MAX_PAGE_ITEMS,
       default: limits.DEFAULT_PAGE_ITEMS,
     }),
   ),
 } as const satisfies Record<string, TSchema>
 
+/** In a query a plus means a space, and many a client forgets to write it as %2B. */
+const unlessSpace = (say: string, sayOfPlus: string) => (value: unknown) =>
+  typeof value === 'string' && value.trim().includes(' ') ? sayOfPlus : say
+
+const EMAIL = {
+  ...fields.EMAIL,
+  say: unlessSpace(fields.INVALID_EMAIL, 'Send one plain email address, with each `+` in it written as `%2B`.'),
+}
+
+const UPDATED_AFTER = Type.String({
+  description: 'Only people changed after this time, ISO 8601 with a timezone.',
+  brief: 'ISO 8601 with a timezone',
+  pattern: TIME_PATTERN,
+  say: unlessSpace(
+    'Send ISO 8601 with a timezone, such as 2026-03-01T12:00:00Z.',
+    'Send ISO 8601 with a timezone, with the `+` in it written as `%2B`.',
+  ),
+})
+
+const TAG = {
+  ...fields.shortText(limits.MAX_TAG_CHARACTERS, 'a tag', 'Only people with this tag.'),
+  say: `Send a tag of 1 to ${limits.MAX_TAG_CHARACTERS} characters.`,
+}
+
 /** GET /contacts: one person with `email`, else a page of people. */
 export const ContactQuery = Type.Object(
   {
-    app: APP,
-    newsletter: NEWSLETTER,
+    app: fields.APP,
+    newsletter: fields.NEWSLETTER,
     email: Type.Optional(EMAIL),
-    tag: Type.Optional(shortText(limits.MAX_TAG_CHARACTERS, 'Only people with this tag.')),
-    updatedAfter: Type.Optional(
-      Type.String({
-        description: 'Only people changed after this time, ISO 8601 with a timezone.',
-        brief: 'ISO 8601 with a timezone',
-        pattern: TIME_PATTERN,
-      }),
-    ),
+    tag: Type.Optional(TAG),
+    updatedAfter: Type.Optional(UPDATED_AFTER),
     ...PAGE,
   },
-  EITHER_APP_NAME,
+  fields.EITHER_APP_NAME,
 )
 
 /** GET /events. */
 export const EventQuery = Type.Object(
-  { app: APP, newsletter: NEWSLETTER, email: Type.Optional(EMAIL), event: Type.Optional(EVENT), ...PAGE },
-  EITHER_APP_NAME,
+  {
+    app: fields.APP,
+    newsletter: fields.NEWSLETTER,
+    email: Type.Optional(EMAIL),
+    event: Type.Optional(fields.EVENT),
+    ...PAGE,
+  },
+  fields.EITHER_APP_NAME,
 )
 
-const EVENTS_PARAMETERS = new Set(Object.keys(EventQuery.properties))
-const CONTACTS_PARAMETERS = new Set(Object.keys(ContactQuery.properties))
 /** What has no effect beside the email of one person. */
 const OF_LISTS = ['tag', 'updatedAfter', 'cursor'] as const
 
@@ -80,66 +109,108 @@ export function readParameters(sent: URLSearchParams): Read<Query> {
   for (const name of sent.keys()) (names.has(name) ? twice : names).add(name)
   const errors: FieldError[] = []
   for (const name of [...twice].slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)) {
-    readers.addError(errors, quoteName(name), 'invalid', 'Send this parameter once.')
+    errors.push({ field: quoteName(name), code: 'invalid', message: 'Send this parameter once.' })
   }
   return errors.length > 0 ? { errors } : { input: Object.fromEntries(sent) }
 }
 
-/** GET /events. */
-export function readEventsQuery(query: Query): Read<EventsQuery> {
-  const errors: FieldError[] = []
-  refuseUnknown(query, EVENTS_PARAMETERS, errors)
-  const input: EventsQuery = {
-    app: readers.readAppId(query, 'app', errors),
-    email: readQueryEmail(query.email, errors),
-    event: query.event === undefined ? null : readers.readEventName(query.event, errors),
-    before: query.cursor === undefined ? null : readIdCursor(query.cursor, errors),
-    limit: readLimit(query.limit, errors),
+/** A reader of the parameters of `schema`. Texts of whole numbers count as these; names that are not known are refused. */
+export function createQueryReader<T extends TObject, C, R>(input: Input<T, C, R>) {
+  const read = createReader(input)
+  const { properties } = input.schema
+  const known = new Set(Object.keys(properties))
+  const parse = ([name, text]: [string, string]): [string, unknown] => [name, parseParameter(properties[name], text)]
+  return (query: Query, context: C): Read<R> => {
+    const unknown = findUnknown(query, known)
+    const reading = read(Object.fromEntries(Object.entries(query).map(parse)), context)
+    const errors = [...unknown, ...('errors' in reading ? reading.errors : [])]
+    return 'errors' in reading || errors.length > 0 ? { errors } : reading
   }
-  return errors.length > 0 ? { errors } : { input }
 }
 
+function parseParameter(schema: TSchema | undefined, text: string): unknown {
+  if (schema?.type === 'integer') return /^\d{1,3}$/.test(text) ? Number(text) : text
+  return schema?.type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
+}
+
+/** GET /events. */
+const readEvents = createQueryReader({ schema: EventQuery, clean: cleanEventsQuery, rules: () => EVENT_RULES })
+export const readEventsQuery = (query: Query): Read<EventsQuery> => readEvents(query, null)
+
+function cleanEventsQuery(sent: Static<typeof EventQuery>): EventsQuery | null {
+  const app = fields.findAppId(sent)
+  const email = cleanEmail(sent.email)
+  const before = sent.cursor === undefined ? null : readIdCursor(sent.cursor)
+  if (app === null || email === undefined || (sent.cursor !== undefined && before === null)) return null
+  return { app, email, event: sent.event ?? null, before, limit: sent.limit ?? limits.DEFAULT_PAGE_ITEMS }
+}
+
+/** The identity form; null where none is sent, undefined where it is none. */
+const cleanEmail = (text: string | undefined): string | null | undefined =>
+  text === undefined ? null : readEmail(text)?.email
+
+const emailRule = (value: unknown): Fault | null =>
+  typeof value === 'string' && readEmail(value) === null ? faultOf(EMAIL, 'invalid', value) : null
+
+/** For a cursor that `isRead` says can be read. */
+export const cursorRule =
+  (isRead: (text: string, body: Body) => boolean): Rules[string] =>
+  (value, body) =>
+    typeof value === 'string' && !isRead(value, body) ? faultOf(CURSOR, 'invalid', value) : null
+
+export const idCursorRule = cursorRule((text) => readIdCursor(text) !== null)
+
+const EVENT_RULES: Rules = { ...fields.appRules(EventQuery), email: emailRule, cursor: idCursorRule }
+
 /** GET /contacts. */
+const readContacts = createQueryReader({ schema: ContactQuery, clean: cleanContactsQuery, rules: () => CONTACT_RULES })
+
 export function readContactsQuery(query: Query): Read<ContactsQuery> {
-  const errors: FieldError[] = []
-  refuseUnknown(query, CONTACTS_PARAMETERS, errors)
-  refuseBesideEmail(query, errors)
-  const app = readers.readAppId(query, 'app', errors)
-  const email = readQueryEmail(query.email, errors)
-  const updatedAfter = query.updatedAfter === undefined ? null : readTime(query.updatedAfter, errors)
-  const input: ContactsQuery = {
-    app,
-    email,
-    tag: query.tag === undefined ? null : readTag(query.tag, errors),
-    updatedAfter,
-    before: query.cursor === undefined ? null : readContactCursor(query.cursor, updatedAfter !== null, errors),
-    limit: readLimit(query.limit, errors),
-  }
-  return errors.length > 0 ? { errors } : { input }
+  const reading = readContacts(query, null)
+  const beside = findBesideEmail(query)
+  if (beside.length === 0) return reading
+  const errors = 'errors' in reading ? reading.errors : []
+  const isUnknown = ({ code }: FieldError): boolean => code === 'unknown'
+  return { errors: [...errors.filter(isUnknown), ...beside, ...errors.filter((error) => !isUnknown(error))] }
+}
+
+const timeOf = (text: unknown): number | null => (typeof text === 'string' ? fields.parseTime(text) : null)
+
+const CONTACT_RULES: Rules = {
+  ...fields.appRules(ContactQuery),
+  email: emailRule,
+  updatedAfter: (value) =>
+    value !== undefined && timeOf(value) === null ? faultOf(UPDATED_AFTER, 'invalid', value) : null,
+  cursor: cursorRule((text, { updatedAfter }) => readContactCursor(text, timeOf(updatedAfter) !== null) !== null),
+}
+
+function cleanContactsQuery(sent: Static<typeof ContactQuery>): ContactsQuery | null {
+  const { cursor, tag = null, limit = limits.DEFAULT_PAGE_ITEMS } = sent
+  const app = fields.findAppId(sent)
+  const email = cleanEmail(sent.email)
+  const updatedAfter = timeOf(sent.updatedAfter)
+  const before = cursor === undefined ? null : readContactCursor(cursor, updatedAfter !== null)
+  if (app === null || email === undefined || (cursor !== undefined && before === null)) return null
+  if (sent.updatedAfter !== undefined && updatedAfter === null) return null
+  return { app, email, tag, updatedAfter, before, limit }
 }
 
 /** A filter that is mistyped would list everybody, so what is not known is refused, unlike in a body. */
-export function refuseUnknown(query: Query, known: ReadonlySet<string>, errors: FieldError[]): void {
+export function findUnknown(query: Query, known: ReadonlySet<string>): FieldError[] {
   const unknown = Object.keys(query).filter((name) => !known.has(name))
   const message =
     known.size === 0
       ? 'There is no such parameter here: none is taken.'
       : `There is no such parameter here. Send ${listNames(known)}.`
-  for (const name of unknown.slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)) {
-    readers.addError(errors, quoteName(name), 'unknown', message)
-  }
+  return unknown
+    .slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)
+    .map((name) => ({ field: quoteName(name), code: 'unknown', message }))
 }
 
-function refuseBesideEmail(query: Query, errors: FieldError[]): void {
-  if (query.email === undefined) return
-  for (const name of OF_LISTS.filter((one) => query[one] !== undefined)) {
-    readers.addError(
-      errors,
-      name,
-      'conflict',
-      'This has no effect beside `email`, which finds one person. Leave one out.',
-    )
-  }
+function findBesideEmail(query: Query): FieldError[] {
+  if (query.email === undefined) return []
+  const message = 'This has no effect beside `email`, which finds one person. Leave one out.'
+  return OF_LISTS.filter((one) => query[one] !== undefined).map((field) => ({ field, code: 'conflict', message }))
 }
 
 /** The cursor of a page of people; by the time of change where the list is in that order. */
@@ -153,54 +224,11 @@ export const writeIdCursor = (id: number): string => writeNumber(id)
 const writeNumber = (number: number): string => publicId('evt', number).slice('evt_'.length)
 const readNumber = (text: string): number | null => readPublicId('evt', `evt_${text}`)
 
-export function readIdCursor(text: string, errors: FieldError[]): number | null {
-  const id = readNumber(text)
-  if (id === null) addCursorError(errors)
-  return id
-}
+export const readIdCursor = readNumber
 
-export function readContactCursor(text: string, byChange: boolean, errors: FieldError[]): ContactCursor | null {
+export function readContactCursor(text: string, byChange: boolean): ContactCursor | null {
   const numbers = text.split('.').map(readNumber)
   const [id = null, updatedAt = null] = numbers
-  if (id !== null && (updatedAt !== null) === byChange && numbers.length === (byChange ? 2 : 1))
-    return { id, updatedAt }
-  addCursorError(errors)
-  return null
-}
-
-const addCursorError = (errors: FieldError[]): void =>
-  readers.addError(errors, 'cursor', 'invalid', 'Send `nextCursor` of the page before, with the same filters.')
-
-/** In a query a plus means a space, and many a client forgets to write it as %2B. */
-function readQueryEmail(text: string | undefined, errors: FieldError[]): string | null {
-  if (text === undefined) return null
-  if (!text.trim().includes(' ')) return readers.readAddress(text, errors).email
-  readers.addError(errors, 'email', 'invalid', 'Send one plain email address, with each `+` in it written as `%2B`.')
-  return null
-}
-
-export function readLimit(text: string | undefined, errors: FieldError[]): number {
-  if (text === undefined) return limits.DEFAULT_PAGE_ITEMS
-  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > limits.MAX_PAGE_ITEMS) {
-    readers.addError(errors, 'limit', 'invalid', `Send a whole number from 1 to ${limits.MAX_PAGE_ITEMS}.`)
-  }
-  return limit
-}
-
-function readTag(text: string, errors: FieldError[]): string {
-  if (text === '' || readers.isLongerThan(text, limits.MAX_TAG_CHARACTERS)) {
-    readers.addError(errors, 'tag', 'invalid', `Send a tag of 1 to ${limits.MAX_TAG_CHARACTERS} characters.`)
-  }
-  return text
-}
-
-function readTime(text: string, errors: FieldError[]): number | null {
-  const time = readers.parseTime(text)
-  if (time !== null) return time
-  const message = text.trim().includes(' ')
-    ? 'Send ISO 8601 with a timezone, with the `+` in it written as `%2B`.'
-    : 'Send ISO 8601 with a timezone, such as 2026-03-01T12:00:00Z.'
-  readers.addError(errors, 'updatedAfter', 'invalid', message)
-  return null
+  const isOne = id !== null && (updatedAt !== null) === byChange && numbers.length === (byChange ? 2 : 1)
+  return isOne ? { id, updatedAt } : null
 }

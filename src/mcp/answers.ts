@@ -12,6 +12,28 @@ type Id = string | number | null
 
 export const messageAnswer = (message: object): Response => new Response(JSON.stringify(message), { headers: HEADERS })
 
+/** `send` writes a message of the protocol, `end` the last one. */
+export type MessageStream = { response: Response; send: (message: object) => void; end: (message: object) => void }
+
+/** The answer to a message as a stream of events, with notifications before it. After the client has left it says nothing. */
+export function openMessageStream(): MessageStream {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+  const writer = writable.getWriter()
+  const encoder = new TextEncoder()
+  const ignore = (): void => {}
+  const send = (message: object): void =>
+    void writer.write(encoder.encode(`event: message\ndata: ${JSON.stringify(message)}\n\n`)).catch(ignore)
+  return {
+    response: new Response(readable, { headers: { ...HEADERS, 'Content-Type': 'text/event-stream' } }),
+    send,
+    end: (message) => {
+      send(message)
+      void writer.close().catch(ignore)
+    },
+  }
+}
+
+/** To a notification there is nothing to say. */
 export const acceptedAnswer = (): Response => new Response(null, { status: 202 })
 
 export const protocolError = (error: { code: number; message: string; data?: object }, id: Id = null): Response =>

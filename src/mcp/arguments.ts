@@ -1,10 +1,14 @@
+/** From the arguments of a reading tool to clean input, as of the API's queries. */
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
-import { type Body, readAddress, readAppId } from '../core/field-readers.ts'
+import * as fields from '../core/field-schemas.ts'
+import type { Body, Rules } from '../core/inputs.ts'
 import type { MessageRow } from '../messages/messages.ts'
 import type { Store } from '../store/store.ts'
 import { readPublicId } from '../core/ids.ts'
-import { type Query, refuseUnknown } from '../http/queries.ts'
+import { readEmail } from '../core/email.ts'
+import { createQueryReader, type Query } from '../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 /** Models send null for what they omit. */
@@ -26,28 +30,46 @@ export function findAsked<T extends { app: string }>(access: Access, reading: Re
 
 export type Names = ReadonlySet<string>
 
-type Extra<T> = (query: Query, errors: FieldError[]) => T
-
-export function readAbout<T>(args: Body, known: Names, readOthers: Extra<T>): Reading<{ app: string } & T> {
-  const query = toQuery(args)
-  const errors: FieldError[] = []
-  refuseUnknown(query, known, errors)
-  const app = readAppId(query, 'app', errors)
-  const others = readOthers(query, errors)
-  return errors.length > 0 ? { errors } : { input: { app, ...others } }
+/** What a tool takes besides the app, with the rules and the clean form of what it takes. */
+type Arguments<S extends TObject, C, R> = {
+  schema: S
+  clean: (sent: Static<S>, context: C) => R | null
+  rules?: (context: C) => Rules
 }
 
-export const readPerson = (args: Body, known: Names) =>
-  readAbout(args, known, ({ email }, errors) => ({ email: readAddress(email, errors).email }))
+const APP_NAMES = { app: fields.APP, newsletter: fields.NEWSLETTER }
+const APP_RULES = fields.appRules(Type.Object(APP_NAMES))
+
+/** A reader of arguments about one app, under either of the names that the API has for it. */
+export function createArguments<S extends TObject, C, R extends object>({
+  schema,
+  clean,
+  rules,
+}: Arguments<S, C, R>): (args: Body, context: C) => Reading<{ app: string } & R> {
+  const { app: _, ...others }: TProperties = schema.properties
+  const own: TObject = Type.Object({ ...APP_NAMES, ...others })
+  const rulesOf = (context: C): Rules => ({ ...APP_RULES, email: fields.emailRule, ...rules?.(context) })
+  const read = createQueryReader({
+    schema: own,
+    clean: (sent: Body, context: C) => {
+      const app = fields.findAppId(sent)
+      const isRefused = Object.entries(rulesOf(context)).some(([name, rule]) => rule(sent[name], sent) !== null)
+      const cleaned = app === null || isRefused ? null : clean(sent as Static<S>, context)
+      return app === null || cleaned === null ? null : { app, ...cleaned }
+    },
+    rules: rulesOf,
+  })
+  return (args, context) => read(toQuery(args), context)
+}
+
+/** The identity form of an email that may be left out: null. */
+export const emailOf = (text: string | undefined): string | null =>
+  text === undefined ? null : (readEmail(text)?.email ?? null)
 
 /** Never a stored id, so foreign ids answer like unknown ones. */
 const NO_ID = 0
 
-export function readMessageId({ messageId }: Query, errors: FieldError[]): number {
-  if (messageId !== undefined) return readPublicId('msg', messageId) ?? NO_ID
-  errors.push({ field: 'messageId', code: 'missing', message: 'Send the ID of the message, as list_messages has it.' })
-  return NO_ID
-}
+export const messageIdOf = (text: string): number => readPublicId('msg', text) ?? NO_ID
 
 export const readDeliveryId = (text: string): number => readPublicId('dlv', text) ?? NO_ID
 

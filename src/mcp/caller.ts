@@ -9,6 +9,9 @@ export type Caller = {
   facts: RequestFacts
   narrowing: Narrowing
   signal: AbortSignal
+  /** hears how far a long call is; only a client that asked for it is told */
+  onProgress(progress: { done: number; of: number }): void
+  /** as the client calls itself; null where it does not */
   client: string | null
   fault: Refusal | null
   /** about the arguments' JSON, for writing tools */

@@ -2,13 +2,15 @@ import type { MessageContent, MessageStatus } from '../store/message-types.ts'
 import { readEmail } from '../core/email.ts'
 import { type MessageInput, MessageSchema } from './message-schema.ts'
 import type { FieldError } from '../core/refusals.ts'
-import { findProblems } from './schema-problems.ts'
+import { checkWhole } from '../core/inputs.ts'
 
 export type ReadMessage = { name: string; status: MessageStatus | null; content: MessageContent }
 
-/** For the editor, files and MCP. Errors name every field by its path. */
+const findProblems = checkWhole(MessageSchema)
+
+/** Reads a message of the editor, a file or MCP. Errors name every field that fails by its whole path. */
 export function readMessage(value: unknown): { input: ReadMessage } | { errors: FieldError[] } {
-  const errors = findProblems(MessageSchema, value)
+  const errors = findProblems(value)
   if (errors.length > 0) return { errors }
   const { name, status, ...content } = value as MessageInput
   const further = checkContent(content)

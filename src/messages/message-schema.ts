@@ -1,10 +1,11 @@
 /**
  * What a message says: the one schema for the editor, the file, MCP and the documentation.
- * `say` is the sentence for someone who wrote something else; message-input.ts reads by it. `isKind` marks the property
+ * `say` is the sentence for someone who wrote something else (core/inputs.ts). `isKind` marks the property
  * that tells which variant of a union is meant, and `brief` is what a model is told beside the shape.
  */
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { Kind, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { COMPARISONS, MESSAGE_STATUSES } from '../store/message-types.ts'
+import { WORD } from '../core/inputs.ts'
 import { MAX_TAG_CHARACTERS } from '../core/field-limits.ts'
 import { EMAIL_PATTERN, EVENT_NAME_PATTERN, NO_CONTROL_PATTERN } from '../core/field-patterns.ts'
 
@@ -25,7 +26,7 @@ const text = (maxLength: number, say: string, minLength = 1) =>
   Type.String({ minLength, maxLength, pattern: NO_CONTROL_PATTERN, say })
 const whole = (minimum: number, maximum: number, say: string) => Type.Integer({ minimum, maximum, say })
 const oneOf = <const T extends readonly string[]>(words: T) =>
-  Type.Unsafe<T[number]>({ type: 'string', enum: words, say: `Give one of ${words.join(', ')}.` })
+  Type.Unsafe<T[number]>({ [Kind]: WORD, type: 'string', enum: words, say: `Give one of ${words.join(', ')}.` })
 const object = <T extends Record<string, TSchema>>(properties: T, say = 'Give a JSON object.') =>
   Type.Object(properties, { additionalProperties: false, say })
 
@@ -97,7 +98,7 @@ const SINCE = Type.Optional(
 const minutes = (maximum: number, minimum = 0) =>
   Type.Optional(whole(minimum, maximum, `Give whole minutes from ${minimum} to ${maximum}.`))
 const rule = <const N extends readonly string[], T extends Record<string, TSchema>>(names: N, properties: T) =>
-  object({ rule: Type.Unsafe<N[number]>({ type: 'string', enum: names, isKind: true }), ...properties })
+  object({ rule: Type.Unsafe<N[number]>({ [Kind]: WORD, type: 'string', enum: names, isKind: true }), ...properties })
 
 const RuleSchema = Type.Union(
   [

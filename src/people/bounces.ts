@@ -2,41 +2,40 @@ import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
-import { Type } from '@sinclair/typebox'
-import { EMAIL_PATTERN } from '../core/field-patterns.ts'
-import { shortText } from '../core/field-schemas.ts'
-import { isPlainText, readAddress } from '../core/field-readers.ts'
+import { type Static, Type } from '@sinclair/typebox'
+import { readEmail } from '../core/email.ts'
+import { EMAIL, emailRule, shortText } from '../core/field-schemas.ts'
+import { createReader, faultOf, type Rules } from '../core/inputs.ts'
 import { parseJsonObject } from '../core/json.ts'
 import { readPublicId } from '../core/ids.ts'
-import { type FieldError, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import { settleAddress } from './suppressions.ts'
 
 type Dependencies = { store: Store; clock: Clock; mailer: HandOvers }
 
 /** Allows for clock differences and stops replays. */
 export const REPORT_AGE_MS = 5 * 60_000
-const REASON = { what: 'text', min: 1, max: 200 }
+const MAX_REASON_CHARACTERS = 200
 const KINDS = ['bounced', 'complained'] as const
 
+const DELIVERY = Type.String({
+  description: 'The ID of the delivery (`dlv_...`), or the Message-ID of its mail.',
+  say: 'Give the ID of a delivery (dlv_...), or the Message-ID of its mail.',
+})
+
+/** POST /hooks/bounces/{app}. */
 export const BounceReport = Type.Object(
   {
     kind: Type.Union(
       KINDS.map((kind) => Type.Literal(kind)),
       {
         description: 'The mail came back, or the person complained about it.',
+        say: { invalid: 'Give bounced or complained.' },
       },
     ),
-    delivery: Type.Optional(
-      Type.String({ description: 'The ID of the delivery (`dlv_...`), or the Message-ID of its mail.' }),
-    ),
-    email: Type.Optional(
-      Type.String({
-        description: 'Whom no more mail goes to; needed without `delivery`.',
-        pattern: EMAIL_PATTERN,
-        examples: ['jane@example.com'],
-      }),
-    ),
-    reason: Type.Optional(shortText(REASON.max, 'What the mail server said.')),
+    delivery: Type.Optional(DELIVERY),
+    email: Type.Optional({ ...EMAIL, description: 'Whom no more mail goes to; needed without `delivery`.' }),
+    reason: Type.Optional(shortText(MAX_REASON_CHARACTERS, 'text', 'What the mail server said.')),
   },
   { title: 'BounceReport', description: 'What became of a mail that went out.' },
 )
@@ -61,9 +60,11 @@ export async function reportBounce(
   if (unsigned) return unsigned
   const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
-  const report = readReport(body.object)
+  // whose delivery it is says who it is about
+  const { email: _, ...named } = body.object
+  const report = readReport(body.object.delivery === undefined ? body.object : named, null)
   if ('errors' in report) return refuseFields(report.errors)
-  const { kind, deliveryId, email, reason } = report
+  const { kind, deliveryId, email, reason } = report.input
   if (deliveryId === null) {
     const outcome = await store.suppress({ appId: app.id, email: email ?? '', reason: kind, at })
     return 'refusal' in outcome ? outcome : settleAddress(deps, app.id, email ?? '')
@@ -91,20 +92,22 @@ function checkSignature({ secret, bytes, signature, at }: Signed): Refusal | nul
   return ageMs > REPORT_AGE_MS ? TOO_OLD : ageMs < -REPORT_AGE_MS ? TOO_NEW : null
 }
 
-function readReport({ kind, delivery, email, reason }: Record<string, unknown>): Report | { errors: FieldError[] } {
-  const errors: FieldError[] = []
-  const known = KINDS.find((one) => one === kind)
-  if (!known) errors.push({ field: 'kind', code: 'invalid', message: 'Give bounced or complained.' })
-  const deliveryId = typeof delivery === 'string' ? readDelivery(delivery) : null
-  if (delivery !== undefined && deliveryId === null) {
-    const message = 'Give the ID of a delivery (dlv_...), or the Message-ID of its mail.'
-    errors.push({ field: 'delivery', code: 'invalid', message })
-  }
-  const address = delivery === undefined ? readAddress(email, errors).email : null
-  const said = reason !== undefined && isPlainText(reason, 'reason', REASON, errors) ? reason : null
-  if (errors.length > 0 || !known) return { errors }
-  return { kind: known, deliveryId, email: address, reason: said ?? known }
+const reportRules: Rules = {
+  delivery: (text) =>
+    typeof text === 'string' && readDelivery(text) === null ? faultOf(DELIVERY, 'invalid', text) : null,
+  email: (text, { delivery }) =>
+    delivery !== undefined ? null : text === undefined ? faultOf(EMAIL, 'missing', text) : emailRule(text),
 }
 
-/** A Message-ID starts with the delivery's id. */
+function cleanReport({ kind, delivery, email, reason }: Static<typeof BounceReport>): Report | null {
+  const deliveryId = delivery === undefined ? null : readDelivery(delivery)
+  const address = delivery === undefined && email !== undefined ? readEmail(email) : null
+  return deliveryId === null && address === null
+    ? null
+    : { kind, deliveryId, email: address?.email ?? null, reason: reason ?? kind }
+}
+
+const readReport = createReader({ schema: BounceReport, clean: cleanReport, rules: () => reportRules })
+
+/** A Message-ID begins with the delivery's own. */
 const readDelivery = (text: string): number | null => readPublicId('dlv', text.replace(/^<?([^@>]*).*$/s, '$1'))

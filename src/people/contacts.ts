@@ -2,7 +2,7 @@ import { publicId } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
-import type { ContactCursor } from '../store/contacts.ts'
+import type { ContactCursor, ContactMatch } from '../store/contacts.ts'
 import type { ContactRow, ContactWrite, Refused, SavedContact } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
 import type { ContactFields } from './contact-input.ts'
@@ -11,7 +11,7 @@ import { type Refusal, refuse } from '../core/refusals.ts'
 
 type Dependencies = { store: Store; clock: Clock }
 
-export type { ContactCursor, ContactRow, SavedContact }
+export type { ContactCursor, ContactMatch, ContactRow, SavedContact }
 
 export const UNKNOWN_PERSON = refuse('contact_not_found', {
   message: 'Nobody with this email is known to the app. Check the email, or add the person first.',
@@ -54,7 +54,15 @@ export const listContacts = (
   query: { tag: string | null; updatedAfter: number | null; before: ContactCursor | null; limit: number },
 ): Promise<ContactRow[]> => store.listContacts({ ...query, appId: app.id })
 
-/** By prefix. `isPartial`: there may be more. */
+/** A page of the people who match, newest first; `next` goes on, also after a page that is not full. */
+export const listMatchingContacts = (
+  { store }: { store: Store },
+  app: AppRow,
+  match: ContactMatch,
+  page: { before: number | null; limit: number },
+): Promise<{ people: ContactRow[]; next: number | null }> => store.listMatching(app.id, match, page)
+
+/** People whose email or name begins so. `isPartial`: there may be more. */
 export const searchContacts = (
   { store }: { store: Store },
   app: AppRow,

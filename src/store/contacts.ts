@@ -1,7 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import { selectFields } from './engine/columns.ts'
 import { HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
-import { type ContactRow, EVENT_TYPES, type EventType, type FieldValue, type StoredContact } from './types.ts'
+import {
+  type ContactRow,
+  type ContactStatus,
+  EVENT_TYPES,
+  type EventType,
+  type FieldValue,
+  type StoredContact,
+} from './types.ts'
 
 /** Events may come late: the first or last of this many that came decides when somebody was seen. */
 const RECENT = 16
@@ -18,6 +25,13 @@ export type ContactQuery = {
   updatedAfter: number | null
   before: ContactCursor | null
   limit: number
+}
+
+/** What people must have, all of it; null asks for nothing. A field's value is compared as text. */
+export type ContactMatch = {
+  status: ContactStatus | null
+  field: { name: string; value: string } | null
+  tag: string | null
 }
 
 /** As it is stored: tags and fields are JSON. */
@@ -64,6 +78,9 @@ export function createContactReads(db: Database) {
   )
   const newestStatuses = db.prepare<{ id: number; status: string }, [number, number, number]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  )
+  const newestMatchable = db.prepare<Matchable, [number, number, number]>(
+    'SELECT id, status, tags, fields FROM contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   )
   const emailsFrom = db.prepare<{ id: number }, [number, string, string, number]>(
     'SELECT id FROM contacts WHERE app_id = ? AND email >= ? AND email < ? ORDER BY email LIMIT ?',
@@ -150,6 +167,24 @@ export function createContactReads(db: Database) {
       const last = found.length === limit ? found.at(-1) : looked.length === LOOKED_THROUGH ? looked.at(-1) : undefined
       return { people, next: last?.id ?? null }
     },
+    /** People who match, newest first, in pages like those of listRefusing. */
+    listMatching(
+      appId: number,
+      { status, field, tag }: ContactMatch,
+      { before, limit }: { before: number | null; limit: number },
+    ): { people: ContactRow[]; next: number | null } {
+      const looked = newestMatchable.all(appId, before ?? NO_ID, LOOKED_THROUGH)
+      const found = looked.filter(
+        (row) =>
+          (status === null || row.status === status) &&
+          (tag === null || listIn(row.tags).includes(tag)) &&
+          (field === null || hasField(row.fields, field)),
+      )
+      const page = found.slice(0, limit)
+      const people = inSnapshot(() => page.flatMap((row) => one(oneById.get(row.id))))
+      const last = found.length > limit ? page.at(-1) : looked.length === LOOKED_THROUGH ? looked.at(-1) : undefined
+      return { people, next: last?.id ?? null }
+    },
     /**
      * People whose email, or whose first, last or whole name begins so: first by email, then by the names of the newest.
      * `isPartial`: there may be more.
@@ -167,6 +202,17 @@ export function createContactReads(db: Database) {
     },
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
   }
+}
+
+type Matchable = { id: number; status: string; tags: string | null; fields: string | null }
+
+const listIn = (json: string | null): unknown[] => (json === null ? [] : (JSON.parse(json) as unknown[]))
+
+/** Most people lack the name altogether and are not parsed. */
+function hasField(json: string | null, { name, value }: { name: string; value: string }): boolean {
+  if (!json?.includes(`"${name}"`)) return false
+  const fields = JSON.parse(json) as Record<string, unknown>
+  return Object.hasOwn(fields, name) && String(fields[name]) === value
 }
 
 type Times = { receivedAt: number; occurredAt: number | null }

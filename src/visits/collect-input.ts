@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { EMAIL } from '../core/field-schemas.ts'
-import { lacksEmail, type Body } from '../core/field-readers.ts'
+import { lacksEmail, type Body } from '../core/inputs.ts'
 import type { ReportedItem } from '../store/visit-reports.ts'
 import { readEmail } from '../core/email.ts'
 import { MAX_EVENT_NAME_CHARACTERS } from '../core/field-limits.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type EventFields, readEventInput } from '../../src/events/event-input.ts'
-import type { Body } from '../../src/core/field-readers.ts'
+import type { Body } from '../../src/core/inputs.ts'
 
 const NOW = Date.UTC(2026, 2, 1, 12)
 const BASE = { app: 'app_1', email: 'jane@example.com', event: 'results_ready' }

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import type { TObject } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import * as contacts from '../../src/people/contact-input.ts'
 import { readEventInput } from '../../src/events/event-input.ts'
-import type { Body, Reading } from '../../src/core/field-readers.ts'
+import { type Body, findProblems, listErrors, type Reading } from '../../src/core/inputs.ts'
+import { MessageSchema } from '../../src/messages/message-schema.ts'
 import { MAX_CUSTOM_FIELDS, MAX_TAGS } from '../../src/core/field-limits.ts'
 import * as schemas from '../inputs.ts'
 
@@ -173,6 +175,52 @@ describe.each(PAIRS)('$name', ({ schema, read, base }) => {
       else if (!(typeof value === 'string' && JUDGED_BEYOND_SHAPE.has(name)))
         expect({ value, isInShape }).toEqual({ value, isInShape: false })
     }
+  })
+})
+
+describe('what the compiled schema passes, the walk passes, and no more', () => {
+  // texts of ASCII: the compiled schema counts UTF-16, the walk counts characters
+  const value = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...VALUES) }, fc.jsonValue())
+  const isAscii = (body: unknown): boolean => /^[\0-\x7f]*$/.test(JSON.stringify(body) ?? '')
+  test.each(PAIRS)('$name', ({ schema, read, base }) => {
+    const names = Object.keys(schema.properties)
+    const compiled = TypeCompiler.Compile(schema)
+    const wrong = fc
+      .record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] })
+      .filter(isAscii)
+    fc.assert(
+      fc.property(wrong, fc.subarray(Object.keys(base)), (sent, right) => {
+        const body = { ...sent, ...Object.fromEntries(right.map((name) => [name, base[name]])) }
+        expect(listErrors(schema, body).length === 0).toBe(compiled.Check(body))
+        const reading = read(body)
+        const found = 'errors' in reading ? reading.errors.map(({ field }) => names.indexOf(field)) : []
+        expect(found).toEqual([...new Set(found)].sort((a, b) => a - b))
+      }),
+      { numRuns: 500 },
+    )
+  })
+  test('a message', () => {
+    const compiled = TypeCompiler.Compile(MessageSchema)
+    const right = {
+      name: 'A',
+      trigger: { event: 'e', where: [{ property: 'p', is: 'equal', to: 1 }] },
+      onlyIf: [{ rule: 'away' }, { rule: 'tag', lacks: 'x' }, { rule: 'done', event: 'e', since: { days: 1 } }],
+      again: { once: 'property', property: ['a', 'b'] },
+      mail: { subject: 'S', body: 'B' },
+    }
+    const paths = ['name', 'trigger', 'trigger.where.0.is', 'trigger.where.0.to', 'onlyIf.0.rule', 'onlyIf.1.has']
+    const more = ['onlyIf.2.since', 'again.once', 'again.property', 'mail.category', 'mail.body', 'wait', 'other']
+    const path = fc.constantFrom(...paths, ...more)
+    fc.assert(
+      fc.property(path, value.filter(isAscii), (to, wrong) => {
+        const message = structuredClone(right) as Record<string, unknown>
+        const names = to.split('.')
+        const inner = names.slice(0, -1).reduce((part, name) => part[name] as Record<string, unknown>, message)
+        inner[names.at(-1) ?? ''] = wrong
+        expect(findProblems(MessageSchema, message).length === 0).toBe(compiled.Check(message))
+      }),
+      { numRuns: 1_000 },
+    )
   })
 })
 

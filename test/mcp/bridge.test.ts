@@ -13,6 +13,7 @@ const callerNamed = (client: string): Caller => ({
   client,
   fault: null,
   warnings: [],
+  onProgress: () => {},
   signal: new AbortController().signal,
 })
 const call = (id: string | number) => ({ jsonrpc: '2.0' as const, id, method: 'tools/call', params: { name: 'x' } })

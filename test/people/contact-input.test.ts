@@ -5,7 +5,7 @@ import {
   readContactInput,
   readContactUpdate,
 } from '../../src/people/contact-input.ts'
-import type { Body, Reading } from '../../src/core/field-readers.ts'
+import type { Body, Reading } from '../../src/core/inputs.ts'
 
 const BASE = { newsletter: 'app_1', email: 'jane@example.com' }
 const CLEAN: ContactFields = {

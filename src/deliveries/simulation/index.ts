@@ -14,8 +14,8 @@ const TOO_LONG = refuse('unavailable', {
 })
 const ENDED = refuse('unavailable', { message: 'The service is stopping. Simulate again in a moment.' })
 
-/** `signal`: aborts when the caller has left. */
-type Asking = { signal?: AbortSignal }
+/** `signal`: of who asks; for somebody who has left nothing is done. `onProgress` hears how far it is. */
+type Asking = { signal?: AbortSignal; onProgress?: (progress: Progress) => void }
 type Outcome = Simulation | Refusal | null
 type Waiting = Required<Asking> & { input: SimulationInput; answer: (outcome: Promise<Outcome> | Outcome) => void }
 
@@ -44,6 +44,7 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
     const ends = { asked, deadline: AbortSignal.timeout(deadlineMs) }
     const outcome = run({ folder, input: next.input, most: SIMULATED_TRIGGERS }, ends, (reached) => {
       progress = { ...reached, appId: next.input.appId }
+      next.onProgress(reached)
     })
     running = outcome
       .catch(() => {})
@@ -56,13 +57,19 @@ export function createSimulations(folder: string, deadlineMs = DEADLINE_MS) {
   }
 
   return {
-    /** null when the trigger can't be simulated. Refusals: unavailable. @throws Error when events can't be read */
-    simulate(input: SimulationInput, { signal = new AbortController().signal }: Asking = {}): Promise<Outcome> {
+    /**
+     * @returns who, when, and why not; null where the trigger cannot be simulated. Refusals: unavailable
+     * @throws Error when the events cannot be read
+     */
+    simulate(
+      input: SimulationInput,
+      { signal = new AbortController().signal, onProgress = () => {} }: Asking = {},
+    ): Promise<Outcome> {
       if (isStopping) return Promise.resolve(ENDED)
       // the time a tag was added isn't stored
       if ('tag' in input.content.trigger) return Promise.resolve(null)
       return new Promise((answer) => {
-        waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, answer }])
+        waiting.set(input.appId, [...(waiting.get(input.appId) ?? []), { input, signal, onProgress, answer }])
         runNext()
       })
     },

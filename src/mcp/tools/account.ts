@@ -1,20 +1,19 @@
-import { Type } from '@sinclair/typebox'
 import { readActivation } from '../../events/activation.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { siteOrigin } from '../../accounts/app-settings.ts'
 import { browserSamples, SECRETS_WARNING, serverSamples } from '../../docs/samples.ts'
-import { refuseUnknown } from '../../http/queries.ts'
-import { isRefusal, refuseFields, type FieldError } from '../../core/refusals.ts'
+import { findUnknown } from '../../http/queries.ts'
+import { isRefusal, refuseFields } from '../../core/refusals.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
 import { makeSnippetPolicy, makeSnippetTags } from '../../visits/snippet-tag.ts'
 import { readNewPeople } from '../../events/stats.ts'
 import { peekForKey } from '../../accounts/write-limits.ts'
 import { type LimitedWrite } from '../../accounts/plans.ts'
-import { findAsked, readAbout, toQuery } from '../arguments.ts'
+import { createArguments, findAsked, toQuery } from '../arguments.ts'
 import { takeWithin, PAGE_BYTES } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue } from '../untrusted.ts'
-import { APP, outputSchema, takes, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, outputSchema, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const LANGUAGES = ['curl', 'node', 'bun', 'python', 'php', 'ruby', 'go', 'nextjs']
 const TAGS = new Map([
@@ -32,8 +31,7 @@ export const getKeyInfo: Tool = {
   input: takes({}),
   output: outputSchema('key', 'apps', 'limits', 'newPeople'),
   run: async (deps, caller, args, known) => {
-    const errors: FieldError[] = []
-    refuseUnknown(toQuery(args), known, errors)
+    const errors = findUnknown(toQuery(args), known)
     return errors.length > 0 ? refuseFields(errors) : readKeyInfo(deps, caller)
   },
 }
@@ -67,18 +65,18 @@ async function readKeyInfo(deps: ToolDependencies, { access }: Caller) {
   }
 }
 
+const ONE_APP = takes({ app: APP })
+const readApp = createArguments({ schema: ONE_APP, clean: () => ({}) })
+
 export const getSetupStatus: Tool = {
   name: 'get_setup_status',
   title: 'Setup status',
   description: 'What is left to do before emails are sent, and recent errors.',
   kind: 'read',
-  input: takes({ app: APP }),
+  input: ONE_APP,
   output: outputSchema('app', 'state', 'message', 'lastEventAt', 'counts', 'sender'),
-  run: async (deps, { access }, args, known) => {
-    const asked = findAsked(
-      access,
-      readAbout(args, known, () => ({})),
-    )
+  run: async (deps, { access }, args) => {
+    const asked = findAsked(access, readApp(args, null))
     return isRefusal(asked) ? asked : readSetup(deps, asked.app)
   },
 }
@@ -118,29 +116,24 @@ async function readSender({ store, mailer }: ToolDependencies, app: AppRow) {
 
 const iso = (at: number): string => new Date(at).toISOString()
 
+const CODE = takes({ app: APP, language: oneOf(KINDS, { invalid: `Send one of ${KINDS.join(', ')}.` }) })
+const readLanguage = createArguments({ schema: CODE, clean: ({ language }) => ({ language }) })
+
 export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Code to paste',
   description:
     'A language: server code that sends an event and signs an email. A tag: what goes into pages, and its Content-Security-Policy.',
   kind: 'read',
-  input: takes({ app: APP, language: Type.Unsafe<string>({ enum: KINDS }) }),
+  input: CODE,
   output: outputSchema('language', 'blocks', 'policy', 'warning'),
-  run: (deps, { access }, args, known) => {
-    const asked = findAsked(
-      access,
-      readAbout(args, known, ({ language = '' }, errors) => {
-        if (!KINDS.includes(language)) errors.push({ field: 'language', ...WHICH })
-        return { language }
-      }),
-    )
+  run: (deps, { access }, args) => {
+    const asked = findAsked(access, readLanguage(args, null))
     if (isRefusal(asked)) return asked
     const { language } = asked.input
     return { ok: true, language, ...readCode(deps, asked.app, language), warning: SECRETS_WARNING }
   },
 }
-
-const WHICH = { code: 'invalid', message: `Send one of ${KINDS.join(', ')}.` }
 
 function readCode({ baseUrl, snippet }: ToolDependencies, app: AppRow, language: string) {
   const form = TAGS.get(language)

@@ -10,31 +10,50 @@ import {
 } from '../../people/contact-input.ts'
 import { dryRunContact, type DryRunContact } from '../../deliveries/contact-dry-run.ts'
 import * as contacts from '../../people/contacts.ts'
-import { addError, type Body, isLongerThan } from '../../core/field-readers.ts'
+import type { ContactMatch } from '../../people/contacts.ts'
+import { MAX_CUSTOM_FIELD_KEY_CHARACTERS, MAX_CUSTOM_FIELD_TEXT_CHARACTERS } from '../../core/field-limits.ts'
+import { type Body, listErrors } from '../../core/inputs.ts'
 import type { ToolDependencies } from './tool.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
-import { ContactQuery, type Query, readContactsQuery, refuseUnknown, writeContactCursor } from '../../http/queries.ts'
-import { type FieldError, isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
+import {
+  ContactQuery,
+  type Query,
+  findUnknown,
+  readContactsQuery,
+  writeContactCursor,
+  writeIdCursor,
+} from '../../http/queries.ts'
+import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
-import { type Names, findAsked, readPerson, toQuery } from '../arguments.ts'
+import { createArguments, emailOf, type Names, findAsked, toQuery } from '../arguments.ts'
 import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeWithin } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import * as schemas from './tool.ts'
 import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
 
+const PERSON = schemas.takes({ app: schemas.APP, email: schemas.EMAIL })
+
+const readPerson = createArguments({
+  schema: PERSON,
+  clean: ({ email }) => {
+    const person = emailOf(email)
+    return person === null ? null : { email: person }
+  },
+})
+
 export const getContact: schemas.Tool = {
   name: 'get_contact',
   title: 'One person',
   description: 'By email: names, tags, fields, subscription, last seen.',
   kind: 'read',
-  input: schemas.takes({ app: schemas.APP, email: schemas.EMAIL }),
+  input: PERSON,
   output: schemas.outputSchema('contact'),
-  run: async (deps, { access }, args, known) => {
-    const asked = findAsked(access, readPerson(args, known))
+  run: async (deps, { access }, args) => {
+    const asked = findAsked(access, readPerson(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const row = await contacts.findContact(deps, app, input.email)
@@ -43,12 +62,69 @@ export const getContact: schemas.Tool = {
   },
 }
 
+const MOST_SEARCH_CHARACTERS = 254
+const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
+
+const FILTERS = {
+  search: Type.Optional(
+    Type.String({
+      maxLength: MOST_SEARCH_CHARACTERS,
+      pattern: '\\S',
+      say: `Send the start of an email or name, of up to ${MOST_SEARCH_CHARACTERS} characters.`,
+    }),
+  ),
+  status: Type.Optional(schemas.oneOf(CONTACT_STATUSES, `Send one of ${CONTACT_STATUSES.join(', ')}.`)),
+  field: Type.Optional(
+    Type.String({
+      brief: 'such as plan=pro',
+      pattern: '^[A-Za-z0-9_.-]{1,64}=',
+      maxLength: MAX_CUSTOM_FIELD_KEY_CHARACTERS + 1 + MAX_CUSTOM_FIELD_TEXT_CHARACTERS,
+      say: 'Send the name of a field, `=` and its whole value, such as plan=pro.',
+    }),
+  ),
+}
+const FILTERED = Type.Object(FILTERS)
+
+/** A page of people, or those whom `search` finds. */
+function readSearch(args: Query, known: Names) {
+  const { search, status, field, ...query } = args
+  const beside = search === undefined ? [] : OF_LISTS.filter((name) => args[name] !== undefined)
+  const isMatch = status !== undefined || field !== undefined
+  if (isMatch && search === undefined && query.updatedAfter !== undefined) beside.push('updatedAfter')
+  const errors = [
+    ...findUnknown(args, known),
+    ...listErrors(FILTERED, args),
+    ...beside.map((field) => ({
+      field,
+      code: 'conflict',
+      message: search === undefined ? BESIDE_MATCH : BESIDE_SEARCH,
+    })),
+  ]
+  if (errors.length > 0) return { errors }
+  const reading = readContactsQuery(query)
+  if ('errors' in reading) return reading
+  const match = isMatch ? { status: statusOf(status), field: fieldOf(field), tag: reading.input.tag } : null
+  return { input: { ...reading.input, search: search ?? null, match } }
+}
+
+const statusOf = (text: string | undefined) => CONTACT_STATUSES.find((status) => status === text) ?? null
+
+function fieldOf(text: string | undefined): ContactMatch['field'] {
+  if (text === undefined) return null
+  const end = text.indexOf('=')
+  return { name: text.slice(0, end), value: text.slice(end + 1) }
+}
+
+const OF_LISTS = ['tag', 'updatedAfter', 'cursor', 'status', 'field']
+const BESIDE_MATCH = 'This has no effect beside `status` or `field`. Leave one out.'
+const BESIDE_SEARCH = 'This has no effect beside `search`. Leave one out.'
+
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
   title: 'People of an app',
   description: 'Newest first, or with `updatedAfter` last changed first; `search`: start of an email or name.',
   kind: 'read',
-  input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), { search: Type.Optional(Type.String()) }),
+  input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
   output: schemas.LIST,
   run: async (deps, { access }, args, known) => {
     const asked = findAsked(access, readSearch(toQuery(args), known))
@@ -60,6 +136,13 @@ export const searchContacts: schemas.Tool = {
       const data = fitPeople(people, app)
       const isAll = !isPartial && data.length === people.length
       return { untrusted: UNTRUSTED, ok: true, data, nextCursor: null, ...(isAll ? {} : { note: PARTIAL }) }
+    }
+    if (input.match) {
+      const page = { before: input.before?.id ?? null, limit }
+      const { people, next } = await contacts.listMatchingContacts(deps, app, input.match, page)
+      const data = fitPeople(people, app)
+      const left = data.length < people.length ? (people[data.length - 1]?.id ?? null) : next
+      return { untrusted: UNTRUSTED, ok: true, data, nextCursor: left === null ? null : writeIdCursor(left) }
     }
     const rows = await contacts.listContacts(deps, app, { ...input, limit: limit + 1 })
     const data = fitPeople(rows.slice(0, limit), app)
@@ -77,22 +160,6 @@ const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
     rows.map((row) => fitContact(cleanValue(contactView(row, app)), LISTED_CONTACT_BYTES)),
     PAGE_BYTES,
   )
-
-const MOST_SEARCH_CHARACTERS = 254
-
-function readSearch({ search, ...query }: Query, known: Names) {
-  const errors: FieldError[] = []
-  refuseUnknown(query, known, errors)
-  if (search !== undefined && (search.trim() === '' || isLongerThan(search, MOST_SEARCH_CHARACTERS)))
-    addError(errors, 'search', 'invalid', 'Send the start of an email or name, of up to 254 characters.')
-  for (const name of ['tag', 'updatedAfter', 'cursor']) {
-    if (search !== undefined && query[name] !== undefined)
-      addError(errors, name, 'conflict', 'This has no effect beside `search`. Leave one out.')
-  }
-  if (errors.length > 0) return { errors }
-  const reading = readContactsQuery(query)
-  return 'errors' in reading ? reading : { input: { ...reading.input, search: search ?? null } }
-}
 
 export const addContact: schemas.Tool = {
   name: 'add_contact',

@@ -1,47 +1,48 @@
 import { Type } from '@sinclair/typebox'
 import type { AppRow } from '../../accounts/access.ts'
 import { DELIVERY_STATES, type DeliveryRow } from '../../deliveries/deliveries.ts'
-import { readAddress, type Body } from '../../core/field-readers.ts'
+import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
 import { deliveryView } from '../message-views.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
-import { readIdCursor, readLimit, writeIdCursor } from '../../http/queries.ts'
-import { type FieldError, isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
-import { type Names, findAsked, readAbout, readMessageId } from '../arguments.ts'
+import { idCursorRule, PAGE, readIdCursor, writeIdCursor } from '../../http/queries.ts'
+import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
+import { createArguments, emailOf, findAsked, messageIdOf } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, LIST, MESSAGE_ID, PAGE, takes, text, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, EMAIL, LIST, MESSAGE_ID, oneOf, takes, text, type Tool, type ToolDependencies } from './tool.ts'
 
-const readQuery = (args: Body, known: Names) =>
-  readAbout(args, known, (query, errors) => ({
-    messageId: query.messageId === undefined ? null : readMessageId(query, errors),
-    email: query.email === undefined ? null : readAddress(query.email, errors).email,
-    states: query.state === undefined ? null : readState(query.state, errors),
-    before: query.cursor === undefined ? null : readIdCursor(query.cursor, errors),
-    limit: readLimit(query.limit, errors),
-  }))
+const ASKED = takes({
+  app: APP,
+  messageId: Type.Optional(MESSAGE_ID),
+  email: Type.Optional(EMAIL),
+  state: Type.Optional(text('such as sent, kept or skipped')),
+  ...PAGE,
+})
 
-function readState(text: string, errors: FieldError[]) {
-  const states = DELIVERY_STATES.filter((state) => state === text)
-  if (states.length === 0)
-    errors.push({ field: 'state', code: 'invalid', message: `Send one of ${DELIVERY_STATES.join(', ')}.` })
-  return states
-}
+/** A model is told three of the states, and the others where it sends none of them. */
+const STATE = oneOf(DELIVERY_STATES, `Send one of ${DELIVERY_STATES.join(', ')}.`)
+
+const readQuery = createArguments({
+  schema: takes({ ...ASKED.properties, state: Type.Optional(STATE) }),
+  clean: ({ messageId, email, state, cursor, limit = DEFAULT_PAGE_ITEMS }) => ({
+    messageId: messageId === undefined ? null : messageIdOf(messageId),
+    email: emailOf(email),
+    states: state === undefined ? null : [state],
+    before: cursor === undefined ? null : readIdCursor(cursor),
+    limit,
+  }),
+  rules: () => ({ cursor: idCursorRule }),
+})
 
 export const listDeliveries: Tool = {
   name: 'list_deliveries',
   title: 'Mails to people',
   description: 'Triggered emails, newest first.',
   kind: 'read',
-  input: takes({
-    app: APP,
-    messageId: Type.Optional(MESSAGE_ID),
-    email: Type.Optional(EMAIL),
-    state: Type.Optional(text('such as sent, kept or skipped')),
-    ...PAGE,
-  }),
+  input: ASKED,
   output: LIST,
-  run: async (deps, { access }, args, known) => {
-    const asked = findAsked(access, readQuery(args, known))
+  run: async (deps, { access }, args) => {
+    const asked = findAsked(access, readQuery(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const about = await findAbout(deps, app, input)

@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { readIdCursor, refuseUnknown, writeIdCursor } from '../../http/queries.ts'
-import { type FieldError, refuseFields } from '../../core/refusals.ts'
+import { findUnknown, PAGE, readIdCursor, writeIdCursor, CURSOR } from '../../http/queries.ts'
+import { refuseFields } from '../../core/refusals.ts'
 import { DOC_PAGES, writeDocPage } from '../../docs/index.ts'
+import { faultOf } from '../../core/inputs.ts'
 import { toQuery } from '../arguments.ts'
 import { fitText, PAGE_BYTES } from '../budget.ts'
-import { outputSchema, PAGE, takes, type Tool } from './tool.ts'
+import { outputSchema, takes, type Tool } from './tool.ts'
 
 const SLUGS = DOC_PAGES.map(({ slug }) => slug)
 const WHICH = { field: 'page', code: 'invalid', message: `Send one of ${SLUGS.join(', ')}.` }
@@ -22,9 +23,10 @@ export const getDocs: Tool = {
   output: outputSchema('pages', 'text', 'nextCursor'),
   run: ({ baseUrl }, _, args, known) => {
     const query = toQuery(args)
-    const errors: FieldError[] = []
-    refuseUnknown(query, known, errors)
-    const from = query.cursor === undefined ? 0 : (readIdCursor(query.cursor, errors) ?? 0)
+    const errors = findUnknown(query, known)
+    const place = query.cursor === undefined ? 0 : readIdCursor(query.cursor)
+    if (place === null) errors.push({ field: 'cursor', ...faultOf(CURSOR, 'invalid', query.cursor) })
+    const from = place ?? 0
     const page = DOC_PAGES.find(({ slug }) => slug === query.page)
     if (!page && (query.page !== undefined || from > 0)) errors.push(WHICH)
     const whole = page ? writeDocPage(page, baseUrl) : ''

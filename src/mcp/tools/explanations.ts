@@ -1,30 +1,48 @@
-import { Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
+import { emailRule } from '../../core/field-schemas.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from '../../deliveries/explanations.ts'
-import { type Body, readAddress } from '../../core/field-readers.ts'
+import { type Body, type Fault, faultOf } from '../../core/inputs.ts'
 import { explainMessageFor, type MessageExplanation } from '../../deliveries/message-explanations.ts'
 import { deliveryView } from '../message-views.ts'
 import { publicId } from '../../core/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
-import { type Names, findAsked, readAbout, readDeliveryId, readMessageId } from '../arguments.ts'
+import { createArguments, emailOf, findAsked, messageIdOf, readDeliveryId } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { APP, EMAIL, outputSchema, MESSAGE_ID, takes, text, type Tool, type ToolDependencies } from './tool.ts'
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
-const readAsked = (args: Body, known: Names) =>
-  readAbout(args, known, (query, errors): Asked => {
-    const { deliveryId, messageId, email } = query
-    if (deliveryId === undefined)
-      return { messageId: readMessageId(query, errors), email: readAddress(email, errors).email }
-    const isAlone = messageId === undefined && email === undefined
-    if (!isAlone) errors.push({ field: 'deliveryId', code: 'conflict', message: ALONE })
-    return { deliveryId: readDeliveryId(deliveryId) }
-  })
+const ASKED = takes({
+  app: APP,
+  deliveryId: Type.Optional(text()),
+  messageId: Type.Optional(MESSAGE_ID),
+  email: Type.Optional(EMAIL),
+})
 
-const ALONE = 'Send either this, or `messageId` and `email`.'
+const ALONE: Fault = { code: 'conflict', message: 'Send either this, or `messageId` and `email`.' }
+
+/** Without a delivery, a message and a person are needed. */
+const missing = (schema: TSchema, value: unknown, { deliveryId }: Body): Fault | null =>
+  value === undefined && deliveryId === undefined ? faultOf(schema, 'missing', value) : null
+
+const readAsked = createArguments({
+  schema: ASKED,
+  clean: ({ deliveryId, messageId = '', email }): { asked: Asked } | null => {
+    if (deliveryId !== undefined)
+      return messageId === '' && email === undefined ? { asked: { deliveryId: readDeliveryId(deliveryId) } } : null
+    const person = emailOf(email)
+    return person === null ? null : { asked: { messageId: messageIdOf(messageId), email: person } }
+  },
+  rules: () => ({
+    deliveryId: (value, { messageId, email }) =>
+      value !== undefined && (messageId !== undefined || email !== undefined) ? ALONE : null,
+    messageId: (value, body) => missing(MESSAGE_ID, value, body),
+    email: (value, body) => missing(EMAIL, value, body) ?? emailRule(value),
+  }),
+})
 
 export const explainTool: Tool = {
   name: 'explain_delivery',
@@ -32,18 +50,14 @@ export const explainTool: Tool = {
   description:
     'Every rule and what it found, by `deliveryId`, or `messageId` and `email`; `delivery` null: there is no email.',
   kind: 'read',
-  input: takes({
-    app: APP,
-    deliveryId: Type.Optional(text()),
-    messageId: Type.Optional(MESSAGE_ID),
-    email: Type.Optional(EMAIL),
-  }),
+  input: ASKED,
   output: outputSchema('why', 'message', 'delivery', 'judgedAt', 'rules'),
-  run: async (deps, { access }, args, known) => {
-    const asked = findAsked(access, readAsked(args, known))
+  run: async (deps, { access }, args) => {
+    const asked = findAsked(access, readAsked(args, null))
     if (isRefusal(asked)) return asked
-    const { app, input } = asked
-    const found = await ('deliveryId' in input ? explainOne(deps, app, input.deliveryId) : explainFor(deps, app, input))
+    const { app } = asked
+    const about = asked.input.asked
+    const found = await ('deliveryId' in about ? explainOne(deps, app, about.deliveryId) : explainFor(deps, app, about))
     return isRefusal(found) ? found : { untrusted: UNTRUSTED, ok: true, ...explanationView(found) }
   },
 }

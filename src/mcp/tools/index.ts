@@ -11,9 +11,9 @@ import { saveMessageDraft, setStatus } from './messages.ts'
 import { previewTool, sendTestMessage } from './previews.ts'
 import { simulateTool } from './simulations.ts'
 import { getStats, listEventNames } from './stats.ts'
-import type { Body } from '../../core/field-readers.ts'
+import type { Body } from '../../core/inputs.ts'
 import type { Names } from '../arguments.ts'
-import type { Tool, ToolDependencies } from './tool.ts'
+import { forModels, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 export type { Tool }
 
@@ -44,6 +44,9 @@ const TOOLS: readonly Tool[] = [
 
 export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name))
 
+/** What the list says of each, which is the same for everybody. */
+const DESCRIPTIONS = new Map(TOOLS.map((tool) => [tool, describe(tool)]))
+
 const NAMES = new Map(TOOLS.map((tool) => [tool, listNames(tool)]))
 
 /** `newsletter` is the other name of `app`, as in the HTTP API. */
@@ -67,13 +70,17 @@ export const listTools = (caller: Caller): Tool[] => TOOLS.filter((tool) => isOp
 export const findTool = (caller: Caller, name: string): Tool | undefined =>
   TOOLS.find((tool) => tool.name === name && isOpen(caller, tool))
 
-export function describeTool({ name, title, description, kind, hints = {}, input, output }: Tool): ToolDescription {
+/** A tool as tools/list shows it. */
+export const describeTool = (tool: Tool): ToolDescription => DESCRIPTIONS.get(tool) ?? describe(tool)
+
+/** With all four hints. */
+function describe({ name, title, description, kind, hints = {}, input, output }: Tool): ToolDescription {
   const { destructive = false, repeats = false, reachesOut = false } = hints
   return {
     name,
     title,
     description,
-    inputSchema: input,
+    inputSchema: { ...takes({}), ...forModels(input) },
     outputSchema: output,
     annotations: {
       readOnlyHint: kind === 'read',

@@ -1,30 +1,43 @@
 import { countsView, messageView } from '../message-views.ts'
 import { listMessages as listAll, type MessageCounts, type MessageRow } from '../../messages/messages.ts'
-import type { Body } from '../../core/field-readers.ts'
-import { readContactCursor, readIdCursor, readLimit, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
+import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
+import {
+  cursorRule,
+  idCursorRule,
+  PAGE,
+  readContactCursor,
+  readIdCursor,
+  writeContactCursor,
+  writeIdCursor,
+} from '../../http/queries.ts'
 import { isRefusal, refuseFields } from '../../core/refusals.ts'
-import { type Names, findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { createArguments, findAsked, findMessage, messageIdOf } from '../arguments.ts'
 import { fitMessage, fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, outputSchema, LIST, MESSAGE_ID, PAGE, takes, type Tool } from './tool.ts'
+import { APP, outputSchema, LIST, MESSAGE_ID, takes, type Tool } from './tool.ts'
 
 const ENVELOPE_BYTES = 2 * 1024
+
+const LISTED = takes({ app: APP, ...PAGE })
+
+const readListed = createArguments({
+  schema: LISTED,
+  clean: ({ cursor, limit = DEFAULT_PAGE_ITEMS }) => ({
+    after: cursor === undefined ? 0 : (readIdCursor(cursor) ?? 0),
+    limit,
+  }),
+  rules: () => ({ cursor: idCursorRule }),
+})
 
 export const listMessages: Tool = {
   name: 'list_messages',
   title: 'Messages of an app',
   description: 'Oldest first: what triggers each, how many emails are in each state.',
   kind: 'read',
-  input: takes({ app: APP, ...PAGE }),
+  input: LISTED,
   output: LIST,
-  run: async ({ store }, { access }, args, known) => {
-    const asked = findAsked(
-      access,
-      readAbout(args, known, ({ cursor, limit }, errors) => ({
-        after: cursor === undefined ? 0 : (readIdCursor(cursor, errors) ?? 0),
-        limit: readLimit(limit, errors),
-      })),
-    )
+  run: async ({ store }, { access }, args) => {
+    const asked = findAsked(access, readListed(args, null))
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
     const rows = (await listAll(store, asked.app)).filter(({ id }) => id > after)
@@ -42,15 +55,27 @@ function describe(row: MessageRow & { counts: MessageCounts }) {
   return { ...messageView(row), name: cleanText(row.name), trigger: cleanWritten(trigger), counts }
 }
 
+const ONE = takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor })
+
+/** `place`: the character offset, and the version's time. */
+const readOne = createArguments({
+  schema: ONE,
+  clean: ({ messageId, cursor }) => ({
+    messageId: messageIdOf(messageId),
+    place: cursor === undefined ? null : readContactCursor(cursor, true),
+  }),
+  rules: () => ({ cursor: cursorRule((text) => readContactCursor(text, true) !== null) }),
+})
+
 export const getMessage: Tool = {
   name: 'get_message',
   title: 'One message',
-  description: 'Can be saved again, unless parts are `omitted`: then `cursor` gives all of it, as pieces of its JSON.',
+  description: 'Can be saved again, unless deps are `omitted`: then `cursor` gives all of it, as pieces of its JSON.',
   kind: 'read',
-  input: takes({ app: APP, messageId: MESSAGE_ID, cursor: PAGE.cursor }),
+  input: ONE,
   output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),
-  run: async (deps, { access }, args, known) => {
-    const asked = await findMessage(deps, access, readOne(args, known))
+  run: async (deps, { access }, args) => {
+    const asked = await findMessage(deps, access, readOne(args, null))
     if (isRefusal(asked)) return asked
     const { message, input } = asked
     const { name, ...view } = messageView(message)
@@ -67,13 +92,6 @@ export const getMessage: Tool = {
 }
 
 const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message was changed meanwhile. Begin again.' }
-
-/** `place`: the character offset, and the version's time. */
-const readOne = (args: Body, known: Names) =>
-  readAbout(args, known, (query, errors) => ({
-    messageId: readMessageId(query, errors),
-    place: query.cursor === undefined ? null : readContactCursor(query.cursor, true, errors),
-  }))
 
 const cursorTo = ({ updatedAt }: MessageRow, id: number): string => writeContactCursor({ id, updatedAt })
 

@@ -1,22 +1,15 @@
 import { Type } from '@sinclair/typebox'
+import type { Fault } from '../../core/inputs.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { isLiveToken } from '../../messages/message-preview.ts'
 import { type MessageChange, saveMessage, setMessageStatus } from '../../messages/messages.ts'
 import { MessageSchema } from '../../messages/message-schema.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { publicId } from '../../core/ids.ts'
-import {
-  type FieldError,
-  isRefusal,
-  type Refusal,
-  refuse,
-  refuseFields,
-  warnOfSending,
-  withWarnings,
-} from '../../core/refusals.ts'
-import { findAsked, findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { isRefusal, type Refusal, refuse, refuseFields, warnOfSending, withWarnings } from '../../core/refusals.ts'
+import { createArguments, findAsked, findMessage, messageIdOf } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
-import { APP, forModels, outputSchema, MESSAGE_ID, takes, text, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, outputSchema, MESSAGE_ID, oneOf, takes, text, type Tool, type ToolDependencies } from './tool.ts'
 
 const by = ({ clock }: ToolDependencies, { access }: Caller, app: AppRow): MessageChange => ({
   accountId: app.accountId,
@@ -34,7 +27,34 @@ const checking = ({ store, mailer, templates }: ToolDependencies, app: AppRow) =
 })
 
 const { status: _, ...properties } = MessageSchema.properties
-const MESSAGE = forModels({ ...MessageSchema, properties })
+const MESSAGE = { ...MessageSchema, properties }
+
+const DRAFT = takes({ app: APP, messageId: Type.Optional(MESSAGE_ID), message: MESSAGE })
+
+/** `message`, as it was sent, is the context; what is in it, the message's own schema checks. */
+const readDraft = createArguments({
+  schema: takes({ ...DRAFT.properties, message: Type.Optional(Type.Unknown()) }),
+  clean: ({ messageId }, message: unknown) =>
+    findWrong(message) || !isJsonObject(message)
+      ? null
+      : { id: messageId === undefined ? null : messageIdOf(messageId), value: message },
+  rules: (message) => ({ message: () => findWrong(message) }),
+})
+
+const NO_OBJECT: Fault = {
+  code: 'invalid',
+  message: 'Send the message as a JSON object. get_docs, page messages, shows one.',
+}
+const WITH_STATUS: Fault = {
+  field: 'message.status',
+  code: 'invalid',
+  message: 'Leave this out: set_message_status turns messages on.',
+}
+
+function findWrong(message: unknown): Fault | null {
+  if (!isJsonObject(message)) return NO_OBJECT
+  return message.status === undefined ? null : WITH_STATUS
+}
 
 export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
@@ -43,20 +63,10 @@ export const saveMessageDraft: Tool = {
     'Makes a message, or replaces `messageId`, which must not be live. Sends nothing. How to write one: get_docs, page messages.',
   kind: 'manage',
   hints: { destructive: true },
-  input: takes({
-    app: APP,
-    messageId: Type.Optional(MESSAGE_ID),
-    message: MESSAGE,
-  }),
+  input: DRAFT,
   output: outputSchema('messageId', 'status', 'version', 'change'),
-  run: async (deps, caller, args, known) => {
-    const asked = findAsked(
-      caller.access,
-      readAbout(args, known, (query, errors) => ({
-        id: query.messageId === undefined ? null : readMessageId(query, errors),
-        value: readValue(args.message, errors),
-      })),
-    )
+  run: async (deps, caller, args) => {
+    const asked = findAsked(caller.access, readDraft(args, args.message))
     return isRefusal(asked) ? asked : saveDraft(deps, caller, asked)
   },
 }
@@ -77,14 +87,6 @@ async function saveDraft(deps: ToolDependencies, caller: Caller, { app, input: {
   return { ok: true, messageId: publicId('msg', saved.id), status, version, change }
 }
 
-function readValue(value: unknown, errors: FieldError[]): Record<string, unknown> {
-  const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
-  if (!isJsonObject(value)) add('message', 'Send the message as a JSON object. get_docs, page messages, shows one.')
-  else if (value.status !== undefined) add('message.status', 'Leave this out: set_message_status turns messages on.')
-  else return value
-  return {}
-}
-
 /** Fields are named by their path in the arguments. */
 function withinMessage(refused: Refusal): Refusal {
   const name = (field: string): string => (field === '' ? 'message' : `message.${field}`)
@@ -98,6 +100,18 @@ function withinMessage(refused: Refusal): Refusal {
 
 const STATUSES = ['draft', 'live', 'paused'] as const
 
+const STATUS = takes({
+  app: APP,
+  messageId: MESSAGE_ID,
+  status: oneOf(STATUSES, { invalid: `Send one of ${STATUSES.join(', ')}.` }),
+  token: Type.Optional(text()),
+})
+
+const readStatus = createArguments({
+  schema: STATUS,
+  clean: ({ messageId, status, token = '' }) => ({ messageId: messageIdOf(messageId), status, token }),
+})
+
 export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Turn a message on or off',
@@ -105,23 +119,10 @@ export const setStatus: Tool = {
     'Live needs the `token` of a preview of the message as it is. What comes due while not live is not sent.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
-  input: takes({
-    app: APP,
-    messageId: MESSAGE_ID,
-    status: Type.Unsafe<string>({ enum: [...STATUSES] }),
-    token: Type.Optional(text()),
-  }),
+  input: STATUS,
   output: outputSchema('messageId', 'status'),
-  run: async (deps, caller, args, known) => {
-    const asked = await findMessage(
-      deps,
-      caller.access,
-      readAbout(args, known, (query, errors) => ({
-        messageId: readMessageId(query, errors),
-        status: readStatus(query.status, errors),
-        token: query.token ?? '',
-      })),
-    )
+  run: async (deps, caller, args) => {
+    const asked = await findMessage(deps, caller.access, readStatus(args, null))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const { status } = input
@@ -135,9 +136,3 @@ export const setStatus: Tool = {
 
 const UNSEEN =
   'Call preview_message, show it to the user, and send its token: there is none while it names problems. Each change of the message needs a new one.'
-
-function readStatus(text: string | undefined, errors: FieldError[]): (typeof STATUSES)[number] {
-  const status = STATUSES.find((one) => one === text)
-  if (!status) errors.push({ field: 'status', code: 'invalid', message: `Send one of ${STATUSES.join(', ')}.` })
-  return status ?? 'draft'
-}

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { readAddress, readFlag, type Body } from '../../core/field-readers.ts'
+import { emailRule } from '../../core/field-schemas.ts'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import type { RenderedMail, TestResult } from '../../messages/mailer.ts'
@@ -8,20 +8,28 @@ import { type FoundSample, findSample } from '../../deliveries/person-samples.ts
 import { makeLiveToken } from '../../messages/message-preview.ts'
 import { publicId } from '../../core/ids.ts'
 import { describeReply, describeReason } from '../../deliveries/describe-reason.ts'
-import { type FieldError, isRefusal, refuseFields } from '../../core/refusals.ts'
+import { isRefusal, refuseFields } from '../../core/refusals.ts'
 import { describeTemplateFault, type TemplateFault } from '../../messages/template-faults.ts'
-import { type Names, findMessage, readAbout, readMessageId } from '../arguments.ts'
-import { takeCostly, APP, EMAIL, outputSchema, MESSAGE_ID, takes, text, type Tool } from './tool.ts'
+import { createArguments, emailOf, findMessage, messageIdOf } from '../arguments.ts'
 import { fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanValue, cleanWritten, UNTRUSTED } from '../untrusted.ts'
+import { takeCostly, APP, EMAIL, outputSchema, MESSAGE_ID, takes, type Tool } from './tool.ts'
 
-const readPreview = (args: Body, known: Names) =>
-  readAbout(args, known, (query, errors) => ({
-    messageId: readMessageId(query, errors),
-    email: query.email === undefined ? null : readAddress(query.email, errors).email,
-    to: known.has('to') ? readRecipient(query.to, errors) : '',
-    isSeveral: readFlag(args.several ?? undefined, 'several', errors),
-  }))
+const PREVIEW = takes({
+  app: APP,
+  messageId: MESSAGE_ID,
+  email: Type.Optional(EMAIL),
+  several: Type.Optional(Type.Boolean({ say: 'Send true or false.' })),
+})
+
+const readPreview = createArguments({
+  schema: PREVIEW,
+  clean: ({ messageId, email, several = false }) => ({
+    messageId: messageIdOf(messageId),
+    email: emailOf(email),
+    isSeveral: several,
+  }),
+})
 
 function describeFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
   const begin = `Nothing can be shown for ${isMadeUp ? 'this person' : cleanText(contact.email)}: `
@@ -36,15 +44,10 @@ export const previewTool: Tool = {
   description:
     'The email as `email` would get it, else the last who triggered it, else sample data, as with `several` events. `token` is for set_message_status; null where there are `problems`.',
   kind: 'read',
-  input: takes({
-    app: APP,
-    messageId: MESSAGE_ID,
-    email: Type.Optional(EMAIL),
-    several: Type.Optional(Type.Boolean()),
-  }),
+  input: PREVIEW,
   output: outputSchema('mail', 'problems', 'warnings', 'token'),
-  run: async (deps, { access }, args, known) => {
-    const asked = await findMessage(deps, access, readPreview(args, known))
+  run: async (deps, { access }, args) => {
+    const asked = await findMessage(deps, access, readPreview(args, null))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const { email, isSeveral } = input
@@ -94,14 +97,23 @@ function mailView(mail: RenderedMail) {
   return { subject: cleanText(mail.subject), text, ...(text === whole ? {} : { isCut: true }), refusedLinks }
 }
 
-function readRecipient(value: string | undefined, errors: FieldError[]): string {
-  const problems: FieldError[] = []
-  const { email } = readAddress(value, problems)
-  for (const { code } of problems) errors.push({ field: 'to', code, message: NO_MEMBER })
-  return email
-}
-
 const NO_MEMBER = 'Send the email of a member who has joined this account. Only members get test emails.'
+
+const TEST = takes({
+  app: APP,
+  messageId: MESSAGE_ID,
+  email: Type.Optional(EMAIL),
+  to: { ...EMAIL, brief: "a member's email", say: { invalid: NO_MEMBER, missing: NO_MEMBER } },
+})
+
+const readTest = createArguments({
+  schema: TEST,
+  clean: ({ messageId, email, to }) => {
+    const recipient = emailOf(to)
+    return recipient === null ? null : { messageId: messageIdOf(messageId), email: emailOf(email), to: recipient }
+  },
+  rules: () => ({ to: (value) => emailRule(value) && { code: 'invalid', message: NO_MEMBER } }),
+})
 
 export const sendTestMessage: Tool = {
   name: 'send_test_message',
@@ -109,10 +121,10 @@ export const sendTestMessage: Tool = {
   description: 'Sends the email of preview_message to a member of the account, as a test. `kept`: captured, not sent.',
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
-  input: takes({ app: APP, messageId: MESSAGE_ID, to: text("a member's email"), email: Type.Optional(EMAIL) }),
+  input: TEST,
   output: outputSchema('outcome', 'reason'),
-  run: async (deps, { access }, args, known) => {
-    const asked = await findMessage(deps, access, readPreview(args, known))
+  run: async (deps, { access }, args) => {
+    const asked = await findMessage(deps, access, readTest(args, null))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const recipients = await listRecipients(deps.store, app.accountId)

@@ -1,27 +1,19 @@
 import { Type } from '@sinclair/typebox'
 import { explainSimulation } from '../../deliveries/explanations.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
-import { type Body, readAddress } from '../../core/field-readers.ts'
+import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
+import { type Fault, faultOf, isFault } from '../../core/inputs.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { publicId } from '../../core/ids.ts'
-import { readContactCursor, readLimit, writeContactCursor } from '../../http/queries.ts'
+import { count, CURSOR, PAGE, readContactCursor, writeContactCursor } from '../../http/queries.ts'
 import { describeSimulation, type Simulation } from '../../deliveries/simulation/index.ts'
-import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
-import { type Names, findMessage, readAbout, readMessageId } from '../arguments.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../core/refusals.ts'
+import { createArguments, emailOf, findMessage, messageIdOf } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
-import {
-  takeCostly,
-  APP,
-  EMAIL,
-  outputSchema,
-  MESSAGE_ID,
-  PAGE,
-  takes,
-  type Tool,
-  type ToolDependencies,
-} from './tool.ts'
+import type { Caller } from '../caller.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
 import { rulesView } from './explanations.ts'
+import { takeCostly, APP, EMAIL, outputSchema, MESSAGE_ID, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 const MOST_DAYS = 30
@@ -31,31 +23,33 @@ const PAGES_MS = 3_600_000
 type Line = Simulation['lines'][number]
 type About = Pick<MessageRow, 'content'> & { zone: string }
 
-const readSimulation = (args: Body, known: Names, now: number) =>
-  readAbout(args, known, (query, errors) => ({
-    messageId: readMessageId(query, errors),
-    email: query.email === undefined ? null : readAddress(query.email, errors).email,
-    days: readDays(query.days, errors),
-    ...readPlace(query.cursor, now, errors),
-    limit: readLimit(query.limit, errors),
-  }))
+const ASKED = takes({
+  app: APP,
+  messageId: MESSAGE_ID,
+  email: Type.Optional(EMAIL),
+  days: Type.Optional(count(MOST_DAYS)),
+  ...PAGE,
+})
 
-function readDays(text: string | undefined, errors: FieldError[]): number {
-  if (text === undefined) return DEFAULT_DAYS
-  const days = /^\d{1,2}$/.test(text) ? Number(text) : 0
-  if (days < 1 || days > MOST_DAYS)
-    errors.push({ field: 'days', code: 'invalid', message: `Send a whole number from 1 to ${MOST_DAYS}.` })
-  return days
-}
+const readSimulation = createArguments({
+  schema: ASKED,
+  clean: ({ messageId, email, days = DEFAULT_DAYS, cursor, limit = DEFAULT_PAGE_ITEMS }, now: number) => {
+    const place = cursor === undefined ? { skip: 0, at: now } : readPlace(cursor, now)
+    return 'code' in place ? null : { messageId: messageIdOf(messageId), email: emailOf(email), days, ...place, limit }
+  },
+  rules: (now) => ({ cursor: (value) => (typeof value === 'string' ? faultIn(readPlace(value, now)) : null) }),
+})
+
+const faultIn = (read: object): Fault | null => (isFault(read) ? read : null)
+
+const TOO_OLD: Fault = { code: 'invalid', message: 'This page is too old. Begin again.' }
 
 /** Lines shown so far, and the simulation's time (ms UTC). */
-function readPlace(text: string | undefined, now: number, errors: FieldError[]): { skip: number; at: number } {
-  if (text === undefined) return { skip: 0, at: now }
-  const place = readContactCursor(text, true, errors)
-  if (!place || place.updatedAt === null) return { skip: 0, at: now }
+function readPlace(text: string, now: number): { skip: number; at: number } | Fault {
+  const place = readContactCursor(text, true)
+  if (!place || place.updatedAt === null) return faultOf(CURSOR, 'invalid', text)
   const isRecent = place.updatedAt <= now && place.updatedAt > now - PAGES_MS
-  if (!isRecent) errors.push({ field: 'cursor', code: 'invalid', message: 'This page is too old. Begin again.' })
-  return { skip: place.id, at: place.updatedAt }
+  return isRecent ? { skip: place.id, at: place.updatedAt } : TOO_OLD
 }
 
 export const simulateTool: Tool = {
@@ -63,23 +57,17 @@ export const simulateTool: Tool = {
   title: 'Who would have got an email',
   description: 'Who would have got a message in the last days, and why others not; or `email` alone. Sends nothing.',
   kind: 'read',
-  input: takes({
-    app: APP,
-    messageId: MESSAGE_ID,
-    email: Type.Optional(EMAIL),
-    days: Type.Optional(Type.Integer({ maximum: MOST_DAYS })),
-    ...PAGE,
-  }),
+  input: ASKED,
   output: outputSchema('simulation', 'data', 'nextCursor'),
-  run: async (deps, { access, signal }, args, known) => {
-    const asked = await findMessage(deps, access, readSimulation(args, known, deps.clock.now()))
+  run: async (deps, { access, signal, onProgress }, args) => {
+    const asked = await findMessage(deps, access, readSimulation(args, deps.clock.now()))
     if (isRefusal(asked)) return asked
     const { app, message, input } = asked
     const person = input.email === null ? null : await deps.store.findContact(app.id, input.email)
     if (input.email !== null && !person) return UNKNOWN_PERSON
     const refused = takeCostly(deps, access, 'simulate_message')
     if (refused) return refused
-    const simulation = await simulate(deps, message, { ...input, contactId: person?.id, signal })
+    const simulation = await simulate(deps, message, { ...input, contactId: person?.id, signal, onProgress })
     if (simulation !== null && isRefusal(simulation)) return simulation
     if (simulation === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
     return {
@@ -90,15 +78,17 @@ export const simulateTool: Tool = {
   },
 }
 
+type Days = { days: number; at: number }
+
 const BY_TAG = "Messages that start with a tag can't be simulated: the time a tag was added isn't stored."
 
 const simulate = async (
   deps: ToolDependencies,
   { appId, content }: MessageRow,
-  { days, at, contactId, signal }: { days: number; at: number; contactId: number | undefined; signal: AbortSignal },
+  { days, at, contactId, ...asking }: Days & { contactId: number | undefined } & Pick<Caller, 'signal' | 'onProgress'>,
 ): Promise<Simulation | Refusal | null> => {
   const settings = await deps.store.mailSettings(appId)
-  return deps.simulations.simulate({ appId, content, days, now: at, contactId, settings }, { signal })
+  return deps.simulations.simulate({ appId, content, days, now: at, contactId, settings }, asking)
 }
 
 function simulationView(simulation: Simulation, about: About, { skip, limit }: { skip: number; limit: number }) {

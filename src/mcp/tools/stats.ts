@@ -1,31 +1,36 @@
 import { Type } from '@sinclair/typebox'
 import { EVENT_NAME_PATTERN } from '../../core/field-patterns.ts'
-import { addError } from '../../core/field-readers.ts'
-import { readLimit } from '../../http/queries.ts'
-import { type FieldError, isRefusal } from '../../core/refusals.ts'
+import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
+import { count, CURSOR, PAGE } from '../../http/queries.ts'
+import { isRefusal } from '../../core/refusals.ts'
 import { listEventNames as listNames, MOST_STAT_DAYS, readStats } from '../../events/stats.ts'
-import { findAsked, readAbout } from '../arguments.ts'
+import { createArguments, findAsked } from '../arguments.ts'
 import { UNTRUSTED } from '../untrusted.ts'
-import { APP, outputSchema, LIST, PAGE, takes, type Tool } from './tool.ts'
+import { APP, outputSchema, LIST, takes, type Tool } from './tool.ts'
 
 const DEFAULT_DAYS = 7
-const EVENT_NAME = new RegExp(EVENT_NAME_PATTERN)
+
+/** The cursor is the last name of the page before. */
+const NAMES = takes({
+  app: APP,
+  cursor: Type.Optional({ ...CURSOR, pattern: EVENT_NAME_PATTERN }),
+  limit: PAGE.limit,
+})
+
+const readNames = createArguments({
+  schema: NAMES,
+  clean: ({ cursor = null, limit = DEFAULT_PAGE_ITEMS }) => ({ after: cursor, limit }),
+})
 
 export const listEventNames: Tool = {
   name: 'list_event_names',
   title: 'Names of events',
   description: 'Of the last 30 days, by name, with counts.',
   kind: 'read',
-  input: takes({ app: APP, ...PAGE }),
+  input: NAMES,
   output: LIST,
-  run: async (deps, { access }, args, known) => {
-    const asked = findAsked(
-      access,
-      readAbout(args, known, ({ cursor, limit }, errors) => ({
-        after: readCursor(cursor, errors),
-        limit: readLimit(limit, errors),
-      })),
-    )
+  run: async (deps, { access }, args) => {
+    const asked = findAsked(access, readNames(args, null))
     if (isRefusal(asked)) return asked
     const { after, limit } = asked.input
     const names = await listNames(deps, asked.app, { after, limit: limit + 1 })
@@ -35,35 +40,21 @@ export const listEventNames: Tool = {
   },
 }
 
-function readCursor(cursor: string | undefined, errors: FieldError[]): string | null {
-  if (cursor !== undefined && !EVENT_NAME.test(cursor))
-    addError(errors, 'cursor', 'invalid', 'Send `nextCursor` of the page before, with the same filters.')
-  return cursor ?? null
-}
+const STATS = takes({ app: APP, days: Type.Optional(count(MOST_STAT_DAYS)) })
+const readDays = createArguments({ schema: STATS, clean: ({ days = DEFAULT_DAYS }) => ({ days }) })
 
 export const getStats: Tool = {
   name: 'get_stats',
   title: 'How much came',
   description: 'Counts of the last days (UTC): the 20 most frequent events, by day, new people of the month.',
   kind: 'read',
-  input: takes({ app: APP, days: Type.Optional(Type.Integer({ maximum: MOST_STAT_DAYS })) }),
+  input: STATS,
   output: outputSchema('app', 'byName', 'byDay', 'newPeople'),
-  run: async (deps, { access }, args, known) => {
-    const asked = findAsked(
-      access,
-      readAbout(args, known, ({ days }, errors) => ({ days: readDays(days, errors) })),
-    )
+  run: async (deps, { access }, args) => {
+    const asked = findAsked(access, readDays(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const stats = await readStats(deps, { access, app, days: input.days })
     return { untrusted: UNTRUSTED, ok: true, app: app.publicId, ...stats }
   },
-}
-
-function readDays(text: string | undefined, errors: FieldError[]): number {
-  if (text === undefined) return DEFAULT_DAYS
-  const days = /^\d{1,2}$/.test(text) ? Number(text) : 0
-  if (days < 1 || days > MOST_STAT_DAYS)
-    addError(errors, 'days', 'invalid', `Send a whole number from 1 to ${MOST_STAT_DAYS}.`)
-  return days
 }

@@ -1,6 +1,6 @@
-import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { MAX_PAGE_ITEMS } from '../../core/field-limits.ts'
-import type { Body } from '../../core/field-readers.ts'
+import { Kind, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import * as fields from '../../core/field-schemas.ts'
+import { type Body, type Say, WORD } from '../../core/inputs.ts'
 import type { CallLog } from '../../accounts/call-log.ts'
 import type { Limits } from '../../accounts/limits.ts'
 import type { EventLimit } from '../../accounts/write-limits.ts'
@@ -51,22 +51,27 @@ export type Tool = {
 }
 
 export const APP = Type.String()
-export const EMAIL = Type.String()
-export const MESSAGE_ID = Type.String()
-export const text = (description?: string) => Type.String(description === undefined ? {} : { description })
+export const EMAIL = fields.EMAIL
+export const MESSAGE_ID = Type.String({
+  say: {
+    missing: 'Send the ID of the message, as list_messages has it.',
+    invalid: 'Send the ID of the message, as list_messages has it.',
+  },
+})
+export const text = (brief?: string) => Type.String({ brief })
 
-export const PAGE = {
-  cursor: Type.Optional(text()),
-  limit: Type.Optional(Type.Integer({ maximum: MAX_PAGE_ITEMS })),
-}
+/** One of some words; `type` is left out where a model needs no more than the words. */
+export const oneOf = <const T extends readonly string[]>(words: T, say: Say, type?: 'string') =>
+  Type.Unsafe<T[number]>({ [Kind]: WORD, type, enum: [...words], say })
 
-export const takes = (properties: TProperties): TObject => Type.Object(properties, { additionalProperties: false })
+export const takes = <T extends TProperties>(properties: T): TObject<T> =>
+  Type.Object(properties, { additionalProperties: false })
 
 /** The HTTP API's schema and `more`. `app` has one name here and is required. */
 export const inputSchema = ({ properties, required = [] }: TObject, more: TProperties = {}): TObject => {
   const { newsletter: _, ...own } = properties
   const { properties: added, required: needed = [] } = Type.Object(more)
-  const all = { ...mapValues(own, forModels), ...added }
+  const all = { ...own, ...added }
   return { ...takes({}), required: ['app', ...required, ...needed], properties: all }
 }
 
@@ -82,7 +87,15 @@ export function forModels(schema: TSchema): TSchema {
     ...(items ? { items: forModels(items) } : {}),
     ...(anyOf ? { anyOf: anyOf.map(forModels) } : {}),
   }
-  const shape = { type, const: literal, enum: words, description: brief, required, ...inner }
+  // a literal and a list of words say their type themselves
+  const shape = {
+    ...(literal === undefined && words === undefined ? { type } : {}),
+    const: literal,
+    enum: words,
+    description: brief,
+    required,
+    ...inner,
+  }
   return JSON.parse(JSON.stringify(shape)) as TSchema
 }
 

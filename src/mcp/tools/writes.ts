@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { addError } from '../../core/field-readers.ts'
+import { faultOf } from '../../core/inputs.ts'
 import { publicId } from '../../core/ids.ts'
 import type { Unstarted } from '../../deliveries/message-explanations.ts'
 import type { QueuedMessage } from '../../deliveries/queued-messages.ts'
@@ -7,14 +7,13 @@ import type { FieldError } from '../../core/refusals.ts'
 import { takeWithin } from '../budget.ts'
 import { cleanText } from '../untrusted.ts'
 
-export const DRY_RUN = Type.Optional(Type.Boolean())
+export const DRY_RUN = Type.Optional(Type.Boolean({ say: 'Send true or false.' }))
 
 /** Accepts true, false and null (omitted). */
 export function checkDryRun<T extends object>(reading: T, dryRun: unknown): T | { errors: FieldError[] } {
   if (dryRun === undefined || dryRun === null || typeof dryRun === 'boolean') return reading
   const errors = 'errors' in reading ? (reading.errors as FieldError[]) : []
-  addError(errors, 'dryRun', 'invalid', 'Send true or false.')
-  return { errors }
+  return { errors: [...errors, { field: 'dryRun', ...faultOf(DRY_RUN, 'invalid', dryRun) }] }
 }
 
 const MESSAGES_BYTES = 8 * 1024

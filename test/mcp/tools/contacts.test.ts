@@ -93,7 +93,27 @@ describe('search_contacts', () => {
     const { data, note } = await find({ search: 'king', limit: 1 })
     expect([data?.length, note]).toEqual([1, expect.stringContaining('Send more of')])
   })
+  test('finds by status, a value of a field and a tag, all of them', async () => {
+    const app = server.first.appId
+    const add = (email: string, more: object) => callTool(server, 'add_contact', { app, email, ...more })
+    await add('ada@example.com', { fields: { plan: 'pro', seats: 3, beta: true }, tags: ['a'] })
+    await add('grace@example.com', { fields: { plan: 'pro', seats: 30 } })
+    await add('king@example.com', { fields: { plan: 'pro=1' } })
+    const emails = async (args: object) => (await find(args)).data?.map(({ email }) => email)
+    expect(await emails({ field: 'plan=pro' })).toEqual(['grace@example.com', 'ada@example.com'])
+    expect(await emails({ field: 'plan=pro=1' })).toEqual(['king@example.com'])
+    expect(await emails({ field: 'seats=3' })).toEqual(['ada@example.com'])
+    expect(await emails({ field: 'beta=true', status: 'subscribed', tag: 'a' })).toEqual(['ada@example.com'])
+    expect(await emails({ field: 'plan=pro', tag: 'b' })).toEqual([])
+    expect(await emails({ status: 'bounced' })).toEqual([])
+    const { nextCursor } = await find({ status: 'subscribed', limit: 2 })
+    expect(await emails({ status: 'subscribed', limit: 2, cursor: nextCursor })).toEqual(['ada@example.com'])
+  })
   test.each<[object, string]>([
+    [{ status: 'lost' }, 'status'],
+    [{ field: 'plan' }, 'field'],
+    [{ search: 'a', status: 'subscribed' }, 'status'],
+    [{ field: 'plan=pro', updatedAfter: '2026-01-01T00:00:00Z' }, 'updatedAfter'],
     [{ search: ' ' }, 'search'],
     [{ search: 'a', tag: 'beta' }, 'tag'],
     [{ search: 'a', cursor: 'x' }, 'cursor'],

@@ -26,7 +26,11 @@ describe('tools/list', () => {
     await server.restart()
     texts.push(await list(second))
     expect(new Set(texts).size).toBe(1)
-    expect(Buffer.byteLength(texts[0] ?? '')).toBeLessThanOrEqual(TOOL_LIST_BYTES)
+    const bytes = Buffer.byteLength(texts[0] ?? '')
+    const sizes = tools.map((tool) => ({ name: tool.name, bytes: JSON.stringify(tool).length }))
+    const [largest] = sizes.sort((one, other) => other.bytes - one.bytes)
+    if (bytes > TOOL_LIST_BYTES) throw new Error(`${bytes} bytes; the largest tool is ${JSON.stringify(largest)}`)
+    expect(bytes).toBeLessThanOrEqual(TOOL_LIST_BYTES)
     const names = tools.map(({ name }) => name)
     expect(names).toEqual([...names].sort())
   })
@@ -60,7 +64,7 @@ describe('tools/list', () => {
     ['send_event', schemas.EventInput, ['dryRun']],
     ['add_contact', schemas.ContactInput, ['dryRun']],
     ['update_contact', schemas.ContactUpdateInput, ['dryRun']],
-    ['search_contacts', schemas.ContactQuery, ['search']],
+    ['search_contacts', schemas.ContactQuery, ['search', 'status', 'field']],
     ['list_events', schemas.EventQuery, []],
   ])('%s takes what the API takes, under its names', (name, schema, more: string[]) => {
     const own = Object.keys(tools.find((tool) => tool.name === name)?.inputSchema.properties ?? {})

@@ -155,3 +155,41 @@ describe('simulate_message', () => {
     expect(data).toMatchObject([{ outcome: 'send', rules: [{ rule: 'away', verdict: 'pass', isEstimated: true }] }])
   })
 })
+
+describe('progress', () => {
+  const ask = (given: { meta?: object; accept?: string }) => {
+    const { meta = { progressToken: 'p1' }, accept = 'application/json, text/event-stream' } = given
+    const params = { name: 'simulate_message', arguments: { app, messageId: ids.All, limit: 1 }, _meta: meta }
+    return server.send(
+      new Request('http://127.0.0.1/mcp', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Accept: accept, Authorization: `Bearer ${server.first.apiKey}` },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }),
+      }),
+    )
+  }
+  test('is told while a long simulation runs, to a client that asks for it', async () => {
+    await inTurns(400, (index) => messaging.event({ email: `many${index}@example.com` }))
+    server.clock.tick(MINUTE)
+    const answer = await ask({})
+    expect(answer.headers.get('content-type')).toBe('text/event-stream')
+    const events = (await answer.text()).split('\n\n').filter((event) => event !== '')
+    const told = events.map((event) => JSON.parse(event.replace(/^event: message\ndata: /, '')) as Told)
+    const last = told.pop()
+    expect(last).toMatchObject({ jsonrpc: '2.0', id: 7, result: { structuredContent: { ok: true } } })
+    expect(told.length).toBeGreaterThanOrEqual(1)
+    for (const { method, params } of told) {
+      expect(method).toBe('notifications/progress')
+      expect(params).toMatchObject({ progressToken: 'p1', total: expect.any(Number) })
+    }
+    const reached = told.map(({ params }) => params?.progress ?? 0)
+    expect(reached).toEqual([...new Set(reached)].sort((a, b) => a - b))
+  })
+  test.each([{ meta: {} }, { accept: 'application/json' }])('is not told with %p', async (given) => {
+    const answer = await ask(given)
+    expect(answer.headers.get('content-type')).toBe('application/json')
+    expect(await answer.json()).toMatchObject({ id: 7, result: { structuredContent: { ok: true } } })
+  })
+})
+
+type Told = { method?: string; params?: { progress?: number } }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { isLongerThan, parseTime, readIp, warnOfUnknown } from '../../src/core/field-readers.ts'
+import { readIp } from '../../src/core/addresses.ts'
+import { parseTime } from '../../src/core/field-schemas.ts'
+import { isLongerThan, warnOfUnknown } from '../../src/core/inputs.ts'
 
 describe('parseTime', () => {
   test.each([
@@ -61,7 +63,7 @@ describe('readIp', () => {
     ['::ffff:0:203.0.113.7', '::ffff:0:cb00:7107'],
     ['64:ff9b::203.0.113.7', '64:ff9b::cb00:7107'],
   ])('%s is %s', (text, ip) => {
-    expect(readIp(text, [])).toBe(ip)
+    expect(readIp(text)).toBe(ip)
   })
   test.each([
     '',
@@ -86,7 +88,7 @@ describe('readIp', () => {
     '2001:db8::/32',
     'unknown',
   ])('refuses %j', (text) => {
-    expect(readIp(text, [])).toBeNull()
+    expect(readIp(text)).toBeNull()
   })
 })
 

@@ -1,0 +1,255 @@
+/**
+ * Reads what was sent by its schema. The compiled schema passes right inputs; what it does not pass is walked in the order
+ * of the schema's fields, so that one answer names every field that fails. Sentences are the schema's `say`, and nothing
+ * that was sent is echoed. Values are as parseJsonObject gives them: whole Unicode characters, finite numbers.
+ */
+import { Kind, type Static, type TObject, type TSchema, TypeRegistry } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { MAX_UNKNOWN_FIELD_WARNINGS } from './field-limits.ts'
+import { isJsonObject, listNames, quoteName } from './json.ts'
+import type { FieldError, Warning } from './refusals.ts'
+
+export type Body = Record<string, unknown>
+
+/** The clean input with what had no effect in it, or every field that cannot be accepted, in the schema's order. */
+export type Reading<T> = { input: T; warnings: Warning[] } | { errors: FieldError[] }
+
+/** `field`: of the part that it is about, where that is not the whole field. */
+export type Fault = { code: string; message: string; field?: string }
+
+type Sentence = string | ((value: unknown) => string)
+
+/**
+ * What a schema says to who sent something else. One sentence answers with the code `invalid`, or `missing`; more give each
+ * code its own, and a code without one is `invalid`. `key` is about the names in a record, and its code is `invalid`.
+ */
+export type Say =
+  Sentence | ({ invalid: Sentence } & Partial<Record<'missing' | 'too_long' | 'too_large' | 'key', Sentence>>)
+
+/** `isKind`: of the variants of a union, this property tells which is meant. */
+type Node = TSchema & { say?: Say; isKind?: boolean }
+
+/** A list of words as `enum`, which TypeBox publishes and does not check by itself. */
+export const WORD = 'Word'
+TypeRegistry.Set<{ enum: unknown[] }>(WORD, (schema, value) => schema.enum.includes(value))
+
+/** More problems of one input are not listed: the first ones say enough. */
+const MAX_PROBLEMS = 50
+
+const sentence = (say: Sentence, value: unknown): string => (typeof say === 'string' ? say : say(value))
+
+type Code = 'invalid' | 'missing' | 'too_long' | 'too_large' | 'key'
+
+/** What the schema says about a value with that fault. */
+export function faultOf({ say = 'Give another value.' }: Node, code: Code, value: unknown): Fault {
+  if (typeof say !== 'object') return { code: code === 'missing' ? code : 'invalid', message: sentence(say, value) }
+  const said = say[code]
+  return said === undefined || code === 'key'
+    ? { code: 'invalid', message: sentence(said ?? say.invalid, value) }
+    : { code, message: sentence(said, value) }
+}
+
+export const isFault = (value: unknown): value is Fault =>
+  typeof value === 'object' && value !== null && 'code' in value && 'message' in value
+
+/** Rules beyond the schema, by field. Each is asked once the field fits its schema, with undefined where it is absent. */
+export type Rules = Record<string, (value: unknown, body: Body) => Fault | null>
+
+/** The first fault of each field, in the schema's order, under the field's own name. */
+export function listErrors({ properties, required = [] }: TObject, body: Body, rules: Rules = {}): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [field, schema] of Object.entries(properties)) {
+    const value = body[field]
+    const fault = findFault(schema, value, required.includes(field)) ?? rules[field]?.(value, body)
+    if (fault) errors.push({ field: fault.field ?? field, code: fault.code, message: fault.message })
+  }
+  return errors
+}
+
+function findFault(schema: Node, value: unknown, isRequired: boolean): Fault | undefined {
+  if (value === undefined) return isRequired ? faultOf(schema, 'missing', value) : undefined
+  const [problem] = findProblems(schema, value)
+  return problem && { code: problem.code, message: problem.message }
+}
+
+/** Whether a value has nothing wrong with it; undefined has. */
+export const isFine = (schema: TSchema, value: unknown): boolean =>
+  value !== undefined && findProblems(schema, value).length === 0
+
+/** `clean` gives null for what one of `rules` refuses. */
+export type Input<T extends TObject, C, R> = {
+  schema: T
+  clean: (body: Static<T>, context: C) => R | null
+  rules: (context: C) => Rules
+}
+
+/** A reader of one input. The schema is compiled when the first one comes. */
+export function createReader<T extends TObject, C, R>({ schema, clean, rules }: Input<T, C, R>) {
+  let compiled: TypeCheck<T> | undefined
+  return (body: Body, context: C): { input: R } | { errors: FieldError[] } => {
+    compiled ??= TypeCompiler.Compile(withoutRuled(schema, rules(context)))
+    const input = compiled.Check(body) ? clean(body, context) : null
+    if (input !== null) return { input }
+    const errors = listErrors(schema, body, rules(context))
+    if (errors.length > 0) return { errors }
+    // TypeBox counts UTF-16: a text of rare characters is longer there than it may be, and has no error here
+    const cleaned = clean(body as Static<T>, context)
+    if (cleaned === null) throw new Error('an input was refused without an error')
+    return { input: cleaned }
+  }
+}
+
+/** A text with a rule of its own is not tried against its pattern too: the rule is stricter, and `clean` follows it. */
+function withoutRuled<T extends TObject>(schema: T, rules: Rules): T {
+  const isRuled = (name: string, { type }: TSchema): boolean => type === 'string' && name in rules
+  const bare = ({ pattern: _, ...rest }: TSchema): TSchema => rest as TSchema
+  const fields = Object.entries(schema.properties as Record<string, TSchema>)
+  const properties = fields.map(([name, field]) => [name, isRuled(name, field) ? bare(field) : field])
+  return { ...schema, properties: Object.fromEntries(properties) }
+}
+
+/**
+ * Every part of a value that does not fit its schema, named by its whole path (`onlyIf[0].minutes`), so that an editor
+ * can say it beside the field. Of a union the variant that was meant is taken: the one whose literals fit, or that shares
+ * the most names with the value.
+ */
+export function findProblems(schema: TSchema, value: unknown): FieldError[] {
+  const problems: FieldError[] = []
+  visit(schema, value, '', problems)
+  return problems.slice(0, MAX_PROBLEMS)
+}
+
+/** The problems of a whole value, which are not looked for where the compiled schema passes it. */
+export function checkWhole(schema: TSchema): (value: unknown) => FieldError[] {
+  let compiled: TypeCheck<TSchema> | undefined
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema)
+    return compiled.Check(value) ? [] : findProblems(schema, value)
+  }
+}
+
+function visit(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  if (Array.isArray(schema.anyOf)) return visitUnion(schema, value, path, problems)
+  if (schema.patternProperties) return visitRecord(schema, value, path, problems)
+  if (schema.type === 'object') return visitObject(schema, value, path, problems)
+  if (schema.type === 'array') return visitArray(schema, value, path, problems)
+  if (!fits(schema, value))
+    problems.push(problem(schema, isTooLong(schema, value) ? 'too_long' : 'invalid', path, value))
+}
+
+const problem = (schema: Node, code: Code, path: string, value: unknown): FieldError => ({
+  field: path,
+  ...faultOf(schema, code, value),
+})
+
+/** As TypeBox checks it, but for the length of texts: JSON Schema counts characters. */
+function fits(schema: Node, value: unknown): boolean {
+  return !(schema[Kind] === 'String' && isTooLong(schema, value)) && leafOf(schema).Check(value)
+}
+
+/** What a leaf compiles to, once: interpreting it compiles its pattern each time. */
+const leaves = new WeakMap<TSchema, TypeCheck<TSchema>>()
+
+function leafOf(schema: Node): TypeCheck<TSchema> {
+  const known = leaves.get(schema)
+  if (known) return known
+  const { maxLength: _, ...rest } = schema
+  const compiled = TypeCompiler.Compile(rest as TSchema)
+  leaves.set(schema, compiled)
+  return compiled
+}
+
+/** Whether a text has more than `max` code points; the length in UTF-16 settles it for almost all. */
+export const isLongerThan = (text: string, max: number): boolean =>
+  text.length > max && (text.length > 2 * max || Array.from(text).length > max)
+
+const isTooLong = (schema: Node, value: unknown): boolean =>
+  typeof value === 'string' && schema.maxLength !== undefined && isLongerThan(value, Number(schema.maxLength))
+
+function visitUnion(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  const variants = schema.anyOf as Node[]
+  const meant = isJsonObject(value)
+    ? findMeant(variants, value)
+    : variants.find((variant) => variant.type !== 'object' && fits(variant, value))
+  if (meant) return visit(meant, value, path, problems)
+  const isLong = variants.some((variant) => isTooLong(variant, value))
+  problems.push(problem(schema, isLong ? 'too_long' : 'invalid', path, value))
+}
+
+/** The variant with which the value shares most; one of another kind is out. */
+function findMeant(variants: Node[], value: Record<string, unknown>): Node | undefined {
+  const scored = variants
+    .filter((variant) => variant.type === 'object')
+    .map((variant) => ({ variant, score: scoreOf(variant, value) }))
+    .sort((a, b) => b.score - a.score)
+  const [best] = scored
+  return best && best.score > 0 ? best.variant : undefined
+}
+
+function scoreOf(variant: Node, value: Record<string, unknown>): number {
+  const shared = Object.entries(variant.properties as Record<string, Node>).filter(
+    ([name]) => Object.hasOwn(value, name) && value[name] !== undefined,
+  )
+  const other = shared.find(([name, property]) => isOtherKind(property, value[name]))?.[1]
+  // a literal with a sentence of its own may be misspelt, and is then named itself
+  return other ? (other.say === undefined ? 0 : 0.5) : shared.length
+}
+
+const isOtherKind = (property: Node, value: unknown): boolean =>
+  (property.const !== undefined || property.isKind === true) && !fits(property, value)
+
+function visitObject(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  if (!isJsonObject(value)) return void problems.push(problem(schema, 'invalid', path, value))
+  const properties = schema.properties as Record<string, Node>
+  const required = (schema.required ?? []) as string[]
+  for (const [name, property] of Object.entries(properties)) {
+    const field = join(path, name)
+    // a program may write `undefined` where a file has nothing
+    if (Object.hasOwn(value, name) && value[name] !== undefined) visit(property, value[name], field, problems)
+    else if (required.includes(name)) problems.push(problem(property, 'missing', field, undefined))
+  }
+  if (schema.additionalProperties !== false) return
+  for (const name of Object.keys(value)) {
+    if (Object.hasOwn(properties, name)) continue
+    const message = `There is no such field here. Known are ${listNames(Object.keys(properties))}.`
+    problems.push({ field: join(path, quoteName(name)), code: 'unknown_field', message })
+  }
+}
+
+/** The number of keys, then their names, then what kind of values they have, then how long these are. */
+function visitRecord(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  if (!isJsonObject(value)) return void problems.push(problem(schema, 'invalid', path, value))
+  const [pattern, inner] = Object.entries(schema.patternProperties as Record<string, Node>)[0] ?? []
+  if (pattern === undefined || inner === undefined) return
+  const names = Object.keys(value)
+  const key = new RegExp(pattern)
+  if (names.length > Number(schema.maxProperties)) return void problems.push(problem(schema, 'too_large', path, value))
+  if (!names.every((name) => key.test(name))) return void problems.push(problem(schema, 'key', path, value))
+  const found: FieldError[] = []
+  for (const one of Object.values(value)) visit(inner, one, path, found)
+  const first = found.find(({ code }) => code === 'invalid') ?? found[0]
+  if (first) problems.push(first)
+}
+
+function visitArray(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
+  if (!Array.isArray(value)) return void problems.push(problem(schema, 'invalid', path, value))
+  if (value.length > Number(schema.maxItems)) return void problems.push(problem(schema, 'too_long', path, value))
+  for (const [index, item] of value.entries()) visit(schema.items as Node, item, `${path}[${index}]`, problems)
+}
+
+const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
+
+/** A warning for each field that the input does not know, up to MAX_UNKNOWN_FIELD_WARNINGS. */
+export function warnOfUnknown(body: Body, known: ReadonlySet<string>): Warning[] {
+  const warnings: Warning[] = []
+  for (const name of Object.keys(body)) {
+    if (known.has(name)) continue
+    if (warnings.length === MAX_UNKNOWN_FIELD_WARNINGS) break
+    const message = `There is no such field here, so it was ignored. Known are ${listNames(known)}.`
+    warnings.push({ field: quoteName(name), code: 'unknown_field', message })
+  }
+  return warnings
+}
+
+/** Whether a request names nobody's email. */
+export const lacksEmail = ({ email }: Body): boolean => email === undefined || email === null || email === ''
