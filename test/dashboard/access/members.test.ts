@@ -161,7 +161,7 @@ describe('a member', () => {
     const { status, html } = await post('/link', { member })
     expect([status, await textOf(html, '[role=alert]')]).toEqual([
       409,
-      [expect.stringContaining('only who runs it makes a link')],
+      [expect.stringContaining('only the operator can create a password link')],
     ])
     expect(html).not.toContain('token=')
   })

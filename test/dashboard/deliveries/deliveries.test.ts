@@ -247,7 +247,7 @@ describe('sending it on', () => {
     await browser.post(`${path}/resend`)
     const { status, html } = await browser.post(`${path}/resend`)
     expect(status).toBe(409)
-    expect((await textOf(html, '[role=alert]'))[0]).toContain('is under way or done')
+    expect((await textOf(html, '[role=alert]'))[0]).toContain('This delivery is being sent or has ended')
   })
 
   test('still asks the person', async () => {

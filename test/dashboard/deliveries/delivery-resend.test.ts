@@ -68,7 +68,7 @@ describe('a mail that is kept', () => {
       'Caution: Nothing can be sent: the address of the mail server cannot be read. Set it again on Sender.',
     ])
     const { status, html } = await browser.post(`${path}/resend`)
-    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('cannot be read')])
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('is invalid')])
     await sendDue(pages)
     expect([(await newest()).state, await kept()]).toEqual(['kept', [BOB]])
   })
@@ -133,7 +133,7 @@ test('it is refused where another of the message is on its way', async () => {
   const { status, html } = await browser.post(`${path}/resend`)
   expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
     409,
-    expect.stringContaining('Another mail of this message is on its way to this person'),
+    expect.stringContaining('Another email of this message is on its way to this person'),
   ])
 })
 

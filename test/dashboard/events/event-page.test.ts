@@ -67,7 +67,7 @@ describe('one event', () => {
     await sendDue(pages)
     const [eve, bob] = await attributesOf(await pages.see(), '.feed .what', 'href')
     const { html } = await pages.browser.get(bob ?? '')
-    expect(await textOf(html, '#mail .with-badge')).toEqual(['AnotherKept', 'A messageKept'])
+    expect(await textOf(html, '#mail .with-badge')).toEqual(['AnotherCaptured', 'A messageCaptured'])
     const [path] = await attributesOf(html, '#mail a', 'href')
     expect(await textOf((await pages.browser.get(path ?? '')).html, 'h1')).toEqual(['Another'])
     expect(await textOf((await pages.browser.get(eve ?? '')).html, '#mail .badge')).toEqual(['Not sent', 'Not sent'])

@@ -154,7 +154,7 @@ describe('the preview while typing', () => {
     ])
     const older = (await attributesOf(shown.places.sample, 'option', 'value'))[1] ?? ''
     expect((await ask({ ...WORDS, sample: older })).shown.mail.subject).toBe('<bdi>First</bdi>')
-    expect(shown.places['go-live-says']).toContain('the person gets this mail once')
+    expect(shown.places['go-live-says']).toContain('the person gets this email once')
   })
 
   test('is for somebody made up where nobody has started it, and says so', async () => {

@@ -46,7 +46,7 @@ test('what is wrong is said beside the field, and nothing is saved or lost', asy
   const before = await apps()
   const { status, html } = await save({ domains: `app.example.com\n${HOSTILE}`, app: HOSTILE })
   expect(status).toBe(400)
-  expect(await textOf(html, '#domains-fault')).toEqual([expect.stringContaining('Line 2 is no domain.')])
+  expect(await textOf(html, '#domains-fault')).toEqual([expect.stringContaining('Line 2 is not a domain.')])
   expect(await textOf(html, 'textarea')).toEqual([`app.example.com\n${HOSTILE}`, 'app.example.com'])
   expect(await attributesOf(html, '#app', 'value')).toEqual([HOSTILE])
   await expectHarmless(html)

@@ -62,8 +62,8 @@ describe('simulate_message', () => {
       counts: { send: PEOPLE },
       estimated: 0,
       notes: [
-        expect.stringContaining('as they are today, also for past events'),
-        expect.stringContaining('a day or a week is not looked at'),
+        expect.stringContaining("Past events use today's subscriptions"),
+        expect.stringContaining('Limits per person and day or week are ignored'),
       ],
     })
     expect(data.data?.[0] as unknown).toEqual({
