@@ -22,7 +22,7 @@ const factsOf = (changes: Partial<RuleFacts> = {}): RuleFacts => ({
   ...NOTHING_DONE,
   at: NOW,
   triggeredAt: TRIGGERED,
-  firstViewAt: TRIGGERED - DAY,
+  firstReportedAt: TRIGGERED - DAY,
   contact: { status: 'subscribed', tags: [], fields: {} },
   ...changes,
 })
@@ -53,7 +53,7 @@ test('without rules nothing is found', () => expect(checkRules({}, factsOf())).t
 
 test('of somebody who did nothing nothing is known', () => {
   expect(NOTHING_DONE.presence(NOW, 0)).toEqual(gone(null))
-  expect([NOTHING_DONE.viewedAt(PATH, 0), NOTHING_DONE.doneAt('paid', 0)]).toEqual([null, null])
+  expect([NOTHING_DONE.firstOnPageSince(PATH, 0), NOTHING_DONE.doneAt('paid', 0)]).toEqual([null, null])
 })
 
 describe('what a contact is', () => {
@@ -225,11 +225,14 @@ describe('away', () => {
 
   test('of a person never seen until then it says what to do', () => {
     const unknown = { rule: 'away', about: 'sending', value: null, isUnknown: true } as const
-    expect(check({ rule: 'away' }, { firstViewAt: null })).toEqual({ ...unknown, verdict: 'pass' })
-    expect(check({ rule: 'away', ifUnknown: 'skip' }, { firstViewAt: null })).toEqual({ ...unknown, verdict: 'fail' })
-    expect(check({ rule: 'away' }, { firstViewAt: NOW + 1 }).isUnknown).toBe(true)
-    expect(check({ rule: 'away' }, { firstViewAt: NOW }).isUnknown).toBeUndefined()
-    expect(check({ rule: 'away', at: 'trigger' }, { firstViewAt: TRIGGERED + 1 }).isUnknown).toBe(true)
+    expect(check({ rule: 'away' }, { firstReportedAt: null })).toEqual({ ...unknown, verdict: 'pass' })
+    expect(check({ rule: 'away', ifUnknown: 'skip' }, { firstReportedAt: null })).toEqual({
+      ...unknown,
+      verdict: 'fail',
+    })
+    expect(check({ rule: 'away' }, { firstReportedAt: NOW + 1 }).isUnknown).toBe(true)
+    expect(check({ rule: 'away' }, { firstReportedAt: NOW }).isUnknown).toBeUndefined()
+    expect(check({ rule: 'away', at: 'trigger' }, { firstReportedAt: TRIGGERED + 1 }).isUnknown).toBe(true)
   })
 
   test('is marked where it is estimated', () => {
@@ -244,14 +247,14 @@ describe('the page of the event', () => {
   const open = (heardAt: number, path = `${PATH}/`) => ({ resultPath, presence: () => here([{ path, heardAt }]) })
 
   test('was opened since', () => {
-    const viewedAt = (path: string, since: number) => (path === PATH && since === TRIGGERED ? NOW - 1 : null)
-    expect(check(seen, { resultPath, viewedAt })).toEqual({
+    const firstOnPageSince = (path: string, since: number) => (path === PATH && since === TRIGGERED ? NOW - 1 : null)
+    expect(check(seen, { resultPath, firstOnPageSince })).toEqual({
       rule: 'seen',
       about: PATH,
       value: NOW - 1,
       verdict: 'pass',
     })
-    expect(passed({ rule: 'notSeen' }, { resultPath, viewedAt })).toBe('fail')
+    expect(passed({ rule: 'notSeen' }, { resultPath, firstOnPageSince })).toBe('fail')
   })
   test('was never opened', () => {
     expect(check(seen, { resultPath })).toEqual({ rule: 'seen', about: PATH, value: null, verdict: 'fail' })
@@ -271,21 +274,21 @@ describe('the page of the event', () => {
       until,
     })
     expect(check(seen, { ...open(TRIGGERED), at: until })).toMatchObject({ value: null, verdict: 'fail' })
-    const viewedAt = () => TRIGGERED + 5
-    expect(check(seen, { ...open(TRIGGERED), at: until - 1, viewedAt })).toMatchObject({ value: TRIGGERED + 5 })
+    const firstOnPageSince = () => TRIGGERED + 5
+    expect(check(seen, { ...open(TRIGGERED), at: until - 1, firstOnPageSince })).toMatchObject({ value: TRIGGERED + 5 })
     const other = check(seen, { ...open(TRIGGERED, '/other'), at: until - 1 })
     expect(other).not.toHaveProperty('until')
   })
   test('is unknown without a page or a visit', () => {
     const skip: Rule = { rule: 'notSeen', ifUnknown: 'skip' }
     expect(check(skip)).toEqual({ rule: 'notSeen', about: null, value: null, verdict: 'fail', isUnknown: true })
-    expect(check(skip, { resultPath, firstViewAt: null })).toMatchObject({ about: PATH, isUnknown: true })
+    expect(check(skip, { resultPath, firstReportedAt: null })).toMatchObject({ about: PATH, isUnknown: true })
     expect(check(skip, { resultPath })).not.toHaveProperty('isUnknown')
   })
   test('is estimated unless a stored view proves it', () => {
     const presence = () => ({ ...gone(null), isEstimated: true as const })
     expect(check(seen, { resultPath, presence }).isEstimated).toBe(true)
-    expect(check(seen, { resultPath, presence, viewedAt: () => NOW })).not.toHaveProperty('isEstimated')
+    expect(check(seen, { resultPath, presence, firstOnPageSince: () => NOW })).not.toHaveProperty('isEstimated')
   })
 })
 

@@ -181,7 +181,7 @@ describe('what comes first', () => {
   test('what can be told only later is waited for, beside all other waits', () => {
     const page = { path: '/', heardAt: AT }
     const presence = () => ({ isHere: true, paths: ['/'], pages: [page], lastReportAt: AT, lastLeftAt: null })
-    const facts = { presence, firstViewAt: AT - DAY }
+    const facts = { presence, firstReportedAt: AT - DAY }
     const onlyIf: Rule[] = [{ rule: 'away' }]
     expect(outcomeOf({ onlyIf }, facts)).toBe('unsure 30')
     expect(outcomeOf({ onlyIf, settings: { sendWindow: window('13:00', '14:00') } }, facts)).toBe('unsure 60')

@@ -1,8 +1,9 @@
 /** What is read for a decision, and how what was read is put together, with reads that are plain functions. */
 import { describe, expect, test } from 'bun:test'
-import { type DecidedWork, type FactReads, longestQuietMs, readFacts, readStart } from '../../src/deliveries/facts.ts'
+import { type DecidedWork, type FactReads, readFacts, readStart } from '../../src/deliveries/facts.ts'
+import { longestQuietMs } from '../../src/deliveries/rules.ts'
 import type { DeliveryRow, MessageContent, Rule } from '../../src/store/message-types.ts'
-import { BATCH_MS, type ReportRow } from '../../src/store/snippet-types.ts'
+import { BATCH_MS, type ReportRow } from '../../src/store/visit-reports.ts'
 import { PRESENCE_MS } from '../../src/visits/presence.ts'
 import { DAY, HOUR, MINUTE, NOW } from '../durations.ts'
 import { deliveryOf } from './explaining.ts'
@@ -65,7 +66,7 @@ describe('what is read', () => {
     const { reads, asked } = readsOf({ findSuppression: () => 'bounced' })
     const facts = readFacts(reads, workOf(), NOW)
     expect(facts).toMatchObject({ at: NOW, plannedAt: TRIGGERED + 1, triggeredAt: TRIGGERED, suppression: 'bounced' })
-    expect(facts).toMatchObject({ isByHand: false, lastHandedAt: null, handed: [], firstViewAt: null })
+    expect(facts).toMatchObject({ isByHand: false, lastHandedAt: null, handed: [], firstReportedAt: null })
     expect(facts.contact).toEqual({ status: 'subscribed', tags: [], fields: {} })
     expect(facts.resultPath).toBe('/results/1')
     expect(asked).toEqual([['findSuppression', 1, 'ada@example.com']])
@@ -104,7 +105,7 @@ describe('what is read', () => {
   ])('of visits only for rules that ask: %j', (rule, looks) => {
     const { reads, names } = readsOf({ firstViewAt: () => 5 })
     const facts = readFacts(reads, workOf({ content: { onlyIf: [{ rule: 'tag', has: 'b' }, rule] } }), NOW)
-    expect(facts.firstViewAt).toBe(looks ? 5 : null)
+    expect(facts.firstReportedAt).toBe(looks ? 5 : null)
     expect(names().includes('listReports')).toBe(looks)
     expect(names().includes('listViews')).toBe(looks)
   })
@@ -139,10 +140,10 @@ describe('visits', () => {
 
   test('first view: the earliest of page views and returns', () => {
     const back = reportOf({ isReturn: true, reportedAt: 70 })
-    expect(read({ firstViewAt: () => 80, listReports: () => [back] }).firstViewAt).toBe(70)
-    expect(read({ firstViewAt: () => 60, listReports: () => [back] }).firstViewAt).toBe(60)
-    expect(read({ firstViewAt: () => null, listReports: () => [back] }).firstViewAt).toBe(70)
-    expect(read({ listReports: () => [reportOf({ reportedAt: 70 })] }).firstViewAt).toBeNull()
+    expect(read({ firstViewAt: () => 80, listReports: () => [back] }).firstReportedAt).toBe(70)
+    expect(read({ firstViewAt: () => 60, listReports: () => [back] }).firstReportedAt).toBe(60)
+    expect(read({ firstViewAt: () => null, listReports: () => [back] }).firstReportedAt).toBe(70)
+    expect(read({ listReports: () => [reportOf({ reportedAt: 70 })] }).firstReportedAt).toBeNull()
   })
   test('a path was viewed by a view or a return since, the earliest of them', () => {
     const facts = read({
@@ -153,10 +154,10 @@ describe('visits', () => {
       ],
       listReports: () => [reportOf({ isReturn: true, path: '/a', reportedAt: TRIGGERED + 10 })],
     })
-    expect(facts.viewedAt('/a', TRIGGERED)).toBe(TRIGGERED + 10)
-    expect(facts.viewedAt('/a', TRIGGERED + 10)).toBe(TRIGGERED + 10)
-    expect(facts.viewedAt('/a', TRIGGERED + 11)).toBe(TRIGGERED + 20)
-    expect(facts.viewedAt('/c', TRIGGERED)).toBeNull()
+    expect(facts.firstOnPageSince('/a', TRIGGERED)).toBe(TRIGGERED + 10)
+    expect(facts.firstOnPageSince('/a', TRIGGERED + 10)).toBe(TRIGGERED + 10)
+    expect(facts.firstOnPageSince('/a', TRIGGERED + 11)).toBe(TRIGGERED + 20)
+    expect(facts.firstOnPageSince('/c', TRIGGERED)).toBeNull()
   })
   test('presence is by reports; for the time of the event also by views that no report follows', () => {
     const lost = { path: '/lost', occurredAt: TRIGGERED - MINUTE }

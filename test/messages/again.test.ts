@@ -1,6 +1,6 @@
 /** When a message is due and for what a person gets it once, with plain values. */
 import { describe, expect, test } from 'bun:test'
-import { collectMsOf, isPerPerson, onceKeyOf, whenDue } from '../../src/messages/again.ts'
+import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../../src/messages/again.ts'
 import type { Again, Wait } from '../../src/store/message-types.ts'
 import { DAY, HOUR, MINUTE, NOW } from '../durations.ts'
 
@@ -36,7 +36,7 @@ test('collects for as long as it says', () => {
 
 describe('the key of once', () => {
   const keyOf = (again: Again | undefined, properties: Record<string, unknown> = {}) =>
-    onceKeyOf(again, () => properties)
+    dedupeKeyOf(again, () => properties)
   const url = (value: string) => keyOf(property('url'), { url: value })
 
   test('by time is always the same, and for a person it is empty', () => {

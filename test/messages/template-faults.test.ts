@@ -5,6 +5,7 @@ import {
   readFault,
   recordFault,
   type TemplateFault,
+  type TemplateReason,
 } from '../../src/messages/template-faults.ts'
 import { findTemplateProblems, TEMPLATE_CHARACTERS } from '../../src/messages/templates.ts'
 
@@ -33,7 +34,7 @@ test('what came up while filling', () => {
   expect(describeTemplateError('odd')).toBe('what stands between the braces cannot be read')
 })
 
-test.each<[fault: TemplateFault, reason: string, value: string, about: string | null, sentence: string]>([
+test.each<[fault: TemplateFault, reason: TemplateReason, value: string, about: string | null, sentence: string]>([
   [
     { missing: 'event.url' },
     'missing_value',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import {
   findUnsubscribing,
-  isLinkLost,
+  isLinkUnreachable,
   makeUnsubscribeToken,
   readUnsubscribeToken,
   unsubscribeUrl,
@@ -45,7 +45,7 @@ test.each([
   ['https://post.example.com', 'smtp.example.com', false],
   ['https://post.example.com', 'localhost', false],
 ])('a link to %s in a mail by %s leads nowhere: %p', (baseUrl, mailHost, isLost) =>
-  expect(isLinkLost(baseUrl, mailHost)).toBe(isLost),
+  expect(isLinkUnreachable(baseUrl, mailHost)).toBe(isLost),
 )
 
 describe('who opens a link', () => {

@@ -1,11 +1,11 @@
 /** What the browser script sends, as a function of its body. */
 import { describe, expect, test } from 'bun:test'
-import { MAX_BATCH_ITEMS, readBatchInput } from '../../src/visits/collect-input.ts'
+import { MAX_BATCH_ITEMS, readVisitReport } from '../../src/visits/collect-input.ts'
 import { DAY, MINUTE, NOW } from '../durations.ts'
 
 const ITEM = { type: 'page', path: '/a', age: 0 }
 const BODY = { v: 1, site: 'st_1', email: ' Ada@Example.com ', signature: 'x', id: 'a.1', events: [ITEM] }
-const read = (changes: object = {}) => readBatchInput({ ...BODY, ...changes }, NOW)
+const read = (changes: object = {}) => readVisitReport({ ...BODY, ...changes }, NOW)
 const errorsOf = (changes: object) => {
   const result = read(changes)
   return 'errors' in result ? result.errors.map(({ field, code }) => `${field} ${code}`) : []

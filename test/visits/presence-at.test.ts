@@ -1,6 +1,6 @@
 /** Where a person is, as a function of what was reported. */
 import { describe, expect, test } from 'bun:test'
-import type { ReportRow } from '../../src/store/snippet-types.ts'
+import type { ReportRow } from '../../src/store/visit-reports.ts'
 import { comparePaths, lastReportUntil, PRESENCE_MS, presenceAt, toLostReport } from '../../src/visits/presence.ts'
 import { HOUR, MINUTE, NOW } from '../durations.ts'
 
