@@ -14,12 +14,10 @@ import { createMetrics } from '../src/ops/metrics.ts'
 import { createServer } from '../src/server.ts'
 import { openStore, type Store } from '../src/store/store.ts'
 import { makeDataFolder } from './data-folder.ts'
+import { NOW } from './durations.ts'
 import { keepOutput } from './ops/keep-output.ts'
 
-/** Noon in the middle of a month (UTC). */
-export const NOW = Date.UTC(2026, 4, 15, 12)
-export const HOUR = 3_600_000
-export const DAY = 24 * HOUR
+export { DAY, HOUR, NOW } from './durations.ts'
 
 export const BASE_URL = 'http://localhost:8080'
 const UNSUBSCRIBE_KEY = 'unsubscribe-key'

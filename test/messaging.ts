@@ -4,9 +4,10 @@ import { isRefusal } from '../src/core/refusals.ts'
 import type { DecisionRecord } from '../src/store/decision-records.ts'
 import type { DeliveryRow, DeliveryWork, MailSettings, MessageContent } from '../src/store/message-types.ts'
 import { appOf, here, leave, page, report, send, track } from './api/reports.ts'
+import { MINUTE } from './durations.ts'
 import { createTestSenders, EVENTS, TEMPLATES, type TestServer } from './helper.ts'
 
-export const MINUTE = 60_000
+export { MINUTE } from './durations.ts'
 export const ADA = 'ada@example.com'
 export const RESULT = { url: 'https://first.example/results/1', headline: 'Your 12 pictures are ready' }
 

@@ -125,9 +125,10 @@ function readItem(value: unknown, now: number): ReportedItem | keyof typeof MESS
   if (!PATH.test(path)) return 'path'
   const { age } = value
   if (typeof age !== 'number' || !(age >= 0 && age <= MAX_AGE_MS)) return 'age'
-  const name = type === 'action' ? value.name : null
-  if (name !== null && (typeof name !== 'string' || !EVENT_NAME.test(name))) return 'name'
-  return { type, name, path, occurredAt: now - Math.round(age) }
+  const occurredAt = now - Math.round(age)
+  if (type !== 'action') return { type, name: null, path, occurredAt }
+  const { name } = value
+  return typeof name === 'string' && EVENT_NAME.test(name) ? { type, name, path, occurredAt } : 'name'
 }
 
 /** Drops query and fragment, even if a client sends them. */

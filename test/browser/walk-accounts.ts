@@ -5,7 +5,7 @@ import { inviteMember } from '../../src/accounts/members.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 import { HOSTILE } from './seed.ts'
 
-type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
+type Step = { name: string; isOpen?: true; isPerView?: true; go(page: Page, server: Served): Promise<unknown> }
 
 /** Another account and the link that invites the first owner. */
 async function inviteTo({ url, parts, clock }: Served, name: string, apps: string[]): Promise<string> {
@@ -93,5 +93,12 @@ export const ACCOUNT_STEPS: Step[] = [
     },
   },
   { name: 'account-joined', go: (page) => page.click('main .primary') },
-  { name: 'menu-accounts', go: openMenu },
+  {
+    name: 'menu-accounts',
+    isPerView: true,
+    go: async (page) => {
+      await page.goto(page.url())
+      await openMenu(page)
+    },
+  },
 ]

@@ -6,7 +6,7 @@ test(
   'without script every page is reached, and nothing is shown that needs one',
   async () => {
     const seen: string[] = []
-    await walk({ javaScriptEnabled: false, viewport: { width: 375, height: 800 } }, async (page, name) => {
+    await walk({ javaScriptEnabled: false, viewport: { width: 375, height: 800 } }, async (page, { name }) => {
       seen.push(name)
       expect(await page.locator('.copy:visible').count()).toBe(0)
     })

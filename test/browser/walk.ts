@@ -9,7 +9,8 @@ import { MAIL_STEPS } from './walk-mail.ts'
 import { TWO_STEP_STEPS } from './walk-two-step.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
-type Step = { name: string; isOpen?: true; go(page: Page, server: Served): Promise<unknown> }
+/** `isPerView`: what it opens depends on the width. */
+export type Step = { name: string; isOpen?: true; isPerView?: true; go(page: Page, server: Served): Promise<unknown> }
 
 const at = (server: Served, page: string): string => `${server.url}/apps/${server.first.appId}/${page}`
 
@@ -103,7 +104,14 @@ export const STEPS: Step[] = [
   ...MESSAGE_STEPS,
   ...MAIL_STEPS,
   { name: 'keys', go: (page, server) => page.goto(at(server, 'keys')) },
-  { name: 'menu', go: openMenu },
+  {
+    name: 'menu',
+    isPerView: true,
+    go: async (page, server) => {
+      await page.goto(at(server, 'keys'))
+      await openMenu(page)
+    },
+  },
   { name: 'key-new', go: (page, server) => page.goto(at(server, 'keys/new')) },
   { name: 'key-new-wrong', go: (page) => page.click('button.primary') },
   {

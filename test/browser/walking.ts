@@ -1,9 +1,8 @@
-/** Checks every page in a real Chromium. Each view has its own test file, because it takes minutes. */
-import { expect, test } from 'bun:test'
+/** Checks every page in a real Chromium. */
 import { readFileSync } from 'node:fs'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { openChromium, serveTest, signIn } from './chromium.ts'
-import { STEPS } from './walk.ts'
+import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { type Step, STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 export const WALK_MS = 300_000
@@ -53,7 +52,7 @@ const runAxe = (page: Page, options?: object): Promise<string[]> =>
 
 export async function walk(
   options: BrowserContextOptions,
-  look: (page: Page, name: string) => Promise<void>,
+  look: (page: Page, step: Step, server: Served) => Promise<void>,
 ): Promise<string[]> {
   const browser = await openChromium()
   const server = await serveTest()
@@ -67,30 +66,29 @@ export async function walk(
   })
   page.on('pageerror', (error) => void complaints.push(error.message))
   let isSignedIn = false
-  for (const { name, go, isOpen } of STEPS) {
-    if (!isOpen && !isSignedIn) await signIn(page, server)
-    isSignedIn = !isOpen
-    await go(page, server)
-    await look(page, name)
+  for (const step of STEPS) {
+    if (!step.isOpen && !isSignedIn) await signIn(page, server)
+    isSignedIn = !step.isOpen
+    await step.go(page, server)
+    await look(page, step, server)
   }
   await browser.close()
   await server.close()
   return complaints
 }
 
-/** Runs axe-core, CSP and width checks on each page in both themes. */
-export function testView(name: string, options: BrowserContextOptions): void {
-  test(
-    `on ${name}, in light and in dark: axe-core and the policy find nothing, and nothing is too wide`,
-    async () => {
-      const found: Record<string, string[]> = {}
-      const complaints = await walk(options, async (page, step) => {
-        const violations = await findViolations(page)
-        if (violations.length > 0) found[step] = violations
-      })
-      expect(found).toEqual({})
-      expect(complaints).toEqual([])
-    },
-    WALK_MS,
-  )
+/** Runs axe-core and width checks on a page in each view and both themes. The walk goes on in the last view. */
+export async function findInViews(
+  views: Record<string, { width: number; height: number }>,
+  page: Page,
+  { go, isPerView }: Step,
+  server: Served,
+): Promise<string[]> {
+  const found: string[] = []
+  for (const [view, size] of Object.entries(views)) {
+    await page.setViewportSize(size)
+    if (isPerView) await go(page, server)
+    found.push(...(await findViolations(page)).map((line) => `${view}: ${line}`))
+  }
+  return found
 }

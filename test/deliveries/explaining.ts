@@ -1,8 +1,7 @@
 import { explainDelivery } from '../../src/deliveries/explanations.ts'
 import type { DescribedSubject } from '../../src/messages/describe-message.ts'
 import type { DeliveryRow, MessageContent, Verdict } from '../../src/store/message-types.ts'
-import { NOW } from '../helper.ts'
-import { MINUTE } from '../messaging.ts'
+import { MINUTE, NOW } from '../durations.ts'
 
 export const WHEN = '15 May 2026, 12:00 UTC'
 

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { describeMessage, formatMinutes } from '../../src/messages/describe-message.ts'
+import {
+  describeMessage,
+  describeRule,
+  describeWait,
+  formatMinutes,
+  isSentUnknown,
+} from '../../src/messages/describe-message.ts'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
-import type { MessageContent } from '../../src/store/message-types.ts'
+import type { MessageContent, Rule, Wait } from '../../src/store/message-types.ts'
 import { type ADA, deliveryOf, explain } from '../deliveries/explaining.ts'
 
 test.each([
@@ -73,4 +79,50 @@ describe('a person is called', () => {
       `A da${'a'.repeat(36)} had unsubscribed.`,
     )
   })
+})
+
+test.each<[wait: Wait | undefined, words: string]>([
+  [undefined, 'at once'],
+  [{ minutes: 0 }, 'at once'],
+  [{ minutes: 10 }, '10 minutes later'],
+  [{ until: '09:00' }, 'at the next 09:00'],
+])('%j is due %p', (wait, words) => expect(describeWait(wait)).toBe(words))
+
+test('a message without a wait begins at once', () => {
+  const content: MessageContent = {
+    trigger: event,
+    wait: { minutes: 0 },
+    onlyIf: [{ rule: 'away', at: 'trigger', minutes: 2 }],
+    mail,
+  }
+  expect(describeMessage(content)).toBe(
+    'At once when results_ready comes, the person gets this email once, if they had left 2 minutes before when it started. People never reported by the browser script get it too.',
+  )
+})
+
+test.each<[rule: Rule, words: string]>([
+  [{ rule: 'done', event: 'paid' }, 'paid came since it started'],
+  [{ rule: 'notDone', event: 'paid', since: 'trigger' }, 'paid did not come since it started'],
+  [{ rule: 'done', event: 'paid', since: { days: 1 } }, 'paid came in the last 1 day'],
+])('%j is said as %p', (rule, words) => expect(describeRule(rule)).toBe(words))
+
+test.each<[rules: Rule[], said: boolean | null]>([
+  [[{ rule: 'away' }], true],
+  [[{ rule: 'notSeen' }], true],
+  [[{ rule: 'seen' }], false],
+  [[{ rule: 'notSeen' }, { rule: 'away', ifUnknown: 'skip' }], false],
+  [[{ rule: 'tag', has: 'a' }], null],
+])('%j: whether people never seen get it is %p', (onlyIf, said) => {
+  const words = describeMessage({ trigger: event, onlyIf, mail })
+  expect([words.endsWith(' script get it too.'), words.endsWith(' script do not get it.')]).toEqual([
+    said === true,
+    said === false,
+  ])
+})
+
+test('of the rules about visits "seen" alone leaves out who was never seen, unless it is told', () => {
+  expect(isSentUnknown({ rule: 'seen' })).toBe(false)
+  expect(isSentUnknown({ rule: 'seen', ifUnknown: 'send' })).toBe(true)
+  expect(isSentUnknown({ rule: 'away' })).toBe(true)
+  expect(isSentUnknown({ rule: 'notSeen', ifUnknown: 'skip' })).toBe(false)
 })

@@ -1,5 +1,12 @@
 import { expect, test } from 'bun:test'
-import { describeTemplateError } from '../../src/messages/template-faults.ts'
+import {
+  describeTemplateError,
+  describeTemplateFault,
+  readFault,
+  recordFault,
+  type TemplateFault,
+  type TemplateReason,
+} from '../../src/messages/template-faults.ts'
 import { findTemplateProblems, TEMPLATE_CHARACTERS } from '../../src/messages/templates.ts'
 
 test.each([
@@ -26,3 +33,51 @@ test('what came up while filling', () => {
   )
   expect(describeTemplateError('odd')).toBe('what stands between the braces cannot be read')
 })
+
+test.each<[fault: TemplateFault, reason: TemplateReason, value: string, about: string | null, sentence: string]>([
+  [
+    { missing: 'event.url' },
+    'missing_value',
+    'missing',
+    'event.url',
+    '`event.url` has neither a value nor a fallback.',
+  ],
+  [{ broken: 'it is odd' }, 'broken_template', 'broken', 'it is odd', 'This cannot be filled in: it is odd.'],
+  [{ empty: 'body' }, 'empty_mail', 'empty', 'body', 'The email has no text.'],
+  [{ slow: true }, 'template_too_slow', 'slow', null, 'This email takes too long to render.'],
+])('%j is a reason, a verdict that is read again, and a sentence', (fault, reason, value, about, sentence) => {
+  const verdict = { rule: 'template', about, value, verdict: 'fail' } as const
+  expect(recordFault(fault)).toEqual({ reason, verdict })
+  expect(readFault(verdict)).toEqual(fault)
+  expect(describeTemplateFault(fault)).toBe(sentence)
+})
+
+test('a verdict without its object is of nothing', () => {
+  expect(readFault({ about: null, value: 'missing' })).toEqual({ missing: '' })
+  expect(readFault({ about: null, value: 'broken' })).toEqual({ broken: '' })
+})
+
+const DATE = 'is not a date style. Use'
+test.each([
+  ['parse length limit exceeded', 'it is too long'],
+  ['length limit exceeded', 'it is too long'],
+  ['nesting limit exceeded', 'it is nested too deeply'],
+  ['Maximum call stack size exceeded.', 'it is nested too deeply'],
+  ['range limit exceeded', 'a range needs two whole numbers, at most 1,000 apart'],
+  ['range outside a loop', 'a range such as (1..5) is allowed in {% for %} only'],
+  ['no currency: ', 'money needs a currency, such as money: "USD"'],
+  ['no currency: Euro', '“Euro” is not a currency code such as "USD"'],
+  ['time limit exceeded', 'it takes too long to fill in'],
+  ['render limit exceeded', 'it takes too much work to fill in'],
+  ['duplicated else', 'after {% else %} there comes another'],
+  ['unexpected elsif after else', 'after {% else %} there comes another'],
+  ['unexpected token', 'a value is missing between the braces, or cannot be read'],
+  ['invalid value expression: x', 'a value is missing between the braces, or cannot be read'],
+  ['undefined filter: a\nb', 'there is no filter “a\nb”'],
+  ['tag " x " not found', '“{%  x  %}” cannot stand here'],
+  [`undefined filter: ${'a'.repeat(40)}`, `there is no filter “${'a'.repeat(40)}”`],
+  [`undefined filter: ${'a'.repeat(41)}`, `there is no filter “${'a'.repeat(40)}…”`],
+  ['undefined filter: x, file:mail, line:12, col:34', 'there is no filter “x”, in line 12'],
+  ['a range limit exceeded by far', 'what stands between the braces cannot be read'],
+  ['no date style: x', `“x” ${DATE}`],
+])('%p is said as %p', (said, words) => expect(describeTemplateError(new Error(said))).toStartWith(words))

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { makeUnsubscribeToken, readUnsubscribeToken, unsubscribeUrl } from '../../src/people/unsubscribe.ts'
+import {
+  findUnsubscribing,
+  isLinkUnreachable,
+  makeUnsubscribeToken,
+  readUnsubscribeToken,
+  unsubscribeUrl,
+} from '../../src/people/unsubscribe.ts'
 
 const ID = 2 ** 53 - 17
 
@@ -19,10 +25,40 @@ describe('a token', () => {
     expect(changed.map((text) => readUnsubscribeToken('key', text))).toEqual(changed.map(() => null))
   })
 
+  test('with anything before or after it is none, whatever its bytes say', () => {
+    const token = makeUnsubscribeToken('key', ID)
+    for (const text of [`${token}!`, `!${token}`, `${token}=`, ` ${token}`])
+      expect(readUnsubscribeToken('key', text)).toBeNull()
+  })
+
   test.each(['', 'x', 'preview', 'test', 'A'.repeat(31), 'A'.repeat(33), `${'A'.repeat(31)}\n`, `${'A'.repeat(31)}=`])(
     'is not %p',
     (text) => {
       expect(readUnsubscribeToken('key', text)).toBeNull()
     },
   )
+})
+
+test.each([
+  ['http://localhost:8080', 'smtp.example.com', true],
+  ['http://localhost:8080', '127.0.0.1', false],
+  ['https://post.example.com', 'smtp.example.com', false],
+  ['https://post.example.com', 'localhost', false],
+])('a link to %s in a mail by %s leads nowhere: %p', (baseUrl, mailHost, isLost) =>
+  expect(isLinkUnreachable(baseUrl, mailHost)).toBe(isLost),
+)
+
+describe('who opens a link', () => {
+  type Parts = Parameters<typeof findUnsubscribing>[0]
+  const store = {
+    byId: async (id: number) => (id === 1 ? { appId: 5 } : null),
+    findApp: async (id: number) => (id === 5 ? { name: 'Shop' } : null),
+  } as unknown as Parts['store']
+  const find = (token: string) => findUnsubscribing({ store, unsubscribeKey: 'key' }, token)
+
+  test('reads the name of the app, unless they were erased or the link is not ours', async () => {
+    expect(await find(makeUnsubscribeToken('key', 1))).toEqual({ contactId: 1, appName: 'Shop' })
+    expect(await find(makeUnsubscribeToken('key', 2))).toEqual({ contactId: 2, appName: null })
+    expect(await find(makeUnsubscribeToken('other', 1))).toBeNull()
+  })
 })

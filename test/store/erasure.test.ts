@@ -78,8 +78,9 @@ async function fill(store: Store, people: number[], rounds: number): Promise<voi
 }
 
 /** The bytes of every file, read by another process: to close a file here would drop this one's locks. */
-function readFolder(folder: string): string {
-  const files = readdirSync(folder).map((file) => join(folder, file))
+const readFolder = (folder: string): string => readFiles(readdirSync(folder).map((file) => join(folder, file)))
+
+function readFiles(files: string[]): string {
   return Bun.spawnSync(['cat', ...files])
     .stdout.toString('latin1')
     .toLowerCase()
@@ -133,8 +134,13 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
 
   test('is in no row, in the unused space of few pages, and in no byte after a VACUUM', async () => {
     const inputs = erased.map((number) => ({ ...BY, appId: 1, email: emailOf(number) }))
+    const { logBytes } = store.stats()
     for (const outcome of await Promise.all(inputs.map(store.eraseContact))) done(outcome)
-    if (threads) await eventually(() => store.stats().logBytes === 0)
+    if (threads) {
+      // what tidies the timeline writes to the emptied log at once, so that it need not be seen empty
+      await eventually(() => store.stats().logBytes < logBytes)
+      expect(remainsOf(readFiles([logPath(folder)]), erased).length).toBeLessThan(erased.length / 2)
+    }
     await store.close()
     const db = openDatabase(folder)
     expect(remainsOf(readFolder(folder), erased).length).toBeLessThan(erased.length / 2)

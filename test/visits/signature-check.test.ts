@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { PREVIOUS_SECRET_VALID_MS, signEmail } from '../../src/accounts/identity.ts'
 import { checkSignature, type SignatureVerdict } from '../../src/visits/signature-check.ts'
-import { NOW } from '../helper.ts'
+import { NOW } from '../durations.ts'
 
 const secret = (name: string, retiredAt: number | null) => ({
   id: `sec_${name}`,

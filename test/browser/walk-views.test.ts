@@ -1,0 +1,19 @@
+import { expect, test } from 'bun:test'
+import { findInViews, walk, WALK_MS } from './walking.ts'
+
+/** All that the stylesheet asks of a touch screen it asks of a narrow one too. */
+const VIEWS = { desk: { width: 1440, height: 900 }, phone: { width: 375, height: 800 } }
+
+test(
+  'on a desk and a phone, in light and in dark: axe-core and the policy find nothing, and nothing is too wide',
+  async () => {
+    const found: Record<string, string[]> = {}
+    const complaints = await walk({ viewport: VIEWS.phone }, async (page, step, server) => {
+      const violations = await findInViews(VIEWS, page, step, server)
+      if (violations.length > 0) found[step.name] = violations
+    })
+    expect(found).toEqual({})
+    expect(complaints).toEqual([])
+  },
+  2 * WALK_MS,
+)

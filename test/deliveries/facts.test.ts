@@ -1,0 +1,265 @@
+/** What is read for a decision, and how what was read is put together, with reads that are plain functions. */
+import { describe, expect, test } from 'bun:test'
+import { type DecidedWork, type FactReads, readFacts, readStart } from '../../src/deliveries/facts.ts'
+import { longestQuietMs } from '../../src/deliveries/rules.ts'
+import type { DeliveryRow, MessageContent, Rule } from '../../src/store/message-types.ts'
+import { BATCH_MS, type ReportRow } from '../../src/store/visit-reports.ts'
+import { PRESENCE_MS } from '../../src/visits/presence.ts'
+import { DAY, HOUR, MINUTE, NOW } from '../durations.ts'
+import { deliveryOf } from './explaining.ts'
+
+const TRIGGERED = NOW - HOUR
+const NO_SETTINGS = { sendWindow: null, timezone: null, giveUpHours: null, perPersonDay: null, perPersonWeek: null }
+
+type WorkChanges = Partial<Omit<DecidedWork, 'delivery' | 'message'>> & {
+  delivery?: Partial<DecidedWork['delivery']>
+  content?: Partial<MessageContent>
+}
+const workOf = ({ delivery, content, ...changes }: WorkChanges = {}): DecidedWork => ({
+  delivery: deliveryOf({ id: 9, contactId: 3, triggeredAt: TRIGGERED, plannedAt: TRIGGERED + 1, ...delivery }),
+  message: { content: { trigger: { event: 'ready' }, mail: { subject: 'S', body: 'B' }, ...content } },
+  contact: { email: 'ada@example.com', status: 'subscribed', tags: null, fields: null },
+  event: { properties: '{"url":"https://a.example/results/1"}' },
+  joined: [],
+  settings: NO_SETTINGS,
+  ...changes,
+})
+
+/** Reads that say what they were asked. */
+function readsOf(changes: Partial<FactReads> = {}) {
+  const asked: unknown[][] = []
+  const reads: FactReads = {
+    findSuppression: () => null,
+    lastHandedAt: () => NOW - DAY,
+    listHanded: () => [NOW - HOUR],
+    listReports: () => [],
+    listViews: () => [],
+    firstViewAt: () => null,
+    lastDoneAt: () => null,
+    ...changes,
+  }
+  const noting = Object.fromEntries(
+    Object.entries(reads).map(([name, read]) => [
+      name,
+      (...args: never[]) => {
+        asked.push([name, ...args])
+        return (read as (...args: never[]) => unknown)(...args)
+      },
+    ]),
+  ) as FactReads
+  return { reads: noting, asked, names: () => asked.map(([name]) => name) }
+}
+const reportOf = (changes: Partial<ReportRow>): ReportRow => ({
+  pageLoad: 1,
+  batchNumber: 1,
+  receivedAt: TRIGGERED,
+  reportedAt: TRIGGERED,
+  path: '/',
+  isHere: true,
+  isReturn: false,
+  ...changes,
+})
+const AWAY: Rule = { rule: 'away' }
+
+describe('what is read', () => {
+  test('is only the suppression where nothing else is asked', () => {
+    const { reads, asked } = readsOf({ findSuppression: () => 'bounced' })
+    const facts = readFacts(reads, workOf(), NOW)
+    expect(facts).toMatchObject({ at: NOW, plannedAt: TRIGGERED + 1, triggeredAt: TRIGGERED, suppression: 'bounced' })
+    expect(facts).toMatchObject({ isByHand: false, lastHandedAt: null, handed: [], firstReportedAt: null })
+    expect(facts.contact).toEqual({ status: 'subscribed', tags: [], fields: {} })
+    expect(facts.resultPath).toBe('/results/1')
+    expect(asked).toEqual([['findSuppression', 1, 'ada@example.com']])
+  })
+  test('is of the contact as it stands', () => {
+    const contact = { email: 'a@b.example', status: 'bounced' as const, tags: ['a'], fields: { n: 1 } }
+    expect(readFacts(readsOf().reads, workOf({ contact }), NOW).contact).toEqual({
+      status: 'bounced',
+      tags: ['a'],
+      fields: { n: 1 },
+    })
+  })
+  test('is when they got it last, where "once" is by time and no member sends it on', () => {
+    const timed = { again: { everyHours: 24 } }
+    expect(readFacts(readsOf().reads, workOf({ content: timed }), NOW).lastHandedAt).toBe(NOW - DAY)
+    const byHand = readFacts(readsOf().reads, workOf({ content: timed, delivery: { byHand: true } }), NOW)
+    expect([byHand.isByHand, byHand.lastHandedAt]).toEqual([true, null])
+    expect(readFacts(readsOf().reads, workOf({ content: { again: { once: 'person' } } }), NOW).lastHandedAt).toBeNull()
+  })
+  test('is what they got in the last week, where a limit is set and counts', () => {
+    for (const limit of [{ perPersonDay: 1 }, { perPersonWeek: 1 }]) {
+      const settings = { ...NO_SETTINGS, ...limit }
+      const { reads, asked } = readsOf()
+      expect(readFacts(reads, workOf({ settings }), NOW).handed).toEqual([NOW - HOUR])
+      expect(asked).toContainEqual(['listHanded', 1, 3, NOW - 7 * DAY])
+      expect(readFacts(readsOf().reads, workOf({ settings, delivery: { byHand: true } }), NOW).handed).toEqual([])
+      const mail = { subject: 'S', body: 'B', category: 'transactional' as const }
+      expect(readFacts(readsOf().reads, workOf({ settings, content: { mail } }), NOW).handed).toEqual([])
+    }
+  })
+  test.each<[rule: Rule, looks: boolean]>([
+    [AWAY, true],
+    [{ rule: 'seen' }, true],
+    [{ rule: 'notSeen' }, true],
+    [{ rule: 'tag', has: 'a' }, false],
+  ])('of visits only for rules that ask: %j', (rule, looks) => {
+    const { reads, names } = readsOf({ firstViewAt: () => 5 })
+    const facts = readFacts(reads, workOf({ content: { onlyIf: [{ rule: 'tag', has: 'b' }, rule] } }), NOW)
+    expect(facts.firstReportedAt).toBe(looks ? 5 : null)
+    expect(names().includes('listReports')).toBe(looks)
+    expect(names().includes('listViews')).toBe(looks)
+  })
+  test('is nothing of visits where it is known, or a member sends it on', () => {
+    const content = { onlyIf: [AWAY, { rule: 'done', event: 'paid' }] satisfies Rule[] }
+    const known = readsOf()
+    expect(readFacts(known.reads, workOf({ content }), NOW, [])).toMatchObject({ known: [], triggeredAt: TRIGGERED })
+    expect(known.names()).toEqual(['findSuppression'])
+    const byHand = readsOf()
+    expect(readFacts(byHand.reads, workOf({ content, delivery: { byHand: true } }), NOW).resultPath).toBeNull()
+    expect(byHand.names()).toEqual(['findSuppression'])
+  })
+  test('goes as far back as reports are kept, and views as long as a page may be silent', () => {
+    const { reads, asked } = readsOf()
+    readFacts(reads, workOf({ content: { onlyIf: [{ rule: 'away', quietMinutes: 90 }] } }), NOW)
+    expect(asked).toContainEqual(['listReports', 1, 3, TRIGGERED - BATCH_MS])
+    expect(asked).toContainEqual(['listViews', 3, TRIGGERED - 90 * MINUTE])
+    expect(asked).toContainEqual(['listViews', 3, TRIGGERED])
+  })
+})
+
+test('a page may be silent for as long as the most patient rule says, and half an hour at least', () => {
+  expect(longestQuietMs([])).toBe(PRESENCE_MS)
+  expect(longestQuietMs([{ rule: 'away', quietMinutes: 5 }])).toBe(PRESENCE_MS)
+  expect(longestQuietMs([{ rule: 'away', quietMinutes: 60 }, { rule: 'seen' }])).toBe(60 * MINUTE)
+})
+
+describe('visits', () => {
+  const content = { onlyIf: [AWAY] }
+  const read = (changes: Partial<FactReads>, work: WorkChanges = {}) =>
+    readFacts(readsOf(changes).reads, workOf({ content, ...work }), NOW)
+
+  test('first view: the earliest of page views and returns', () => {
+    const back = reportOf({ isReturn: true, reportedAt: 70 })
+    expect(read({ firstViewAt: () => 80, listReports: () => [back] }).firstReportedAt).toBe(70)
+    expect(read({ firstViewAt: () => 60, listReports: () => [back] }).firstReportedAt).toBe(60)
+    expect(read({ firstViewAt: () => null, listReports: () => [back] }).firstReportedAt).toBe(70)
+    expect(read({ listReports: () => [reportOf({ reportedAt: 70 })] }).firstReportedAt).toBeNull()
+  })
+  test('a path was viewed by a view or a return since, the earliest of them', () => {
+    const facts = read({
+      listViews: () => [
+        { path: '/a', occurredAt: TRIGGERED + 30 },
+        { path: '/a/', occurredAt: TRIGGERED + 20 },
+        { path: '/b', occurredAt: TRIGGERED + 5 },
+      ],
+      listReports: () => [reportOf({ isReturn: true, path: '/a', reportedAt: TRIGGERED + 10 })],
+    })
+    expect(facts.firstOnPageSince('/a', TRIGGERED)).toBe(TRIGGERED + 10)
+    expect(facts.firstOnPageSince('/a', TRIGGERED + 10)).toBe(TRIGGERED + 10)
+    expect(facts.firstOnPageSince('/a', TRIGGERED + 11)).toBe(TRIGGERED + 20)
+    expect(facts.firstOnPageSince('/c', TRIGGERED)).toBeNull()
+  })
+  test('presence is by reports; for the time of the event also by views that no report follows', () => {
+    const lost = { path: '/lost', occurredAt: TRIGGERED - MINUTE }
+    const facts = read({ listViews: () => [lost] })
+    expect(facts.presence(TRIGGERED, PRESENCE_MS).paths).toEqual(['/lost'])
+    expect(facts.presence(TRIGGERED + 1, PRESENCE_MS).paths).toEqual([])
+    const left = reportOf({ isHere: false, reportedAt: TRIGGERED - MINUTE })
+    const followed = read({ listViews: () => [lost], listReports: () => [left] })
+    expect(followed.presence(TRIGGERED, PRESENCE_MS).paths).toEqual([])
+    const onTime = read({ listViews: () => [{ path: '/x', occurredAt: TRIGGERED }] })
+    expect(onTime.presence(TRIGGERED, PRESENCE_MS).paths).toEqual(['/x'])
+    const later = read({ listViews: () => [{ path: '/x', occurredAt: TRIGGERED + 1 }], listReports: () => [left] })
+    expect(later.presence(TRIGGERED, PRESENCE_MS).lastReportAt).toBe(TRIGGERED - MINUTE)
+  })
+  test('presence of a simulation stands in place of the reports', () => {
+    const simulated = { isHere: true, paths: ['/s'], pages: [], lastReportAt: null, lastLeftAt: null }
+    const facts = read({ presenceAt: ({ when }) => (when === NOW ? simulated : null) })
+    expect(facts.presence(NOW, 1)).toBe(simulated)
+    expect(facts.presence(NOW - 1, 1).isHere).toBe(false)
+  })
+  test('what was done is read from when each rule asks, without the event itself', () => {
+    const onlyIf: Rule[] = [
+      { rule: 'done', event: 'paid', since: 'ever' },
+      { rule: 'notDone', event: 'paid' },
+      { rule: 'notDone', event: 'left', since: { days: 1 } },
+    ]
+    const { reads, asked } = readsOf({ lastDoneAt: ({ name, since }) => (name === 'paid' && since > 0 ? 77 : null) })
+    const facts = readFacts(reads, workOf({ content: { onlyIf }, delivery: { eventId: 4 } }), NOW)
+    expect(facts.doneAt('paid', 0)).toBeNull()
+    expect(facts.doneAt('paid', TRIGGERED)).toBe(77)
+    expect(facts.doneAt('paid', 5)).toBeNull()
+    const one = { appId: 1, contactId: 3, exceptId: 4 }
+    expect(asked.filter(([name]) => name === 'lastDoneAt').map(([, query]) => query)).toEqual([
+      { ...one, name: 'paid', since: 0 },
+      { ...one, name: 'paid', since: TRIGGERED },
+      { ...one, name: 'left', since: NOW - DAY },
+    ])
+  })
+  test('events that joined are read each by their own time and page', () => {
+    const event = { id: 12, properties: '{"url":"https://a.example/results/2"}' }
+    const { reads, asked } = readsOf()
+    const onlyIf: Rule[] = [{ rule: 'notDone', event: 'paid' }]
+    const joined = [{ triggeredAt: TRIGGERED + 5, event }]
+    const facts = readFacts(reads, workOf({ content: { onlyIf }, joined }), NOW)
+    expect(facts.joined().map((one) => [one.triggeredAt, one.resultPath])).toEqual([[TRIGGERED + 5, '/results/2']])
+    expect(asked.at(-1)).toEqual([
+      'lastDoneAt',
+      { appId: 1, contactId: 3, name: 'paid', since: TRIGGERED + 5, exceptId: 12 },
+    ])
+    expect(readFacts(readsOf().reads, workOf({ event: null }), NOW).resultPath).toBeNull()
+  })
+})
+
+describe('what is there of a message already', () => {
+  const start = (deliveries: DeliveryRow[], isEvent = true) =>
+    readStart(
+      { message: { version: 2, content: workOf().message.content }, deliveries, timezone: 'Asia/Tokyo' },
+      { at: NOW, occurredAt: NOW - 1, properties: '{"n":1}', isEvent },
+    )
+  const waiting = (changes: Partial<DeliveryRow> = {}) => deliveryOf({ state: 'waiting', version: 2, ...changes })
+  const idsOf = (leads: readonly { id: number }[] | undefined) => leads?.map(({ id }) => id)
+
+  test('is passed on with the event', () => {
+    const facts = start([])
+    expect(facts).toMatchObject({ at: NOW, occurredAt: NOW - 1, timezone: 'Asia/Tokyo' })
+    expect(facts.properties()).toEqual({ n: 1 })
+    expect([facts.hasAny(), facts.lastHandedAt(), facts.isUsedUp('')]).toEqual([false, null, false])
+  })
+  test('leads wait, are of this version and take events; the oldest is first', () => {
+    const deliveries = [
+      waiting({ id: 6, triggeredAt: NOW - 1 }),
+      waiting({ id: 5, version: 1 }),
+      waiting({ id: 4, byHand: true }),
+      waiting({ id: 3, state: 'skipped' }),
+      waiting({ id: 2, state: 'deferred', reason: 'perDay', triggeredAt: NOW - 1 - 5 * MINUTE }),
+      waiting({ id: 1, state: 'deferred', reason: 'perWeek', triggeredAt: NOW - 1 + 5 * MINUTE }),
+      waiting({ id: 7, state: 'deferred', reason: 'smtp_421', triggeredAt: NOW - 2 - 5 * MINUTE }),
+      waiting({ id: 8, state: 'joined', joinedTo: 6 }),
+      waiting({ id: 9, state: 'joined', joinedTo: 6 }),
+      waiting({ id: 10, state: 'sent', joinedTo: 6 }),
+      waiting({ id: 11, state: 'joined', joinedTo: 2 }),
+    ]
+    const { leads } = start(deliveries)
+    expect(idsOf(leads?.near(5 * MINUTE))).toEqual([1, 2, 6])
+    expect(idsOf(leads?.limited())).toEqual([1, 2])
+    expect(leads?.near(0).map(({ joined }) => joined)).toEqual([2])
+    expect(start(deliveries, false).leads).toBeNull()
+  })
+  test('uses "once" up while it is on its way or was handed over', () => {
+    const facts = start([
+      waiting({ onceKey: 'a' }),
+      waiting({ onceKey: 'b', state: 'skipped' }),
+      waiting({ onceKey: 'c', state: 'failed', handedAt: 5 }),
+    ])
+    expect(['a', 'b', 'c', 'd'].map(facts.isUsedUp)).toEqual([true, false, true, false])
+    expect(facts.hasAny()).toBe(true)
+    expect(start([waiting({ state: 'skipped' })]).hasAny()).toBe(false)
+  })
+  test('was handed over last by what did not fail', () => {
+    const sent = (handedAt: number | null, state: DeliveryRow['state'] = 'sent') => waiting({ state, handedAt })
+    expect(start([sent(50), sent(70), sent(null)]).lastHandedAt()).toBe(70)
+    expect(start([sent(50), sent(70, 'failed'), sent(80, 'skipped')]).lastHandedAt()).toBe(50)
+    expect(start([waiting()]).lastHandedAt()).toBeNull()
+  })
+})
