@@ -118,7 +118,7 @@ export const describeSimulation = ({
   'Limits per person and day or week are ignored, because they depend on other messages.',
 ]
 
-const NEWEST_ONLY = `There are more triggers in these days. This covers the newest ${SIMULATED_TRIGGERS.toLocaleString('en')}.`
+const NEWEST_ONLY = `These are results of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')} triggers; there were more in these days.`
 
 const describeEstimated = (count: number): string =>
   `What browsers report of open pages is kept for 48 hours. ${count === 1 ? 'One of these is older, and was' : `${count.toLocaleString('en')} of these are older, and were`} judged by page views alone: somebody counts as there between two page views within half an hour, and as gone after the last, also where they stayed on that page.`

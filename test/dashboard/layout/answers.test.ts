@@ -19,7 +19,7 @@ describe('the first page', () => {
     const response = await pages.get('/')
     const html = await response.text()
     expect(response.status).toBe(200)
-    expect(await textOf(html, '.lead')).toEqual(['It is not set up yet.'])
+    expect(await textOf(html, '.lead')).toEqual(["It isn't set up yet."])
     expect((await textOf(html, 'main p'))[1]).toContain('printed in the terminal where the server was started')
     expect((await textOf(html, 'footer'))[0]).toContain(`Version ${VERSION}`)
     expect(html).not.toContain(token)

@@ -52,8 +52,8 @@ test('lists the latest hundred of each outcome, counts all, and tells how far it
 test('says always what is never looked at, and what was not this time', () => {
   const nothing = { hasMore: false, estimated: 0, untried: 0 }
   const always = [
-    expect.stringContaining('as they are today'),
-    expect.stringContaining('a day or a week is not looked at'),
+    expect.stringContaining("Past events use today's subscriptions"),
+    expect.stringContaining('Limits per person and day or week are ignored'),
   ]
   expect(describeSimulation(nothing)).toEqual(always)
   expect(describeSimulation({ ...nothing, estimated: 1 })).toEqual([
