@@ -145,9 +145,9 @@ function findUse({ message, deliveries, zone }: PastDeliveries, row: ArrivingEve
   return deliveries.find((one) => one.id < row.id && isUse(one)) ?? null
 }
 
-/** Handed over or ended since means it was waiting then. */
+/** Handed over or ended since, or in the same millisecond, means it was waiting then: otherwise the event had a delivery. */
 function asOf(one: DeliveryRow, { receivedAt }: ArrivingEvent, { again }: MessageContent): DeliveryRow {
-  const wasOver = usesOnceUp(one) ? one.handedAt !== null && one.handedAt <= receivedAt : one.updatedAt < receivedAt
+  const wasOver = usesOnceUp(one) ? one.handedAt !== null && one.handedAt < receivedAt : one.updatedAt < receivedAt
   if (wasOver) return one
   return { ...one, state: 'waiting', handedAt: null, onceKey: isTimed(again) ? TIMED_KEY : one.onceKey }
 }
