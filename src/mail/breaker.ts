@@ -1,22 +1,22 @@
-/** Pauses what fails, a login at a mail server or an app there, so that a thousand mails do not each find out for themselves. */
+/** Circuit breaker for a login at a mail server, or for one app there. */
 import type { Clock } from '../core/clock.ts'
 
-/** Failures in a row after which it pauses; where the server asks for it (421 or 454) it does at once. */
+/** In a row. If the server asks for a pause (421 or 454), one is enough. */
 const FAILURES = 5
-/** The first pause, and each after it that ended in another failure. */
+/** Each failure after a pause moves to the next one. */
 export const PAUSE_MS = [15_000, 60_000, 300_000]
 
-/** `isClear`: the server itself asks for a pause. */
+/** `isClear`: the server asks for a pause. */
 type Failure = { reason: string; isClear: boolean }
 
 export type Breaker = ReturnType<typeof createBreaker>
-/** One mail on its way. Each of its ends may be told more than once; only the first after a pause counts. */
+/** One email being sent. Repeated results are ignored. */
 export type Attempt = ReturnType<Breaker['begin']>
 
-/** Pauses run on `steadyNow`, which nobody can set; described is when they end by the wall clock `now`. */
+/** Pauses use `steadyNow`, which clock changes don't affect; `findPause` returns wall-clock time. */
 export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow'>) {
   let [failures, pauses, until, reason, isProbing] = [0, 0, 0, '', false]
-  /** Grows with each pause, so that what began before one is told apart. */
+  /** Increases with each pause: results of earlier attempts are ignored. */
   let generation = 0
 
   const isBlocked = (): boolean => pauses > 0 && (until > steadyNow() || isProbing)
@@ -29,22 +29,21 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
   }
 
   return {
-    /** Whether no mail may go now: it is paused, or one tries after a pause and the others wait until that is known. */
+    /** Paused, or waiting for the first attempt after a pause. */
     isBlocked,
 
-    /** Lets a mail go, where none is blocked. After a pause it is the one that tries. */
+    /** Only when not blocked. The first attempt after a pause is the probe. */
     begin() {
       const began = generation
       let isProbe = pauses > 0
       if (isProbe) isProbing = true
-      // what began before a pause says nothing new
       const isStale = (): boolean => began !== generation
       const abstain = (): void => {
         if (isProbe && !isStale()) isProbing = false
         isProbe = false
       }
       return {
-        /** Whether a pause began meanwhile that is for this mail too. */
+        /** Whether a pause began since. */
         isInterrupted: (): boolean => isStale() && isBlocked(),
         succeed(): void {
           if (isStale()) return
@@ -59,12 +58,12 @@ export function createBreaker({ now, steadyNow }: Pick<Clock, 'now' | 'steadyNow
           reason = failure.reason
           if (pauses > 0 || failure.isClear || failures >= FAILURES) pause()
         },
-        /** It says nothing, or not soon: the next one may try. */
+        /** No result, or not soon: the next email may try. */
         abstain,
       }
     },
 
-    /** Why it paused and until when (ms UTC), also where another mail may try now; null where it is well. */
+    /** The end is in ms UTC and may be past; null without a pause. */
     findPause: (): { reason: string; until: number } | null =>
       pauses === 0 ? null : { reason, until: until - steadyNow() + now() },
   }

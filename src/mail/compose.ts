@@ -17,7 +17,7 @@ export type Letter = {
 
 export type ComposedMail = { from: string; to: string; raw: Buffer }
 
-/** @throws Error when the key can't sign */
+/** @throws Error if the key can't sign */
 export async function composeMail(letter: Letter): Promise<ComposedMail> {
   const { mail, from, to, dkim } = letter
   const mime = await loadMime()
@@ -35,7 +35,7 @@ export async function composeMail(letter: Letter): Promise<ComposedMail> {
 
 function writeHead(letter: Letter, { MimeNode }: Mime, boundary: string): string {
   const { mail, from, replyTo, to, messageId, at, unsubscribeUrl } = letter
-  // nodemailer encodes and folds the headers; its streams for the parts triple the time of a mail
+  // nodemailer only encodes the headers: its streams for the parts triple the time per email
   const root = new MimeNode(`multipart/alternative; boundary="${boundary}"`)
   root.addHeader(headersOf(unsubscribeUrl))
   root.setHeader('from', from)
@@ -56,7 +56,7 @@ function writePart(type: string, text: string, { encode, wrap }: Mime): string {
   return `${headers.join('\r\n')}\r\n\r\n${lines.join('\r\n')}`
 }
 
-/** Stops automatic replies. One-click unsubscribe needs https (RFC 8058), or http on this machine for trials. */
+/** Stops automatic replies. One-click unsubscribe needs https (RFC 8058); loopback is allowed for tests. */
 const headersOf = (unsubscribeUrl: string | null) => ({
   'Auto-Submitted': 'auto-generated',
   ...(unsubscribeUrl === null || !isPrivate(unsubscribeUrl)

@@ -1,4 +1,4 @@
-/** One delivery, from its claim to what became of it. */
+/** Processes one claimed delivery to its end. */
 import {
   type Basis,
   type Decided,
@@ -29,7 +29,7 @@ export type DeliverParts = HandOverParts & {
   routes: Routes
 }
 
-/** An email as it is to leave, or what became of the delivery instead. */
+/** An email ready to send, or the final state of the delivery. */
 export type Prepared = ReadyMail | Delivered
 type ReadyMail = {
   work: DeliveryWork
@@ -40,10 +40,7 @@ type ReadyMail = {
   basis: Basis
 }
 
-/**
- * Takes a claimed delivery up to what can be handed over. `decision`: of the claim; null where there is none, or it is
- * old. Whatever is marked, here and later, is marked under this claim only.
- */
+/** Renders and signs a claimed delivery. `decision`: the claim's; null if missing or outdated. */
 export async function prepareMail(
   parts: DeliverParts,
   claimed: DeliveryWork,
@@ -81,7 +78,6 @@ export async function prepareMail(
   return { work, route, mail, composed, record, basis }
 }
 
-/** Takes what was prepared as far as it goes. */
 export async function deliver(parts: DeliverParts, prepared: Prepared, turn: Turn): Promise<Delivered> {
   if (!('composed' in prepared)) return prepared
   const { work, route, mail, composed, record, basis } = prepared
@@ -92,7 +88,7 @@ export async function deliver(parts: DeliverParts, prepared: Prepared, turn: Tur
 
 type Dropped = { held: true; work: DeliveryWork } | { held: false; because: string }
 
-/** The delivery without the events that are not to be listed. */
+/** Removes events that can't be listed in the email. */
 async function dropUnfit(parts: DeliverParts, work: DeliveryWork, unfit: UnfitEvent[]): Promise<Dropped> {
   if (unfit.length === 0) return { held: true, work }
   const marked = await parts.store.dropJoined({ ...claimOf(parts, work), unfit })
@@ -102,10 +98,10 @@ async function dropUnfit(parts: DeliverParts, work: DeliveryWork, unfit: UnfitEv
 }
 
 type Render = (one: DeliveryWork) => Promise<RenderedMail | TemplateFault>
-/** `mail`: with all events. `isOfEvent`: the first event lacks a value whatever else is listed. */
+/** `mail`: with all events. `isOfEvent`: the first event itself lacks a value. */
 type Unfilled = { mail: RenderedMail | TemplateFault; unfit: UnfitEvent[]; isOfEvent: boolean }
 
-/** Finds the events without which the email can be filled in: the first is tried alone, then each other one beside it. */
+/** Finds events that lack values: renders the first alone, then with each other one. */
 async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render; at: number }): Promise<Unfilled> {
   const mail = await render(work)
   if (!isOfValues(mail) || work.joined.length === 0) return { mail, unfit: [], isOfEvent: false }
@@ -122,9 +118,9 @@ async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render
   return { mail, unfit, isOfEvent: false }
 }
 
-/** Whether the email can be written for another of its events: then the first is to blame, and not the person. */
+/** Whether another event renders on its own; if so, the first event is at fault, not the person. */
 async function canAnyBegin(work: DeliveryWork, render: Render): Promise<boolean> {
-  // what a member sends on by hand stays one email
+  // a delivery sent by hand is never split
   if (work.delivery.byHand) return false
   for (const { event } of work.joined) {
     if (!isOfValues(await render({ ...work, event, joined: [] }))) return true
@@ -132,14 +128,13 @@ async function canAnyBegin(work: DeliveryWork, render: Render): Promise<boolean>
   return false
 }
 
-/** Whether the values of an event are to blame: one is missing, or is none that the template can write. */
+/** Whether a value is missing or of a type the template can't print. */
 const isOfValues = (mail: RenderedMail | TemplateFault): mail is TemplateFault => 'missing' in mail || 'broken' in mail
 
-/** The same for every attempt, so that whoever gets a mail twice can tell. */
+/** The same for every attempt, so that duplicates can be recognized. */
 const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>
   `${publicId('dlv', delivery.id)}@${from.address.split('@')[1]}`
 
-/** Said in the record, beside the rules: what the template lacks. */
 function faultOf(fault: TemplateFault, record: DecisionRecord): Ending {
   const { reason, verdict } = recordFault(fault)
   return { reason, record: { ...record, verdicts: [...record.verdicts, verdict] } }
@@ -147,14 +142,14 @@ function faultOf(fault: TemplateFault, record: DecisionRecord): Ending {
 
 const SLOW_AGAIN_MS = 60_000
 
-/** A busy processor runs out of time as well, so it is tried once more, with more of it. */
+/** A busy CPU can also cause a timeout, so rendering is retried once with a higher limit. */
 function endSlow(parts: DeliverParts, work: DeliveryWork, record: DecisionRecord): Promise<Delivered> {
   const dueAt = parts.clock.now() + SLOW_AGAIN_MS
   if (record.isSlow || dueAt > whenToGiveUp(work)) return fail(parts, work, faultOf({ slow: true }, record))
   return defer(parts, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
 }
 
-/** An address that the mail does not link to does not stop it, and the record says so. */
+/** Refused links don't stop an email; they are recorded. */
 const withLinks = (record: DecisionRecord, { refusedLinks }: RenderedMail): DecisionRecord => ({
   ...record,
   verdicts: [

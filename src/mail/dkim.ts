@@ -1,11 +1,11 @@
-/** DKIM signatures (RFC 6376), relaxed/relaxed. RSA takes 0.65 ms a mail and runs in Bun's thread pool. */
+/** DKIM signatures (RFC 6376), relaxed/relaxed. RSA takes 0.65 ms per email and runs in Bun's thread pool. */
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 
-/** A domain's signing key: PEM, RSA. */
+/** PEM, RSA. */
 export type DkimKey = { domain: string; selector: string; key: string }
 
-/** Everything a reader or mail program acts on (RFC 8058 requires List-Unsubscribe-Post). */
+/** Everything that readers or email programs act on (RFC 8058 requires List-Unsubscribe-Post). */
 const SIGNED = [
   'from',
   'reply-to',
@@ -31,7 +31,7 @@ const signInPool = promisify(sign)
 const KEYS_MAX = 100
 const keys = new Map<string, KeyObject>()
 
-/** @throws Error where it is no RSA key */
+/** @throws Error if it isn't an RSA key */
 function readKey(pem: string): KeyObject {
   const known = keys.get(pem)
   if (known) return known
@@ -42,7 +42,7 @@ function readKey(pem: string): KeyObject {
   return key
 }
 
-/** The signature header of a mail with CRLF line ends. @throws Error when the key can't sign */
+/** For an email with CRLF line ends. @throws Error if the key can't sign */
 export async function signMail(mail: { head: string; body: string }, dkim: DkimKey): Promise<string> {
   const key = readKey(dkim.key)
   const covered = findCovered(mail.head)
@@ -72,14 +72,14 @@ function findCovered(head: string): { name: string; relaxed: string }[] {
   })
 }
 
-/** Section 3.4.2: only spaces and tabs are white space. */
+/** RFC 6376, section 3.4.2: only spaces and tabs are white space. */
 const relax = (value: string): string =>
   value
     .replaceAll('\r\n', '')
     .replaceAll(/[ \t]+/g, ' ')
     .replaceAll(/^ | $/g, '')
 
-/** Section 3.4.4. */
+/** RFC 6376, section 3.4.4. */
 function hashBody(body: string): string {
   const relaxed = body.replaceAll(/[ \t]+/g, ' ').replaceAll(' \r\n', '\r\n')
   let end = relaxed.endsWith(' ') ? relaxed.length - 1 : relaxed.length
@@ -103,7 +103,7 @@ const foldNames = (names: string[]): string => {
   return lines.join(`:${FOLD}`)
 }
 
-/** The first line has `b=` as well. */
+/** The first line starts with `b=`. */
 const foldSignature = (text: string): string => {
   const lines = [text.slice(0, SIGNATURE_CHARACTERS - 2)]
   for (let start = SIGNATURE_CHARACTERS - 2; start < text.length; start += SIGNATURE_CHARACTERS) {

@@ -1,4 +1,4 @@
-/** A mail goes to its server, and what that answered is written down. */
+/** Hands an email to its mail server and records the reply. */
 import {
   type Basis,
   type DeliveryWork,
@@ -19,7 +19,7 @@ import type { Login } from './routes.ts'
 export type HandOverParts = MarkParts & { senders: Senders; handed: Handed; noteServer: NoteServer }
 
 type Handing = { login: Login; composed: ComposedMail; record: DecisionRecord; basis: Basis; turn: Turn }
-/** Sends it, with the store's final check just before the final dot. */
+/** Runs the store's final check just before the final dot. */
 export async function handOver(
   parts: HandOverParts,
   work: DeliveryWork,
@@ -50,17 +50,17 @@ export async function handOver(
     return 'held' in marked && marked.held
   }
   const onSlow = (): void => {
-    // whoever waits for the end of a pause need not wait for this reply
+    // emails that wait for the end of a pause don't wait for this reply
     attempts.app.abstain()
     turn.onSlow()
   }
   const outcome = await login.provider?.send(composed, commit, { onLogin, onSlow, signal: stopping }).finally(() => {
     answered.resolve()
-    // whatever became of it, the next one may try
+    // whatever the outcome, the next email may try
     for (const attempt of Object.values(attempts)) attempt.abstain()
   })
   if (!outcome) throw new Error('a login without a provider')
-  // the next process finds the claim, and begins anew
+  // the next process takes over the claim
   if (stopping.aborted && marked === null) return done('claimed', 'stopped')
   tellBreakers(attempts, { outcome, isLoggedIn })
   const about = publicId('dlv', work.delivery.id)
@@ -70,7 +70,6 @@ export async function handOver(
   return conclude(parts, work, { outcome, marked, record })
 }
 
-/** Nothing goes to a mail server, or from an app there, that is paused. */
 function waitForPause(
   parts: MarkParts,
   work: DeliveryWork,
@@ -85,10 +84,7 @@ function waitForPause(
 
 type Attempts = { login: Attempt; app: Attempt }
 
-/**
- * Until a server has taken a login it knows nothing of the app, so what fails then is about all that log in there. What
- * fails afterwards may be about this app, and blocks no other.
- */
+/** Failures before the login affect everyone who uses it; later ones may affect only this app. */
 function tellBreakers({ login, app }: Attempts, { outcome, isLoggedIn }: Told): void {
   if (outcome.is === 'withheld') return
   const isClear = outcome.is === 'refused' && isPlea(outcome)
@@ -105,7 +101,7 @@ type Told = { outcome: Outcome; isLoggedIn: boolean }
 const isAboutLogin = (outcome: Outcome): boolean =>
   outcome.is === 'unreachable' || (outcome.is === 'refused' && outcome.about === 'session')
 
-/** Enhanced codes that say there is no such mailbox (RFC 3463). A bare 550 may mean us as well, so it proves nothing. */
+/** Enhanced codes for missing mailboxes (RFC 3463). A bare 550 may also be about the sender. */
 const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
 
 type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: DecisionRecord }
@@ -120,7 +116,6 @@ async function conclude(parts: MarkParts, work: DeliveryWork, { outcome, marked,
     case 'unreachable':
       return retry(parts, work, { reason, isServerFault: true, record })
     case 'withheld':
-      // the store has said why, or could not save
       if (marked && 'held' in marked) return endOf(marked, 'handed')
       return retry(parts, work, { reason: 'not_saved', isServerFault: true, record })
     case 'refused':
@@ -137,7 +132,7 @@ type Refusal = Outcome & { is: 'refused' }
 const isAboutUs = (refusal: Refusal): boolean =>
   refusal.about === 'sender' || refusal.about === 'session' || isLoginAsked(refusal)
 
-/** A mailbox that is not there is never written to again. */
+/** Suppresses addresses without a mailbox. */
 type ForGood = { refusal: Refusal; record: DecisionRecord }
 async function refuseForGood(parts: MarkParts, work: DeliveryWork, { refusal, record }: ForGood) {
   const { store, clock } = parts
@@ -150,7 +145,7 @@ async function refuseForGood(parts: MarkParts, work: DeliveryWork, { refusal, re
     return marked
   }
   const delivered = await persist(parts, markFailed, done('failed', reason))
-  // whoever was erased meanwhile is not to be remembered
+  // don't suppress a person who was erased meanwhile
   if (!isHeld) return delivered
   if (refusal.enhanced !== null && NO_MAILBOX.has(refusal.enhanced)) {
     const { appId, email } = work.contact
@@ -163,18 +158,18 @@ type Ids = { appId: number; messageId: number; contactId: number }
 
 export type Handed = ReturnType<typeof createHanded>
 
-/** Emails that were handed over, or are just being, and that their mail server has not answered yet. */
+/** Emails handed over, or being handed over, without a reply from their mail server. */
 export function createHanded() {
   const open = new Map<Promise<void>, Ids>()
 
   return {
-    /** From just before the hand-over is saved until `answered`, which must not reject. */
+    /** `answered` must not reject. */
     add(ids: Ids, answered: Promise<void>): void {
       open.set(answered, ids)
       void answered.then(() => open.delete(answered))
     },
     count: (): number => open.size,
-    /** Waits, for so long at most, until those that are open now have their answer. @returns how many have none yet */
+    /** Waits up to `ms` for the replies that are open now. @returns how many are still missing */
     async settle(about: HandOverScope, ms: number): Promise<number> {
       const asked = Object.entries(about)
       const waited = Array.from(open)

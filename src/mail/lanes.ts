@@ -1,4 +1,4 @@
-/** A lane for each app: how much of it is claimed, how fast it may send, and whether its mails are taken. */
+/** One lane per app limits its claims and rate and pauses it if its emails are refused. */
 import type { Clock } from '../core/clock.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
 import type { Pause } from '../messages/mailer.ts'
@@ -6,26 +6,25 @@ import { type Breaker, createBreaker } from './breaker.ts'
 import type { Login, Routes } from './routes.ts'
 import { SMTP_LIMITS } from './smtp.ts'
 
-/** How many deliveries are sent side by side at one login, besides those that only wait for a reply that takes long. */
+/** Concurrent emails per login, not counting those that wait for a slow reply. */
 export const SIDE_BY_SIDE = SMTP_LIMITS.connections
-/** How many of those that wait for their turn at a login are prepared, so that its connections never wait for that. */
+/** Waiting emails per login that are prepared in advance, so that connections stay busy. */
 const PREPARED = SIDE_BY_SIDE
 /**
- * How many are claimed at a time, of all apps. Each may become a connection and a mail: a fifth of the files that a
- * process may open where nobody raised that (1,024), and 54 MB were each mail the longest there can be (measured: 4 KB
- * for a usual one, 270 KB for one of 50,000 characters).
+ * Claims at a time, all apps together: a fifth of the default limit of open files (1,024), and 54 MB if every email has
+ * the maximum length (measured: 4 KB for a usual one, 270 KB for 50,000 characters).
  */
 export const CLAIMED = 200
-/** A lane may hold a tenth of what is free: alone 18, so that the next ones are there when those before have ended. */
+/** Share of the free claims a lane may hold; 18 if it is the only one. */
 const SHARE = 1 / 10
-/** Claimed at once: half of a share, so that who has had theirs is seen before the next claim. */
+/** Half a share per claim, so that full lanes are noticed before the next one. */
 const BATCH = SHARE / 2
-/** How often the settings of an app that is blocked are read: a thousand of them cost a hundredth of the time. */
+/** How often the settings of a blocked app are read; a thousand such apps cost 1 % of the time. */
 const READ_MS = 1_000
 
 type Settings = DeliveryWork['settings']
 
-/** `breaker`: a server has taken the login, and none of what this app sends as. */
+/** `breaker`: for failures after the login. */
 type Lane = {
   login: Login
   from: string | undefined
@@ -35,13 +34,10 @@ type Lane = {
   rate: Rate
 }
 
-/**
- * `waitedMs`: since it was claimed. `onSlow` is called when it waits for nothing but a reply that takes long: another
- * takes its turn.
- */
+/** `waitedMs`: since the claim. `onSlow`: only a slow reply is missing, so another email may start. */
 export type Turn = { breaker: Breaker; waitedMs: number; onSlow: () => void }
 
-/** `prepare` does what needs no turn, once; `send` the rest. Neither may reject. */
+/** `prepare` needs no turn. Neither may reject. */
 type Sendable = { prepare: () => Promise<void>; send: (turn: Turn) => Promise<void> }
 type Waiting = { begin: () => void; prepare: () => void }
 
@@ -54,9 +50,8 @@ type Options = {
 export type Lanes = ReturnType<typeof createLanes>
 
 /**
- * The more apps are slow, the less each lane holds, and one that holds nothing may have one while any is free. What waits
- * for its turn at a login counts twice against the lanes of that login, so however many apps wait at one that is slow,
- * nearly half of all is left to others.
+ * An empty lane may claim one email while any claim is free. Emails that wait at a login count twice against its lanes,
+ * so a slow login leaves nearly half of all claims to others.
  */
 export function createLanes({ store, clock, routes }: Options) {
   const lanes = new Map<number, Lane>()
@@ -74,7 +69,7 @@ export function createLanes({ store, clock, routes }: Options) {
     void work.then(() => underWay.delete(work))
   }
 
-  /** What an app has set. That its mails are refused says nothing of another login or address. */
+  /** A changed login or address starts with a new breaker. */
   const note = (appId: number, settings: Settings): Lane => {
     const [login, from] = [routes.findLogin(settings), routes.findFrom(settings)?.address]
     const lane = lanes.get(appId) ?? { claimed: 0, rate: createRate(clock, settings.perSecond) }
@@ -86,7 +81,7 @@ export function createLanes({ store, clock, routes }: Options) {
     return noted
   }
 
-  /** As it is set up now where it is blocked: whoever has left a server that fails does not wait for it. */
+  /** Reads the settings of a blocked lane again, because they may name another server. */
   const read = async (appId: number): Promise<Lane> => {
     const lane = lanes.get(appId)
     const isFresh = lane && !(isBlocked(lane) && clock.monotonicMs() - lane.readAt >= READ_MS)
@@ -99,7 +94,7 @@ export function createLanes({ store, clock, routes }: Options) {
     return open
   }
 
-  /** Ends a turn, begins the next one at its login, and says so where more may be claimed now than before. */
+  /** Ends a turn, starts the next, and resolves `freed` if more can be claimed. */
   const leave = (lane: Lane, login: Login): void => {
     const [wasCrowded, wasFull] = [freeAt(login) < 1, isFull(lane)]
     const open = openTurns(login)
@@ -116,18 +111,18 @@ export function createLanes({ store, clock, routes }: Options) {
   }
 
   return {
-    /** How many are claimed, sent now or not. */
+    /** Claimed emails. */
     count: (): number => total,
-    /** How many may be claimed now. */
+    /** Emails that can be claimed now. */
     room: (): number => Math.ceil((CLAIMED - total) * BATCH),
-    /** Resolves when more may be claimed again, or when nothing is claimed any more. */
+    /** Resolves when more can be claimed, or nothing is claimed. */
     freed: (): Promise<void> => freed.promise,
-    /** Resolves when all that are prepared or sent now have ended. */
+    /** Resolves when current work has ended. */
     ended: (): Promise<unknown> => Promise.all(underWay),
-    /** How long until an app that was listed last may send again by its rate (ms); 0 where none waits for that. */
+    /** Until the next of the apps listed last may send by its rate (ms); 0 if none waits. */
     rateMs: (): number => rateMs,
 
-    /** Of the apps with something due, those of which nothing may be claimed now. */
+    /** The apps in `due` that can't claim now. */
     async listBlocked(due: readonly number[]): Promise<number[]> {
       const blocked: number[] = []
       rateMs = 0
@@ -140,7 +135,7 @@ export function createLanes({ store, clock, routes }: Options) {
       return blocked
     },
 
-    /** Takes what was claimed, prepares it, and sends it as soon as it has its turn at its login. */
+    /** Queues a claimed email for its login. */
     add({ app, settings }: Pick<DeliveryWork, 'app' | 'settings'>, { prepare, send }: Sendable): void {
       const lane = note(app.id, settings)
       const { login, breaker } = lane
@@ -164,7 +159,7 @@ export function createLanes({ store, clock, routes }: Options) {
       if (open.waiting.push(waiting) <= PREPARED) waiting.prepare()
     },
 
-    /** What the mails of an app wait for longest, as it is set up now. */
+    /** The pause that ends last, by the current settings. */
     findPause(appId: number, settings: Settings): Pause | null {
       const { login, breaker } = note(appId, settings)
       const [shared, own] = [login.breaker.findPause(), breaker.findPause()]
@@ -179,10 +174,7 @@ export const PER_SECOND = 100
 
 export type Rate = ReturnType<typeof createRate>
 
-/**
- * Tokens that come by themselves, so many a second. What was claimed is sent, so they may be overdrawn by what was claimed
- * at once; then the app waits that much longer. `given` null: the usual rate.
- */
+/** A token bucket that one claim may overdraw; the app then waits longer. `given` null: the default rate. */
 export function createRate({ monotonicMs }: Pick<Clock, 'monotonicMs'>, given: number | null) {
   let perSecond = given ?? PER_SECOND
   let [tokens, at] = [perSecond, monotonicMs()]
@@ -202,7 +194,7 @@ export function createRate({ monotonicMs }: Pick<Clock, 'monotonicMs'>, given: n
       refill()
       tokens -= 1
     },
-    /** How long until one more may be sent (ms). */
+    /** Until the next email may be sent (ms). */
     waitMs(): number {
       refill()
       return tokens < 1 ? ((1 - tokens) / perSecond) * 1000 : 0

@@ -1,4 +1,4 @@
-/** What the sender writes about a delivery: always under its claim, so that it means nothing once somebody else holds it. */
+/** Writes of the sender about a delivery. Each names its claim and has no effect once the claim is lost. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import {
@@ -12,13 +12,12 @@ import {
 export type MarkParts = {
   store: Store
   clock: Clock
-  /** who claims; another name than that of any process before */
+  /** unique to this process */
   claimedBy: string
-  /** aborted when the process stops */
   stopping: AbortSignal
 }
 
-/** What became of a claim, for the log: the state and why. */
+/** The end of a claim, for the log. */
 export type Delivered = { state: string; reason: string | null }
 
 export const done = (state: string, reason: string | null = null): Delivered => ({ state, reason })
@@ -30,7 +29,7 @@ export const claimOf = ({ clock, claimedBy }: MarkParts, { delivery }: DeliveryW
   at: clock.now(),
 })
 
-/** Why it is over. `isOfEvent`: it is about the first event of the email alone. */
+/** `isOfEvent`: only the email's first event is at fault. */
 export type Ending = { reason: string; record: DecisionRecord; isOfEvent?: boolean }
 
 export async function skip(parts: MarkParts, work: DeliveryWork, ending: Ending): Promise<Delivered> {
@@ -41,15 +40,15 @@ export async function skip(parts: MarkParts, work: DeliveryWork, ending: Ending)
 }
 
 type Deferral = { reason: string; dueAt: number; record: DecisionRecord }
-/** Of what was handed over no lease runs out, so this too is tried until it is written down. */
+/** An email that was handed over has no lease, so saving is retried. */
 export function defer(parts: MarkParts, work: DeliveryWork, { reason, dueAt, record }: Deferral): Promise<Delivered> {
   const deferred = { ...claimOf(parts, work), reason, dueAt, record: JSON.stringify(record) }
   return persist(parts, () => parts.store.markDeferred(deferred), done('deferred', reason))
 }
 
-/** `record` null: what was judged before stays. */
+/** `record` null: keep the earlier one. */
 type Retry = { reason: string; isServerFault: boolean; record: DecisionRecord | null }
-/** Later, by how often it failed since it was queued or a member sent it on, until it is given up. */
+/** Backs off by the number of failures since the email was queued or resent by a member. */
 export async function retry(parts: MarkParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
   const now = parts.clock.now()
   const earlier = readRecord(work.delivery)
@@ -65,20 +64,19 @@ export function fail(parts: MarkParts, work: DeliveryWork, { reason, record }: E
   return persist(parts, () => parts.store.markFailed(failed), done('failed', reason))
 }
 
-/** What a hand-over came to: by the store's final check, or because it could not save. */
 export const endOf = (marked: Marked | { refusal: string }, state: string): Delivered => {
   if ('refusal' in marked) return done('claimed', marked.refusal)
   return marked.held ? done(state) : done('withheld', marked.because)
 }
 
 const SAVE_AGAIN_MS = 500
-/** How often while the process stops. */
+/** Tries to save while the process stops. */
 const SAVES_AT_STOP = 10
 const PASSING = ['unavailable', 'commit_unconfirmed']
 
 /**
- * Writes down what cannot be learnt again: while the disk is full it goes on trying. Where the process stops first, or
- * the row itself cannot be written, the next process finds the delivery as it was, and one that was handed over unknown.
+ * Saves an outcome that can't be learned again; retries while the disk is full. If that fails, the next process finds
+ * the delivery in its earlier state, or `unknown` if it was handed over.
  */
 export async function persist(
   { stopping }: MarkParts,
@@ -95,14 +93,14 @@ export async function persist(
 
 const MINUTE_MS = 60_000
 
-/** After the first failure, the second and so on; after each one more, LAST_RETRY_MS. */
+/** By number of failures; then LAST_RETRY_MS. */
 export const RETRY_MS = [1, 5, 15, 60, 240].map((minutes) => minutes * MINUTE_MS)
 const LAST_RETRY_MS = 480 * MINUTE_MS
 
-/** Where the mail server itself fails, no mail is to blame, and none waits for hours after the server is back. */
+/** A failing server isn't the email's fault, so the email doesn't wait for hours once the server is back. */
 export const SERVER_RETRY_MS = 15 * MINUTE_MS
 
-/** How long to wait after it failed so many times, from 1. */
+/** `tries` starts at 1. */
 export function retryDelay(tries: number, isServerFault: boolean): number {
   const delay = RETRY_MS[tries - 1] ?? LAST_RETRY_MS
   return isServerFault ? Math.min(delay, SERVER_RETRY_MS) : delay

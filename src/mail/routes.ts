@@ -1,4 +1,4 @@
-/** Whom a mail comes from, and through which server it goes: the message's word, the app's, the installation's. */
+/** Sender and mail server of an email: from the message, else the app, else the installation. */
 import { type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
 import type { DeliveryWork } from '../deliveries/deliveries.ts'
@@ -10,18 +10,18 @@ import { type Dial, dialAny } from './dial.ts'
 import type { Provider } from './provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from './smtp.ts'
 
-/** What the installation sends with; null where nothing is set. */
+/** The installation's own settings. */
 export type MailDefaults = { smtpUrl: string | null; from: string | null }
 
 type MailSettings = DeliveryWork['settings']
 
-/** Who logs in at which mail server. The apps that send through it share its connections and its breaker. */
+/** A login at a mail server. Its apps share its connections and breaker. */
 export type Login = {
-  /** names the server for the log: an app's own by "app" */
+  /** for the log; prefixed with "app" if the app set it */
   server: string
-  /** null: nothing leaves, every mail is kept, or what was set is no address of a mail server */
+  /** null: emails are captured, or the URL is invalid */
   provider: Provider | null
-  /** pauses what could not connect or log in, which is about no app */
+  /** for failures to connect or log in */
   breaker: Breaker
 }
 
@@ -31,23 +31,22 @@ export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
 
 export type Routes = ReturnType<typeof createRoutes>
 
-/** A login that nobody named for so long is forgotten, and its connections end. No pause is as long. */
+/** Unused logins are closed after this time, which is longer than any pause. */
 const FORGOTTEN_MS = 3_600_000
 
-/** Which server a mail goes through. `isOwn`: the app set it, and not the operator. */
+/** `isOwn`: set by the app, not by the operator. */
 type Server = { url: string; isOwn: boolean }
 
 type Options = {
   clock: Clock
-  /** connects to the servers of apps */
+  /** for servers set by apps */
   dialOwn: Dial
   createProvider?: (url: string, dial: Dial) => Provider | null
 }
 
-/** Connections are opened once for each login, and shared by the apps that use it. */
 export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createProvider = providerOf }: Options) {
   const sender = defaults.from === null ? null : readMailbox(defaults.from)
-  /** By `keyOf`, whoever was named last at the end. */
+  /** By `keyOf`, most recently used last. */
   const logins = new Map<string, Login & { namedAt: number }>()
   const outbox: Login = { server: 'capture', provider: null, breaker: createBreaker(clock) }
   const dialFor = ({ isOwn }: Server): Dial => (isOwn ? dialOwn : dialAny)
@@ -92,21 +91,21 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
       const replyTo = mail.replyTo ?? settings.replyTo
       return { from, replyTo: replyTo === null ? null : readMailbox(replyTo), dkim: readDkim(settings), login }
     },
-    /** By which mail that is no app's own may leave; null where the sender or the server is missing. */
+    /** For emails to members; null without a sender or server. */
     findForNotice(settings: MailSettings | null): (Omit<Route, 'replyTo'> & { provider: Provider }) | null {
       const from = settings ? findFrom({}, settings, sender) : sender
       const login = findLogin(settings ?? { smtpUrl: null })
       if (from === null || login.provider === null) return null
       return { from, dkim: settings && readDkim(settings), login, provider: login.provider }
     },
-    /** null where nothing leaves, or what was set is no address of a mail server. */
+    /** null without a server or with an invalid URL. */
     findServer(settings: MailSettings): { server: SmtpServer; dial: Dial } | null {
       const found = serverOf(settings)
       const server = found && readSmtpUrl(found.url)
       return found && server && { server, dial: dialFor(found) }
     },
     findLogin,
-    /** Whom an app's mails come from where their message says nothing else. */
+    /** The default sender of an app. */
     findFrom: (settings: MailSettings): Mailbox | null => findFrom({}, settings, sender),
     findWay(settings: MailSettings): MailRoute {
       const server = serverOf(settings)
@@ -129,12 +128,12 @@ const providerOf = (url: string, dial: Dial): Provider | null => {
   return server && createSmtpProvider(server, SMTP_LIMITS, dial)
 }
 
-/** What an app set and what the operator set are apart, also where both wrote the same: they may reach other hosts. */
+/** The same URL of an app and of the operator may reach different hosts. */
 const keyOf = ({ url, isOwn }: Server): string => `${isOwn ? 'app ' : ''}${url}`
 
 const hostOf = ({ host, port }: SmtpServer): string => `${host}:${port}`
 
-/** Without its password. */
+/** Without the password. */
 const nameOf = ({ url, isOwn }: Server): string => {
   const server = readSmtpUrl(url)
   const name = server === null ? url : `${server.isSecure ? 'smtps' : 'smtp'}://${hostOf(server)}`

@@ -6,7 +6,7 @@ import { FIRST_MESSAGES } from '../accounts/first-messages.ts'
 
 const SAMPLE_TIMES = { createdAt: 0, updatedAt: 0 }
 
-/** The first draft of every app, for a made-up person and event: what mails of this app look like. */
+/** The first draft with sample data, to preview an app's emails. */
 export function makeSenderSample(app: AppRow, settings: MailSettings): Sample {
   const [draft] = FIRST_MESSAGES
   if (!draft) throw new Error('there is no first message')

@@ -1,4 +1,4 @@
-/** The loop that takes due deliveries out: claims a few, delivers them side by side, sleeps. */
+/** The loop that claims and sends due deliveries. */
 import type { ResolveTxt } from '../accounts/sender-checks.ts'
 import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
@@ -22,31 +22,28 @@ import { sendTest } from './test-mail.ts'
 export type SenderParts = {
   resolveTxt: ResolveTxt
   defaults: MailDefaults
-  /** what servers of apps may be reached at beside public addresses */
+  /** allowed for mail servers of apps, besides public addresses */
   privateHosts: PrivateHosts
-  /** how long an answer that ends emails waits for those that were handed over before */
+  /** how long answers such as to a pause wait for open replies */
   settleMs?: number
-  /** another way out than SMTP */
+  /** replaces SMTP */
   createProvider?: (url: string, dial: Dial) => Provider | null
-  /** a delivery has ended: for the log */
+  /** logs the end of a delivery */
   note: (line: { deliveryId: string; ms: number } & Delivered) => void
   onFault: (error: unknown) => void
 } & Pick<DeliverParts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates' | 'claimedBy' | 'noteServer'>
 
-/** Clients wait for an answer for 10 seconds. */
+/** Below the 10 seconds that clients wait. */
 const SETTLE_MS = 5_000
 
 export type Sender = Mailer & {
-  /** Emails that were handed over and have no answer yet. */
+  /** Emails handed over without a reply. */
   countHanded(): number
-  /** Claims and delivers until nothing more is due, or what is due waits for a pause or its rate. */
+  /** Sends until nothing is due, or everything due waits for a pause or a rate. */
   sendDue(): Promise<void>
-  /** Takes up what the process before had claimed, and goes on by itself from now on. */
+  /** Takes over claims of the previous process and starts the loop. */
   start(): Promise<void>
-  /**
-   * Claims nothing more, gives up what was not handed over yet, and resolves when the mail servers have answered the
-   * final dots of all that was.
-   */
+  /** Drops emails that weren't handed over and waits for the replies to those that were. */
   stop(): Promise<void>
 }
 
@@ -95,21 +92,20 @@ export function createSender(sending: SenderParts): Sender {
   }
 }
 
-/** The installation's server, where several accounts send through it. */
+/** The installation's server, if several accounts share it. */
 async function findShared({ store, defaults: { smtpUrl } }: SenderParts) {
   if (smtpUrl === null || (await store.listAccounts()).length < 2) return null
   return readSmtpUrl(smtpUrl)
 }
 
-/** Longer than one mail may take, so that nobody takes up what is still on its way. */
+/** Longer than one email may take, so that no other process takes it over. */
 const LEASE_MS = 5 * 60_000
-/** How often it looks for what is due when it knows of nothing. */
-const LOOK_MS = 1_000
-/** What has waited longer than this for its turn is read again. */
+/** How often to look for due deliveries. */
+const POLL_MS = 1_000
+/** Deliveries that waited longer for their turn are read again. */
 const STALE_MS = 1_000
 
-/** How long until it is worth a look, for new mail or an app that waits for its rate (ms). */
-const waitMs = (lanes: Lanes): number => Math.min(lanes.rateMs() || LOOK_MS, LOOK_MS)
+const waitMs = (lanes: Lanes): number => Math.min(lanes.rateMs() || POLL_MS, POLL_MS)
 
 type Sending = DeliverParts & Pick<SenderParts, 'note' | 'onFault'>
 
@@ -126,14 +122,13 @@ async function claim({ store, clock, claimedBy, stopping }: Sending, lanes: Lane
   return claimed.works.map((work, index) => ({ work, decision: claimed.decisions[index] ?? null }))
 }
 
-/** As it is now: it may have been stopped, paused, erased or set up anew while it waited for its turn. */
+/** It may have been cancelled, paused, erased or changed while it waited. */
 async function readAgain({ store, claimedBy }: Sending, { delivery: { id, attempt } }: DeliveryWork) {
   const work = await store.findWork(id)
   const isOurs = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
   return isOurs && work.delivery.state === 'claimed' ? work : null
 }
 
-/** Prepares a delivery once, and sends it when it has its turn. */
 function createSending(parts: Sending, claimed: Claimed): Parameters<Lanes['add']>[1] {
   const { clock, note, onFault, stopping } = parts
   let prepared: Promise<Prepared> | null = null
@@ -142,7 +137,7 @@ function createSending(parts: Sending, claimed: Claimed): Parameters<Lanes['add'
   const send = async (turn: Turn): Promise<void> => {
     const isStale = turn.waitedMs > STALE_MS && !(await hasEnded(prepared))
     const work = isStale ? await readAgain(parts, claimed.work) : claimed.work
-    // what is not begun is taken up by the next process, or here when its lease, too short by now, has run out
+    // another process, or this one, claims it again after the lease
     const leftMs = (work?.delivery.claimedUntil ?? 0) - clock.now()
     if (work === null || stopping.aborted || leftMs < SMTP_LIMITS.mailMs) return
     const startedAt = clock.monotonicMs()
@@ -156,7 +151,7 @@ function createSending(parts: Sending, claimed: Claimed): Parameters<Lanes['add'
     note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
   }
   return {
-    // what fails is told when it is sent
+    // `send` reports the error
     prepare: () => prepare().then(nothing, nothing),
     send: (turn) => send(turn).catch(onFault),
   }
@@ -164,16 +159,16 @@ function createSending(parts: Sending, claimed: Claimed): Parameters<Lanes['add'
 
 const nothing = (): void => {}
 
-/** Whether its preparation has come to an end of the delivery. */
+/** Whether preparing ended the delivery. */
 const hasEnded = async (prepared: Promise<Prepared> | null): Promise<boolean> => {
   const found = await prepared?.catch(nothing)
   return found !== undefined && !('composed' in found)
 }
 
-/** The next ones are claimed while these are sent: a claim is a commit, and would else be waited for. */
+/** Claims while emails are being sent, because a claim waits for a commit. */
 async function claimAndSend(parts: Sending, lanes: Lanes): Promise<void> {
   for (;;) {
-    // asked for before the claim, so that what ends meanwhile is not missed
+    // before the claim, so that no end is missed
     const [isEmpty, freed] = [lanes.count() === 0, lanes.freed()]
     const claimed = await claim(parts, lanes)
     for (const one of claimed) lanes.add(one.work, createSending(parts, one))
@@ -183,7 +178,6 @@ async function claimAndSend(parts: Sending, lanes: Lanes): Promise<void> {
   }
 }
 
-/** Resolves with it, and after so long at the latest. */
 async function waitFor(freed: Promise<void>, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
@@ -193,7 +187,6 @@ async function waitFor(freed: Promise<void>, ms: number): Promise<void> {
 
 type LoopOptions = { waitMs: () => number; onFault: (error: unknown) => void; stopping: AbortSignal }
 
-/** Does the work, waits, and does it again, until it is to stop. */
 function createLoop(work: () => Promise<void>, { waitMs, onFault, stopping }: LoopOptions) {
   let running = Promise.resolve()
   let wake = (): void => {}
