@@ -7,7 +7,6 @@ import { addressBucket } from '../core/addresses.ts'
 import type { Access, AppRow } from './access.ts'
 import { type LimitName, type Refusal, refuseLimited } from '../core/refusals.ts'
 
-/** What these functions need. */
 export type Parts = { limits: Limits; clock: Clock; addressKey: string }
 
 const LIMIT_NAME = {
@@ -34,7 +33,7 @@ export const refuseWrite = (
     at: clock.now(),
   })
 
-/** Takes `count` of a key's hourly limit; refused when not even the first fits. */
+/** Takes up to `count` from a key's hourly limit; refused if none is left. */
 function takeForKey(parts: Pick<Parts, 'limits' | 'clock'>, write: LimitedWrite, access: Access, count = 1): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
   const taken = parts.limits.take(bucket, limit, count)
@@ -42,7 +41,7 @@ function takeForKey(parts: Pick<Parts, 'limits' | 'clock'>, write: LimitedWrite,
   return { limit, taken, buckets: [bucket], refused }
 }
 
-/** What a key has left, without taking; `refused` is what a write would meet. */
+/** The remaining limit, without taking; `refused` is what a write would get. */
 export function peekForKey(parts: Parts, write: LimitedWrite, access: Access): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
   const taken = parts.limits.peek(bucket, limit)
@@ -69,7 +68,7 @@ function takeForVisitor(parts: Parts, app: AppRow, address: string): TakenFor {
   return { limit, taken, buckets: [bucket], refused: taken.allowed > 0 ? null : refuseVisitor(parts, taken) }
 }
 
-/** Gives back what was taken for nothing. @returns what is true then */
+/** Returns tokens of writes that don't count. @returns the updated state */
 export function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, outcome: object): TakenFor {
   const { limit, taken, buckets } = counted
   const [bucket] = buckets
@@ -78,30 +77,26 @@ export function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, o
   return { ...counted, taken: limits.peek(bucket, limit) }
 }
 
-/**
- * What was written before, is refused for what is in it or as another request's key, or was not saved for our own fault
- * uses up no limit.
- */
+/** Replays, invalid input, reused keys and our own failures don't count. */
 const isFree = (outcome: object): boolean =>
   'replayed' in outcome ||
   'refused' in outcome ||
   ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
 
 type Waiting = { access: Access; count: number; isUnread: boolean; resolve: (counted: TakenFor) => void }
-/** Of one key: how many of the events that are counted nobody has read yet, and what waits for their outcome. */
+/** Per key: counted events that aren't validated yet, and requests that wait for them. */
 type Line = { unread: number; waiting: Waiting[] }
 
 /**
- * Counts the events of keys, those included that nobody has read yet: what turns out to be wrong is given back. Where a
- * key's hour is used up by events that may be wrong, further ones wait for their outcome, in the order in which they came,
- * so that a wrong event never costs a right one its place.
+ * Counts events before they are validated and returns the tokens of invalid ones. While unvalidated events use up the
+ * limit, later events wait in order, so that invalid events never displace valid ones.
  */
 export type EventLimit = ReturnType<typeof createEventLimit>
 
 export function createEventLimit(parts: Pick<Parts, 'limits' | 'clock'>) {
   const lines = new Map<string, Line>()
 
-  /** null where it must wait. */
+  /** null: must wait. */
   const tryTake = (line: Line | undefined, { access, count }: Pick<Waiting, 'access' | 'count'>): TakenFor | null => {
     const counted = takeForKey(parts, 'events', access, count)
     const { taken, buckets } = counted
@@ -138,11 +133,11 @@ export function createEventLimit(parts: Pick<Parts, 'limits' | 'clock'>) {
   }
 
   return {
-    /** Takes `count` for events that were read and are right. A promise only where they must wait. */
+    /** For valid events. A promise only if they must wait. */
     take: (access: Access, count = 1) => take(access, count, false),
-    /** Takes one for an event that nobody has read yet; what was not refused is to be settled by `settleUnread`. */
+    /** For an event that isn't validated yet; call `settleUnread` unless refused. */
     takeUnread: (access: Access) => take(access, 1, true),
-    /** Gives back what was taken for nothing. @returns what is true then */
+    /** Returns the token if the event doesn't count. @returns the updated state */
     settleUnread({ keyLimits: { events } }: Access, counted: TakenFor, outcome: object): TakenFor {
       if (counted.refused)
         return 'refused' in outcome ? counted : { ...counted, taken: parts.limits.peek(events.bucket, events.limit) }
@@ -160,7 +155,7 @@ export function createEventLimit(parts: Pick<Parts, 'limits' | 'clock'>) {
 export type ContactWriteName = Exclude<LimitedWrite, 'events'>
 type ContactRequest = { access: Access; app: AppRow; input: { ip: string | null } }
 
-/** What a write about a person would meet, without taking. */
+/** The refusal a contact write would get, without taking. */
 export function peekForContact(parts: Parts, { access, app, input }: ContactRequest, write: ContactWriteName) {
   const { refused } = peekForKey(parts, write, access)
   if (refused || write !== 'contactAdds' || input.ip === null) return refused
@@ -168,7 +163,7 @@ export function peekForContact(parts: Parts, { access, app, input }: ContactRequ
   return taken.allowed > 0 ? null : refuseVisitor(parts, taken)
 }
 
-/** Takes from the key's hour and, for an add with `ip`, from the visitor's ten minutes; from both or from neither. */
+/** Takes from the key's limit and, for an add with `ip`, from the visitor's; from both or neither. */
 export function takeForContact(parts: Parts, { access, app, input }: ContactRequest, write: ContactWriteName) {
   const byKey = takeForKey(parts, write, access)
   const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
@@ -180,7 +175,7 @@ export function takeForContact(parts: Parts, { access, app, input }: ContactRequ
     taken,
     refused: byKey.refused ?? byVisitor?.refused ?? null,
     buckets: [...byKey.buckets, ...(byVisitor?.buckets ?? [])],
-    /** Gives back what was taken for nothing. @returns what the key has left then */
+    /** Returns tokens of writes that don't count. @returns the key's updated state */
     settle(outcome: object): TakenFor {
       if (byVisitor) settleTaken(parts, byVisitor, outcome)
       return settleTaken(parts, byKey, outcome)
@@ -188,7 +183,7 @@ export function takeForContact(parts: Parts, { access, app, input }: ContactRequ
   }
 }
 
-/** Fills the buckets with what the store has counted, so that a restart gives no tokens back. */
+/** Restores the buckets from the store, so that a restart doesn't reset limits. */
 export async function restoreLimits({
   limits,
   store,
@@ -203,13 +198,12 @@ export async function restoreLimits({
   const byBucket = Map.groupBy(usage, (row) => row.bucket)
   for (const [bucket, rows] of byBucket) {
     const window = bucket.startsWith('visitor:') ? RATE_LIMITS.addsPerVisitor : RATE_LIMITS.events
-    // the end of its second: on the strict side
+    // counted at the end of its second, to be strict
     const takenAgo = rows.map((row) => [Math.max(0, (nowSecond - row.second - 1) * 1000), row.count] as const)
     limits.restore(bucket, { max: Number.MAX_SAFE_INTEGER, windowMs: window.windowMs }, takenAgo)
   }
 }
 
-/** Who writes, where to, by which interface, and what was counted for it. */
 export type WriteContext = {
   access: Access
   app: AppRow

@@ -32,7 +32,7 @@ type Batch = Pick<Event, 'access' | 'body' | 'warnings'> & { items: Item[] }
 type Item = { event: Event } | Refused
 type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: Refusal })
 
-/** POST /events/batch: each item is judged, counted and answered by itself. */
+/** POST /events/batch: each item is validated, counted and answered separately. */
 export const batchRoutes = (parts: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia().post(
     '/events/batch',
@@ -50,7 +50,7 @@ export const batchRoutes = (parts: ApiDependencies, idempotency: IdempotencyGuar
     {
       parse: 'none',
       detail: describeCall({
-        summary: 'Record up to 100 events, each answered by itself',
+        summary: 'Record up to 100 events, each with its own result',
         example: EXAMPLES.postBatch,
         body: BatchInput,
         answers: { 207: BatchAnswer },
@@ -62,7 +62,7 @@ export const batchRoutes = (parts: ApiDependencies, idempotency: IdempotencyGuar
     },
   )
 
-/** 401, 415 or 413, 400; what is wrong with a single event is that event's result. */
+/** 401, 415 or 413, 400. Problems of one event are in its result. */
 async function readBatch(parts: ApiDependencies, request: Request): Promise<Batch | Refused> {
   const allowed = await authenticate(parts, request, 'write')
   if ('refused' in allowed) return allowed
@@ -83,7 +83,7 @@ async function readBatch(parts: ApiDependencies, request: Request): Promise<Batc
       item.event.warnings = joinWarnings(warnOfRepeated(repeated, ['events', index]), item.event.warnings)
     return item
   })
-  // what is repeated inside an event is that event's warning
+  // repeated keys inside an event are warnings of that event
   const ofRepeated = warnOfRepeated(repeated.filter(([field, ...below]) => field !== 'events' || below.length === 0))
   const warnings = joinWarnings(ofRepeated, warnOfUnknown(body.object, KNOWN))
   return { access: allowed.access, body: body.object, items, warnings }
@@ -114,7 +114,7 @@ async function recordBatch(parts: ApiDependencies, request: Request, batch: Batc
   const { limit, taken } = counted
   if (begun.earlier.size === 0) {
     if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
-    // such a batch is not counted by the hourly limit, and its 207 would not be seen as the refusal it is
+    // otherwise nothing would count it: no hourly limit, and a 207 is no refusal
     if (wanted === 0) parts.abuseLimits.countRefusal(access.key.id)
   }
   const results = await recordAll(parts, items, counted, begun)
@@ -126,7 +126,7 @@ async function recordBatch(parts: ApiDependencies, request: Request, batch: Batc
   return batchAnswer(request, batch, results, headers)
 }
 
-/** Records all at once, so that they share commits; what the limit does not let through is refused where it stands. */
+/** Records all concurrently, so that they share commits. Events over the limit are refused. */
 function recordAll(parts: ApiDependencies, items: Item[], counted: TakenFor, begun: Begun): Promise<Result[]> {
   let left = counted.taken.allowed
   return Promise.all(
@@ -170,7 +170,7 @@ const refused = (index: number, refusal: Refusal): Result => ({
   body: { index, ...refusalBody(refusal) },
 })
 
-/** The last one that was refused stands for all of them on the Activation screen. */
+/** Activation shows the last refusal. */
 function noteRefusedItem(parts: ApiDependencies, { access, items }: Batch, results: Result[]): void {
   const at = results.findLastIndex((result) => !result.ok)
   const [item, result] = [items[at], results[at]]
@@ -179,10 +179,10 @@ function noteRefusedItem(parts: ApiDependencies, { access, items }: Batch, resul
   noteRefusedCall(parts, { access, app, refusal: result.refusal })
 }
 
-/** What concerns the request and not an event of it. The first is the one that promises least. */
+/** Refusals of the whole request, the most uncertain first. */
 const WHOLE = ['commit_unconfirmed', 'unavailable', 'idempotency_mismatch'] as const
 
-/** Where nothing was accepted, such a refusal is the answer itself, as it is to a single event. */
+/** If nothing was accepted, the refusal is the answer, as for a single event. */
 const findWholeRefusal = (results: Result[]): RefusalCode | undefined =>
   results.some((result) => result.ok)
     ? undefined

@@ -14,7 +14,7 @@ const REPORT_BYTES = 16 * 1024
 const SIGNATURE = 'eventpost-signature'
 const TAKEN = { ok: true }
 
-/** POST /hooks/bounces/APP: what a mail provider, or a script beside one, reports about a mail that went out. */
+/** POST /hooks/bounces/APP: bounces and complaints, from a mail provider or a script. */
 export const bounceRoutes = (parts: { store: Store; clock: Clock; mailer: HandOvers }) =>
   new Elysia().post(
     '/hooks/bounces/:app',
@@ -30,9 +30,8 @@ export const bounceRoutes = (parts: { store: Store; clock: Clock; mailer: HandOv
       parse: 'none',
       detail: describeUnkeyed({
         operationId: 'reportBounce',
-        summary: 'Report that a mail came back, or that its person complained',
-        description:
-          'From your mail provider, or a script beside one. It ends mail to the person. Reports may be repeated.',
+        summary: 'Report a bounce or a complaint',
+        description: 'Sent by your mail provider or a script. The person gets no more email. Reports can be repeated.',
         example: EXAMPLES.postBounce,
         body: BounceReport,
         answers: { 202: BounceAnswer },

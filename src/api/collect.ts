@@ -23,7 +23,7 @@ const TOO_LARGE = refuse('too_large', { message: 'The body is too large. Send at
 const STORED = { ok: true }
 const answerPage = createAnswer(COLLECT_CORS)
 
-/** POST /c: what the browser script reports. Its bodies are `text/plain`, which asks for no preflight. */
+/** POST /c: visit reports of the browser script, as `text/plain` to avoid preflights. */
 export const collectRoutes = (parts: VisitDependencies) =>
   new Elysia()
     .post(

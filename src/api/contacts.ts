@@ -111,7 +111,7 @@ export const contactRoutes = (parts: ApiDependencies, idempotency: IdempotencyGu
       {
         parse: 'none',
         detail: describeCall({
-          summary: 'Erase a person and everything held about them',
+          summary: 'Erase a person and everything stored about them',
           example: EXAMPLES.deleteContact,
           body: ContactErase,
           answers: { 200: answers.ContactEraseAnswer },
@@ -121,7 +121,6 @@ export const contactRoutes = (parts: ApiDependencies, idempotency: IdempotencyGu
       },
     )
 
-/** What POST and PATCH share: the limits, the write, the answer. */
 async function save(
   parts: ApiDependencies,
   idempotency: IdempotencyGuard,
@@ -157,7 +156,7 @@ function savedAnswer(
   { contactId, created, contact, replayed }: contacts.SavedContact,
   headers: Record<string, string>,
 ): Response {
-  // a key that may not read is not told what was known before
+  // keys that can't read don't learn earlier values
   const shown = access.key.scope === 'ingest' ? {} : { contact: contactView(contact, app) }
   const body = { ok: true, contactId: publicId('con', contactId), created, ...shown }
   if (replayed) Object.assign(headers, REPLAYED)

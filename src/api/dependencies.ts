@@ -7,7 +7,7 @@ import type { Notes } from '../events/activation.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import type { Store } from '../store/store.ts'
 
-/** What the endpoints below /api/v1 use. `addressKey` hides the addresses of visitors in the names of limits. */
+/** Of the endpoints below /api/v1. `addressKey`: hashes visitor addresses in the names of limits. */
 export type ApiDependencies = {
   store: Store
   clock: Clock

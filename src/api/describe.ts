@@ -6,30 +6,29 @@ import { MAX_IDEMPOTENCY_KEY_CHARACTERS } from '../accounts/idempotency.ts'
 
 type Described = {
   summary: string
-  /** what the summary has no room for, in sentences */
   description?: string
   example: Example
   body?: TSchema
   query?: TObject
   answers: Record<number, TSchema>
-  /** beyond those that every call can meet */
+  /** besides those of every call */
   refusals?: RefusalCode[]
-  /** whether the body or query names one app; each event of a batch names its own */
+  /** the body or query names one app; events of a batch name their own */
   namesApp?: boolean
-  /** counted by an hourly limit */
+  /** has an hourly limit */
   isLimited?: boolean
-  /** whether it heeds Idempotency-Key; calls with a body do */
+  /** supports Idempotency-Key, as all calls with a body do */
   takesKey?: boolean
 }
 
 type PathParameter = { name: string; in: 'path'; required: true; description: string; schema: { type: 'string' } }
 
-/** A call without an API key, which has a name, parameters and refusals of its own. */
+/** A call without an API key. */
 type Unkeyed = Omit<Described, 'namesApp' | 'isLimited' | 'takesKey' | 'query'> & {
   operationId: string
   body: TSchema
   parameters?: PathParameter[]
-  /** the security scheme of its own; null where it needs none */
+  /** its security scheme; null: none */
   scheme: string | null
 }
 
@@ -39,7 +38,7 @@ const WITH_KEY: RefusalCode[] = ['idempotency_in_progress', 'idempotency_mismatc
 
 const TITLES: Record<number, string> = { 200: 'Done.', 201: 'Added.', 202: 'Saved.', 207: 'One result for each item.' }
 
-/** One call as an OpenAPI 3.1 operation, for the `detail` of its route. */
+/** An OpenAPI 3.1 operation, for the `detail` of a route. */
 export function describeCall(call: Described) {
   const { summary, description, example, body, query, refusals = [], namesApp = true } = call
   const { takesKey = body !== undefined } = call
@@ -103,7 +102,7 @@ const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answ
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
 const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 
-/** Without TypeBox's symbols, and without what is said to models and in refusals. */
+/** Without TypeBox's symbols and the texts for MCP and refusals. */
 const plainSchema = (schema: TSchema) =>
   JSON.parse(JSON.stringify(schema), (name, value: unknown) =>
     name === 'brief' || name === 'say' ? undefined : value,
@@ -152,7 +151,7 @@ function failures(
           ...REQUEST_ID,
           ...(status === 401 && isBearer ? BEARER : {}),
           ...(RETRIED.has(status) ? RETRY_AFTER : {}),
-          // a 401 knows no limit, a 500 nothing
+          // 401 and 500 have no limit headers
           ...(isLimited && status !== 401 && status !== 500 ? RATE_LIMIT : {}),
         },
         content: errorContent,

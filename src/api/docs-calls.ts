@@ -1,4 +1,4 @@
-/** One operation of openapi.json as Markdown, for a person. */
+/** One operation of openapi.json as Markdown. */
 import { row, table } from './markdown.ts'
 
 type Schema = {
@@ -28,7 +28,6 @@ export type Operation = {
 
 const IS_SUCCESS = /^2/
 
-/** `schemas`: those that operations refer to. */
 export function callMarkdown(
   method: string,
   path: string,
@@ -65,7 +64,7 @@ const fieldRows = ({ properties = {}, required = [], ...schema }: Schema): strin
 const parameterRow = ({ name, in: where, required, description, schema }: Parameter): string =>
   row([`\`${name}\``, `${where}, ${typeOf(schema)}${required ? ', required' : ''}`, description])
 
-/** Successes in words, refusals by their codes; the section on errors has the sentences. */
+/** Refusals as codes; the section on errors has the messages. */
 const answerRow = ([status, { description }]: [string, { description: string }]): string => {
   const codes = Array.from(description.matchAll(/^`\w+`/gm), ([code]) => code)
   return row([status, IS_SUCCESS.test(status) ? description : [...new Set(codes)].join(', ')])

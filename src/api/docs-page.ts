@@ -4,7 +4,7 @@ import { factsOf } from '../http/request-facts.ts'
 import { callMarkdown, type Operation } from './docs-calls.ts'
 import type { OpenApi } from './openapi.ts'
 
-/** What the pages' stylesheet does not have: tables, and a list of contents that stays in sight. */
+/** Besides the pages' stylesheet: tables and a sticky table of contents. */
 const STYLE = `
 .docs { display: grid; grid-template-columns: 224px minmax(0, 1fr); gap: 0 64px; max-width: 1120px; margin: 0 auto; padding: 24px }
 .docs > header { grid-column: 1 / -1 }
@@ -40,14 +40,14 @@ td:first-child code { white-space: nowrap }
 }
 `
 
-/** Its own hash lets this style through a policy that forbids every other in a page. */
+/** The policy allows this inline style by its hash. */
 const STYLE_HASH = new Bun.CryptoHasher('sha256').update(STYLE).digest('base64')
 const POLICY = `default-src 'none'; style-src 'self' 'sha256-${STYLE_HASH}'; img-src data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** No HTML is taken from Markdown, so nothing that a setting or a description holds can be more than text. */
+/** HTML in Markdown is text, so settings and descriptions can't inject any. */
 const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true }
 
-/** The API for a person, made from the same description as openapi.json. */
+/** The readable API reference, generated from openapi.json. */
 export function docsPage(request: Request, openApi: OpenApi, headers: Record<string, string>): Response {
   const content = labelCells(Bun.markdown.html(toMarkdown(openApi), MARKDOWN))
   const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -65,7 +65,7 @@ export function docsPage(request: Request, openApi: OpenApi, headers: Record<str
   })
 }
 
-/** Each cell carries the name of its column: on a phone, where columns do not fit, it stands before what the cell says. */
+/** Phones show the column's name in each cell. */
 const labelCells = (html: string): string =>
   html.replaceAll(/<table>[^]*?<\/table>/g, (table) => {
     const names = Array.from(table.matchAll(/<th>(.*?)<\/th>/g), ([, name = '']) => name)
@@ -75,7 +75,7 @@ const labelCells = (html: string): string =>
     })
   })
 
-/** A link to each heading; paths without what they share. */
+/** Table of contents, without the common path prefix. */
 const contents = (html: string): string =>
   Array.from(
     html.matchAll(/<h2 id="([^"]*)">(.*?)<\/h2>/g),

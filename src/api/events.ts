@@ -18,7 +18,7 @@ import { limitHeaders, uncountedAnswer } from '../http/limited.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { readPage } from './page.ts'
 
-/** Of all requests at once, in bytes as they were sent: 1,000 events of 4 KB, or 64 bodies of the largest size. */
+/** All requests together, in bytes as sent: 1,000 events of 4 KB or 64 bodies of the maximum size. */
 export const MOST_UNREAD_BYTES = 4 * 1024 * 1024
 
 /** POST and GET /events. */
@@ -81,7 +81,7 @@ export function eventRoutes(parts: ApiDependencies, idempotency: IdempotencyGuar
 
 type Recorded = { outcome: TextOutcome; counted: TakenFor }
 
-/** Sends events to the writing thread as they came, where each is read, and counts those that are right. */
+/** Passes unparsed events to the writer thread, which validates them. Only valid ones count. */
 function createRecorder(parts: ApiDependencies, guard: IdempotencyGuard) {
   let unreadBytes = 0
 
@@ -94,7 +94,7 @@ function createRecorder(parts: ApiDependencies, guard: IdempotencyGuard) {
     let outcome: TextOutcome = { refusal: 'internal_error' }
     try {
       const counting = isInProgress ? null : parts.eventLimit.takeUnread(access)
-      // no turn of the queue where nothing must wait
+      // avoids a microtask if nothing must wait
       counted = counting instanceof Promise ? await counting : counting
       const refusal = isInProgress ? 'idempotency_in_progress' : counted?.refused ? 'rate_limited' : undefined
       outcome = await recordEventText(parts, { text, sender: access.sender, idempotency, refusal })
@@ -107,7 +107,6 @@ function createRecorder(parts: ApiDependencies, guard: IdempotencyGuard) {
   }
 }
 
-/** What is said of an event that was recorded. */
 function recordedAnswer(
   request: Request,
   access: Access,

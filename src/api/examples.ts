@@ -1,4 +1,4 @@
-/** One example of each call, for the documentation; openapi.test.ts sends them. */
+/** One example per call, for the documentation; openapi.test.ts sends them. */
 
 const APP = 'app_0mp6v7uo0u63b1cojcdwp'
 const PERSON = 'con_029bh3swvls'
@@ -43,11 +43,11 @@ const STORED_EVENT = {
 
 const RECORDED = { ok: true, contactId: PERSON, created: true }
 
-/** `send` is a body, or for a GET its query. */
+/** `send`: the body, or the query of a GET. */
 export type Example = {
   send: Record<string, unknown>
   answer: Record<string, unknown>
-  /** where the person was known already */
+  /** if the person already exists */
   again?: Record<string, unknown>
 }
 

@@ -16,10 +16,10 @@ import { createOpenApi } from './openapi.ts'
 
 export const API_PREFIX = '/api/v1'
 
-/** The descriptions are the same for everybody, and change with the version. */
+/** Descriptions only change with the version. */
 const PUBLIC = { 'Cache-Control': 'public, max-age=300' }
 
-/** The HTTP API, with what the browser script and mail providers report. No CORS header below the prefix: it is for servers. */
+/** The HTTP API, visit reports and bounce reports. No CORS below the prefix, which is for servers. */
 export function apiRoutes(parts: ApiDependencies & VisitDependencies & { baseUrl: string }) {
   const idempotency = createIdempotencyGuard(parts)
   const calls = new Elysia({ prefix: API_PREFIX })
@@ -42,7 +42,7 @@ const PACK = {
   gzip: (bytes: Buffer) => gzipSync(bytes, { level: 9 }),
 }
 
-/** Answers GET with a text that never changes while the process runs. Each packed form is made when it is first asked for. */
+/** Serves a constant text; compressed on first use. */
 function createPackedAnswer(text: string): (request: Request, headers: Record<string, string>) => Response {
   const bytes = Buffer.from(text)
   const hash = Bun.SHA256.hash(bytes, 'base64url').slice(0, 16)

@@ -1,4 +1,4 @@
-/** Tables of Markdown. */
+/** Markdown tables. */
 
 const cellText = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ')
 

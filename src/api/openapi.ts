@@ -29,7 +29,7 @@ const SECURITY = {
   },
 }
 
-/** OpenAPI 3.1, read off the routes themselves: what is served is what is described. */
+/** OpenAPI 3.1, generated from the routes. */
 export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): OpenApi {
   const paths: OpenApi['paths'] = {}
   for (const { path, method, hooks } of routes) {
@@ -45,7 +45,7 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
     info: {
       title: 'Eventpost',
       version: VERSION,
-      summary: 'People and events from your server, and the way back.',
+      summary: 'Record people and events, and read them.',
       description: guide(),
       license: { name: 'MIT', identifier: 'MIT' },
     },
@@ -58,7 +58,7 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
 
 type Named = { title?: unknown; $ref?: string }
 
-/** Each schema with a title stands once, under it, and is referred to. Inner ones are met first. */
+/** Moves schemas with a title to components. Inner ones come first. */
 function nameSchemas(described: OpenApi['paths']): { schemas: Record<string, object>; paths: OpenApi['paths'] } {
   const schemas = new Map<string, object>()
   const paths = JSON.parse(JSON.stringify(described), (_, value: Named | null) => {

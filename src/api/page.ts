@@ -8,7 +8,7 @@ import { authenticate, type Refused } from '../http/request-input.ts'
 
 type Read<T> = (query: Record<string, string>) => { input: T } | { errors: FieldError[] }
 
-/** A reading request about one app: 401, scope, 400, 404 for the app, in this order. */
+/** Refuses with 401, 403 for the scope, 400, 404 for the app, in this order. */
 export async function readPage<T extends { app: string }>(
   parts: { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock },
   request: Request,

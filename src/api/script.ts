@@ -6,10 +6,10 @@ import { refuse } from '../core/refusals.ts'
 import { pinnedScriptPath, scriptHash } from '../visits/snippet-tag.ts'
 import { refusalAnswer } from '../http/answers.ts'
 
-/** An hour, so that a mended script reaches everyone the same day, and nobody waits for the question. */
+/** One hour, so that a fixed script reaches everyone the same day. */
 const SHORTLY = 'public, max-age=3600, stale-while-revalidate=86400'
 
-/** /s.js, and its fixed copy: the browser script. It holds nothing of anyone's, so every page may have it. `onFault` hears why a load could not be noted. */
+/** Serves the browser script, /s.js, and its pinned copy. `onFault`: errors of noting a load. */
 export function scriptRoutes(
   parts: { access: KeyAccess; notes: Notes },
   script: Script,
@@ -24,7 +24,7 @@ export function scriptRoutes(
     const coded: Record<string, string> = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
     return new Response(script[encoding], { headers: { ...headers, ...coded, 'Content-Type': TYPE } })
   }
-  // beside the answer: no page waits for it, and none goes without the script because it failed
+  // not awaited, so that pages never wait for it or fail because of it
   const note = ({ headers }: Request): void =>
     void noteScriptLoad(parts, headers.get('referer')).catch((error: unknown) => onFault(String(error)))
   return new Elysia()
@@ -40,10 +40,10 @@ export function scriptRoutes(
 
 const PINNED_SCRIPT = /^\/s\.\w+\.js$/
 
-/** Whether it is where a pinned copy stands, of this build or another. */
+/** Whether it is the path of a pinned copy, of any build. */
 export const isPinnedScript = (path: string): boolean => PINNED_SCRIPT.test(path)
 
-/** A pinned copy of another build, which browsers ask for with CORS; null for any other path. */
+/** A 404 for pinned copies of other builds, with CORS; null for other paths. */
 export function refuseOtherBuild(request: Request, path: string): Response | null {
   if (!isPinnedScript(path)) return null
   const message = 'This build of the browser script is not served here. Copy the tag again, from Activation or app tag.'
@@ -52,7 +52,7 @@ export function refuseOtherBuild(request: Request, path: string): Response | nul
 
 const TYPE = 'text/javascript; charset=utf-8'
 
-/** For pages of other origins, also those that ask for isolation or check integrity. */
+/** For pages of other origins, including isolated ones and integrity checks. */
 const HEADERS = {
   Vary: 'Accept-Encoding',
   'Access-Control-Allow-Origin': '*',

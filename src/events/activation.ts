@@ -8,24 +8,21 @@ import type { Clock } from '../core/clock.ts'
 import { refusedField, type Refusal, REFUSALS } from '../core/refusals.ts'
 
 type Detail = { reason?: string | null; origin?: string | null }
-/** How many, and of the last one when (ms UTC), why and on which site's pages; null: none yet. */
+/** The count, and the last one's time (ms UTC), reason and site; null: none yet. */
 export type Noted = Omit<NoteRow, 'appId' | 'kind'>
 
 export type Notes = {
   add(appId: number, kind: NoteKind, detail?: Detail): void
-  /** Writes what was noted since the last time. */
+  /** Saves pending notes. */
   save(): Promise<void>
-  /** What was noted and is not written yet. */
+  /** Notes that aren't saved yet. */
   pending(appId: number): NoteRow[]
 }
 
-/** `onNote` is called after each, because it makes no commit that others could notice. */
+/** `onNote` is called after each note, because notes don't commit. */
 type Noting = { store: Store; clock: Clock; onNote?: () => void }
 
-/**
- * Remembers what happened to an app without leaving an event. Gathered here and written now and then, so that
- * whoever sends nonsense has nothing written; only apps that exist are noted, so it stays small.
- */
+/** Counts what leaves no event, such as refused requests. Saved in batches, so that bad requests cost no writes. */
 export function createNotes({ store, clock, onNote = () => {} }: Noting): Notes {
   let gathered = new Map<string, NoteRow>()
   let writing: NoteRow[] = []
@@ -49,7 +46,7 @@ export function createNotes({ store, clock, onNote = () => {} }: Noting): Notes 
   }
 }
 
-/** What could not be written, with what came since. */
+/** Merges an unsaved note with newer ones. */
 function join(note: NoteRow, gathered: Map<string, NoteRow>): NoteRow {
   const since = gathered.get(`${note.appId}:${note.kind}`)
   return since ? { ...since, count: since.count + note.count } : note
@@ -68,32 +65,32 @@ export type Activation = {
   /** the specification's sentence; null when there is nothing left to do */
   message: string | null
   lastEventAt: number | null
-  /** of an event that is no page view */
+  /** of an event other than a page view */
   lastNamedAt: number | null
-  /** of a page view that the browser script reported */
+  /** of a page view */
   lastViewAt: number | null
-  /** a signature that proved nobody; `reason` is malformed, uppercase or wrong */
+  /** invalid signatures; `reason`: malformed, uppercase or wrong */
   failedSignature: Noted | null
-  /** signatures that were made with a secret which was rotated out */
+  /** signatures made with a rotated secret */
   oldSecret: Noted | null
-  /** batches with a valid signature of people whom the app does not know */
+  /** signed reports about people the app doesn't know */
   unknownPeople: Noted | null
   withoutEmail: Noted | null
-  /** the script was fetched by a page of one of the app's hosts */
+  /** loads of the script by pages of the app's hosts */
   scriptLoaded: Noted | null
-  /** of the browser script's requests, for other reasons than those named here; `reason` is the sentence it was answered with */
+  /** visit reports refused for other reasons; `reason`: the error message */
   refused: Noted | null
-  /** of a page on a host that is not in the list */
+  /** reports from hosts that aren't listed */
   foreignHost: Noted | null
-  /** beyond a limit of the browser script; `reason` says which */
+  /** reports over a limit; `reason` says which */
   limited: Noted | null
-  /** of a server's calls; `reason` is the sentence it was answered with */
+  /** refused server calls; `reason`: the error message */
   refusedCall: Noted | null
 }
 
 /**
- * Where an app stands on the Activation screen, with all that helps to find out why. `without-email`: what came
- * last had no email, or pages load the script and nobody was ever proven. One good event and a page view make it `done`.
+ * The state of the Activation page. `without-email`: the latest event had no email, or pages load the script but nobody
+ * was identified. `done`: an event and a page view arrived.
  */
 export async function readActivation(
   { store, notes }: { store: Store; notes: Notes },
@@ -123,7 +120,7 @@ export async function readActivation(
   }
 }
 
-/** Signatures of all the account's apps that were made with the secret before, since the last rotation. */
+/** Signatures of the account's apps with the previous secret, since the last rotation. */
 export async function readOldSecretUse(
   { store, notes }: { store: Store; notes: Notes },
   apps: AppRow[],
@@ -137,7 +134,7 @@ export async function readOldSecretUse(
   )
 }
 
-/** In the order in which they were noted: the last one tells why. */
+/** Oldest first: the reason is the last one's. */
 function sumUp(notes: NoteRow[]): Noted | null {
   const last = notes.at(-1)
   if (!last) return null
@@ -145,7 +142,7 @@ function sumUp(notes: NoteRow[]): Noted | null {
   return { count: notes.reduce((sum, note) => sum + note.count, 0), lastAt, reason, origin }
 }
 
-/** A server's event that was refused for want of an email, noted for the app it names. */
+/** Notes an event refused because it has no email. */
 export function noteEventWithoutEmail(
   { notes }: { notes: Notes },
   { read }: { read?: { access: Access; body: Body } },
@@ -154,10 +151,7 @@ export function noteEventWithoutEmail(
   if (app) notes.add(app.id, 'without_email')
 }
 
-/**
- * A server's call that was refused, noted with the sentence it was answered with: for the app it names, else for all that
- * its key could have meant. Our own faults are no concern of who integrates.
- */
+/** Notes a refused call for the app it names, else for all apps of the key. Our own failures aren't noted. */
 export function noteRefusedCall(
   { notes }: { notes: Notes },
   { access, app, refusal: refused }: { access: Access; app?: AppRow; refusal: Refusal },
@@ -170,7 +164,7 @@ export function noteRefusedCall(
   for (const { id } of app ? [app] : access.apps) notes.add(id, 'refused_call', { reason })
 }
 
-/** The script was loaded by a page: noted for the apps on whose hosts that page is. Nothing of the visitor. */
+/** Notes a script load for the apps of the page's host. Nothing about the visitor. */
 export async function noteScriptLoad(
   { access, notes }: { access: KeyAccess; notes: Notes },
   referrer: string | null,

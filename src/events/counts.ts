@@ -8,10 +8,10 @@ export type { NameCount }
 const HOUR_MS = 3_600_000
 const DAY_HOURS = 24
 const WEEK_DAYS = 7
-/** The first Monday was the fifth day. */
+/** 1 January 1970 was a Thursday. */
 const FIRST_MONDAY = 4
 
-/** `length` units of so many hours up to now, the last one not over yet; weeks begin on Monday (UTC). */
+/** `length` units of `unitHours` up to the current one; weeks begin on Monday (UTC). */
 const RANGES = {
   hours: { length: 48, unitHours: 1, firstUnitHour: 0 },
   days: { length: 30, unitHours: DAY_HOURS, firstUnitHour: 0 },
@@ -22,7 +22,7 @@ export type CountRange = keyof typeof RANGES
 
 export const isCountRange = (text: string): text is CountRange => Object.hasOwn(RANGES, text)
 
-/** `at` is when a unit begins (ms UTC). */
+/** `at`: the unit's start (ms UTC). */
 export type CountPoint = { at: number; count: number }
 
 export type Counts = {
@@ -31,11 +31,11 @@ export type Counts = {
   names: NameCount[]
   /** of all names */
   total: number
-  /** false where so many names came that only the newest days were looked through */
+  /** false: too many names, only the newest days were counted */
   isWhole: boolean
 }
 
-/** How many events of an app came, by time and by name; `name` chooses those whose times are told. */
+/** Events of an app by time and by name; `name` filters the counts by time. */
 export async function readCounts(
   { store, clock }: { store: Store; clock: Clock },
   app: AppRow,

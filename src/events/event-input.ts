@@ -1,4 +1,4 @@
-/** From the body of POST /events, or an item of the batch, to a clean event. */
+/** Validates events of POST /events and of batches. */
 import { type Static, Type } from '@sinclair/typebox'
 import { RESULTS_READY, TIME_PATTERN } from '../core/field-patterns.ts'
 import { readEmail } from '../core/email.ts'
@@ -9,10 +9,10 @@ import * as inputs from '../core/inputs.ts'
 import { isDeeperThan } from '../core/json.ts'
 import type { Warning } from '../core/refusals.ts'
 
-/** What happened longer ago is stored and triggers nothing. */
+/** Older events are stored but trigger nothing. */
 const TRIGGER_AGE_MS = 72 * 3_600_000
 
-/** Whether something came (`at`) too long after it happened. Times are ms UTC. */
+/** `at`: the time of arrival. Times are ms UTC. */
 export const isTooOld = ({ at, occurredAt }: { at: number; occurredAt: number }): boolean =>
   occurredAt < at - TRIGGER_AGE_MS
 
@@ -89,12 +89,12 @@ export const BatchInput = Type.Object(
   { title: 'BatchInput', description: 'Up to 100 events in 256 KB.' },
 )
 
-/** In the order of the schema, which is the order of the errors. */
+/** In the schema's order, which is the order of errors. */
 const EVENT_FIELD_NAMES: ReadonlySet<string> = new Set(Object.keys(EventInput.properties))
 
 const NO_PROPERTIES: Properties = { properties: null, url: null }
 
-/** Reads one event. `now` in milliseconds since 1970. Errors name every field that fails, in the schema's order. */
+/** `now` is in ms UTC. Errors name every invalid field, in the schema's order. */
 export function readEventInput(body: inputs.Body, now: number): inputs.Reading<EventFields> {
   const reading = read(body, now)
   if ('errors' in reading) return reading
@@ -149,7 +149,7 @@ function eventRules(now: number): inputs.Rules {
 const faultIn = (read: unknown): inputs.Fault | null => (inputs.isFault(read) ? read : null)
 
 function readProperties(value: object, event: unknown): Properties | inputs.Fault {
-  // a body's depth is judged when it is parsed; this is for items of a batch and for other doors
+  // the depth of bodies is checked when parsing; this is for batch items and MCP
   if (isDeeperThan(value, limits.MAX_FIELD_DEPTH)) return TOO_DEEP
   const text = JSON.stringify(value)
   if (isTooLarge(text)) return inputs.faultOf(PROPERTIES, 'too_large', value)
@@ -167,7 +167,7 @@ const NOT_TEXTS: inputs.Fault = {
   message: 'With results_ready, send `url` and `headline` as strings, or leave them out.',
 }
 
-/** A character of UTF-16 takes at most three bytes of UTF-8, so most need no count. */
+/** A UTF-16 unit takes at most three bytes of UTF-8, so short texts needn't be counted. */
 const isTooLarge = (text: string): boolean =>
   text.length * 3 >= limits.PROPERTIES_BYTES_BOUND && Buffer.byteLength(text) >= limits.PROPERTIES_BYTES_BOUND
 
@@ -191,7 +191,6 @@ type EventContext = Pick<EventWrite, 'via' | 'buckets' | 'idempotency' | 'newPeo
   app: Pick<AppRow, 'id' | 'accountId'>
 }
 
-/** What the store is told of an event that came from a server. */
 export function eventWrite(context: EventContext, fields: EventFields): EventWrite {
   const { app } = context
   return {

@@ -1,6 +1,6 @@
 /**
- * Events as the writing thread reads them, out of the texts of requests: it takes a fifth to a quarter from the thread
- * that answers, and a tenth from both together, because an event then crosses as it came (measured).
+ * Parses request bodies in the writer thread. This saves the main thread a fifth to a quarter of its work, and both
+ * together a tenth, because an event crosses threads as text (measured).
  */
 import type { EventText, RefusedText, ReadEvent } from '../store/event-texts.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
@@ -12,7 +12,7 @@ import { type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 import { warnOfUrl } from '../accounts/links.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
 
-/** Reads one. What is wrong with it is said in this order: 400, 404 for the app, 409. */
+/** Refuses with 400, 404 for the app, 409, in this order. */
 export function readEventText({ text, sender, at, idempotency, refusal }: EventText): ReturnType<ReadEvent> {
   const body = parseJsonText(text)
   if ('refused' in body) return body
@@ -29,7 +29,6 @@ export function readEventText({ text, sender, at, idempotency, refusal }: EventT
   const { newPeoplePerMonth, buckets } = sender
   const hashed = idempotency ? hashRequest(idempotency, object) : null
   const write = eventWrite({ app, via: 'api', newPeoplePerMonth, buckets, idempotency: hashed, at }, input)
-  // they crossed threads, and were found to be the app's own before that
   const repeated = findRepeatedKeys(text, object)
   const warnings = repeated.length > 0 ? joinWarnings(warnOfRepeated(repeated), reading.warnings) : reading.warnings
   return { write, warnings: warnings.concat(warnOfUrl(input, app.hosts as OwnHosts)) }

@@ -15,7 +15,7 @@ export { listKeptNames } from '../store/contact-merging.ts'
 export type { EventRow, NameField, RecordedEvent, TextOutcome }
 
 /**
- * Records an event of a person, who is made when `createContact` says so. Resolves after the commit.
+ * Resolves after the commit. `createContact` adds unknown people.
  * Refusals: contact_not_found, plan_limit_reached, idempotency_mismatch, unavailable.
  */
 export function recordEvent(
@@ -27,7 +27,7 @@ export function recordEvent(
   return store.recordEvent(eventWrite({ ...context, newPeoplePerMonth, at: clock.now() }, fields))
 }
 
-/** The same of an event that nobody has read yet: what is wrong with it is said by the thread that writes. */
+/** For an unparsed event: the writer thread validates it. */
 export const recordEventText = (
   { store, clock }: { store: Store; clock: Clock },
   event: Omit<EventText, 'at'>,
@@ -37,7 +37,7 @@ export const warnOfLink = (input: EventFields, app: AppRow): Warning[] => warnOf
 
 const NAME_TEXT: Record<NameField, string> = { firstName: 'first name', lastName: 'last name' }
 
-/** Names that were not taken. A key that may not read is not told what the person is called, not even that much. */
+/** Names that differ from stored ones. Keys that can't read get no warning, which would reveal something. */
 export const warnOfNames = (
   { keptNames }: Pick<RecordedEvent, 'keptNames'>,
   { key }: Pick<Access, 'key'>,
@@ -49,10 +49,7 @@ const warnOfName = (field: NameField): Warning => ({
   message: `This person has another ${NAME_TEXT[field]}. An event only fills an empty one. Update the contact to change it.`,
 })
 
-/**
- * Stored events, newest first, and where the page after begins; there may be fewer than `limit` and still such a page
- * (the store looks through so many at a time). A person who is unknown has none: null.
- */
+/** Newest first. A page may be short and still have a next one. null: unknown person. */
 export async function listEvents(
   { store }: { store: Store },
   app: AppRow,
@@ -64,7 +61,7 @@ export async function listEvents(
   return contact && store.listEvents({ ...rest, appId: app.id, contactId: contact.id })
 }
 
-/** A stored event as the API answers it: times in ISO 8601 UTC, absent values null. */
+/** Times are ISO 8601 UTC; absent values are null. */
 export const eventView = (row: EventRow) => ({
   id: publicId('evt', row.id),
   type: row.type,

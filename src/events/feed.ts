@@ -1,29 +1,22 @@
 import type { Store } from '../store/store.ts'
 
-/** While changes go on, a watcher is told at most so often. */
+/** Minimum time between notifications of a watcher. */
 const REST_MS = 250
-/** Watchers at once: of a member, of an account, of the installation. Each holds a connection. */
+/** Concurrent watchers; each holds a connection. */
 export const MOST_WATCHERS = { member: 10, account: 100, all: 500 } as const
 
-/** Why a watcher ends: the service stops, or a newer one took its place at one of the limits. */
+/** `replaced`: a newer watcher took its place at a limit. */
 export type WatchEnd = 'stopped' | 'replaced'
 
 export type Watcher = {
   memberId: string
   accountId: string
-  /**
-   * Something may have changed: look. It is not called again before it has resolved. It may give the milliseconds after
-   * which it wants to look again, though nothing changes.
-   */
+  /** Not called again before it resolves. May return the ms after which to call it again without a change. */
   onChange(): void | number | Promise<void | number>
   onEnd(reason: WatchEnd): void
 }
 
-/**
- * Tells who watches that something was committed, here or by another process. A commit does not know whom it
- * concerns: each watcher looks, with a cursor, at one end of an index. When nobody watches, a commit costs a look at an
- * empty set.
- */
+/** Notifies watchers of commits, here or by another process. Each watcher then queries from its own cursor. */
 export type Feed = ReturnType<typeof createFeed>
 
 export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForeignWrite'> }) {
@@ -36,7 +29,7 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
   const end = (watcher: Watcher, reason: WatchEnd): void => {
     if (watches.delete(watcher)) watcher.onEnd(reason)
   }
-  /** The watcher that gives way to another of this member and account; null while there is room. */
+  /** The watcher to end for a new one of this member and account; null if there is room. */
   const findSurplus = ({ memberId, accountId }: Watcher): Watcher | null => {
     const all = [...watches.keys()]
     const ofMember = all.filter((one) => one.memberId === memberId)
@@ -49,10 +42,7 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
   store.onForeignWrite(tell)
 
   return {
-    /**
-     * Begins with a first look. At a limit the oldest watcher gives way. Returns what ends the watch; null while the
-     * service stops.
-     */
+    /** Notifies once at the start. At a limit, ends the oldest watcher. Returns a stop function; null while stopping. */
     watch(watcher: Watcher): (() => void) | null {
       if (hasEnded) return null
       const surplus = findSurplus(watcher)
@@ -62,9 +52,9 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
       tellOne()
       return () => void watches.delete(watcher)
     },
-    /** For what changes without a commit. */
+    /** For changes without a commit. */
     tell,
-    /** Ends all watching, so that no connection holds up the stop of the service. */
+    /** Ends all watchers, whose connections would delay a stop. */
     end(): void {
       hasEnded = true
       for (const watcher of watches.keys()) end(watcher, 'stopped')
@@ -72,14 +62,14 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
   }
 }
 
-/** `watchers` are in the order in which they began. */
+/** `watchers`: oldest first. */
 function oldestOfLargestAccount(watchers: Watcher[]): Watcher | null {
   const accounts = Map.groupBy(watchers, ({ accountId }) => accountId)
   const [largest = []] = [...accounts.values()].toSorted((a, b) => b.length - a.length)
   return largest[0] ?? null
 }
 
-/** At once where nothing happened for a while, else after a rest: the last change is never left untold. */
+/** Immediately after a quiet time, else after REST_MS. The last change is always notified. */
 function createTeller(watcher: Watcher, isWatched: () => boolean): () => void {
   let isResting = false
   let isDue = false
@@ -95,7 +85,7 @@ function createTeller(watcher: Watcher, isWatched: () => boolean): () => void {
   }
   const giveUp = (error: unknown): void => {
     watcher.onEnd('stopped')
-    // a bug or a broken disk: it belongs into the log
+    // a bug or a disk fault, for the log
     throw error
   }
   const tell = (): void => {

@@ -1,4 +1,4 @@
-/** How much came, read from what was counted by the hour. */
+/** Statistics from hourly counts. */
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
@@ -7,29 +7,25 @@ import { effectivePlan } from '../accounts/plans.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Names are counted over so many days. */
 const NAME_DAYS = 30
 export const MOST_STAT_DAYS = 30
 const TOP_NAMES = 20
-/** Names of our own begin with `$`, which comes before this, and what customers send comes after it. */
+/** Our own names begin with `$`, which sorts before `%`; names of customers sort after it. */
 const AFTER_OWN = '%'
 
-/** The first hour (since 1970) of the day `days - 1` days ago, UTC. */
+/** In hours since 1970: the start of the UTC day `days - 1` days ago. */
 const firstHour = (now: number, days: number): number => (Math.floor(now / DAY_MS) - days + 1) * 24
 
 const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
 
-/** The names of an app's events of the last 30 days with how often they came, by the alphabet, those after `after`. */
+/** Names and counts of the last 30 days, sorted by name, starting after `after`. */
 export const listEventNames = (
   { store, clock }: { store: Store; clock: Clock },
   app: AppRow,
   { after, limit }: { after: string | null; limit: number },
 ) => store.listNames({ appId: app.id, sinceHour: firstHour(clock.now(), NAME_DAYS), after: after ?? AFTER_OWN, limit })
 
-/**
- * Counts of the last `days` days (UTC, today included): by name the 20 that came most often, by day events and page
- * views, and the account's new people of this month beside what its plan allows (null = unlimited).
- */
+/** The last `days` UTC days including today: the 20 most frequent names, counts by day, and new people this month. */
 export async function readStats(
   { store, clock }: { store: Store; clock: Clock },
   { access, app, days }: { access: Access; app: AppRow; days: number },
@@ -51,13 +47,12 @@ export async function readStats(
   return { byDay, byName: byName.map(({ name, count }) => ({ event: name, count })), newPeople }
 }
 
-/** Whether the plan takes nobody new any more this month. */
 export async function isPlanUsedUp(parts: { store: Store; clock: Clock }, access: Access): Promise<boolean> {
   const { count, limit } = await readNewPeople(parts, access)
   return limit !== null && count >= limit
 }
 
-/** The account's new people of this calendar month (UTC), and how many its plan allows; null = any number. */
+/** This calendar month (UTC). `limit` null: unlimited. */
 export async function readNewPeople(
   { store, clock }: { store: Store; clock: Clock },
   { key, plan }: Access,

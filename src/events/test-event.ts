@@ -3,13 +3,10 @@ import type { Store } from '../store/store.ts'
 import type { RecordedEvent, Refused } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
 
-/** Names of our own begin with a sign that customers cannot send, so no message is triggered by it. */
+/** Customers can't send names with `$`, so no message starts with it. */
 const TEST_EVENT = '$test'
 
-/**
- * Records an event about a member, who becomes a person of the app: shows that everything behind the API works.
- * Refusals: plan_limit_reached, unavailable.
- */
+/** Records an event about a member, who is added as a person. Refusals: plan_limit_reached, unavailable. */
 export async function sendTestEvent(
   { store, clock }: { store: Store; clock: Clock },
   app: AppRow,

@@ -7,11 +7,11 @@ import { isSameBody } from '../store/idempotency.ts'
 import type { Idempotency } from '../store/types.ts'
 import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 
-/** What a request did when it came first: by part, `null` the request itself. Empty where it is new. */
+/** Stored outcomes by part; `null` is the request itself. Empty if the request is new. */
 type Earlier = ReadonlyMap<number | null, string>
 
 export type Begun = { idempotency: Idempotency | null; earlier: Earlier; release: () => void }
-/** `isInProgress`: an earlier request with this key has no answer yet. */
+/** `isInProgress`: an earlier request with this key is still running. */
 type BegunUnread = { idempotency?: TextIdempotency; isInProgress: boolean; release: () => void }
 
 const WITHOUT_KEY: Begun = { idempotency: null, earlier: new Map(), release: () => {} }
@@ -19,16 +19,13 @@ const UNREAD_WITHOUT_KEY: BegunUnread = { isInProgress: false, release: () => {}
 
 export const REPLAYED = { 'Idempotency-Replayed': 'true' }
 
-/**
- * Lets a write with an Idempotency-Key run once. The store keeps the record with the write itself; here a second request
- * that comes while the first is in progress is noticed. `release` of what was begun belongs in a `finally`.
- */
+/** Detects concurrent requests with one key; the store saves outcomes with the write. Call `release` in a `finally`. */
 export type IdempotencyGuard = ReturnType<typeof createIdempotencyGuard>
 
 export function createIdempotencyGuard({ store, clock }: { store: Store; clock: Clock }) {
   const inProgress = new Set<string>()
 
-  /** null: another request holds the key. */
+  /** null: the key is in use. */
   const hold = ({ keyId, key }: TextIdempotency): (() => void) | null => {
     const id = `${keyId}:${key}`
     if (inProgress.has(id)) return null
@@ -42,10 +39,7 @@ export function createIdempotencyGuard({ store, clock }: { store: Store; clock: 
   }
 
   return {
-    /**
-     * What was done before is known in time to be answered again, or refused, before any limit is looked at. Refused
-     * with idempotency_in_progress and idempotency_mismatch.
-     */
+    /** Before any limit is taken. Refusals: idempotency_in_progress, idempotency_mismatch. */
     async begin(
       request: Request,
       { access, body }: { access: Access; body: Record<string, unknown> },
@@ -65,7 +59,7 @@ export function createIdempotencyGuard({ store, clock }: { store: Store; clock: 
         throw error
       }
     },
-    /** The same of a request whose body nobody has read yet: its write looks at what was done before. */
+    /** For an unparsed body: the write finds earlier outcomes. */
     beginUnread(request: Request, access: Access): BegunUnread {
       const idempotency = readKey(request, access)
       if (!idempotency) return UNREAD_WITHOUT_KEY
@@ -75,20 +69,20 @@ export function createIdempotencyGuard({ store, clock }: { store: Store; clock: 
   }
 }
 
-/** What was done before under an Idempotency-Key. The write looks again in its own transaction. */
+/** The write checks again in its transaction. */
 async function findEarlier({ store }: { store: Store }, asked: Idempotency): Promise<Earlier | Refusal> {
   const stored = await store.listOutcomes(asked)
   if (stored.some(({ bodyHash }) => !isSameBody(bodyHash, asked.bodyHash))) return refuse('idempotency_mismatch')
   return new Map(stored.map(({ part, outcome }) => [part, outcome]))
 }
 
-/** The outcome of a request, or of one part of it, as it was the first time; null where there is none. */
+/** The stored outcome of a request or a part of it; null if there is none. */
 export function replayOf<T extends object>(earlier: Earlier, part: number | null): (T & { replayed: true }) | null {
   const outcome = earlier.get(part)
   return outcome === undefined ? null : { ...(JSON.parse(outcome) as T), replayed: true }
 }
 
-/** A 400 for an Idempotency-Key that cannot be one. DELETE has no use for it. */
+/** A 400 for an invalid Idempotency-Key. DELETE ignores it. */
 export function findRequestKeyFault({ headers, method }: Request): Refusal | null {
   const key = headers.get(HEADER)
   return key === null || method === 'DELETE' ? null : findKeyFault(key)

@@ -11,7 +11,7 @@ type Dependencies = { limits: Limits; clock: Clock; addressKey: string }
 
 export function uncountedAnswer(deps: Dependencies, request: Request, write: LimitedWrite, refusal: Refusal): Response {
   const { access } = factsOf(request)
-  // the abuse limit is another one, and one answer names one limit
+  // an answer names only one limit, and this one is the abuse limit
   if (!access || refusal.refusal === 'rate_limited') return refusalAnswer(request, refusal)
   return refusalAnswer(request, refusal, remainingHeaders(deps, write, access))
 }

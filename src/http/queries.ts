@@ -1,4 +1,4 @@
-/** From the query of a GET to clean input. */
+/** Validates the query of a GET. */
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { readEmail } from '../core/email.ts'
 import * as fields from '../core/field-schemas.ts'
@@ -51,7 +51,7 @@ export const PAGE = {
   ),
 } as const satisfies Record<string, TSchema>
 
-/** In a query a plus means a space, and many a client forgets to write it as %2B. */
+/** In a query, + means a space; many clients don't encode it as %2B. */
 const unlessSpace = (say: string, sayOfPlus: string) => (value: unknown) =>
   typeof value === 'string' && value.trim().includes(' ') ? sayOfPlus : say
 
@@ -100,10 +100,10 @@ export const EventQuery = Type.Object(
   fields.EITHER_APP_NAME,
 )
 
-/** What has no effect beside the email of one person. */
+/** Parameters without effect next to `email`. */
 const OF_LISTS = ['tag', 'updatedAfter', 'cursor'] as const
 
-/** The parameters of a query; one that is given twice is refused, because neither value is more meant than the other. */
+/** Repeated parameters are refused, because either value could be meant. */
 export function readParameters(sent: URLSearchParams): Read<Query> {
   const [names, twice] = [new Set<string>(), new Set<string>()]
   for (const name of sent.keys()) (names.has(name) ? twice : names).add(name)
@@ -114,7 +114,7 @@ export function readParameters(sent: URLSearchParams): Read<Query> {
   return errors.length > 0 ? { errors } : { input: Object.fromEntries(sent) }
 }
 
-/** A reader of the parameters of `schema`. Texts of whole numbers count as these; names that are not known are refused. */
+/** Parses whole numbers and booleans; refuses unknown names. */
 export function createQueryReader<T extends TObject, C, R>(input: Input<T, C, R>) {
   const read = createReader(input)
   const { properties } = input.schema
@@ -145,14 +145,13 @@ function cleanEventsQuery(sent: Static<typeof EventQuery>): EventsQuery | null {
   return { app, email, event: sent.event ?? null, before, limit: sent.limit ?? limits.DEFAULT_PAGE_ITEMS }
 }
 
-/** The identity form; null where none is sent, undefined where it is none. */
+/** The identity form; null if missing, undefined if invalid. */
 const cleanEmail = (text: string | undefined): string | null | undefined =>
   text === undefined ? null : readEmail(text)?.email
 
 const emailRule = (value: unknown): Fault | null =>
   typeof value === 'string' && readEmail(value) === null ? faultOf(EMAIL, 'invalid', value) : null
 
-/** For a cursor that `isRead` says can be read. */
 export const cursorRule =
   (isRead: (text: string, body: Body) => boolean): Rules[string] =>
   (value, body) =>
@@ -195,7 +194,7 @@ function cleanContactsQuery(sent: Static<typeof ContactQuery>): ContactsQuery | 
   return { app, email, tag, updatedAfter, before, limit }
 }
 
-/** A filter that is mistyped would list everybody, so what is not known is refused, unlike in a body. */
+/** Unlike in a body, unknown names are refused: a mistyped filter would list everyone. */
 export function findUnknown(query: Query, known: ReadonlySet<string>): FieldError[] {
   const unknown = Object.keys(query).filter((name) => !known.has(name))
   const message =
@@ -213,14 +212,13 @@ function findBesideEmail(query: Query): FieldError[] {
   return OF_LISTS.filter((one) => query[one] !== undefined).map((field) => ({ field, code: 'conflict', message }))
 }
 
-/** The cursor of a page of people; by the time of change where the list is in that order. */
+/** Includes the time of change if the list is in that order. */
 export const writeContactCursor = ({ id, updatedAt }: ContactCursor): string =>
   updatedAt === null ? writeNumber(id) : `${writeNumber(id)}.${writeNumber(updatedAt)}`
 
-/** The cursor of a list in the order of ids. */
 export const writeIdCursor = (id: number): string => writeNumber(id)
 
-/** As in a public ID, in whose whole length a mistyped one is noticed. */
+/** Encoded like a public ID, which detects typing errors. */
 const writeNumber = (number: number): string => publicId('evt', number).slice('evt_'.length)
 const readNumber = (text: string): number | null => readPublicId('evt', `evt_${text}`)
 

@@ -10,10 +10,9 @@ import { factsOf } from './request-facts.ts'
 import { BODY_BYTES, startReading } from './body.ts'
 import { findRequestKeyFault } from './idempotency.ts'
 
-/** What these functions need. */
 type Parts = { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock }
 
-/** A request that was let in and understood. */
+/** An authenticated request with valid input. */
 export type RequestInput<T> = {
   access: Access
   app: AppRow
@@ -21,16 +20,16 @@ export type RequestInput<T> = {
   warnings: Warning[]
   body: Record<string, unknown>
 }
-/** `read`: what was in the body, and whose it was, where only its fields were refused. */
+/** `read`: body and key, if only fields were refused. */
 export type Refused = { refused: Refusal; read?: { access: Access; body: Record<string, unknown> } }
 
-/** What a request does. A key of scope `ingest` only writes. */
+/** Keys of scope `ingest` only write. */
 type Need = 'read' | 'write' | 'erase'
 
-/** The key's access, or 401; then the flood guard; then the scope. */
+/** Checks the key (401), then the abuse limit, then the scope. */
 export function authenticate(parts: Parts, request: Request, need: Need): Admission | Promise<Admission> {
   const found = parts.access.find(readBearer(request.headers.get('authorization')))
-  // no promise for a known key: each costs a turn of the queue, and every request comes here
+  // synchronous for cached keys: a promise costs every request a microtask
   return found instanceof Promise
     ? found.then((access) => admit(parts, request, need, access))
     : admit(parts, request, need, found)
@@ -50,14 +49,14 @@ function admit(parts: Parts, request: Request, need: Need, access: Access | null
   return { access }
 }
 
-/** Only a browser sends these; a server that holds a key has no reason to. */
+/** Only browsers send these headers. */
 const isFromBrowser = (headers: Headers): boolean =>
   headers.has('origin') || headers.get('sec-fetch-site') === 'cross-site'
 
-/** A request that was let in, with its body, which nobody has read yet. `bytes`: its length as it was sent. */
+/** An authenticated request with its unparsed body. `bytes`: the length as sent. */
 export type Received = { access: Access; text: string; bytes: number }
 
-/** Lets a request with a body in: 401, 415, 413, or 400 for what is no UTF-8, in this order. */
+/** Refuses with 401, 415, 413, or 400 for invalid UTF-8, in this order. */
 export function receiveBody(
   parts: Parts,
   request: Request,
@@ -83,7 +82,7 @@ function startReceiving(request: Request, admission: Admission): Refused | Promi
 
 type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
 
-/** A request with a body about one app: 401, 415 or 413, 400, 404 for the app, in this order. */
+/** Refuses with 401, 415 or 413, 400, 404 for the app, in this order. */
 export async function readRequest<T extends { app: string }>(
   parts: Parts,
   request: Request,
@@ -103,7 +102,7 @@ export async function readRequest<T extends { app: string }>(
   return { ...item, warnings: joinWarnings(warnOfRepeated(findRepeatedKeys(text, body.object)), item.warnings) }
 }
 
-/** What was read, with the app it is about: 400, then 404 for the app. */
+/** Adds the app: 400, then 404. */
 export function readItem<T extends { app: string }>(
   access: Access,
   reading: Reading<T>,
