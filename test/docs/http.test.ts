@@ -113,7 +113,7 @@ const SENT: [row: string, requests: () => string[]][] = [
   ],
   ['More than 198 headers', () => [ofHeaders(199), ofHeaders(1_000)]],
   [
-    'Another version than HTTP/1.0 and HTTP/1.1, or none; a space, a tab or a control character in the target',
+    'A version other than HTTP/1.0 and HTTP/1.1, or none; a space, a tab or a control character in the target',
     () => [
       ...['HTTP/1.2', 'HTTP/2.0', 'HTTP/3', 'http/1.1', 'FTP/1.1'].map((version) => get('', '/healthz', version)),
       'GET /healthz\r\n\r\n',
@@ -125,8 +125,7 @@ const SENT: [row: string, requests: () => string[]][] = [
     () => ['FOO', 'get', 'A'.repeat(100)].map((method) => `${method} /healthz HTTP/1.1\r\n${HOST}\r\n`),
   ],
 ]
-const SILENT =
-  "A request that isn't complete and of which nothing comes for 10 seconds, or a connection without any request"
+const SILENT = 'An incomplete request without new bytes for 10 seconds, or a connection without a request'
 
 const page = DOC_PAGES.find(({ slug }) => slug === 'http')
 const ROWS = new Map(
