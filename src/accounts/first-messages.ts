@@ -55,7 +55,7 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
       again: ONCE_PER_RESULT,
       mail: {
         subject:
-          'Still there for you: {% if events.size > 1 %}{{ events.size }} results{% else %}{{ event.headline | default: "your results" }}{% endif %}',
+          'Reminder: {% if events.size > 1 %}{{ events.size }} results{% else %}{{ event.headline | default: "your results" }}{% endif %}',
         preheader: 'You have not opened them yet.',
         body: [
           'Hello {{ contact.firstName | default: "there" }},',

@@ -25,44 +25,45 @@ export type NoticeFacts = {
 type Words = { subject: string; what: (facts: NoticeFacts) => string; ifNotYou: string }
 
 const TELL_OWNER =
-  'If this was not you, change your password now and end your other sessions, or ask an owner of your account for help.'
+  "If this wasn't you, change your password now and end your other sessions, or ask an owner of your account for help."
 
 const NOTICES: Record<NoticeKind, Words> = {
   wrong_passwords: {
-    subject: 'Many wrong passwords for your Eventpost sign-in',
+    subject: 'Many failed sign-ins with your Eventpost email',
     what: ({ count = 0, addresses = 0 }) =>
-      `${count} wrong passwords were tried for your email, from ${countAddresses(addresses)}. None was right.`,
+      `Someone tried ${count} wrong passwords with your email, from ${countAddresses(addresses)}. None of them worked.`,
     ifNotYou:
-      'If this was not you, someone is guessing your password. Each wrong try delays the next one, and you can still sign in. Use a password that you use nowhere else, and turn on two-step sign-in.',
+      "If this wasn't you, someone is guessing your password. Each wrong try delays the next one, and you can still sign in. Use a password that you don't use anywhere else, and turn on two-step sign-in.",
   },
   wrong_codes: {
-    subject: 'Wrong codes after your Eventpost password',
+    subject: 'Someone may know your Eventpost password',
     what: ({ count = 0, addresses = 0 }) =>
-      `Your password was right, and then ${count} wrong codes were tried, from ${countAddresses(addresses)}.`,
-    ifNotYou: 'If this was not you, someone knows your password. Change it now.',
+      `Someone entered your password and then ${count} wrong codes, from ${countAddresses(addresses)}.`,
+    ifNotYou: "If this wasn't you, someone knows your password. Change it now.",
   },
   password_changed: {
     subject: 'Your Eventpost password was changed',
     what: () => 'Your password was changed, and your other sessions have ended.',
-    ifNotYou: 'If this was not you, ask an owner of your account, or the person who runs the server, for a new link.',
+    ifNotYou:
+      "If this wasn't you, ask an owner of your account, or the person who runs the server, for a password link.",
   },
   two_step_on: {
-    subject: 'Two-step sign-in is on for Eventpost',
-    what: () => 'Two-step sign-in was turned on. Signing in now asks for a code after your password.',
+    subject: 'Two-step sign-in for Eventpost was turned on',
+    what: () => 'Two-step sign-in was turned on. Signing in now requires a code after your password.',
     ifNotYou: TELL_OWNER,
   },
   two_step_off: {
-    subject: 'Two-step sign-in is off for Eventpost',
-    what: () => 'Two-step sign-in was turned off. Your password alone now signs you in.',
+    subject: 'Two-step sign-in for Eventpost was turned off',
+    what: () => 'Two-step sign-in was turned off. Signing in now requires only your password.',
     ifNotYou: TELL_OWNER,
   },
   recovery_codes_made: {
-    subject: 'New recovery codes for Eventpost',
-    what: () => 'New recovery codes were made for your sign-in. The earlier ones no longer work.',
+    subject: 'New recovery codes for Eventpost were created',
+    what: () => 'New recovery codes were created. Your earlier ones no longer work.',
     ifNotYou: TELL_OWNER,
   },
   recovery_code_used: {
-    subject: 'A recovery code signed you in to Eventpost',
+    subject: 'A recovery code was used to sign in to Eventpost',
     what: () => 'Someone signed in with your password and one of your recovery codes.',
     ifNotYou: TELL_OWNER,
   },
@@ -86,6 +87,6 @@ export function writeNotice(kind: NoticeKind, facts: NoticeFacts): Notice {
 export type NoticeResult = { is: 'sent' } | { is: 'failed' | 'unknown'; reason: string }
 
 export type NoticeMailer = {
-  /** Uses the installation's server, else the first of the apps' own. null when nothing is sent. */
+  /** Uses the installation's server, else the first app's own. null if there is none. */
   findNoticeSender(apps: MailSettings[]): ((notice: Notice, to: Mailbox) => Promise<NoticeResult>) | null
 }

@@ -81,7 +81,7 @@ export const EventInput = Type.Object(
 export const BatchInput = Type.Object(
   {
     events: Type.Array(EventInput, {
-      description: 'Events, each judged and answered by itself.',
+      description: 'Events. Each has its own result.',
       minItems: 1,
       maxItems: limits.MAX_BATCH_EVENTS,
     }),

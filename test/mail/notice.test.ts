@@ -39,11 +39,11 @@ describe('many wrong passwords', () => {
     await guess(MANY_FAILURES.wrong_password - 1)
     expect(await settled(0)).toEqual([])
     await guess(1)
-    expect(await settled(1)).toEqual(['Many wrong passwords for your Eventpost sign-in'])
+    expect(await settled(1)).toEqual(['Many failed sign-ins with your Eventpost email'])
     const [{ to, from, raw } = { to: [], from: '', raw: '' }] = server.received
     expect([to, from]).toEqual([['ada@example.com'], 'post@example.com'])
     const text = raw.replaceAll('=\r\n', '')
-    expect(text).toContain('20 wrong passwords were tried for your email, from 19 addresses. None was right.')
+    expect(text).toContain('Someone tried 20 wrong passwords with your email, from 19 addresses. None of them worked.')
     expect(text).toContain('http://localhost:8080/sign-in')
     expect(raw).not.toMatch(/10\.0\.\d|token|a wrong one/)
     await guess(3 * MANY_FAILURES.wrong_password)
@@ -75,13 +75,13 @@ describe('many wrong passwords', () => {
 
 test('wrong codes are told sooner: whoever types them has the password', async () => {
   const { secret } = await turnOn(pages, await pages.signedIn())
-  expect(await settled(1)).toEqual(['Two-step sign-in is on for Eventpost'])
+  expect(await settled(1)).toEqual(['Two-step sign-in for Eventpost was turned on'])
   for (let i = 0; i < MANY_FAILURES.wrong_code; i++) {
     const browser = createBrowser(pages, { address: `10.1.${i}.1` })
     await browser.signIn('ada@example.com')
     await browser.post('/sign-in/code', { code: '000000' })
   }
-  expect((await settled(2)).at(-1)).toBe('Wrong codes after your Eventpost password')
+  expect((await settled(2)).at(-1)).toBe('Someone may know your Eventpost password')
   expect(server.received.at(-1)?.raw.replaceAll('=\r\n', '')).toContain('someone knows your password. Change it now.')
   expect(codeAt(secret, pages.clock.ms)).toMatch(/^\d{6}$/)
 })
@@ -98,9 +98,9 @@ test('changes of how somebody signs in are told to them', async () => {
   const confirmed = { confirmPassword: change.newPassword, confirmCode: codeAt(secret, pages.clock.ms) }
   await recovering.post(twoStepPath(pages, '/off'), confirmed)
   expect((await settled(4)).toSorted()).toEqual([
-    'A recovery code signed you in to Eventpost',
-    'Two-step sign-in is off for Eventpost',
-    'Two-step sign-in is on for Eventpost',
+    'A recovery code was used to sign in to Eventpost',
+    'Two-step sign-in for Eventpost was turned off',
+    'Two-step sign-in for Eventpost was turned on',
     'Your Eventpost password was changed',
   ])
 })
