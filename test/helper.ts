@@ -7,7 +7,7 @@ import { createDependencies, type Dependencies } from '../src/dependencies.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
 import { createSimulations } from '../src/deliveries/simulation/index.ts'
 import { createTemplateWorker } from '../src/messages/template-worker.ts'
-import { createSender, type Sender, type SenderParts } from '../src/mail/sender.ts'
+import { createSender, type Sender, type SenderDependencies } from '../src/mail/sender.ts'
 import type { Health } from '../src/ops/health.ts'
 import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
@@ -47,7 +47,7 @@ type Body = Record<string, unknown> & { [name in 'data' | 'results' | 'warnings'
 export type Account = CreatedAccount & { keyId: string }
 
 export type Options = {
-  mail?: Partial<SenderParts>
+  mail?: Partial<SenderDependencies>
   /** stands before the real store: what it throws or refuses is what the doors see */
   wrapStore?: (store: Store) => Store
   metricsToken?: string
@@ -187,7 +187,7 @@ export const createTestSenders = (
 /** A sender that does nothing until it is told to. What it cannot do is a test's failure. */
 export const createTestSender = (
   parts: Pick<Dependencies, 'store' | 'clock'>,
-  mail: Partial<SenderParts> = {},
+  mail: Partial<SenderDependencies> = {},
 ): Sender =>
   createSender({
     ...parts,

@@ -7,7 +7,7 @@ import { addressBucket } from '../core/addresses.ts'
 import type { Access, AppRow } from './access.ts'
 import { type LimitName, type Refusal, refuseLimited } from '../core/refusals.ts'
 
-export type Parts = { limits: Limits; clock: Clock; addressKey: string }
+export type LimitDependencies = { limits: Limits; clock: Clock; addressKey: string }
 
 const LIMIT_NAME = {
   events: 'events_per_hour',
@@ -34,18 +34,23 @@ export const refuseWrite = (
   })
 
 /** Takes up to `count` from a key's hourly limit; refused if none is left. */
-function takeForKey(parts: Pick<Parts, 'limits' | 'clock'>, write: LimitedWrite, access: Access, count = 1): TakenFor {
+function takeForKey(
+  deps: Pick<LimitDependencies, 'limits' | 'clock'>,
+  write: LimitedWrite,
+  access: Access,
+  count = 1,
+): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
-  const taken = parts.limits.take(bucket, limit, count)
-  const refused = taken.allowed > 0 ? null : refuseWrite(parts, write, access, limit, taken)
+  const taken = deps.limits.take(bucket, limit, count)
+  const refused = taken.allowed > 0 ? null : refuseWrite(deps, write, access, limit, taken)
   return { limit, taken, buckets: [bucket], refused }
 }
 
 /** The remaining limit, without taking; `refused` is what a write would get. */
-export function peekForKey(parts: Parts, write: LimitedWrite, access: Access): TakenFor {
+export function peekForKey(deps: LimitDependencies, write: LimitedWrite, access: Access): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
-  const taken = parts.limits.peek(bucket, limit)
-  const refused = taken.allowed > 0 ? null : refuseWrite(parts, write, access, limit, taken)
+  const taken = deps.limits.peek(bucket, limit)
+  const refused = taken.allowed > 0 ? null : refuseWrite(deps, write, access, limit, taken)
   return { limit, taken, buckets: [], refused }
 }
 
@@ -61,11 +66,11 @@ const refuseVisitor = ({ clock }: { clock: Clock }, { retryAfterSeconds: retryAf
 }
 
 /** The limit per visitor of an app: 5 adds in 10 minutes. */
-function takeForVisitor(parts: Parts, app: AppRow, address: string): TakenFor {
+function takeForVisitor(deps: LimitDependencies, app: AppRow, address: string): TakenFor {
   const limit = RATE_LIMITS.addsPerVisitor
-  const bucket = visitorBucket(parts, app, address)
-  const taken = parts.limits.take(bucket, limit)
-  return { limit, taken, buckets: [bucket], refused: taken.allowed > 0 ? null : refuseVisitor(parts, taken) }
+  const bucket = visitorBucket(deps, app, address)
+  const taken = deps.limits.take(bucket, limit)
+  return { limit, taken, buckets: [bucket], refused: taken.allowed > 0 ? null : refuseVisitor(deps, taken) }
 }
 
 /** Returns tokens of writes that don't count. @returns the updated state */
@@ -93,15 +98,15 @@ type Line = { unread: number; waiting: Waiting[] }
  */
 export type EventLimit = ReturnType<typeof createEventLimit>
 
-export function createEventLimit(parts: Pick<Parts, 'limits' | 'clock'>) {
+export function createEventLimit(deps: Pick<LimitDependencies, 'limits' | 'clock'>) {
   const lines = new Map<string, Line>()
 
   /** null: must wait. */
   const tryTake = (line: Line | undefined, { access, count }: Pick<Waiting, 'access' | 'count'>): TakenFor | null => {
-    const counted = takeForKey(parts, 'events', access, count)
+    const counted = takeForKey(deps, 'events', access, count)
     const { taken, buckets } = counted
     if (taken.allowed >= count || !line || line.unread === 0) return counted
-    if (taken.allowed > 0) parts.limits.giveBack(buckets[0] ?? '', taken)
+    if (taken.allowed > 0) deps.limits.giveBack(buckets[0] ?? '', taken)
     return null
   }
 
@@ -140,8 +145,8 @@ export function createEventLimit(parts: Pick<Parts, 'limits' | 'clock'>) {
     /** Returns the token if the event doesn't count. @returns the updated state */
     settleUnread({ keyLimits: { events } }: Access, counted: TakenFor, outcome: object): TakenFor {
       if (counted.refused)
-        return 'refused' in outcome ? counted : { ...counted, taken: parts.limits.peek(events.bucket, events.limit) }
-      const settled = settleTaken(parts, counted, outcome)
+        return 'refused' in outcome ? counted : { ...counted, taken: deps.limits.peek(events.bucket, events.limit) }
+      const settled = settleTaken(deps, counted, outcome)
       const line = lines.get(events.bucket)
       if (!line) return settled
       line.unread -= 1
@@ -156,19 +161,27 @@ export type ContactWriteName = Exclude<LimitedWrite, 'events'>
 type ContactRequest = { access: Access; app: AppRow; input: { ip: string | null } }
 
 /** The refusal a contact write would get, without taking. */
-export function peekForContact(parts: Parts, { access, app, input }: ContactRequest, write: ContactWriteName) {
-  const { refused } = peekForKey(parts, write, access)
+export function peekForContact(
+  deps: LimitDependencies,
+  { access, app, input }: ContactRequest,
+  write: ContactWriteName,
+) {
+  const { refused } = peekForKey(deps, write, access)
   if (refused || write !== 'contactAdds' || input.ip === null) return refused
-  const taken = parts.limits.peek(visitorBucket(parts, app, input.ip), RATE_LIMITS.addsPerVisitor)
-  return taken.allowed > 0 ? null : refuseVisitor(parts, taken)
+  const taken = deps.limits.peek(visitorBucket(deps, app, input.ip), RATE_LIMITS.addsPerVisitor)
+  return taken.allowed > 0 ? null : refuseVisitor(deps, taken)
 }
 
 /** Takes from the key's limit and, for an add with `ip`, from the visitor's; from both or neither. */
-export function takeForContact(parts: Parts, { access, app, input }: ContactRequest, write: ContactWriteName) {
-  const byKey = takeForKey(parts, write, access)
+export function takeForContact(
+  deps: LimitDependencies,
+  { access, app, input }: ContactRequest,
+  write: ContactWriteName,
+) {
+  const byKey = takeForKey(deps, write, access)
   const isByVisitor = write === 'contactAdds' && input.ip !== null && !byKey.refused
-  const byVisitor = isByVisitor ? takeForVisitor(parts, app, input.ip ?? '') : null
-  if (byVisitor?.refused) parts.limits.giveBack(byKey.buckets[0] ?? '', byKey.taken)
+  const byVisitor = isByVisitor ? takeForVisitor(deps, app, input.ip ?? '') : null
+  if (byVisitor?.refused) deps.limits.giveBack(byKey.buckets[0] ?? '', byKey.taken)
   const { limit, taken } = byVisitor?.refused ? byVisitor : byKey
   return {
     limit,
@@ -177,8 +190,8 @@ export function takeForContact(parts: Parts, { access, app, input }: ContactRequ
     buckets: [...byKey.buckets, ...(byVisitor?.buckets ?? [])],
     /** Returns tokens of writes that don't count. @returns the key's updated state */
     settle(outcome: object): TakenFor {
-      if (byVisitor) settleTaken(parts, byVisitor, outcome)
-      return settleTaken(parts, byKey, outcome)
+      if (byVisitor) settleTaken(deps, byVisitor, outcome)
+      return settleTaken(deps, byKey, outcome)
     },
   }
 }

@@ -33,16 +33,16 @@ type Item = { event: Event } | Refused
 type Result = { body: object } & ({ ok: true; isReplayed: boolean } | { ok: false; refusal: Refusal })
 
 /** POST /events/batch: each item is validated, counted and answered separately. */
-export const batchRoutes = (parts: ApiDependencies, idempotency: IdempotencyGuard) =>
+export const batchRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia().post(
     '/events/batch',
     async ({ request }) => {
-      const batch = await readBatch(parts, request)
-      if ('refused' in batch) return uncountedAnswer(parts, request, 'events', batch.refused)
+      const batch = await readBatch(deps, request)
+      if ('refused' in batch) return uncountedAnswer(deps, request, 'events', batch.refused)
       const begun = await idempotency.begin(request, batch)
-      if ('refused' in begun) return uncountedAnswer(parts, request, 'events', begun.refused)
+      if ('refused' in begun) return uncountedAnswer(deps, request, 'events', begun.refused)
       try {
-        return await recordBatch(parts, request, batch, begun)
+        return await recordBatch(deps, request, batch, begun)
       } finally {
         begun.release()
       }
@@ -63,8 +63,8 @@ export const batchRoutes = (parts: ApiDependencies, idempotency: IdempotencyGuar
   )
 
 /** 401, 415 or 413, 400. Problems of one event are in its result. */
-async function readBatch(parts: ApiDependencies, request: Request): Promise<Batch | Refused> {
-  const allowed = await authenticate(parts, request, 'write')
+async function readBatch(deps: ApiDependencies, request: Request): Promise<Batch | Refused> {
+  const allowed = await authenticate(deps, request, 'write')
   if ('refused' in allowed) return allowed
   const body = await readJsonList(request, 'events', BATCH_BYTES)
   if ('refused' in body) return body
@@ -78,7 +78,7 @@ async function readBatch(parts: ApiDependencies, request: Request): Promise<Batc
   const items = events.map((event: unknown, index) => {
     const fault = body.faults[index]
     if (fault) return { refused: fault }
-    const item = readEvent(parts, allowed.access, event)
+    const item = readEvent(deps, allowed.access, event)
     if ('event' in item)
       item.event.warnings = joinWarnings(warnOfRepeated(repeated, ['events', index]), item.event.warnings)
     return item
@@ -100,26 +100,26 @@ const notABatch = (events: unknown): Refusal =>
     },
   ])
 
-function readEvent(parts: ApiDependencies, access: Event['access'], event: unknown): Item {
+function readEvent(deps: ApiDependencies, access: Event['access'], event: unknown): Item {
   if (!isJsonObject(event)) return { refused: refuse('invalid_json', { message: 'Each event must be a JSON object.' }) }
-  const item = readItem(access, readEventInput(event, parts.clock.now()), event)
-  if ('refused' in item) noteEventWithoutEmail(parts, item)
+  const item = readItem(access, readEventInput(event, deps.clock.now()), event)
+  if ('refused' in item) noteEventWithoutEmail(deps, item)
   return 'refused' in item ? item : { event: item }
 }
 
-async function recordBatch(parts: ApiDependencies, request: Request, batch: Batch, begun: Begun): Promise<Response> {
+async function recordBatch(deps: ApiDependencies, request: Request, batch: Batch, begun: Begun): Promise<Response> {
   const { access, items } = batch
   const wanted = items.filter((item, index) => 'event' in item && !begun.earlier.has(index)).length
-  const counted = await parts.eventLimit.take(access, wanted)
+  const counted = await deps.eventLimit.take(access, wanted)
   const { limit, taken } = counted
   if (begun.earlier.size === 0) {
     if (wanted > 0 && counted.refused) return refusalAnswer(request, counted.refused, rateLimitHeaders(limit, taken))
     // otherwise nothing would count it: no hourly limit, and a 207 is no refusal
-    if (wanted === 0) parts.abuseLimits.countRefusal(access.key.id)
+    if (wanted === 0) deps.abuseLimits.countRefusal(access.key.id)
   }
-  const results = await recordAll(parts, items, counted, begun)
-  noteRefusedItem(parts, batch, results)
-  const headers = remainingHeaders(parts, 'events', access)
+  const results = await recordAll(deps, items, counted, begun)
+  noteRefusedItem(deps, batch, results)
+  const headers = remainingHeaders(deps, 'events', access)
   const refusedWhole = findWholeRefusal(results)
   if (refusedWhole) return refusalAnswer(request, refuse(refusedWhole), headers)
   if (taken.retryAfterSeconds > 0) headers['Retry-After'] = String(taken.retryAfterSeconds)
@@ -127,7 +127,7 @@ async function recordBatch(parts: ApiDependencies, request: Request, batch: Batc
 }
 
 /** Records all concurrently, so that they share commits. Events over the limit are refused. */
-function recordAll(parts: ApiDependencies, items: Item[], counted: TakenFor, begun: Begun): Promise<Result[]> {
+function recordAll(deps: ApiDependencies, items: Item[], counted: TakenFor, begun: Begun): Promise<Result[]> {
   let left = counted.taken.allowed
   return Promise.all(
     items.map((item, index) => {
@@ -135,15 +135,15 @@ function recordAll(parts: ApiDependencies, items: Item[], counted: TakenFor, beg
       const replay = replayOf<RecordedEvent>(begun.earlier, index)
       if (replay) return recorded(index, item.event, replay)
       if (left === 0)
-        return refused(index, refuseWrite(parts, 'events', item.event.access, counted.limit, counted.taken))
+        return refused(index, refuseWrite(deps, 'events', item.event.access, counted.limit, counted.taken))
       left -= 1
-      return recordOne(parts, item.event, index, counted, begun)
+      return recordOne(deps, item.event, index, counted, begun)
     }),
   )
 }
 
 async function recordOne(
-  parts: ApiDependencies,
+  deps: ApiDependencies,
   event: Event,
   index: number,
   counted: TakenFor,
@@ -152,8 +152,8 @@ async function recordOne(
   const { access, app, input } = event
   const idempotency = begun.idempotency && { ...begun.idempotency, part: index }
   const context = { access, app, via: 'api', buckets: counted.buckets, idempotency } as const
-  const outcome = await recordEvent(parts, context, input)
-  settleLimit(parts, { ...counted, taken: { ...counted.taken, allowed: 1 } }, outcome)
+  const outcome = await recordEvent(deps, context, input)
+  settleLimit(deps, { ...counted, taken: { ...counted.taken, allowed: 1 } }, outcome)
   return isRefusal(outcome) ? refused(index, outcome) : recorded(index, event, outcome)
 }
 
@@ -171,12 +171,12 @@ const refused = (index: number, refusal: Refusal): Result => ({
 })
 
 /** Activation shows the last refusal. */
-function noteRefusedItem(parts: ApiDependencies, { access, items }: Batch, results: Result[]): void {
+function noteRefusedItem(deps: ApiDependencies, { access, items }: Batch, results: Result[]): void {
   const at = results.findLastIndex((result) => !result.ok)
   const [item, result] = [items[at], results[at]]
   if (!item || !result || result.ok) return
   const app = 'event' in item ? item.event.app : undefined
-  noteRefusedCall(parts, { access, app, refusal: result.refusal })
+  noteRefusedCall(deps, { access, app, refusal: result.refusal })
 }
 
 /** Refusals of the whole request, the most uncertain first. */

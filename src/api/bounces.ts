@@ -15,14 +15,14 @@ const SIGNATURE = 'eventpost-signature'
 const TAKEN = { ok: true }
 
 /** POST /hooks/bounces/APP: bounces and complaints, from a mail provider or a script. */
-export const bounceRoutes = (parts: { store: Store; clock: Clock; mailer: HandOvers }) =>
+export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOvers }) =>
   new Elysia().post(
     '/hooks/bounces/:app',
     async ({ request, params }) => {
       const bytes = await readBytes(request, REPORT_BYTES)
       if (bytes === null) return refusalAnswer(request, refuse('too_large'))
       const signature = request.headers.get(SIGNATURE) ?? ''
-      const outcome = await reportBounce(parts, { app: params.app, bytes, signature })
+      const outcome = await reportBounce(deps, { app: params.app, bytes, signature })
       if (isRefusal(outcome)) return refusalAnswer(request, outcome)
       return answer(request, 202, withWarnings(TAKEN, warnOfSending('email', outcome)))
     },

@@ -24,12 +24,12 @@ const STORED = { ok: true }
 const answerPage = createAnswer(COLLECT_CORS)
 
 /** POST /c: visit reports of the browser script, as `text/plain` to avoid preflights. */
-export const collectRoutes = (parts: VisitDependencies) =>
+export const collectRoutes = (deps: VisitDependencies) =>
   new Elysia()
     .post(
       COLLECT_PATH,
       async ({ request }) => {
-        const refusal = await collect(parts, request)
+        const refusal = await collect(deps, request)
         return refusal ? refusalAnswer(request, refusal, COLLECT_CORS) : answerPage(request, 202, STORED)
       },
       {
@@ -55,11 +55,11 @@ export const collectRoutes = (parts: VisitDependencies) =>
       refusalAnswer(request, refuse('method_not_allowed'), { ...COLLECT_CORS, ...METHODS }),
     )
 
-async function collect(parts: VisitDependencies, request: Request): Promise<Refusal | null> {
+async function collect(deps: VisitDependencies, request: Request): Promise<Refusal | null> {
   const bytes = await readBytes(request, COLLECT_BYTES)
   if (bytes === null) return TOO_LARGE
   const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
   const { address } = factsOf(request)
-  return recordVisitReport(parts, body.object, { address, origin: request.headers.get('origin') })
+  return recordVisitReport(deps, body.object, { address, origin: request.headers.get('origin') })
 }

@@ -25,15 +25,15 @@ import { readPage } from './page.ts'
 import { contactView } from '../people/contacts.ts'
 
 /** POST, PATCH, GET and DELETE /contacts. */
-export const contactRoutes = (parts: ApiDependencies, idempotency: IdempotencyGuard) =>
+export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard) =>
   new Elysia()
     .post(
       '/contacts',
       async ({ request }) => {
-        const given = await readRequest(parts, request, readContactInput)
+        const given = await readRequest(deps, request, readContactInput)
         return 'refused' in given
-          ? uncountedAnswer(parts, request, 'contactAdds', given.refused)
-          : save(parts, idempotency, request, { given, write: 'contactAdds' })
+          ? uncountedAnswer(deps, request, 'contactAdds', given.refused)
+          : save(deps, idempotency, request, { given, write: 'contactAdds' })
       },
       {
         parse: 'none',
@@ -50,10 +50,10 @@ export const contactRoutes = (parts: ApiDependencies, idempotency: IdempotencyGu
     .patch(
       '/contacts',
       async ({ request }) => {
-        const given = await readRequest(parts, request, readContactUpdate)
+        const given = await readRequest(deps, request, readContactUpdate)
         return 'refused' in given
-          ? uncountedAnswer(parts, request, 'contactUpdates', given.refused)
-          : save(parts, idempotency, request, { given, write: 'contactUpdates' })
+          ? uncountedAnswer(deps, request, 'contactUpdates', given.refused)
+          : save(deps, idempotency, request, { given, write: 'contactUpdates' })
       },
       {
         parse: 'none',
@@ -70,16 +70,16 @@ export const contactRoutes = (parts: ApiDependencies, idempotency: IdempotencyGu
     .get(
       '/contacts',
       async ({ request }) => {
-        const given = await readPage(parts, request, readContactsQuery)
+        const given = await readPage(deps, request, readContactsQuery)
         if ('refused' in given) return refusalAnswer(request, given.refused)
         const { app, input } = given
         if (input.email !== null) {
-          const row = await contacts.findContact(parts, app, input.email)
+          const row = await contacts.findContact(deps, app, input.email)
           return row
             ? answer(request, 200, { ok: true, contact: contactView(row, app) })
             : refusalAnswer(request, contacts.UNKNOWN_PERSON)
         }
-        const rows = await contacts.listContacts(parts, app, { ...input, limit: input.limit + 1 })
+        const rows = await contacts.listContacts(deps, app, { ...input, limit: input.limit + 1 })
         const data = rows.slice(0, input.limit)
         const last = data.at(-1)
         const position = last && { id: last.id, updatedAt: input.updatedAfter === null ? null : last.updatedAt }
@@ -99,9 +99,9 @@ export const contactRoutes = (parts: ApiDependencies, idempotency: IdempotencyGu
     .delete(
       '/contacts',
       async ({ request }) => {
-        const given = await readRequest(parts, request, readContactErase, 'erase')
+        const given = await readRequest(deps, request, readContactErase, 'erase')
         if ('refused' in given) return refusalAnswer(request, given.refused)
-        const outcome = await contacts.eraseContact(parts, given.app, {
+        const outcome = await contacts.eraseContact(deps, given.app, {
           email: given.input.email,
           actor: given.access.key.id,
         })
@@ -122,25 +122,21 @@ export const contactRoutes = (parts: ApiDependencies, idempotency: IdempotencyGu
     )
 
 async function save(
-  parts: ApiDependencies,
+  deps: ApiDependencies,
   idempotency: IdempotencyGuard,
   request: Request,
   { given, write }: { given: RequestInput<ContactFields>; write: ContactWriteName },
 ): Promise<Response> {
   const begun = await idempotency.begin(request, given)
-  if ('refused' in begun) return uncountedAnswer(parts, request, write, begun.refused)
+  if ('refused' in begun) return uncountedAnswer(deps, request, write, begun.refused)
   try {
     const { access, app, input } = given
     const replay = replayOf<contacts.SavedContact>(begun.earlier, null)
-    if (replay) return savedAnswer(request, given, replay, remainingHeaders(parts, write, access))
-    const counted = takeForContact(parts, given, write)
+    if (replay) return savedAnswer(request, given, replay, remainingHeaders(deps, write, access))
+    const counted = takeForContact(deps, given, write)
     if (counted.refused) return refusalAnswer(request, counted.refused, limitHeaders(counted))
     const context = { access, app, via: 'api', buckets: counted.buckets, idempotency: begun.idempotency } as const
-    const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(
-      parts,
-      context,
-      input,
-    )
+    const outcome = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(deps, context, input)
     const headers = limitHeaders(counted.settle(outcome))
     return isRefusal(outcome)
       ? refusalAnswer(request, contacts.explainUnknown(outcome), headers)

@@ -22,24 +22,24 @@ import { readPage } from './page.ts'
 export const MOST_UNREAD_BYTES = 4 * 1024 * 1024
 
 /** POST and GET /events. */
-export function eventRoutes(parts: ApiDependencies, idempotency: IdempotencyGuard) {
-  const record = createRecorder(parts, idempotency)
+export function eventRoutes(deps: ApiDependencies, idempotency: IdempotencyGuard) {
+  const record = createRecorder(deps, idempotency)
   return new Elysia()
     .post(
       '/events',
       async ({ request }) => {
-        const received = await receiveBody(parts, request)
-        if ('refused' in received) return uncountedAnswer(parts, request, 'events', received.refused)
+        const received = await receiveBody(deps, request)
+        if ('refused' in received) return uncountedAnswer(deps, request, 'events', received.refused)
         const { access } = received
         const { outcome, counted } = await record(request, received)
         if ('contactId' in outcome) return recordedAnswer(request, access, outcome, limitHeaders(counted))
         const app = access.apps.find(({ id }) => id === outcome.appId)
         factsOf(request).app = app
         if ('refusal' in outcome) return refusalAnswer(request, outcome, limitHeaders(counted))
-        if (app && outcome.lacksEmail) parts.notes.add(app.id, 'without_email')
+        if (app && outcome.lacksEmail) deps.notes.add(app.id, 'without_email')
         return counted.refused && outcome.refused.refusal === 'rate_limited'
           ? refusalAnswer(request, counted.refused, limitHeaders(counted))
-          : uncountedAnswer(parts, request, 'events', outcome.refused)
+          : uncountedAnswer(deps, request, 'events', outcome.refused)
       },
       {
         parse: 'none',
@@ -56,11 +56,11 @@ export function eventRoutes(parts: ApiDependencies, idempotency: IdempotencyGuar
     .get(
       '/events',
       async ({ request }) => {
-        const query = await readPage(parts, request, readEventsQuery)
+        const query = await readPage(deps, request, readEventsQuery)
         if ('refused' in query) return refusalAnswer(request, query.refused)
         const { app, input } = query
         const { email, event: name, before, limit } = input
-        const page = await listEvents(parts, app, { email, name, before, limit })
+        const page = await listEvents(deps, app, { email, name, before, limit })
         if (!page) return refusalAnswer(request, UNKNOWN_PERSON)
         const nextCursor = page.next === null ? null : writeIdCursor(page.next)
         return answer(request, 200, { ok: true, data: page.rows.map(eventView), nextCursor })
@@ -82,28 +82,28 @@ export function eventRoutes(parts: ApiDependencies, idempotency: IdempotencyGuar
 type Recorded = { outcome: TextOutcome; counted: TakenFor }
 
 /** Passes unparsed events to the writer thread, which validates them. Only valid ones count. */
-function createRecorder(parts: ApiDependencies, guard: IdempotencyGuard) {
+function createRecorder(deps: ApiDependencies, guard: IdempotencyGuard) {
   let unreadBytes = 0
 
   return async (request: Request, { access, text, bytes }: Received): Promise<Recorded> => {
     if (unreadBytes + bytes > MOST_UNREAD_BYTES)
-      return { outcome: { refused: refuse('unavailable') }, counted: peekForKey(parts, 'events', access) }
+      return { outcome: { refused: refuse('unavailable') }, counted: peekForKey(deps, 'events', access) }
     unreadBytes += bytes
     const { idempotency, isInProgress, release } = guard.beginUnread(request, access)
     let counted: TakenFor | null = null
     let outcome: TextOutcome = { refusal: 'internal_error' }
     try {
-      const counting = isInProgress ? null : parts.eventLimit.takeUnread(access)
+      const counting = isInProgress ? null : deps.eventLimit.takeUnread(access)
       // avoids a microtask if nothing must wait
       counted = counting instanceof Promise ? await counting : counting
       const refusal = isInProgress ? 'idempotency_in_progress' : counted?.refused ? 'rate_limited' : undefined
-      outcome = await recordEventText(parts, { text, sender: access.sender, idempotency, refusal })
+      outcome = await recordEventText(deps, { text, sender: access.sender, idempotency, refusal })
     } finally {
       unreadBytes -= bytes
       release()
-      if (counted) counted = parts.eventLimit.settleUnread(access, counted, outcome)
+      if (counted) counted = deps.eventLimit.settleUnread(access, counted, outcome)
     }
-    return { outcome, counted: counted ?? peekForKey(parts, 'events', access) }
+    return { outcome, counted: counted ?? peekForKey(deps, 'events', access) }
   }
 }
 

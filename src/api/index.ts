@@ -20,14 +20,14 @@ export const API_PREFIX = '/api/v1'
 const PUBLIC = { 'Cache-Control': 'public, max-age=300' }
 
 /** The HTTP API, visit reports and bounce reports. No CORS below the prefix, which is for servers. */
-export function apiRoutes(parts: ApiDependencies & VisitDependencies & { baseUrl: string }) {
-  const idempotency = createIdempotencyGuard(parts)
+export function apiRoutes(deps: ApiDependencies & VisitDependencies & { baseUrl: string }) {
+  const idempotency = createIdempotencyGuard(deps)
   const calls = new Elysia({ prefix: API_PREFIX })
-    .use(eventRoutes(parts, idempotency))
-    .use(batchRoutes(parts, idempotency))
-    .use(contactRoutes(parts, idempotency))
-  const described = new Elysia().use(calls).use(collectRoutes(parts)).use(bounceRoutes(parts))
-  const openApi = createOpenApi(described.routes, parts.baseUrl)
+    .use(eventRoutes(deps, idempotency))
+    .use(batchRoutes(deps, idempotency))
+    .use(contactRoutes(deps, idempotency))
+  const described = new Elysia().use(calls).use(collectRoutes(deps)).use(bounceRoutes(deps))
+  const openApi = createOpenApi(described.routes, deps.baseUrl)
   const answerOpenApi = createPackedAnswer(JSON.stringify(openApi))
   return described
     .get(`${API_PREFIX}/openapi.json`, ({ request }) =>

@@ -10,11 +10,11 @@ type Read<T> = (query: Record<string, string>) => { input: T } | { errors: Field
 
 /** Refuses with 401, 403 for the scope, 400, 404 for the app, in this order. */
 export async function readPage<T extends { app: string }>(
-  parts: { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock },
+  deps: { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock },
   request: Request,
   read: Read<T>,
 ): Promise<{ access: Access; app: AppRow; input: T } | Refused> {
-  const allowed = await authenticate(parts, request, 'read')
+  const allowed = await authenticate(deps, request, 'read')
   if ('refused' in allowed) return allowed
   const query = readParameters(new URL(request.url).searchParams)
   const reading = 'errors' in query ? query : read(query.input)

@@ -11,7 +11,7 @@ const SHORTLY = 'public, max-age=3600, stale-while-revalidate=86400'
 
 /** Serves the browser script, /s.js, and its pinned copy. `onFault`: errors of noting a load. */
 export function scriptRoutes(
-  parts: { access: KeyAccess; notes: Notes },
+  deps: { access: KeyAccess; notes: Notes },
   script: Script,
   onFault: (reason: string) => void,
 ) {
@@ -26,7 +26,7 @@ export function scriptRoutes(
   }
   // not awaited, so that pages never wait for it or fail because of it
   const note = ({ headers }: Request): void =>
-    void noteScriptLoad(parts, headers.get('referer')).catch((error: unknown) => onFault(String(error)))
+    void noteScriptLoad(deps, headers.get('referer')).catch((error: unknown) => onFault(String(error)))
   return new Elysia()
     .get('/s.js', ({ request }) => {
       note(request)

@@ -47,8 +47,8 @@ export async function readStats(
   return { byDay, byName: byName.map(({ name, count }) => ({ event: name, count })), newPeople }
 }
 
-export async function isPlanUsedUp(parts: { store: Store; clock: Clock }, access: Access): Promise<boolean> {
-  const { count, limit } = await readNewPeople(parts, access)
+export async function isPlanUsedUp(deps: { store: Store; clock: Clock }, access: Access): Promise<boolean> {
+  const { count, limit } = await readNewPeople(deps, access)
   return limit !== null && count >= limit
 }
 

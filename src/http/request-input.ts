@@ -10,7 +10,7 @@ import { factsOf } from './request-facts.ts'
 import { BODY_BYTES, startReading } from './body.ts'
 import { findRequestKeyFault } from './idempotency.ts'
 
-type Parts = { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock }
+type Dependencies = { access: KeyAccess; abuseLimits: AbuseLimits; clock: Clock }
 
 /** An authenticated request with valid input. */
 export type RequestInput<T> = {
@@ -27,23 +27,23 @@ export type Refused = { refused: Refusal; read?: { access: Access; body: Record<
 type Need = 'read' | 'write' | 'erase'
 
 /** Checks the key (401), then the abuse limit, then the scope. */
-export function authenticate(parts: Parts, request: Request, need: Need): Admission | Promise<Admission> {
-  const found = parts.access.find(readBearer(request.headers.get('authorization')))
+export function authenticate(deps: Dependencies, request: Request, need: Need): Admission | Promise<Admission> {
+  const found = deps.access.find(readBearer(request.headers.get('authorization')))
   // synchronous for cached keys: a promise costs every request a microtask
   return found instanceof Promise
-    ? found.then((access) => admit(parts, request, need, access))
-    : admit(parts, request, need, found)
+    ? found.then((access) => admit(deps, request, need, access))
+    : admit(deps, request, need, found)
 }
 
 type Admission = { access: Access } | Refused
 
-function admit(parts: Parts, request: Request, need: Need, access: Access | null): Admission {
+function admit(deps: Dependencies, request: Request, need: Need, access: Access | null): Admission {
   const facts = factsOf(request)
-  if (!access) return { refused: parts.abuseLimits.checkAddress(facts.address()) ?? refuse('invalid_api_key') }
+  if (!access) return { refused: deps.abuseLimits.checkAddress(facts.address()) ?? refuse('invalid_api_key') }
   facts.access = access
   facts.isWrite = need !== 'read'
-  parts.access.noteUse(access, isFromBrowser(request.headers))
-  const abuse = parts.abuseLimits.checkKey(access.key)
+  deps.access.noteUse(access, isFromBrowser(request.headers))
+  const abuse = deps.abuseLimits.checkKey(access.key)
   if (abuse) return { refused: abuse }
   if (need !== 'write' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
   return { access }
@@ -58,11 +58,11 @@ export type Received = { access: Access; text: string; bytes: number }
 
 /** Refuses with 401, 415, 413, or 400 for invalid UTF-8, in this order. */
 export function receiveBody(
-  parts: Parts,
+  deps: Dependencies,
   request: Request,
   need: Need = 'write',
 ): Refused | Promise<Received | Refused> {
-  const admission = authenticate(parts, request, need)
+  const admission = authenticate(deps, request, need)
   return admission instanceof Promise
     ? admission.then((admitted) => startReceiving(request, admitted))
     : startReceiving(request, admission)
@@ -84,12 +84,12 @@ type Reader<T> = (body: Record<string, unknown>, now: number) => Reading<T>
 
 /** Refuses with 401, 415 or 413, 400, 404 for the app, in this order. */
 export async function readRequest<T extends { app: string }>(
-  parts: Parts,
+  deps: Dependencies,
   request: Request,
   read: Reader<T>,
   need: Need = 'write',
 ): Promise<RequestInput<T> | Refused> {
-  const received = await receiveBody(parts, request, need)
+  const received = await receiveBody(deps, request, need)
   if ('refused' in received) return received
   const { access, text } = received
   const body = parseJsonText(text)
@@ -97,7 +97,7 @@ export async function readRequest<T extends { app: string }>(
   const fault = findRequestKeyFault(request)
   if (fault) return { refused: fault }
   factsOf(request).app = findNamedApp(access, body.object)
-  const item = readItem(access, read(body.object, parts.clock.now()), body.object)
+  const item = readItem(access, read(body.object, deps.clock.now()), body.object)
   if ('refused' in item) return item
   return { ...item, warnings: joinWarnings(warnOfRepeated(findRepeatedKeys(text, body.object)), item.warnings) }
 }

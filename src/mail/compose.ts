@@ -3,7 +3,7 @@ import type { RenderedMail } from '../messages/mailer.ts'
 import { type DkimKey, signMail } from './dkim.ts'
 import { loadMime, type Mime } from './nodemailer.ts'
 
-export type Letter = {
+export type EmailFields = {
   mail: Pick<RenderedMail, 'subject' | 'html' | 'text'>
   from: Mailbox
   replyTo: Mailbox | null
@@ -18,12 +18,12 @@ export type Letter = {
 export type ComposedMail = { from: string; to: string; raw: Buffer }
 
 /** @throws Error if the key can't sign */
-export async function composeMail(letter: Letter): Promise<ComposedMail> {
-  const { mail, from, to, dkim } = letter
+export async function composeMail(fields: EmailFields): Promise<ComposedMail> {
+  const { mail, from, to, dkim } = fields
   const mime = await loadMime()
   // quoted-printable text never contains `=_` (RFC 2045, section 6.7)
   const boundary = `=_${crypto.randomUUID()}`
-  const head = writeHead(letter, mime, boundary)
+  const head = writeHead(fields, mime, boundary)
   const body = [writePart('text/plain', mail.text, mime), writePart('text/html', mail.html, mime)].map(
     (part) => `--${boundary}\r\n${part}\r\n`,
   )
@@ -33,8 +33,8 @@ export async function composeMail(letter: Letter): Promise<ComposedMail> {
   return { from: from.address, to: to.address, raw }
 }
 
-function writeHead(letter: Letter, { MimeNode }: Mime, boundary: string): string {
-  const { mail, from, replyTo, to, messageId, at, unsubscribeUrl } = letter
+function writeHead(fields: EmailFields, { MimeNode }: Mime, boundary: string): string {
+  const { mail, from, replyTo, to, messageId, at, unsubscribeUrl } = fields
   // nodemailer only encodes the headers: its streams for the parts triple the time per email
   const root = new MimeNode(`multipart/alternative; boundary="${boundary}"`)
   root.addHeader(headersOf(unsubscribeUrl))

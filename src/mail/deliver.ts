@@ -16,13 +16,13 @@ import { recordFault, type TemplateFault } from '../messages/template-faults.ts'
 import type { CapturedMail } from '../store/message-types.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
-import { handOver, type HandOverParts } from './hand-over.ts'
+import { handOver, type HandOverDependencies } from './hand-over.ts'
 import type { Turn } from './lanes.ts'
 import { claimOf, type Delivered, done, type Ending, endOf, fail, defer, retry, skip } from './marks.ts'
 import type { Route, Routes } from './routes.ts'
 import { composeSample, renderSample } from './samples.ts'
 
-export type DeliverParts = HandOverParts & {
+export type DeliverDependencies = HandOverDependencies & {
   baseUrl: string
   unsubscribeKey: string
   templates: TemplateWorker
@@ -42,56 +42,56 @@ type ReadyMail = {
 
 /** Renders and signs a claimed delivery. `decision`: the claim's; null if missing or outdated. */
 export async function prepareMail(
-  parts: DeliverParts,
+  deps: DeliverDependencies,
   claimed: DeliveryWork,
   decision: Decided | null,
 ): Promise<Prepared> {
-  const decided = decision ?? (await parts.store.decideDelivery(claimed, parts.clock.now()))
-  const fit = await dropUnfit(parts, claimed, decided.unfit)
+  const decided = decision ?? (await deps.store.decideDelivery(claimed, deps.clock.now()))
+  const fit = await dropUnfit(deps, claimed, decided.unfit)
   if (!fit.held) return done('withheld', fit.because)
-  if (decided.outcome === 'skip') return skip(parts, fit.work, decided)
-  if (decided.outcome === 'wait') return defer(parts, fit.work, decided)
+  if (decided.outcome === 'skip') return skip(deps, fit.work, decided)
+  if (decided.outcome === 'wait') return defer(deps, fit.work, decided)
   const { basis } = decided
-  const route = parts.routes.find(fit.work)
-  if ('fault' in route) return skip(parts, fit.work, { reason: route.fault, record: decided.record })
-  const problem = await parts.senders.findProblem({ ...fit.work, mail: fit.work.message.content.mail })
-  if (problem) return retry(parts, fit.work, { reason: problem.code, isServerFault: true, record: decided.record })
-  const url = unsubscribeUrl(parts.baseUrl, parts.unsubscribeKey, fit.work.contact.id)
+  const route = deps.routes.find(fit.work)
+  if ('fault' in route) return skip(deps, fit.work, { reason: route.fault, record: decided.record })
+  const problem = await deps.senders.findProblem({ ...fit.work, mail: fit.work.message.content.mail })
+  if (problem) return retry(deps, fit.work, { reason: problem.code, isServerFault: true, record: decided.record })
+  const url = unsubscribeUrl(deps.baseUrl, deps.unsubscribeKey, fit.work.contact.id)
   const render: Render = (one) =>
-    renderSample(parts.templates, one, url, { isAlone: decided.record.isSlow, isSent: true })
+    renderSample(deps.templates, one, url, { isAlone: decided.record.isSlow, isSent: true })
   const unfilled = await findUnfilled(fit.work, { render, at: decided.record.at })
-  const filled = await dropUnfit(parts, fit.work, unfilled.unfit)
+  const filled = await dropUnfit(deps, fit.work, unfilled.unfit)
   if (!filled.held) return done('withheld', filled.because)
   const { work } = filled
   const mail = unfilled.unfit.length > 0 ? await render(work) : unfilled.mail
-  if ('slow' in mail) return endSlow(parts, work, decided.record)
-  if (!('html' in mail)) return skip(parts, work, { ...faultOf(mail, decided.record), isOfEvent: unfilled.isOfEvent })
+  if ('slow' in mail) return endSlow(deps, work, decided.record)
+  if (!('html' in mail)) return skip(deps, work, { ...faultOf(mail, decided.record), isOfEvent: unfilled.isOfEvent })
   const record = withLinks(decided.record, mail)
   const composed = await composeSample(work, {
     mail,
     route,
     url,
-    at: parts.clock.now(),
+    at: deps.clock.now(),
     messageId: messageIdOf(work, route),
   })
-  if (composed === null) return retry(parts, work, { reason: 'dkim_key', isServerFault: true, record })
+  if (composed === null) return retry(deps, work, { reason: 'dkim_key', isServerFault: true, record })
   return { work, route, mail, composed, record, basis }
 }
 
-export async function deliver(parts: DeliverParts, prepared: Prepared, turn: Turn): Promise<Delivered> {
+export async function deliver(deps: DeliverDependencies, prepared: Prepared, turn: Turn): Promise<Delivered> {
   if (!('composed' in prepared)) return prepared
   const { work, route, mail, composed, record, basis } = prepared
   return route.login.provider === null
-    ? capture(parts, work, { composed, content: contentOf(composed, route, mail), record, basis })
-    : handOver(parts, work, { login: route.login, composed, record, basis, turn })
+    ? capture(deps, work, { composed, content: contentOf(composed, route, mail), record, basis })
+    : handOver(deps, work, { login: route.login, composed, record, basis, turn })
 }
 
 type Dropped = { held: true; work: DeliveryWork } | { held: false; because: string }
 
 /** Removes events that can't be listed in the email. */
-async function dropUnfit(parts: DeliverParts, work: DeliveryWork, unfit: UnfitEvent[]): Promise<Dropped> {
+async function dropUnfit(deps: DeliverDependencies, work: DeliveryWork, unfit: UnfitEvent[]): Promise<Dropped> {
   if (unfit.length === 0) return { held: true, work }
-  const marked = await parts.store.dropJoined({ ...claimOf(parts, work), unfit })
+  const marked = await deps.store.dropJoined({ ...claimOf(deps, work), unfit })
   if ('refusal' in marked) return { held: false, because: marked.refusal }
   const ids = new Set(unfit.map(({ id }) => id))
   return marked.held ? { held: true, work: { ...work, joined: work.joined.filter(({ id }) => !ids.has(id)) } } : marked
@@ -143,10 +143,10 @@ function faultOf(fault: TemplateFault, record: DecisionRecord): Ending {
 const SLOW_AGAIN_MS = 60_000
 
 /** A busy CPU can also cause a timeout, so rendering is retried once with a higher limit. */
-function endSlow(parts: DeliverParts, work: DeliveryWork, record: DecisionRecord): Promise<Delivered> {
-  const dueAt = parts.clock.now() + SLOW_AGAIN_MS
-  if (record.isSlow || dueAt > whenToGiveUp(work)) return fail(parts, work, faultOf({ slow: true }, record))
-  return defer(parts, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
+function endSlow(deps: DeliverDependencies, work: DeliveryWork, record: DecisionRecord): Promise<Delivered> {
+  const dueAt = deps.clock.now() + SLOW_AGAIN_MS
+  if (record.isSlow || dueAt > whenToGiveUp(work)) return fail(deps, work, faultOf({ slow: true }, record))
+  return defer(deps, work, { reason: 'template_slow', dueAt, record: { ...record, isSlow: true } })
 }
 
 /** Refused links don't stop an email; they are recorded. */
@@ -168,8 +168,8 @@ const contentOf = ({ to }: ComposedMail, { from }: Route, { subject, html, text 
 
 type Capturing = { composed: ComposedMail; content: CapturedMail; record: DecisionRecord; basis: Basis }
 
-async function capture(parts: DeliverParts, work: DeliveryWork, { composed, content, record, basis }: Capturing) {
+async function capture(deps: DeliverDependencies, work: DeliveryWork, { composed, content, record, basis }: Capturing) {
   const [raw, json] = [composed.raw.toString('utf8'), JSON.stringify(forgetReply(record))]
-  const marked = await parts.store.markCaptured({ ...claimOf(parts, work), raw, content, record: json, basis })
+  const marked = await deps.store.markCaptured({ ...claimOf(deps, work), raw, content, record: json, basis })
   return endOf(marked, 'kept')
 }

@@ -12,22 +12,22 @@ import type { HandOverScope } from '../core/hand-overs.ts'
 import type { Attempt, Breaker } from './breaker.ts'
 import type { ComposedMail } from './compose.ts'
 import type { Turn } from './lanes.ts'
-import { claimOf, defer, type Delivered, done, endOf, type MarkParts, persist, retry } from './marks.ts'
-import { isLoginAsked, isPlea, noteAnswer, type NoteServer, type Outcome, reasonOf, replyOf } from './provider.ts'
+import { claimOf, defer, type Delivered, done, endOf, type MarkDependencies, persist, retry } from './marks.ts'
+import { isLoginAsked, asksForPause, noteAnswer, type NoteServer, type Outcome, reasonOf, replyOf } from './provider.ts'
 import type { Login } from './routes.ts'
 
-export type HandOverParts = MarkParts & { senders: Senders; handed: Handed; noteServer: NoteServer }
+export type HandOverDependencies = MarkDependencies & { senders: Senders; handed: Handed; noteServer: NoteServer }
 
 type Handing = { login: Login; composed: ComposedMail; record: DecisionRecord; basis: Basis; turn: Turn }
 /** Runs the store's final check just before the final dot. */
 export async function handOver(
-  parts: HandOverParts,
+  deps: HandOverDependencies,
   work: DeliveryWork,
   { login, composed, record: decided, basis, turn }: Handing,
 ): Promise<Delivered> {
-  const { handed, senders, store, stopping } = parts
+  const { handed, senders, store, stopping } = deps
   const breakers = { login: login.breaker, app: turn.breaker }
-  if (Object.values(breakers).some(({ isBlocked }) => isBlocked())) return waitForPause(parts, work, breakers, decided)
+  if (Object.values(breakers).some(({ isBlocked }) => isBlocked())) return waitForPause(deps, work, breakers, decided)
   const attempts = { login: login.breaker.begin(), app: turn.breaker.begin() }
   const record = forgetReply(decided)
   let marked: Awaited<ReturnType<typeof store.markHanded>> | null = null
@@ -46,7 +46,7 @@ export async function handOver(
     obstacle = problem ?? (isInterrupted ? 'pause' : null)
     if (obstacle || stopping.aborted) return false
     handed.add({ appId, messageId, contactId }, answered.promise)
-    marked = await store.markHanded({ ...claimOf(parts, work), record: JSON.stringify(record), basis })
+    marked = await store.markHanded({ ...claimOf(deps, work), record: JSON.stringify(record), basis })
     return 'held' in marked && marked.held
   }
   const onSlow = (): void => {
@@ -62,32 +62,32 @@ export async function handOver(
   if (!outcome) throw new Error('a login without a provider')
   // the next process takes over the claim
   if (stopping.aborted && marked === null) return done('claimed', 'stopped')
-  tellBreakers(attempts, { outcome, isLoggedIn })
+  updateBreakers(attempts, { outcome, isLoggedIn })
   const about = publicId('dlv', work.delivery.id)
-  noteAnswer(parts, { about, appId: work.app.publicId, server: login.server, outcome })
-  if (obstacle === 'pause') return waitForPause(parts, work, breakers, decided)
-  if (obstacle) return retry(parts, work, { reason: obstacle.code, isServerFault: true, record: decided })
-  return conclude(parts, work, { outcome, marked, record })
+  noteAnswer(deps, { about, appId: work.app.publicId, server: login.server, outcome })
+  if (obstacle === 'pause') return waitForPause(deps, work, breakers, decided)
+  if (obstacle) return retry(deps, work, { reason: obstacle.code, isServerFault: true, record: decided })
+  return conclude(deps, work, { outcome, marked, record })
 }
 
 function waitForPause(
-  parts: MarkParts,
+  deps: MarkDependencies,
   work: DeliveryWork,
   breakers: Record<keyof Attempts, Breaker>,
   record: DecisionRecord,
 ) {
   const [login, app] = [breakers.login.findPause(), breakers.app.findPause()]
-  const dueAt = Math.max(login?.until ?? 0, app?.until ?? 0, parts.clock.now() + 1_000)
+  const dueAt = Math.max(login?.until ?? 0, app?.until ?? 0, deps.clock.now() + 1_000)
   const isSender = login === null && app?.reason.startsWith('from_')
-  return defer(parts, work, { reason: isSender ? 'sender_paused' : 'server_paused', dueAt, record })
+  return defer(deps, work, { reason: isSender ? 'sender_paused' : 'server_paused', dueAt, record })
 }
 
 type Attempts = { login: Attempt; app: Attempt }
 
 /** Failures before the login affect everyone who uses it; later ones may affect only this app. */
-function tellBreakers({ login, app }: Attempts, { outcome, isLoggedIn }: Told): void {
+function updateBreakers({ login, app }: Attempts, { outcome, isLoggedIn }: SendResult): void {
   if (outcome.is === 'withheld') return
-  const isClear = outcome.is === 'refused' && isPlea(outcome)
+  const isClear = outcome.is === 'refused' && asksForPause(outcome)
   const failure = { reason: reasonOf(outcome), isClear }
   if (!isLoggedIn && isAboutLogin(outcome)) return login.fail(failure)
   login.succeed()
@@ -96,7 +96,7 @@ function tellBreakers({ login, app }: Attempts, { outcome, isLoggedIn }: Told): 
   else app.succeed()
 }
 
-type Told = { outcome: Outcome; isLoggedIn: boolean }
+type SendResult = { outcome: Outcome; isLoggedIn: boolean }
 
 const isAboutLogin = (outcome: Outcome): boolean =>
   outcome.is === 'unreachable' || (outcome.is === 'refused' && outcome.about === 'session')
@@ -105,25 +105,25 @@ const isAboutLogin = (outcome: Outcome): boolean =>
 const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
 
 type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: DecisionRecord }
-async function conclude(parts: MarkParts, work: DeliveryWork, { outcome, marked, record }: Concluding) {
-  const { store } = parts
+async function conclude(deps: MarkDependencies, work: DeliveryWork, { outcome, marked, record }: Concluding) {
+  const { store } = deps
   const reason = reasonOf(outcome)
   switch (outcome.is) {
     case 'sent':
-      return persist(parts, () => store.markSent(claimOf(parts, work)), done('sent'))
+      return persist(deps, () => store.markSent(claimOf(deps, work)), done('sent'))
     case 'unknown':
-      return persist(parts, () => store.markUnknown({ ...claimOf(parts, work), reason }), done('unknown', reason))
+      return persist(deps, () => store.markUnknown({ ...claimOf(deps, work), reason }), done('unknown', reason))
     case 'unreachable':
-      return retry(parts, work, { reason, isServerFault: true, record })
+      return retry(deps, work, { reason, isServerFault: true, record })
     case 'withheld':
       if (marked && 'held' in marked) return endOf(marked, 'handed')
-      return retry(parts, work, { reason: 'not_saved', isServerFault: true, record })
+      return retry(deps, work, { reason: 'not_saved', isServerFault: true, record })
     case 'refused':
       if (isAboutUs(outcome) || outcome.code < 500) {
         const replied = { ...record, reply: replyOf(outcome) }
-        return retry(parts, work, { reason, isServerFault: isAboutUs(outcome), record: replied })
+        return retry(deps, work, { reason, isServerFault: isAboutUs(outcome), record: replied })
       }
-      return refuseForGood(parts, work, { refusal: outcome, record: { ...record, reply: replyOf(outcome) } })
+      return refuseForGood(deps, work, { refusal: outcome, record: { ...record, reply: replyOf(outcome) } })
   }
 }
 
@@ -134,22 +134,22 @@ const isAboutUs = (refusal: Refusal): boolean =>
 
 /** Suppresses addresses without a mailbox. */
 type ForGood = { refusal: Refusal; record: DecisionRecord }
-async function refuseForGood(parts: MarkParts, work: DeliveryWork, { refusal, record }: ForGood) {
-  const { store, clock } = parts
+async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refusal, record }: ForGood) {
+  const { store, clock } = deps
   const reason = reasonOf(refusal)
-  const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(record) }
+  const failed = { ...claimOf(deps, work), reason, record: JSON.stringify(record) }
   let isHeld = false
   const markFailed = async () => {
     const marked = await store.markFailed(failed)
     isHeld = 'held' in marked && marked.held
     return marked
   }
-  const delivered = await persist(parts, markFailed, done('failed', reason))
+  const delivered = await persist(deps, markFailed, done('failed', reason))
   // don't suppress a person who was erased meanwhile
   if (!isHeld) return delivered
   if (refusal.enhanced !== null && NO_MAILBOX.has(refusal.enhanced)) {
     const { appId, email } = work.contact
-    await persist(parts, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
+    await persist(deps, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
   }
   return delivered
 }

@@ -9,7 +9,7 @@ import {
   whenToGiveUp,
 } from '../deliveries/deliveries.ts'
 
-export type MarkParts = {
+export type MarkDependencies = {
   store: Store
   clock: Clock
   /** unique to this process */
@@ -22,7 +22,7 @@ export type Delivered = { state: string; reason: string | null }
 
 export const done = (state: string, reason: string | null = null): Delivered => ({ state, reason })
 
-export const claimOf = ({ clock, claimedBy }: MarkParts, { delivery }: DeliveryWork) => ({
+export const claimOf = ({ clock, claimedBy }: MarkDependencies, { delivery }: DeliveryWork) => ({
   id: delivery.id,
   attempt: delivery.attempt,
   claimedBy,
@@ -32,36 +32,40 @@ export const claimOf = ({ clock, claimedBy }: MarkParts, { delivery }: DeliveryW
 /** `isOfEvent`: only the email's first event is at fault. */
 export type Ending = { reason: string; record: DecisionRecord; isOfEvent?: boolean }
 
-export async function skip(parts: MarkParts, work: DeliveryWork, ending: Ending): Promise<Delivered> {
+export async function skip(deps: MarkDependencies, work: DeliveryWork, ending: Ending): Promise<Delivered> {
   const { reason, record, isOfEvent = false } = ending
-  const skipped = { ...claimOf(parts, work), reason, record: JSON.stringify(record), isOfEvent }
-  const marked = await parts.store.markSkipped(skipped)
+  const skipped = { ...claimOf(deps, work), reason, record: JSON.stringify(record), isOfEvent }
+  const marked = await deps.store.markSkipped(skipped)
   return 'refusal' in marked ? done('claimed', marked.refusal) : done('skipped', reason)
 }
 
 type Deferral = { reason: string; dueAt: number; record: DecisionRecord }
 /** An email that was handed over has no lease, so saving is retried. */
-export function defer(parts: MarkParts, work: DeliveryWork, { reason, dueAt, record }: Deferral): Promise<Delivered> {
-  const deferred = { ...claimOf(parts, work), reason, dueAt, record: JSON.stringify(record) }
-  return persist(parts, () => parts.store.markDeferred(deferred), done('deferred', reason))
+export function defer(
+  deps: MarkDependencies,
+  work: DeliveryWork,
+  { reason, dueAt, record }: Deferral,
+): Promise<Delivered> {
+  const deferred = { ...claimOf(deps, work), reason, dueAt, record: JSON.stringify(record) }
+  return persist(deps, () => deps.store.markDeferred(deferred), done('deferred', reason))
 }
 
 /** `record` null: keep the earlier one. */
 type Retry = { reason: string; isServerFault: boolean; record: DecisionRecord | null }
 /** Backs off by the number of failures since the email was queued or resent by a member. */
-export async function retry(parts: MarkParts, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
-  const now = parts.clock.now()
+export async function retry(deps: MarkDependencies, work: DeliveryWork, { reason, isServerFault, record }: Retry) {
+  const now = deps.clock.now()
   const earlier = readRecord(work.delivery)
   const tries = (earlier?.tries ?? 0) + 1
   const counted = { ...(record ?? earlier ?? { at: now, verdicts: [] }), tries }
   const dueAt = now + retryDelay(tries, isServerFault)
-  if (dueAt <= whenToGiveUp(work)) return defer(parts, work, { reason, dueAt, record: counted })
-  return fail(parts, work, { reason, record: counted })
+  if (dueAt <= whenToGiveUp(work)) return defer(deps, work, { reason, dueAt, record: counted })
+  return fail(deps, work, { reason, record: counted })
 }
 
-export function fail(parts: MarkParts, work: DeliveryWork, { reason, record }: Ending): Promise<Delivered> {
-  const failed = { ...claimOf(parts, work), reason, record: JSON.stringify(record) }
-  return persist(parts, () => parts.store.markFailed(failed), done('failed', reason))
+export function fail(deps: MarkDependencies, work: DeliveryWork, { reason, record }: Ending): Promise<Delivered> {
+  const failed = { ...claimOf(deps, work), reason, record: JSON.stringify(record) }
+  return persist(deps, () => deps.store.markFailed(failed), done('failed', reason))
 }
 
 export const endOf = (marked: Marked | { refusal: string }, state: string): Delivered => {
@@ -79,7 +83,7 @@ const PASSING = ['unavailable', 'commit_unconfirmed']
  * the delivery in its earlier state, or `unknown` if it was handed over.
  */
 export async function persist(
-  { stopping }: MarkParts,
+  { stopping }: MarkDependencies,
   mark: () => Promise<Marked | { done: true } | { refusal: string }>,
   delivered: Delivered,
 ): Promise<Delivered> {

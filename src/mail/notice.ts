@@ -21,8 +21,8 @@ export function findNoticeSender({ routes, clock, noteServer }: Dependencies, ap
     const { from, dkim } = route
     const mail = writeMail(notice)
     const messageId = `notice-${crypto.randomUUID()}@${from.address.split('@')[1]}`
-    const letter = { mail, from, replyTo: null, to, messageId, at: clock.now(), unsubscribeUrl: null, dkim }
-    const composed = await composeMail(letter).catch(() => null)
+    const fields = { mail, from, replyTo: null, to, messageId, at: clock.now(), unsubscribeUrl: null, dkim }
+    const composed = await composeMail(fields).catch(() => null)
     if (composed === null) return { is: 'failed', reason: 'dkim_key' }
     const outcome = await sendSoon(route.provider, composed)
     if (outcome.is === 'sent') return { is: 'sent' }

@@ -24,10 +24,10 @@ export const isLoginAsked = ({ about, code }: Refused): boolean =>
   about === 'recipient' && (code === 530 || code === 535)
 
 /** The server asks for a pause. */
-export const isPlea = ({ code }: Pick<Refused, 'code'>): boolean => code === 421 || code === 454
+export const asksForPause = ({ code }: Pick<Refused, 'code'>): boolean => code === 421 || code === 454
 
 const isSenderRefused = (refused: Refused): boolean =>
-  refused.about === 'sender' && !isPlea(refused) && !isLoginRefused(refused)
+  refused.about === 'sender' && !asksForPause(refused) && !isLoginRefused(refused)
 
 /** The stored code (see deliveries/describe-reason.ts). */
 export const reasonOf = (outcome: Outcome): string => {

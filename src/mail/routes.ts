@@ -32,7 +32,7 @@ export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
 export type Routes = ReturnType<typeof createRoutes>
 
 /** Unused logins are closed after this time, which is longer than any pause. */
-const FORGOTTEN_MS = 3_600_000
+const UNUSED_LOGIN_MS = 3_600_000
 
 /** `isOwn`: set by the app, not by the operator. */
 type Server = { url: string; isOwn: boolean }
@@ -47,13 +47,13 @@ type Options = {
 export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createProvider = providerOf }: Options) {
   const sender = defaults.from === null ? null : readMailbox(defaults.from)
   /** By `keyOf`, most recently used last. */
-  const logins = new Map<string, Login & { namedAt: number }>()
+  const logins = new Map<string, Login & { usedAt: number }>()
   const outbox: Login = { server: 'capture', provider: null, breaker: createBreaker(clock) }
   const dialFor = ({ isOwn }: Server): Dial => (isOwn ? dialOwn : dialAny)
 
-  const forgetOld = (now: number): void => {
-    for (const [key, { provider, namedAt }] of logins) {
-      if (namedAt > now - FORGOTTEN_MS) return
+  const closeUnused = (now: number): void => {
+    for (const [key, { provider, usedAt }] of logins) {
+      if (usedAt > now - UNUSED_LOGIN_MS) return
       logins.delete(key)
       provider?.close()
     }
@@ -63,12 +63,12 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
     provider: createProvider(server.url, dialFor(server)),
     breaker: createBreaker(clock),
   })
-  const nameLogin = (server: Server): Login => {
+  const openLogin = (server: Server): Login => {
     const [key, now] = [keyOf(server), clock.monotonicMs()]
-    const login = Object.assign(logins.get(key) ?? open(server), { namedAt: now })
+    const login = Object.assign(logins.get(key) ?? open(server), { usedAt: now })
     logins.delete(key)
     logins.set(key, login)
-    forgetOld(now)
+    closeUnused(now)
     return login
   }
   const serverOf = ({ smtpUrl }: Pick<MailSettings, 'smtpUrl'>): Server | null => {
@@ -77,7 +77,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
   }
   const findLogin = (settings: Pick<MailSettings, 'smtpUrl'>): Login => {
     const server = serverOf(settings)
-    return server === null ? outbox : nameLogin(server)
+    return server === null ? outbox : openLogin(server)
   }
 
   return {
@@ -107,7 +107,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
     findLogin,
     /** The default sender of an app. */
     findFrom: (settings: MailSettings): Mailbox | null => findFrom({}, settings, sender),
-    findWay(settings: MailSettings): MailRoute {
+    describeRoute(settings: MailSettings): MailRoute {
       const server = serverOf(settings)
       const read = server && readSmtpUrl(server.url)
       return {

@@ -6,7 +6,7 @@ import { readSmtpUrl } from '../core/mail-addresses.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import { isRefusedHost, type PrivateHosts } from '../core/public-addresses.ts'
 import { createSenders } from '../accounts/senders.ts'
-import { deliver, type DeliverParts, type Prepared, prepareMail } from './deliver.ts'
+import { deliver, type DeliverDependencies, type Prepared, prepareMail } from './deliver.ts'
 import { createGuardedDial, type Dial } from './dial.ts'
 import { createHanded } from './hand-over.ts'
 import { createLanes, type Lanes, type Turn } from './lanes.ts'
@@ -19,7 +19,7 @@ import { checkServer } from './server-check.ts'
 import { SMTP_LIMITS } from './smtp.ts'
 import { sendTest } from './test-mail.ts'
 
-export type SenderParts = {
+export type SenderDependencies = {
   resolveTxt: ResolveTxt
   defaults: MailDefaults
   /** allowed for mail servers of apps, besides public addresses */
@@ -31,7 +31,10 @@ export type SenderParts = {
   /** logs the end of a delivery */
   note: (line: { deliveryId: string; ms: number } & Delivered) => void
   onFault: (error: unknown) => void
-} & Pick<DeliverParts, 'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates' | 'claimedBy' | 'noteServer'>
+} & Pick<
+  DeliverDependencies,
+  'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'templates' | 'claimedBy' | 'noteServer'
+>
 
 /** Below the 10 seconds that clients wait. */
 const SETTLE_MS = 5_000
@@ -47,7 +50,7 @@ export type Sender = Mailer & {
   stop(): Promise<void>
 }
 
-export function createSender(sending: SenderParts): Sender {
+export function createSender(sending: SenderDependencies): Sender {
   const { store, clock, claimedBy, baseUrl, templates, onFault } = sending
   const stop = new AbortController()
   const routes = createRoutes(sending.defaults, {
@@ -58,8 +61,8 @@ export function createSender(sending: SenderParts): Sender {
   const senders = createSenders({ ...sending, installation: routes.installation })
   const [lanes, handed] = [createLanes({ store, clock, routes }), createHanded()]
   const stopping = stop.signal
-  const parts = { ...sending, routes, senders, handed, stopping }
-  const sendDue = () => claimAndSend(parts, lanes)
+  const deps = { ...sending, routes, senders, handed, stopping }
+  const sendDue = () => claimAndSend(deps, lanes)
   const loop = createLoop(sendDue, { waitMs: () => waitMs(lanes), onFault, stopping })
   return {
     sendDue,
@@ -88,12 +91,12 @@ export function createSender(sending: SenderParts): Sender {
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),
     countHanded: handed.count,
     findPause: ({ id }, settings) => lanes.findPause(id, settings),
-    findMailRoute: routes.findWay,
+    findMailRoute: routes.describeRoute,
   }
 }
 
 /** The installation's server, if several accounts share it. */
-async function findShared({ store, defaults: { smtpUrl } }: SenderParts) {
+async function findShared({ store, defaults: { smtpUrl } }: SenderDependencies) {
   if (smtpUrl === null || (await store.listAccounts()).length < 2) return null
   return readSmtpUrl(smtpUrl)
 }
@@ -107,7 +110,7 @@ const STALE_MS = 1_000
 
 const waitMs = (lanes: Lanes): number => Math.min(lanes.rateMs() || POLL_MS, POLL_MS)
 
-type Sending = DeliverParts & Pick<SenderParts, 'note' | 'onFault'>
+type Sending = DeliverDependencies & Pick<SenderDependencies, 'note' | 'onFault'>
 
 type Claimed = { work: DeliveryWork; decision: Decided | null }
 
@@ -129,24 +132,24 @@ async function readAgain({ store, claimedBy }: Sending, { delivery: { id, attemp
   return isOurs && work.delivery.state === 'claimed' ? work : null
 }
 
-function createSending(parts: Sending, claimed: Claimed): Parameters<Lanes['add']>[1] {
-  const { clock, note, onFault, stopping } = parts
+function createSending(deps: Sending, claimed: Claimed): Parameters<Lanes['add']>[1] {
+  const { clock, note, onFault, stopping } = deps
   let prepared: Promise<Prepared> | null = null
-  const prepare = (): Promise<Prepared> => (prepared ??= prepareMail(parts, claimed.work, claimed.decision))
+  const prepare = (): Promise<Prepared> => (prepared ??= prepareMail(deps, claimed.work, claimed.decision))
 
   const send = async (turn: Turn): Promise<void> => {
     const isStale = turn.waitedMs > STALE_MS && !(await hasEnded(prepared))
-    const work = isStale ? await readAgain(parts, claimed.work) : claimed.work
+    const work = isStale ? await readAgain(deps, claimed.work) : claimed.work
     // another process, or this one, claims it again after the lease
     const leftMs = (work?.delivery.claimedUntil ?? 0) - clock.now()
     if (work === null || stopping.aborted || leftMs < SMTP_LIMITS.mailMs) return
     const startedAt = clock.monotonicMs()
-    const ready = isStale ? prepareMail(parts, work, null) : prepare()
+    const ready = isStale ? prepareMail(deps, work, null) : prepare()
     const delivered = await ready
-      .then((mail) => deliver(parts, mail, turn))
+      .then((mail) => deliver(deps, mail, turn))
       .catch((error: unknown) => {
         onFault(error)
-        return retry(parts, work, { reason: 'error', isServerFault: false, record: null })
+        return retry(deps, work, { reason: 'error', isServerFault: false, record: null })
       })
     note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
   }
@@ -166,12 +169,12 @@ const hasEnded = async (prepared: Promise<Prepared> | null): Promise<boolean> =>
 }
 
 /** Claims while emails are being sent, because a claim waits for a commit. */
-async function claimAndSend(parts: Sending, lanes: Lanes): Promise<void> {
+async function claimAndSend(deps: Sending, lanes: Lanes): Promise<void> {
   for (;;) {
     // before the claim, so that no end is missed
     const [isEmpty, freed] = [lanes.count() === 0, lanes.freed()]
-    const claimed = await claim(parts, lanes)
-    for (const one of claimed) lanes.add(one.work, createSending(parts, one))
+    const claimed = await claim(deps, lanes)
+    for (const one of claimed) lanes.add(one.work, createSending(deps, one))
     if (claimed.length > 0) continue
     if (isEmpty) return
     await waitFor(freed, waitMs(lanes))

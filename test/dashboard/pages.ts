@@ -16,7 +16,7 @@ import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
 import type { Dependencies } from '../../src/dependencies.ts'
 import { setFacts } from '../../src/http/request-facts.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
-import type { SenderParts } from '../../src/mail/sender.ts'
+import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { openStore } from '../../src/store/store.ts'
 import { makeDataFolder } from '../data-folder.ts'
 import { createTestSender, TEMPLATES } from '../helper.ts'
@@ -29,7 +29,12 @@ export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
 export type SecurityNote = { level: string; message: string } & Record<string, unknown>
 
-type Options = { baseUrl?: string; host?: string; resolveTxt?: Dependencies['resolveTxt']; mail?: Partial<SenderParts> }
+type Options = {
+  baseUrl?: string
+  host?: string
+  resolveTxt?: Dependencies['resolveTxt']
+  mail?: Partial<SenderDependencies>
+}
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
   const folder = await makeDataFolder()

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'bun:test'
-import { composeMail, type Letter } from '../../src/mail/compose.ts'
+import { composeMail, type EmailFields } from '../../src/mail/compose.ts'
 import { NOW } from '../helper.ts'
 import { renderForTest, UNSUBSCRIBE } from './facts.ts'
 import { checkDkim, headersOf, readMail } from './reading.ts'
@@ -12,7 +12,7 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', {
 })
 const DKIM = { domain: 'example.com', selector: 's1', key: privateKey }
 
-const LETTER: Letter = {
+const EMAIL: EmailFields = {
   mail: renderForTest(),
   from: { name: 'Pïcture "Studio", Ltd', address: 'hello@example.com' },
   replyTo: null,
@@ -23,8 +23,8 @@ const LETTER: Letter = {
   dkim: null,
 }
 
-const compose = async (letter: Partial<Letter> = {}) => {
-  const { raw, ...envelope } = await composeMail({ ...LETTER, ...letter })
+const compose = async (fields: Partial<EmailFields> = {}) => {
+  const { raw, ...envelope } = await composeMail({ ...EMAIL, ...fields })
   return { raw: raw.toString('latin1'), envelope }
 }
 
@@ -44,7 +44,7 @@ test('a mail has the headers that receivers ask for, and both parts', async () =
     'mime-version': '1.0',
     'content-type': expect.stringContaining('multipart/alternative'),
   })
-  expect(mail.parts.map(({ text }) => text.trimEnd())).toEqual([LETTER.mail.text.trimEnd(), LETTER.mail.html.trimEnd()])
+  expect(mail.parts.map(({ text }) => text.trimEnd())).toEqual([EMAIL.mail.text.trimEnd(), EMAIL.mail.html.trimEnd()])
 })
 
 test('lines end in CR and LF, and none is too long', async () => {
@@ -93,6 +93,6 @@ describe('a signature', () => {
   })
 
   test.each(['', 'nonsense', publicKey])('that cannot be made stops the mail (%#)', async (key) => {
-    await expect(composeMail({ ...LETTER, dkim: { ...DKIM, key } })).rejects.toThrow()
+    await expect(composeMail({ ...EMAIL, dkim: { ...DKIM, key } })).rejects.toThrow()
   })
 })

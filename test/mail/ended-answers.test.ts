@@ -4,7 +4,7 @@ import { setMessageStatus } from '../../src/messages/messages.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { addSuppression } from '../../src/people/suppressions.ts'
 import { unsubscribeUrl } from '../../src/people/unsubscribe.ts'
-import type { SenderParts } from '../../src/mail/sender.ts'
+import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { CONTACTS } from '../helper.ts'
 import { callTool } from '../mcp/client.ts'
 import { type Sending, useSending } from './sending.ts'
@@ -88,7 +88,7 @@ const ACTS: [string, Act][] = [
 ]
 
 /** One email waits for its reply until `answer` is called; others are queued. */
-async function startHolding(mail: Partial<SenderParts> = {}) {
+async function startHolding(mail: Partial<SenderDependencies> = {}) {
   const [handed, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<'accept'>()]
   const dot = () => {
     handed.resolve()

@@ -2,7 +2,7 @@ import { readSmtpUrl } from '../../src/core/mail-addresses.ts'
 import type { DeliveryRow, MailSettings, MessageContent } from '../../src/store/message-types.ts'
 import type { Dial } from '../../src/mail/dial.ts'
 import type { Provider } from '../../src/mail/provider.ts'
-import type { SenderParts } from '../../src/mail/sender.ts'
+import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { useClosing } from '../closing.ts'
 import { createTestServer, EVENTS, inTurns, LOOPBACK_HOSTS } from '../helper.ts'
@@ -25,7 +25,7 @@ export type Sending = Awaited<ReturnType<typeof startSending>>
 export async function startSending(
   content: Partial<MessageContent> = {},
   behaviour: Behaviour = {},
-  mail: Partial<SenderParts> = {},
+  mail: Partial<SenderDependencies> = {},
 ) {
   const server = await startMailServer(behaviour)
   const defaults = { smtpUrl: server.url, from: 'Demo <hello@first.example>' }
