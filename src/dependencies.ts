@@ -68,7 +68,7 @@ export async function createDependencies(given: Given): Promise<Dependencies> {
     eventLimit: createEventLimit({ limits, clock }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    notes: createNotes({ store, clock, onNote: feed.tell }),
+    notes: createNotes({ store, clock, onNote: feed.notify }),
     feed,
     calls: createCallLog({ store }),
     signInNotes: createSignInNotes({ ...given, addressKey }),

@@ -98,7 +98,7 @@ export async function readActivation(
 ): Promise<Activation> {
   const [stored, signs] = await Promise.all([store.listNotes(app.id), store.firstSigns(app.id)])
   const all = [...stored, ...notes.pending(app.id)]
-  const of = (kind: NoteKind): Noted | null => sumUp(all.filter((note) => note.kind === kind))
+  const of = (kind: NoteKind): Noted | null => mergeNotes(all.filter((note) => note.kind === kind))
   const [withoutEmail, scriptLoaded] = [of('without_email'), of('script_loaded')]
   const lacksOne = withoutEmail !== null && withoutEmail.lastAt > (signs.lastEventAt ?? 0)
   const isIdentified = signs.lastViewAt !== null || of('identified') !== null
@@ -126,7 +126,7 @@ export async function readOldSecretUse(
   apps: AppRow[],
 ): Promise<Noted | null> {
   const all = await Promise.all(apps.map(async ({ id }) => [...(await store.listNotes(id)), ...notes.pending(id)]))
-  return sumUp(
+  return mergeNotes(
     all
       .flat()
       .filter(({ kind }) => kind === 'old_secret')
@@ -135,7 +135,7 @@ export async function readOldSecretUse(
 }
 
 /** Oldest first: the reason is the last one's. */
-function sumUp(notes: NoteRow[]): Noted | null {
+function mergeNotes(notes: NoteRow[]): Noted | null {
   const last = notes.at(-1)
   if (!last) return null
   const { lastAt, reason, origin } = last

@@ -23,8 +23,8 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
   const watches = new Map<Watcher, () => void>()
   let hasEnded = false
 
-  const tell = (): void => {
-    for (const tellOne of watches.values()) tellOne()
+  const notify = (): void => {
+    for (const notifyOne of watches.values()) notifyOne()
   }
   const end = (watcher: Watcher, reason: WatchEnd): void => {
     if (watches.delete(watcher)) watcher.onEnd(reason)
@@ -38,8 +38,8 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
     if (ofAccount.length >= MOST_WATCHERS.account) return ofAccount[0] ?? null
     return all.length >= MOST_WATCHERS.all ? oldestOfLargestAccount(all) : null
   }
-  store.onCommit(tell)
-  store.onForeignWrite(tell)
+  store.onCommit(notify)
+  store.onForeignWrite(notify)
 
   return {
     /** Notifies once at the start. At a limit, ends the oldest watcher. Returns a stop function; null while stopping. */
@@ -47,13 +47,13 @@ export function createFeed({ store }: { store: Pick<Store, 'onCommit' | 'onForei
       if (hasEnded) return null
       const surplus = findSurplus(watcher)
       if (surplus) end(surplus, 'replaced')
-      const tellOne = createTeller(watcher, () => watches.has(watcher))
-      watches.set(watcher, tellOne)
-      tellOne()
+      const notifyOne = createNotifier(watcher, () => watches.has(watcher))
+      watches.set(watcher, notifyOne)
+      notifyOne()
       return () => void watches.delete(watcher)
     },
     /** For changes without a commit. */
-    tell,
+    notify,
     /** Ends all watchers, whose connections would delay a stop. */
     end(): void {
       hasEnded = true
@@ -70,15 +70,15 @@ function oldestOfLargestAccount(watchers: Watcher[]): Watcher | null {
 }
 
 /** Immediately after a quiet time, else after REST_MS. The last change is always notified. */
-function createTeller(watcher: Watcher, isWatched: () => boolean): () => void {
+function createNotifier(watcher: Watcher, isWatched: () => boolean): () => void {
   let isResting = false
   let isDue = false
-  const look = async (): Promise<void> => {
+  const run = async (): Promise<void> => {
     isResting = true
     while (isDue && isWatched()) {
       isDue = false
       const againMs = await watcher.onChange()
-      if (typeof againMs === 'number') setTimeout(tell, againMs).unref()
+      if (typeof againMs === 'number') setTimeout(notify, againMs).unref()
       await Bun.sleep(REST_MS)
     }
     isResting = false
@@ -88,9 +88,9 @@ function createTeller(watcher: Watcher, isWatched: () => boolean): () => void {
     // a bug or a disk fault, for the log
     throw error
   }
-  const tell = (): void => {
+  const notify = (): void => {
     isDue = true
-    if (!isResting) void look().catch(giveUp)
+    if (!isResting) void run().catch(giveUp)
   }
-  return tell
+  return notify
 }

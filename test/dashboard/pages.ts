@@ -63,7 +63,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     snippetLimits: createSnippetLimits({ clock }),
     simulations: createSimulations(folder),
     templates: TEMPLATES,
-    notes: createNotes({ store, clock, onNote: feed.tell }),
+    notes: createNotes({ store, clock, onNote: feed.notify }),
     feed,
     calls: createCallLog({ store }),
   }

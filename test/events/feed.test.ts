@@ -33,7 +33,7 @@ test('a watcher looks when it begins, at a commit, at a write of another process
   commit()
   feed.watch(watcher)
   expect(looks()).toBe(1)
-  for (const [index, change] of [commit, foreignWrite, feed.tell].entries()) {
+  for (const [index, change] of [commit, foreignWrite, feed.notify].entries()) {
     await Bun.sleep(REST_MS + 50)
     change()
     expect(looks()).toBe(index + 2)

@@ -149,7 +149,7 @@ describe('a stream of changes', () => {
     const { browser, clock, reader } = await follow(count())
     await reader.until('data: 1\n')
     clock.ms += 12 * 3_600_000
-    pages.feed.tell()
+    pages.feed.notify()
     expect(await reader.until('data: 2\n')).toEndWith('[end]')
     expect((await browser.get(pages.at('you'))).status).toBe(303)
   })
