@@ -15,6 +15,11 @@ const LINK_MS = 24 * 3_600_000
 /** Owners can do everything, editors change messages and recipients, viewers read. */
 export const ROLES = ['owner', 'editor', 'viewer'] as const satisfies readonly Role[]
 
+export const ROLE_NAMES: Record<Role, string> = { owner: 'Owner', editor: 'Editor', viewer: 'Viewer' }
+
+/** With the article, as in "You are an owner". */
+export const ROLE_PHRASES: Record<Role, string> = { owner: 'an owner', editor: 'an editor', viewer: 'a viewer' }
+
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text)
 
 export const hasRole = (role: Role, needed: Role): boolean => ROLES.indexOf(role) <= ROLES.indexOf(needed)

@@ -2,6 +2,7 @@ import commonPasswords from '@zxcvbn-ts/language-common/src/passwords.json' with
 
 export const PASSWORD_MIN_CHARACTERS = 8
 export const PASSWORD_MAX_CHARACTERS = 128
+export const PASSWORD_HINT = `${PASSWORD_MIN_CHARACTERS} to ${PASSWORD_MAX_CHARACTERS} characters. A few random words work well.`
 const HASHES_AT_ONCE = 2
 const WAITING_MAX = 100
 const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const

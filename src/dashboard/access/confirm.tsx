@@ -2,17 +2,13 @@
 import { CONFIRMED_MS, type SignedIn } from '../../accounts/sessions.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
-import type { Form } from '../layout/forms.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { Frame, type PageName, pathOf } from '../layout/frame.tsx'
-import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
+import { CONFIRM_CODE_FIELD, CONFIRM_FIELD, Form } from '../ui/form.tsx'
+import type { FormError } from '../ui/field.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
 import { confirmSecondStep } from './second-step.ts'
 import { sessionCookie } from './session-cookie.ts'
-
-/** Form fields added to the form being confirmed. */
-export const CONFIRM_FIELD = 'confirmPassword'
-export const CONFIRM_CODE_FIELD = 'confirmCode'
 
 /** `to` completes "You are about to ..."; `isAlways` asks even after a recent sign-in. */
 export type Confirm = { to: string; isAlways?: true }
@@ -27,74 +23,56 @@ type Who = Confirm & { viewer: Viewer; signedIn: SignedIn; page: PageName }
 export async function askForPassword(
   deps: PageDependencies,
   request: Request,
-  form: Form,
+  form: FormInput,
   who: Who,
 ): Promise<Response | { cookies: string[] }> {
   const { [CONFIRM_FIELD]: password, [CONFIRM_CODE_FIELD]: code = '', ...fields } = form.fields
   const { member } = who.signedIn
   const needsCode = who.isAlways === true && (await deps.store.listTwoStepOn([member.id])).length > 0
-  const ask = (status: number, errors: ConfirmErrors = {}): Response => {
+  const ask = (status: number, ...errors: FormError[]): Response => {
     const path = new URL(request.url).pathname
     return pageAnswer(request, status, <ConfirmPage {...{ ...who, path, fields, needsCode, errors }} />)
   }
   if (password === undefined) return ask(200)
   const checked = await checkOwnPassword(deps, request, member, password)
-  if ('message' in checked) return withWait(ask(checked.status, { password: checked.message }), checked)
+  if ('message' in checked)
+    return withWait(ask(checked.status, { field: CONFIRM_FIELD, message: checked.message }), checked)
   const fault = needsCode ? await confirmSecondStep(deps, request, member, code) : null
-  if (fault) return withWait(ask(fault.status, { code: fault.message }), fault)
+  if (fault) return withWait(ask(fault.status, { field: CONFIRM_CODE_FIELD, message: fault.message }), fault)
   const outcome = await deps.sessions.confirm(who.signedIn, checked.passwordHash)
   if ('token' in outcome) return { cookies: [sessionCookie(deps.baseUrl, outcome.token)] }
   // the session ended meanwhile: the next request reports it
   return outcome.refusal === 'not_found'
-    ? ask(400, { password: 'The password was changed. Type the new one.' })
+    ? ask(400, { field: CONFIRM_FIELD, message: 'The password was changed. Enter the new one.' })
     : { cookies: [] }
 }
-
-type ConfirmErrors = { password?: string; code?: string }
 
 type ConfirmProps = Omit<Who, 'signedIn'> & {
   path: string
   fields: Record<string, string>
   needsCode: boolean
-  errors: ConfirmErrors
+  errors: FormError[]
 }
 
 const ConfirmPage = ({ viewer, page, to, isAlways, path, fields, needsCode, errors }: ConfirmProps) => (
   <Frame
     viewer={viewer}
     page={page}
-    title="Your password, again"
+    title="Confirm your password"
     state={`You are about to ${to}. ${
       isAlways
-        ? 'That changes how you sign in, so you are asked each time.'
-        : `You typed your password more than ${CONFIRMED_MS / 60_000} minutes ago.`
+        ? 'This changes how you sign in, so it always needs your password.'
+        : `You last entered your password more than ${CONFIRMED_MS / 60_000} minutes ago.`
     }`}
   >
-    <form method="post" action={path} novalidate>
-      <HiddenFields fields={fields} />
-      <input type="hidden" autocomplete="username" value={viewer.member.email} />
-      <Field
-        name={CONFIRM_FIELD}
-        label="Password"
-        kind="password"
-        error={errors.password}
-        autofocus={errors.code === undefined}
-        autocomplete="current-password"
-      />
-      {needsCode && (
-        <Field
-          name={CONFIRM_CODE_FIELD}
-          label="Code"
-          hint="6 digits of your authenticator app, or a recovery code."
-          error={errors.code}
-          autofocus={errors.code !== undefined}
-          autocomplete="one-time-code"
-        />
-      )}
-      <div class="buttons">
-        <Button kind="primary">Go on</Button>
-        <ButtonLink href={pathOf(viewer.app.publicId, page)}>Cancel</ButtonLink>
-      </div>
-    </form>
+    <Form
+      action={path}
+      hidden={fields}
+      username={viewer.member.email}
+      confirm={{ needsCode }}
+      errors={errors}
+      submit="Continue"
+      cancel={pathOf(viewer.app.publicId, page)}
+    />
   </Frame>
 )

@@ -1,11 +1,12 @@
 /** @jsxImportSource preact */
 import type { MemberLink } from '../../accounts/members.ts'
 import { Layout } from '../layout/layout.tsx'
-import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-labels.ts'
+import { PASSWORD_HINT } from '../../accounts/passwords.ts'
+import { ROLE_PHRASES } from '../../accounts/members.ts'
 
 /** An invitation for a person who has, or may have, a password from another account. */
 export type Invitation = { token: string; member: MemberLink['member']; invited: NonNullable<MemberLink['invited']> }
@@ -40,17 +41,16 @@ export const InvitationPage = (props: InvitationProps) => {
   const isSelf = signedInAs === member.email
   const { accountName, role } = invited
   return (
-    <Layout title={`Join the account ${accountName}`} lead={`You are invited as ${ROLE_WORDS[role]}.`} isNarrow>
+    <Layout title={`Join the account ${accountName}`} lead={`You are invited as ${ROLE_PHRASES[role]}.`} isNarrow>
       {notice && <Notice kind="error">{notice}</Notice>}
       <ForSomebodyElse what="invitation" email={member.email} signedInAs={signedInAs} />
       <p>
         You sign in as <strong>{member.email}</strong>.
       </p>
       {isSelf ? (
-        <form method="post" action="/password">
-          <HiddenFields fields={{ token }} />
-          <Button kind="primary">Join</Button>
-        </form>
+        <ActionForm action="/password" fields={{ token }} kind="primary">
+          Join
+        </ActionForm>
       ) : (
         <>
           <KnownSection {...props} />
@@ -64,39 +64,37 @@ export const InvitationPage = (props: InvitationProps) => {
 const KnownSection = ({ token, member, error }: InvitationProps) => (
   <section>
     <h2>If you have a password here</h2>
-    <form method="post" action="/password" novalidate>
-      <HiddenFields fields={{ token }} />
-      <input type="hidden" autocomplete="username" value={member.email} />
-      <Field
-        name="password"
-        label="Your password"
-        kind="password"
-        error={error && `${error} If you have none here yet, choose one below.`}
-        autofocus={error !== undefined}
-        autocomplete="current-password"
-      />
-      <Button kind="primary">Join</Button>
-    </form>
+    <Form
+      action="/password"
+      hidden={{ token }}
+      username={member.email}
+      errors={error ? [{ field: 'password', message: `${error} If you have none here yet, choose one below.` }] : []}
+      submit="Join"
+    >
+      <Field name="password" label="Your password" kind="password" autocomplete="current-password" />
+    </Form>
   </section>
 )
 
 const NewSection = ({ token, member, newError }: InvitationProps) => (
   <section>
     <h2>If you have none yet</h2>
-    <form method="post" action="/password" novalidate>
-      <HiddenFields fields={{ token }} />
-      <input type="hidden" autocomplete="username" value={member.email} />
+    <Form
+      action="/password"
+      hidden={{ token }}
+      username={member.email}
+      errors={newError ? [{ field: NEW_PASSWORD, message: newError }] : []}
+      submit="Choose it and join"
+      kind="plain"
+    >
       <Field
         name={NEW_PASSWORD}
         label="Choose a password"
         kind="password"
         hint={PASSWORD_HINT}
-        error={newError}
-        autofocus={newError !== undefined}
         autocomplete="new-password"
       />
-      <Button>Choose it and join</Button>
-    </form>
+    </Form>
   </section>
 )
 

@@ -6,7 +6,7 @@ import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { findSignedIn } from '../layout/require-member.tsx'
 import { type PageDependencies } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
-import { type Form, toForm } from '../layout/forms.ts'
+import { type FormInput, toForm } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { type Invitation, InvitationPage, LinkUsedPage, NEW_PASSWORD } from './invitation-page.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
@@ -26,13 +26,13 @@ export async function showInvitation(
 }
 
 /** Sets the first password of a new person. */
-type Choose = (form: Form) => Promise<Response>
+type Choose = (form: FormInput) => Promise<Response>
 
 /** Accepts by the person's own session, their password, or the first password they choose. */
 export async function joinAccount(
   deps: PageDependencies,
   request: Request,
-  form: Form,
+  form: FormInput,
   invitation: Invitation & { choose: Choose },
 ): Promise<Response> {
   const { token, member } = invitation

@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { type Made, MadeKey } from './made-key.tsx'
-import { Button, ButtonLink } from '../ui/button.tsx'
+import { environmentSample, SECRETS_WARNING } from '../../docs/samples.ts'
 import { Radios } from '../ui/choice.tsx'
-import { Field } from '../ui/field.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { Field, type FormError } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { SecretOnce } from '../ui/secret.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
 export type NewKeyInput = { name: string; scope: string }
@@ -14,7 +15,7 @@ type NewKeyProps = {
   /** random token that identifies a resubmitted form */
   form: string
   input: NewKeyInput
-  errors?: { field: string; message: string }[]
+  errors?: FormError[]
   notice?: string
 }
 
@@ -24,8 +25,7 @@ const SCOPES = [
   { value: 'manage', label: 'Manage', hint: 'As standard, and an AI client may also change messages with it.' },
 ]
 
-export function NewKeyPage({ viewer, form, input, errors = [], notice }: NewKeyProps) {
-  const errorOf = (field: string) => errors.find((error) => error.field === field)?.message
+export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps) => {
   const keys = pathOf(viewer.app.publicId, 'keys')
   return (
     <Frame
@@ -34,24 +34,17 @@ export function NewKeyPage({ viewer, form, input, errors = [], notice }: NewKeyP
       title="Make a key"
       state="The next page shows the key once, with the identity secret."
     >
-      {notice && <Notice kind="error">{notice}</Notice>}
-      <form method="post" action={keys} novalidate>
-        <input type="hidden" name="form" value={form} />
+      <Form action={keys} hidden={{ form }} errors={errors} notice={notice} submit="Make the key" cancel={keys}>
         <Field
           name="name"
           label="Name"
           hint="Where it will be used, such as Production. Names may repeat."
-          error={errorOf('name')}
           value={input.name}
           autofocus
           autocomplete="off"
         />
-        <Radios name="scope" label="Scope" value={input.scope} error={errorOf('scope')} options={SCOPES} />
-        <div class="buttons">
-          <Button kind="primary">Make the key</Button>
-          <ButtonLink href={keys}>Cancel</ButtonLink>
-        </div>
-      </form>
+        <Radios name="scope" label="Scope" value={input.scope} options={SCOPES} />
+      </Form>
     </Frame>
   )
 }
@@ -61,4 +54,23 @@ export const KeyMadePage = ({ viewer, made }: { viewer: Viewer; made: Made }) =>
   <Frame viewer={viewer} page="keys" title="Your new key" state="It works from now on. Store both values, then go on.">
     <MadeKey {...made} next={pathOf(viewer.app.publicId, 'keys')} />
   </Frame>
+)
+
+export type Made = { apiKey: string; identitySecret: string }
+
+/** Shows a new key, once, and the identity secret. */
+export const MadeKey = ({ apiKey, identitySecret, next }: Made & { next?: string }) => (
+  <SecretOnce
+    secrets={[
+      { id: 'api-key', name: 'API key', text: apiKey },
+      { id: 'identity-secret', name: 'Identity secret', text: identitySecret },
+    ]}
+    warning="The API key is shown once, on this page; only a hash of it is kept. Reloading does not bring it back."
+    next={next}
+  >
+    <p>{SECRETS_WARNING}</p>
+    <CodeBlock id="environment" label="Environment of your server">
+      {environmentSample(apiKey, identitySecret)}
+    </CodeBlock>
+  </SecretOnce>
 )

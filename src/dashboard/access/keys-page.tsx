@@ -8,7 +8,7 @@ import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { CallsSection } from '../activation/calls-section.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -119,9 +119,8 @@ const RevokeDialog = ({ viewer, row: { id, name, revokedAt } }: { viewer: Viewer
   revokedAt === null && (
     <Dialog id={`revoke-${id}`} opener="Revoke" about={name} kind="danger" title={`Revoke “${name}”?`}>
       <p>Requests with this key are refused from the next one on. This cannot be undone.</p>
-      <form method="post" action={`${pathOf(viewer.app.publicId, 'keys')}/revoke`}>
-        <HiddenFields fields={{ key: id }} />
-        <Button kind="danger">Revoke the key</Button>
-      </form>
+      <ActionForm action={`${pathOf(viewer.app.publicId, 'keys')}/revoke`} fields={{ key: id }} kind="danger">
+        Revoke the key
+      </ActionForm>
     </Dialog>
   )

@@ -7,16 +7,15 @@ import { readKeyInput } from '../../accounts/api-keys.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { makeToken } from '../../core/tokens.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { pageAnswer } from '../layout/answers.ts'
 import { SHOWN_CALLS } from '../activation/calls-section.tsx'
-import { refuseRole, showPage, takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
-import { flashCookie } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
+import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { KeyMadePage, type NewKeyInput, NewKeyPage } from './key-pages.tsx'
+import { KeyMadePage, type Made, type NewKeyInput, NewKeyPage } from './key-pages.tsx'
 import { KeysPage } from './keys-page.tsx'
-import type { Made } from './made-key.tsx'
+import type { FormError } from '../ui/field.tsx'
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 
@@ -31,22 +30,12 @@ export const keysRoutes = (deps: PageDependencies) =>
         return pageAnswer(request, 200, <NewKeyPage viewer={viewer} form={makeToken()} input={EMPTY} />)
       }),
     )
-    .post(
-      '/apps/:app/keys',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'owner', confirm: { to: 'make an API key' } }, (form, viewer) =>
-          makeKey(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/keys/revoke',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'owner', confirm: { to: 'revoke an API key' } }, (form, viewer) =>
-          revokeKey(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/keys', onForm(deps, { role: 'owner', confirm: { to: 'make an API key' } }, makeKey), {
+      parse: 'none',
+    })
+    .post('/apps/:app/keys/revoke', onForm(deps, { role: 'owner', confirm: { to: 'revoke an API key' } }, revokeKey), {
+      parse: 'none',
+    })
 
 const EMPTY: NewKeyInput = { name: '', scope: 'standard' }
 
@@ -67,8 +56,8 @@ export async function showKeys(deps: PageDependencies, request: Request, viewer:
 export async function createKeyByForm(
   { store, clock, access }: Pick<PageDependencies, 'store' | 'clock' | 'access'>,
   viewer: Viewer,
-  form: Form,
-): Promise<Made | { refusal: RefusalCode } | { errors: { field: string; message: string }[] }> {
+  form: FormInput,
+): Promise<Made | { refusal: RefusalCode } | { errors: FormError[] }> {
   const reading = readKeyInput({ name: form.text('name'), scope: form.text('scope') })
   if ('errors' in reading) return reading
   const now = clock.now()
@@ -81,27 +70,31 @@ export async function createKeyByForm(
 }
 
 /** Scoped to the member, so that another member's form never matches. */
-const formOf = (form: Form, viewer: Viewer): string | null =>
+const formOf = (form: FormInput, viewer: Viewer): string | null =>
   /^\w{43}$/.test(form.text('form')) ? `${viewer.member.id}:${form.text('form')}` : null
 
-async function makeKey(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function makeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const made = await createKeyByForm(deps, viewer, form)
   if ('apiKey' in made) return pageAnswer(request, 200, <KeyMadePage viewer={viewer} made={made} />)
   if ('refusal' in made && made.refusal === 'already_done') return problemAnswer(request, 'done_before')
   const input = { name: form.text('name'), scope: form.text('scope') }
+  const { status, message: notice } = 'refusal' in made ? REFUSALS[made.refusal] : { status: 400 }
   const errors = 'errors' in made ? made.errors : []
-  const notice = 'refusal' in made ? REFUSALS[made.refusal].message : undefined
-  const status = 'refusal' in made ? REFUSALS[made.refusal].status : 400
-  const page = <NewKeyPage viewer={viewer} form={form.text('form')} input={input} errors={errors} notice={notice} />
-  return pageAnswer(request, status, page)
+  const page = { viewer, form: form.text('form'), input, errors, notice }
+  return pageAnswer(request, status, <NewKeyPage {...page} />)
 }
 
-async function revokeKey(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function revokeKey(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
   const { store, clock, access } = deps
   const change = { accountId: viewer.account.id, actor: viewer.member.id, at: clock.now() }
   const outcome = await store.revokeKey({ ...change, keyId: form.text('key') })
   if ('refusal' in outcome) return showKeys(deps, request, viewer, outcome.refusal)
   // the next request with this key is refused
   access.forget()
-  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie(deps.baseUrl, 'key_revoked')])
+  return doneAnswer(deps, viewer, 'keys', 'key_revoked')
 }

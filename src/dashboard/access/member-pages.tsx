@@ -1,17 +1,16 @@
 /** @jsxImportSource preact */
 import type { MemberEntry } from '../../accounts/members.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { ActionForm, Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { ActionForm } from '../ui/button.tsx'
 import { Radios } from '../ui/choice.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, type FormError } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { Command } from '../ui/text.tsx'
-import { ROLE_NAMES, ROLE_WORDS } from './role-labels.ts'
+import { ROLE_NAMES, ROLE_PHRASES } from '../../accounts/members.ts'
 import type { Viewer } from '../layout/viewer.ts'
-
-export type InviteErrors = { email?: string; role?: string; notice?: string }
 
 const ROLES = [
   { value: 'owner', label: ROLE_NAMES.owner, hint: 'Everything, with keys, secrets, settings and members.' },
@@ -23,35 +22,29 @@ const ROLES = [
   { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Looks, and changes nothing.' },
 ]
 
-type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: InviteErrors }
+type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: FormError[]; notice?: string }
 
-export const InvitePage = ({ viewer, input, errors = {} }: InviteProps) => {
+export const InvitePage = ({ viewer, input, errors, notice }: InviteProps) => {
   const members = pathOf(viewer.app.publicId, 'members')
   return (
     <Frame
       viewer={viewer}
       page="members"
       title="Invite a member"
-      state="You get a link on the next page, and give it to them. No mail is sent."
+      state="The next page shows a link to give to them. No email is sent."
     >
-      {errors.notice && <Notice kind="error">{errors.notice}</Notice>}
-      <form method="post" action={members} novalidate>
+      <Form action={members} errors={errors} notice={notice} submit="Make the link" cancel={members}>
         <Field
           name="email"
           label="Email"
           kind="email"
-          hint="They sign in with it, and keep their password if they have one here."
-          error={errors.email}
+          hint="They sign in with it. Existing passwords stay the same."
           value={input.email}
           autofocus
           autocomplete="off"
         />
-        <Radios name="role" label="Role" value={input.role} error={errors.role} options={ROLES} />
-        <div class="buttons">
-          <Button kind="primary">Make the link</Button>
-          <ButtonLink href={members}>Cancel</ButtonLink>
-        </div>
-      </form>
+        <Radios name="role" label="Role" value={input.role} options={ROLES} />
+      </Form>
     </Frame>
   )
 }
@@ -85,11 +78,14 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProp
     {notice && <Notice kind="error">{notice}</Notice>}
     <section>
       <h2>Role</h2>
-      <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/role`}>
-        <HiddenFields fields={{ member: member.id }} />
+      <Form
+        action={`${pathOf(viewer.app.publicId, 'members')}/role`}
+        hidden={{ member: member.id }}
+        submit="Change the role"
+        kind="plain"
+      >
         <Radios name="role" label="What they may do" value={member.role} options={ROLES} />
-        <Button>Change the role</Button>
-      </form>
+      </Form>
     </section>
     {member.isInvited ? (
       <InvitationSection viewer={viewer} member={member} />
@@ -105,7 +101,7 @@ function stateOf({ member, account }: Viewer, { personId, role, isInvited }: Mem
   if (personId === member.id) return `You, ${ROLE_NAMES[role].toLowerCase()} of the account ${account.name}.`
   const name = `${ROLE_NAMES[role]} of the account ${account.name}`
   return isInvited
-    ? `Invited as ${ROLE_WORDS[role]} of the account ${account.name}, and has not joined yet.`
+    ? `Invited as ${ROLE_PHRASES[role]} of the account ${account.name}, and has not joined yet.`
     : `${name}.`
 }
 
@@ -167,10 +163,9 @@ const RemoveSection = ({ viewer, member: { id, email, isInvited } }: SectionProp
           ? 'Their link stops working.'
           : `From now on they see nothing of the account ${viewer.account.name}. What they made stays.`}
       </p>
-      <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/remove`}>
-        <HiddenFields fields={{ member: id }} />
-        <Button kind="danger">Remove the member</Button>
-      </form>
+      <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/remove`} fields={{ member: id }} kind="danger">
+        Remove the member
+      </ActionForm>
     </Dialog>
   </section>
 )

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { Field } from '../ui/field.tsx'
-import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
+import { Form } from '../ui/form.tsx'
+import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { hasRole, type MemberEntry } from '../../accounts/members.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { Badge } from '../ui/badge.tsx'
@@ -9,7 +10,7 @@ import type { Page } from '../layout/paging.ts'
 import { SectionLinks } from '../ui/sections.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
-import { ROLE_NAMES } from './role-labels.ts'
+import { ROLE_NAMES } from '../../accounts/members.ts'
 import type { Viewer } from '../layout/viewer.ts'
 
 type MembersProps = {
@@ -137,17 +138,19 @@ export type NameTyped = { name: string; error: string }
 const AccountNameSection = ({ viewer, typed }: { viewer: Viewer; typed?: NameTyped }) => (
   <section id="account">
     <h2>Name of the account</h2>
-    <form method="post" action={`${pathOf(viewer.app.publicId, 'members')}/account`} novalidate>
+    <Form
+      action={`${pathOf(viewer.app.publicId, 'members')}/account`}
+      errors={typed && [{ field: 'name', message: typed.error }]}
+      submit="Rename the account"
+      kind="plain"
+    >
       <Field
         name="name"
         label="Name"
-        hint="In the list at the top, and in invitations. An app is renamed in its settings."
-        error={typed?.error}
+        hint="Shown in the list at the top and in invitations."
         value={typed?.name ?? viewer.account.name}
-        autofocus={typed !== undefined}
         autocomplete="off"
       />
-      <Button>Rename the account</Button>
-    </form>
+    </Form>
   </section>
 )

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { readAccountName } from '../../accounts/account-input.ts'
 import { renameAccount } from '../../accounts/accounts.ts'
 import { Elysia } from 'elysia'
@@ -8,11 +8,11 @@ import { hasRole, inviteAgain, inviteMember, isRole, type MemberEntry, resetPass
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { MembersPage, type NameTyped } from './members-page.tsx'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { refuseRole, showPage, takeForm } from '../layout/require-member.tsx'
-import { flashCookie } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
+import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
+import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { InvitePage, type InviteErrors, LinkMadePage, MemberPage } from './member-pages.tsx'
+import { InvitePage, LinkMadePage, MemberPage } from './member-pages.tsx'
+import type { FormError } from '../ui/field.tsx'
 import { pageOf } from '../layout/paging.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 
@@ -48,62 +48,21 @@ async function showMembers(
   return pageAnswer(request, status, <MembersPage {...page} />)
 }
 
-const askOwner = (appId: string, to: string) => ({
-  appId,
-  role: 'owner' as const,
-  confirm: { to },
-  page: 'members' as const,
-})
-
 /** These actions can give someone access, so they ask for the password. */
+const changeOf = (to: string) => ({ role: 'owner', confirm: { to }, page: 'members' }) as const
+
 const memberForms = (deps: PageDependencies) =>
   new Elysia()
-    .post(
-      '/apps/:app/members',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, askOwner(app, 'invite a member'), (form, viewer) =>
-          invite(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/members/role',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, askOwner(app, 'change a role'), (form, viewer) => setRole(deps, request, form, viewer)),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/members/link',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, askOwner(app, 'make a link for a member'), (form, viewer) =>
-          makeLink(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/members/sessions',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, askOwner(app, 'end the sessions of a member'), (form, viewer) =>
-          endSessions(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/members/two-step',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, askOwner(app, 'change who needs two-step sign-in'), (form, viewer) =>
-          requireTwoStep(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/members/remove',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, askOwner(app, 'remove a member'), (form, viewer) =>
-          remove(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/members', onForm(deps, changeOf('invite a member'), invite), { parse: 'none' })
+    .post('/apps/:app/members/role', onForm(deps, changeOf('change a role'), setRole), { parse: 'none' })
+    .post('/apps/:app/members/link', onForm(deps, changeOf('make a link for a member'), makeLink), { parse: 'none' })
+    .post('/apps/:app/members/sessions', onForm(deps, changeOf('end the sessions of a member'), endSessions), {
+      parse: 'none',
+    })
+    .post('/apps/:app/members/two-step', onForm(deps, changeOf('change who needs two-step sign-in'), requireTwoStep), {
+      parse: 'none',
+    })
+    .post('/apps/:app/members/remove', onForm(deps, changeOf('remove a member'), remove), { parse: 'none' })
 
 /** Only members of the viewer's account are found. */
 const findMember = async (
@@ -122,33 +81,30 @@ async function showMember(deps: PageDependencies, request: Request, viewer: View
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 
-async function invite(
-  { store, clock, baseUrl }: Pick<PageDependencies, 'store' | 'clock' | 'baseUrl'>,
-  request: Request,
-  form: Form,
-  viewer: Viewer,
-): Promise<Response> {
+async function invite(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
+  const { store, clock, baseUrl } = deps
   const [email, role] = [readEmail(form.text('email'))?.email, form.text('role')]
-  const refuse = (status: number, errors: InviteErrors): Response => {
-    const input = { email: form.text('email'), role }
-    return pageAnswer(request, status, <InvitePage viewer={viewer} input={input} errors={errors} />)
+  const refuse = (status: number, errors: FormError[], notice?: string): Response => {
+    const page = { viewer, input: { email: form.text('email'), role }, errors, notice }
+    return pageAnswer(request, status, <InvitePage {...page} />)
   }
-  if (!email) return refuse(400, { email: 'Give one plain email address, such as ada@example.com.' })
-  if (!isRole(role)) return refuse(400, { role: 'Choose one of these.' })
+  if (!email)
+    return refuse(400, [{ field: 'email', message: 'Give one plain email address, such as ada@example.com.' }])
+  if (!isRole(role)) return refuse(400, [{ field: 'role', message: 'Choose one of these.' }])
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const made = await inviteMember(maker, viewer.account.id, { email, role })
-  if ('refusal' in made) {
-    const { status, message } = REFUSALS[made.refusal]
-    return refuse(status, made.refusal === 'email_taken' ? { email: message } : { notice: message })
+  if (!('refusal' in made)) {
+    const link = linkOf(baseUrl, made.inviteToken)
+    return pageAnswer(request, 200, <LinkMadePage {...{ viewer, email, link }} isInvitation />)
   }
-  const link = linkOf(baseUrl, made.inviteToken)
-  return pageAnswer(request, 200, <LinkMadePage {...{ viewer, email, link }} isInvitation />)
+  const { status, message } = REFUSALS[made.refusal]
+  return made.refusal === 'email_taken' ? refuse(status, [{ field: 'email', message }]) : refuse(status, [], message)
 }
 
 const linkOf = (baseUrl: string, token: string): string => `${baseUrl}/password?token=${token}`
 
 /** A new invitation for pending members, a password link for the others. */
-async function makeLink(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function makeLink(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const { store, clock, baseUrl } = deps
   const member = await findMember(deps, viewer, form.text('member'))
   if (!member) return problemAnswer(request, 'page_unknown')
@@ -169,15 +125,20 @@ const changeBy = ({ clock }: Pick<PageDependencies, 'clock'>, { account, member 
   at: clock.now(),
 })
 
-async function setRole(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function setRole(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const [membershipId, role] = [form.text('member'), form.text('role')]
   if (!isRole(role)) return showMember(deps, request, viewer, membershipId, 'invalid_field')
   const outcome = await deps.store.setRole({ ...changeBy(deps, viewer), membershipId, role })
   if ('refusal' in outcome) return showMember(deps, request, viewer, membershipId, outcome.refusal)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(deps.baseUrl, 'role_changed')])
+  return doneAnswer(deps, viewer, 'members', 'role_changed')
 }
 
-async function endSessions(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function endSessions(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
   const member = await findMember(deps, viewer, form.text('member'))
   if (!member) return problemAnswer(request, 'page_unknown')
   const { account, app } = viewer
@@ -185,36 +146,34 @@ async function endSessions(deps: PageDependencies, request: Request, form: Form,
   const change = { accountId: account.id, actor: viewer.member.id, membershipId: member.id }
   const outcome = await deps.sessions.endAllOf(member.personId, change)
   if ('refusal' in outcome) return showMember(deps, request, viewer, member.id, outcome.refusal)
-  const flash = flashCookie(deps.baseUrl, 'member_signed_out')
-  return redirectAnswer(pathOf(app.publicId, 'members'), [flash])
+  return doneAnswer(deps, viewer, 'members', 'member_signed_out')
 }
 
-async function requireTwoStep(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function requireTwoStep(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
   const isRequired = form.text('required') === 'yes'
   const hasOwn = (await deps.store.listTwoStepOn([viewer.member.id])).length > 0
   if (isRequired && !hasOwn) return showMembers(deps, request, viewer, { status: 409, needsOwnTwoStep: true })
   const outcome = await deps.store.requireTwoStep({ ...changeBy(deps, viewer), isRequired })
   if ('refusal' in outcome) return problemAnswer(request, 'page_unknown')
-  const flash = flashCookie(deps.baseUrl, isRequired ? 'two_step_asked' : 'two_step_free')
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flash])
+  return doneAnswer(deps, viewer, 'members', isRequired ? 'two_step_asked' : 'two_step_free')
 }
 
-async function remove(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function remove(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const membershipId = form.text('member')
   const outcome = await deps.store.removeMember({ ...changeBy(deps, viewer), membershipId })
   if ('refusal' in outcome) return showMember(deps, request, viewer, membershipId, outcome.refusal)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(deps.baseUrl, 'member_removed')])
+  return doneAnswer(deps, viewer, 'members', 'member_removed')
 }
 
 export const accountNameRoutes = (deps: PageDependencies) =>
-  new Elysia().post(
-    '/apps/:app/members/account',
-    ({ request, params: { app } }) =>
-      takeForm(deps, request, { appId: app, role: 'owner' }, (form, viewer) => rename(deps, request, form, viewer)),
-    { parse: 'none' },
-  )
+  new Elysia().post('/apps/:app/members/account', onForm(deps, { role: 'owner' }, rename), { parse: 'none' })
 
-async function rename(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function rename(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const { store, clock } = deps
   const refuse = (status: number, error: string) =>
     showMembers(deps, request, viewer, { status, typed: { name: form.text('name'), error } })
@@ -223,5 +182,5 @@ async function rename(deps: PageDependencies, request: Request, form: Form, view
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const outcome = await renameAccount(maker, viewer.account.id, reading.name)
   if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, REFUSALS[outcome.refusal].message)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'members'), [flashCookie(deps.baseUrl, 'account_renamed')])
+  return doneAnswer(deps, viewer, 'members', 'account_renamed')
 }

@@ -2,11 +2,11 @@
 import type { MemberLink } from '../../accounts/members.ts'
 import { ForSomebodyElse } from './invitation-page.tsx'
 import { Layout } from '../layout/layout.tsx'
-import { Button, HiddenFields } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-labels.ts'
+import { PASSWORD_HINT } from '../../accounts/passwords.ts'
+import { ROLE_PHRASES } from '../../accounts/members.ts'
 
 export type PasswordProps = {
   token: string
@@ -24,28 +24,30 @@ export const PasswordPage = (props: PasswordProps) => {
   const { member, invited } = link
   return (
     <Layout title="Choose a password" lead="This link sets it once. It is kept as a hash that nobody can read back.">
-      {notice && <Notice kind="error">{notice}</Notice>}
+      <FormNotices notice={notice} />
       <ForSomebodyElse what="link" email={member.email} signedInAs={signedInAs} />
       {isTwoStepEnded && <Notice kind="caution">{TURNS_OFF}</Notice>}
       <p>
         You sign in as <strong>{member.email}</strong>
-        {invited && `, ${ROLE_WORDS[invited.role]} of the account ${invited.accountName}`}.
+        {invited && `, ${ROLE_PHRASES[invited.role]} of the account ${invited.accountName}`}.
         {member.passwordHash !== null &&
           ' Wherever you are signed in with the password you had, you will be signed out.'}
       </p>
-      <form method="post" action="/password" novalidate>
-        <HiddenFields fields={{ token }} />
+      <Form
+        action="/password"
+        hidden={{ token }}
+        errors={error ? [{ field: 'password', message: error }] : []}
+        submit="Set the password"
+      >
         <Field
           name="password"
           label="Password"
           kind="password"
           hint={PASSWORD_HINT}
-          error={error}
           autofocus
           autocomplete="new-password"
         />
-        <Button kind="primary">Set the password</Button>
-      </form>
+      </Form>
     </Layout>
   )
 }

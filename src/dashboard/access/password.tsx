@@ -7,7 +7,7 @@ import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { findSignedIn } from '../layout/require-member.tsx'
 import { type PageDependencies } from '../layout/viewer.ts'
 import { type FlashCode, flashCookie } from '../layout/flash.ts'
-import { type Form, readForm } from '../layout/forms.ts'
+import { type FormInput, readForm } from '../layout/forms.ts'
 import { findFirstPage, joinAccount, showInvitation } from './invitation.tsx'
 import { LinkUsedPage } from './invitation-page.tsx'
 import { closeLink, openLink } from './one-time-link.ts'
@@ -39,7 +39,7 @@ export const passwordRoutes = (deps: PageDependencies) =>
         if (!link) return problemAnswer(request, 'password_link_unknown')
         const invitation = await toInvitation(deps, token, link)
         const props = await readPage(deps, request, token, link)
-        const choose = (form: Form) => setPassword(deps, request, form, props)
+        const choose = (form: FormInput) => setPassword(deps, request, form, props)
         const taken = invitation ? joinAccount(deps, request, form, { ...invitation, choose }) : choose(form)
         return closeLink(await taken, deps.baseUrl)
       },
@@ -78,7 +78,7 @@ const findEmail = async (deps: PageDependencies, request: Request): Promise<stri
 async function setPassword(
   deps: PageDependencies,
   request: Request,
-  form: Form,
+  form: FormInput,
   props: PasswordProps,
 ): Promise<Response> {
   const { store, clock } = deps

@@ -3,6 +3,7 @@ import { SECOND_STEP_MS } from '../../accounts/second-steps.ts'
 import { Layout } from '../layout/layout.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Command } from '../ui/text.tsx'
 import type { TypedStep } from './second-step.ts'
@@ -71,10 +72,9 @@ export const SecondStepPage = ({
         Your new password is set. Wherever you were signed in with another one, you are signed out.
       </Notice>
     )}
-    <form method="post" action="/sign-in/code" novalidate>
-      <input type="hidden" name="next" value={next} />
+    <Form action="/sign-in/code" hidden={{ next }}>
       <SecondStepFields email={email} names={SIGN_IN_STEP} button="Sign in" fault={fault} />
-    </form>
+    </Form>
     <p class="hint after-form">
       Or <a href={`/sign-in?${new URLSearchParams({ next })}`}>sign in as somebody else</a>.
     </p>

@@ -2,43 +2,26 @@
 import { Elysia } from 'elysia'
 import { rotateIdentitySecret } from '../../accounts/accounts.ts'
 import { SECRETS_WARNING } from '../../docs/samples.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
-import { flashCookie } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { doneAnswer, onForm } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { showKeys } from './keys.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
+const changeOf = (to: string) => ({ role: 'owner', confirm: { to } }) as const
+
 export const secretRoutes = (deps: PageDependencies) =>
   new Elysia()
-    .post(
-      '/apps/:app/keys/secret',
-      ({ request, params: { app } }) =>
-        takeForm(
-          deps,
-          request,
-          { appId: app, role: 'owner', confirm: { to: 'rotate the identity secret' } },
-          (form, viewer) => rotate(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/keys/secret/revoke',
-      ({ request, params: { app } }) =>
-        takeForm(
-          deps,
-          request,
-          { appId: app, role: 'owner', confirm: { to: 'revoke every previous identity secret' } },
-          (_, viewer) => revokeOld(deps, request, viewer),
-        ),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/keys/secret', onForm(deps, changeOf('rotate the identity secret'), rotate), { parse: 'none' })
+    .post('/apps/:app/keys/secret/revoke', onForm(deps, changeOf('revoke every previous identity secret'), revokeOld), {
+      parse: 'none',
+    })
 
-async function rotate(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function rotate(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const { store, clock, access } = deps
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const made = await rotateIdentitySecret(maker, viewer.account.id, form.text('replaces'))
@@ -51,13 +34,13 @@ async function rotate(deps: PageDependencies, request: Request, form: Form, view
   return pageAnswer(request, 200, <RotatedPage viewer={viewer} {...made} />)
 }
 
-async function revokeOld(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+async function revokeOld(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
   const { store, clock, access } = deps
   const change = { accountId: viewer.account.id, actor: viewer.member.id, at: clock.now() }
   const outcome = await store.revokeOldSecrets(change)
   if ('refusal' in outcome) return showKeys(deps, request, viewer, outcome.refusal)
   access.forget()
-  return redirectAnswer(pathOf(viewer.app.publicId, 'keys'), [flashCookie(deps.baseUrl, 'secrets_revoked')])
+  return doneAnswer(deps, viewer, 'keys', 'secrets_revoked')
 }
 
 type RotatedProps = { viewer: Viewer; identitySecret: string; previousValidUntil: number }

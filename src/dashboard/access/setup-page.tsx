@@ -1,10 +1,9 @@
 /** @jsxImportSource preact */
 import type { FieldError } from '../../core/refusals.ts'
 import { Layout } from '../layout/layout.tsx'
-import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
-import { Notice } from '../ui/notice.tsx'
-import { PASSWORD_HINT } from './password-hint.ts'
+import { Form } from '../ui/form.tsx'
+import { PASSWORD_HINT } from '../../accounts/passwords.ts'
 
 /** Input that may be shown again; never the password. */
 export type SetupInput = { email: string; app: string; domain: string }
@@ -16,38 +15,37 @@ type SetupPageProps = { token: string; input: SetupInput; errors?: FieldError[];
 const FIELDS = ['email', 'password', 'app', 'domain']
 
 export function SetupPage({ token, input, errors = [], notice }: SetupPageProps) {
-  const errorOf = (field: string) => errors.find((error) => error.field === field)?.message
-  const firstWrong = FIELDS.find((field) => errorOf(field) !== undefined) ?? 'email'
-  const about = (field: string) => ({ name: field, error: errorOf(field), autofocus: field === firstWrong })
   const isAgain = errors.length > 0 || notice !== undefined
+  const byPage = errors.toSorted((a, b) => FIELDS.indexOf(a.field) - FIELDS.indexOf(b.field))
   return (
     <Layout title="Set up Eventpost" lead="Your account, your app and its first API key, in one step.">
-      {notice && <Notice kind="error">{notice}</Notice>}
-      {errors.length > 0 && <Notice kind="error">{countOf(errors)} and nothing was saved yet.</Notice>}
-      <form method="post" action="/setup" novalidate>
-        <input type="hidden" name="token" value={token} />
-        <MemberFields email={input.email} about={about} isAgain={isAgain} />
-        <AppFields input={input} about={about} />
-        <Button kind="primary">Set up</Button>
-      </form>
+      <Form
+        action="/setup"
+        hidden={{ token }}
+        errors={byPage}
+        notice={errors.length > 0 ? `${countOf(errors)} and nothing was saved yet.` : notice}
+        submit="Set up"
+      >
+        <MemberFields email={input.email} isAgain={isAgain} />
+        <AppFields input={input} />
+      </Form>
     </Layout>
   )
 }
 
-type About = (field: string) => { name: string; error: string | undefined; autofocus: boolean }
-
-const MemberFields = ({ email, about, isAgain }: { email: string; about: About; isAgain: boolean }) => (
+const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) => (
   <>
     <Field
-      {...about('email')}
+      name="email"
       label="Email"
       kind="email"
+      autofocus
       hint="You sign in with it. Nothing is sent to it now."
       value={email}
       autocomplete="username"
     />
     <Field
-      {...about('password')}
+      name="password"
       label="Password"
       kind="password"
       hint={isAgain ? `${PASSWORD_HINT} Type it again: a page never holds it.` : PASSWORD_HINT}
@@ -63,11 +61,11 @@ const DOMAIN_HINT = (
   </>
 )
 
-const AppFields = ({ input, about }: { input: SetupInput; about: About }) => (
+const AppFields = ({ input }: { input: SetupInput }) => (
   <>
-    <Field {...about('app')} label="App name" hint="The name of your product." value={input.app} autocomplete="off" />
+    <Field name="app" label="App name" hint="The name of your product." value={input.app} autocomplete="off" />
     <Field
-      {...about('domain')}
+      name="domain"
       label="The app's own domain"
       hint={DOMAIN_HINT}
       value={input.domain}

@@ -8,7 +8,7 @@ import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { showActivation } from '../activation/activation.tsx'
 import { pageAnswer } from '../layout/answers.ts'
 import { findViewer, type PageDependencies } from '../layout/viewer.ts'
-import { type Form, readForm } from '../layout/forms.ts'
+import { type FormInput, readForm } from '../layout/forms.ts'
 import { closeLink, openLink } from './one-time-link.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 import { startSession } from './session-start.ts'
@@ -42,7 +42,7 @@ const isValid = ({ store, clock }: Pick<PageDependencies, 'store' | 'clock'>, to
 const refuseLink = async ({ store }: Pick<PageDependencies, 'store'>, request: Request): Promise<Response> =>
   problemAnswer(request, (await store.isSetUp()) ? 'link_used' : 'setup_link_unknown')
 
-async function setUp(deps: PageDependencies, request: Request, form: Form): Promise<Response> {
+async function setUp(deps: PageDependencies, request: Request, form: FormInput): Promise<Response> {
   const token = form.text('token')
   const input = { email: form.text('email'), app: form.text('app'), domain: form.text('domain') }
   const reading = readSetup(input, form.text('password'))

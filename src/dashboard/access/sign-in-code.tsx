@@ -4,7 +4,7 @@ import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { findSignedIn } from '../layout/require-member.tsx'
 import { type PageDependencies } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
-import { type Form, readForm } from '../layout/forms.ts'
+import { type FormInput, readForm } from '../layout/forms.ts'
 import { withWait } from './password-check.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 import { findAsked, passSecondStep } from './second-step.ts'
@@ -33,7 +33,7 @@ export const signInCodeRoutes = (deps: PageDependencies) =>
 const signInPath = (next: string, more: Record<string, string> = {}): string =>
   `/sign-in?${new URLSearchParams({ next, ...more })}`
 
-async function takeCode(deps: PageDependencies, request: Request, form: Form): Promise<Response> {
+async function takeCode(deps: PageDependencies, request: Request, form: FormInput): Promise<Response> {
   const next = form.text('next')
   const recoveryCode = form.text(SIGN_IN_STEP.recoveryCode)
   const member = findAsked(deps, request)

@@ -4,10 +4,10 @@ import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { findSignedIn } from '../layout/require-member.tsx'
 import { type PageDependencies } from '../layout/viewer.ts'
-import { type Form, readForm } from '../layout/forms.ts'
+import { type FormInput, readForm } from '../layout/forms.ts'
 import { Layout } from '../layout/layout.tsx'
-import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Command } from '../ui/text.tsx'
 import { checkPassword, withWait } from './password-check.ts'
@@ -52,7 +52,7 @@ export const signInRoutes = (deps: PageDependencies) =>
       return new Response(null, { status: signedIn ? 204 : 401, headers: { 'Cache-Control': 'no-store' } })
     })
 
-async function signIn(deps: PageDependencies, request: Request, form: Form): Promise<Response> {
+async function signIn(deps: PageDependencies, request: Request, form: FormInput): Promise<Response> {
   const [email, next] = [form.text('email'), form.text('next')]
   const refuse = (status: number, message: string): Response =>
     pageAnswer(request, status, <SignInPage email={email} next={next} error={message} />)
@@ -75,14 +75,13 @@ type SignInProps = {
 
 const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
   <Layout title="Sign in" lead="With the email and password of your account." isNarrow>
-    {error && <Notice kind="error">{error}</Notice>}
+    <FormNotices notice={error} />
     {isUnsent && (
       <Notice kind="caution">
         You were signed out before this was sent, so nothing was changed. Sign in, and do it again.
       </Notice>
     )}
-    <form method="post" action="/sign-in" novalidate>
-      <input type="hidden" name="next" value={next} />
+    <Form action="/sign-in" hidden={{ next }} submit="Sign in">
       <Field name="email" label="Email" kind="email" value={email} autofocus={email === ''} autocomplete="username" />
       <Field
         name="password"
@@ -91,8 +90,7 @@ const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
         autofocus={email !== ''}
         autocomplete="current-password"
       />
-      <Button kind="primary">Sign in</Button>
-    </form>
+    </Form>
     <p class="hint after-form">
       Forgotten? Whoever runs this server makes a link for a new one:{' '}
       <Command>eventpost member reset-password --email EMAIL</Command>

@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 import { type TwoStepRow, twoStepUri } from '../../accounts/two-step.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
+import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { QrCode } from '../ui/qr.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { Value, Values } from '../ui/values.tsx'
@@ -36,21 +37,20 @@ export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
       </section>
       <section>
         <h2>Type the code that it shows</h2>
-        <form method="post" action={`${pathOf(viewer.app.publicId, 'you')}/two-step/on`} novalidate>
+        <Form
+          action={`${pathOf(viewer.app.publicId, 'you')}/two-step/on`}
+          errors={error ? [{ field: 'code', message: error }] : []}
+          submit="Turn it on"
+          cancel={pathOf(viewer.app.publicId, 'you')}
+        >
           <Field
             name="code"
             label="Code"
             kind="code"
-            hint="6 digits, another one every 30 seconds. Turning it on ends all your other sessions."
-            error={error}
-            autofocus={error !== undefined}
+            hint="6 digits. Turning it on ends your other sessions."
             autocomplete="one-time-code"
           />
-          <div class="buttons">
-            <Button kind="primary">Turn it on</Button>
-            <ButtonLink href={pathOf(viewer.app.publicId, 'you')}>Cancel</ButtonLink>
-          </div>
-        </form>
+        </Form>
       </section>
     </Frame>
   )

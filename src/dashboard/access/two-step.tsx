@@ -2,62 +2,27 @@
 import { Elysia } from 'elysia'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { makeRecoveryCodes, startTwoStep, turnOnTwoStep } from '../../accounts/two-step.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies } from '../layout/viewer.ts'
-import { flashCookie } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
-import { pathOf } from '../layout/frame.tsx'
+import { pageAnswer } from '../layout/answers.ts'
+import { doneAnswer, onForm } from '../layout/require-member.tsx'
+import type { PageDependencies, Who } from '../layout/viewer.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 import { RecoveryCodesPage, TwoStepDonePage, TwoStepSetupPage } from './two-step-pages.tsx'
-import { showYou, type Who } from './you.tsx'
+import { showYou } from './you.tsx'
 
 /** Any role may submit these forms; they affect only the member. */
-const OWN = { role: 'viewer', page: 'you' } as const
+const changeOf = (to: string) => ({ role: 'viewer', page: 'you', confirm: { to, isAlways: true } }) as const
 
 export const twoStepRoutes = (deps: PageDependencies) =>
   new Elysia()
-    .post(
-      '/apps/:app/you/two-step',
-      ({ request, params: { app } }) =>
-        takeForm(
-          deps,
-          request,
-          { appId: app, ...OWN, confirm: { to: 'set up two-step sign-in', isAlways: true } },
-          (_, viewer, signedIn) => start(deps, request, { viewer, signedIn }),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/you/two-step/on',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, ...OWN }, (form, viewer, signedIn) =>
-          turnOn(deps, request, form, { viewer, signedIn }),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/you/two-step/codes',
-      ({ request, params: { app } }) =>
-        takeForm(
-          deps,
-          request,
-          { appId: app, ...OWN, confirm: { to: 'make new recovery codes', isAlways: true } },
-          (form, viewer, signedIn) => renewCodes(deps, request, form, { viewer, signedIn }),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/you/two-step/off',
-      ({ request, params: { app } }) =>
-        takeForm(
-          deps,
-          request,
-          { appId: app, ...OWN, confirm: { to: 'turn two-step sign-in off', isAlways: true } },
-          (_, viewer, signedIn) => turnOff(deps, request, { viewer, signedIn }),
-        ),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/you/two-step', onForm(deps, changeOf('set up two-step sign-in'), start), { parse: 'none' })
+    .post('/apps/:app/you/two-step/on', onForm(deps, { role: 'viewer' }, turnOn), { parse: 'none' })
+    .post('/apps/:app/you/two-step/codes', onForm(deps, changeOf('make new recovery codes'), renewCodes), {
+      parse: 'none',
+    })
+    .post('/apps/:app/you/two-step/off', onForm(deps, changeOf('turn off two-step sign-in'), turnOff), {
+      parse: 'none',
+    })
 
 /** Repeated submissions get an explanation; an expired setup starts over. */
 function refuse(
@@ -67,9 +32,9 @@ function refuse(
   refusal: RefusalCode,
 ): Response | Promise<Response> {
   if (refusal === 'already_done') return showDone(deps, request, who)
-  if (refusal === 'not_found') return showYou(deps, request, who, { twoStep: FORGOTTEN }, 409)
+  if (refusal === 'not_found') return showYou(deps, request, who, { status: 409, twoStepNotice: FORGOTTEN })
   const { status, message } = REFUSALS[refusal]
-  return showYou(deps, request, who, { twoStep: message }, status)
+  return showYou(deps, request, who, { status, twoStepNotice: message })
 }
 
 /** Usually a reload of the recovery code page. */
@@ -83,17 +48,16 @@ async function showDone(
   return pageAnswer(request, REFUSALS.already_done.status, <TwoStepDonePage viewer={viewer} twoStep={row} />)
 }
 
-const NOT_SHOWN = 'This is not the code that your app shows now. If it is, set the clock of your phone right.'
-const FORGOTTEN =
-  'The set-up is forgotten: it was left for more than an hour, or your password was changed. Begin again.'
+const NOT_SHOWN = "This isn't the code that your app shows now. If it is, check the clock of your phone."
+const FORGOTTEN = 'The setup expired after an hour, or your password was changed. Start again.'
 
-async function start(deps: PageDependencies, request: Request, who: Who): Promise<Response> {
+async function start(deps: PageDependencies, request: Request, _: FormInput, who: Who): Promise<Response> {
   const row = await startTwoStep(deps, who.signedIn.member.id)
   if ('refusal' in row) return refuse(deps, request, who, row.refusal)
   return pageAnswer(request, 200, <TwoStepSetupPage viewer={who.viewer} secret={row.secret} />)
 }
 
-async function turnOn(deps: PageDependencies, request: Request, form: Form, who: Who): Promise<Response> {
+async function turnOn(deps: PageDependencies, request: Request, form: FormInput, who: Who): Promise<Response> {
   const outcome = await turnOnTwoStep(deps, who.signedIn, form.text('code'))
   if ('codes' in outcome) {
     deps.signInNotes.notify(who.signedIn.member, 'two_step_on')
@@ -105,7 +69,7 @@ async function turnOn(deps: PageDependencies, request: Request, form: Form, who:
   return pageAnswer(request, status, <TwoStepSetupPage viewer={who.viewer} secret={row.secret} error={NOT_SHOWN} />)
 }
 
-async function renewCodes(deps: PageDependencies, request: Request, form: Form, who: Who): Promise<Response> {
+async function renewCodes(deps: PageDependencies, request: Request, form: FormInput, who: Who): Promise<Response> {
   const { codes, codeHashes } = makeRecoveryCodes()
   const own = { memberId: who.signedIn.member.id, at: deps.clock.now() }
   const replaces = Number(form.text('replaces'))
@@ -115,9 +79,9 @@ async function renewCodes(deps: PageDependencies, request: Request, form: Form, 
   return pageAnswer(request, 200, <RecoveryCodesPage viewer={who.viewer} codes={codes} isFirst={false} />)
 }
 
-async function turnOff(deps: PageDependencies, request: Request, who: Who): Promise<Response> {
+async function turnOff(deps: PageDependencies, request: Request, _: FormInput, who: Who): Promise<Response> {
   const outcome = await deps.store.turnOffTwoStep({ memberId: who.signedIn.member.id, at: deps.clock.now() })
   if ('refusal' in outcome) return refuse(deps, request, who, outcome.refusal)
   deps.signInNotes.notify(who.signedIn.member, 'two_step_off')
-  return redirectAnswer(pathOf(who.viewer.app.publicId, 'you'), [flashCookie(deps.baseUrl, 'two_step_off')])
+  return doneAnswer(deps, who.viewer, 'you', 'two_step_off')
 }

@@ -3,18 +3,20 @@ import type { SessionRow } from '../../accounts/sessions.ts'
 import type { TwoStepRow } from '../../accounts/two-step.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { ActionForm, Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
+import { ActionForm } from '../ui/button.tsx'
+import { Field, type FormError } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import type { Page } from '../layout/paging.ts'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
-import { PASSWORD_HINT } from './password-hint.ts'
-import { ROLE_WORDS } from './role-labels.ts'
+import { PASSWORD_HINT } from '../../accounts/passwords.ts'
+import { ROLE_PHRASES } from '../../accounts/members.ts'
 import { TwoStepSection } from './two-step-section.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-export type YouErrors = { password?: string; newPassword?: string; twoStep?: string; sessions?: string }
+/** `errors` of the password form; notices of the other sections */
+export type YouErrors = { errors?: FormError[]; twoStepNotice?: string; sessionsNotice?: string }
 
 type YouProps = {
   viewer: Viewer
@@ -25,18 +27,17 @@ type YouProps = {
   /** accounts that require two-step sign-in */
   requiredBy: string[]
   now: number
-  errors: YouErrors
-}
+} & YouErrors
 
 export const YouPage = (props: YouProps) => (
   <Frame
     viewer={props.viewer}
     page="you"
     title="Password and sessions"
-    state={`You are ${props.viewer.member.email}, ${ROLE_WORDS[props.viewer.member.role]} of the account ${props.viewer.account.name}.`}
+    state={`You are ${props.viewer.member.email}, ${ROLE_PHRASES[props.viewer.member.role]} of the account ${props.viewer.account.name}.`}
   >
     <PasswordSection {...props} />
-    <TwoStepSection {...props} error={props.errors.twoStep} />
+    <TwoStepSection {...props} error={props.twoStepNotice} />
     <SessionsSection {...props} />
   </Frame>
 )
@@ -45,31 +46,20 @@ const PasswordSection = ({ viewer, errors }: YouProps) => (
   <section>
     <h2>Password</h2>
     <p class="hint">Changing it ends all your other sessions.</p>
-    <form method="post" action={`${pathOf(viewer.app.publicId, 'you')}/password`} novalidate>
-      <input type="hidden" autocomplete="username" value={viewer.member.email} />
-      <Field
-        name="password"
-        label="Current password"
-        kind="password"
-        error={errors.password}
-        autofocus={errors.password !== undefined}
-        autocomplete="current-password"
-      />
-      <Field
-        name="newPassword"
-        label="New password"
-        kind="password"
-        hint={PASSWORD_HINT}
-        error={errors.newPassword}
-        autofocus={errors.newPassword !== undefined}
-        autocomplete="new-password"
-      />
-      <Button>Change the password</Button>
-    </form>
+    <Form
+      action={`${pathOf(viewer.app.publicId, 'you')}/password`}
+      username={viewer.member.email}
+      errors={errors}
+      submit="Change the password"
+      kind="plain"
+    >
+      <Field name="password" label="Current password" kind="password" autocomplete="current-password" />
+      <Field name="newPassword" label="New password" kind="password" hint={PASSWORD_HINT} autocomplete="new-password" />
+    </Form>
   </section>
 )
 
-const SessionsSection = ({ viewer, sessions, shown, currentId, now, errors }: YouProps) => (
+const SessionsSection = ({ viewer, sessions, shown, currentId, now, sessionsNotice }: YouProps) => (
   <section>
     <div class="section-head">
       <h2>Sessions</h2>
@@ -81,7 +71,7 @@ const SessionsSection = ({ viewer, sessions, shown, currentId, now, errors }: Yo
       A session ends 12 hours after it was last used, and 30 days after it began. You have at most 20; a further one
       ends the one that was used longest ago.
     </p>
-    {errors.sessions && <Notice kind="error">{errors.sessions}</Notice>}
+    {sessionsNotice && <Notice kind="error">{sessionsNotice}</Notice>}
     <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={shown.rows} idOf={({ id }) => id} />
     <Pager {...shown} />
   </section>

@@ -13,10 +13,10 @@ import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { openStream, showPage, takeForm } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { createKeyByForm } from '../access/keys.tsx'
-import type { Made } from '../access/made-key.tsx'
+import type { Made } from '../access/key-pages.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 import type { Checked } from './signature-section.tsx'
 import type { VNode } from 'preact'
@@ -76,7 +76,7 @@ export const activationRoutes = (deps: PageDependencies) =>
 async function checkPasted(
   { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
   viewer: Viewer,
-  form: Form,
+  form: FormInput,
 ): Promise<Checked> {
   // includes inactive keys, so that they are recognized
   const secrets = await store.listSecrets(viewer.account.id, 0)

@@ -2,7 +2,7 @@
 import type { Noted } from '../../events/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS, type SecretRow } from '../../accounts/identity.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { Button, HiddenFields } from '../ui/button.tsx'
+import { ActionForm } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
@@ -81,10 +81,9 @@ const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) 
       A new one is made and shown once. The one it replaces keeps working for 24 hours, so that you can put the new one
       in place.
     </p>
-    <form method="post" action={`${path}/secret`}>
-      <HiddenFields fields={{ replaces: currentId }} />
-      <Button kind="primary">Rotate</Button>
-    </form>
+    <ActionForm action={`${path}/secret`} fields={{ replaces: currentId }} kind="primary">
+      Rotate
+    </ActionForm>
   </Dialog>
 )
 
@@ -100,8 +99,8 @@ const RevokeOldDialog = ({ path, count }: { path: string; count: number }) => (
       Signatures made with {count === 1 ? 'it' : 'them'} are refused from now on. Do this when{' '}
       {count === 1 ? 'it' : 'one'} leaked, or when every server has the new one.
     </p>
-    <form method="post" action={`${path}/secret/revoke`}>
-      <Button kind="danger">Revoke {count === 1 ? 'it' : 'them'} now</Button>
-    </form>
+    <ActionForm action={`${path}/secret/revoke`} kind="danger">
+      Revoke {count === 1 ? 'it' : 'them'} now
+    </ActionForm>
   </Dialog>
 )

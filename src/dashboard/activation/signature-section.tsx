@@ -2,8 +2,8 @@
 import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
 import type { SignatureVerdict } from '../../visits/signature-check.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -36,11 +36,10 @@ export const SignatureSection = ({ viewer, checked }: { viewer: Viewer; checked?
     <h2>Check a signature</h2>
     <p>Paste what your page gives to identify. Nothing is stored.</p>
     {checked && <Verdict {...checked} />}
-    <form method="post" action={`${pathOf(viewer.app.publicId, 'activation')}/signature#check`} novalidate>
+    <Form action={`${pathOf(viewer.app.publicId, 'activation')}/signature#check`} submit="Check it" kind="plain">
       <Field name="email" label="Email" kind="email" value={checked?.email} autocomplete="off" />
       <Field name="signature" label="Signature" value={checked?.signature} autocomplete="off" />
-      <Button>Check it</Button>
-    </form>
+    </Form>
   </section>
 )
 

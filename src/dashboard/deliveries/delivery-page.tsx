@@ -11,7 +11,7 @@ import {
 } from '../../deliveries/delivery-lists.ts'
 import type { CapturedMail } from '../../mail/captured-mail.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { Button } from '../ui/button.tsx'
+import { ActionForm } from '../ui/button.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
@@ -189,9 +189,9 @@ function ResendForm(props: DeliveryProps) {
   return (
     <Dialog id="resend" opener={verb} title={`Send this mail to ${contact.email}?`}>
       <Consequences {...props} />
-      <form method="post" action={`${deliveryPath(viewer.app.publicId, delivery.id)}/resend`}>
-        <Button kind="primary">{verb}</Button>
-      </form>
+      <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/resend`} kind="primary">
+        {verb}
+      </ActionForm>
     </Dialog>
   )
 }

@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-import { pageAbove } from '../layout/paths.ts'
+import { pageAbove } from '../layout/forms.ts'
 
 /** Shared by the tabs of a browser. */
 const channel = new BroadcastChannel('eventpost-session')

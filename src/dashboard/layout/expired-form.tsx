@@ -4,13 +4,13 @@ import { REFUSALS } from '../../core/refusals.ts'
 import type { SignedIn } from '../../accounts/sessions.ts'
 import { pageAnswer } from './answers.ts'
 import type { PageDependencies } from './viewer.ts'
-import type { Form } from './forms.ts'
+import type { FormInput } from './forms.ts'
 import { Layout } from './layout.tsx'
-import { Button, HiddenFields } from '../ui/button.tsx'
+import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Form } from '../ui/form.tsx'
 import { checkPassword, withWait } from '../access/password-check.ts'
-import { pageAbove } from './paths.ts'
+import { pageAbove } from './forms.ts'
 import { askSecondStep, findAsked, passSecondStep } from '../access/second-step.ts'
 import { SecondStepFields } from '../access/second-step-page.tsx'
 import { startSession } from '../access/session-start.ts'
@@ -21,7 +21,7 @@ const PASSWORD = 'signInPassword'
 const STEP = { code: 'signInCode', recoveryCode: 'signInRecoveryCode' } as const
 
 /** `fields` are the form's own. */
-type Resumed = { signedIn: SignedIn; cookies: string[]; fields: Form['fields']; isByRecoveryCode: boolean }
+type Resumed = { signedIn: SignedIn; cookies: string[]; fields: FormInput['fields']; isByRecoveryCode: boolean }
 
 /**
  * Shows sign-in pages for a form whose session expired and resubmits it afterwards. `fields` never contain a password.
@@ -35,7 +35,7 @@ export async function signInExpired(
     [STEP.code]: code,
     [STEP.recoveryCode]: recoveryCode = '',
     ...fields
-  }: Form['fields'],
+  }: FormInput['fields'],
 ): Promise<Resumed | Response> {
   const ask = (status: number, error?: string): Response =>
     pageAnswer(request, status, <ExpiredFormPage url={new URL(request.url)} {...{ fields, email, error }} />)
@@ -56,7 +56,7 @@ type Started = { token: string; cookies: string[]; isByRecoveryCode?: boolean }
 async function resumeForm(
   { sessions }: Pick<PageDependencies, 'sessions'>,
   started: Started,
-  fields: Form['fields'],
+  fields: FormInput['fields'],
 ): Promise<Resumed | null> {
   const { token, cookies, isByRecoveryCode = false } = started
   const signedIn = await sessions.find(token)
@@ -65,7 +65,7 @@ async function resumeForm(
 
 type Passing = {
   typed: { code: string; recoveryCode: string }
-  fields: Form['fields']
+  fields: FormInput['fields']
   ask: (status: number, error: string) => Response
 }
 
@@ -89,16 +89,10 @@ async function resumeByCode(
 type FrameProps = { url: URL; fields: Record<string, string>; error?: string; children: ComponentChildren }
 
 const ExpiredFormFrame = ({ url: { pathname, search }, fields, error, children }: FrameProps) => (
-  <Layout
-    title="Sign in"
-    lead="You were signed out before this was sent. It is kept here, and sent when you sign in."
-    isNarrow
-  >
-    {error && <Notice kind="error">{error}</Notice>}
-    <form method="post" action={pathname + search} novalidate>
-      <HiddenFields fields={fields} />
+  <Layout title="Sign in" lead="Your session ended before the form was sent. Sign in to send it." isNarrow>
+    <Form action={pathname + search} hidden={fields} notice={error}>
       {children}
-    </form>
+    </Form>
     <p class="hint after-form">
       Or <a href={`/sign-in?${new URLSearchParams({ next: pageAbove(pathname) })}`}>sign in without it</a>: then nothing
       is changed.

@@ -1,7 +1,7 @@
 import type { StoppedEmails } from '../../core/hand-overs.ts'
 import type { Place } from '../../accounts/members.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
-import { ROLE_WORDS } from '../access/role-labels.ts'
+import { ROLE_PHRASES } from '../../accounts/members.ts'
 
 type Where = Pick<Place, 'accountName' | 'role'>
 
@@ -12,7 +12,7 @@ const FLASHES = {
   password_alone:
     'Your new password is set, and two-step sign-in is off: the password alone signs you in. Wherever you were signed in with another one, you are signed out.',
   welcome: ({ accountName, role }: Where) =>
-    `Your password is set, and you have joined the account ${accountName} as ${ROLE_WORDS[role]}.`,
+    `Your password is set, and you have joined the account ${accountName} as ${ROLE_PHRASES[role]}.`,
   password_changed: 'Your password was changed, and all your other sessions have ended.',
   session_ended: 'The session has ended.',
   sessions_ended: 'All your other sessions have ended.',

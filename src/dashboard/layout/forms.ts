@@ -4,7 +4,7 @@ const FORM_BYTES = 32 * 1024
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
 /** Missing fields are empty; the first of duplicates counts. */
-export type Form = {
+export type FormInput = {
   text(name: string): string
   /** all fields, for resubmission */
   fields: Record<string, string>
@@ -14,7 +14,7 @@ export type Form = {
 export async function readForm(
   request: Request,
   mostBytes = FORM_BYTES,
-): Promise<Form | { refusal: 'unsupported_form' | 'large_form' }> {
+): Promise<FormInput | { refusal: 'unsupported_form' | 'large_form' }> {
   if (!FORM_TYPE.test(request.headers.get('content-type') ?? '')) return { refusal: 'unsupported_form' }
   const chunks: Uint8Array[] = []
   let size = 0
@@ -28,7 +28,10 @@ export async function readForm(
   return toForm(Object.fromEntries(sent.toReversed()))
 }
 
-export const toForm = (fields: Form['fields']): Form => ({
+export const toForm = (fields: FormInput['fields']): FormInput => ({
   text: (name) => (Object.hasOwn(fields, name) ? (fields[name] ?? '') : ''),
   fields,
 })
+
+/** The app page that a form's path belongs to; `/` if none. */
+export const pageAbove = (pathname: string): string => /^\/apps\/[^/]+\/[^/]+/.exec(pathname)?.[0] ?? '/'

@@ -1,10 +1,9 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { findSignedIn } from './require-member.tsx'
+import { findSignedIn, readLastApp } from './require-member.tsx'
 import { type PageDependencies } from './viewer.ts'
 import { pathOf } from './frame.tsx'
-import { readLastApp } from './last-app.ts'
 import { Layout } from './layout.tsx'
 import { Button } from '../ui/button.tsx'
 import { Command } from '../ui/text.tsx'

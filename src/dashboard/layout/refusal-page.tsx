@@ -3,7 +3,7 @@ import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import { pageAnswer } from './answers.ts'
 import { Layout } from './layout.tsx'
-import { pageAbove } from './paths.ts'
+import { pageAbove } from './forms.ts'
 
 /** Texts that replace those for programs. */
 const LABELS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {

@@ -1,16 +1,17 @@
 /** @jsxImportSource preact */
-import { findViewer, type PageDependencies, type Viewer } from './viewer.ts'
+import { findViewer, type PageDependencies, type Viewer, type Who } from './viewer.ts'
 import { hasRole, type Role } from '../../accounts/members.ts'
 import type { SignedIn } from '../../accounts/sessions.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import { redirectAnswer } from './answers.ts'
-import { askForPassword, type Confirm, CONFIRM_CODE_FIELD, CONFIRM_FIELD } from '../access/confirm.tsx'
+import { askForPassword, type Confirm } from '../access/confirm.tsx'
+import { CONFIRM_CODE_FIELD, CONFIRM_FIELD } from '../ui/form.tsx'
 import { type PageName, pathOf } from './frame.tsx'
-import { addFlash, flashCookie, noFlash, readFlash } from './flash.ts'
-import { type Form, readForm, toForm } from './forms.ts'
-import { lastAppCookie, readLastApp } from './last-app.ts'
+import { addFlash, type FlashCode, flashCookie, noFlash, readFlash } from './flash.ts'
+import { type FormInput, readForm, toForm } from './forms.ts'
+import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
 import { signInExpired } from './expired-form.tsx'
-import { pageAbove } from './paths.ts'
+import { pageAbove } from './forms.ts'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from '../access/session-cookie.ts'
 import { STREAM_HEADERS } from './stream.ts'
@@ -50,6 +51,16 @@ export async function openStream(
   // a HEAD request gets no endless body
   return request.method === 'HEAD' ? new Response(null, { headers: STREAM_HEADERS }) : open(viewer)
 }
+
+const LAST_APP = 'app'
+const YEAR_S = 365 * 86_400
+
+/** ID of the last app in this browser. Access is checked separately. */
+export const readLastApp = (request: Request, baseUrl: string): string | null =>
+  readCookie(request, cookieName(baseUrl, LAST_APP))
+
+const lastAppCookie = (baseUrl: string, appId: string): string =>
+  cookieHeader(baseUrl, { name: LAST_APP, value: appId, maxAgeS: YEAR_S })
 
 type Answer = Response | Promise<Response>
 
@@ -105,24 +116,45 @@ async function lacksTwoStep(
 const hasOthers = ({ accounts: [first, second] }: Viewer): boolean =>
   second !== undefined || (first?.apps.length ?? 0) > 1
 
-function withCookies(response: Response, cookies: string[]): Response {
+export function withCookies(response: Response, cookies: string[]): Response {
   for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
   return response
 }
 
+/** Back to a page of the app after a change, with a flash message. */
+export const doneAnswer = (
+  { baseUrl }: Pick<PageDependencies, 'baseUrl'>,
+  { app }: Viewer,
+  page: Parameters<typeof pathOf>[1],
+  ...codes: FlashCode[]
+): Response => redirectAnswer(pathOf(app.publicId, page), [flashCookie(baseUrl, ...codes)])
+
 /** `role` is the minimum role; `confirm` asks for the password, shown as part of `page`. */
 type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName; mostBytes?: number }
+
+/** `who` sent the form. */
+type Take = (deps: PageDependencies, request: Request, form: FormInput, who: Who) => Answer
+
+type FormContext = { request: Request; params: { app: string } }
+
+/** A POST route of an app that answers a form with `take`. Its body is read here, so routes set `parse: 'none'`. */
+export const onForm =
+  (deps: PageDependencies, rules: Omit<FormRules, 'appId'>, take: Take) =>
+  ({ request, params: { app } }: FormContext): Promise<Response> =>
+    takeForm(deps, request, { appId: app, ...rules }, (form, viewer, signedIn) =>
+      take(deps, request, form, { viewer, signedIn }),
+    )
 
 /** Handles a form of an app from a member with a sufficient role. */
 export async function takeForm(
   deps: PageDependencies,
   request: Request,
   { appId, role, confirm, page = 'keys', mostBytes }: FormRules,
-  take: (form: Form, viewer: Viewer, signedIn: SignedIn) => Answer,
+  take: (form: FormInput, viewer: Viewer, signedIn: SignedIn) => Answer,
 ): Promise<Response> {
   const form = await readForm(request, mostBytes)
   if ('refusal' in form) return problemAnswer(request, form.refusal)
-  const showFor = (form: Form) => async (viewer: Viewer, signedIn: SignedIn) => {
+  const showFor = (form: FormInput) => async (viewer: Viewer, signedIn: SignedIn) => {
     if (!hasRole(viewer.member.role, role)) return refuseRole(deps, request, viewer)
     const isDue = confirm?.isAlways || !deps.sessions.isConfirmed(signedIn.session)
     if (!confirm || !isDue) return take(form, viewer, signedIn)
@@ -142,8 +174,8 @@ const NEVER_STORED = ['password', 'newPassword', 'smtpUrl']
 async function takeExpiredForm(
   deps: PageDependencies,
   request: Request,
-  form: Form,
-  toShown: (form: Form) => { appId: string; show: Show },
+  form: FormInput,
+  toShown: (form: FormInput) => { appId: string; show: Show },
 ): Promise<Response> {
   const { [CONFIRM_FIELD]: _, [CONFIRM_CODE_FIELD]: __, ...fields } = form.fields
   if (NEVER_STORED.some((name) => form.text(name) !== '')) return sendToSignIn(request)

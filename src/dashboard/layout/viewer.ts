@@ -1,5 +1,5 @@
 import type { SignIns } from '../../accounts/sign-ins.ts'
-import type { MemberRow, Sessions } from '../../accounts/sessions.ts'
+import type { MemberRow, Sessions, SignedIn } from '../../accounts/sessions.ts'
 import type { AppRow, KeyAccess } from '../../accounts/access.ts'
 import type { Place, Role } from '../../accounts/members.ts'
 import type { Limits } from '../../accounts/limits.ts'
@@ -26,6 +26,9 @@ export type Viewer = {
   /** flash message */
   flash: string | null
 }
+
+/** A member with their session. */
+export type Who = { viewer: Viewer; signedIn: SignedIn }
 
 /** null for unknown apps and apps of other accounts alike. */
 export async function findViewer(

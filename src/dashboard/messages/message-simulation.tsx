@@ -7,7 +7,6 @@ import { describeOutcome, Why } from './message-outcomes.tsx'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { Progress } from '../ui/progress.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { formatDate, Time } from '../ui/time.tsx'
@@ -131,3 +130,14 @@ const columnsOf = ({ viewer, content, now }: OutcomeProps): Column<SimulationLin
   { name: 'Started', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
   { name: 'Why', cell: (line) => <Why line={line} content={content} /> },
 ]
+
+/** Without `of`, the total is unknown. */
+const Progress = ({ id, label, done, of }: { id: string; label: string; done: number; of: number | null }) => (
+  <div class="progress">
+    <div>
+      <label for={id}>{label}</label>
+      <span class="hint">{of === null ? formatCount(done) : `${formatCount(done)} of ${formatCount(of)}`}</span>
+    </div>
+    <progress id={id} value={of === null ? undefined : done} max={of ?? undefined} />
+  </div>
+)

@@ -4,7 +4,6 @@ import type { MessageContent, MessageRow } from '../../messages/messages.ts'
 import { Frame } from '../layout/frame.tsx'
 import { messagePath } from './messages-page.tsx'
 import { ButtonLink } from '../ui/button.tsx'
-import { Diff } from '../ui/diff.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -68,3 +67,24 @@ const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Colu
   },
   { name: 'Made', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
 ]
+
+type DiffLine = { kind: 'same' | 'added' | 'removed'; text: string }
+
+const SIGNS = { same: ' ', added: '+', removed: '-' } as const
+const LABELS = { same: '', added: 'Added: ', removed: 'Removed: ' } as const
+
+const Diff = ({ label, lines }: { label: string; lines: DiffLine[] }) => (
+  <div class="diff" role="region" tabindex={0} aria-label={label}>
+    <ol>
+      {lines.map(({ kind, text }, index) => (
+        <li key={index} class={kind}>
+          <span aria-hidden="true">{SIGNS[kind]}</span>
+          <code>
+            <span class="unseen">{LABELS[kind]}</span>
+            {text}
+          </code>
+        </li>
+      ))}
+    </ol>
+  </div>
+)

@@ -11,7 +11,7 @@ import { eventPath, personPath } from '../events/feed.tsx'
 import { Frame } from '../layout/frame.tsx'
 import { messagePath } from '../messages/messages-page.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { Button } from '../ui/button.tsx'
+import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -191,9 +191,9 @@ const EraseSection = ({ viewer, person }: PersonProps) =>
           The person and all that is held about them are removed for good: events, page views, tags and fields. Counts
           stay as they are, because they tell nothing of anyone.
         </p>
-        <form method="post" action={`${personPath(viewer.app.publicId, person.id)}/erase`}>
-          <Button kind="danger">Erase {person.email}</Button>
-        </form>
+        <ActionForm action={`${personPath(viewer.app.publicId, person.id)}/erase`} kind="danger">
+          Erase {person.email}
+        </ActionForm>
       </Dialog>
     </section>
   ) : null

@@ -1,20 +1,13 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { publicId, readPublicId } from '../../core/ids.ts'
-import { REFUSALS } from '../../core/refusals.ts'
-import {
-  addSuppression,
-  findSuppressed,
-  readSuppression,
-  removeSuppression,
-  type SuppressionText,
-} from '../../people/suppressions.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { showPage, takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
-import { flashCookie, withStillSending } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
-import { pathOf } from '../layout/frame.tsx'
+import { type FieldError, REFUSALS } from '../../core/refusals.ts'
+import { addSuppression, findSuppressed, readSuppression, removeSuppression } from '../../people/suppressions.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import { withStillSending } from '../layout/flash.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { type Asked, SuppressionsPage } from './suppressions-page.tsx'
 
@@ -26,23 +19,9 @@ export const suppressionsRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/suppressions', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => showSuppressions(deps, request, viewer)),
     )
-    .post(
-      '/apps/:app/suppressions',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'viewer' }, (form, viewer) => lookUp(deps, request, viewer, form)),
-      { parse: 'none' },
-    )
-    .post('/apps/:app/suppressions/add', ({ request, params: { app } }) => takeChange(deps, request, app, true), {
-      parse: 'none',
-    })
-    .post('/apps/:app/suppressions/remove', ({ request, params: { app } }) => takeChange(deps, request, app, false), {
-      parse: 'none',
-    })
-
-const takeChange = (deps: PageDependencies, request: Request, appId: string, isAdding: boolean): Promise<Response> =>
-  takeForm(deps, request, { appId, role: 'editor' }, (form, viewer) =>
-    changeList(deps, request, viewer, { form, isAdding }),
-  )
+    .post('/apps/:app/suppressions', onForm(deps, { role: 'viewer' }, lookUp), { parse: 'none' })
+    .post('/apps/:app/suppressions/add', onForm(deps, { role: 'editor' }, addAddress), { parse: 'none' })
+    .post('/apps/:app/suppressions/remove', onForm(deps, { role: 'editor' }, removeAddress), { parse: 'none' })
 
 /** Cursor: time and hash, which has no dot. */
 function readCursor(text: string | null): { createdAt: number; emailHash: string } | null {
@@ -75,7 +54,7 @@ async function showSuppressions(
   return pageAnswer(request, status, page)
 }
 
-async function lookUp(deps: PageDependencies, request: Request, viewer: Viewer, form: Form): Promise<Response> {
+async function lookUp(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const email = form.text('email')
   const found = await findSuppressed(deps, viewer.app, email)
   if (found !== 'invalid') return showSuppressions(deps, request, viewer, { search: { email, found } })
@@ -83,35 +62,37 @@ async function lookUp(deps: PageDependencies, request: Request, viewer: Viewer, 
   return showSuppressions(deps, request, viewer, { status: 400, search: { email, error } })
 }
 
-type Changing = { form: Form; isAdding: boolean }
-
-async function changeList(
+async function addAddress(
   deps: PageDependencies,
   request: Request,
-  viewer: Viewer,
-  { form, isAdding }: Changing,
+  form: FormInput,
+  { viewer }: Who,
 ): Promise<Response> {
-  const text: SuppressionText = {
-    email: form.text('email'),
-    why: form.text('why'),
-    reason: isAdding ? form.text('reason') : 'unsubscribed',
-  }
+  const text = { email: form.text('email'), why: form.text('why'), reason: form.text('reason') }
+  const refuse = (status: number, errors: FieldError[], notice?: string) =>
+    showSuppressions(deps, request, viewer, { status, notice, adding: { text, errors } })
   const reading = readSuppression(text)
-  const name = isAdding ? 'adding' : 'removing'
-  if ('errors' in reading) {
-    return showSuppressions(deps, request, viewer, { status: 400, [name]: { text, errors: reading.errors } })
-  }
-  const change = isAdding ? addSuppression : removeSuppression
-  const outcome = await change(deps, viewer.app, { input: reading.input, actor: viewer.member.id })
-  if (outcome === 'not_listed') {
-    const error = { field: 'email', code: 'invalid', message: 'This address is not on the list.' } as const
-    return showSuppressions(deps, request, viewer, { status: 400, [name]: { text, errors: [error] } })
-  }
-  if ('refusal' in outcome) {
-    const { status, message } = REFUSALS[outcome.refusal]
-    return showSuppressions(deps, request, viewer, { status, notice: message, [name]: { text, errors: [] } })
-  }
-  const codes =
-    'stillSending' in outcome ? withStillSending('address_suppressed', outcome) : (['address_freed'] as const)
-  return redirectAnswer(pathOf(viewer.app.publicId, 'suppressions'), [flashCookie(deps.baseUrl, ...codes)])
+  if ('errors' in reading) return refuse(400, reading.errors)
+  const outcome = await addSuppression(deps, viewer.app, { input: reading.input, actor: viewer.member.id })
+  if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, [], REFUSALS[outcome.refusal].message)
+  return doneAnswer(deps, viewer, 'suppressions', ...withStillSending('address_suppressed', outcome))
 }
+
+async function removeAddress(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
+  const text = { email: form.text('email'), why: form.text('why'), reason: 'unsubscribed' }
+  const refuse = (status: number, errors: FieldError[], notice?: string) =>
+    showSuppressions(deps, request, viewer, { status, notice, removing: { text, errors } })
+  const reading = readSuppression(text)
+  if ('errors' in reading) return refuse(400, reading.errors)
+  const outcome = await removeSuppression(deps, viewer.app, { input: reading.input, actor: viewer.member.id })
+  if (outcome === 'not_listed') return refuse(400, [NOT_LISTED])
+  if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, [], REFUSALS[outcome.refusal].message)
+  return doneAnswer(deps, viewer, 'suppressions', 'address_freed')
+}
+
+const NOT_LISTED: FieldError = { field: 'email', code: 'invalid', message: 'This address is not on the list.' }

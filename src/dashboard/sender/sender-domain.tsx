@@ -5,13 +5,14 @@ import { dkimRecord, readPublicKey, type DnsRecord } from '../../accounts/dkim.t
 import type { SenderCheck } from '../../accounts/sender-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
-import { ActionForm, Button, ButtonLink } from '../ui/button.tsx'
+import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
-import type { About, SenderProps } from './sender-fields.tsx'
+import type { SenderProps } from './sender-fields.tsx'
 
 /** A record in the form that DNS providers ask for. */
 const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (
@@ -40,12 +41,9 @@ export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
     needed.length > 0 && (
       <section id={DOMAINS}>
         <h2>Domains</h2>
-        <p>
-          Several accounts send through the mail server of this installation, so each verifies the domains it sends
-          from.
-        </p>
+        <p>Other accounts use the same mail server, so each account verifies its domains.</p>
         {isChecked && isOpen && (
-          <Notice kind="caution">Not every record was found. It can take an hour until a new one is visible.</Notice>
+          <Notice kind="caution">Some records weren't found. New records can take an hour to appear.</Notice>
         )}
         <ul class="fact-list">
           {needed.map(({ domain, state, proof, record }) => (
@@ -71,14 +69,14 @@ export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
 
 const DOMAINS = 'domains'
 
-type DkimProps = SenderProps & { about: About; isOwner: boolean }
+type DkimProps = SenderProps & { isOwner: boolean }
 
 export const DkimSection = (props: DkimProps) => {
   const { settings, isOwner } = props
   return (
     <section id="dkim">
       <h2>Signature (DKIM)</h2>
-      <p>Receivers trust a mail that is signed by the domain it comes from. Many mail providers sign by themselves.</p>
+      <p>Receivers trust emails signed by the sender's domain. Many mail providers sign them for you.</p>
       <PublishedKey {...settings} />
       <OtherDomain {...props} />
       {isOwner && (settings.dkimKey === null ? <KeyForm {...props} /> : <ChangeKey {...props} />)}
@@ -87,13 +85,13 @@ export const DkimSection = (props: DkimProps) => {
 }
 
 /** DMARC alignment accepts subdomains. */
-const OtherDomain = ({ settings: { dkimDomain, dkimKey }, way: { from } }: DkimProps) => {
+const OtherDomain = ({ settings: { dkimDomain, dkimKey }, mailRoute: { from } }: DkimProps) => {
   const sender = from?.address.split('@')[1]?.toLowerCase()
   if (dkimKey === null || dkimDomain === null || sender === undefined) return null
   const isAligned = sender === dkimDomain || sender.endsWith(`.${dkimDomain}`) || dkimDomain.endsWith(`.${sender}`)
   return isAligned ? null : (
     <Notice kind="caution">
-      Mails come from {sender} and are signed by {dkimDomain}, so the signature does not speak for them. Make a key pair
+      Emails come from {sender} but are signed by {dkimDomain}, so receivers don't count the signature. Make a key pair
       for {sender}.
     </Notice>
   )
@@ -101,36 +99,40 @@ const OtherDomain = ({ settings: { dkimDomain, dkimKey }, way: { from } }: DkimP
 
 const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderProps['settings']) => {
   if (dkimKey === null || dkimDomain === null || dkimSelector === null) {
-    return <p class="hint">Mails are not signed by this installation.</p>
+    return <p class="hint">This installation doesn't sign emails.</p>
   }
   const publicKey = readPublicKey(dkimKey)
   return publicKey === null ? (
-    <Notice kind="error">The key cannot be read, so no mail goes out. Make a new one.</Notice>
+    <Notice kind="error">The key cannot be read, so no email is sent. Make a new one.</Notice>
   ) : (
     <>
-      <p class="hint">Mails are signed. Publish this record at the name server of {dkimDomain}.</p>
+      <p class="hint">Emails are signed. Publish this record in the DNS of {dkimDomain}.</p>
       <RecordValues id="dkim" record={dkimRecord({ domain: dkimDomain, selector: dkimSelector }, publicKey)} />
     </>
   )
 }
 
-const KeyForm = ({ viewer, settings, way, typed, about }: DkimProps) => (
-  <form method="post" action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`} novalidate>
+const KeyForm = ({ viewer, settings, mailRoute, typed }: DkimProps) => (
+  <Form
+    action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`}
+    errors={typed?.errors}
+    submit="Make a key pair"
+    kind="plain"
+  >
     <Field
-      {...about('dkimDomain')}
+      name="dkimDomain"
       label="Domain"
-      value={typed?.dkim?.domain ?? settings.dkimDomain ?? way.from?.address.split('@')[1] ?? ''}
+      value={typed?.dkim?.domain ?? settings.dkimDomain ?? mailRoute.from?.address.split('@')[1] ?? ''}
       autocomplete="off"
     />
     <Field
-      {...about('dkimSelector')}
+      name="dkimSelector"
       label="Selector"
-      hint="A name for this key, so that a domain may have several."
+      hint="Names this key. A domain can have several keys."
       value={typed?.dkim?.selector ?? settings.dkimSelector ?? 'eventpost'}
       autocomplete="off"
     />
-    <Button>Make a key pair</Button>
-  </form>
+  </Form>
 )
 
 /** Until the DNS record is updated, signatures fail. */
@@ -138,16 +140,16 @@ const ChangeKey = (props: DkimProps) => (
   <div class="buttons">
     <Dialog id="new-key" opener="Make a new key pair" title="Make a new key pair?">
       <p>
-        It signs from the next mail on, and its record has to be published for that. Under another selector both keys
-        are good until all mails have arrived.
+        It signs from the next email on, so publish its record right away. With another selector, the old key stays
+        valid for emails on their way.
       </p>
       <KeyForm {...props} />
     </Dialog>
     <Dialog id="remove-key" opener="Remove the key" kind="danger" title="Remove the key?">
-      <p>Mails go out unsigned from then on, unless your mail provider signs them.</p>
-      <form method="post" action={`${pathOf(props.viewer.app.publicId, 'sender')}/dkim/remove`}>
-        <Button kind="danger">Remove the key</Button>
-      </form>
+      <p>Emails are then sent unsigned, unless your mail provider signs them.</p>
+      <ActionForm action={`${pathOf(props.viewer.app.publicId, 'sender')}/dkim/remove`} kind="danger">
+        Remove the key
+      </ActionForm>
     </Dialog>
   </div>
 )
@@ -160,14 +162,14 @@ const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
 }
 
 /** Looked up on request. */
-export const ChecksSection = ({ viewer, way, checks }: SenderProps) => (
+export const ChecksSection = ({ viewer, mailRoute, checks }: SenderProps) => (
   <section id="checks">
-    <h2>Records of the domain</h2>
+    <h2>DNS records</h2>
     <p>
-      SPF says who may send for a domain, DKIM proves who did, and DMARC what to do with the rest. Without them mails
-      land in the spam folder.
+      SPF lists who may send for a domain, DKIM proves who did, and DMARC says what to do with the rest. Without them,
+      emails go to spam.
     </p>
-    {checks && checks.length === 0 && <p class="hint">There is no sender yet, so there is no domain to ask about.</p>}
+    {checks && checks.length === 0 && <p class="hint">No sender yet, so there is no domain to check.</p>}
     {checks && checks.length > 0 && (
       <ul class="fact-list">
         {checks.map((check) => (
@@ -184,7 +186,7 @@ export const ChecksSection = ({ viewer, way, checks }: SenderProps) => (
         ))}
       </ul>
     )}
-    {way.from !== null && (
+    {mailRoute.from !== null && (
       <ButtonLink href={`${pathOf(viewer.app.publicId, 'sender')}?check=1#checks`}>
         {checks === null ? 'Check the records' : 'Check again'}
       </ButtonLink>

@@ -9,13 +9,10 @@ import { type MailSettings, maskSmtpUrl, type SenderText, WEEK } from '../../acc
 import { formatZone } from '../../core/format-time.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Toggle } from '../ui/choice.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, useField } from '../ui/field.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** Props of every field: value, error and whether it is editable. */
-export type About = (name: string) => { name: string; error?: string; autofocus: boolean; isLocked: boolean }
-
-type FieldsProps = { input: SenderText; about: About; app: Viewer['app']; settings: MailSettings; isOwner: boolean }
+type FieldsProps = { input: SenderText; app: Viewer['app']; settings: MailSettings; isOwner: boolean }
 
 export const SenderFields = (props: FieldsProps) => (
   <>
@@ -27,23 +24,23 @@ export const SenderFields = (props: FieldsProps) => (
   </>
 )
 
-const FromFields = ({ input, about }: FieldsProps) => (
+const FromFields = ({ input }: FieldsProps) => (
   <section>
     <h2>From</h2>
     <div class="pair">
-      <Field {...about('fromName')} label="Name" value={input.fromName} autocomplete="off" optional />
+      <Field name="fromName" label="Name" value={input.fromName} autocomplete="off" optional />
       <Field
-        {...about('fromEmail')}
+        name="fromEmail"
         label="Address"
         kind="email"
-        hint="Without one, the installation's is used."
+        hint="Default: the address of this installation."
         value={input.fromEmail}
         autocomplete="off"
         optional
       />
     </div>
     <Field
-      {...about('otherFromEmails')}
+      name="otherFromEmails"
       label="Other addresses"
       kind="lines"
       hint="One per line. Messages can choose one of them."
@@ -51,34 +48,34 @@ const FromFields = ({ input, about }: FieldsProps) => (
       autocomplete="off"
       optional
     />
-    <Field {...about('replyTo')} label="Answers go to" kind="email" value={input.replyTo} autocomplete="off" optional />
+    <Field name="replyTo" label="Replies go to" kind="email" value={input.replyTo} autocomplete="off" optional />
   </section>
 )
 
-const LookFields = ({ input, about }: FieldsProps) => (
+const LookFields = ({ input }: FieldsProps) => (
   <section>
     <h2>Look</h2>
     <Field
-      {...about('postalAddress')}
+      name="postalAddress"
       label="Postal address"
       kind="lines"
-      hint="It stands at the foot of every mail, as the law of many countries asks."
+      hint="Shown in the footer. Required by law in many countries."
       value={input.postalAddress}
       autocomplete="off"
       optional
     />
     <Field
-      {...about('logoUrl')}
+      name="logoUrl"
       label="Logo"
-      hint="The address of a picture, https:// only. Without one, the name of the app stands there."
+      hint="URL of an image, https:// only. Default: the app's name."
       value={input.logoUrl}
       autocomplete="off"
       optional
     />
     <Field
-      {...about('colour')}
+      name="colour"
       label="Colour"
-      hint="Of buttons and links, such as #2b4acb. It is made darker or lighter where it could not be read."
+      hint="For buttons and links, such as #2b4acb. Adjusted if unreadable."
       value={input.colour}
       autocomplete="off"
       optional
@@ -86,21 +83,18 @@ const LookFields = ({ input, about }: FieldsProps) => (
   </section>
 )
 
-const ServerFields = ({ input, about, settings: { smtpUrl }, isOwner }: FieldsProps) => (
+const ServerFields = ({ input, settings: { smtpUrl }, isOwner }: FieldsProps) => (
   <section>
     <h2>Mail server</h2>
     <Field
-      {...about('smtpUrl')}
-      label={smtpUrl === null ? 'Address of the server' : 'Another server'}
+      name="smtpUrl"
+      label={smtpUrl === null ? 'Server URL' : 'Another server URL'}
       hint={
         <>
           {smtpUrl === null ? (
-            'None is set for this app, so the one of the installation is used. '
+            'Default: the server of this installation. '
           ) : (
-            <>
-              {isOwner ? <code>{maskSmtpUrl(smtpUrl)}</code> : 'One'} is set. The password is not shown again, and an
-              empty field leaves it.{' '}
-            </>
+            <>{isOwner ? <code>{maskSmtpUrl(smtpUrl)}</code> : 'A server'} is set. Leave empty to keep it. </>
           )}
           Such as <code>smtps://user:password@smtp.example.com:465</code>.
         </>
@@ -112,25 +106,24 @@ const ServerFields = ({ input, about, settings: { smtpUrl }, isOwner }: FieldsPr
     {smtpUrl !== null && (
       <Toggle
         name="dropsSmtp"
-        label="Take the address away"
-        hint="Mails go through the installation's server then, or are kept in the outbox where it has none."
+        label="Remove the server"
+        hint="Emails then use the installation's server, or are captured without one."
         isOn={input.dropsSmtp}
-        isLocked={!isOwner}
       />
     )}
     <div class="pair">
       <Field
-        {...about('perSecond')}
-        label="Mails a second"
-        hint="At most so many. 100 where nothing is set."
+        name="perSecond"
+        label="Emails per second"
+        hint="Maximum. Default: 100."
         value={input.perSecond}
         autocomplete="off"
         optional
       />
       <Field
-        {...about('giveUpHours')}
+        name="giveUpHours"
         label="Give up after"
-        hint="Hours that a mail is tried for. 72 where nothing is set."
+        hint="Hours of retries. Default: 72."
         value={input.giveUpHours}
         autocomplete="off"
         optional
@@ -139,24 +132,24 @@ const ServerFields = ({ input, about, settings: { smtpUrl }, isOwner }: FieldsPr
   </section>
 )
 
-const LimitFields = ({ input, about }: FieldsProps) => (
+const LimitFields = ({ input }: FieldsProps) => (
   <section>
-    <h2>At most to one person</h2>
+    <h2>Limits per person</h2>
     <p class="hint">
       Counts lifecycle emails of all messages. Transactional emails don't count and never wait. Leave empty for no
       limit.
     </p>
     <div class="pair">
       <Field
-        {...about('perPersonDay')}
-        label="Lifecycle emails a day"
+        name="perPersonDay"
+        label="Lifecycle emails per day"
         value={input.perPersonDay}
         autocomplete="off"
         optional
       />
       <Field
-        {...about('perPersonWeek')}
-        label="Lifecycle emails a week"
+        name="perPersonWeek"
+        label="Lifecycle emails per week"
         value={input.perPersonWeek}
         autocomplete="off"
         optional
@@ -167,14 +160,14 @@ const LimitFields = ({ input, about }: FieldsProps) => (
 
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 
-const HourFields = ({ input, about, app }: FieldsProps) => {
-  const { error, isLocked } = about('days')
+const HourFields = ({ input, app }: FieldsProps) => {
+  const { error, isLocked } = useField({ name: 'days' })
   return (
     <section>
-      <h2>When mail may go</h2>
+      <h2>Sending hours</h2>
       <p class="hint">
-        Mails that are due at another time wait for the next such hour. Transactional ones do not. Hours are those of{' '}
-        {formatZone(app.timezone)}, which is set on <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
+        Other emails wait for these hours; transactional emails don't. Times are in {formatZone(app.timezone)}, the
+        timezone of <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
       </p>
       <fieldset class={error ? 'field wrong' : 'field'}>
         <legend>Days</legend>
@@ -190,7 +183,7 @@ const HourFields = ({ input, about, app }: FieldsProps) => {
       </fieldset>
       <div class="pair">
         <Field
-          {...about('windowFrom')}
+          name="windowFrom"
           label="From"
           hint="Such as 09:00."
           value={input.windowFrom}
@@ -198,9 +191,9 @@ const HourFields = ({ input, about, app }: FieldsProps) => {
           optional
         />
         <Field
-          {...about('windowUntil')}
+          name="windowUntil"
           label="Until"
-          hint="Such as 17:00. Before the hour of From it is on the next day."
+          hint="Such as 17:00. Earlier than From means the next day."
           value={input.windowUntil}
           autocomplete="off"
           optional
@@ -215,7 +208,7 @@ export type Typed = { sender?: SenderText; dkim?: DkimText; errors: FieldError[]
 export type SenderProps = {
   viewer: Viewer
   mail: MailState
-  way: MailRoute
+  mailRoute: MailRoute
   settings: MailSettings
   input: SenderText
   typed?: Typed

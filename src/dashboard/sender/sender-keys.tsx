@@ -5,9 +5,9 @@ import { randomBase62 } from '../../core/base62.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { saveSender } from '../../accounts/sender-settings.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
-import type { Form } from '../layout/forms.ts'
+import { onForm } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { saveSettings, showSender } from './sender.tsx'
@@ -18,40 +18,15 @@ const SECRET_CHARACTERS = 43
 /** DKIM key and bounce webhook secret; for owners. */
 export const senderKeysRoutes = (deps: PageDependencies) =>
   new Elysia()
-    .post(
-      '/apps/:app/sender/dkim',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, askOwner(app, 'make a DKIM key'), (form, viewer) =>
-          makeKey(deps, request, viewer, form),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/sender/dkim/remove',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'owner' }, (_, viewer) => {
-          const settings = { dkimDomain: null, dkimSelector: null, dkimKey: null }
-          return saveSettings(deps, request, viewer, { settings, flash: 'dkim_removed' })
-        }),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/sender/reports',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, askOwner(app, 'make a secret for bounce reports'), (_, viewer) =>
-          makeSecret(deps, request, viewer),
-        ),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/sender/dkim', onForm(deps, changeOf('make a DKIM key'), makeKey), { parse: 'none' })
+    .post('/apps/:app/sender/dkim/remove', onForm(deps, { role: 'owner' }, removeKey), { parse: 'none' })
+    .post('/apps/:app/sender/reports', onForm(deps, changeOf('make a secret for bounce reports'), makeSecret), {
+      parse: 'none',
+    })
 
-const askOwner = (appId: string, to: string) => ({
-  appId,
-  role: 'owner' as const,
-  confirm: { to },
-  page: 'sender' as const,
-})
+const changeOf = (to: string) => ({ role: 'owner', confirm: { to }, page: 'sender' }) as const
 
-async function makeKey(deps: PageDependencies, request: Request, viewer: Viewer, form: Form): Promise<Response> {
+async function makeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const dkim = { domain: form.text('dkimDomain'), selector: form.text('dkimSelector') }
   const reading = readDkim(dkim)
   if ('errors' in reading) {
@@ -62,7 +37,12 @@ async function makeKey(deps: PageDependencies, request: Request, viewer: Viewer,
   return saveSettings(deps, request, viewer, { settings, typed: { dkim, errors: [] }, flash: 'dkim_made' })
 }
 
-async function makeSecret(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+function removeKey(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
+  const settings = { dkimDomain: null, dkimSelector: null, dkimKey: null }
+  return saveSettings(deps, request, viewer, { settings, flash: 'dkim_removed' })
+}
+
+async function makeSecret(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
   const bounceSecret = randomBase62(SECRET_CHARACTERS)
   const outcome = await saveSender(deps, viewer.app, { settings: { bounceSecret }, actor: viewer.member.id })
   if (!('refusal' in outcome)) return pageAnswer(request, 200, <SecretPage viewer={viewer} secret={bounceSecret} />)
@@ -74,12 +54,12 @@ const SecretPage = ({ viewer, secret }: { viewer: Viewer; secret: string }) => (
   <Frame
     viewer={viewer}
     page="sender"
-    title="Your secret for reports"
-    state="Reports that are signed with another are refused from now on."
+    title="Your new report secret"
+    state="Reports signed with another secret are now refused."
   >
     <SecretOnce
-      secrets={[{ id: 'report-secret', name: 'Secret for reports', text: secret }]}
-      warning="It is shown now and never again. Store it where your mail provider's reports are passed on."
+      secrets={[{ id: 'report-secret', name: 'Report secret', text: secret }]}
+      warning="Shown only once. Store it where your mail provider's reports are forwarded."
       next={pathOf(viewer.app.publicId, 'sender')}
     />
   </Frame>

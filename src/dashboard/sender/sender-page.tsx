@@ -1,57 +1,50 @@
 /** @jsxImportSource preact */
-import { SenderFields, type About, type SenderProps } from './sender-fields.tsx'
+import { SenderFields, type SenderProps } from './sender-fields.tsx'
 import type { MailRoute } from '../../messages/mailer.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { ChecksSection, DkimSection, DomainsSection } from './sender-domain.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices } from '../layout/mail-notices.tsx'
-import { ActionForm, Button } from '../ui/button.tsx'
+import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { MailPreview } from '../ui/mail-preview.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Form, FormNotices, NOT_SAVED } from '../ui/form.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import { ServerSection } from './sender-server.tsx'
 
-export function SenderPage(props: SenderProps) {
-  const { viewer, typed, input, notice } = props
-  const errors = typed?.errors ?? []
+export const SenderPage = (props: SenderProps) => {
+  const { viewer, typed, input, notice, settings } = props
   const isOwner = hasRole(viewer.member.role, 'owner')
-  const about: About = (name) => {
-    const error = errors.find(({ field }) => field === name)?.message
-    return { name, error, autofocus: errors[0]?.field === name, isLocked: !isOwner }
-  }
+  const locked = !isOwner && 'Only owners of the account can change the sender.'
   return (
     <Frame viewer={viewer} page="sender" title="Sender" state={<State {...props} />}>
-      {notice && <Notice kind="error">{notice}</Notice>}
-      {errors.length > 0 && <Notice kind="error">Nothing was saved yet. Look at the marked fields again.</Notice>}
-      {!isOwner && <Notice kind="info">Only owners of the account change the sender.</Notice>}
+      <FormNotices notice={typed && typed.errors.length > 0 ? NOT_SAVED : notice} locked={locked} />
       <MailNotices viewer={viewer} state={props.mail} on="sender" />
-      <form method="post" action={pathOf(viewer.app.publicId, 'sender')} novalidate>
-        <SenderFields input={input} about={about} app={viewer.app} settings={props.settings} isOwner={isOwner} />
-        {isOwner && <Button kind="primary">Save</Button>}
-      </form>
+      <Form action={pathOf(viewer.app.publicId, 'sender')} errors={typed?.errors} isLocked={!isOwner} submit="Save">
+        <SenderFields input={input} app={viewer.app} settings={settings} isOwner={isOwner} />
+      </Form>
       <DomainsSection {...props} />
       <ServerSection {...props} />
       <SampleSection {...props} />
-      <DkimSection {...props} about={about} isOwner={isOwner} />
+      <DkimSection {...props} isOwner={isOwner} />
       <ChecksSection {...props} />
       <ReportsSection {...props} isOwner={isOwner} />
     </Frame>
   )
 }
 
-const State = ({ way: { from, server, isUnreadable } }: SenderProps) => (
+const State = ({ mailRoute: { from, server, isUnreadable } }: SenderProps) => (
   <>
     {from === null ? (
-      'There is no sender yet, so no message can go live.'
+      'No sender yet. Set an address before a message goes live.'
     ) : (
       <>
-        Mails come from <SentText>{nameOf(from)}</SentText>
-        {server === null ? '' : ` and leave through ${server}`}.
+        Emails come from <SentText>{nameOf(from)}</SentText>
+        {server === null ? '' : ` through ${server}`}.
       </>
     )}
-    {isUnreadable && ' The address of the mail server cannot be read.'}
+    {isUnreadable && ' The saved mail server cannot be read.'}
   </>
 )
 
@@ -60,11 +53,11 @@ const nameOf = (from: MailRoute['from']): string => {
   return from.name === '' ? from.address : `${from.name} <${from.address}>`
 }
 
-const SampleSection = ({ viewer, way: { from }, sample }: SenderProps) =>
+const SampleSection = ({ viewer, mailRoute: { from }, sample }: SenderProps) =>
   sample && (
     <section>
-      <h2>A mail of this app</h2>
-      <p class="hint">As it looks with what is saved.</p>
+      <h2>Sample email</h2>
+      <p class="hint">Uses the saved settings.</p>
       <MailPreview
         name="sample"
         mail={{ ...sample, from: nameOf(from), src: `${pathOf(viewer.app.publicId, 'sender')}/sample` }}
@@ -78,7 +71,7 @@ const SecretForm = ({ viewer, isNew }: { viewer: SenderProps['viewer']; isNew: b
     <ActionForm action={action}>Make a secret</ActionForm>
   ) : (
     <Dialog id="new-secret" opener="Make a new secret" title="Make a new secret?">
-      <p>Reports that are signed with the present one are refused from then on, until your provider has the new one.</p>
+      <p>Reports signed with the current secret are refused until your provider uses the new one.</p>
       <ActionForm action={action}>Make a new secret</ActionForm>
     </Dialog>
   )
@@ -87,10 +80,10 @@ const SecretForm = ({ viewer, isNew }: { viewer: SenderProps['viewer']; isNew: b
 /** Bounces reported by signed webhooks (docs: bounces). */
 const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { isOwner: boolean }) => (
   <section>
-    <h2>Reports of your mail provider</h2>
+    <h2>Bounce reports</h2>
     <p>
-      What bounced after it was taken, and who complained, is told by a signed request to this address. Its person gets
-      no more mail.
+      Your mail provider reports bounces and complaints to this address in signed requests. Those people won't get any
+      more email.
     </p>
     <Values>
       <Value id="report-url" name="Address">
@@ -98,7 +91,7 @@ const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { 
       </Value>
     </Values>
     <p class="hint">
-      {settings.bounceSecret === null ? 'There is no secret yet, so every report is refused.' : 'The secret is set.'}
+      {settings.bounceSecret === null ? 'No secret yet. Every report is refused.' : 'The secret is set.'}
     </p>
     {isOwner && <SecretForm viewer={viewer} isNew={settings.bounceSecret === null} />}
   </section>

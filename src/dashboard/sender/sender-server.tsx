@@ -11,16 +11,16 @@ import type { SenderProps } from './sender-fields.tsx'
 const ID = 'server-check'
 
 /** Tests the connection to the mail server. */
-export const ServerSection = ({ viewer, way: { from, server }, serverCheck }: SenderProps) =>
+export const ServerSection = ({ viewer, mailRoute: { from, server }, serverCheck }: SenderProps) =>
   server !== null &&
   hasRole(viewer.member.role, 'editor') && (
     <section id={ID}>
-      <h2>Check of the mail server</h2>
+      <h2>Mail server check</h2>
       <p>
-        Connects to <code>{server}</code> as for a mail and logs in, with what is saved. Nothing is sent.
+        Connects to <code>{server}</code> and logs in with the saved settings. Nothing is sent.
       </p>
       <div role="status">
-        {serverCheck && <Told check={serverCheck} server={server} from={from?.address ?? null} />}
+        {serverCheck && <CheckResult check={serverCheck} server={server} from={from?.address ?? null} />}
       </div>
       <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/server#${ID}`}>
         {serverCheck === null ? 'Check the mail server' : 'Check again'}
@@ -30,7 +30,7 @@ export const ServerSection = ({ viewer, way: { from, server }, serverCheck }: Se
 
 type Found = { check: ServerCheck | Refusal; server: string; from: string | null }
 
-function Told({ check, server, from }: Found) {
+function CheckResult({ check, server, from }: Found) {
   if (isRefusal(check)) return <Notice kind="error">{check.message ?? REFUSALS[check.refusal].message}</Notice>
   if (check.is === 'failed') {
     return (
@@ -43,7 +43,7 @@ function Told({ check, server, from }: Found) {
     <Notice kind="done">
       {server} answers{check.isSecure ? ', the connection is secure' : ', without a secure connection'}
       {LOGINS[check.login]}
-      {from !== null && ` A test mail, on the page of a message, shows whether it takes mails from ${from}.`}
+      {from !== null && ` To see whether it accepts emails from ${from}, send a test email from a message.`}
     </Notice>
   )
 }

@@ -6,7 +6,7 @@ import { checkSender } from '../../accounts/sender-checks.ts'
 import { readDkimKey } from '../../accounts/dkim.ts'
 import type { Limit } from '../../accounts/limits.ts'
 import { findRemovedInUse } from '../../accounts/senders.ts'
-import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
+import { type FieldError, isRefusal, REFUSALS } from '../../core/refusals.ts'
 import {
   type MailSettings,
   readSender,
@@ -14,12 +14,11 @@ import {
   saveSender,
   writeSender,
 } from '../../accounts/sender-settings.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { showPage, takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
-import { type FlashCode, flashCookie } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
-import { pathOf } from '../layout/frame.tsx'
+import { pageAnswer } from '../layout/answers.ts'
+import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import type { FlashCode } from '../layout/flash.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { mailAnswer } from '../deliveries/mail-frames.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { problemAnswer } from '../layout/problems.tsx'
@@ -42,30 +41,18 @@ export const senderRoutes = (deps: PageDependencies) =>
         return 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'page_unknown')
       }),
     )
-    .post(
-      '/apps/:app/sender',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'owner' }, (form, viewer) => save(deps, request, viewer, form)),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/sender/domains',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'editor' }, (_, viewer) =>
-          askDns(deps, request, viewer, { asksDns: true }),
-        ),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/sender/server',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'editor' }, async (_, viewer) => {
-          const serverCheck = await checkMailServer(deps, viewer.app)
-          const status = serverCheck && isRefusal(serverCheck) ? REFUSALS[serverCheck.refusal].status : 200
-          return showSender(deps, request, viewer, { status, serverCheck })
-        }),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/sender', onForm(deps, { role: 'owner' }, save), { parse: 'none' })
+    .post('/apps/:app/sender/domains', onForm(deps, { role: 'editor' }, checkDomains), { parse: 'none' })
+    .post('/apps/:app/sender/server', onForm(deps, { role: 'editor' }, checkServer), { parse: 'none' })
+
+const checkDomains = (deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> =>
+  askDns(deps, request, viewer, { asksDns: true })
+
+async function checkServer(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
+  const serverCheck = await checkMailServer(deps, viewer.app)
+  const status = serverCheck && isRefusal(serverCheck) ? REFUSALS[serverCheck.refusal].status : 200
+  return showSender(deps, request, viewer, { status, serverCheck })
+}
 
 /** Rate limit of DNS lookups per account. */
 const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
@@ -104,7 +91,7 @@ export async function showSender(
     <SenderPage
       viewer={viewer}
       mail={await readMailState(deps, viewer.app)}
-      way={deps.mailer.findMailRoute(settings)}
+      mailRoute={deps.mailer.findMailRoute(settings)}
       settings={settings}
       input={typed?.sender ?? writeSender(settings)}
       typed={typed}
@@ -132,28 +119,20 @@ async function check({ mailer, resolveTxt }: Pick<PageDependencies, 'mailer' | '
   })
 }
 
-async function save(deps: PageDependencies, request: Request, viewer: Viewer, form: Form): Promise<Response> {
+async function save(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const sender = readSenderText(form.text)
+  const refuse = (status: number, errors: FieldError[]) =>
+    showSender(deps, request, viewer, { status, typed: { sender, errors } })
   const reading = readSender(sender)
-  if ('errors' in reading) {
-    return showSender(deps, request, viewer, { status: 400, typed: { sender, errors: reading.errors } })
-  }
-  const { smtpUrl } = reading.settings
+  if ('errors' in reading) return refuse(400, reading.errors)
+  const { settings } = reading
+  const { smtpUrl, fromEmail = null, otherFromEmails = null } = settings
   if (typeof smtpUrl === 'string' && deps.mailer.refusesServer(smtpUrl)) {
-    const errors = [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }]
-    return showSender(deps, request, viewer, { status: 400, typed: { sender, errors } })
+    return refuse(400, [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }])
   }
-  const { fromEmail = null, otherFromEmails = null } = reading.settings
   const inUse = await findRemovedInUse(deps.store, viewer.app, { fromEmail, otherFromEmails })
-  if (inUse !== null) {
-    const errors = [{ field: 'otherFromEmails', code: 'conflict', message: inUse }]
-    return showSender(deps, request, viewer, { status: 409, typed: { sender, errors } })
-  }
-  return saveSettings(deps, request, viewer, {
-    settings: reading.settings,
-    typed: { sender, errors: [] },
-    flash: 'sender_saved',
-  })
+  if (inUse !== null) return refuse(409, [{ field: 'otherFromEmails', code: 'conflict', message: inUse }])
+  return saveSettings(deps, request, viewer, { settings, typed: { sender, errors: [] }, flash: 'sender_saved' })
 }
 
 const PRIVATE_SERVER =
@@ -169,12 +148,7 @@ export async function saveSettings(
   { settings, typed, flash }: Saving,
 ): Promise<Response> {
   const outcome = await saveSender(deps, viewer.app, { settings, actor: viewer.member.id })
-  if (!('refusal' in outcome))
-    return redirectAnswer(pathOf(viewer.app.publicId, 'sender'), [flashCookie(deps.baseUrl, flash)])
-  return showSender(deps, request, viewer, { ...untakenOf(outcome), typed })
-}
-
-const untakenOf = ({ refusal }: Pick<Refusal, 'refusal'>): Shown => {
-  const { status, message } = REFUSALS[refusal]
-  return { status, notice: message }
+  if (!('refusal' in outcome)) return doneAnswer(deps, viewer, 'sender', flash)
+  const { status, message } = REFUSALS[outcome.refusal]
+  return showSender(deps, request, viewer, { status, notice: message, typed })
 }

@@ -5,14 +5,13 @@ import { readAppText } from '../../accounts/account-input.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { refuseRole, showPage, takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
+import { onForm, refuseRole, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Form } from '../ui/form.tsx'
 
 /** For owners; ends on the app's Activation page. */
 export const newAppRoutes = (deps: PageDependencies) =>
@@ -23,31 +22,20 @@ export const newAppRoutes = (deps: PageDependencies) =>
         return pageAnswer(request, 200, <NewAppPage viewer={viewer} input={{ app: '', domain: '' }} />)
       }),
     )
-    .post(
-      '/apps/:app/new-app',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'owner' }, (form, viewer) => makeApp(deps, request, form, viewer)),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/new-app', onForm(deps, { role: 'owner' }, makeApp), { parse: 'none' })
 
-async function makeApp(
-  { store, clock, access, baseUrl }: Pick<PageDependencies, 'store' | 'clock' | 'access' | 'baseUrl'>,
-  request: Request,
-  form: Form,
-  viewer: Viewer,
-): Promise<Response> {
+async function makeApp(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
+  const { store, clock, access, baseUrl } = deps
   const input = { app: form.text('app'), domain: form.text('domain') }
+  const refuse = (status: number, errors: FieldError[], notice?: string) =>
+    pageAnswer(request, status, <NewAppPage {...{ viewer, input, errors, notice }} />)
   const domains = input.domain.trim() === '' ? [] : [input.domain]
   const reading = readAppText({ appName: input.app, domains, home: null })
-  if ('errors' in reading)
-    return pageAnswer(request, 400, <NewAppPage viewer={viewer} input={input} errors={reading.errors} />)
+  if ('errors' in reading) return refuse(400, reading.errors)
   const { appName: name, ...rest } = reading.input
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const made = await createApp(maker, viewer.account.id, { name, ...rest })
-  if ('refusal' in made) {
-    const { status, message } = REFUSALS[made.refusal]
-    return pageAnswer(request, status, <NewAppPage viewer={viewer} input={input} notice={message} />)
-  }
+  if ('refusal' in made) return refuse(REFUSALS[made.refusal].status, [], REFUSALS[made.refusal].message)
   access.forget()
   return redirectAnswer(pathOf(made.appId, 'activation'), [flashCookie(baseUrl, 'app_made')])
 }
@@ -59,41 +47,36 @@ type NewAppProps = {
   notice?: string
 }
 
-function NewAppPage({ viewer, input, errors = [], notice }: NewAppProps) {
-  const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
-  const action = pathOf(viewer.app.publicId, 'new-app')
-  return (
-    <Frame
-      viewer={viewer}
-      page="new-app"
-      title="New app"
-      state={`A further app of the account ${viewer.account.name}, with people and events of its own. Keys work for all apps.`}
+const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
+  <Frame
+    viewer={viewer}
+    page="new-app"
+    title="New app"
+    state={`Another app of the account ${viewer.account.name}, with its own people and events. API keys work for all apps.`}
+  >
+    <Form
+      action={pathOf(viewer.app.publicId, 'new-app')}
+      errors={errors}
+      notice={notice}
+      submit="Create the app"
+      cancel={pathOf(viewer.app.publicId, 'activation')}
     >
-      {notice && <Notice kind="error">{notice}</Notice>}
-      <form method="post" action={action} novalidate>
-        <Field
-          name="app"
-          label="App name"
-          hint="The name of your product."
-          error={errorOf('app')}
-          value={input.app}
-          autofocus
-          autocomplete="off"
-        />
-        <Field
-          name="domain"
-          label="The app's own domain"
-          hint="Such as app.example.com. What comes with an event is linked in emails only when it leads there, or to a domain below it."
-          error={errorOf('domain')}
-          value={input.domain}
-          autocomplete="off"
-          optional
-        />
-        <div class="buttons">
-          <Button kind="primary">Make the app</Button>
-          <ButtonLink href={pathOf(viewer.app.publicId, 'activation')}>Cancel</ButtonLink>
-        </div>
-      </form>
-    </Frame>
-  )
-}
+      <Field
+        name="app"
+        label="App name"
+        hint="The name of your product."
+        value={input.app}
+        autofocus
+        autocomplete="off"
+      />
+      <Field
+        name="domain"
+        label="The app's own domain"
+        hint="Such as app.example.com. Emails link only to this domain and its subdomains."
+        value={input.domain}
+        autocomplete="off"
+        optional
+      />
+    </Form>
+  </Frame>
+)

@@ -4,45 +4,38 @@ import { hasRole } from '../../accounts/members.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { Button } from '../ui/button.tsx'
 import { Select, Toggle } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Form, NOT_SAVED } from '../ui/form.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
 type SettingsProps = { viewer: Viewer; input: AppSettingsText; errors?: FieldError[]; notice?: string }
 
-export function SettingsPage({ viewer, input, errors = [], notice }: SettingsProps) {
-  const isOwner = hasRole(viewer.member.role, 'owner')
-  const about = (name: string) => {
-    const error = errors.find(({ field }) => field === name)?.message
-    return { name, error, autofocus: errors[0]?.field === name, isLocked: !isOwner }
-  }
-  return (
-    <Frame viewer={viewer} page="settings" title="Settings" state={`They hold for ${viewer.app.name} alone.`}>
-      {notice && <Notice kind="error">{notice}</Notice>}
-      {errors.length > 0 && <Notice kind="error">Nothing was saved yet. Look at the marked fields again.</Notice>}
-      {!isOwner && <Notice kind="info">Only owners of the account change these settings.</Notice>}
-      <form method="post" action={pathOf(viewer.app.publicId, 'settings')} novalidate>
-        <AppFields input={input} about={about} />
-        <SnippetFields input={input} about={about} isLocked={!isOwner} />
-        {isOwner && <Button kind="primary">Save</Button>}
-      </form>
-      <IdSection viewer={viewer} />
-    </Frame>
-  )
-}
+export const SettingsPage = ({ viewer, input, errors = [], notice }: SettingsProps) => (
+  <Frame viewer={viewer} page="settings" title="Settings" state={`Settings for ${viewer.app.name}.`}>
+    <Form
+      action={pathOf(viewer.app.publicId, 'settings')}
+      errors={errors}
+      notice={errors.length > 0 ? NOT_SAVED : notice}
+      locked={!hasRole(viewer.member.role, 'owner') && 'Only owners of the account can change these settings.'}
+      submit="Save"
+    >
+      <AppFields input={input} />
+      <SnippetFields input={input} />
+    </Form>
+    <IdSection viewer={viewer} />
+  </Frame>
+)
 
-type About = (name: string) => { name: string; error?: string; autofocus: boolean; isLocked: boolean }
-type FieldsProps = { input: AppSettingsText; about: About }
+type FieldsProps = { input: AppSettingsText }
 
-const AppFields = ({ input, about }: FieldsProps) => (
+const AppFields = ({ input }: FieldsProps) => (
   <section>
     <h2>The app</h2>
-    <Field {...about('app')} label="Name" value={input.name} autocomplete="off" />
+    <Field name="app" label="Name" value={input.name} autocomplete="off" />
     <Field
-      {...about('home')}
+      name="home"
       label="Home page"
       hint="Default link in emails. Starts with https://."
       value={input.home}
@@ -50,23 +43,23 @@ const AppFields = ({ input, about }: FieldsProps) => (
       optional
     />
     <Field
-      {...about('domains')}
+      name="domains"
       label="Own domains"
       kind="lines"
-      hint="One a line. Their pages count as yours, and what comes with an event is linked in mails only when it leads to them or below them."
+      hint="One per line. Emails link only to these and their subdomains."
       value={input.domains}
       autocomplete="off"
       optional
     />
     <Select
-      {...about('timezone')}
+      name="timezone"
       label="Timezone"
       hint="For times on these pages and in emails."
       value={input.timezone}
       options={timezonesWith(input.timezone).map((zone) => ({ value: zone, label: formatZone(zone) }))}
     />
     <Select
-      {...about('locale')}
+      name="locale"
       label="Locale"
       hint="How emails write numbers, money and dates."
       value={input.locale}
@@ -75,14 +68,14 @@ const AppFields = ({ input, about }: FieldsProps) => (
   </section>
 )
 
-const SnippetFields = ({ input, about, isLocked }: FieldsProps & { isLocked: boolean }) => (
+const SnippetFields = ({ input }: FieldsProps) => (
   <section>
     <h2>The tag on your pages</h2>
     <Field
-      {...about('snippetHosts')}
+      name="snippetHosts"
       label="Hosts that may report"
       kind="lines"
-      hint="One a line. Without any, every page that has the tag may. It keeps strangers' pages out of your figures; what proves a person is the signature."
+      hint="One per line. Default: every page with the tag."
       value={input.snippetHosts}
       autocomplete="off"
       optional
@@ -90,9 +83,8 @@ const SnippetFields = ({ input, about, isLocked }: FieldsProps & { isLocked: boo
     <Toggle
       name="addsPeople"
       label="Add people from the tag"
-      hint="Whoever your server has signed becomes one of the people of this app when a page reports them. Without it, only your server adds people."
+      hint="Pages can add people that your server has signed."
       isOn={input.addsPeople}
-      isLocked={isLocked}
     />
   </section>
 )
@@ -100,7 +92,7 @@ const SnippetFields = ({ input, about, isLocked }: FieldsProps & { isLocked: boo
 const IdSection = ({ viewer: { app } }: { viewer: Viewer }) => (
   <section>
     <h2>IDs</h2>
-    <p class="hint">They are no secrets, and stay the same for good.</p>
+    <p class="hint">They aren't secret and never change.</p>
     <Values>
       <Value id="app-id" name="App ID">
         {app.publicId}

@@ -6,14 +6,12 @@ import {
   saveAppSettings,
   writeAppSettings,
 } from '../../accounts/app-settings.ts'
-import { REFUSALS } from '../../core/refusals.ts'
+import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { readSnippetSettings } from '../../visits/snippet-settings.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { showPage, takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
-import { flashCookie } from '../layout/flash.ts'
-import type { Form } from '../layout/forms.ts'
-import { pathOf } from '../layout/frame.tsx'
+import { pageAnswer } from '../layout/answers.ts'
+import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Who } from '../layout/viewer.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { SettingsPage } from './settings-page.tsx'
 
 export const settingsRoutes = (deps: PageDependencies) =>
@@ -24,28 +22,25 @@ export const settingsRoutes = (deps: PageDependencies) =>
         return pageAnswer(request, 200, <SettingsPage viewer={viewer} input={input} />)
       }),
     )
-    .post(
-      '/apps/:app/settings',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'owner' }, (form, viewer) =>
-          saveSettings(deps, request, form, viewer),
-        ),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/settings', onForm(deps, { role: 'owner' }, saveSettings), { parse: 'none' })
 
-async function saveSettings(deps: PageDependencies, request: Request, form: Form, viewer: Viewer): Promise<Response> {
+async function saveSettings(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
   const input = readText(form)
+  const refuse = (status: number, errors: FieldError[], notice?: string) =>
+    pageAnswer(request, status, <SettingsPage {...{ viewer, input, errors, notice }} />)
   const reading = readAppSettings(input)
-  if ('errors' in reading)
-    return pageAnswer(request, 400, <SettingsPage viewer={viewer} input={input} errors={reading.errors} />)
+  if ('errors' in reading) return refuse(400, reading.errors)
   const outcome = await saveAppSettings(deps, viewer.app, { ...reading, actor: viewer.member.id })
-  if (!('refusal' in outcome))
-    return redirectAnswer(pathOf(viewer.app.publicId, 'settings'), [flashCookie(deps.baseUrl, 'settings_saved')])
-  const { status, message } = REFUSALS[outcome.refusal]
-  return pageAnswer(request, status, <SettingsPage viewer={viewer} input={input} notice={message} />)
+  if (!('refusal' in outcome)) return doneAnswer(deps, viewer, 'settings', 'settings_saved')
+  return refuse(REFUSALS[outcome.refusal].status, [], REFUSALS[outcome.refusal].message)
 }
 
-const readText = (form: Form): AppSettingsText => ({
+const readText = (form: FormInput): AppSettingsText => ({
   name: form.text('app'),
   home: form.text('home'),
   domains: form.text('domains'),

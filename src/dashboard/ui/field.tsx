@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { FieldError } from '../../core/refusals.ts'
 import { Ticked } from './text.tsx'
 
 export type FieldProps = {
@@ -22,12 +24,33 @@ export type FieldProps = {
 
 const PROSE_ROWS = 14
 
+export type FormError = Pick<FieldError, 'field' | 'message'>
+
+type FormState = { errors: FormError[]; isLocked: boolean; ids?: string }
+
+/** Set by `Form`. */
+export const FormContext = createContext<FormState>({ errors: [], isLocked: false })
+
+type FieldState = Pick<FieldProps, 'name' | 'id' | 'error' | 'autofocus' | 'isLocked'>
+
+/** Adds what the form knows about a field. */
+export function useField<Props extends FieldState>(props: Props): Props & FieldState {
+  const { errors, isLocked, ids } = useContext(FormContext)
+  const { name, id = ids && `${ids}-${name}` } = props
+  const error = props.error ?? errors.find(({ field }) => field === name)?.message
+  const autofocus = errors[0] ? errors[0].field === name : props.autofocus
+  return { ...props, id, error, autofocus, isLocked: props.isLocked ?? isLocked }
+}
+
 /** Label, hint and error are linked for screen readers. */
-export const Field = (props: FieldProps) => (
-  <FieldFrame {...props}>
-    <Input {...props} />
-  </FieldFrame>
-)
+export function Field(own: FieldProps) {
+  const props = useField(own)
+  return (
+    <FieldFrame {...props}>
+      <Input {...props} />
+    </FieldFrame>
+  )
+}
 
 type FrameProps = Pick<FieldProps, 'name' | 'id' | 'label' | 'hint' | 'error' | 'optional'> & {
   children: ComponentChildren

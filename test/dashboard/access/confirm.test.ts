@@ -23,7 +23,7 @@ describe('the password, again', () => {
     expect((await textOf((await make()).html, 'h1'))[0]).toBe('Your new key')
     pages.clock.ms += 1
     const asked = await make({ name: HOSTILE })
-    expect(await textOf(asked.html, 'h1')).toEqual(['Your password, again'])
+    expect(await textOf(asked.html, 'h1')).toEqual(['Confirm your password'])
     expect(await attributesOf(asked.html, 'main form', 'action')).toEqual([keys()])
     expect(await attributesOf(asked.html, 'main [type=hidden][name=name]', 'value')).toEqual([HOSTILE])
     await expectHarmless(asked.html)
@@ -78,6 +78,6 @@ describe('the password, again', () => {
 
   test('a clock that was set back does not spare it', async () => {
     pages.clock.ms -= DAY
-    expect((await textOf((await make()).html, 'h1'))[0]).toBe('Your password, again')
+    expect((await textOf((await make()).html, 'h1'))[0]).toBe('Confirm your password')
   })
 })

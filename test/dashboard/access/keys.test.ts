@@ -178,7 +178,7 @@ describe('revoking', () => {
     const [key] = await listed()
     const fields = { key: key?.id ?? '' }
     for (const path of [`${keys()}/revoke`, `${keys()}/secret/revoke`]) {
-      expect(await textOf((await owner.post(path, fields)).html, 'h1')).toEqual(['Your password, again'])
+      expect(await textOf((await owner.post(path, fields)).html, 'h1')).toEqual(['Confirm your password'])
     }
     expect(await pages.access.find(pages.begun.apiKey)).not.toBeNull()
     await owner.post(`${keys()}/revoke`, { ...fields, confirmPassword: PASSWORD })

@@ -113,7 +113,7 @@ describe('inviting', () => {
     pages.clock.ms += 10 * 60_000
     const fields = { email: EVE, role: 'owner' }
     const asked = await browser.post(pages.at('members'), fields)
-    expect(await textOf(asked.html, 'h1')).toEqual(['Your password, again'])
+    expect(await textOf(asked.html, 'h1')).toEqual(['Confirm your password'])
     expect(await members()).toHaveLength(1)
     const made = await browser.post(pages.at('members'), { ...fields, confirmPassword: PASSWORD })
     expect(await textOf(made.html, 'h1')).toEqual(['The link is ready'])

@@ -81,7 +81,7 @@ describe('the identity secret', () => {
   test('asks for the password', async () => {
     pages.clock.ms += 10 * MINUTE
     const { html } = await owner.post(secretPath(), { replaces: await currentId() })
-    expect(await textOf(html, 'h1')).toEqual(['Your password, again'])
+    expect(await textOf(html, 'h1')).toEqual(['Confirm your password'])
     expect(await pages.store.listSecrets(pages.begun.accountId, 0)).toHaveLength(1)
   })
 

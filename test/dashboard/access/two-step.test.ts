@@ -39,9 +39,9 @@ describe('setting it up', () => {
   test('is offered, and asks for the password however lately that was typed', async () => {
     expect(await sectionOf()).toMatchObject({ state: 'Off', buttons: ['Set it up'] })
     const asked = await ada.post(path())
-    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Your password, again']])
+    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Confirm your password']])
     expect(await textOf(asked.html, '.lead')).toEqual([
-      'You are about to set up two-step sign-in. That changes how you sign in, so you are asked each time.',
+      'You are about to set up two-step sign-in. This changes how you sign in, so it always needs your password.',
     ])
     expect(await attributesOf(asked.html, 'main form a', 'href')).toEqual([pages.at('you')])
     const wrong = await ada.post(path(), { confirmPassword: 'wrong' })
@@ -78,7 +78,7 @@ describe('setting it up', () => {
       const { status, html } = await ada.post(path('/on'), { code })
       expect([status, await textOf(html, '#code-fault')]).toEqual([
         400,
-        ['Error: This is not the code that your app shows now. If it is, set the clock of your phone right.'],
+        ["Error: This isn't the code that your app shows now. If it is, check the clock of your phone."],
       ])
       expect((await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')).toBe(secret)
     }
@@ -155,7 +155,7 @@ describe('setting it up', () => {
     const { status, html } = await ada.post(path('/on'), { code: codeAt(secret, pages.clock.ms) })
     expect([status, await textOf(html, '#two-step [role=alert]')]).toEqual([
       409,
-      ['Error: The set-up is forgotten: it was left for more than an hour, or your password was changed. Begin again.'],
+      ['Error: The setup expired after an hour, or your password was changed. Start again.'],
     ])
     expect([await isOn(), (await sectionOf()).state]).toEqual([false, 'Off'])
   })
@@ -167,7 +167,7 @@ describe('setting it up', () => {
     const late = await ada.post(path('/on'), { code: codeAt(seen, pages.clock.ms) })
     expect([late.status, await textOf(late.html, '#two-step [role=alert]')]).toEqual([
       409,
-      ['Error: The set-up is forgotten: it was left for more than an hour, or your password was changed. Begin again.'],
+      ['Error: The setup expired after an hour, or your password was changed. Start again.'],
     ])
     const { html } = await ada.post(path(), { confirmPassword: changed.newPassword })
     const key = (await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')
@@ -194,7 +194,7 @@ describe('new recovery codes', () => {
   test('ask for the password and a code, replace those before, and are made once by one form', async () => {
     const { secret, codes } = await turnOn(pages, ada)
     const fields = { replaces: await replaces() }
-    expect(await textOf((await ada.post(path('/codes'), fields)).html, 'h1')).toEqual(['Your password, again'])
+    expect(await textOf((await ada.post(path('/codes'), fields)).html, 'h1')).toEqual(['Confirm your password'])
     const { status, html } = await ada.post(path('/codes'), { ...fields, ...confirmation(secret) })
     expect([status, await textOf(html, '.lead')]).toEqual([
       200,
@@ -266,7 +266,7 @@ describe('changing it needs a code beside the password', () => {
 
 test('turning it off asks for the password and a code, and then the password alone signs in', async () => {
   const { secret } = await turnOn(pages, ada)
-  expect(await textOf((await ada.post(path('/off'))).html, 'h1')).toEqual(['Your password, again'])
+  expect(await textOf((await ada.post(path('/off'))).html, 'h1')).toEqual(['Confirm your password'])
   expect((await ada.post(path('/off'), { confirmPassword: 'wrong' })).status).toBe(400)
   expect(await isOn()).toBe(true)
   const { status, location } = await ada.post(path('/off'), confirmation(secret))

@@ -90,7 +90,7 @@ describe('the list of sessions', () => {
     pages.clock.ms += 10 * MINUTE
     const path = `${pages.at('you')}/sessions`
     const asked = await browser.post(path)
-    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Your password, again']])
+    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Confirm your password']])
     const member = await pages.store.findMember('ada@example.com')
     const listed = async () => (await pages.store.listSessions(member?.id ?? '')).length
     expect(await listed()).toBe(2)

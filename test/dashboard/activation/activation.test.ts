@@ -186,10 +186,10 @@ describe('a key made here', () => {
     const fields = await formOf(browser)
     pages.clock.ms += 10 * MINUTE
     const asked = await browser.post(`${pages.at('activation')}/key`, fields)
-    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Your password, again']])
+    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Confirm your password']])
     expect(asked.html).not.toContain(pages.begun.identitySecret)
     expect(await textOf(asked.html, '.lead')).toEqual([
-      'You are about to make an API key. You typed your password more than 10 minutes ago.',
+      'You are about to make an API key. You last entered your password more than 10 minutes ago.',
     ])
     expect(await attributesOf(asked.html, 'main form a', 'href')).toEqual([pages.at('activation')])
     const made = await browser.post(`${pages.at('activation')}/key`, { ...fields, confirmPassword: PASSWORD })

@@ -177,7 +177,7 @@ describe('erasing', () => {
   test('asks for the password when that was typed 10 minutes ago', async () => {
     pages.clock.ms += 10 * MINUTE
     const asked = await erase(browser)
-    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Your password, again']])
+    expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Confirm your password']])
     expect(await textOf(asked.html, '#menu > ul [aria-current]')).toEqual(['People'])
     expect((await erase(browser, { confirmPassword: 'wrong' })).status).toBe(400)
     expect(await emailsOf(await see())).toEqual(['bob@example.com'])

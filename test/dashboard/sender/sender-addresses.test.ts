@@ -123,7 +123,7 @@ describe('domains', () => {
     // viewing the page queries no DNS
     expect(asked).toEqual([])
     const missing = await browser.post(pages.at('sender/domains'))
-    expect((await textOf(missing.html, '#domains .notice'))[0]).toContain('Not every record was found.')
+    expect((await textOf(missing.html, '#domains .notice'))[0]).toContain("Some records weren't found.")
     records.set(record.name, [record.value])
     const found = await browser.post(pages.at('sender/domains'))
     expect(await textOf(found.html, '#domains .badge')).toEqual(['Verified'])

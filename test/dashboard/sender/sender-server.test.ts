@@ -65,7 +65,7 @@ describe('the check of the mail server', () => {
     expect([status, told]).toEqual([
       200,
       [
-        `Done: 127.0.0.1:${server.port} answers, the connection is secure, and it took the user name and password. A test mail, on the page of a message, shows whether it takes mails from hello@first.example.`,
+        `Done: 127.0.0.1:${server.port} answers, the connection is secure, and it took the user name and password. To see whether it accepts emails from hello@first.example, send a test email from a message.`,
       ],
     ])
     expect(html).not.toContain('pa55')

@@ -1,0 +1,104 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { Button, ButtonLink, type ButtonKind, HiddenFields } from './button.tsx'
+import { Field, FormContext, type FormError } from './field.tsx'
+import { Notice } from './notice.tsx'
+
+/** Fields of the password confirmation. */
+export const CONFIRM_FIELD = 'confirmPassword'
+export const CONFIRM_CODE_FIELD = 'confirmCode'
+
+/** For forms in which an error may be out of sight. */
+export const NOT_SAVED = 'Not saved. Correct the marked fields.'
+
+type NoticeProps = {
+  /** error of the whole form */
+  notice?: string
+  /** why the form is locked */
+  locked?: string | false
+}
+
+type FormProps = NoticeProps & {
+  action: string
+  /** hidden fields */
+  hidden?: Record<string, string>
+  /** the fields below take theirs by name; the first one gets the focus */
+  errors?: FormError[]
+  /** read-only fields and no button; true with `locked` */
+  isLocked?: boolean
+  /** prefix of the fields' ids, if another form has the same fields */
+  ids?: string
+  /** whose password this is, for password managers */
+  username?: string
+  /** asks `username` for the password, and for a code if needed */
+  confirm?: { needsCode: boolean }
+  /** label of the button; without one, the children have it */
+  submit?: string
+  kind?: ButtonKind
+  /** target of Cancel */
+  cancel?: string
+  children?: ComponentChildren
+}
+
+/** A form by POST, with its notices, errors and buttons. */
+export const Form = (props: FormProps) => {
+  const {
+    action,
+    hidden = {},
+    errors = [],
+    locked,
+    isLocked = Boolean(locked),
+    ids,
+    username,
+    confirm,
+    children,
+  } = props
+  return (
+    <>
+      <FormNotices {...props} />
+      <form method="post" action={action} novalidate>
+        <HiddenFields fields={hidden} />
+        {username !== undefined && <input type="hidden" autocomplete="username" value={username} />}
+        <FormContext.Provider value={{ errors, isLocked, ids }}>
+          {children}
+          {confirm && <ConfirmFields {...confirm} />}
+        </FormContext.Provider>
+        {!isLocked && <Buttons {...props} />}
+      </form>
+    </>
+  )
+}
+
+/** For pages that show them above other content. */
+export const FormNotices = ({ notice, locked }: NoticeProps) => (
+  <>
+    {notice && <Notice kind="error">{notice}</Notice>}
+    {locked && <Notice kind="info">{locked}</Notice>}
+  </>
+)
+
+const Buttons = ({ submit, kind = 'primary', cancel }: FormProps) => {
+  if (submit === undefined) return null
+  const button = <Button kind={kind}>{submit}</Button>
+  if (cancel === undefined) return button
+  return (
+    <div class="buttons">
+      {button}
+      <ButtonLink href={cancel}>Cancel</ButtonLink>
+    </div>
+  )
+}
+
+const ConfirmFields = ({ needsCode }: { needsCode: boolean }) => (
+  <>
+    <Field name={CONFIRM_FIELD} label="Password" kind="password" autofocus autocomplete="current-password" />
+    {needsCode && (
+      <Field
+        name={CONFIRM_CODE_FIELD}
+        label="Code"
+        hint="6 digits of your authenticator app, or a recovery code."
+        autocomplete="one-time-code"
+      />
+    )}
+  </>
+)
