@@ -96,6 +96,6 @@ export function describeActor({ actor }: AuditEntry, names: AuditNames): string 
 }
 
 export function describeAction({ action, subject, count }: AuditEntry, names: AuditNames): string {
-  const words = (ACTIONS.get(action) ?? `${action} {}`).replace('{}', () => nameOf(subject ?? '', names)).trim()
-  return count > 1 ? `${words} (${count} times)` : words
+  const text = (ACTIONS.get(action) ?? `${action} {}`).replace('{}', () => nameOf(subject ?? '', names)).trim()
+  return count > 1 ? `${text} (${count} times)` : text
 }

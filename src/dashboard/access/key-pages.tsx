@@ -51,7 +51,7 @@ export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps)
 
 /** The only page that shows this key. */
 export const KeyMadePage = ({ viewer, made }: { viewer: Viewer; made: Made }) => (
-  <Frame viewer={viewer} page="keys" title="Your new key" state="It works from now on. Store both values, then go on.">
+  <Frame viewer={viewer} page="keys" title="Your new key" state="It works now. Store both values, then continue.">
     <MadeKey {...made} next={pathOf(viewer.app.publicId, 'keys')} />
   </Frame>
 )
@@ -65,7 +65,7 @@ export const MadeKey = ({ apiKey, identitySecret, next }: Made & { next?: string
       { id: 'api-key', name: 'API key', text: apiKey },
       { id: 'identity-secret', name: 'Identity secret', text: identitySecret },
     ]}
-    warning="The API key is shown once, on this page; only a hash of it is kept. Reloading does not bring it back."
+    warning="The API key is shown only once. Reloading doesn't show it again."
     next={next}
   >
     <p>{SECRETS_WARNING}</p>

@@ -48,13 +48,13 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
       action={isOwner && keys.length > 0 && make}
     >
       {refusal && <Notice kind="error">{REFUSALS[refusal].message}</Notice>}
-      {!isOwner && <Notice kind="info">Only owners of the account make and revoke keys.</Notice>}
+      {!isOwner && <Notice kind="info">Only owners of the account can make and revoke keys.</Notice>}
       {keys.filter(isExposed).map((key) => (
         <ExposedNotice key={key.id} exposed={key} />
       ))}
       {keys.length === 0 ? (
         <EmptyState title="No key yet" next={isOwner && make}>
-          Your server sends events with a key. There is none, so nothing can arrive.
+          Your server sends events with an API key. Make one to start.
         </EmptyState>
       ) : (
         <>
@@ -70,7 +70,7 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
 
 function stateOf(keys: KeyRow[]): string {
   const working = keys.filter(({ revokedAt }) => revokedAt === null).length
-  if (working === 0) return 'No key works, so nothing can arrive.'
+  if (working === 0) return 'No key works, so no events can arrive.'
   return working === 1 ? 'One key works.' : `${working} keys work.`
 }
 
@@ -78,8 +78,8 @@ const isExposed = ({ revokedAt, seenInBrowserAt }: KeyRow): boolean => revokedAt
 
 const ExposedNotice = ({ exposed: { name, seenInBrowserAt } }: { exposed: KeyRow }) => (
   <Notice kind="caution">
-    The key “{name}” was sent by a browser, last on <ExactTime at={seenInBrowserAt ?? 0} />. Whoever opens that page can
-    read it. Make a new one for your server, then revoke this one.
+    The key “{name}” was sent by a browser, last on <ExactTime at={seenInBrowserAt ?? 0} />. Anyone who opens that page
+    can read it. Make a new key for your server, then revoke this one.
   </Notice>
 )
 
@@ -118,7 +118,7 @@ const KeyName = (key: KeyRow) => (
 const RevokeDialog = ({ viewer, row: { id, name, revokedAt } }: { viewer: Viewer; row: KeyRow }) =>
   revokedAt === null && (
     <Dialog id={`revoke-${id}`} opener="Revoke" about={name} kind="danger" title={`Revoke “${name}”?`}>
-      <p>Requests with this key are refused from the next one on. This cannot be undone.</p>
+      <p>Requests with this key are refused right away. This cannot be undone.</p>
       <ActionForm action={`${pathOf(viewer.app.publicId, 'keys')}/revoke`} fields={{ key: id }} kind="danger">
         Revoke the key
       </ActionForm>

@@ -13,13 +13,13 @@ import { ROLE_NAMES, ROLE_PHRASES } from '../../accounts/members.ts'
 import type { Viewer } from '../layout/viewer.ts'
 
 const ROLES = [
-  { value: 'owner', label: ROLE_NAMES.owner, hint: 'Everything, with keys, secrets, settings and members.' },
+  { value: 'owner', label: ROLE_NAMES.owner, hint: 'Everything, including keys, secrets, settings and members.' },
   {
     value: 'editor',
     label: ROLE_NAMES.editor,
-    hint: 'Writes messages and puts them live, sends mails on, and keeps the list of who is not written to.',
+    hint: 'Edits messages and puts them live, resends emails, and edits suppressions.',
   },
-  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Looks, and changes nothing.' },
+  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Can view everything and change nothing.' },
 ]
 
 type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: FormError[]; notice?: string }
@@ -56,9 +56,9 @@ export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProp
   <Frame viewer={viewer} page="members" title="The link is ready" state={`Give it to ${email}, and to nobody else.`}>
     <SecretOnce
       secrets={[{ id: 'link', name: 'Link', text: link }]}
-      warning={`It is shown once, works once, and for a day. ${isInvitation ? INVITATION : 'Whoever opens it chooses the password.'}`}
+      warning={`It is shown only once and works once, for one day. ${isInvitation ? INVITATION : 'Whoever opens it chooses the password.'}`}
       next={pathOf(viewer.app.publicId, 'members')}
-      said="I have passed it on"
+      confirmLabel="I have passed it on"
     />
   </Frame>
 )
@@ -116,7 +116,7 @@ const LinkForm = ({ viewer, member: { id } }: SectionProps) => (
 const InvitationSection = (props: SectionProps) => (
   <section>
     <h2>Invitation</h2>
-    <p>If the link was lost or is older than a day, make another one. The earlier one stops working.</p>
+    <p>If the link was lost or is older than a day, make a new one. The old one stops working.</p>
     <LinkForm {...props} />
   </section>
 )
@@ -127,12 +127,12 @@ const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'
     <h2>Password</h2>
     {isOnlyAccount ? (
       <>
-        <p>Whoever forgot it gets a link to choose another one, which ends all their sessions.</p>
+        <p>Make a link if they forgot it. A new password ends all their sessions.</p>
         <LinkForm {...props} />
       </>
     ) : (
       <p>
-        Whoever forgot it asks who runs this server for a link:{' '}
+        If they forgot it, the operator of this server can make a link:{' '}
         <Command>{`eventpost member reset-password --email ${props.member.email}`}</Command>
       </p>
     )}
@@ -153,15 +153,13 @@ const RemoveSection = ({ viewer, member: { id, email, isInvited } }: SectionProp
   <section>
     <h2>Remove</h2>
     <p>
-      {isInvited
-        ? 'This takes the invitation back.'
-        : 'Keys they made keep working: revoke those that they may have kept.'}
+      {isInvited ? 'This withdraws the invitation.' : 'Keys they made keep working. Revoke those they may still have.'}
     </p>
     <Dialog id="remove" opener="Remove" about={email} kind="danger" title={`Remove ${email}?`}>
       <p>
         {isInvited
           ? 'Their link stops working.'
-          : `From now on they see nothing of the account ${viewer.account.name}. What they made stays.`}
+          : `They can no longer open the account ${viewer.account.name}. What they made stays.`}
       </p>
       <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/remove`} fields={{ member: id }} kind="danger">
         Remove the member

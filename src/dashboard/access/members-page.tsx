@@ -44,7 +44,7 @@ export const MembersPage = (props: MembersProps) => {
       }
     >
       {isOwner && <MemberSections viewer={viewer} current="members" />}
-      {!isOwner && <Notice kind="info">Only owners of the account invite and change members.</Notice>}
+      {!isOwner && <Notice kind="info">Only owners of the account can invite and change members.</Notice>}
       <Table label="Members" columns={columnsOf(props, isOwner)} rows={shown.rows} idOf={({ id }) => id} />
       <Pager {...shown} />
       {isOwner && <TwoStepRuleSection {...props} />}

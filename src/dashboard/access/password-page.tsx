@@ -23,15 +23,14 @@ export const PasswordPage = (props: PasswordProps) => {
   const { token, link, isTwoStepEnded, signedInAs, error, notice } = props
   const { member, invited } = link
   return (
-    <Layout title="Choose a password" lead="This link sets it once. It is kept as a hash that nobody can read back.">
+    <Layout title="Choose a password" lead="This link works once. Passwords are stored as hashes.">
       <FormNotices notice={notice} />
       <ForSomebodyElse what="link" email={member.email} signedInAs={signedInAs} />
       {isTwoStepEnded && <Notice kind="caution">{TURNS_OFF}</Notice>}
       <p>
         You sign in as <strong>{member.email}</strong>
         {invited && `, ${ROLE_PHRASES[invited.role]} of the account ${invited.accountName}`}.
-        {member.passwordHash !== null &&
-          ' Wherever you are signed in with the password you had, you will be signed out.'}
+        {member.passwordHash !== null && ' Your other sessions will end.'}
       </p>
       <Form
         action="/password"
@@ -52,5 +51,4 @@ export const PasswordPage = (props: PasswordProps) => {
   )
 }
 
-const TURNS_OFF =
-  'This also turns two-step sign-in off: your password alone will sign you in, until you set it up again on your own page.'
+const TURNS_OFF = 'This also turns off two-step sign-in. You can set it up again on your page.'

@@ -33,7 +33,7 @@ export const SecondStepFields = ({ email, names, button, fault }: FieldsProps) =
       />
       <Button kind="primary">{button}</Button>
       <details class="instead" open={isOfRecovery}>
-        <summary>No phone at hand? Use a recovery code</summary>
+        <summary>No phone? Use a recovery code</summary>
         <Field
           name={names.recoveryCode}
           label="Recovery code"
@@ -44,7 +44,7 @@ export const SecondStepFields = ({ email, names, button, fault }: FieldsProps) =
         />
         <Button>{button}</Button>
         <p class="hint">
-          No codes either? Whoever runs this server makes a link that turns this step off:{' '}
+          No codes either? The operator of this server can turn this step off:{' '}
           <Command>{`eventpost member reset-password --email ${email} --two-step-off`}</Command>
         </p>
       </details>
@@ -67,11 +67,7 @@ export const SecondStepPage = ({
   fault?: FieldsProps['fault']
 }) => (
   <Layout title="Your code" lead={`The second step for ${email}, within ${SECOND_STEP_MS / 60_000} minutes.`} isNarrow>
-    {isPasswordSet && (
-      <Notice kind="done">
-        Your new password is set. Wherever you were signed in with another one, you are signed out.
-      </Notice>
-    )}
+    {isPasswordSet && <Notice kind="done">Your new password is set. Your other sessions have ended.</Notice>}
     <Form action="/sign-in/code" hidden={{ next }}>
       <SecondStepFields email={email} names={SIGN_IN_STEP} button="Sign in" fault={fault} />
     </Form>

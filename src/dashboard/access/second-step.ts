@@ -65,7 +65,7 @@ function toFault(wrong: WrongStep): StepFault {
   const { status, message } = REFUSALS[wrong.refusal]
   if (wrong.refusal === 'sign_in_expired') return { status, message, isExpired: true }
   if (wrong.refusal !== 'too_many_tries') return { status, message }
-  const [what, instead] = TOLD[wrong.kind]
+  const [what, instead] = WAITS[wrong.kind]
   return {
     status,
     retryAfterSeconds: wrong.retryAfterSeconds,
@@ -74,7 +74,7 @@ function toFault(wrong: WrongStep): StepFault {
 }
 
 /** The wait after too many codes, and alternatives. */
-const TOLD = {
+const WAITS = {
   code: ['codes', 'use a recovery code'],
   'recovery-code': ['recovery codes', 'use a code of your authenticator app'],
 } as const

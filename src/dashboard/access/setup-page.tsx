@@ -23,7 +23,7 @@ export function SetupPage({ token, input, errors = [], notice }: SetupPageProps)
         action="/setup"
         hidden={{ token }}
         errors={byPage}
-        notice={errors.length > 0 ? `${countOf(errors)} and nothing was saved yet.` : notice}
+        notice={errors.length > 0 ? describeErrors(errors) : notice}
         submit="Set up"
       >
         <MemberFields email={input.email} isAgain={isAgain} />
@@ -40,7 +40,7 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
       label="Email"
       kind="email"
       autofocus
-      hint="You sign in with it. Nothing is sent to it now."
+      hint="You sign in with it."
       value={email}
       autocomplete="username"
     />
@@ -48,7 +48,7 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
       name="password"
       label="Password"
       kind="password"
-      hint={isAgain ? `${PASSWORD_HINT} Type it again: a page never holds it.` : PASSWORD_HINT}
+      hint={isAgain ? `${PASSWORD_HINT} Enter it again.` : PASSWORD_HINT}
       autocomplete="new-password"
     />
   </>
@@ -56,8 +56,7 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
 
 const DOMAIN_HINT = (
   <>
-    Such as <code>app.example.com</code>. What comes with an event is linked in emails only when it leads there, or to a
-    domain below it.
+    Such as <code>app.example.com</code>. Emails link only to this domain and its subdomains.
   </>
 )
 
@@ -75,5 +74,5 @@ const AppFields = ({ input }: { input: SetupInput }) => (
   </>
 )
 
-const countOf = (errors: FieldError[]): string =>
-  errors.length === 1 ? 'One field needs another look,' : `${errors.length} fields need another look,`
+const describeErrors = ({ length }: FieldError[]): string =>
+  `Nothing was saved yet. Correct ${length === 1 ? 'the marked field' : `the ${length} marked fields`}.`

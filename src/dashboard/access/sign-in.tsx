@@ -78,7 +78,7 @@ const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
     <FormNotices notice={error} />
     {isUnsent && (
       <Notice kind="caution">
-        You were signed out before this was sent, so nothing was changed. Sign in, and do it again.
+        Your session ended before this was sent, so nothing was changed. Sign in and try again.
       </Notice>
     )}
     <Form action="/sign-in" hidden={{ next }} submit="Sign in">
@@ -92,7 +92,7 @@ const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
       />
     </Form>
     <p class="hint after-form">
-      Forgotten? Whoever runs this server makes a link for a new one:{' '}
+      Forgot your password? The operator of this server can make a link:{' '}
       <Command>eventpost member reset-password --email EMAIL</Command>
     </p>
   </Layout>

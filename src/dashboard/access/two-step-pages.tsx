@@ -16,12 +16,7 @@ type SetupProps = { viewer: Viewer; secret: string; error?: string }
 export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
   const uri = twoStepUri(secret, viewer.member.email)
   return (
-    <Frame
-      viewer={viewer}
-      page="you"
-      title="Set up two-step sign-in"
-      state="It is on once a code of your app shows that it works."
-    >
+    <Frame viewer={viewer} page="you" title="Set up two-step sign-in" state="Enter a code from your app to turn it on.">
       <section>
         <h2>Add it to your authenticator app</h2>
         <p>Scan this with an app such as Aegis, 1Password or Google Authenticator.</p>
@@ -36,7 +31,7 @@ export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
         </Values>
       </section>
       <section>
-        <h2>Type the code that it shows</h2>
+        <h2>Enter the code</h2>
         <Form
           action={`${pathOf(viewer.app.publicId, 'you')}/two-step/on`}
           errors={error ? [{ field: 'code', message: error }] : []}
@@ -65,20 +60,16 @@ export const RecoveryCodesPage = ({ viewer, codes, isFirst }: CodesProps) => (
     page="you"
     title="Your recovery codes"
     state={
-      isFirst
-        ? 'Two-step sign-in is on, and all your other sessions have ended.'
-        : 'They work from now on, and those before do not any more.'
+      isFirst ? 'Two-step sign-in is on, and all your other sessions have ended.' : 'They replace your previous codes.'
     }
   >
     <SecretOnce
       secrets={[]}
-      warning="They are shown once, on this page; only hashes of them are kept."
+      warning="They are shown only once."
       next={pathOf(viewer.app.publicId, 'you')}
-      said="I have stored them"
+      confirmLabel="I have stored them"
     >
-      <p>
-        Each signs you in once, where you have no phone. Keep them apart from it: on paper, or where your passwords are.
-      </p>
+      <p>Each signs you in once without your phone. Store them elsewhere, on paper or in your password manager.</p>
       <CodeBlock id="recovery-codes" label="Recovery codes">
         {codes.join('\n')}
       </CodeBlock>
@@ -98,8 +89,8 @@ export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: 
     >
       <section>
         <p>
-          Recovery codes are shown once, and not again. If you have not stored yours, make new ones: those before then
-          work no more.
+          Recovery codes are shown only once. If you haven't stored yours, make new ones. The old ones then stop
+          working.
         </p>
         <div class="buttons">
           <ActionForm

@@ -40,8 +40,8 @@ const OffSection = ({ viewer, isBegun }: { viewer: Viewer; isBegun: boolean }) =
   <>
     <p class="hint">
       {isBegun
-        ? 'No code has shown yet that it works, so none is asked for. What is not finished within an hour is forgotten.'
-        : 'After your password, signing in asks for a code of an app on your phone. Whoever has the password alone does not get in.'}
+        ? 'Not finished yet: no code is needed to sign in. The setup expires after an hour.'
+        : 'Signing in then also needs a code from an app on your phone.'}
     </p>
     <ActionForm action={actionOf(viewer)}>{isBegun ? 'Go on' : 'Set it up'}</ActionForm>
   </>
@@ -52,7 +52,7 @@ type OnProps = { viewer: Viewer; twoStep: TwoStepRow; since: number; isRequired:
 const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
   <>
     <p class="hint">
-      Signing in asks for a code of your authenticator app, since <ExactTime at={since} />.{' '}
+      Signing in needs a code from your authenticator app, since <ExactTime at={since} />.{' '}
       {describeCodesLeft(twoStep.codesLeft)}
     </p>
     {twoStep.codesLeft <= FEW_CODES && (

@@ -135,7 +135,7 @@ async function readStatus(deps: PageDependencies, { account, app }: Viewer): Pro
 /** Streams the elements with `data-live`, rendered as on the page, after each change. */
 function streamStatus(deps: PageDependencies, request: Request, viewer: Viewer): Response {
   let sent = ''
-  const look = async (send: Send): Promise<void> => {
+  const sendChanges = async (send: Send): Promise<void> => {
     const status = await readStatus(deps, viewer)
     const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
     const data = {
@@ -147,5 +147,5 @@ function streamStatus(deps: PageDependencies, request: Request, viewer: Viewer):
     if (text !== sent) send({ name: 'parts', data })
     sent = text
   }
-  return streamChanges(deps, request, viewer, look)
+  return streamChanges(deps, request, viewer, sendChanges)
 }

@@ -78,8 +78,7 @@ const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
 const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) => (
   <Dialog id="rotate" opener="Rotate" about="the identity secret" title="Rotate the identity secret?">
     <p>
-      A new one is made and shown once. The one it replaces keeps working for 24 hours, so that you can put the new one
-      in place.
+      The new secret is shown only once. The old one keeps working for 24 hours, so that you can update your servers.
     </p>
     <ActionForm action={`${path}/secret`} fields={{ replaces: currentId }} kind="primary">
       Rotate
@@ -96,8 +95,8 @@ const RevokeOldDialog = ({ path, count }: { path: string; count: number }) => (
     title={count === 1 ? 'Revoke the previous identity secret?' : 'Revoke all previous identity secrets?'}
   >
     <p>
-      Signatures made with {count === 1 ? 'it' : 'them'} are refused from now on. Do this when{' '}
-      {count === 1 ? 'it' : 'one'} leaked, or when every server has the new one.
+      Signatures made with {count === 1 ? 'it' : 'them'} will be refused. Do this when {count === 1 ? 'it' : 'one'}{' '}
+      leaked, or when every server has the new one.
     </p>
     <ActionForm action={`${path}/secret/revoke`} kind="danger">
       Revoke {count === 1 ? 'it' : 'them'} now

@@ -17,7 +17,7 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   kept: { word: 'Captured', mood: 'quiet' },
   skipped: { word: 'Not sent', mood: 'quiet' },
   joined: { word: 'Joined', mood: 'quiet' },
-  deferred: { word: 'Put off', mood: 'caution' },
+  deferred: { word: 'Deferred', mood: 'caution' },
   failed: { word: 'Failed', mood: 'bad' },
   unknown: { word: 'Unknown', mood: 'caution' },
   bounced: { word: 'Bounced', mood: 'bad' },
@@ -26,9 +26,9 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
 
 /** Groups of states that a page counts together. Captured emails don't count as sent. */
 export const STATE_GROUPS = {
-  pending: { word: 'All that wait', states: ['waiting', 'deferred', 'claimed'] },
-  left: { word: 'All that went out', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
-  amiss: { word: 'All that went wrong', states: ['failed', 'unknown', 'bounced', 'complained'] },
+  pending: { word: 'All waiting', states: ['waiting', 'deferred', 'claimed'] },
+  left: { word: 'All sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
+  amiss: { word: 'All problems', states: ['failed', 'unknown', 'bounced', 'complained'] },
 } as const satisfies Record<string, { word: string; states: readonly DeliveryState[] }>
 
 export type StateGroup = keyof typeof STATE_GROUPS

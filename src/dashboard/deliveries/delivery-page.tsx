@@ -145,13 +145,13 @@ const toMoment = (appId: string, { id, event, triggeredAt }: JoinedEvent): Momen
 
 const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
   <section id="mail">
-    <h2>The mail</h2>
+    <h2>Email</h2>
     {'html' in mail ? (
       <>
         <p class="hint">
           {'keptAt' in mail ? (
             <>
-              Captured on <ExactTime at={mail.keptAt} />. It did not leave this installation.
+              Captured on <ExactTime at={mail.keptAt} />. It was not sent.
             </>
           ) : (
             'As it would be written now. What people were sent is not stored.'
@@ -164,7 +164,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
       </>
     ) : (
       <Notice kind="caution">
-        It could not be written now. <SentText>{describeTemplateFault(mail)}</SentText>
+        It can't be rendered now. <SentText>{describeTemplateFault(mail)}</SentText>
       </Notice>
     )}
   </section>
@@ -187,7 +187,7 @@ function ResendForm(props: DeliveryProps) {
   if (!('html' in mail)) return <p class="hint">{UNWRITABLE}</p>
   const verb = LABELS[delivery.state] ?? 'Send it'
   return (
-    <Dialog id="resend" opener={verb} title={`Send this mail to ${contact.email}?`}>
+    <Dialog id="resend" opener={verb} title={`Send this email to ${contact.email}?`}>
       <Consequences {...props} />
       <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/resend`} kind="primary">
         {verb}
@@ -203,32 +203,31 @@ const UNWANTED = {
   complained: "This email can't be resent: the person complained.",
 }
 
-const UNWRITABLE = 'It cannot be sent on: as things are it cannot be written, for the reason below.'
+const UNWRITABLE = "This email can't be resent, because it can't be rendered. The reason is below."
 
 const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
   const { delivery, message } = work
   return (
     <>
       <p>
-        The rules of the message, its hours and the limits per person are not asked again. It still goes to nobody who
-        has unsubscribed, complained, or cannot be reached.
+        Rules, sending hours and limits per person are not checked again. People who unsubscribed, complained or bounced
+        still get nothing.
       </p>
       <Doubt delivery={delivery} />
       {isResent(message.content) && <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>}
       {'keptAt' in mail && (
-        <p>{`It is written anew, in the words of version ${delivery.version}, and leaves the outbox when it goes out.`}</p>
+        <p>{`It is rendered again with version ${delivery.version} and leaves the outbox once sent.`}</p>
       )}
     </>
   )
 }
 
 const Doubt = ({ delivery }: { delivery: DeliveryRow }) => {
-  if (mayHaveArrivedTwice(delivery)) return <p>They may have got it twice already.</p>
+  if (mayHaveArrivedTwice(delivery)) return <p>They may already have received it twice.</p>
   const isOpen = delivery.state === 'unknown' || findUnconfirmed(delivery) !== null
-  return isOpen ? <p>They may have got it already.</p> : null
+  return isOpen ? <p>They may already have received it.</p> : null
 }
 
-const MAY_BE_RESENT =
-  'If nobody knows then whether it arrived, as when the service is killed in the middle, it is sent once more by itself: this message asks for that.'
+const MAY_BE_RESENT = 'If it is unclear whether it arrived, this message resends it once.'
 const WAS_RESENT =
-  'It was sent once more by itself already, because nobody knew whether it had arrived. That is not done a second time.'
+  'It was already resent automatically, because it was unclear whether it arrived. That happens only once.'

@@ -34,7 +34,7 @@ export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: Outbox
           <p class="hint">
             A captured email counts as sent to its person.{' '}
             {state.isCapturing || state.isUnreadable
-              ? 'As soon as there is a mail server, each can be sent from its page.'
+              ? 'Once a mail server is set, you can send each from its page.'
               : 'Each can be sent now, from its page.'}
           </p>
           <Table
@@ -67,11 +67,11 @@ const NoMails = ({ isFirst, isCapturing }: { isFirst: boolean; isCapturing: bool
   if (!isFirst) return <EmptyState title="Nothing older">You've reached the first captured email.</EmptyState>
   return isCapturing ? (
     <EmptyState title="No captured emails yet">
-      As long as no mail server is set, emails are captured here. None has been written yet.
+      Emails are captured here while no mail server is set. None yet.
     </EmptyState>
   ) : (
     <EmptyState title="No captured emails">
-      The mails of this app leave through its mail server. Emails are captured only while no mail server is set.
+      This app sends through its mail server. Emails are captured only without one.
     </EmptyState>
   )
 }

@@ -122,7 +122,7 @@ const PropertyValue = ({ value }: { value: unknown }) => {
 
 const MailSection = ({ viewer, person, mails, unstarted }: EventProps) => (
   <section id="mail">
-    <h2>Mail that followed</h2>
+    <h2>Emails</h2>
     {mails.length + unstarted.length === 0 ? (
       <p class="hint">
         None: it started no message.{' '}

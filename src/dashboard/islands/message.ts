@@ -6,12 +6,12 @@ const TYPED_MS = 150
 const CHECK_MS = 1_000
 
 type Shown = {
-  places: Record<string, string>
+  fragments: Record<string, string>
   /** everything except the text is HTML */
   mail: { from: string; subject: string; text: string; src: string } | null
 }
 /** `faults`: errors by field. */
-type Checked = { places: Record<string, string>; faults: Record<string, string> }
+type Checked = { fragments: Record<string, string>; faults: Record<string, string> }
 
 const form = document.querySelector<HTMLFormElement>('[data-editor]')
 if (form) followEditor(form)
@@ -35,7 +35,7 @@ function followEditor(form: HTMLFormElement): void {
     data.set('check', '1')
     const found = await ask<Checked>(url, data)
     if (!found || mine !== checked) return
-    putAll(found.places)
+    putAll(found.fragments)
     removeFaults(new Map(Object.entries(found.faults)))
   }
   const refreshSoon = (): void => {
@@ -99,12 +99,12 @@ async function ask<Answer>(url: string, data: FormData): Promise<Answer | null> 
   }
 }
 
-function putAll(places: Record<string, string>): void {
-  for (const [id, html] of Object.entries(places)) put(document.getElementById(id), html)
+function putAll(fragments: Record<string, string>): void {
+  for (const [id, html] of Object.entries(fragments)) put(document.getElementById(id), html)
 }
 
-function show({ places, mail }: Shown): void {
-  putAll(places)
+function show({ fragments, mail }: Shown): void {
+  putAll(fragments)
   // keep showing the last valid preview
   document.querySelector('[data-mail]')?.classList.toggle('stale', mail === null)
   if (!mail) return
@@ -118,28 +118,28 @@ function show({ places, mail }: Shown): void {
 
 /** Removes fixed errors. New errors appear on submit. */
 function removeFaults(faults: Map<string, string>): void {
-  for (const said of document.querySelectorAll<HTMLElement>('.message-fields .fault[id$="-fault"]')) {
-    const name = said.id.slice(0, -'-fault'.length)
+  for (const fault of document.querySelectorAll<HTMLElement>('.message-fields .fault[id$="-fault"]')) {
+    const name = fault.id.slice(0, -'-fault'.length)
     const control = document.getElementById(name)
     if (faults.has(name)) continue
-    said.closest('.field')?.classList.remove('wrong')
+    fault.closest('.field')?.classList.remove('wrong')
     control?.removeAttribute('aria-invalid')
     const others =
       control
         ?.getAttribute('aria-describedby')
         ?.split(' ')
-        .filter((id) => id !== said.id) ?? []
+        .filter((id) => id !== fault.id) ?? []
     if (others.length > 0) control?.setAttribute('aria-describedby', others.join(' '))
     else control?.removeAttribute('aria-describedby')
-    said.remove()
+    fault.remove()
   }
 }
 
 /** Skips unchanged parts, so that nothing is repeated by screen readers or closed. */
-function put(place: Element | null, html: string): void {
+function put(element: Element | null, html: string): void {
   const next = document.createElement('template')
   next.innerHTML = html
-  if (place && place.innerHTML !== next.innerHTML) place.replaceChildren(next.content)
+  if (element && element.innerHTML !== next.innerHTML) element.replaceChildren(next.content)
 }
 
 /** Loads the next preview behind the current one to avoid flicker and history entries. */
@@ -186,15 +186,15 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
 const PROGRESS_MS = 400
 
 function followProgress(busy: HTMLElement): () => void {
-  const [url, bar, said] = [busy.dataset.progress, busy.querySelector('progress'), busy.querySelector('.hint')]
-  const look = async (): Promise<void> => {
+  const [url, bar, hint] = [busy.dataset.progress, busy.querySelector('progress'), busy.querySelector('.hint')]
+  const refresh = async (): Promise<void> => {
     const answer = await fetch(url ?? '').catch(() => null)
     const progress = answer?.ok ? ((await answer.json()) as { done: number; of: number } | null) : null
-    if (!progress || !bar || !said) return
+    if (!progress || !bar || !hint) return
     Object.assign(bar, { max: progress.of, value: progress.done })
-    said.textContent = `${progress.done.toLocaleString('en')} of ${progress.of.toLocaleString('en')}`
+    hint.textContent = `${progress.done.toLocaleString('en')} of ${progress.of.toLocaleString('en')}`
   }
-  const timer = url === undefined ? undefined : setInterval(() => void look(), PROGRESS_MS)
+  const timer = url === undefined ? undefined : setInterval(() => void refresh(), PROGRESS_MS)
   return () => clearInterval(timer)
 }
 

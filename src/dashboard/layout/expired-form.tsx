@@ -94,8 +94,7 @@ const ExpiredFormFrame = ({ url: { pathname, search }, fields, error, children }
       {children}
     </Form>
     <p class="hint after-form">
-      Or <a href={`/sign-in?${new URLSearchParams({ next: pageAbove(pathname) })}`}>sign in without it</a>: then nothing
-      is changed.
+      Or <a href={`/sign-in?${new URLSearchParams({ next: pageAbove(pathname) })}`}>sign in without sending it</a>.
     </p>
   </Layout>
 )

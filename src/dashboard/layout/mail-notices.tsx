@@ -30,8 +30,8 @@ export const MailNotices = ({
   <>
     {isCapturing && (
       <Notice kind="caution">
-        Nothing leaves this installation: no mail server is set, so every mail is kept{' '}
-        {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.
+        No mail server yet. Emails are captured{' '}
+        {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}, not sent.
         {on !== 'sender' && (
           <>
             {' '}
@@ -42,14 +42,14 @@ export const MailNotices = ({
     )}
     {isUnreadable && on !== 'sender' && (
       <Notice kind="caution">
-        Nothing can be sent: the address of the mail server cannot be read. Set it again on{' '}
+        The saved mail server cannot be read, so no email is sent. Set it again on{' '}
         <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.
       </Notice>
     )}
     {lostUrl !== null && on === 'sender' && (
       <Notice kind="caution">
-        Nobody can unsubscribe: links in mails lead to <code>{lostUrl}</code>, which only the machine of this server
-        reaches. Start it with the address at which people reach it, in <code>EVENTPOST_BASE_URL</code> or as{' '}
+        Nobody can unsubscribe: links in emails lead to <code>{lostUrl}</code>, which only this machine can reach. Set
+        the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
         <Command>--base-url https://post.example.com</Command>.
       </Notice>
     )}
@@ -62,14 +62,14 @@ export const MailNotices = ({
     {pause && (
       <Notice kind="caution">
         {pause.isOwn ? (
-          'Mails of this app wait'
+          'Emails of this app wait'
         ) : (
           <>
-            The mail server <code>{pause.server}</code> is left alone
+            The mail server <code>{pause.server}</code> is paused
           </>
         )}{' '}
         until <ExactTime at={pause.until} />. {describeReason(pause.reason, '', 'deferred')}{' '}
-        {pause.isOwn ? 'None is lost.' : 'Mails wait, and none is lost.'}
+        {pause.isOwn ? 'None is lost.' : 'Emails wait, and none is lost.'}
       </Notice>
     )}
   </>

@@ -32,11 +32,11 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   unknown_host: {
     status: 403,
     title: 'Unknown address',
-    lead: 'Eventpost was reached at an address it does not know, so it shows nothing here.',
+    lead: "Eventpost doesn't answer at this address.",
     remedy: (
       <p>
-        Use the address that is printed in the terminal where the server was started. If this one is right, start the
-        server with it: <code>--base-url https://post.example.com</code>.
+        Use the address printed in the server's terminal. If this one is right, start the server with it:{' '}
+        <code>--base-url https://post.example.com</code>.
       </p>
     ),
   },
@@ -48,18 +48,18 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   },
   missing_origin: {
     status: 403,
-    title: 'Nothing says where this form came from',
+    title: 'The origin of this form is unknown',
     lead: 'Nothing was changed: the header Origin or Sec-Fetch-Site is missing.',
     remedy: (
       <p>
-        Browsers send one of them with every form. If this is a browser, a proxy in between drops them: let it pass both
-        on. A program calls the <a href="/api/v1/docs">API</a> instead.
+        Browsers send one of them with every form. If you use a browser, a proxy removes them: make it forward both.
+        Programs use the <a href="/api/v1/docs">API</a> instead.
       </p>
     ),
   },
   unsupported_form: {
     status: 415,
-    title: 'This is not a form that Eventpost can read',
+    title: 'Eventpost cannot read this form',
     lead: 'Nothing was changed.',
     remedy: <p>Open the link again, and send the form from there.</p>,
   },
@@ -67,15 +67,15 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 413,
     title: 'This form is too large',
     lead: 'Nothing was changed.',
-    remedy: <p>Go back, and shorten what you typed.</p>,
+    remedy: <p>Go back and shorten your input.</p>,
   },
   link_used: {
     status: 409,
     title: 'This link has been used',
-    lead: 'Eventpost is set up, and a set-up link works once. The API key was shown on the page that followed.',
+    lead: 'Eventpost is already set up. A setup link works once, and its next page showed the API key.',
     remedy: (
       <>
-        <p>If nobody stored the key, sign in and make another one; the identity secret is shown beside it.</p>
+        <p>If nobody stored the key, sign in and make a new one. The identity secret is shown with it.</p>
         <p class="next">
           <ButtonLink kind="primary" href="/sign-in">
             Sign in
@@ -87,11 +87,11 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   setup_link_unknown: {
     status: 404,
     title: 'This link does not work',
-    lead: 'A set-up link works for a day, and only the one that was printed last.',
+    lead: 'Only the newest setup link works, for one day.',
     remedy: (
       <p>
-        Open the whole link again, in a browser that takes cookies. If it still fails, restart the server: it prints a
-        new link in the terminal.
+        Open the complete link again in a browser with cookies enabled. If it still fails, restart the server to print a
+        new link.
       </p>
     ),
   },
@@ -104,19 +104,19 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   event_unknown: {
     status: 404,
     title: 'There is no such event',
-    lead: 'This app has none with this ID. It may have been erased with its person.',
+    lead: 'This app has no event with this ID. It may have been erased with its person.',
     remedy: TO_START,
   },
   person_unknown: {
     status: 404,
-    title: 'There is nobody here',
-    lead: 'This app knows nobody with this ID. The person may have been erased.',
+    title: 'There is no such person',
+    lead: 'This app has no person with this ID. They may have been erased.',
     remedy: TO_START,
   },
   message_unknown: {
     status: 404,
     title: 'There is no such message',
-    lead: 'This app has none with this ID.',
+    lead: 'This app has no message with this ID.',
     remedy: TO_START,
   },
   delivery_unknown: {
@@ -134,7 +134,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   done_before: {
     status: 409,
     title: 'This was done already',
-    lead: 'The form was sent a second time, and nothing was done again. What it showed is shown once.',
+    lead: 'The form was sent twice, so nothing was done again. Its result is shown only once.',
     remedy: TO_START,
   },
   password_link_unknown: {
@@ -143,7 +143,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     lead: 'It was used, is older than a day, or was opened more than an hour ago.',
     remedy: (
       <p>
-        Open the whole link again, in a browser that takes cookies. If you used it before,{' '}
+        Open the complete link again in a browser with cookies enabled. If you used it before,{' '}
         <a href="/sign-in">sign in</a>. Otherwise ask the person who runs this server for a new link.
       </p>
     ),

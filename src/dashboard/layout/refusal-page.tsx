@@ -10,7 +10,7 @@ const LABELS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
   not_found: { title: 'There is nothing here', lead: 'No page has this address.' },
   method_not_allowed: {
     title: 'There is nothing to see here',
-    lead: 'This address only takes what a form sends. Nothing was sent again.',
+    lead: 'This address only accepts forms. Nothing was sent again.',
   },
   internal_error: { title: 'Something broke' },
 }

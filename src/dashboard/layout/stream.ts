@@ -82,18 +82,18 @@ const REPLACED: Message = {
 }
 
 /**
- * Streams committed changes (events/feed.ts). `look` runs at the start and after each change, never concurrently, and
- * may return a delay for the next run. Ends with the session or the membership.
+ * Streams committed changes (events/feed.ts). `sendChanges` runs at the start and after each change, never
+ * concurrently, and may return a delay for the next run. Ends with the session or the membership.
  */
 export const streamChanges = (
   { feed, sessions, store, baseUrl }: Pick<PageDependencies, 'feed' | 'sessions' | 'store' | 'baseUrl'>,
   request: Request,
   { member, account, app }: Viewer,
-  look: (send: Send) => Promise<void | number>,
+  sendChanges: (send: Send) => Promise<void | number>,
 ): Response =>
   streamEvents(request, ({ send, end, onBeat }) => {
     const token = readSessionToken(request, baseUrl)
-    const mayLook = async (): Promise<boolean> => {
+    const isAllowedNow = async (): Promise<boolean> => {
       const signedIn = token === null ? null : await sessions.peek(token)
       const places = signedIn ? await store.listPlaces(signedIn.member.id) : []
       const place = places.find(({ appId }) => appId === app.publicId)
@@ -101,11 +101,11 @@ export const streamChanges = (
       if (!isAllowed) end()
       return isAllowed
     }
-    onBeat(() => void mayLook())
+    onBeat(() => void isAllowedNow())
     return feed.watch({
       memberId: member.id,
       accountId: account.id,
-      onChange: async () => ((await mayLook()) ? look(send) : undefined),
+      onChange: async () => ((await isAllowedNow()) ? sendChanges(send) : undefined),
       onEnd: (reason) => {
         if (reason === 'replaced') send(REPLACED)
         end()

@@ -57,12 +57,12 @@ const byMember = ({ deps, viewer }: Editing) => ({
 /** Shows a refusal next to its fields, or on top. */
 function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check?: LiveCheck): Promise<Response> {
   const { status, message } = REFUSALS[refusal.refusal]
-  const said = refusal.message ?? message
+  const text = refusal.message ?? message
   if (refusal.refusal === 'message_name_taken') {
-    return answerEditor(editing, { fields, errors: [{ field: 'name', code: 'conflict', message: said }], status })
+    return answerEditor(editing, { fields, errors: [{ field: 'name', code: 'conflict', message: text }], status })
   }
-  if (refusal.refusal !== 'invalid_field') return answerEditor(editing, { fields, notice: said, status })
-  const errors = refusal.errors ?? [{ field: refusal.field ?? '', code: 'invalid', message: said }]
+  if (refusal.refusal !== 'invalid_field') return answerEditor(editing, { fields, notice: text, status })
+  const errors = refusal.errors ?? [{ field: refusal.field ?? '', code: 'invalid', message: text }]
   return answerEditor(editing, { fields, errors, check })
 }
 

@@ -14,12 +14,12 @@ type MailProps = {
 
 export const MailSection = ({ ask, properties }: MailProps) => (
   <section id="mail">
-    <h2>The mail</h2>
+    <h2>Email</h2>
     <Field {...ask('mail.subject')} label="Subject" />
     <Field
       {...ask('mail.preheader')}
       label="First line in the inbox"
-      hint="What mail programs show beside the subject."
+      hint="Shown next to the subject in the inbox."
       optional
     />
     <Field
@@ -29,7 +29,7 @@ export const MailSection = ({ ask, properties }: MailProps) => (
       hint={
         <>
           Markdown. A value stands between braces: <code>{'{{ event.headline }}'}</code>, with a fallback{' '}
-          <code>{'{{ contact.firstName | default: "there" }}'}</code>. Without either, nobody gets a mail with a gap.
+          <code>{'{{ contact.firstName | default: "there" }}'}</code>. No value and no fallback: the email is not sent.
         </>
       }
     />
@@ -62,8 +62,8 @@ const CATEGORIES = [
 ]
 
 const UNCONFIRMED = [
-  { value: '', label: 'As usual: once more for results_ready' },
-  { value: 'resend', label: 'Send it once more' },
+  { value: '', label: 'Default: resend only for results_ready' },
+  { value: 'resend', label: 'Resend once' },
   { value: 'leave', label: 'Leave it to a person' },
 ]
 
@@ -91,7 +91,7 @@ export function SenderSection({ ask, appId, senders }: SenderSectionProps) {
       <summary>
         <h2>Sender and kind</h2>
       </summary>
-      <Field {...ask('mail.fromName')} label="Sender's name" hint="Left empty, the app's." optional />
+      <Field {...ask('mail.fromName')} label="Sender's name" hint="Default: the app's." optional />
       <Select
         {...ask('mail.fromEmail')}
         label="Sender's address"
@@ -103,11 +103,11 @@ export function SenderSection({ ask, appId, senders }: SenderSectionProps) {
         options={optionsOf(senders, ask('mail.fromEmail').value)}
       />
       <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
-      <Select {...ask('mail.category')} label="Kind of mail" options={CATEGORIES} />
+      <Select {...ask('mail.category')} label="Kind of email" options={CATEGORIES} />
       <Select
         {...ask('ifUnconfirmed')}
         label="If nobody can say whether it went out"
-        hint="A mail server may go away at the very moment of taking a mail."
+        hint="The connection may break while the server accepts an email."
         options={UNCONFIRMED}
       />
     </details>

@@ -48,7 +48,7 @@ type Typed = { viewer: Viewer; says: string | null; now: number }
 
 /** Used by islands/message.ts: HTML by element id, and the email. */
 export const previewParts = ({ viewer, preview, mail, says, now }: ShownPreview & Typed) => ({
-  places: {
+  fragments: {
     ...(says === null ? {} : { [SAYS]: render(<>{says}</>) }),
     'preview-said': render(<Said viewer={viewer} preview={preview} />),
     sample: render(<SampleOptions preview={preview} now={now} />),
@@ -108,7 +108,7 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
       {sample?.isMadeUp && <p class="hint">{MADE_UP_SEVERAL}</p>}
       {'missing' in mail &&
         (mail.missing === 'subject' ? (
-          <p class="hint">The mail is shown here once it has a subject and a text.</p>
+          <p class="hint">Add a subject and a text to see the email.</p>
         ) : (
           <Notice kind="caution">{describeMissing(mail.missing, sample, viewer)}</Notice>
         ))}

@@ -13,9 +13,7 @@ export function RulesSection({ ask, path, fields }: PartProps & { fields: Fields
   return (
     <section id="onlyIf" data-part>
       <h2>Only if</h2>
-      <p class="hint">
-        All of these must be so at the moment of sending. What settles one earlier stops a mail that waits.
-      </p>
+      <p class="hint">Checked again right before sending.</p>
       {error && <p class="fault">{error}</p>}
       {rows.map((row) => (
         <RuleRow key={row} ask={ask} path={path} row={row} kind={textOf(fields, `onlyIf[${row}].rule`)} />

@@ -80,8 +80,8 @@ const describeRecipients = (count: number): string =>
   count === 0
     ? 'Nobody would have been written to.'
     : count === 1
-      ? 'One mail would have gone out.'
-      : `${formatCount(count)} mails would have gone out.`
+      ? 'One email would have been sent.'
+      : `${formatCount(count)} emails would have been sent.`
 
 type OutcomeProps = {
   viewer: Viewer

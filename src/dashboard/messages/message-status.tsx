@@ -50,8 +50,8 @@ const describeWaiting = (count: number): string =>
   count === 0 ? 'Nothing waits' : `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`
 const describeSent = (sent: number, kept: number): string => {
   const was = (count: number): string => `${formatCount(count)} ${count === 1 ? 'was' : 'were'}`
-  const said = sent === 0 ? 'nothing was sent yet' : `${was(sent)} sent`
-  return kept === 0 ? said : `${said}, ${was(kept)} kept in the outbox`
+  const text = sent === 0 ? 'nothing was sent yet' : `${was(sent)} sent`
+  return kept === 0 ? text : `${text}, ${was(kept)} captured in the outbox`
 }
 
 /** Save is first, so that Enter saves. */
@@ -91,8 +91,8 @@ const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay 
     )}
     {isCapturing && (
       <p class="hint">
-        No mail server is set yet, so nothing leaves: every mail is kept in the outbox. To its person a kept mail counts
-        as sent; it can be sent from there as soon as there is a mail server.
+        No mail server yet. Emails are captured in the outbox, and a captured email counts as sent. Once a mail server
+        is set, you can send them from there.
       </p>
     )}
     <div class="act">

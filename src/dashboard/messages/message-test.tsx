@@ -12,7 +12,7 @@ import { Ticked } from '../ui/text.tsx'
 export const TestSection = ({ viewer, members, fields, path, test }: EditorProps) =>
   hasRole(viewer.member.role, 'editor') && (
     <section id="test" data-part>
-      <h2>Test mail</h2>
+      <h2>Test email</h2>
       <div class="beside add">
         <Select
           name="to"
@@ -24,11 +24,11 @@ export const TestSection = ({ viewer, members, fields, path, test }: EditorProps
           Send a test
         </Button>
       </div>
-      <div role="status">{test && <Told {...test} />}</div>
+      <div role="status">{test && <TestResult {...test} />}</div>
     </section>
   )
 
-function Told({ to, whose, result }: TestOutcome) {
+function TestResult({ to, whose, result }: TestOutcome) {
   if (!('is' in result)) {
     return (
       <Notice kind="error">
@@ -50,12 +50,10 @@ function Told({ to, whose, result }: TestOutcome) {
   }
   return (
     <>
-      <Notice kind="info">
-        Nothing leaves this installation, because no mail server is set. This is what would have been sent to {to}.
-      </Notice>
+      <Notice kind="info">No mail server yet, so nothing was sent. This is what {to} would have received.</Notice>
       <details>
-        <summary>The mail as it was written out</summary>
-        <pre class="written-out" tabindex={0} role="region" aria-label="The mail as it was written out">
+        <summary>The rendered email</summary>
+        <pre class="written-out" tabindex={0} role="region" aria-label="The rendered email">
           {result.raw}
         </pre>
       </details>

@@ -99,7 +99,7 @@ async function checkTyped(about: Typed, fields: Fields) {
   const errors = 'errors' in reading ? reading.errors : []
   const isLive = about.message?.status === 'live'
   return {
-    places: {
+    fragments: {
       [FINDINGS]: render(<Findings appId={about.viewer.app.publicId} check={check} isLive={isLive} isEditor />),
       [LIVE_FINDINGS]: render(<LiveFindings viewer={about.viewer} check={check} />),
     },

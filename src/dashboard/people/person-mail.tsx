@@ -9,7 +9,7 @@ import type { Viewer } from '../layout/viewer.ts'
 export const PersonMail = ({ viewer, messages }: { viewer: Viewer; messages: MessageExplanation[] }) =>
   messages.length === 0 ? null : (
     <section id="mail">
-      <h2>Mail to them</h2>
+      <h2>Emails</h2>
       <ul class="fact-list">
         {messages.map((one) => (
           <li key={one.message.id}>

@@ -188,8 +188,8 @@ const EraseSection = ({ viewer, person }: PersonProps) =>
       <p class="hint">Removes this person with every event. It cannot be undone.</p>
       <Dialog id="erase" opener="Erase this person" kind="danger" title={`Erase ${person.email}?`}>
         <p>
-          The person and all that is held about them are removed for good: events, page views, tags and fields. Counts
-          stay as they are, because they tell nothing of anyone.
+          This deletes the person and all their data: events, page views, tags and fields. Counts stay, because they
+          identify nobody.
         </p>
         <ActionForm action={`${personPath(viewer.app.publicId, person.id)}/erase`} kind="danger">
           Erase {person.email}

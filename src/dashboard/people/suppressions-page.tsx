@@ -44,7 +44,7 @@ export const SuppressionsPage = (props: SuppressionsProps) => (
     viewer={props.viewer}
     page="deliveries"
     title="Suppressions"
-    state="Addresses that no mail goes to, also after their person was erased."
+    state="Addresses that get no email, even after the person was erased."
   >
     {props.asked.notice && <Notice kind="error">{props.asked.notice}</Notice>}
     <MailNotices viewer={props.viewer} state={props.mail} />
@@ -66,9 +66,9 @@ export const SuppressionsPage = (props: SuppressionsProps) => (
 )
 
 const FOUND: Record<SuppressionReason, string> = {
-  unsubscribed: 'It is on the list: its person unsubscribed. Only transactional mail goes to it.',
-  bounced: 'It is on the list: a mail to it bounced. Nothing goes to it.',
-  complained: 'It is on the list: its person complained about a mail. Nothing goes to it.',
+  unsubscribed: 'On the list: the person unsubscribed. They get only transactional emails.',
+  bounced: 'On the list: an email bounced. It gets no email.',
+  complained: 'On the list: the person complained. It gets no email.',
 }
 
 const SearchSection = ({ viewer, asked: { search } }: SuppressionsProps) => (
@@ -118,13 +118,13 @@ function ListSection({ viewer, list, people, now }: SuppressionsProps) {
     <section>
       <h2>The list</h2>
       <p class="hint">
-        It holds no address: only what a key makes of one, so that it may be kept when a person is erased. Whether an
-        address is on it can be asked above.
+        The list stores keyed hashes instead of addresses, so that it can outlive an erased person. Look up an address
+        above.
       </p>
       {rows.length === 0 ? (
         <EmptyState title={isFirst ? 'Nobody' : 'Nothing older'}>
           {isFirst
-            ? 'Whoever unsubscribes is added here, and so is an address from which a mail bounced.'
+            ? 'People who unsubscribe and addresses that bounce are added here.'
             : 'These were the first addresses on the list.'}
         </EmptyState>
       ) : (

@@ -46,7 +46,7 @@ const Form = ({ token, children }: { token: string; children: string }) => (
 )
 
 const AskPage = ({ appName, token }: Found & { token: string }) => (
-  <AppLayout appName={appName} title="Unsubscribe" lead={`Do you want no more emails from ${nameOf({ appName })}?`}>
+  <AppLayout appName={appName} title="Unsubscribe" lead={`Unsubscribe from ${nameOf({ appName })}?`}>
     <Form token={token}>Unsubscribe</Form>
   </AppLayout>
 )
@@ -71,8 +71,8 @@ const FailedPage = ({ appName, token }: Found & { token: string }) => (
 const TestPage = () => (
   <AppLayout
     appName={null}
-    title="This was a test mail"
-    lead="In a real one this link asks whether its reader wants no more emails. Nobody was unsubscribed."
+    title="This was a test email"
+    lead="In a real email, this link lets the recipient unsubscribe. Nobody was unsubscribed."
   />
 )
 

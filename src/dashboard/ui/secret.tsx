@@ -12,13 +12,13 @@ type SecretProps = {
   /** target of "I have stored it", if any */
   next?: string
   /** label of that link */
-  said?: string
+  confirmLabel?: string
   /** how to store it */
   children?: ComponentChildren
 }
 
-export const SecretOnce = ({ secrets, warning, next, said, children }: SecretProps) => (
-  <div class="once">
+export const SecretOnce = ({ secrets, warning, next, confirmLabel, children }: SecretProps) => (
+  <div class="secret">
     <Notice kind="caution">{warning}</Notice>
     {secrets.length > 0 && (
       <Values>
@@ -32,7 +32,7 @@ export const SecretOnce = ({ secrets, warning, next, said, children }: SecretPro
     {children}
     {next && (
       <ButtonLink kind="primary" href={next}>
-        {said ?? (secrets.length === 1 ? 'I have stored it' : 'I have stored them')}
+        {confirmLabel ?? (secrets.length === 1 ? 'I have stored it' : 'I have stored them')}
       </ButtonLink>
     )}
   </div>

@@ -126,7 +126,7 @@ describe('making a key', () => {
       `export SERVICE_API_KEY=${apiKey}\nexport SERVICE_IDENTITY_SECRET=${identitySecret}`,
     ])
     for (const word of ['NEXT_PUBLIC_', 'VITE_', 'AI chat']) expect(html).toContain(word)
-    expect(await textOf(html, '.once .primary')).toEqual(['I have stored them'])
+    expect(await textOf(html, '.secret .primary')).toEqual(['I have stored them'])
     expect((await owner.get(keys())).html).not.toContain(apiKey)
   })
 
@@ -166,11 +166,9 @@ describe('revoking', () => {
     expect([status, location]).toEqual([303, keys()])
     expect(await pages.access.find(pages.begun.apiKey)).toBeNull()
     const { html } = await owner.get(keys())
-    expect(await textOf(html, '[role=status]')).toEqual([
-      'Done: The key was revoked. Requests with it are refused from now on.',
-    ])
+    expect(await textOf(html, '[role=status]')).toEqual(['Done: The key was revoked. Requests with it are refused.'])
     expect((await rowsOf(html))[0]?.[4]).toBe('Revoked just now')
-    expect(await textOf(html, '.lead')).toEqual(['No key works, so nothing can arrive.'])
+    expect(await textOf(html, '.lead')).toEqual(['No key works, so no events can arrive.'])
   })
 
   test('asks for the password when that was typed 10 minutes ago, also for the secret before', async () => {

@@ -22,7 +22,7 @@ describe('inviting', () => {
   test('gives a link that is shown once, by which they choose a password and sign in', async () => {
     const { status, html } = await post('', { email: ' Eve@Example.com ', role: 'viewer' })
     expect([status, await textOf(html, '.lead')]).toEqual([200, [`Give it to ${EVE}, and to nobody else.`]])
-    const [link = ''] = await textOf(html, '.once code')
+    const [link = ''] = await textOf(html, '.secret code')
     expect(link).toMatch(/^http:\/\/localhost:8080\/password\?token=\w{43}$/)
     expect(await rows()).toEqual([
       'ada@example.com YouOwnerSigns injust nowChange ada@example.com',
@@ -84,7 +84,7 @@ describe('inviting', () => {
 
   test('a lost link is replaced by another one', async () => {
     const linkOf = async (html: string) =>
-      (await textOf(html, '.once code'))[0]?.replace('http://localhost:8080', '') ?? ''
+      (await textOf(html, '.secret code'))[0]?.replace('http://localhost:8080', '') ?? ''
     const first = await linkOf((await post('', { email: EVE, role: 'viewer' })).html)
     const member = await idOf(EVE)
     const shown = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${member}`)
@@ -100,7 +100,7 @@ describe('inviting', () => {
   })
 
   test('once more makes another link, with the role that is said now', async () => {
-    const linkOf = async (html: string) => (await textOf(html, '.once code'))[0]?.replace('http://localhost:8080', '')
+    const linkOf = async (html: string) => (await textOf(html, '.secret code'))[0]?.replace('http://localhost:8080', '')
     const first = (await linkOf((await post('', { email: EVE, role: 'viewer' })).html)) ?? ''
     const second = (await linkOf((await post('', { email: EVE, role: 'editor' })).html)) ?? ''
     const open = async (link: string) => (await createBrowser(pages).openLink(link)).status
@@ -145,7 +145,7 @@ describe('a member', () => {
 
   test('gets a link for a new password, and the old one works until then', async () => {
     const { html } = await post('/link', { member: await idOf(EVE) })
-    expect(await textOf(html, '.once code')).toEqual([expect.stringMatching(/\/password\?token=\w{43}$/)])
+    expect(await textOf(html, '.secret code')).toEqual([expect.stringMatching(/\/password\?token=\w{43}$/)])
     expect((await createBrowser(pages).signIn(EVE)).status).toBe(303)
   })
 
@@ -172,7 +172,7 @@ describe('a member', () => {
     const eve = await pages.signedIn(EVE)
     const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${await idOf(EVE)}`)
     expect(await textOf(html, 'dialog p')).toEqual([
-      'From now on they see nothing of the account Engine. What they made stays.',
+      'They can no longer open the account Engine. What they made stays.',
     ])
     expect((await post('/remove', { member: await idOf(EVE) })).status).toBe(303)
     expect((await eve.get(pages.at('activation'))).status).toBe(404)

@@ -85,7 +85,7 @@ test('without the cookie, and a day later, the page says to open the link again'
     const { status, html } = await browser.get('/password')
     expect([status, (await textOf(html, 'main p'))[1]?.trim()]).toEqual([
       404,
-      expect.stringContaining('Open the whole link again, in a browser that takes cookies.'),
+      expect.stringContaining('Open the complete link again in a browser with cookies enabled.'),
     ])
   }
 })

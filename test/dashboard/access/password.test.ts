@@ -145,11 +145,11 @@ describe('who chose one', () => {
     const page = await browser.openLink(`/password?token=${token}`)
     expect([await textOf(page.html, '.notice'), await textOf(page.html, 'main p:not([class])')]).toEqual([
       [],
-      ['You sign in as ada@example.com. Wherever you are signed in with the password you had, you will be signed out.'],
+      ['You sign in as ada@example.com. Your other sessions will end.'],
     ])
     expect((await choose(browser, token)).location).toBe('/')
     expect(await said((await browser.get(account.at('you'))).html)).toEqual([
-      'Done: Your new password is set. Wherever you were signed in with another one, you are signed out.',
+      'Done: Your new password is set. Your other sessions have ended.',
     ])
     expect((await elsewhere.get(account.at('you'))).status).toBe(303)
   })
@@ -165,7 +165,7 @@ describe('who chose one', () => {
       ['eventpost_second_step_8080'],
     ])
     expect(await textOf((await browser.get(location ?? '')).html, '.notice')).toEqual([
-      'Done: Your new password is set. Wherever you were signed in with another one, you are signed out.',
+      'Done: Your new password is set. Your other sessions have ended.',
     ])
     expect((await browser.post('/sign-in/code', { code: codeAt(secret, account.clock.ms) })).location).toBe('/')
     expect((await browser.get(account.at('you'))).status).toBe(200)
@@ -177,11 +177,11 @@ describe('who chose one', () => {
     const token = await reset({ endsTwoStep: true })
     const browser = createBrowser(account)
     expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([
-      'Caution: This also turns two-step sign-in off: your password alone will sign you in, until you set it up again on your own page.',
+      'Caution: This also turns off two-step sign-in. You can set it up again on your page.',
     ])
     expect((await choose(browser, token)).location).toBe('/')
     expect(await said((await browser.get(account.at('you'))).html)).toEqual([
-      'Done: Your new password is set, and two-step sign-in is off: the password alone signs you in. Wherever you were signed in with another one, you are signed out.',
+      'Done: Your new password is set, and two-step sign-in is off. Your other sessions have ended.',
     ])
   })
 

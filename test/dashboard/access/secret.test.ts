@@ -91,7 +91,7 @@ describe('the identity secret', () => {
     expect([status, location, await isAccepted(pages.begun.identitySecret)]).toEqual([303, keys(), false])
     const { html } = await owner.get(keys())
     expect(await textOf(html, 'section dt')).toEqual(['Current'])
-    expect((await textOf(html, '[role=status]'))[0]).toContain('No previous identity secret works any more.')
+    expect((await textOf(html, '[role=status]'))[0]).toContain('The previous identity secrets were revoked.')
   })
 
   test('of two rotations within 24 hours both earlier ones work, and are revoked together', async () => {
@@ -107,7 +107,7 @@ describe('the identity secret', () => {
     expect(await dialog()).toEqual([
       'Revoke the previous now',
       'Revoke the previous identity secret?',
-      'Signatures made with it are refused from now on. Do this when it leaked, or when every server has the new one.',
+      'Signatures made with it will be refused. Do this when it leaked, or when every server has the new one.',
       'Revoke it now',
     ])
     pages.clock.ms += MINUTE
@@ -115,7 +115,7 @@ describe('the identity secret', () => {
     expect(await dialog()).toEqual([
       'Revoke all previous now',
       'Revoke all previous identity secrets?',
-      'Signatures made with them are refused from now on. Do this when one leaked, or when every server has the new one.',
+      'Signatures made with them will be refused. Do this when one leaked, or when every server has the new one.',
       'Revoke them now',
     ])
     expect([await isAccepted(first), await isAccepted(second)]).toEqual([true, true])

@@ -10,7 +10,7 @@ const step = useSecondStep()
 const MINUTE = 60_000
 const COOKIE = 'eventpost_second_step_8080'
 const WRONG = 'Error: This code is wrong, or was used before.'
-const USED_UP = 'You signed in with a recovery code, which is used up. Your own page says how many are left.'
+const USED_UP = 'You used a recovery code. Your page shows how many are left.'
 
 describe('the second step', () => {
   test('is asked for after the password, and until then there is no session', async () => {

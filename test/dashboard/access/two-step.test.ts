@@ -92,7 +92,7 @@ describe('setting it up', () => {
     const { status, html } = await ada.post(path('/on'), { code })
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your recovery codes']])
     expect(await textOf(html, '.lead')).toEqual(['Two-step sign-in is on, and all your other sessions have ended.'])
-    expect([await textOf(html, '.once .primary'), (await codesOf(html)).length]).toEqual([['I have stored them'], 10])
+    expect([await textOf(html, '.secret .primary'), (await codesOf(html)).length]).toEqual([['I have stored them'], 10])
     await expectHarmless(html)
     expect([(await other.get(pages.at('you'))).status, await isOn()]).toEqual([303, true])
     const seen = await sectionOf()
@@ -196,10 +196,7 @@ describe('new recovery codes', () => {
     const fields = { replaces: await replaces() }
     expect(await textOf((await ada.post(path('/codes'), fields)).html, 'h1')).toEqual(['Confirm your password'])
     const { status, html } = await ada.post(path('/codes'), { ...fields, ...confirmation(secret) })
-    expect([status, await textOf(html, '.lead')]).toEqual([
-      200,
-      ['They work from now on, and those before do not any more.'],
-    ])
+    expect([status, await textOf(html, '.lead')]).toEqual([200, ['They replace your previous codes.']])
     const made = await codesOf(html)
     expect([made.length, made.filter((code) => codes.includes(code))]).toEqual([10, []])
     pages.clock.ms += STEP_MS
@@ -272,7 +269,7 @@ test('turning it off asks for the password and a code, and then the password alo
   const { status, location } = await ada.post(path('/off'), confirmation(secret))
   expect([status, location, await isOn()]).toEqual([303, pages.at('you'), false])
   expect(await textOf((await ada.get(location ?? '')).html, '[role=status]')).toEqual([
-    'Done: Two-step sign-in is off. From now on your password alone signs you in.',
+    'Done: Two-step sign-in is off. You sign in with your password alone.',
   ])
   expect((await createBrowser(pages).signIn('ada@example.com')).location).toBe('/')
   expect(audited()).toMatchObject([{ action: 'two_step.turn_on' }, { action: 'two_step.turn_off' }])

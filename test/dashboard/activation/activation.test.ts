@@ -136,7 +136,7 @@ describe('the test event', () => {
     const { status, location } = await browser.post(`${pages.at('activation')}/test`)
     expect([status, location]).toEqual([303, pages.at('activation')])
     const { html } = await browser.get(location ?? '')
-    expect((await textOf(html, '[role=status]'))[0]).toStartWith('Done: The test event was taken.')
+    expect((await textOf(html, '[role=status]'))[0]).toStartWith('Done: The test event was recorded.')
     expect(await eventsOf()).toMatchObject([{ email: 'ada@example.com', name: '$test', via: 'api' }])
   })
 
@@ -173,7 +173,7 @@ describe('a key made here', () => {
     const fields = await formOf(browser)
     const { status, html } = await browser.post(`${pages.at('activation')}/key`, fields)
     expect(status).toBe(200)
-    const [apiKey = '', identitySecret] = await textOf(html, '.once dd code')
+    const [apiKey = '', identitySecret] = await textOf(html, '.secret dd code')
     expect(identitySecret).toBe(pages.begun.identitySecret)
     expect((await pages.access.find(apiKey))?.key).toMatchObject({ name: 'Server', scope: 'standard' })
     const again = await browser.post(`${pages.at('activation')}/key`, fields)

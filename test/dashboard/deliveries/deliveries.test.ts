@@ -139,11 +139,11 @@ describe('a delivery', () => {
   test('that cannot be written says why', async () => {
     const { html } = await browser.get(await open({}))
     expect(await textOf(html, '#mail .notice')).toEqual([
-      'Caution: It could not be written now. event.headline had neither a value nor a fallback.',
+      "Caution: It can't be rendered now. event.headline had neither a value nor a fallback.",
     ])
     expect(await textOf(html, '[popovertarget=resend]')).toEqual([])
     expect(await textOf(html, 'p.hint')).toContain(
-      'It cannot be sent on: as things are it cannot be written, for the reason below.',
+      "This email can't be resent, because it can't be rendered. The reason is below.",
     )
   })
 
@@ -185,7 +185,7 @@ describe('a delivery', () => {
     expect(await textOf((await browser.get(path)).html, '.page-head .lead bdi')).toEqual([
       expect.stringMatching(already),
     ])
-    expect(await textOf((await browser.get(path)).html, '#resend p')).toContain('They may have got it already.')
+    expect(await textOf((await browser.get(path)).html, '#resend p')).toContain('They may already have received it.')
     pages.clock.ms += 60_000
     await sendDue(pages)
     expect(server.received).toHaveLength(2)
@@ -236,7 +236,7 @@ describe('sending it on', () => {
     const { status, location } = await browser.post(`${path}/resend`)
     expect([status, location]).toEqual([303, path])
     expect(await textOf((await browser.get(path)).html, '[role=status]')).toEqual([
-      'Done: The mail goes out next, unless the person must not be written to.',
+      "Done: The email is sent next, unless the person can't be emailed.",
     ])
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Captured')
@@ -280,7 +280,7 @@ describe('the banner', () => {
   test.each(['messages', 'deliveries', 'outbox', 'suppressions', 'sender'])(
     'is on %s while nothing leaves',
     async (page) => {
-      expect((await noticesOn(page))[0]).toStartWith('Caution: Nothing leaves this installation')
+      expect((await noticesOn(page))[0]).toStartWith('Caution: No mail server yet. Emails are captured')
       const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
       await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://127.0.0.1:1' } })
       expect(await noticesOn(page)).toEqual([])

@@ -65,7 +65,7 @@ describe('a mail that is kept', () => {
     await set({ smtpUrl: 'nonsense' })
     expect(await offeredOn(path)).toEqual([])
     expect(await textOf(await see(path), '.notice.caution')).toEqual([
-      'Caution: Nothing can be sent: the address of the mail server cannot be read. Set it again on Sender.',
+      'Caution: The saved mail server cannot be read, so no email is sent. Set it again on Sender.',
     ])
     const { status, html } = await browser.post(`${path}/resend`)
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('is invalid')])
@@ -156,19 +156,19 @@ describe('the question before it', () => {
     await useMailServer({ dot: () => 'drop' })
     const path = await trigger({ ifUnconfirmed: 'leave' })
     expect((await newest()).state).toBe('unknown')
-    expect(await asked(path)).toEqual(['They may have got it already.'])
+    expect(await asked(path)).toEqual(['They may already have received it.'])
   })
 
   test('says that a mail may be sent once more by itself, and when that was done already', async () => {
     const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
-    expect(await asked(path)).toEqual([expect.stringContaining('it is sent once more by itself')])
+    expect(await asked(path)).toEqual([expect.stringContaining('this message resends it once')])
     await useMailServer({ dot: () => 'drop' })
     await browser.post(`${path}/resend`)
     await sendDue(pages)
     expect((await newest()).state).toBe('unknown')
     expect(await asked(path)).toEqual([
-      'They may have got it twice already.',
-      'It was sent once more by itself already, because nobody knew whether it had arrived. That is not done a second time.',
+      'They may already have received it twice.',
+      'It was already resent automatically, because it was unclear whether it arrived. That happens only once.',
     ])
   })
 })

@@ -100,7 +100,7 @@ describe('a mail that was kept', () => {
     expect(await textOf((await browser.get(kept ?? '')).html, 'td .badge')).toEqual(['Captured'])
     const message = (await attributesOf(html, '.person', 'href')).at(-1)
     expect(await textOf((await browser.get(message ?? '')).html, '.page-head .with-badge')).toEqual([
-      'LiveVersion 1. Nothing waits, nothing was sent yet, 1 was kept in the outbox.',
+      'LiveVersion 1. Nothing waits, nothing was sent yet, 1 was captured in the outbox.',
     ])
   })
 

@@ -7,7 +7,7 @@ const step = useSecondStep()
 const MINUTE = 60_000
 const COOKIE = 'eventpost_second_step_8080'
 const WRONG = 'Error: This code is wrong, or was used before.'
-const USED_UP = 'You signed in with a recovery code, which is used up. Your own page says how many are left.'
+const USED_UP = 'You used a recovery code. Your page shows how many are left.'
 
 describe('a form that came after its session had ended', () => {
   const SETTINGS = { app: HOSTILE, home: 'https://app.example.com', domains: 'app.example.com', timezone: 'UTC' }
@@ -52,7 +52,7 @@ describe('a form that came after its session had ended', () => {
     expect((await browser.post(step.pages.at('settings'), { ...SETTINGS, ...typed })).status).toBe(303)
     expect(await nameOfApp()).toBe(HOSTILE)
     expect(await textOf((await browser.get(step.pages.at('settings'))).html, '[role=status]')).toEqual([
-      `Done: The settings were saved. They hold from now on. ${USED_UP}`,
+      `Done: The settings were saved. ${USED_UP}`,
     ])
     expect(await textOf((await browser.get(step.pages.at('settings'))).html, '[role=status]')).toEqual([])
   })

@@ -53,7 +53,7 @@ describe('Host', () => {
 })
 
 describe('the origin of a form', () => {
-  const NOTHING_SAID = 'Nothing says where this form came from'
+  const NOTHING_SAID = 'The origin of this form is unknown'
   const BASE = 'http://127.0.0.1:8080'
   test.each<[Record<string, string>, number]>([
     [{ 'Sec-Fetch-Site': 'same-origin' }, 200],

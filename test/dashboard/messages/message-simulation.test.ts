@@ -90,11 +90,11 @@ describe('a simulation', () => {
     expect(status).toBe(200)
     await expectHarmless(html)
     expect(await textOf(html, '#simulation > p:not(.hint)')).toEqual([
-      'One mail would have gone out. Since 26 April 2026 it was started 2 times.',
+      'One email would have been sent. Since 26 April 2026 it was started 2 times.',
     ])
     expect(await textOf(html, '.outcome > summary')).toEqual([
       'Would have been written to 1, 50 %',
-      'Had done what stops it 1, 50 %',
+      'Cancelled by an event 1, 50 %',
     ])
     expect(await textOf(html, '.outcome td a')).toEqual(['bob@example.com', 'eve@example.com'])
     expect((await textOf(html, '.verdicts .hint')).every((text) => text.includes('today'))).toBe(true)

@@ -103,7 +103,7 @@ describe('going live', () => {
       expect.stringContaining('10 minutes after results_ready comes, the person gets this email once'),
       expect.stringContaining('It begins with what comes from now on'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
-      expect.stringMatching(/No mail server is set yet.*kept in the outbox.*counts as sent.*can be sent from there/),
+      expect.stringMatching(/No mail server yet.*captured in the outbox.*counts as sent.*can send them from there/),
     ])
   })
 
@@ -181,10 +181,10 @@ describe('going live', () => {
         return JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html)
       }
       const still = await check({})
-      expect(await textOf(still.places.findings, 'li')).toEqual([BROKEN])
+      expect(await textOf(still.fragments.findings, 'li')).toEqual([BROKEN])
       expect(still.faults).toEqual({ 'mail.subject': BROKEN })
       expect(await check({ 'mail.subject': 'Mended' })).toEqual({
-        places: { findings: '', 'go-live-findings': '' },
+        fragments: { findings: '', 'go-live-findings': '' },
         faults: {},
       })
       expect((await check({ 'mail.subject': '', 'wait.minutes': 'x' })).faults).toEqual({

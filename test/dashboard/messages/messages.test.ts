@@ -148,18 +148,18 @@ describe('the preview while typing', () => {
     const { shown } = await ask(WORDS)
     expect(shown.mail.subject).toStartWith('<bdi>Second &lt;b>&amp;')
     expect(shown.mail.from).toBe('<bdi>Demo &lt;hello@first.example></bdi>')
-    expect(await textOf(shown.places.sample, 'option')).toEqual([
+    expect(await textOf(shown.fragments.sample, 'option')).toEqual([
       'b@example.com, just now',
       'a@example.com, 1 minute ago',
     ])
-    const older = (await attributesOf(shown.places.sample, 'option', 'value'))[1] ?? ''
+    const older = (await attributesOf(shown.fragments.sample, 'option', 'value'))[1] ?? ''
     expect((await ask({ ...WORDS, sample: older })).shown.mail.subject).toBe('<bdi>First</bdi>')
-    expect(shown.places['go-live-says']).toContain('the person gets this email once')
+    expect(shown.fragments['go-live-says']).toContain('the person gets this email once')
   })
 
   test('is for somebody made up where nobody has started it, and says so', async () => {
     const { shown } = await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': '{{ event.total }}' })
-    expect(shown.places['preview-said']).toContain('made-up values')
+    expect(shown.fragments['preview-said']).toContain('made-up values')
     expect([shown.mail.subject, shown.mail.text]).toEqual([
       '<bdi>Your 12 pictures are ready</bdi>',
       expect.stringContaining('total'),
@@ -169,7 +169,7 @@ describe('the preview while typing', () => {
   test('of somebody made up warns of the missing domain, and not of a link that it made up', async () => {
     const body = '[See it]({{ event.url }})'
     const said = async () =>
-      (await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': body })).shown.places['preview-said']
+      (await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': body })).shown.fragments['preview-said']
     const linked = await said()
     expect([pages.app.hosts.length > 0, linked.includes('notice')]).toEqual([true, false])
     const { name, timezone, locale } = pages.app
@@ -183,21 +183,21 @@ describe('the preview while typing', () => {
   test.each([
     ['{{ event.headline }}', 'event.headline has neither a value nor a fallback'],
     ['{{ event.headline', 'This cannot be filled in'],
-    ['', 'once it has a subject and a text'],
+    ['', 'Add a subject and a text'],
     [`{{ ${HOSTILE} }}`, 'This cannot be filled in'],
   ])('says why there is no mail of %p', async (subject, sentence) => {
     await pages.event()
     const { status, shown } = await ask({ ...WORDS, 'mail.subject': subject })
     expect([status, shown.mail]).toEqual([200, null])
-    expect(shown.places['preview-said']).toContain(sentence)
-    expect(await attributesOf(shown.places['preview-said'], 'script, img', 'src')).toEqual([])
+    expect(shown.fragments['preview-said']).toContain(sentence)
+    expect(await attributesOf(shown.fragments['preview-said'], 'script, img', 'src')).toEqual([])
   })
 
   test('says which links it refuses', async () => {
     const evil = 'https://evil.example/<script>'
     await pages.event({ properties: { headline: 'H', url: evil } })
     const { shown } = await ask({ ...WORDS, 'mail.body': '[See]({{ event.url }})' })
-    expect(await textOf(shown.places['preview-said'], '.notice')).toEqual([
+    expect(await textOf(shown.fragments['preview-said'], '.notice')).toEqual([
       expect.stringContaining(`no link to “${evil}”`),
     ])
     expect(shown.mail.text).not.toContain('evil')

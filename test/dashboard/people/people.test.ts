@@ -155,9 +155,7 @@ describe('erasing', () => {
     const { status, location } = await erase(browser)
     expect([status, location]).toEqual([303, pages.at('people')])
     const html = await see()
-    expect(await textOf(html, '[role=status]')).toEqual([
-      'Done: The person was erased, with all that was held about them.',
-    ])
+    expect(await textOf(html, '[role=status]')).toEqual(['Done: The person and all their data were erased.'])
     expect([await emailsOf(html), (await browser.get(path)).status]).toEqual([[], 404])
     expect((await browser.post(`${path}/erase`)).status).toBe(404)
   })

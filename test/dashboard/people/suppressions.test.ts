@@ -76,9 +76,9 @@ describe('the list', () => {
 
 describe('looking an address up', () => {
   test.each([
-    ['unsubscribed', 'It is on the list: its person unsubscribed. Only transactional mail goes to it.'],
-    ['bounced', 'It is on the list: a mail to it bounced. Nothing goes to it.'],
-    ['complained', 'It is on the list: its person complained about a mail. Nothing goes to it.'],
+    ['unsubscribed', 'On the list: the person unsubscribed. They get only transactional emails.'],
+    ['bounced', 'On the list: an email bounced. It gets no email.'],
+    ['complained', 'On the list: the person complained. It gets no email.'],
   ] as const)('that %s', async (reason, sentence) => {
     await suppress(BOB, reason)
     const { status, html } = await lookUp(' Bob@Example.com ')

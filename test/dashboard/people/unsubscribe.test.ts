@@ -97,7 +97,7 @@ describe('the link in a mail', () => {
     await sending.sendEvent('ada@example.com')
     for (const call of [get, post]) {
       const answer = await call('http://localhost:8080/u/test')
-      expect([answer.status, await textOf(await answer.text(), 'h1')]).toEqual([200, ['This was a test mail']])
+      expect([answer.status, await textOf(await answer.text(), 'h1')]).toEqual([200, ['This was a test email']])
     }
     expect(await statusOf('ada@example.com')).toBe('subscribed')
   })

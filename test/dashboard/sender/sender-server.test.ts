@@ -172,11 +172,11 @@ describe('the check of the mail server', () => {
 
 describe('a base URL that only this machine reaches', () => {
   const LOST =
-    'Caution: Nobody can unsubscribe: links in mails lead to http://localhost:8080, which only the machine of this server reaches. Start it with the address at which people reach it, in EVENTPOST_BASE_URL or as --base-url https://post.example.com.'
+    'Caution: Nobody can unsubscribe: links in emails lead to http://localhost:8080, which only this machine can reach. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com.'
   const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
   test('is said on the page Sender where mails leave this machine', async () => {
-    expect(await cautions('sender')).toEqual([expect.stringContaining('Nothing leaves this installation')])
+    expect(await cautions('sender')).toEqual([expect.stringContaining('No mail server yet. Emails are captured')])
     await set(BEYOND)
     expect(await cautions('sender')).toEqual([LOST])
     expect(await cautions('messages')).toEqual([])

@@ -36,7 +36,7 @@ describe('the sender', () => {
     const { status, location } = await save({ fromName: 'Ada', fromEmail: 'ada@engine.example', colour: '#0a7d4f' })
     expect([status, location]).toEqual([303, path()])
     const html = await see()
-    expect(await textOf(html, '[role=status]')).toEqual(['Done: The sender was saved. It holds from the next mail on.'])
+    expect(await textOf(html, '[role=status]')).toEqual(['Done: The sender was saved. It applies from the next email.'])
     expect(await textOf(html, '.page-head .lead bdi')).toEqual(['Ada <ada@engine.example>'])
     expect(await attributesOf(html, '#fromName, #fromEmail, #colour', 'value')).toEqual([
       'Ada',
@@ -124,7 +124,7 @@ describe('the mail server', () => {
     const until = pages.clock.now() + MINUTE
     pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
     expect(await textOf(await see(), '.notice.caution')).toEqual([
-      'Caution: The mail server 127.0.0.1:465 is left alone until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it answered 421). Mails wait, and none is lost.',
+      'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it answered 421). Emails wait, and none is lost.',
     ])
   })
 })
@@ -134,7 +134,7 @@ test('a sender that is refused is said on the pages of its app', async () => {
   const until = pages.clock.now() + MINUTE
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
   expect(await textOf(await see(), '.notice.caution')).toEqual([
-    'Caution: Mails of this app wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it answered 553). None is lost.',
+    'Caution: Emails of this app wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it answered 553). None is lost.',
   ])
 })
 

@@ -21,7 +21,7 @@ test('a further app ends on its Activation, and keys work for it at once', async
   expect(second).toMatchObject({ name: HOSTILE, hosts: ['shop.example.com'], homeUrl: 'https://shop.example.com' })
   expect((await pages.access.find(pages.begun.apiKey))?.apps).toHaveLength(2)
   const { html } = await browser.get(location ?? '')
-  expect((await textOf(html, '[role=status]'))[0]).toStartWith('Done: The app was made.')
+  expect((await textOf(html, '[role=status]'))[0]).toStartWith('Done: The app was created.')
   await expectHarmless(html)
 })
 
