@@ -56,14 +56,14 @@ export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProp
   <Frame viewer={viewer} page="members" title="The link is ready" state={`Give it to ${email}, and to nobody else.`}>
     <SecretOnce
       secrets={[{ id: 'link', name: 'Link', text: link }]}
-      warning={`It is shown only once and works once, for one day. ${isInvitation ? INVITATION : 'Whoever opens it chooses the password.'}`}
+      warning={`It is shown only once and works once, for one day. ${isInvitation ? INVITATION : 'Anyone who opens it can choose the password.'}`}
       next={pathOf(viewer.app.publicId, 'members')}
       confirmLabel="I have passed it on"
     />
   </Frame>
 )
 
-const INVITATION = 'Whoever opens it joins the account, with the password they have here or one that they choose.'
+const INVITATION = 'Anyone who opens it can join the account, with their password or a new one.'
 
 type MemberProps = {
   viewer: Viewer

@@ -68,8 +68,8 @@ const SessionsSection = ({ viewer, sessions, shown, currentId, now, sessionsNoti
       )}
     </div>
     <p class="hint">
-      A session ends 12 hours after it was last used, and 30 days after it began. You have at most 20; a further one
-      ends the one that was used longest ago.
+      A session ends 12 hours after it was last used, and 30 days after it began. You can have 20. Another sign-in ends
+      the one unused for longest.
     </p>
     {sessionsNotice && <Notice kind="error">{sessionsNotice}</Notice>}
     <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={shown.rows} idOf={({ id }) => id} />

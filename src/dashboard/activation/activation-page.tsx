@@ -170,7 +170,7 @@ const SnippetSection = ({ source, addsPeople, appId }: SnippetProps) => (
   <section>
     <h2>Tag for your pages</h2>
     <p>
-      It reports the paths that signed-in people open, so that nobody is written to about a page that is open before
+      It reports the paths that signed-in people open, so that nobody gets an email about a page that is open before
       them. Under 2 KB compressed, no cookies, and nothing of anyone whom your server has not signed.
     </p>
     <CodeTabs name="tag" label="Form of the tag" languages={browserSamples(makeSnippetTags(source))} />

@@ -30,8 +30,8 @@ export const MailNotices = ({
   <>
     {isCapturing && (
       <Notice kind="caution">
-        No mail server yet. Emails are captured{' '}
-        {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}, not sent.
+        No mail server is set. Emails are captured{' '}
+        {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.
         {on !== 'sender' && (
           <>
             {' '}

@@ -82,7 +82,7 @@ function MessageFields(props: EditorProps) {
   const ask = makeAsk(props)
   return (
     <div class="message-fields">
-      <Field {...ask('name')} label="Name" hint="For you and your team; nobody who is written to sees it." />
+      <Field {...ask('name')} label="Name" hint="Only for your team. Recipients don't see it." />
       <TriggerSection ask={ask} path={path} fields={fields} />
       <WaitSection ask={ask} timezone={timezone} />
       <RulesSection ask={ask} path={path} fields={fields} />

@@ -29,7 +29,8 @@ export const MailSection = ({ ask, properties }: MailProps) => (
       hint={
         <>
           Markdown. A value stands between braces: <code>{'{{ event.headline }}'}</code>, with a fallback{' '}
-          <code>{'{{ contact.firstName | default: "there" }}'}</code>. No value and no fallback: the email is not sent.
+          <code>{'{{ contact.firstName | default: "there" }}'}</code>. Without a value or a fallback, the email is not
+          sent.
         </>
       }
     />

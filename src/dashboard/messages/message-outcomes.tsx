@@ -7,7 +7,7 @@ import { SentText } from '../ui/text.tsx'
 import { Zone } from '../ui/time.tsx'
 
 const OUTCOMES: Record<string, string> = {
-  send: 'Would have been written to',
+  send: 'Would have been sent',
   waiting: 'Would wait still',
   joined: 'Joined an email that was waiting',
   again: 'Had one waiting, or had got it',

@@ -13,12 +13,12 @@ export function RulesSection({ ask, path, fields }: PartProps & { fields: Fields
   return (
     <section id="onlyIf" data-part>
       <h2>Only if</h2>
-      <p class="hint">Checked again right before sending.</p>
+      <p class="hint">All must hold when the email is sent.</p>
       {error && <p class="fault">{error}</p>}
       {rows.map((row) => (
         <RuleRow key={row} ask={ask} path={path} row={row} kind={textOf(fields, `onlyIf[${row}].rule`)} />
       ))}
-      {rows.length === 0 && <p>There is no rule: whoever starts it is written to.</p>}
+      {rows.length === 0 && <p>No rules: everyone who triggers it gets it.</p>}
       {!isLocked && (
         <div class="beside add">
           <Select {...ask('newRule')} label="One more rule" options={NEW_RULES} />
@@ -74,14 +74,14 @@ const Away = ({ ask, at }: RuleProps) => (
     <Field
       {...ask(`${at}.minutes`)}
       label="Minutes since they left"
-      hint="Left empty, it is enough that they left."
+      hint="Default: no minimum after they left."
       kind="number"
       optional
     />
     <Field
       {...ask(`${at}.quietMinutes`)}
       label="Minutes of silence that count as leaving"
-      hint="Left empty, 30. Somebody who only reads sends no sign."
+      hint="Default: 30 minutes. Reading alone is not activity."
       kind="number"
       optional
     />

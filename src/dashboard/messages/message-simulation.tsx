@@ -78,7 +78,7 @@ const times = (count: number): string => (count === 1 ? 'once' : `${formatCount(
 
 const describeRecipients = (count: number): string =>
   count === 0
-    ? 'Nobody would have been written to.'
+    ? 'Nobody would have been emailed.'
     : count === 1
       ? 'One email would have been sent.'
       : `${formatCount(count)} emails would have been sent.`

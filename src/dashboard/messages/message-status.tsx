@@ -81,18 +81,18 @@ const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay 
     <p class="hint">
       {counts && countWaiting(counts) > 0
         ? `The ${formatCount(countWaiting(counts))} that wait are sent when they come due, if their rules still hold.`
-        : 'It begins with what comes from now on: nobody is written to about the past.'}{' '}
+        : 'It applies to new events only.'}{' '}
       What you changed here is saved with it.
     </p>
     {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
       <p class="hint">
-        {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Further ones wait until the next may go.`}
+        {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Others wait.`}
       </p>
     )}
     {isCapturing && (
       <p class="hint">
-        No mail server yet. Emails are captured in the outbox, and a captured email counts as sent. Once a mail server
-        is set, you can send them from there.
+        No mail server is set. Emails are captured in the outbox, and a captured email counts as sent. Once a mail
+        server is set, you can send them from there.
       </p>
     )}
     <div class="act">
@@ -135,8 +135,8 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   <Dialog id="pause" opener="Pause" title="Pause this message?">
     <p>
       {counts && countWaiting(counts) > 0
-        ? `Nobody is written to until it is live again. Of the ${formatCount(countWaiting(counts))} that wait, those that come due before are skipped.`
-        : 'Nobody is written to until it is live again.'}
+        ? `It sends no emails until it is live again. Of the ${formatCount(countWaiting(counts))} waiting, those due before then are skipped.`
+        : 'It sends no emails until it is live again.'}
     </p>
     <div class="act">
       <Button kind="primary" name="do" value="paused" form={EDITOR}>

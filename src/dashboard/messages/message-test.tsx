@@ -50,7 +50,9 @@ function TestResult({ to, whose, result }: TestOutcome) {
   }
   return (
     <>
-      <Notice kind="info">No mail server yet, so nothing was sent. This is what {to} would have received.</Notice>
+      <Notice kind="info">
+        Nothing was sent, because no mail server is set. This is what {to} would have received.
+      </Notice>
       <details>
         <summary>The rendered email</summary>
         <pre class="written-out" tabindex={0} role="region" aria-label="The rendered email">

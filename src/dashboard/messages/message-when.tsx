@@ -59,7 +59,7 @@ export const TriggerSection = ({ ask, path, fields }: PartProps & { fields: Reco
         {
           id: 'contact',
           name: 'A new person',
-          content: <p class="hint">Whoever is added to this app from now on, by your server or by an event.</p>,
+          content: <p class="hint">Everyone added to this app from now on, by your server or an event.</p>,
         },
         { id: 'tag', name: 'A tag', content: <Field {...ask('trigger.tag')} label="Tag that somebody gets" /> },
       ]}

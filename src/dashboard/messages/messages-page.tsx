@@ -38,7 +38,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
       <MailNotices viewer={viewer} state={mail} />
       {messages.length === 0 ? (
         <EmptyState title="No messages" next={isEditor ? write : undefined}>
-          A message is written once, and sent when an event calls for it to somebody who is not there to see it.
+          A message is an email that is sent when an event arrives and the person isn't there to see it.
         </EmptyState>
       ) : (
         <Table
@@ -54,7 +54,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
 
 function describeTotals(messages: Row[]): string {
   const live = messages.filter(({ status }) => status === 'live').length
-  if (live === 0) return 'None is live: nobody is written to.'
+  if (live === 0) return 'None is live, so no emails are sent.'
   return live === 1
     ? 'One is live, and writes to people by itself.'
     : `${live} are live, and write to people by themselves.`

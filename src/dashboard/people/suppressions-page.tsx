@@ -159,14 +159,14 @@ function PeopleSection({ viewer, people: { rows, isFirst, older }, now }: Suppre
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
     <section id="people">
-      <h2>People who are not written to</h2>
+      <h2>People who get no email</h2>
       {rows.length === 0 ? (
         <p class="hint">
           {older === null ? 'Nobody whom this app knows.' : 'None among those. Go on to older people.'}
         </p>
       ) : (
         <Table
-          label="People who are not written to, the newest first"
+          label="People who get no email, the newest first"
           columns={peopleColumns(viewer.app.publicId, now)}
           rows={rows}
           idOf={({ id }) => String(id)}

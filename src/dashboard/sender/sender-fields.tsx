@@ -59,7 +59,7 @@ const LookFields = ({ input }: FieldsProps) => (
       name="postalAddress"
       label="Postal address"
       kind="lines"
-      hint="Shown in the footer. Required by law in many countries."
+      hint="In the footer of every email. Many countries require it."
       value={input.postalAddress}
       autocomplete="off"
       optional

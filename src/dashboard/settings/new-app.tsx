@@ -72,7 +72,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
       <Field
         name="domain"
         label="The app's own domain"
-        hint="Such as app.example.com. Emails link only to this domain and its subdomains."
+        hint="Such as app.example.com. Emails can link to this domain and its subdomains."
         value={input.domain}
         autocomplete="off"
         optional

@@ -46,7 +46,7 @@ const AppFields = ({ input }: FieldsProps) => (
       name="domains"
       label="Own domains"
       kind="lines"
-      hint="One per line. Emails link only to these and their subdomains."
+      hint="One per line. Emails can link to these and their subdomains."
       value={input.domains}
       autocomplete="off"
       optional

@@ -93,7 +93,7 @@ describe('a simulation', () => {
       'One email would have been sent. Since 26 April 2026 it was started 2 times.',
     ])
     expect(await textOf(html, '.outcome > summary')).toEqual([
-      'Would have been written to 1, 50 %',
+      'Would have been sent 1, 50 %',
       'Cancelled by an event 1, 50 %',
     ])
     expect(await textOf(html, '.outcome td a')).toEqual(['bob@example.com', 'eve@example.com'])

@@ -101,9 +101,9 @@ describe('going live', () => {
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#go-live p')).toEqual([
       expect.stringContaining('10 minutes after results_ready comes, the person gets this email once'),
-      expect.stringContaining('It begins with what comes from now on'),
+      expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
-      expect.stringMatching(/No mail server yet.*captured in the outbox.*counts as sent.*can send them from there/),
+      expect.stringMatching(/No mail server is set.*captured in the outbox.*counts as sent.*can send them from there/),
     ])
   })
 
@@ -111,7 +111,7 @@ describe('going live', () => {
     await pages.set({ perPersonDay: 3 })
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '#go-live p')).join(' ')).toContain(
-      'A person gets at most 3 emails a day from this app. Further ones wait until the next may go.',
+      'A person gets at most 3 emails a day from this app. Others wait.',
     )
   })
 

@@ -13,7 +13,7 @@ describe('a test mail', () => {
     const { status, html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
     expect([status, (await textOf(html, '#test .notice'))[0]]).toEqual([
       200,
-      expect.stringContaining('No mail server yet, so nothing was sent.'),
+      expect.stringContaining('Nothing was sent, because no mail server is set.'),
     ])
     const [raw = ''] = await textOf(html, '#test pre')
     expect(raw).toContain('To: ada@example.com')

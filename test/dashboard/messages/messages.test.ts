@@ -9,7 +9,7 @@ const see = async () => (await pages.browser.get(pages.at('messages'))).html
 describe('the messages', () => {
   test('begin with two drafts, in plain words', async () => {
     const html = await see()
-    expect(await textOf(html, '.lead')).toEqual(['None is live: nobody is written to.'])
+    expect(await textOf(html, '.lead')).toEqual(['None is live, so no emails are sent.'])
     expect(await textOf(html, '.person b')).toEqual(['Results ready, they left', 'Results not opened yet'])
     expect(await textOf(html, '.person .hint')).toEqual([
       'When results_ready comes, 10 minutes later',

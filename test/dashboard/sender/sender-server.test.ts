@@ -176,7 +176,7 @@ describe('a base URL that only this machine reaches', () => {
   const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
   test('is said on the page Sender where mails leave this machine', async () => {
-    expect(await cautions('sender')).toEqual([expect.stringContaining('No mail server yet. Emails are captured')])
+    expect(await cautions('sender')).toEqual([expect.stringContaining('No mail server is set. Emails are captured')])
     await set(BEYOND)
     expect(await cautions('sender')).toEqual([LOST])
     expect(await cautions('messages')).toEqual([])
