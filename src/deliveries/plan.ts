@@ -25,6 +25,7 @@ import type { LiveMessage } from '../store/live-messages.ts'
 import {
   type AppFacts,
   type Asked,
+  type BatchPeople,
   type EmailAsk,
   type Facts,
   isRefused,
@@ -58,16 +59,15 @@ const DAY_MS = 24 * 3_600_000
 /** A message waits up to 30 days, and its email is tried for up to 30 more. */
 const LONGEST_WAIT_MS = 61 * DAY_MS
 
-type Apps = ReadonlyMap<number, AppFacts>
-function factsOf(apps: Apps, appId: number, email: string): { app: AppFacts; person: PersonFacts } {
-  const app = apps.get(appId)
-  const person = app?.people.get(email)
-  if (!app || !person) throw new Error('a write was planned without facts')
-  return { app, person }
+/** Whom a write is about, as they were before the batch. */
+function personOf(people: BatchPeople, index: number): PersonFacts {
+  const person = people[index]
+  if (!person) throw new Error('a write was planned without facts')
+  return person
 }
 
 /** What planning the batch takes besides the rules and who is known; nothing that no rule asks about. */
-export const askFacts: Planner['askFacts'] = (batch, apps) => {
+export const askFacts: Planner['askFacts'] = (batch, people) => {
   const asked: Asked = {
     names: [],
     contacts: [],
@@ -79,13 +79,12 @@ export const askFacts: Planner['askFacts'] = (batch, apps) => {
     matches: new Map(),
   }
   const emails = new Map<PersonFacts, EmailAsk>()
-  for (const write of batch) {
-    const { input } = write
+  for (const [index, write] of batch.entries()) {
     if (write.name !== 'recordBatch' && write.input.idempotency) asked.outcomes.push(write.input.idempotency)
     if (isRefused(write)) continue
-    const { app, person } = factsOf(apps, input.appId, input.email)
-    if (!isKnown(person) && mayMake(write)) askOfNew(asked, person, input)
-    const asking = { asked, emails, app, person }
+    const person = personOf(people, index)
+    if (!isKnown(person) && mayMake(write)) askOfNew(asked, person, write.input)
+    const asking = { asked, emails, person, index }
     if (write.name === 'recordEvent') askOfEvent(asking, write.input)
     else if (write.name === 'recordBatch') askOfReport(asking, write.input)
     else if (isKnown(person)) askOfContact(asking, person, write.input)
@@ -97,27 +96,28 @@ export const askFacts: Planner['askFacts'] = (batch, apps) => {
 const mayMake = (write: PlannedWrite): boolean =>
   'createContact' in write.input ? write.input.createContact : write.name === 'addContact'
 
-type Asking = { asked: Asked; emails: Map<PersonFacts, EmailAsk>; app: AppFacts; person: PersonFacts }
+type Asking = { asked: Asked; emails: Map<PersonFacts, EmailAsk>; person: PersonFacts; index: number }
 
 function askOfNew({ newcomers, months }: Asked, person: PersonFacts, write: PlannedWrite['input']): void {
-  const { accountId, appId, email, newPeoplePerMonth, at } = write
-  newcomers.push({ appId, email, person })
+  const { accountId, email, newPeoplePerMonth, at } = write
+  newcomers.push({ email, person })
   if (newPeoplePerMonth !== null) months.push({ accountId, month: monthOf(at) })
 }
 
 function askOfEvent(asking: Asking, write: EventWrite): void {
-  const { asked, app, person } = asking
+  const { asked, person } = asking
   if (isKnown(person) && bringsNames(write)) asked.names.push(person)
-  noteMatched(asking, write, { matched: matchEvent(app, write), at: write.at, occurredAt: write.occurredAt })
+  const matched = matchEvent(person.app, write)
+  if (matched) noteMatched(asking, write, { matched, at: write.at, occurredAt: write.occurredAt })
 }
 
 function askOfReport(asking: Asking, write: BatchWrite): void {
-  const { asked, app, person } = asking
-  if (isKnown(person)) asked.reports.push({ write, person, batch: hashBatchId(write.batchId) })
-  if (asksNothing(app)) return
+  const { asked, person, index } = asking
+  asked.reports[index] = { person, batch: hashBatchId(write.batchId), at: write.at, isRepeated: false }
+  if (asksNothing(person.app)) return
   for (const item of write.items) {
-    const { occurredAt } = item
-    noteMatched(asking, item, { matched: matchItem(app, write, item), at: write.at, occurredAt })
+    const matched = matchItem(person.app, write, item)
+    if (matched) noteMatched(asking, item, { matched, at: write.at, occurredAt: item.occurredAt })
   }
 }
 
@@ -143,13 +143,14 @@ const eventOf = ({ type, name, path, occurredAt }: ReportedItem, { appId, at }: 
   occurredAt,
 })
 
-function askOfContact({ asked, emails, app }: Asking, person: KnownPerson, write: ContactWrite): void {
+function askOfContact({ asked, emails }: Asking, person: KnownPerson, write: ContactWrite): void {
+  const { app } = person
   asked.contacts.push(person)
   const { at, tags } = write
   const starts = tags.flatMap((tag) => app.rules.byTag.get(tag) ?? [])
   const cancels = changesCancel(app) ? noChange() : null
   if (starts.length > 0 || cancels) {
-    askOfEmails(emails, { app, person, matched: matchMessages(starts, cancels) }, { at, occurredAt: at })
+    askOfEmails(emails, { person, matched: matchMessages(starts, cancels) }, { at, occurredAt: at })
   }
 }
 
@@ -158,24 +159,21 @@ const changesCancel = ({ rules: { cancelledBy } }: AppFacts): boolean =>
 
 const noChange = (): Arrival => ({ addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: {} })
 
-function noteMatched(
-  { asked, emails, app, person }: Asking,
-  source: object,
-  { matched, ...when }: When & { matched: Matched | null },
-): void {
-  if (!matched) return
+function noteMatched({ asked, emails, person }: Asking, source: object, came: When & { matched: Matched }): void {
+  const { matched } = came
   asked.matches.set(source, matched)
-  if (isKnown(person)) askOfEmails(emails, { app, person, matched }, when)
+  if (isKnown(person)) askOfEmails(emails, { person, matched }, came)
 }
 
-type Meant = { app: AppFacts; person: KnownPerson; matched: Matched }
+type Meant = { person: KnownPerson; matched: Matched }
 type When = { at: number; occurredAt: number | null }
 
-function askOfEmails(asks: Map<PersonFacts, EmailAsk>, { app, person, matched }: Meant, when: When): void {
+function askOfEmails(asks: Map<PersonFacts, EmailAsk>, { person, matched }: Meant, when: When): void {
+  const { app } = person
   const { starts, cancels, seen } = matched
   const asksOld = app.hasDeliveries && (cancels !== null || seen !== null)
   if (starts.length === 0 && !asksOld) return
-  const ask = asks.get(person) ?? noAsk(app, person)
+  const ask = asks.get(person) ?? noAsk(person)
   asks.set(person, ask)
   const occurredAt = when.occurredAt ?? when.at
   if (app.hasDeliveries && cancels) ask.waiting = 'path' in cancels ? 'withProperties' : later(ask.waiting)
@@ -185,8 +183,7 @@ function askOfEmails(asks: Map<PersonFacts, EmailAsk>, { app, person, matched }:
   }
 }
 
-const noAsk = (app: AppFacts, person: KnownPerson): EmailAsk => ({
-  appId: app.id,
+const noAsk = (person: KnownPerson): EmailAsk => ({
   person,
   messages: new Map(),
   waiting: 'none',
@@ -245,7 +242,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     counted: [],
     takeId: ids.next,
   }
-  const outcomes = batch.map((write) => planWrite(changes, facts, write))
+  const outcomes = batch.map((write, index) => planWrite({ changes, facts, index }, write))
   const { people, events, reports, deliveries, counted } = changes
   return {
     outcomes,
@@ -264,60 +261,73 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
 
 const RATE_LIMITED: Refused = { refusal: 'rate_limited' }
 
-function planWrite(changes: Changes, facts: Facts, write: PlannedWrite): PlannedOutcome {
-  if (write.name === 'recordBatch') return recordReport(changes, facts, write.input)
-  const run = () => {
-    if (isRefused(write)) return RATE_LIMITED
-    return write.name === 'recordEvent' ? recordEvent(changes, facts, write.input) : saveContact(changes, facts, write)
-  }
-  const { idempotency } = write.input
-  return idempotency === null ? run() : planOnce<Exclude<PlannedOutcome, Refused>>(changes.outcomes, idempotency, run)
+/** `index`: the place of the write in the batch. */
+type Planning = { changes: Changes; facts: Facts; index: number }
+
+function planWrite(planning: Planning, write: PlannedWrite): PlannedOutcome {
+  const idempotency = write.name === 'recordBatch' ? null : write.input.idempotency
+  if (idempotency === null) return planNow(planning, write)
+  const run = () => planNow(planning, write)
+  return planOnce<Exclude<PlannedOutcome, Refused>>(planning.changes.outcomes, idempotency, run)
+}
+
+function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {
+  if (isRefused(write)) return RATE_LIMITED
+  if (write.name === 'recordEvent') return recordEvent(planning, write.input)
+  return write.name === 'recordBatch' ? recordReport(planning, write.input) : saveContact(planning, write)
 }
 
 const NO_NAMES: NameField[] = []
 
 /** One event, its person if they are new and may be made, and what both set off. */
-function recordEvent(changes: Changes, facts: Facts, write: EventWrite): RecordedEvent | Refused {
+function recordEvent(planning: Planning, write: EventWrite): RecordedEvent | Refused {
+  const { changes, facts, index } = planning
+  const known = personOf(facts.people, index)
   changes.counted.push(write)
-  const { app, person: known } = factsOf(facts.apps, write.appId, write.email)
   const found = findPerson(changes.people, known)
   if (!found && !write.createContact) return { refusal: 'contact_not_found' }
-  const person = found ?? addPerson(changes, facts, { app, known }, { ...write, source: null })
+  const person = found ?? addPerson(planning, { ...write, source: null })
   if ('refusal' in person) return person
   const keptNames = found ? fillEmptyNames(changes.people, { facts: known, person: found }, write) : NO_NAMES
   const eventId = changes.takeId()
   changes.events.push({ id: eventId, contactId: person.id, event: write })
-  const { properties, at } = write
-  const happening = { contactId: person.id, eventId, properties, at, occurredAt: write.occurredAt ?? at }
-  setOff(changes, { app, known, matched: facts.matches.get(write) }, happening)
+  const matched = facts.matches.get(write)
+  if (matched) {
+    const { properties, at } = write
+    setOff(planning, matched, { contactId: person.id, eventId, properties, at, occurredAt: write.occurredAt ?? at })
+  }
   const recorded = { contactId: person.id, eventId, created: found === null }
   return keptNames.length > 0 ? { ...recorded, keptNames } : recorded
 }
 
 /** Page views and actions as events, leaves and returns as presence only: all of a report, or nothing where it came before. */
-function recordReport(changes: Changes, facts: Facts, write: BatchWrite): StoredBatch | Refused {
-  const { app, person: known } = factsOf(facts.apps, write.appId, write.email)
+function recordReport(planning: Planning, write: BatchWrite): StoredBatch | Refused {
+  const { changes, facts, index } = planning
+  const known = personOf(facts.people, index)
   const found = findPerson(changes.people, known)
   if (!found && !write.createContact) return { refusal: 'contact_not_found' }
   const nobody = { firstName: null, lastName: null, source: null }
-  const person = found ?? addPerson(changes, facts, { app, known }, { ...write, ...nobody })
+  const person = found ?? addPerson(planning, { ...write, ...nobody })
   if ('refusal' in person) return person
   const created = found === null
-  if (facts.repeated.has(write) || !isFirst(changes, known, write.batchId))
-    return { contactId: person.id, created, repeated: true }
-  const { at, items } = write
-  for (const item of planReport(changes, person.id, write)) {
-    const happening = { contactId: person.id, eventId: null, properties: null, at, occurredAt: item.occurredAt }
-    setOff(changes, { app, known, matched: facts.matches.get(item) }, happening)
+  const contactId = person.id
+  const report = facts.reports[index]
+  if (!report) throw new Error('a visit report was planned without facts')
+  if (report.isRepeated || (!known.isAlone && !isFirst(changes, known, write.batchId)))
+    return { contactId, created, repeated: true }
+  const tell = (item: ReportedItem, eventId: number | null): void => {
+    const matched = facts.matches.get(item)
+    if (!matched) return
+    setOff(planning, matched, { contactId, eventId, properties: null, at: write.at, occurredAt: item.occurredAt })
   }
-  for (const item of items) {
+  for (const item of planReport(changes, { contactId, batch: report.batch }, write)) tell(item, null)
+  for (const item of write.items) {
     if (item.type === 'leave' || item.type === 'here') continue
     const eventId = changes.takeId()
-    changes.events.push({ id: eventId, contactId: person.id, event: eventOf(item, write) })
-    const happening = { contactId: person.id, eventId, properties: null, at, occurredAt: item.occurredAt }
-    setOff(changes, { app, known, matched: facts.matches.get(item) }, happening)
+    changes.events.push({ id: eventId, contactId, event: eventOf(item, write) })
+    tell(item, eventId)
   }
-  return { contactId: person.id, created, repeated: false }
+  return { contactId, created, repeated: false }
 }
 
 /** Whether this is the first report of the batch with this id of the person. */
@@ -332,25 +342,27 @@ function isFirst({ reported }: Changes, known: PersonFacts, batchId: string): bo
 type ContactInput = Extract<PlannedWrite, { input: ContactWrite }>
 
 /** Makes the person, or merges into a known one: what is added never touches source and status. */
-function saveContact(changes: Changes, facts: Facts, { name, input: write }: ContactInput): SavedContact | Refused {
+function saveContact(planning: Planning, { name, input: write }: ContactInput): SavedContact | Refused {
+  const { changes, facts, index } = planning
+  const known = personOf(facts.people, index)
   changes.counted.push(write)
-  const { app, person: known } = factsOf(facts.apps, write.appId, write.email)
   const found = findPerson(changes.people, known)
   if (!found && name === 'updateContact') return { refusal: 'contact_not_found' }
   const names = { firstName: write.firstName ?? null, lastName: write.lastName ?? null }
-  const person = found ?? addPerson(changes, facts, { app, known }, { ...write, ...names })
+  const person = found ?? addPerson(planning, { ...write, ...names })
   if ('refusal' in person) return person
   const changed = changeContact(changes.people, known, write, (held) =>
     name === 'updateContact' ? (write.source ?? held.source) : held.source,
   )
   if ('refusal' in changed) return changed
   const { before, after } = changed
-  if (before !== after) tellOfChange(changes, { app, known }, changed)
+  if (before !== after) tellOfChange(planning, changed)
   return { contactId: person.id, created: found === null, contact: after }
 }
 
 /** What a change settles of what waits, then what it triggers. */
-function tellOfChange(changes: Changes, { app, known }: Whose, { before, after }: ChangedContact): void {
+function tellOfChange(planning: Planning, { before, after }: ChangedContact): void {
+  const { app } = personOf(planning.facts.people, planning.index)
   const [old, tags] = [before.tags ?? [], after.tags ?? []]
   const addedTags = tags.filter((tag) => !old.includes(tag))
   const removedTags = old.filter((tag) => !tags.includes(tag))
@@ -358,23 +370,24 @@ function tellOfChange(changes: Changes, { app, known }: Whose, { before, after }
   const starts = addedTags.flatMap((tag) => app.rules.byTag.get(tag) ?? [])
   const { id: contactId, updatedAt: at } = after
   const matched = matchMessages(starts, changesCancel(app) ? change : null)
-  setOff(changes, { app, known, matched }, { contactId, eventId: null, properties: null, at, occurredAt: at })
+  setOff(planning, matched, { contactId, eventId: null, properties: null, at, occurredAt: at })
 }
 
-type Whose = { app: AppFacts; known: PersonFacts }
-
-function addPerson(
-  changes: Changes,
-  { newPeople }: Facts,
-  { app, known }: Whose,
-  write: Parameters<typeof makePerson>[2],
-): Person | Refused {
+function addPerson(planning: Planning, write: Parameters<typeof makePerson>[2]): Person | Refused {
+  const { changes, facts, index } = planning
+  const known = personOf(facts.people, index)
   const { takeId } = changes
-  const made = makePerson(changes.people, { facts: known, newPeople, takeId }, write)
-  if ('refusal' in made || app.rules.onCreated.length === 0) return made
+  const made = makePerson(changes.people, { facts: known, newPeople: facts.newPeople, takeId }, write)
+  const { onCreated } = known.app.rules
+  if ('refusal' in made || onCreated.length === 0) return made
   const { at } = write
-  const cause = { contactId: made.id, eventId: null, properties: null, at, occurredAt: at }
-  setOff(changes, { app, known, matched: matchMessages(app.rules.onCreated) }, cause)
+  setOff(planning, matchMessages(onCreated), {
+    contactId: made.id,
+    eventId: null,
+    properties: null,
+    at,
+    occurredAt: at,
+  })
   return made
 }
 
@@ -386,10 +399,9 @@ type Happening = {
   occurredAt: number
 }
 
-type SettingOff = Whose & { matched: Matched | undefined }
-
-function setOff(changes: Changes, { app, known, matched }: SettingOff, happening: Happening): void {
-  if (!matched) return
+function setOff({ changes, facts, index }: Planning, matched: Matched, happening: Happening): void {
+  const known = personOf(facts.people, index)
+  const { app } = known
   const emails = changes.emails.get(known) ?? emailsOf(known.emails)
   changes.emails.set(known, emails)
   const { deliveries, takeId } = changes

@@ -13,14 +13,15 @@ export function createPeople(db: Database) {
   )
   // one number says both: the id, negative where a name is missing
   const known = createPersonCache()
-  type Found = { appId: number; email: string; value: number }
-  /** of the transaction that is open */
-  const found = new Map<string, Found>()
-  const foundKey = (appId: number, email: string): string => `${appId}:${email}`
-  const remember = (appId: number, email: string, { id, lacksName }: Person): void =>
-    void found.set(foundKey(appId, email), { appId, email, value: lacksName ? -id : id })
+  type Changed = { appId: number; email: string; value: number }
+  /** by the transaction that is open */
+  const changed = new Map<string, Changed>()
+  const keyOf = (appId: number, email: string): string => `${appId}:${email}`
+  const valueOf = ({ id, lacksName }: Person): number => (lacksName ? -id : id)
+  const remember = (appId: number, email: string, person: Person): void =>
+    void changed.set(keyOf(appId, email), { appId, email, value: valueOf(person) })
   const recall = (appId: number, email: string): number | undefined =>
-    (found.size > 0 ? found.get(foundKey(appId, email))?.value : undefined) ?? known.get(appId, email)
+    (changed.size > 0 ? changed.get(keyOf(appId, email))?.value : undefined) ?? known.get(appId, email)
 
   return {
     find(appId: number, email: string): Person | null {
@@ -28,27 +29,28 @@ export function createPeople(db: Database) {
       if (cached !== undefined) return { id: Math.abs(cached), lacksName: cached < 0 }
       const row = select.get(appId, email)
       if (!row) return null
+      // nothing that this transaction has not remembered is of its making
       const person = { id: row.id, lacksName: row.lacksName === 1 }
-      remember(appId, email, person)
+      known.set(appId, email, valueOf(person))
       return person
     },
     /** In this transaction, and from its commit on. */
     remember,
     drop(appId: number, email: string): void {
       known.delete(appId, email)
-      found.delete(foundKey(appId, email))
+      changed.delete(keyOf(appId, email))
     },
     /** After the commit. */
     settle(): void {
-      if (found.size === 0) return
-      for (const { appId, email, value } of found.values()) known.set(appId, email, value)
-      found.clear()
+      if (changed.size === 0) return
+      for (const { appId, email, value } of changed.values()) known.set(appId, email, value)
+      changed.clear()
     },
     /** After a rollback. */
-    undo: (): void => found.clear(),
+    undo: (): void => changed.clear(),
     forget(): void {
       known.clear()
-      found.clear()
+      changed.clear()
     },
   }
 }

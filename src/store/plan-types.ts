@@ -31,18 +31,14 @@ export type PlannedOutcome = RecordedEvent | StoredBatch | SavedContact | Refuse
 
 export type Names = { [name in NameField]: string | null }
 
-/** What is known of an app, and of everybody in it whom the batch is about. */
-export type AppFacts = {
-  id: number
-  rules: AppRules
-  /** it has emails that something may cancel, or whose people may come back */
-  hasDeliveries: boolean
-  /** by email in its identity form */
-  people: Map<string, PersonFacts>
-}
+/** `hasDeliveries`: the app has emails that something may cancel, or whose people may come back. */
+export type AppFacts = { id: number; rules: AppRules; hasDeliveries: boolean }
 
 /** `id`: null where nobody has the email. All from `names` on is read only where it was asked for. */
 export type PersonFacts = {
+  app: AppFacts
+  /** only one write of the batch is about them */
+  isAlone: boolean
   id: number | null
   lacksName: boolean
   names: Names | null
@@ -54,6 +50,9 @@ export type PersonFacts = {
 }
 
 export type KnownPerson = PersonFacts & { id: number }
+
+/** Whom each write of a batch is about, the same for writes about the same person; null where nothing is recorded. */
+export type BatchPeople = readonly (PersonFacts | null)[]
 
 /** An event that joined the email of another. `properties` are JSON. */
 export type JoinedFacts = {
@@ -116,7 +115,6 @@ export type MessageAsk = {
 
 /** What has to be loaded of a known person's emails. */
 export type EmailAsk = {
-  appId: number
   person: KnownPerson
   messages: Map<number, MessageAsk>
   /** all that wait, because something may cancel them; with the properties of their events where a page may */
@@ -124,16 +122,18 @@ export type EmailAsk = {
   sentSince: number | null
 }
 
-export type Newcomer = { appId: number; email: string; person: PersonFacts }
+export type Newcomer = { email: string; person: PersonFacts }
 export type MonthAsk = { accountId: string; month: string }
 
-/** Whether the person sent a visit report before: `batch` tells it from others. */
-export type ReportAsk = { write: BatchWrite; person: KnownPerson; batch: number }
+/** Whether the person sent a visit report before, which is loaded; `batch` tells it from others. */
+export type ReportAsk = { person: PersonFacts; batch: number; at: number; isRepeated: boolean }
+/** By the places of their writes in the batch. */
+export type ReportAsks = (ReportAsk | undefined)[]
 
 export type Asked = {
   names: KnownPerson[]
   contacts: KnownPerson[]
-  reports: ReportAsk[]
+  reports: ReportAsks
   newcomers: Newcomer[]
   months: MonthAsk[]
   outcomes: Idempotency[]
@@ -145,14 +145,13 @@ export type Asked = {
 export type KeyedOutcomes = ReadonlyMap<string, ReadonlyMap<number | null, StoredOutcome>>
 
 export type Facts = {
-  apps: ReadonlyMap<number, AppFacts>
+  people: BatchPeople
   /** no id of the batch is below it */
   firstId: number
   /** how many people were new, by `monthKey` */
   newPeople: ReadonlyMap<string, number>
   outcomes: KeyedOutcomes
-  /** visit reports that were stored before */
-  repeated: ReadonlySet<BatchWrite>
+  reports: Readonly<ReportAsks>
   matches: Matches
 }
 
@@ -232,7 +231,7 @@ export type Plan = {
 
 export type Planner = {
   /** What planning the batch takes besides the rules and who is known. */
-  askFacts: (batch: readonly PlannedWrite[], apps: ReadonlyMap<number, AppFacts>) => Asked
+  askFacts: (batch: readonly PlannedWrite[], people: BatchPeople) => Asked
   planWrites: (batch: readonly PlannedWrite[], facts: Facts) => Plan
 }
 

@@ -8,6 +8,7 @@ import type { People } from './people.ts'
 import {
   type AppFacts,
   type Asked,
+  type BatchPeople,
   type EmailAsk,
   type EmailFacts,
   isRefused,
@@ -17,6 +18,7 @@ import {
   monthKey,
   type Names,
   outcomeKey,
+  type PersonFacts,
   type ReportAsk,
   type PlannedWrite,
   type SentFacts,
@@ -88,27 +90,24 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
   const propertiesBy = (eventId: number | null): string | null =>
     eventId === null ? null : (propertiesOf.get(eventId)?.properties ?? null)
 
-  const loadWaiting = ({ appId, person, waiting: asked }: EmailAsk): WaitingFacts[] => {
+  const loadWaiting = ({ person, waiting: asked }: EmailAsk): WaitingFacts[] => {
     const of = <One extends { eventId: number | null }>(one: One) => ({
       ...one,
       properties: asked === 'withProperties' ? propertiesBy(one.eventId) : null,
     })
-    return waiting.all(appId, person.id).map((row) => {
+    return waiting.all(person.app.id, person.id).map((row) => {
       const parts = joinedTo.all(row.id).map(of)
       return { ...of(row), content: live.contentOf(row.messageId, row.version), joined: parts.length, parts }
     })
   }
 
-  const loadLeads = (
-    { appId, person }: EmailAsk,
-    { message, near, room, limitedSince }: MessageAsk,
-  ): WaitingFacts[] => {
+  const loadLeads = ({ person }: EmailAsk, { message, near, room, limitedSince }: MessageAsk): WaitingFacts[] => {
     const found = new Map<number, WaitingFacts>()
     const add = (rows: Row[]): Row[] => {
       for (const row of rows) found.set(row.id, { ...row, content: message.content, properties: null, parts: [] })
       return rows
     }
-    const key = [appId, person.id, message.id]
+    const key = [person.app.id, person.id, message.id]
     let isEnough = true
     for (const { from, until } of near) {
       const rows = add(nearLeads.all(...key, idSince(from), message.version, from, until))
@@ -127,19 +126,19 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
     return isFound
   }
 
-  const loadUsed = ({ appId, person: { id } }: EmailAsk, ask: MessageAsk): UsedFacts => {
+  const loadUsed = ({ person: { app, id } }: EmailAsk, ask: MessageAsk): UsedFacts => {
     const { keys, asksCount, asksHanded, message } = ask
     return {
-      keys: new Set([...keys].filter((key) => isUsed(appId, id, message.id, key))),
-      count: asksCount ? (count.get(appId, id, message.id)?.count ?? 0) : 0,
-      handed: asksHanded ? handed.all(appId, id, message.id) : [],
+      keys: new Set([...keys].filter((key) => isUsed(app.id, id, message.id, key))),
+      count: asksCount ? (count.get(app.id, id, message.id)?.count ?? 0) : 0,
+      handed: asksHanded ? handed.all(app.id, id, message.id) : [],
     }
   }
 
-  const loadSent = ({ appId, person, sentSince }: EmailAsk): SentFacts[] =>
+  const loadSent = ({ person, sentSince }: EmailAsk): SentFacts[] =>
     sentSince === null
       ? []
-      : sent.all(appId, person.id, sentSince).map(({ eventId, ...row }) => ({
+      : sent.all(person.app.id, person.id, sentSince).map(({ eventId, ...row }) => ({
           ...row,
           properties:
             row.openedAt === null
@@ -176,51 +175,55 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
     `SELECT 1 FROM snippet_batches
      WHERE ${isOne} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
   )
-  const isRepeated = ({ write: { at }, person, batch }: ReportAsk): boolean => {
+  const isRepeated = ({ person, batch, at }: ReportAsk): boolean => {
+    if (person.id === null) return false
     const { id, held } = known.find(person.id, batch)
     const since = at - BATCH_MS
     if (id !== null && waits.get(person.id, batch, since, id) !== null) return true
     return held !== null && isHeld.get(person.id, batch, since, held.from, held.upTo) !== null
   }
 
+  const loadPerson = (app: AppFacts, email: string): PersonFacts => {
+    const found = people.find(app.id, email)
+    const [id, lacksName] = found === null ? [null, true] : [found.id, found.lacksName]
+    return { app, isAlone: true, id, lacksName, names: null, contact: null, suppression: null, emails: null }
+  }
+
   return {
     /** The rules of each app, and who of the people is known. */
-    loadApps(batch: readonly PlannedWrite[]): Map<number, AppFacts> {
-      const apps = new Map<number, AppFacts>()
-      for (const write of batch) {
-        if (isRefused(write)) continue
+    loadPeople(batch: readonly PlannedWrite[]): BatchPeople {
+      const apps = new Map<number, { app: AppFacts; byEmail: Map<string, PersonFacts> }>()
+      return batch.map((write) => {
+        if (isRefused(write)) return null
         const { appId, email } = write.input
-        let app = apps.get(appId)
-        if (app === undefined) {
-          app = { id: appId, rules: live.of(appId), hasDeliveries: live.hasDeliveries(appId), people: new Map() }
-          apps.set(appId, app)
+        let of = apps.get(appId)
+        if (of === undefined) {
+          const app = { id: appId, rules: live.of(appId), hasDeliveries: live.hasDeliveries(appId) }
+          apps.set(appId, (of = { app, byEmail: new Map() }))
         }
-        if (app.people.has(email)) continue
-        const known = people.find(appId, email)
-        app.people.set(email, {
-          id: known === null ? null : known.id,
-          lacksName: known?.lacksName ?? true,
-          names: null,
-          contact: null,
-          suppression: null,
-          emails: null,
-        })
-      }
-      return apps
+        const loaded = of.byEmail.get(email)
+        if (loaded !== undefined) {
+          loaded.isAlone = false
+          return loaded
+        }
+        const person = loadPerson(of.app, email)
+        of.byEmail.set(email, person)
+        return person
+      })
     },
 
     /** Fills in what was asked for of people. */
     loadAsked(asked: Asked) {
       for (const person of asked.names) person.names ??= names.get(person.id)
       for (const person of asked.contacts) person.contact ??= contacts.byId(person.id)
-      for (const { appId, email, person } of asked.newcomers) person.suppression = suppressions.find(appId, email)
+      for (const { email, person } of asked.newcomers) person.suppression = suppressions.find(person.app.id, email)
+      for (const ask of asked.reports) if (ask) ask.isRepeated = isRepeated(ask)
       for (const ask of asked.emails) ask.person.emails = loadEmails(ask)
       return {
         newPeople: new Map(
           asked.months.map((one) => [monthKey(one), newPeople.get(one.accountId, one.month)?.count ?? 0]),
         ),
         outcomes: loadOutcomes(asked.outcomes),
-        repeated: new Set(asked.reports.filter(isRepeated).map(({ write }) => write)),
       }
     },
   }

@@ -44,10 +44,11 @@ export function createPlannedWrites(parts: Parts) {
   const apply = createApplying(parts)
 
   return (batch: readonly PlannedWrite[]): PlannedOutcome[] => {
-    const apps = facts.loadApps(batch)
-    const asked = rules.askFacts(batch, apps)
-    const loaded = facts.loadAsked(asked)
-    const plan = rules.planWrites(batch, { apps, matches: asked.matches, firstId: ids.next(), ...loaded })
+    const whose = facts.loadPeople(batch)
+    const asked = rules.askFacts(batch, whose)
+    const { newPeople, outcomes } = facts.loadAsked(asked)
+    const { matches, reports } = asked
+    const plan = rules.planWrites(batch, { people: whose, matches, reports, firstId: ids.next(), newPeople, outcomes })
     ids.passOver(plan.lastId)
     apply(plan)
     return plan.outcomes

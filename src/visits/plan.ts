@@ -7,19 +7,24 @@ const isReport = (item: ReportedItem): item is Report => item.type !== 'action'
 
 export type ReportChanges = { reports: NewReport[]; takeId: () => number }
 
+/** `batch`: the hash of its id. */
+type Whole = { contactId: number; batch: number }
+
 /**
  * The rows of a report, of which the last is that of all of it. Of its items it keeps the last one, and each return to an
  * open page. @returns the returns, which have no event that tells of them
  */
-export function planReport({ reports, takeId }: ReportChanges, contactId: number, write: BatchWrite): Report[] {
+export function planReport({ reports, takeId }: ReportChanges, whole: Whole, write: BatchWrite): Report[] {
   const { appId, batchId, at, items } = write
+  const { contactId } = whole
+  const { pageLoad, batchNumber } = readPlace(batchId)
   const last = findLastReport(items)
-  const add = (batch: number, report: Report | null, of: { items: number; isWhole: boolean }): void => {
-    const [age, path] = report ? [at - report.occurredAt, report.path] : [null, null]
-    const code = report && REPORT_CODES[report.type]
-    const { pageLoad, batchNumber } = readPlace(batchId)
-    const { items: count, isWhole } = of
+  const add = (batch: number, report: Report | null, isWhole: boolean): void => {
+    const age = report ? at - report.occurredAt : null
+    const path = report ? report.path : null
+    const code = report ? REPORT_CODES[report.type] : null
     const id = takeId()
+    const count = isWhole ? items.length : 0
     reports.push({ id, appId, contactId, batch, at, items: count, pageLoad, batchNumber, age, path, code, isWhole })
   }
   const returns: Report[] = []
@@ -27,11 +32,11 @@ export function planReport({ reports, takeId }: ReportChanges, contactId: number
     if (item.type !== 'here' || !isReport(item)) continue
     // no batch id has a line feed
     if (last && item.occurredAt < last.occurredAt) {
-      add(hashBatchId(`${batchId}\n${index}`), item, { items: 0, isWhole: false })
+      add(hashBatchId(`${batchId}\n${index}`), item, false)
     } else if (item !== last) continue
     returns.push(item)
   }
-  add(hashBatchId(batchId), last, { items: items.length, isWhole: true })
+  add(whole.batch, last, true)
   return returns
 }
 

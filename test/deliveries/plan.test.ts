@@ -50,17 +50,26 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
   return rules
 }
 
-const NOBODY: PersonFacts = { id: null, lacksName: true, names: null, contact: null, suppression: null, emails: null }
-const ADA: PersonFacts = { ...NOBODY, id: KNOWN }
+const NOBODY = {
+  isAlone: false,
+  id: null,
+  lacksName: true,
+  names: null,
+  contact: null,
+  suppression: null,
+  emails: null,
+}
+const ADA: Person = { ...NOBODY, id: KNOWN }
 
-type Given = { messages?: LiveMessage[]; person?: PersonFacts; hasDeliveries?: boolean } & Partial<
+type Person = Omit<PersonFacts, 'app'>
+type Given = { messages?: LiveMessage[]; person?: Person; hasDeliveries?: boolean } & Partial<
   Pick<Facts, 'newPeople' | 'outcomes'>
 >
 
-function appsOf(writes: readonly EventWrite[], { messages = [], person = NOBODY, hasDeliveries = false }: Given) {
-  const people = new Map(writes.map(({ email }) => [email, { ...person }]))
-  const app: AppFacts = { id: 1, rules: rulesOf(messages), hasDeliveries, people }
-  return new Map([[1, app]])
+function peopleOf(writes: readonly EventWrite[], { messages = [], person = NOBODY, hasDeliveries = false }: Given) {
+  const app: AppFacts = { id: 1, rules: rulesOf(messages), hasDeliveries }
+  const people = new Map(writes.map(({ email }) => [email, { ...person, app }]))
+  return writes.map(({ email }) => people.get(email) ?? null)
 }
 
 const toBatch = (writes: EventWrite[]): PlannedWrite[] => writes.map((input) => ({ name: 'recordEvent', input }))
@@ -68,15 +77,15 @@ const toBatch = (writes: EventWrite[]): PlannedWrite[] => writes.map((input) => 
 function planOf(changes: Partial<EventWrite>[], given: Given = {}): Plan {
   const writes = changes.map((one) => eventWrite({ name: 'ready', ...one }))
   const batch = toBatch(writes)
-  const apps = appsOf(writes, given)
+  const people = peopleOf(writes, given)
   const { newPeople = new Map(), outcomes = new Map() } = given
-  const { matches } = askFacts(batch, apps)
-  return planWrites(batch, { apps, firstId: FIRST_ID, newPeople, outcomes, repeated: new Set(), matches })
+  const { matches, reports } = askFacts(batch, people)
+  return planWrites(batch, { people, firstId: FIRST_ID, newPeople, outcomes, reports, matches })
 }
 
 const askOf = (changes: Partial<EventWrite>[], given: Given) => {
   const writes = changes.map((one) => eventWrite({ name: 'ready', ...one }))
-  return askFacts(toBatch(writes), appsOf(writes, given))
+  return askFacts(toBatch(writes), peopleOf(writes, given))
 }
 
 /** What becomes of emails, each with the place of the email that it joins or ends. */
@@ -224,6 +233,39 @@ test('an Idempotency-Key answers within a batch, and a refusal leaves it free', 
   expect([again.outcomes, again.events]).toEqual([[{ ...first, replayed: true }], []])
 })
 
+test('a request is compared with each of its parts, and a part with its request alone', () => {
+  const key = idempotency()
+  const outcome = JSON.stringify({ contactId: KNOWN })
+  const parts = new Map([[1, { part: 1, bodyHash: 'other', outcome }]])
+  const given: Given = { person: ADA, outcomes: new Map([[outcomeKey(key.keyId, key.key), parts]]) }
+  expect(planOf([{ idempotency: key }], given).outcomes).toEqual([{ refusal: 'idempotency_mismatch' }])
+  const part = { ...key, part: 0 }
+  const { outcomes, requests } = planOf([{ idempotency: part }, { idempotency: part }], given)
+  expect(outcomes).toMatchObject([{ contactId: KNOWN }, { contactId: KNOWN, replayed: true }])
+  expect(requests).toMatchObject([
+    { part: 0, contactId: KNOWN },
+    { part: null, contactId: 0 },
+  ])
+})
+
+test('of a request that is refused nothing is recorded or asked, but an outcome of its key is told', () => {
+  const key = idempotency()
+  const stored = { part: null, bodyHash: key.bodyHash, outcome: JSON.stringify({ contactId: KNOWN }) }
+  const batch: PlannedWrite[] = [eventWrite(), eventWrite({ idempotency: key })].map((input) => ({
+    name: 'recordEvent',
+    input,
+    isRefused: true,
+  }))
+  const people = [null, null]
+  const { matches, reports, outcomes: asked, newcomers } = askFacts(batch, people)
+  expect([asked, newcomers, matches.size]).toEqual([[key], [], 0])
+  const outcomes = new Map([[outcomeKey(key.keyId, key.key), new Map([[null, stored]])]])
+  const facts: Facts = { people, firstId: FIRST_ID, newPeople: new Map(), outcomes, reports, matches }
+  const plan = planWrites(batch, facts)
+  expect(plan.outcomes).toMatchObject([{ refusal: 'rate_limited' }, { contactId: KNOWN, replayed: true }])
+  expect([plan.contacts, plan.events, plan.requests, plan.counted]).toEqual([[], [], [], []])
+})
+
 test('a plan changes nothing of its facts: it can be made again', () => {
   const messages = [message({ onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
   const used = new Map([[1, { keys: new Set<string>(), count: 0, handed: [] }]])
@@ -237,9 +279,10 @@ test('a plan changes nothing of its facts: it can be made again', () => {
 
 describe('what is asked for', () => {
   test('nothing where no live message needs it', () => {
-    const { matches, ...asked } = askOf([{}, { name: 'other' }], { person: ADA, hasDeliveries: true })
-    expect([asked, matches.size]).toEqual([
-      { names: [], contacts: [], reports: [], newcomers: [], months: [], outcomes: [], emails: [] },
+    const { matches, reports, ...asked } = askOf([{}, { name: 'other' }], { person: ADA, hasDeliveries: true })
+    expect([asked, matches.size, reports.length]).toEqual([
+      { names: [], contacts: [], newcomers: [], months: [], outcomes: [], emails: [] },
+      0,
       0,
     ])
   })
