@@ -27,13 +27,16 @@ export const CAME_BACK_MS = 7 * 24 * 3_600_000
 export type Emails = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
 
 /** A copy that the batch may change. */
-export const emailsOf = (facts: EmailFacts | null): Emails => ({
-  waiting: (facts?.waiting ?? []).map((one) => ({ ...one, parts: [...one.parts] })),
-  sent: (facts?.sent ?? []).map((one) => ({ ...one })),
-  used: new Map(
-    [...(facts?.used ?? [])].map(([id, { keys, count, handed }]) => [id, { keys: new Set(keys), count, handed }]),
-  ),
-})
+export function emailsOf(facts: EmailFacts | null): Emails {
+  const used = new Map<number, UsedFacts>()
+  if (facts === null) return { waiting: [], sent: [], used }
+  for (const [id, { keys, count, handed }] of facts.used) used.set(id, { keys: new Set(keys), count, handed })
+  return {
+    waiting: facts.waiting.map((one) => ({ ...one, parts: [...one.parts] })),
+    sent: facts.sent.map((one) => ({ ...one })),
+    used,
+  }
+}
 
 type Happened = {
   type: EventType

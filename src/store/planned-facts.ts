@@ -102,6 +102,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
   }
 
   const loadLeads = ({ person }: EmailAsk, { message, near, room, limitedSince }: MessageAsk): WaitingFacts[] => {
+    if (near.length === 0) return []
     const found = new Map<number, WaitingFacts>()
     const add = (rows: Row[]): Row[] => {
       for (const row of rows) found.set(row.id, { ...row, content: message.content, properties: null, parts: [] })
@@ -128,8 +129,10 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
 
   const loadUsed = ({ person: { app, id } }: EmailAsk, ask: MessageAsk): UsedFacts => {
     const { keys, asksCount, asksHanded, message } = ask
+    const used = new Set<string>()
+    for (const key of keys) if (isUsed(app.id, id, message.id, key)) used.add(key)
     return {
-      keys: new Set([...keys].filter((key) => isUsed(app.id, id, message.id, key))),
+      keys: used,
       count: asksCount ? (count.get(app.id, id, message.id)?.count ?? 0) : 0,
       handed: asksHanded ? handed.all(app.id, id, message.id) : [],
     }
@@ -147,12 +150,13 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
         }))
 
   const loadEmails = (ask: EmailAsk): EmailFacts => {
-    const messages = [...ask.messages.values()]
-    return {
-      waiting: ask.waiting === 'none' ? messages.flatMap((one) => loadLeads(ask, one)) : loadWaiting(ask),
-      sent: loadSent(ask),
-      used: new Map(messages.map((one) => [one.message.id, loadUsed(ask, one)])),
+    const waiting = ask.waiting === 'none' ? [] : loadWaiting(ask)
+    const used = new Map<number, UsedFacts>()
+    for (const [messageId, one] of ask.messages) {
+      if (ask.waiting === 'none') waiting.push(...loadLeads(ask, one))
+      used.set(messageId, loadUsed(ask, one))
     }
+    return { waiting, sent: loadSent(ask), used }
   }
 
   const loadOutcomes = (asked: readonly Idempotency[]): KeyedOutcomes => {
