@@ -1,5 +1,8 @@
+/** Idempotency-Keys: what one must be, what it is compared by, and that every write that came with one is done once. */
 import type { TextIdempotency } from '../store/event-texts.ts'
-import type { Idempotency } from '../store/types.ts'
+import { isSameBody, REQUEST_OF_PARTS, type StoredOutcome } from '../store/idempotency.ts'
+import { type KeyedOutcomes, type NewOutcome, outcomeKey } from '../store/plan-types.ts'
+import type { Idempotency, Refused } from '../store/types.ts'
 import { canonicalJson } from '../core/json.ts'
 import { type Refusal, refuseFields } from '../core/refusals.ts'
 
@@ -18,4 +21,39 @@ export function findKeyFault(key: string): Refusal | null {
 export function hashRequest({ target, ...rest }: TextIdempotency, body: Record<string, unknown>): Idempotency {
   const bodyHash = new Bun.CryptoHasher('sha256').update(`${target} ${canonicalJson(body)}`).digest('base64url')
   return { ...rest, bodyHash, part: null }
+}
+
+type Outcome = { contactId: number; replayed?: true }
+
+/** The outcomes that a batch found and those that it adds, which its later writes see. */
+export type KnownOutcomes = { stored: KeyedOutcomes; added: Map<string, Map<number | null, NewOutcome>> }
+
+/**
+ * Runs a write unless its key has an outcome. A refusal is not kept, so the caller can mend the cause and send the same
+ * key again. The first part of a request that is done also leaves a record of the request, which holds its key against
+ * every other one.
+ */
+export function planOnce<T extends Outcome>(
+  known: KnownOutcomes,
+  idempotency: Idempotency,
+  run: () => T | Refused,
+): T | Refused {
+  const { keyId, key, bodyHash, part, at } = idempotency
+  const id = outcomeKey(keyId, key)
+  const [stored, added] = [known.stored.get(id), known.added.get(id)]
+  const find = (one: number | null): StoredOutcome | undefined => added?.get(one) ?? stored?.get(one)
+  const [request, earlier] = [find(null), find(part)]
+  // the records of parts that were done later outlive that of their request
+  const records = part === null ? [...(stored?.values() ?? []), ...(added?.values() ?? [])] : [request, earlier]
+  if (records.some((record) => record && !isSameBody(record.bodyHash, bodyHash))) {
+    return { refusal: 'idempotency_mismatch' }
+  }
+  if (earlier) return { ...(JSON.parse(earlier.outcome) as T), replayed: true }
+  const outcome = run()
+  if ('refusal' in outcome) return outcome
+  const kept = added ?? new Map<number | null, NewOutcome>()
+  known.added.set(id, kept)
+  kept.set(part, { keyId, key, part, bodyHash, at, outcome: JSON.stringify(outcome), contactId: outcome.contactId })
+  if (part !== null && !request) kept.set(null, { keyId, key, part: null, bodyHash, at, ...REQUEST_OF_PARTS })
+  return outcome
 }

@@ -35,6 +35,12 @@ export function createIdSequence(now: () => number, after = 0): IdSequence {
   }
 }
 
+/** Ids from one on that a sequence gave, for a batch; `last` is where the sequence goes on. */
+export function createIdRange(first: number) {
+  let last = first - STEP
+  return { next: (): number => (last += STEP), last: (): number => last }
+}
+
 /** A lower bound for ids made at this time (ms UTC) or later. */
 export const idAt = (at: number): number => Math.max(0, at - EPOCH_MS) * PER_MS
 

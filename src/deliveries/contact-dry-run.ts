@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from '../accounts/limits.ts'
 import type { Store } from '../store/store.ts'
-import { mergeContact } from '../store/contact-merging.ts'
+import { mergeContact } from '../people/merging.ts'
 import type { ContactRow } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
 import type { ContactFields } from '../people/contact-input.ts'

@@ -8,10 +8,12 @@ import {
   type Verdict,
 } from '../store/message-types.ts'
 import { addVerdict, forgetReply, type DecisionRecord, parseRecord } from '../store/decision-records.ts'
-import type { DecideDelivery, DeliveryRules } from '../store/delivery-rules.ts'
+import type { DecideDelivery } from '../store/delivery-rules.ts'
 import type { Basis, Decided } from '../store/final-check.ts'
-import { decide, type Decision, decideStart, findCancelled, giveUpTime } from './decide.ts'
+import type { Rules } from '../store/plan-types.ts'
+import { decide, type Decision, giveUpTime } from './decide.ts'
 import { readFacts } from './facts.ts'
+import { askFacts, planWrites } from './plan.ts'
 
 export type { Basis, Decided, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
 export { DELIVERY_STATES, forgetReply }
@@ -24,7 +26,7 @@ const decideDelivery: DecideDelivery = (reads, work, at, known) => {
   return { ...outcome, record, unfit: unfit.flatMap((one) => toUnfitEvent(one, work, at)) }
 }
 
-export const DELIVERY_RULES: DeliveryRules = { decide: decideDelivery, findCancelled, decideStart }
+export const DELIVERY_RULES: Rules = { decide: decideDelivery, askFacts, planWrites }
 
 function toUnfitEvent(
   { index, reason, verdicts }: Decision['unfit'][number],

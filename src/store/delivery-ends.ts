@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { TIMED_KEY } from './delivery-states.ts'
 import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from './message-types.ts'
-import type { UsedUp } from './used-up.ts'
+import type { SentCache } from './sent-cache.ts'
 
 /**
  * What becomes of a delivery; what is left out stays as it is. Times are ms UTC, `record` is JSON. `isOfEvent`: it was
@@ -37,7 +37,7 @@ export const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unkno
  */
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 
-export function createDeliveryEnds({ db, usedUp }: { db: Database; usedUp: UsedUp }) {
+export function createDeliveryEnds({ db, sentCache }: { db: Database; sentCache: SentCache }) {
   // a server that refused an email has not taken it; an earlier try of which nobody knows the outcome still counts
   const finish = db.prepare<Ended, (string | number | null)[]>(
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
@@ -101,7 +101,7 @@ export function createDeliveryEnds({ db, usedUp }: { db: Database; usedUp: UsedU
       // of what is gone nothing is asked any more, its message included
       if (reason === 'gone') free.run(id)
       if (state === 'skipped' || state === 'failed') {
-        usedUp.release(ended.messageId, ended.contactId)
+        sentCache.release(ended.messageId, ended.contactId)
         passOn(id, how.isOfEvent ?? false)
       }
       // what may be tried again stays in the outbox until it is handed over: there is no other copy

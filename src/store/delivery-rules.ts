@@ -7,7 +7,7 @@ import type { createSuppressionReads } from './suppressions.ts'
 import type { createReportReads } from './visit-reports.ts'
 import type { FieldValue } from './types.ts'
 
-export type DeliveryRules = { decide: DecideDelivery; findCancelled: FindCancelled; decideStart: DecideStart }
+export type DeliveryRules = { decide: DecideDelivery }
 
 /**
  * What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). `unfit`: events that
@@ -94,10 +94,3 @@ export type DecideStart = <L extends Lead>(
   content: Pick<MessageContent, 'wait' | 'again'>,
   facts: StartFacts<L>,
 ) => Start<L>
-
-const missing = (): never => {
-  throw new Error('this store was opened without the rules for sending')
-}
-
-/** Of a command that sends nothing and starts no email. */
-export const NO_RULES: DeliveryRules = { decide: missing, findCancelled: missing, decideStart: missing }

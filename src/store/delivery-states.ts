@@ -15,6 +15,8 @@ export const IS_WAITING = `state IN ('waiting', 'deferred')`
 export const WAITS_FOR_SERVER = `state = 'deferred' AND (reason IN ('server_paused', 'unknown') OR reason GLOB 'smtp_*' OR reason GLOB 'e*')`
 /** Waits because the address that it comes from was refused, or may not be used. */
 export const WAITS_FOR_SENDER = `state = 'deferred' AND (reason GLOB 'sender_*' OR reason GLOB 'from_*')`
+/** Is on its way or has been sent. */
+export const IS_NOT_DONE = `state NOT IN ('skipped', 'failed')`
 /** Someone has it. */
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 /** Uses "once" up: it is on its way, or was handed over. */

@@ -27,7 +27,9 @@ export type EventText = {
 /** Nothing was written. `appId`: of the sender's app that the input names. `lacksEmail`: it names nobody's email. */
 export type RefusedText = { refused: Refusal; appId?: number; lacksEmail?: boolean }
 
-export type ReadEvent = (event: EventText) => { write: EventWrite; warnings: Warning[] } | RefusedText
+export type ReadText = { write: EventWrite; warnings: Warning[] }
+
+export type ReadEvent = (event: EventText) => ReadText | RefusedText
 
 /** `warnings`: where there are any. */
 export type TextOutcome = (RecordedEvent & { warnings?: Warning[] }) | (Refused & { appId?: number }) | RefusedText

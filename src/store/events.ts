@@ -239,22 +239,45 @@ export function createEventNames(db: Database) {
   const largest = db.prepare<{ id: number }, []>('SELECT ifnull(max(id), 0) AS id FROM event_names')
   const insert = db.prepare('INSERT INTO event_names (id, app_id, name) VALUES (?, ?, ?)')
   const known = new Map<string, number>()
+  /** of the transaction that is open */
+  const found = new Map<string, number>()
+  // most events of a commit are named as the one before them
+  let last: { appId: number; name: string; id: number } | null = null
 
   const add = (appId: number, name: string): number => {
     const id = (largest.get()?.id ?? 0) + 1
     insert.run(id, appId, name)
     return id
   }
+  const lookUp = (appId: number, name: string): number => {
+    const key = `${appId}:${name}`
+    const cached = known.get(key) ?? found.get(key)
+    if (cached !== undefined) return cached
+    const id = select.get(appId, name)?.id ?? add(appId, name)
+    found.set(key, id)
+    return id
+  }
+  const undo = (): void => {
+    found.clear()
+    last = null
+  }
   return {
     idOf(appId: number, name: string): number {
-      const key = `${appId}:${name}`
-      const cached = known.get(key)
-      if (cached !== undefined) return cached
-      const id = select.get(appId, name)?.id ?? add(appId, name)
-      if (known.size >= CACHED_NAMES) known.clear()
-      known.set(key, id)
-      return id
+      if (last === null || last.appId !== appId || last.name !== name) last = { appId, name, id: lookUp(appId, name) }
+      return last.id
     },
-    forget: (): void => known.clear(),
+    /** After the commit. */
+    settle(): void {
+      if (found.size === 0) return
+      if (known.size + found.size > CACHED_NAMES) known.clear()
+      for (const [key, id] of found) known.set(key, id)
+      found.clear()
+    },
+    /** After a rollback. */
+    undo,
+    forget(): void {
+      known.clear()
+      undo()
+    },
   }
 }

@@ -41,6 +41,8 @@ export function createLiveMessages(db: Database) {
   )
   const apps = new Map<number, AppRules>()
   const contents = new Map<string, MessageContent>()
+  /** apps that the open transaction gives deliveries */
+  const started = new Set<number>()
 
   const load = (appId: number): AppRules => {
     const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
@@ -54,14 +56,27 @@ export function createLiveMessages(db: Database) {
     return rules
   }
 
+  const of = (appId: number): AppRules => {
+    const known = apps.get(appId)
+    if (known) return known
+    if (apps.size >= CACHED_APPS) apps.clear()
+    const rules = load(appId)
+    apps.set(appId, rules)
+    return rules
+  }
+
   return {
-    of(appId: number): AppRules {
-      const known = apps.get(appId)
-      if (known) return known
-      if (apps.size >= CACHED_APPS) apps.clear()
-      const rules = load(appId)
-      apps.set(appId, rules)
-      return rules
+    of,
+    /** Whether the app has deliveries that something may stop, or whose people may come back. */
+    hasDeliveries: (appId: number): boolean => of(appId).hasDeliveries || started.has(appId),
+    noteDelivery: (appId: number): void => void started.add(appId),
+    /** After the commit. */
+    settle(): void {
+      for (const appId of started) {
+        const rules = apps.get(appId)
+        if (rules) rules.hasDeliveries = true
+      }
+      started.clear()
     },
     /** What a version of a message says. @throws when there is none: deliveries never outlive their message */
     contentOf(messageId: number, version: number): MessageRow['content'] {
@@ -80,6 +95,7 @@ export function createLiveMessages(db: Database) {
       contents.clear()
     },
     forget(): void {
+      started.clear()
       apps.clear()
       contents.clear()
     },

@@ -7,7 +7,6 @@ import { createContactReads } from './contacts.ts'
 import { createCounterReads } from './counters.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
 import { createDeliveryReads } from './deliveries.ts'
-import { type DeliveryRules, NO_RULES } from './delivery-rules.ts'
 import { databasePath, logPath, openForReading } from './engine/database.ts'
 import { createFaultWatch, type FaultListener } from './engine/fault-watch.ts'
 import { openInline } from './engine/inline.ts'
@@ -26,6 +25,7 @@ import { createMailSettingsReads } from './mail-settings.ts'
 import { createCallReads } from './mcp-calls.ts'
 import { createMemberReads } from './members.ts'
 import { createMessageReads } from './messages.ts'
+import { NO_RULES, type Rules } from './plan-types.ts'
 import { createSenderDomainReads } from './sender-domains.ts'
 import { createSessionReads } from './sessions.ts'
 import { createSuppressionReads } from './suppressions.ts'
@@ -60,7 +60,7 @@ export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outc
     schemaVersion: number
   }
 
-const createReads = (db: Database, sealer: Sealer, rules: DeliveryRules) => ({
+const createReads = (db: Database, sealer: Sealer, rules: Rules) => ({
   ...createAccountReads(db, sealer),
   ...createAppReads(db),
   ...createKeyReads(db, sealer),
@@ -96,7 +96,7 @@ type Opening = {
   threads: boolean
   now?: () => number
   readEvent?: ReadEvent
-  rules?: DeliveryRules
+  rules?: Rules
   masterKey?: string | null
 }
 
@@ -119,7 +119,7 @@ export async function openStore(folder: string, opening: Opening): Promise<Store
   }
 }
 
-type Given = { sealer: Sealer; rules: DeliveryRules }
+type Given = { sealer: Sealer; rules: Rules }
 
 function createStore(folder: string, channel: Channel, { sealer, rules }: Given): Store {
   const db = openForReading(folder)

@@ -3,20 +3,14 @@ import { createIdSequence } from '../core/ids.ts'
 import { createAccountWrites } from './accounts.ts'
 import { createActivationWrites } from './activation.ts'
 import { createAppWrites } from './apps.ts'
-import { createBatchWrites } from './batch-writes.ts'
-import { createCancellations } from './cancellations.ts'
-import { createContactWrites } from './contact-writes.ts'
 import { createCounters } from './counters.ts'
 import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryRetries } from './delivery-queue.ts'
-import { type DeliveryRules, NO_RULES } from './delivery-rules.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { createErasure } from './erasure.ts'
 import { createEventNames } from './events.ts'
-import { type EventText, NO_READER, type ReadEvent, type TextOutcome } from './event-texts.ts'
-import { createEventWrites } from './event-writes.ts'
-import { createOnce } from './idempotency.ts'
+import { type EventText, NO_READER, type ReadEvent, type ReadText, type TextOutcome } from './event-texts.ts'
 import { createInstallWrites } from './install.ts'
 import { createKeyWrites } from './keys.ts'
 import { createLinkWrites } from './links.ts'
@@ -27,17 +21,19 @@ import { createMemberWrites } from './members.ts'
 import { createMessageWrites } from './messages.ts'
 import { createPasswordWrites } from './passwords.ts'
 import { createPeople } from './people.ts'
+import { NO_RULES, type PlannedOutcome, type PlannedWrite, type Rules } from './plan-types.ts'
+import { createPlannedWrites } from './planned-writes.ts'
 import { createSenderDomainWrites } from './sender-domains.ts'
+import { createSentCache } from './sent-cache.ts'
 import { createSessionWrites } from './sessions.ts'
 import { createSuppressionWrites } from './suppressions.ts'
 import { createKnownBatches } from './timeline/known-batches.ts'
 import { HELD_UNTIL } from './timeline/timeline-reads.ts'
 import { createTimeline } from './timeline/timeline.ts'
-import { createTriggers } from './triggers.ts'
 import { createTwoStepWrites } from './two-step.ts'
-import type { ContactWrite, EventWrite, RecordedEvent, Refused } from './types.ts'
+import type { ContactWrite, EventWrite, RecordedEvent, Refused, SavedContact } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
-import { createUsedUp } from './used-up.ts'
+import type { BatchWrite, StoredBatch } from './visit-reports.ts'
 
 /** Every write the store knows; each is one step of a transaction that the engine holds. */
 export type Writes = ReturnType<typeof createWrites>['writes']
@@ -135,34 +131,25 @@ export type WritesParts = {
   sealer: Sealer
   isAlone: boolean
   readEvent?: ReadEvent
-  rules?: DeliveryRules
+  rules?: Rules
 }
 
 export function createWrites({ db, now, sealer, isAlone, readEvent = NO_READER, rules = NO_RULES }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
-  const [live, usedUp] = [createLiveMessages(db), createUsedUp()]
-  const ends = createDeliveryEnds({ db, usedUp })
-  const [triggers, cancellations] = [
-    createTriggers({ db, ids, live, usedUp, rules }),
-    createCancellations({ db, live, ends, rules }),
-  ]
-  const [people, names, counters, once] = [
-    createPeople({ db, ids, triggers }),
-    createEventNames(db),
-    createCounters(db),
-    createOnce(db),
-  ]
+  const [live, sentCache] = [createLiveMessages(db), createSentCache()]
+  const ends = createDeliveryEnds({ db, sentCache })
+  const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownBatches(db)
-  const events = createEventWrites({ db, ids, people, names, counters, timeline, triggers, cancellations })
-  const contacts = createContactWrites({ db, people, counters, triggers, cancellations })
   const retries = createDeliveryRetries(db)
   const messages = createMessageWrites({ db, ids, live })
   const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
   const senderDomains = createSenderDomainWrites({ db, retries })
   const apps = createAppWrites({ db, messages, mailSettings })
-  const recordEvent = (write: EventWrite) => once(write, () => events.recordEvent(write))
+  const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known }
+  const runPlanned = createPlannedWrites({ ...shared, rules })
+  const runOne = (write: PlannedWrite): PlannedOutcome => runPlanned([write])[0] as PlannedOutcome
   const writes = {
     ...createAccountWrites({ db, addApp: apps.addApp, senderDomains, sealer }),
     ...apps.writes,
@@ -175,7 +162,6 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = NO_READER, 
     ...createInstallWrites(db),
     ...createActivationWrites(db),
     ...createErasure({ db, people, timeline }),
-    ...createBatchWrites({ db, ids, people, known, timeline, cancellations, addEvent: events.addEvent }),
     ...createCallWrites(db),
     ...createUpkeep(db, timeline),
     ...messages,
@@ -183,36 +169,60 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = NO_READER, 
     ...senderDomains.writes,
     ...createDeliveryWrites({ db, live, ends, sealer, rules }),
     ...createSuppressionWrites({ db, live, ends }),
-    recordEvent,
+    recordEvent: (input: EventWrite) => runOne({ name: 'recordEvent', input }) as RecordedEvent | Refused,
     recordEventText(event: EventText): TextOutcome {
       const reading = readEvent(event)
       if ('refused' in reading) return reading
-      const { write, warnings } = reading
-      const outcome =
-        event.refusal === undefined
-          ? recordEvent(write)
-          : once<RecordedEvent>(write, () => ({ refusal: 'rate_limited' }))
-      if (!('refusal' in outcome)) return warnings.length === 0 ? outcome : { ...outcome, warnings }
-      const { refusal } = outcome
-      return refusal === 'rate_limited'
-        ? { refused: { refusal }, appId: write.appId }
-        : { ...outcome, appId: write.appId }
+      return toTextOutcome(runOne(textWrite(event, reading)) as RecordedEvent | Refused, reading)
     },
-    addContact: (write: ContactWrite) => once(write, () => contacts.addContact(write)),
-    updateContact: (write: ContactWrite) => once(write, () => contacts.updateContact(write)),
+    recordBatch: (input: BatchWrite) => runOne({ name: 'recordBatch', input }) as StoredBatch | Refused,
+    addContact: (input: ContactWrite) => runOne({ name: 'addContact', input }) as SavedContact | Refused,
+    updateContact: (input: ContactWrite) => runOne({ name: 'updateContact', input }) as SavedContact | Refused,
   }
-  const forget = (): void => {
-    people.forget()
-    names.forget()
+  const settle = (): void => {
+    for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()
+  }
+  /** After a rollback: nothing of the transaction is remembered. */
+  const undo = (): void => {
+    counters.forget()
+    for (const one of [timeline, known, people, names, sentCache]) one.undo()
+    // messages are changed in place
     live.forget()
-    usedUp.forget()
   }
   /** After another process wrote: its ids count as if they were ours. */
   const catchUp = (): void => {
-    forget()
+    for (const one of [people, names, live, sentCache]) one.forget()
     timeline.catchUp()
     known.catchUp()
     ids.passOver(last.get()?.id ?? 0)
   }
-  return { writes, counters, timeline, known, forget, catchUp }
+  /** Before the commit. `isIdle`: a transaction without jobs is there for the index alone. */
+  const finish = (isIdle: boolean): void => {
+    counters.write()
+    timeline.advance(isIdle)
+  }
+  return {
+    writes,
+    runPlanned,
+    finish,
+    settle,
+    undo,
+    catchUp,
+    hasWaiting: timeline.hasWaiting,
+    readEarlier: known.readEarlier,
+  }
+}
+
+/** Where the request is refused, the event is planned all the same: its Idempotency-Key may have an outcome. */
+export const textWrite = ({ refusal }: EventText, { write }: ReadText): PlannedWrite => ({
+  name: 'recordEvent',
+  input: write,
+  isRefused: refusal !== undefined,
+})
+
+/** With what its sender is told of an event that is kept, and the app of one that is not. */
+export function toTextOutcome(outcome: RecordedEvent | Refused, { write, warnings }: ReadText): TextOutcome {
+  if (!('refusal' in outcome)) return warnings.length === 0 ? outcome : { ...outcome, warnings }
+  const { refusal } = outcome
+  return refusal === 'rate_limited' ? { refused: { refusal }, appId: write.appId } : { ...outcome, appId: write.appId }
 }

@@ -2,7 +2,6 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
-import { NO_RULES } from '../../src/store/delivery-rules.ts'
 import { createDeliveryEnds } from '../../src/store/delivery-ends.ts'
 import { createDeliveryQueue, prepareDeliveryStatements } from '../../src/store/delivery-queue.ts'
 import { createDeliveryReads } from '../../src/store/deliveries.ts'
@@ -10,11 +9,12 @@ import { createErasure } from '../../src/store/erasure.ts'
 import { createLiveMessages } from '../../src/store/live-messages.ts'
 import { createDeliveryCounts } from '../../src/store/delivery-counts.ts'
 import { createSealer } from '../../src/store/engine/sealing.ts'
-import { createCancellations } from '../../src/store/cancellations.ts'
+import { NO_RULES } from '../../src/store/plan-types.ts'
+import { createPlannedFacts } from '../../src/store/planned-facts.ts'
+import { createSentCache } from '../../src/store/sent-cache.ts'
 import { createSuppressionWrites } from '../../src/store/suppressions.ts'
+import { createKnownBatches } from '../../src/store/timeline/known-batches.ts'
 import { createTimeline } from '../../src/store/timeline/timeline.ts'
-import { createTriggers } from '../../src/store/triggers.ts'
-import { createUsedUp } from '../../src/store/used-up.ts'
 import { makeFolder } from './samples.ts'
 
 const { folder, remove } = makeFolder()
@@ -52,18 +52,28 @@ function plansOf(run: (db: Database) => unknown): string[] {
 
 const query = { appId: 1, messageId: null, contactId: null, states: null, before: 9, limit: 5 }
 function parts(watched: Database) {
-  const common = { db: watched, live: createLiveMessages(watched), usedUp: createUsedUp(), rules: NO_RULES }
+  const common = { db: watched, live: createLiveMessages(watched), sentCache: createSentCache(), rules: NO_RULES }
   return { ...common, ends: createDeliveryEnds(common) }
 }
 const timeline = createTimeline(db, () => 0)
-const people = { find: () => null, add: () => ({ id: 1, lacksName: false }), drop: () => {}, forget: () => {} }
+const people = {
+  find: () => null,
+  remember: () => {},
+  drop: () => {},
+  settle: () => {},
+  undo: () => {},
+  forget: () => {},
+}
 
 describe('no statement looks through all deliveries', () => {
   test.each<[string, number, (watched: Database) => unknown]>([
     ['the queue', 3, (watched) => createDeliveryQueue(watched)],
     ['claims and marks', 9, (watched) => prepareDeliveryStatements(watched)],
-    ['triggers', 1, (watched) => createTriggers({ ...parts(watched), ids: { next: () => 1, passOver: () => {} } })],
-    ['cancellations and visits', 4, (watched) => createCancellations(parts(watched))],
+    [
+      'facts of a person',
+      8,
+      (watched) => createPlannedFacts({ ...parts(watched), people, known: createKnownBatches(db) }),
+    ],
     ['suppression', 4, (watched) => createSuppressionWrites(parts(watched))],
     ['erasure', 2, (watched) => createErasure({ db: watched, people, timeline })],
     ['live messages', 1, (watched) => createLiveMessages(watched).of(1)],

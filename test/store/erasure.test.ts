@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
 import { createLogErasure, truncateLog } from '../../src/store/engine/checkpoints.ts'
 import { logPath, openDatabase, openForReading } from '../../src/store/engine/database.ts'
 import { createEngine } from '../../src/store/engine/engine.ts'
@@ -100,7 +101,7 @@ async function eventually(isTrue: () => boolean): Promise<void> {
 
 function openEngine(folder: string) {
   const db = openDatabase(folder)
-  return { db, engine: createEngine(db, () => AT, createSealer(null)) }
+  return { db, engine: createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES }) }
 }
 
 const ROUNDS = 3
@@ -119,7 +120,7 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     )
 
   beforeAll(async () => {
-    store = await openStore(folder, { threads })
+    store = await openStore(folder, { threads, rules: DELIVERY_RULES })
     await fill(store, PEOPLE, ROUNDS)
     before = await look()
   }, FILL_MS)
@@ -148,7 +149,7 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     truncateLog(db)
     db.close()
     expect(remainsOf(readFolder(folder), erased)).toEqual([])
-    store = await openStore(folder, { threads })
+    store = await openStore(folder, { threads, rules: DELIVERY_RULES })
   })
 
   test('does not come back when their pages are written again', async () => {
@@ -172,7 +173,7 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     // of the batches those of rounds 0 and 2 held a page view; their second sending is a repetition
     expect(counts).toEqual([2_700, 2_700 * (ROUNDS + 2) + 600 * 2, 2_700, 2_700 * ROUNDS])
     db.close()
-    store = await openStore(folder, { threads })
+    store = await openStore(folder, { threads, rules: DELIVERY_RULES })
   })
 })
 

@@ -1,12 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
-import type { ReadEvent } from '../event-texts.ts'
-import type { DeliveryRules } from '../delivery-rules.ts'
+import { NO_READER, type ReadEvent } from '../event-texts.ts'
 import { createForeignWatch } from './foreign-watch.ts'
+import { createJobs } from './jobs.ts'
+import type { Rules } from '../plan-types.ts'
 import type { Sealer } from './sealing.ts'
-import { createWrites, type Job, type Outcome, type WriteName } from '../writes.ts'
+import { createWrites, type Job, type Outcome } from '../writes.ts'
 
-type Reach = { isAlone?: boolean; readEvent?: ReadEvent; rules?: DeliveryRules }
+type Reach = { isAlone?: boolean; readEvent?: ReadEvent; rules?: Rules }
 
 export type Engine = ReturnType<typeof createEngine>
 
@@ -19,11 +20,20 @@ export function createEngine(
   db: Database,
   now: () => number,
   sealer: Sealer,
-  { isAlone = true, readEvent, rules }: Reach = {},
+  { isAlone = true, readEvent = NO_READER, rules }: Reach = {},
 ) {
   // first of all: what another process writes from here on is noticed
   const foreign = createForeignWatch(db, () => catchUp())
-  const { writes, counters, timeline, known, forget, catchUp } = createWrites({
+  const {
+    writes,
+    runPlanned,
+    finish,
+    settle,
+    undo: undoAll,
+    catchUp,
+    hasWaiting,
+    readEarlier,
+  } = createWrites({
     db,
     now,
     sealer,
@@ -31,36 +41,25 @@ export function createEngine(
     readEvent,
     rules,
   })
+  const runAll = createJobs({ writes, runPlanned, readEvent })
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((text) => db.prepare(text))
   let broken: { cause: unknown } | null = null
   let isBusy = false
 
-  const runOne = <N extends WriteName>({ name, input }: Job<N>): Outcome<N> => {
-    const write = writes[name] as (input: Job<N>['input']) => Outcome<N>
-    return write(input)
-  }
-
   const commitTogether = (jobs: Job[]): Outcome[] => {
     begin?.run()
     foreign.look()
-    const outcomes = jobs.map((job) => runOne(job))
-    counters.write()
-    // a transaction without jobs is there for the index alone
-    timeline.advance(jobs.length === 0)
+    const outcomes = runAll(jobs)
+    finish(jobs.length === 0)
     commit?.run()
-    counters.settle()
-    timeline.settle()
-    known.settle()
+    settle()
     isBusy = true
     return outcomes
   }
 
   const undo = (): void => {
     if (db.inTransaction) rollback?.run()
-    counters.forget()
-    timeline.undo()
-    known.undo()
-    forget()
+    undoAll()
   }
 
   /** What the disk holds is no longer known: nothing is acknowledged any more. */
@@ -98,15 +97,14 @@ export function createEngine(
    * @returns whether there is more to do, and time for it
    */
   const tidy = (): boolean => {
-    const isTime = !isBusy && timeline.hasWaiting()
+    const isTime = !isBusy && hasWaiting()
     isBusy = false
     if (isTime) run([])
     const isDone = isBusy
     isBusy = false
-    return isDone && timeline.hasWaiting()
+    return isDone && hasWaiting()
   }
-  /** Called now and then: reads some of what came before the start. */
-  const { readEarlier } = known
+  // `readEarlier` is called now and then too: it reads some of what came before the start
   return { run, tidy, readEarlier, hasForeignWrite: foreign.take }
 }
 

@@ -1,13 +1,13 @@
 import { createEngine } from './engine.ts'
 import { StoreError } from './errors.ts'
 import type { ReadEvent } from '../event-texts.ts'
-import type { DeliveryRules } from '../delivery-rules.ts'
+import type { Rules } from '../plan-types.ts'
 import { lockFolder } from './folder-lock.ts'
 import { openForWriting } from './sealed-columns.ts'
 import type { Sealer } from './sealing.ts'
 import type { Channel } from './writer.ts'
 
-type Opening = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules?: DeliveryRules }
+type Opening = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules?: Rules }
 
 /** Reaches the engine in this thread, for a command that ends soon. @throws StoreError when the folder cannot be opened */
 export function openInline(folder: string, { now, sealer, readEvent, rules }: Opening): Channel {

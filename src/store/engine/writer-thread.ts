@@ -10,7 +10,7 @@ import { databasePath, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
 import type { ReadEvent } from '../event-texts.ts'
-import type { DeliveryRules } from '../delivery-rules.ts'
+import type { Rules } from '../plan-types.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
 import type { Job, Outcome } from '../writes.ts'
@@ -42,12 +42,12 @@ type Open = {
 }
 
 /** `readEvent`: how events that come as texts are read. `rules`: the rules for sending. */
-type Rules = { readEvent: ReadEvent; rules: DeliveryRules }
+type Given = { readEvent: ReadEvent; rules: Rules }
 
-function open({ open: folder, masterKey }: Opening, rules: Rules): Open {
+function open({ open: folder, masterKey }: Opening, given: Given): Open {
   const sealer = createSealer(masterKey)
   const db = openForWriting(folder, sealer)
-  const engine = createEngine(db, Date.now, sealer, rules)
+  const engine = createEngine(db, Date.now, sealer, given)
   const path = databasePath(folder)
   const file = inodeOf(path)
   const trim = createLogTrim(db, logPath(folder), () => performance.now())
@@ -143,11 +143,11 @@ function serve(store: Open): void {
 }
 
 /** Waits for its folder. */
-export function serveWrites(rules: Rules): void {
+export function serveWrites(given: Given): void {
   self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
     if (typeof data !== 'object' || !('open' in data)) return
     try {
-      serve(open(data, rules))
+      serve(open(data, given))
       post({ answer: null })
     } catch (error) {
       const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }

@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { DELIVERY_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createContactReads } from '../../../src/store/contacts.ts'
 import { databasePath } from '../../../src/store/engine/database.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
@@ -17,7 +18,7 @@ beforeEach(() => void (now = AT))
 
 function openOne() {
   const db = folder.open()
-  const engine = createEngine(db, () => now, createSealer(null))
+  const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
   return { db, engine, findContact: createContactReads(db).findContact }
 }
 
@@ -48,7 +49,7 @@ describe('a bad row', () => {
       const statement = prepare(sql)
       return sql === 'BEGIN IMMEDIATE' ? { run: () => void (begins++, statement.run()) } : statement
     }) as Database['prepare']
-    const engine = createEngine(db, () => now, createSealer(null))
+    const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
     const jobs = Array.from({ length: 256 }, (_, index) => (index === 100 ? recordBadly() : record()))
     const { result, lines } = quietly(() => engine.run(jobs))
     expect(result.flatMap((outcome, index) => ('refusal' in outcome ? [index] : []))).toEqual([100])
@@ -118,7 +119,7 @@ describe('the disk', () => {
     (code) => {
       const { db } = openOne()
       const commit = failing(db, 'COMMIT', code)
-      const engine = createEngine(db, () => now, createSealer(null))
+      const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
       engine.run([record()])
       commit.failNext()
       expect(() => engine.run([record()])).toThrow('disk')
@@ -131,7 +132,7 @@ describe('the disk', () => {
   test('a rollback that fails stops it too', () => {
     const { db } = openOne()
     const rollback = failing(db, 'ROLLBACK', 'SQLITE_IOERR')
-    const engine = createEngine(db, () => now, createSealer(null))
+    const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
     rollback.failNext()
     expect(() => engine.run([recordBadly()])).toThrow('disk')
     expect(() => engine.run([record()])).toThrow('disk')
@@ -140,7 +141,7 @@ describe('the disk', () => {
 
 describe('another process beside', () => {
   test('what another process with ids ahead of ours writes while an engine is made hides nothing of ours', () => {
-    const ahead = createEngine(folder.open(), () => AT + 3_600_000, createSealer(null))
+    const ahead = createEngine(folder.open(), () => AT + 3_600_000, createSealer(null), { rules: DELIVERY_RULES })
     const db = folder.open()
     const prepare = db.prepare.bind(db)
     let isMade = false
@@ -151,7 +152,7 @@ describe('another process beside', () => {
       }
       return prepare(text)
     }) as Database['prepare']
-    const engine = createEngine(db, () => AT, createSealer(null))
+    const engine = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
     const [outcome] = engine.run([{ name: 'recordEvent', input: eventWrite() }])
     if (!outcome || !('contactId' in outcome)) throw new Error('an event was refused')
     const query = { appId: 1, contactId: outcome.contactId, name: null, before: null, limit: 9 }
@@ -212,7 +213,7 @@ describe('another process beside', () => {
 test('an erasure that is rolled back takes nothing with it', () => {
   const { db, findContact } = openOne()
   const commit = failing(db, 'COMMIT', 'SQLITE_FULL')
-  const engine = createEngine(db, () => now, createSealer(null))
+  const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
   engine.run([record({ email: 'first@example.com' })])
   engine.run([record({ email: 'a@example.com', at: AT + 7 })])
   commit.failNext()

@@ -3,14 +3,16 @@ import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DELIVERY_RULES } from '../../../src/deliveries/deliveries.ts'
 import { databasePath, openDatabase } from '../../../src/store/engine/database.ts'
 import { createDeliveryReads } from '../../../src/store/deliveries.ts'
-import { createOnce, createOutcomeReads, isSameBody } from '../../../src/store/idempotency.ts'
+import { createEngine } from '../../../src/store/engine/engine.ts'
+import { createOutcomeReads, isSameBody } from '../../../src/store/idempotency.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
 import { schemaVersion } from '../../../src/store/engine/upgrades.ts'
 import { useFolder } from '../databases.ts'
-import { AT, idempotency, makeFolder } from '../samples.ts'
+import { AT, eventWrite, idempotency, makeFolder } from '../samples.ts'
 
 const databases = useFolder()
 const { keep } = databases
@@ -149,17 +151,16 @@ describe('an older schema', () => {
     old.run(`INSERT INTO idempotency_records VALUES ('key_1', 'once', 'old hash', '{"contactId":3}', 3, ${AT})`)
     old.close()
     const db = openDatabase(other.folder)
-    let writes = 0
-    const send = (changes: Parameters<typeof idempotency>[0]) =>
-      createOnce(db)(
-        { idempotency: idempotency({ at: AT + 1, ...changes }) },
-        (): { contactId: number; replayed?: true } => ({ contactId: (writes += 1) }),
-      )
+    const { run } = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
+    const send = (changes: Parameters<typeof idempotency>[0]) => {
+      const input = eventWrite({ idempotency: idempotency({ at: AT + 1, ...changes }) })
+      return run([{ name: 'recordEvent', input }])[0]
+    }
     expect(send({ bodyHash: 'new hash' })).toEqual({ contactId: 3, replayed: true })
-    expect(writes).toBe(0)
+    expect(db.query('SELECT 1 FROM events').get()).toBeNull()
     const found = createOutcomeReads(db).listOutcomes({ keyId: 'key_1', key: 'once', at: AT + 1 })
     expect(found.map(({ bodyHash }) => isSameBody(bodyHash, 'new hash'))).toEqual([true])
-    expect(send({ key: 'other', bodyHash: 'first' })).toEqual({ contactId: 1 })
+    expect(send({ key: 'other', bodyHash: 'first' })).toMatchObject({ created: true })
     expect(send({ key: 'other', bodyHash: 'second' })).toEqual({ refusal: 'idempotency_mismatch' })
     db.close()
     other.remove()

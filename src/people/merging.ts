@@ -1,6 +1,6 @@
 /** What a write makes of what a person holds: merged, and no more than one person may hold. */
 import { MAX_CUSTOM_FIELDS, MAX_CUSTOM_FIELDS_BYTES, MAX_STORED_TAGS } from '../core/field-limits.ts'
-import type { ContactRow, ContactWrite, FieldValue, NameField, Refused } from './types.ts'
+import type { ContactRow, ContactWrite, FieldValue, Refused } from '../store/types.ts'
 
 type Held = Pick<ContactRow, 'firstName' | 'lastName' | 'tags' | 'fields'>
 type Change = Pick<ContactWrite, 'firstName' | 'lastName' | 'tags' | 'removeTags' | 'fields'>
@@ -16,19 +16,6 @@ export function mergeContact(old: Held, change: Change): Merged | Refused {
   }
   return findOverfull(old, next) ?? next
 }
-
-type Names = { [name in NameField]: string | null }
-const NAMES: readonly NameField[] = ['firstName', 'lastName']
-
-/** The names of an event that a person does not take, because an event replaces none. */
-export const listKeptNames = (stored: Names, sent: Names): NameField[] =>
-  NAMES.filter((name) => {
-    const [kept, offered] = [stored[name], sent[name]]
-    return kept !== null && offered !== null && tidy(kept) !== tidy(offered)
-  })
-
-/** Whitespace around and within a name makes no other name. */
-const tidy = (name: string): string => name.trim().replaceAll(/\s+/g, ' ')
 
 const mergeTags = (old: string[], { tags, removeTags }: Change): string[] =>
   [...new Set([...old, ...tags])].filter((tag) => !removeTags.includes(tag))

@@ -1,0 +1,269 @@
+/** What an arrival triggers, joins and cancels of one person's emails, and who came back. Plain data in, plain data out. */
+import { collectMsOf, isPerPerson } from '../messages/again.ts'
+import { allHold, parseProperties, propertyOf } from '../store/conditions.ts'
+import type { DecisionRecord } from '../store/decision-records.ts'
+import type { Arrival, Cancelled } from '../store/delivery-rules.ts'
+import { TIMED_KEY, takesEvents } from '../store/delivery-states.ts'
+import type { LiveMessage } from '../store/live-messages.ts'
+import { isPathLike, isSamePath, pathOfUrl } from '../store/paths.ts'
+import type {
+  AppFacts,
+  DeliveryChange,
+  EmailFacts,
+  JoinedFacts,
+  Matched,
+  NewDelivery,
+  SentFacts,
+  UsedFacts,
+  WaitingFacts,
+} from '../store/plan-types.ts'
+import type { EventType } from '../store/types.ts'
+import { decideStart, findCancelled } from './decide.ts'
+
+/** A visit within this time counts as the message's doing. */
+export const CAME_BACK_MS = 7 * 24 * 3_600_000
+
+/** One person's emails as the batch has left them so far. */
+export type Emails = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
+
+/** A copy that the batch may change. */
+export function emailsOf(facts: EmailFacts | null): Emails {
+  const used = new Map<number, UsedFacts>()
+  if (facts === null) return { waiting: [], sent: [], used }
+  for (const [id, { keys, count, handed }] of facts.used) used.set(id, { keys: new Set(keys), count, handed })
+  return {
+    waiting: facts.waiting.map((one) => ({ ...one, parts: [...one.parts] })),
+    sent: facts.sent.map((one) => ({ ...one })),
+    used,
+  }
+}
+
+type Happened = {
+  type: EventType
+  name: string
+  properties: string | null
+  path: string | null
+  at: number
+  occurredAt: number | null
+}
+
+/** What an event, page view or action means for an app; null: nothing. */
+export function matchEvent(app: Pick<AppFacts, 'rules' | 'hasDeliveries'>, event: Happened): Matched | null {
+  const { rules } = app
+  const { type, name, properties, path } = event
+  const occurredAt = event.occurredAt ?? event.at
+  if (type === 'page') return path === null ? null : matchPage(app, path, occurredAt)
+  const messages = rules.byEvent.get(name)
+  const isCancelling = rules.cancellingEvents.has(name)
+  if (messages === undefined && !isCancelling) return null
+  const parse = parseOnce(properties)
+  return {
+    starts: messages?.filter(({ content }) => holds(content.trigger, parse)) ?? [],
+    properties: parse,
+    cancels: isCancelling ? { event: name, occurredAt } : null,
+    seen: null,
+  }
+}
+
+const holds = (trigger: LiveMessage['content']['trigger'], properties: () => Record<string, unknown>): boolean => {
+  const where = 'event' in trigger ? trigger.where : undefined
+  return where === undefined || allHold(where, properties())
+}
+
+/** Properties are parsed when a message asks for them, once. */
+function parseOnce(properties: string | null): () => Record<string, unknown> {
+  let parsed: Record<string, unknown> | null = null
+  return () => (parsed ??= parseProperties(properties))
+}
+
+const NO_PROPERTIES = (): Record<string, unknown> => ({})
+
+function matchPage(app: Pick<AppFacts, 'rules' | 'hasDeliveries'>, path: string, occurredAt: number): Matched | null {
+  const { byPage } = app.rules
+  const opened = byPage.length === 0 ? byPage : byPage.filter(({ pattern }) => isPathLike(path, pattern))
+  const matched = matchReturn(app, path, occurredAt)
+  if (opened.length === 0) return matched
+  return { ...(matched ?? matchMessages([])), starts: opened.map(({ message }) => message) }
+}
+
+/** A page that was open before is visible again: no page view, but the person is back on it. */
+export function matchReturn(
+  { rules, hasDeliveries }: Pick<AppFacts, 'rules' | 'hasDeliveries'>,
+  path: string,
+  occurredAt: number,
+): Matched | null {
+  const isCancelling = rules.cancelledBy.has('notSeen')
+  if (!isCancelling && !hasDeliveries) return null
+  const seen = { path, occurredAt }
+  return { starts: [], properties: NO_PROPERTIES, cancels: isCancelling ? seen : null, seen }
+}
+
+/** Messages that something else than an event triggers. */
+export const matchMessages = (starts: LiveMessage[], cancels: Arrival | null = null): Matched => ({
+  starts,
+  properties: NO_PROPERTIES,
+  cancels,
+  seen: null,
+})
+
+/** Whose emails, and when and by which event they are changed; `eventId` null where it is no event. Times are ms UTC. */
+export type Cause = {
+  appId: number
+  contactId: number
+  timezone: string
+  eventId: number | null
+  /** JSON */
+  properties: string | null
+  at: number
+  occurredAt: number
+}
+
+type Changing = { emails: Emails; changes: DeliveryChange[]; takeId: () => number }
+
+/** First what the arrival cancels, then who came back, then what it starts. */
+export function planArrival(changing: Changing, matched: Matched, cause: Cause): void {
+  if (matched.cancels) cancelBy(changing, cause, matched.cancels)
+  if (matched.seen) noteReturn(changing, matched.seen)
+  for (const message of matched.starts) start(changing, { message, matched }, cause)
+}
+
+function start(
+  { emails, changes, takeId }: Changing,
+  { message, matched }: { message: LiveMessage; matched: Matched },
+  cause: Cause,
+): void {
+  const { id: messageId, version, content } = message
+  const { appId, contactId, eventId, at, occurredAt, timezone } = cause
+  const used = usedOf(emails, messageId)
+  const started = decideStart(content, {
+    at,
+    occurredAt,
+    timezone,
+    properties: matched.properties,
+    leads: eventId === null ? null : leadsOf(emails, message, occurredAt),
+    isUsedUp: (key) => used.keys.has(key),
+    // of the first version the key tells: a later one may have been "once" by something else
+    hasAny: () => version > 1 && used.count > 0,
+    lastHandedAt: () => used.handed.reduce<number | null>((last, { at: one }) => Math.max(last ?? one, one), null),
+  })
+  if (started.outcome === 'none') return
+  const { key: onceKey, dueAt } = started
+  const id = takeId()
+  const lead = started.outcome === 'join' ? started.lead : null
+  const row = { id, appId, contactId, messageId, version, eventId, onceKey, triggeredAt: occurredAt, dueAt, at }
+  const change: NewDelivery = { change: started.outcome, ...row, joinedTo: lead?.id ?? null }
+  changes.push(change)
+  used.count += 1
+  if (onceKey !== null) used.keys.add(onceKey)
+  const part: JoinedFacts = { id, eventId, onceKey, triggeredAt: occurredAt, properties: cause.properties }
+  if (lead) {
+    lead.joined += 1
+    lead.parts.push(part)
+  } else {
+    const waiting = { state: 'waiting' as const, reason: null, handedAt: null, joined: 0, parts: [] }
+    emails.waiting.push({ ...part, ...waiting, messageId, version, content, dueAt })
+  }
+}
+
+function usedOf({ used }: Emails, messageId: number): UsedFacts {
+  const known = used.get(messageId)
+  if (known) return known
+  const none: UsedFacts = { keys: new Set(), count: 0, handed: [] }
+  used.set(messageId, none)
+  return none
+}
+
+/** The emails of this version that take events, the oldest first. */
+function leadsOf({ waiting }: Emails, { id, version }: LiveMessage, occurredAt: number) {
+  const leads = (fits: (one: WaitingFacts) => boolean): WaitingFacts[] =>
+    waiting
+      .filter((one) => one.messageId === id && one.version === version && takesEvents({ ...one, byHand: false }))
+      .filter(fits)
+      .sort((a, b) => a.id - b.id)
+  return {
+    near: (withinMs: number) => leads(({ triggeredAt }) => Math.abs(triggeredAt - occurredAt) <= withinMs),
+    limited: () => leads(({ state, reason }) => state === 'deferred' && (reason === 'perDay' || reason === 'perWeek')),
+  }
+}
+
+function cancelBy(changing: Changing, { eventId, at }: Cause, arrival: Arrival): void {
+  // an event cancels nothing that it triggered itself
+  const findIn = (part: JoinedFacts, email: WaitingFacts, isJoined: boolean): Cancelled | null => {
+    if (part.eventId !== null && part.eventId === eventId) return null
+    const waiting = { triggeredAt: part.triggeredAt, dueAt: email.dueAt, isJoined, resultPath: () => resultPath(part) }
+    return findCancelled(email.content, waiting, arrival)
+  }
+  for (const email of changing.emails.waiting) {
+    const found = findIn(email, email, false)
+    // before the first event ends: the email passes to the next of those that are left. One that is written right now
+    // is asked once more before it goes
+    if (collectMsOf(email.content.again) !== null && (found || email.state !== 'claimed')) {
+      for (const part of email.parts) {
+        const cancelled = findIn(part, email, true)
+        if (!cancelled) continue
+        note(changing, part.id, at, cancelled)
+        leave(changing.emails, email, part)
+      }
+    }
+    if (!found) continue
+    note(changing, email.id, at, found)
+    end(changing.emails, email, found.isOfEvent)
+  }
+}
+
+function note({ changes }: Changing, id: number, at: number, { reason, verdict, isOfEvent }: Cancelled): void {
+  const record: DecisionRecord = { at, verdicts: [verdict] }
+  changes.push({ change: 'cancel', id, at, reason, record: JSON.stringify(record), isOfEvent })
+}
+
+const free = (used: UsedFacts, key: string | null): void => void (key !== null && used.keys.delete(key))
+
+function leave(emails: Emails, email: WaitingFacts, part: JoinedFacts): void {
+  const used = usedOf(emails, email.messageId)
+  email.parts = email.parts.filter((one) => one !== part)
+  email.joined -= 1
+  used.count -= 1
+  free(used, part.onceKey)
+}
+
+/** As the store ends it: what was about the first event alone leaves the email to the oldest of the others. */
+function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
+  const used = usedOf(emails, email.messageId)
+  const [heir] = isOfEvent ? email.parts.toSorted((a, b) => a.triggeredAt - b.triggeredAt || a.id - b.id) : []
+  emails.waiting = emails.waiting.filter((one) => one !== email)
+  used.handed = used.handed.filter(({ id }) => id !== email.id)
+  const key = email.onceKey === TIMED_KEY ? null : email.onceKey
+  // what a mail server may have taken still counts
+  if (email.handedAt === null) {
+    free(used, email.onceKey)
+    used.count -= heir ? 1 : 1 + email.joined
+    if (!heir) for (const part of email.parts) free(used, part.onceKey)
+  }
+  if (!heir) return
+  const others = email.parts.filter((one) => one !== heir)
+  const onceKey = heir.onceKey ?? key
+  if (onceKey !== null) used.keys.add(onceKey)
+  const rest = { state: 'waiting' as const, reason: null, handedAt: null, joined: others.length, parts: others }
+  emails.waiting.push({ ...email, ...heir, onceKey, ...rest })
+}
+
+const resultPath = ({ properties }: Pick<JoinedFacts, 'properties'>): string | null =>
+  properties === null ? null : pathOfUrl(propertyOf(parseProperties(properties), 'url'))
+
+function noteReturn({ emails, changes }: Changing, { path, occurredAt }: { path: string; occurredAt: number }): void {
+  const isResult = (properties: string | null): boolean => {
+    const result = resultPath({ properties })
+    return result !== null && isSamePath(path, result)
+  }
+  for (const email of emails.sent) {
+    if (email.handedAt > occurredAt || email.handedAt < occurredAt - CAME_BACK_MS) continue
+    const isOpening = email.openedAt === null && email.properties.some(isResult)
+    if (email.cameBackAt !== null && !isOpening) continue
+    email.cameBackAt ??= occurredAt
+    if (isOpening) email.openedAt = occurredAt
+    changes.push({ change: 'cameBack', id: email.id, at: occurredAt, isResult: isOpening })
+  }
+}
+
+/** Whether somebody who had a message may be kept from another by any email of it, of whatever version. */
+export const asksAny = ({ version, content }: LiveMessage): boolean => version > 1 && isPerPerson(content.again)

@@ -1,0 +1,161 @@
+/** Who a write is about: found, or made where the plan allows it. Plain data in, plain data out. */
+import {
+  type FilledNames,
+  type ContactChange,
+  type KnownPerson,
+  type MonthAsk,
+  monthKey,
+  type Names,
+  type NewContact,
+  type PersonFacts,
+} from '../store/plan-types.ts'
+import type {
+  ContactRow,
+  ContactWrite,
+  EventWrite,
+  FieldValue,
+  NameField,
+  PersonWrite,
+  Refused,
+} from '../store/types.ts'
+import { mergeContact } from './merging.ts'
+
+/** `names`: null where nobody asked for them. */
+export type Person = { id: number; lacksName: boolean; names: Names | null }
+
+/** What the batch has changed of people so far. */
+export type PeopleChanges = {
+  changed: Map<PersonFacts, Person>
+  contacts: NewContact[]
+  filledNames: FilledNames[]
+  /** contacts that were asked for or changed */
+  held: Map<PersonFacts, ContactRow>
+  contactChanges: ContactChange[]
+  /** of whom it has made, by account and month */
+  added: Map<string, MonthAsk & { count: number }>
+}
+
+export const noPeopleChanges = (): PeopleChanges => ({
+  changed: new Map(),
+  held: new Map(),
+  contactChanges: [],
+  contacts: [],
+  filledNames: [],
+  added: new Map(),
+})
+
+/** The calendar month (UTC) of a time (ms UTC), by which new people are counted. */
+export const monthOf = (at: number): string => new Date(at).toISOString().slice(0, 7)
+
+/** Whether a plan lets another new person in; `limit` null: any number. */
+const allowsNewPerson = (limit: number | null, newThisMonth: number): boolean => limit === null || newThisMonth < limit
+
+/** The person as the batch has left them so far; null where there is none yet. */
+export const findPerson = ({ changed }: PeopleChanges, facts: PersonFacts): Person | null =>
+  (changed.size > 0 ? changed.get(facts) : undefined) ?? (isKnown(facts) ? facts : null)
+
+export const isKnown = (person: PersonFacts): person is KnownPerson => person.id !== null
+
+type NewPerson = Pick<PersonWrite, 'accountId' | 'appId' | 'email' | 'shownEmail' | 'newPeoplePerMonth' | 'at'> &
+  Names & { source: string | null }
+type Making = { facts: PersonFacts; newPeople: ReadonlyMap<string, number>; takeId: () => number }
+
+/** Refused with `plan_limit_reached` when this calendar month (UTC) has had its new people. */
+export function makePerson(
+  changes: PeopleChanges,
+  { facts, newPeople, takeId }: Making,
+  person: NewPerson,
+): Person | Refused {
+  const { accountId, appId, email, shownEmail, newPeoplePerMonth, firstName, lastName, source, at } = person
+  const month = monthOf(at)
+  const key = monthKey({ accountId, month })
+  const added = changes.added.get(key) ?? { accountId, month, count: 0 }
+  if (!allowsNewPerson(newPeoplePerMonth, (newPeople.get(key) ?? 0) + added.count)) {
+    return { refusal: 'plan_limit_reached' }
+  }
+  added.count += 1
+  changes.added.set(key, added)
+  const id = takeId()
+  // whoever was put on the list before they came, or was erased and came back, has said what they want
+  const status = facts.suppression ?? 'subscribed'
+  changes.contacts.push({ id, appId, email, shownEmail, firstName, lastName, source, status, at })
+  const made = { id, lacksName: firstName === null || lastName === null, names: { firstName, lastName } }
+  changes.changed.set(facts, made)
+  return made
+}
+
+/** A contact before and after a write. */
+export type ChangedContact = { before: ContactRow; after: ContactRow }
+
+/** Merges a write into a contact; one that stays the same is not written. Refused: see mergeContact. */
+export function changeContact(
+  changes: PeopleChanges,
+  facts: PersonFacts,
+  write: ContactWrite,
+  sourceOf: (held: ContactRow) => string | null,
+): ChangedContact | Refused {
+  const before = changes.held.get(facts) ?? facts.contact ?? findMade(changes, facts)
+  if (!before) throw new Error('a contact was changed without facts')
+  const next = mergeContact(before, write)
+  if ('refusal' in next) return next
+  const source = sourceOf(before)
+  const { firstName, lastName, tags, fields } = next
+  const now = [firstName, lastName, source, JSON.stringify(tags), JSON.stringify(fields)]
+  const old = [before.firstName, before.lastName, before.source, JSON.stringify(before.tags ?? [])]
+  if (now.every((value, index) => value === [...old, JSON.stringify(before.fields ?? {})][index])) {
+    return { before, after: before }
+  }
+  const { appId, email, at, tags: addTags, removeTags } = write
+  const names = { firstName, lastName }
+  changes.contactChanges.push({ appId, email, id: before.id, ...names, source, tags, fields, addTags, removeTags, at })
+  const after = { ...before, ...names, source, tags: orNull(tags), fields: orNull(fields), updatedAt: at }
+  changes.held.set(facts, after)
+  changes.changed.set(facts, { id: before.id, lacksName: firstName === null || lastName === null, names })
+  return { before, after }
+}
+
+/** A contact that the batch has made. */
+function findMade({ changed, contacts }: PeopleChanges, facts: PersonFacts): ContactRow | null {
+  const made = changed.get(facts)
+  const row = made && contacts.findLast(({ id }) => id === made.id)
+  if (!row) return null
+  const { at, ...contact } = row
+  const nothing = { tags: null, fields: null, firstSeenAt: null, lastSeenAt: null, lastEventAt: null }
+  return { ...contact, ...nothing, createdAt: at, updatedAt: at }
+}
+
+const orNull = <Value extends string[] | Record<string, FieldValue>>(value: Value): Value | null =>
+  Object.keys(value).length === 0 ? null : value
+
+const NO_NAMES: NameField[] = []
+const NAMES: readonly NameField[] = ['firstName', 'lastName']
+
+export const bringsNames = ({ firstName, lastName }: Names): boolean => firstName !== null || lastName !== null
+
+/** Names on an event fill what is empty and never overwrite. @returns those that were not taken */
+export function fillEmptyNames(
+  changes: PeopleChanges,
+  { facts, person }: { facts: PersonFacts; person: Person },
+  write: Pick<EventWrite, 'appId' | 'email' | 'at'> & Names,
+): NameField[] {
+  const { names } = person
+  if (names === null || !bringsNames(write)) return NO_NAMES
+  const filled = { firstName: names.firstName ?? write.firstName, lastName: names.lastName ?? write.lastName }
+  if (filled.firstName !== names.firstName || filled.lastName !== names.lastName) {
+    const { appId, email, at } = write
+    changes.filledNames.push({ appId, email, id: person.id, at, ...filled })
+    const lacksName = filled.firstName === null || filled.lastName === null
+    changes.changed.set(facts, { id: person.id, lacksName, names: filled })
+  }
+  return listKeptNames(names, write)
+}
+
+/** The names of an event that a person does not take, because an event replaces none. */
+export const listKeptNames = (stored: Names, sent: Names): NameField[] =>
+  NAMES.filter((name) => {
+    const [kept, offered] = [stored[name], sent[name]]
+    return kept !== null && offered !== null && tidy(kept) !== tidy(offered)
+  })
+
+/** Whitespace around and within a name makes no other name. */
+const tidy = (name: string): string => name.trim().replaceAll(/\s+/g, ' ')

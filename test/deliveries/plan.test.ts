@@ -1,0 +1,305 @@
+/** The plan of a batch with plain facts: what its writes see of each other. */
+import { describe, expect, test } from 'bun:test'
+import { askFacts, planWrites } from '../../src/deliveries/plan.ts'
+import type { AppRules, LiveMessage } from '../../src/store/live-messages.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import {
+  type AppFacts,
+  type EmailFacts,
+  type Facts,
+  monthKey,
+  outcomeKey,
+  type PersonFacts,
+  type Plan,
+  type PlannedWrite,
+} from '../../src/store/plan-types.ts'
+import type { EventWrite } from '../../src/store/types.ts'
+import { MINUTE } from '../messaging.ts'
+import { AT, eventWrite, idempotency } from '../store/samples.ts'
+
+const FIRST_ID = 1_600
+const KNOWN = 7
+
+const message = (changes: Partial<MessageContent> = {}, id = 1): LiveMessage => ({
+  id,
+  version: 1,
+  content: { trigger: { event: 'ready' }, mail: { subject: 'S', body: 'B' }, wait: { minutes: 60 }, ...changes },
+})
+
+const rulesOf = (messages: LiveMessage[]): AppRules => {
+  const rules: AppRules = {
+    byEvent: new Map(),
+    byTag: new Map(),
+    byPage: [],
+    onCreated: [],
+    cancelledBy: new Set(),
+    cancellingEvents: new Set(),
+    timezone: 'UTC',
+    hasDeliveries: false,
+  }
+  for (const one of messages) {
+    const { trigger, onlyIf = [] } = one.content
+    if ('event' in trigger) rules.byEvent.set(trigger.event, [...(rules.byEvent.get(trigger.event) ?? []), one])
+    else if ('page' in trigger) rules.byPage.push({ pattern: trigger.page, message: one })
+    else rules.onCreated.push(one)
+    for (const rule of onlyIf) {
+      rules.cancelledBy.add(rule.rule)
+      if (rule.rule === 'notDone') rules.cancellingEvents.add(rule.event)
+    }
+  }
+  return rules
+}
+
+const NOBODY = {
+  isAlone: false,
+  id: null,
+  lacksName: true,
+  names: null,
+  contact: null,
+  suppression: null,
+  emails: null,
+}
+const ADA: Person = { ...NOBODY, id: KNOWN }
+
+type Person = Omit<PersonFacts, 'app'>
+type Given = { messages?: LiveMessage[]; person?: Person; hasDeliveries?: boolean } & Partial<
+  Pick<Facts, 'newPeople' | 'outcomes'>
+>
+
+function peopleOf(writes: readonly EventWrite[], { messages = [], person = NOBODY, hasDeliveries = false }: Given) {
+  const app: AppFacts = { id: 1, rules: rulesOf(messages), hasDeliveries }
+  const people = new Map(writes.map(({ email }) => [email, { ...person, app }]))
+  return writes.map(({ email }) => people.get(email) ?? null)
+}
+
+const toBatch = (writes: EventWrite[]): PlannedWrite[] => writes.map((input) => ({ name: 'recordEvent', input }))
+
+function planOf(changes: Partial<EventWrite>[], given: Given = {}): Plan {
+  const writes = changes.map((one) => eventWrite({ name: 'ready', ...one }))
+  const batch = toBatch(writes)
+  const people = peopleOf(writes, given)
+  const { newPeople = new Map(), outcomes = new Map() } = given
+  const { matches, reports } = askFacts(batch, people)
+  return planWrites(batch, { people, firstId: FIRST_ID, newPeople, outcomes, reports, matches })
+}
+
+const askOf = (changes: Partial<EventWrite>[], given: Given) => {
+  const writes = changes.map((one) => eventWrite({ name: 'ready', ...one }))
+  return askFacts(toBatch(writes), peopleOf(writes, given))
+}
+
+/** What becomes of emails, each with the place of the email that it joins or ends. */
+function changesOf({ deliveries }: Plan): string[] {
+  const ids: number[] = []
+  return deliveries.map((one) => {
+    if (one.change === 'cancel') return `cancel ${ids.indexOf(one.id)} ${one.reason}`
+    if (one.change === 'cameBack') return `came back ${one.id}${one.isResult ? ' to the result' : ''}`
+    ids.push(one.id)
+    return one.change === 'join' ? `join ${ids.indexOf(one.joinedTo ?? 0)}` : 'start'
+  })
+}
+
+describe('people', () => {
+  test('the second event of somebody new finds who the first one made', () => {
+    const plan = planOf([{}, { createContact: false }])
+    const [first, second] = plan.outcomes
+    expect(first).toEqual({ contactId: FIRST_ID, eventId: FIRST_ID + 16, created: true })
+    expect(second).toEqual({ contactId: FIRST_ID, eventId: FIRST_ID + 32, created: false })
+    expect(plan.contacts).toHaveLength(1)
+    expect(plan.newPeople).toEqual([{ accountId: 'acc_1', month: '2026-05', count: 1 }])
+    expect(plan.events.map(({ contactId }) => contactId)).toEqual([FIRST_ID, FIRST_ID])
+    expect(plan.lastId).toBe(FIRST_ID + 32)
+  })
+
+  test('nobody is made before an event that may make them', () => {
+    const { outcomes, events, counted } = planOf([{ createContact: false }, {}])
+    expect(outcomes).toMatchObject([{ refusal: 'contact_not_found' }, { created: true }])
+    expect([events.length, counted.length]).toEqual([1, 2])
+  })
+
+  test('the plan counts those whom the batch has made, by month', () => {
+    const newPeople = new Map([[monthKey({ accountId: 'acc_1', month: '2026-05' }), 1]])
+    const next = Date.UTC(2026, 5, 1)
+    const made = ['a', 'b', 'a', 'c'].map((name, index) => ({
+      email: `${name}@example.com`,
+      newPeoplePerMonth: 2,
+      at: index === 3 ? next : AT,
+    }))
+    expect(planOf(made, { newPeople }).outcomes).toMatchObject([
+      { created: true },
+      { refusal: 'plan_limit_reached' },
+      { created: false },
+      { created: true },
+    ])
+  })
+
+  test('whoever is on the list begins with what they want', () => {
+    const { contacts } = planOf([{}], { person: { ...NOBODY, suppression: 'bounced' } })
+    expect(contacts).toMatchObject([{ status: 'bounced' }])
+  })
+
+  test('names fill what is empty, once, and those that are not taken are told', () => {
+    const person = { ...ADA, names: { firstName: null, lastName: 'King' } }
+    const plan = planOf([{ firstName: 'Ada' }, { firstName: 'Eve', lastName: ' King ' }, { lastName: 'Byron' }], {
+      person,
+    })
+    expect(plan.filledNames).toMatchObject([{ id: KNOWN, firstName: 'Ada', lastName: 'King' }])
+    expect(plan.outcomes.map((one) => ('keptNames' in one ? one.keptNames : []))).toEqual([
+      [],
+      ['firstName'],
+      ['lastName'],
+    ])
+  })
+})
+
+describe('emails', () => {
+  test('once per person is once within a batch', () => {
+    expect(changesOf(planOf([{}, {}, { email: 'eve@example.com' }], { messages: [message()] }))).toEqual([
+      'start',
+      'start',
+    ])
+  })
+
+  test('events of one batch join one email', () => {
+    const again = { once: 'property', property: 'n', collect: { minutes: 30 } } as const
+    const result = (n: number) => ({ properties: JSON.stringify({ n }) })
+    const late = { ...result(4), occurredAt: AT - 31 * MINUTE }
+    const plan = planOf([result(1), result(2), result(2), result(3), late], { messages: [message({ again })] })
+    expect(changesOf(plan)).toEqual(['start', 'join 0', 'join 0', 'start'])
+  })
+
+  test('what an event triggers a later one of the batch cancels, and one after that triggers again', () => {
+    const messages = [message({ onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
+    const plan = planOf([{}, { name: 'paid', at: AT + 1 }, {}], { messages })
+    expect(changesOf(plan)).toEqual(['start', 'cancel 0 done', 'start'])
+  })
+
+  test('an email whose first event was seen passes to the next, which further events join', () => {
+    const again = { once: 'property', property: 'url', collect: { minutes: 30 } } as const
+    const messages = [message({ again, onlyIf: [{ rule: 'notSeen' }] })]
+    const result = (n: number) => ({ properties: JSON.stringify({ url: `https://a.example/${n}` }) })
+    const seen = { type: 'page', name: '$page', path: '/1', at: AT + 1 } as const
+    const plan = planOf([result(1), result(2), seen, result(3), result(1)], { messages })
+    expect(changesOf(plan)).toEqual(['start', 'join 0', 'cancel 0 seen', 'join 1', 'join 1'])
+  })
+
+  test('a new person triggers what waits for new people, before the event does', () => {
+    const messages = [message({ trigger: { contact: 'created' } }, 2), message()]
+    expect(planOf([{}, {}], { messages }).deliveries).toMatchObject([
+      { messageId: 2, eventId: null },
+      { messageId: 1, eventId: FIRST_ID + 32 },
+    ])
+  })
+
+  test('what somebody had before counts', () => {
+    const used = new Map([[1, { keys: new Set(['']), count: 1, handed: [] }]])
+    const emails: EmailFacts = { waiting: [], sent: [], used }
+    expect(changesOf(planOf([{}], { messages: [message()], person: { ...ADA, emails } }))).toEqual([])
+  })
+
+  test('who came back is noted once, and once more for the result', () => {
+    const sent = { id: 5, handedAt: AT - MINUTE, cameBackAt: null, openedAt: null }
+    const properties = ['{"url":"https://a.example/1"}']
+    const emails: EmailFacts = { waiting: [], sent: [{ ...sent, properties }], used: new Map() }
+    const seen = (path: string) => ({ type: 'page', name: '$page', path }) as const
+    const visits = ['/', '/2', '/1', '/1'].map(seen)
+    expect(changesOf(planOf(visits, { person: { ...ADA, emails }, hasDeliveries: true }))).toEqual([
+      'came back 5',
+      'came back 5 to the result',
+    ])
+  })
+})
+
+test('an Idempotency-Key answers within a batch, and a refusal leaves it free', () => {
+  const key = idempotency()
+  const writes = [
+    { idempotency: key, createContact: false },
+    { idempotency: key },
+    { idempotency: key },
+    { idempotency: { ...key, bodyHash: 'other' } },
+  ]
+  const { outcomes, events, requests } = planOf(writes)
+  const first = { contactId: FIRST_ID, eventId: FIRST_ID + 16, created: true }
+  expect(outcomes).toEqual([
+    { refusal: 'contact_not_found' },
+    first,
+    { ...first, replayed: true },
+    { refusal: 'idempotency_mismatch' },
+  ])
+  expect([events.length, requests.length]).toEqual([1, 1])
+  const stored = { part: null, bodyHash: key.bodyHash, outcome: JSON.stringify(first) }
+  const outcomesOf = (one: typeof stored) => new Map([[outcomeKey(key.keyId, key.key), new Map([[null, one]])]])
+  const again = planOf([{ idempotency: key }], { outcomes: outcomesOf(stored) })
+  expect([again.outcomes, again.events]).toEqual([[{ ...first, replayed: true }], []])
+})
+
+test('a request is compared with each of its parts, and a part with its request alone', () => {
+  const key = idempotency()
+  const outcome = JSON.stringify({ contactId: KNOWN })
+  const parts = new Map([[1, { part: 1, bodyHash: 'other', outcome }]])
+  const given: Given = { person: ADA, outcomes: new Map([[outcomeKey(key.keyId, key.key), parts]]) }
+  expect(planOf([{ idempotency: key }], given).outcomes).toEqual([{ refusal: 'idempotency_mismatch' }])
+  const part = { ...key, part: 0 }
+  const { outcomes, requests } = planOf([{ idempotency: part }, { idempotency: part }], given)
+  expect(outcomes).toMatchObject([{ contactId: KNOWN }, { contactId: KNOWN, replayed: true }])
+  expect(requests).toMatchObject([
+    { part: 0, contactId: KNOWN },
+    { part: null, contactId: 0 },
+  ])
+})
+
+test('of a request that is refused nothing is recorded or asked, but an outcome of its key is told', () => {
+  const key = idempotency()
+  const stored = { part: null, bodyHash: key.bodyHash, outcome: JSON.stringify({ contactId: KNOWN }) }
+  const batch: PlannedWrite[] = [eventWrite(), eventWrite({ idempotency: key })].map((input) => ({
+    name: 'recordEvent',
+    input,
+    isRefused: true,
+  }))
+  const people = [null, null]
+  const { matches, reports, outcomes: asked, newcomers } = askFacts(batch, people)
+  expect([asked, newcomers, matches.size]).toEqual([[key], [], 0])
+  const outcomes = new Map([[outcomeKey(key.keyId, key.key), new Map([[null, stored]])]])
+  const facts: Facts = { people, firstId: FIRST_ID, newPeople: new Map(), outcomes, reports, matches }
+  const plan = planWrites(batch, facts)
+  expect(plan.outcomes).toMatchObject([{ refusal: 'rate_limited' }, { contactId: KNOWN, replayed: true }])
+  expect([plan.contacts, plan.events, plan.requests, plan.counted]).toEqual([[], [], [], []])
+})
+
+test('a plan changes nothing of its facts: it can be made again', () => {
+  const messages = [message({ onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
+  const used = new Map([[1, { keys: new Set<string>(), count: 0, handed: [] }]])
+  const person = { ...ADA, names: { firstName: null, lastName: null }, emails: { waiting: [], sent: [], used } }
+  const given: Given = { messages, person }
+  const writes = [{ firstName: 'Ada' }, {}, { name: 'paid', at: AT + 1 }]
+  const first = planOf(writes, given)
+  expect(planOf(writes, given)).toEqual(first)
+  expect(person.names).toEqual({ firstName: null, lastName: null })
+})
+
+describe('what is asked for', () => {
+  test('nothing where no live message needs it', () => {
+    const { matches, reports, ...asked } = askOf([{}, { name: 'other' }], { person: ADA, hasDeliveries: true })
+    expect([asked, matches.size, reports.length]).toEqual([
+      { names: [], contacts: [], newcomers: [], months: [], outcomes: [], emails: [] },
+      0,
+      0,
+    ])
+  })
+
+  test('the keys and emails of who is known, and nothing of who is new', () => {
+    const again = { once: 'property', property: 'n', collect: { minutes: 30 } } as const
+    const messages = [message({ again, onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
+    expect(askOf([{}], { messages }).emails).toEqual([])
+    const [ask] = askOf([{ properties: '{"n":1}' }, {}], { messages, person: ADA, hasDeliveries: true }).emails
+    const [one] = ask?.messages.values() ?? []
+    expect([ask?.waiting, one?.keys.size, one?.near.length, one?.room]).toEqual(['none', 2, 2, 48])
+    const [cancelling] = askOf([{ name: 'paid' }], { messages, person: ADA, hasDeliveries: true }).emails
+    expect(cancelling).toMatchObject({ waiting: 'bare', sentSince: null })
+  })
+
+  test('not what is too old to trigger anything', () => {
+    const old = { occurredAt: AT - 73 * 60 * MINUTE }
+    expect(askOf([old], { messages: [message()], person: ADA }).emails[0]?.messages.size).toBe(0)
+  })
+})

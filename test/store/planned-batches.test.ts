@@ -1,0 +1,193 @@
+/** Writes that are planned together leave the rows that they would leave one by one. */
+import { Database } from 'bun:sqlite'
+import { describe, expect, spyOn, test } from 'bun:test'
+import fc from 'fast-check'
+import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
+import { createEngine } from '../../src/store/engine/engine.ts'
+import { createSealer } from '../../src/store/engine/sealing.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import type { Job, Outcome } from '../../src/store/writes.ts'
+import { failing } from './failing.ts'
+import { AT, batchWrite, BY, contactWrite, eventWrite, idempotency, makeFolder } from './samples.ts'
+
+const MINUTE = 60_000
+const MESSAGES: Partial<MessageContent>[] = [
+  { trigger: { event: 'a' }, onlyIf: [{ rule: 'notDone', event: 'b' }] },
+  {
+    trigger: { event: 'a' },
+    again: { once: 'property', property: 'url', collect: { minutes: 3 } },
+    onlyIf: [{ rule: 'notSeen' }, { rule: 'notDone', event: 'c' }],
+  },
+  {
+    trigger: { event: 'b' },
+    again: { once: 'person', collect: { minutes: 2 } },
+    onlyIf: [{ rule: 'tag', lacks: 't' }],
+  },
+  { trigger: { event: 'c' }, again: { everyHours: 1 }, onlyIf: [{ rule: 'notDone', event: 'a' }] },
+  { trigger: { contact: 'created' }, onlyIf: [{ rule: 'notSeen' }] },
+  { trigger: { page: '/r/*' }, again: { once: 'property', property: 'none' } },
+  { trigger: { tag: 't' } },
+]
+
+/** One migrated database with the messages, which each engine gets a copy of. */
+function makeTemplate(): Uint8Array {
+  const { folder, remove } = makeFolder()
+  const db = openDatabase(folder)
+  db.run(`INSERT INTO accounts (id, name, snippet_limits, created_at) VALUES ('acc_1', 'A', 1, 1)`)
+  db.run(
+    `INSERT INTO apps (id, account_id, public_id, site_id, name, created_at) VALUES (1, 'acc_1', 'a', 's', 'A', 1)`,
+  )
+  for (const [index, content] of MESSAGES.entries()) {
+    const text = JSON.stringify({ mail: { subject: 'S', body: 'B' }, wait: { minutes: 60 }, ...content })
+    const version = index === 2 ? 2 : 1
+    db.run(`INSERT INTO messages VALUES (?, 'acc_1', 1, ?, 'live', ?, 1, 1)`, [index + 1, `M${index}`, version])
+    db.run('INSERT INTO message_versions VALUES (?, ?, ?, 1)', [index + 1, version, text])
+  }
+  db.run('PRAGMA journal_mode = DELETE')
+  const bytes = db.serialize()
+  db.close()
+  remove()
+  return bytes
+}
+const template = makeTemplate()
+
+function openEngine() {
+  const db = Database.deserialize(template)
+  const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
+  const engine = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
+  return { db, engine, failNext, close: () => db.close() }
+}
+
+/** All rows that writes leave, ids by their order: they depend on how many a commit has. */
+function rowsOf(db: Database): unknown {
+  const all = (text: string) => db.query<Record<string, unknown>, []>(text).all()
+  const ids = new Map<unknown, string>()
+  const name = (prefix: string, rows: Record<string, unknown>[]) => {
+    for (const [index, { id }] of rows.entries()) ids.set(id, `${prefix}${index}`)
+    return rows
+  }
+  const tables = [
+    name('contact', all('SELECT * FROM contacts ORDER BY id')),
+    name('event', all('SELECT * FROM events ORDER BY id')),
+    name('delivery', all('SELECT * FROM deliveries ORDER BY id')),
+    all('SELECT * FROM new_people'),
+    all('SELECT name_id, hour, count FROM rollups ORDER BY name_id, hour'),
+    all('SELECT * FROM limit_usage ORDER BY bucket, second'),
+    all('SELECT key_id, idempotency_key, body_hash FROM idempotency_records ORDER BY idempotency_key'),
+  ]
+  const told = (value: unknown): unknown => (typeof value === 'number' ? (ids.get(value) ?? value) : value)
+  return tables.map((rows) =>
+    rows.map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, told(value)]))),
+  )
+}
+
+const outcomeOf = (outcome: Outcome | undefined): unknown =>
+  outcome === undefined || 'refusal' in outcome ? outcome : { ...outcome, contactId: 0, eventId: 0, contact: null }
+
+const what = fc.record({
+  kind: fc.constantFrom('event', 'event', 'event', 'event', 'page', 'report', 'contact', 'suppress'),
+  email: fc.constantFrom('ada@example.com', 'eve@example.com'),
+  name: fc.constantFrom('a', 'a', 'b', 'c'),
+  page: fc.constantFrom(1, 2, 3),
+  ago: fc.constantFrom(0, 0, 1, 2, 4),
+  key: fc.option(fc.constantFrom('k1', 'k2'), { freq: 6 }),
+  firstName: fc.option(fc.constantFrom('Ada', 'Eve'), { freq: 2 }),
+  createContact: fc.boolean(),
+})
+
+type What = typeof what extends fc.Arbitrary<infer T> ? T : never
+
+function toJob({ kind, email, name, page, ago, key, firstName, createContact }: What, index: number): Job {
+  const at = AT + index * 20_000
+  const occurredAt = at - ago * MINUTE
+  const limit = { newPeoplePerMonth: 1 + (page % 2) }
+  if (kind === 'contact') {
+    return {
+      name: 'addContact',
+      input: contactWrite({ ...limit, email, at, tags: page > 1 ? ['t'] : [], fields: { page } }),
+    }
+  }
+  if (kind === 'suppress') return { name: 'suppress', input: { appId: 1, email, reason: 'unsubscribed', at } }
+  if (kind === 'report') {
+    const items = [
+      { type: 'page' as const, name: null, path: `/r/${page}`, occurredAt },
+      { type: 'action' as const, name, path: '/', occurredAt: at },
+      { type: 'here' as const, name: null, path: `/r/${(page % 3) + 1}`, occurredAt: at },
+    ]
+    return {
+      name: 'recordBatch',
+      input: batchWrite({ ...limit, email, at, createContact, batchId: `l${index}.1`, items }),
+    }
+  }
+  const properties = JSON.stringify({ url: `https://a.example/r/${page}` })
+  const event = kind === 'page' ? { type: 'page' as const, name: '$page', path: `/r/${page}` } : { name, properties }
+  const input = eventWrite({ ...limit, ...event, email, at, occurredAt, firstName, createContact, buckets: ['b'] })
+  return { name: 'recordEvent', input: { ...input, idempotency: key === null ? null : idempotency({ key, at }) } }
+}
+
+describe('together as one by one', () => {
+  test('in any order of events, visits, contacts and what others write between them', () => {
+    const stories = fc.array(what, { minLength: 2, maxLength: 24 })
+    fc.assert(
+      fc.property(stories, fc.integer({ min: 2, max: 24 }), (story, size) => {
+        const jobs = story.map(toJob)
+        const [one, many] = [openEngine(), openEngine()]
+        try {
+          const alone = jobs.map((job) => one.engine.run([job])[0])
+          const together: Outcome[] = []
+          for (let next = 0; next < jobs.length; next += size) {
+            together.push(...many.engine.run(jobs.slice(next, next + size)))
+          }
+          expect(together.map(outcomeOf)).toEqual(alone.map(outcomeOf))
+          expect(rowsOf(many.db)).toEqual(rowsOf(one.db))
+        } finally {
+          one.close()
+          many.close()
+        }
+      }),
+      { numRuns: Number(process.env.PLANNED_STORIES ?? 60) },
+    )
+  })
+
+  test('a commit that fails leaves nothing that the next one goes by', () => {
+    const { db, engine, failNext, close } = openEngine()
+    const [one, many] = [openEngine(), { db, engine }]
+    const jobs: Job[] = ['a', 'b', 'c', 'a'].map((name) => ({ name: 'recordEvent', input: eventWrite({ name }) }))
+    failNext()
+    expect(many.engine.run(jobs)).toEqual(jobs.map(() => ({ refusal: 'unavailable', reason: 'disk' })))
+    many.engine.run(jobs)
+    one.engine.run(jobs)
+    expect(rowsOf(many.db)).toEqual(rowsOf(one.db))
+    one.close()
+    close()
+  })
+
+  test('one that fails among 256 leaves the others and their emails', () => {
+    const { db, engine, close } = openEngine()
+    const log = spyOn(console, 'error').mockImplementation(() => {})
+    const jobs = Array.from({ length: 256 }, (_, index): Job => {
+      const idem = index === 77 ? idempotency({ bodyHash: null as unknown as string }) : null
+      return {
+        name: 'recordEvent',
+        input: eventWrite({ email: `p${index}@example.com`, name: 'a', idempotency: idem }),
+      }
+    })
+    const outcomes = engine.run(jobs)
+    log.mockRestore()
+    expect(outcomes.flatMap((one, index) => ('refusal' in one ? [index] : []))).toEqual([77])
+    const count = (table: string) => db.query(`SELECT count(*) FROM ${table}`).values().flat()[0]
+    // each event starts two, each new person one
+    expect(['contacts', 'events', 'deliveries'].map(count)).toEqual([255, 255, 3 * 255])
+    close()
+  })
+
+  test('a person who is erased between two events of a batch is somebody new', () => {
+    const { engine, close } = openEngine()
+    const event: Job = { name: 'recordEvent', input: eventWrite({ name: 'a' }) }
+    const erase: Job = { name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } }
+    const outcomes = [...engine.run([event, erase, event]), ...engine.run([event])]
+    expect(outcomes.map((one) => 'created' in one && one.created)).toEqual([true, false, true, false])
+    close()
+  })
+})
