@@ -75,7 +75,7 @@ test('a person who opens the address of a form is shown the way to its page', as
     const headers = { Accept: 'text/html' }
     const { status, text, headers: sent } = await server.call('GET', `/apps/app_1/${path}`, { key: null, headers })
     expect([status, sent.get('allow')]).toEqual([405, 'POST'])
-    expect(text).toContain('This address only takes what a form sends.')
+    expect(text).toContain('This address only accepts forms.')
     expect(text).toContain(`href="/apps/app_1/${path.split('/')[0]}"`)
   }
   const { status, text } = await server.call('GET', '/nothing', { key: null, headers: { Accept: 'text/html' } })
