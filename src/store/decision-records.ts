@@ -1,8 +1,8 @@
 import type { SuppressionReason, Verdict } from './message-types.ts'
 
 /**
- * What was judged, and when (ms UTC); JSON in the delivery. `rulesAt`: the other rules had been asked before, and one
- * was looked at again since. `sentOn`: a member sent it on then. `keptAt`: it was in the outbox. `tries`: how often it failed
+ * The decision and its time (ms UTC), as JSON. `rulesAt`: when the rules ran, if only one was checked again
+ * since. `sentOn`: a member sent it on then. `keptAt`: it was in the outbox. `tries`: how often it failed
  * to go, since it was queued or sent on. `reply`: the codes with which the mail server refused it last, such as
  * `550 5.7.1`, until it is tried again. `unconfirmedAt`: it was handed over then, and nobody knows whether it arrived.
  * `isSlow`: rendering it ran out of time before.

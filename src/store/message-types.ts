@@ -156,7 +156,7 @@ export type Verdict = {
   isEstimated?: true
   /** of a further event that the email lists: when it happened (ms UTC) */
   eventAt?: number
-  /** a fail that is none yet, and is to be judged again then (ms UTC) */
+  /** not final: decide again at this time (ms UTC) */
   until?: number
 }
 

@@ -10,7 +10,7 @@ import { createDeliveryWrites } from './delivery-writes.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { createErasure } from './erasure.ts'
 import { createEventNames } from './events.ts'
-import { type EventText, NO_READER, type ReadEvent, type ReadText, type TextOutcome } from './event-texts.ts'
+import type { EventText, ReadText, TextOutcome } from './event-texts.ts'
 import { createInstallWrites } from './install.ts'
 import { createKeyWrites } from './keys.ts'
 import { createLinkWrites } from './links.ts'
@@ -21,7 +21,7 @@ import { createMemberWrites } from './members.ts'
 import { createMessageWrites } from './messages.ts'
 import { createPasswordWrites } from './passwords.ts'
 import { createPeople } from './people.ts'
-import { NO_RULES, type PlannedOutcome, type PlannedWrite, type Rules } from './plan-types.ts'
+import { NO_RULES, type PlannedWrite, type Rules } from './plan-types.ts'
 import { createPlannedWrites } from './planned-writes.ts'
 import { createSenderDomainWrites } from './sender-domains.ts'
 import { createSentCache } from './sent-cache.ts'
@@ -36,7 +36,15 @@ import { createUpkeep } from './upkeep.ts'
 import type { BatchWrite, StoredBatch } from './visit-reports.ts'
 
 /** Every write the store knows; each is one step of a transaction that the engine holds. */
-export type Writes = ReturnType<typeof createWrites>['writes']
+export type Writes = ReturnType<typeof createWrites>['writes'] & PlannedWrites
+/** Planned together with their neighbours (engine/jobs.ts). */
+type PlannedWrites = {
+  recordEvent: (input: EventWrite) => RecordedEvent | Refused
+  recordEventText: (input: EventText) => TextOutcome
+  recordBatch: (input: BatchWrite) => StoredBatch | Refused
+  addContact: (input: ContactWrite) => SavedContact | Refused
+  updateContact: (input: ContactWrite) => SavedContact | Refused
+}
 export type WriteName = keyof Writes
 /** A write on its way to the engine. */
 export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
@@ -124,17 +132,16 @@ const LAST_ID = `SELECT max(${HELD_UNTIL}, ifnull((SELECT max(id) FROM events), 
   ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
   ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
-/** `readEvent`: how events that came as texts are read. `rules`: the rules for sending. */
+/** `rules`: the rules for sending. */
 export type WritesParts = {
   db: Database
   now: () => number
   sealer: Sealer
   isAlone: boolean
-  readEvent?: ReadEvent
   rules?: Rules
 }
 
-export function createWrites({ db, now, sealer, isAlone, readEvent = NO_READER, rules = NO_RULES }: WritesParts) {
+export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, sentCache] = [createLiveMessages(db), createSentCache()]
@@ -149,7 +156,6 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = NO_READER, 
   const apps = createAppWrites({ db, messages, mailSettings })
   const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known }
   const runPlanned = createPlannedWrites({ ...shared, rules })
-  const runOne = (write: PlannedWrite): PlannedOutcome => runPlanned([write])[0] as PlannedOutcome
   const writes = {
     ...createAccountWrites({ db, addApp: apps.addApp, senderDomains, sealer }),
     ...apps.writes,
@@ -169,15 +175,6 @@ export function createWrites({ db, now, sealer, isAlone, readEvent = NO_READER, 
     ...senderDomains.writes,
     ...createDeliveryWrites({ db, live, ends, sealer, rules }),
     ...createSuppressionWrites({ db, live, ends }),
-    recordEvent: (input: EventWrite) => runOne({ name: 'recordEvent', input }) as RecordedEvent | Refused,
-    recordEventText(event: EventText): TextOutcome {
-      const reading = readEvent(event)
-      if ('refused' in reading) return reading
-      return toTextOutcome(runOne(textWrite(event, reading)) as RecordedEvent | Refused, reading)
-    },
-    recordBatch: (input: BatchWrite) => runOne({ name: 'recordBatch', input }) as StoredBatch | Refused,
-    addContact: (input: ContactWrite) => runOne({ name: 'addContact', input }) as SavedContact | Refused,
-    updateContact: (input: ContactWrite) => runOne({ name: 'updateContact', input }) as SavedContact | Refused,
   }
   const settle = (): void => {
     for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()

@@ -128,8 +128,8 @@ function whenAsked({ explained: { rules, judgedAt, rulesAt } }: ShownDelivery): 
 }
 
 function describeUpcoming({ byHand, state }: ShownDelivery['work']['delivery']): string {
-  if (!byHand) return 'The rules are judged'
-  return state === 'waiting' ? 'It goes out' : 'It is tried again'
+  if (!byHand) return 'Rules are checked'
+  return state === 'waiting' ? 'It is sent' : 'It is sent again'
 }
 
 const ENDS: Partial<Record<DeliveryState, string>> = {

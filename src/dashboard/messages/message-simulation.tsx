@@ -18,7 +18,7 @@ export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps
   <section id="simulation" data-part>
     <h2>Simulation</h2>
     <p class="hint">
-      Who would have got it as it stands here, had it been live: judged by the events that are stored. Nothing is sent.
+      Applies the message as it is here to stored events, and shows who would have received it. Nothing is sent.
     </p>
     <div class="buttons">
       {DAYS.map((days) => (

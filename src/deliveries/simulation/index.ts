@@ -121,7 +121,7 @@ export const describeSimulation = ({
 const NEWEST_ONLY = `These are results of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')} triggers; there were more in these days.`
 
 const describeEstimated = (count: number): string =>
-  `What browsers report of open pages is kept for 48 hours. ${count === 1 ? 'One of these is older, and was' : `${count.toLocaleString('en')} of these are older, and were`} judged by page views alone: somebody counts as there between two page views within half an hour, and as gone after the last, also where they stayed on that page.`
+  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these is older and was' : `${count.toLocaleString('en')} of these are older and were`} checked by page views only: a person counts as present between two page views within half an hour, and as away after the last one, even if they stayed on that page.`
 
 const describeUntried = (count: number): string =>
-  `Whether the mail has all its values was looked at for the first ones only, and not for ${count.toLocaleString('en')}: one with conditions or filters takes long to fill in.`
+  `Missing values were checked for the first emails only, not for ${count.toLocaleString('en')}: a template with conditions or filters takes longer to render.`

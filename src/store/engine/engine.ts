@@ -38,7 +38,6 @@ export function createEngine(
     now,
     sealer,
     isAlone,
-    readEvent,
     rules,
   })
   const runAll = createJobs({ writes, runPlanned, readEvent })

@@ -11,7 +11,8 @@ const isOfContact = ({ name }: PlannedWrite): boolean => name === 'addContact' |
 
 /** Runs jobs in order: those that follow one another and can be planned are planned together. */
 export function createJobs({ writes, runPlanned, readEvent }: Parts) {
-  const runOne = ({ name, input }: Job): Outcome => (writes[name] as (input: Job['input']) => Outcome)(input)
+  const runOne = ({ name, input }: Job): Outcome =>
+    (writes[name as keyof typeof writes] as (input: Job['input']) => Outcome)(input)
 
   /** What can be planned; or its outcome where nothing is to be written; null where it runs by itself. */
   const read = (job: Job, place: number): Read | Outcome | null => {

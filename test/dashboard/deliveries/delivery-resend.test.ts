@@ -181,7 +181,7 @@ describe('afterwards', () => {
     await wait(DAY)
     await browser.post(`${path}/resend`)
     const before = ['Resent by a member', 'Captured in the outbox', 'Rules checked', 'results_ready came']
-    expect(await moments(path)).toEqual(['It goes out', ...before])
+    expect(await moments(path)).toEqual(['It is sent', ...before])
     pages.clock.ms += MINUTE
     await sendDue(pages)
     expect(await moments(path)).toEqual(['Sent', 'Handed over', ...before])
@@ -190,11 +190,11 @@ describe('afterwards', () => {
   test('one that a server asked for later says that it is tried again', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
-    expect(await moments(path)).toEqual(['The rules are judged', 'Rules checked', 'results_ready came'])
+    expect(await moments(path)).toEqual(['Rules are checked', 'Rules checked', 'results_ready came'])
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
-    expect((await moments(path)).slice(0, 2)).toEqual(['It is tried again', 'Resent by a member'])
+    expect((await moments(path)).slice(0, 2)).toEqual(['It is sent again', 'Resent by a member'])
   })
 
   test('the person’s wish has the time at which it was asked, and the rules theirs', async () => {

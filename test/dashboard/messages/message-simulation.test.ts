@@ -37,7 +37,7 @@ test('who was judged by page views alone, because reports are kept for 48 hours'
   const html = await simulate()
   await expectHarmless(html)
   expect(await textOf(html, '#simulation > p.hint')).toContainEqual(
-    expect.stringMatching(/^What browsers report of open pages is kept for 48 hours\. One of these is older, and was/),
+    expect.stringMatching(/^Browser reports are stored for 48 hours\. One of these is older and was/),
   )
   expect(await textOf(html, '.verdicts .hint')).toContain(' By page views alone.')
 })

@@ -57,12 +57,12 @@ test('says always what is never looked at, and what was not this time', () => {
   ]
   expect(describeSimulation(nothing)).toEqual(always)
   expect(describeSimulation({ ...nothing, estimated: 1 })).toEqual([
-    expect.stringContaining('48 hours. One of these is older, and was judged by page views alone'),
+    expect.stringContaining('48 hours. One of these is older and was checked by page views only'),
     ...always,
   ])
   expect(describeSimulation({ ...nothing, estimated: 12_345, untried: 6_789 })).toEqual([
-    expect.stringContaining('12,345 of these are older, and were judged'),
-    expect.stringContaining('for the first ones only, and not for 6,789'),
+    expect.stringContaining('12,345 of these are older and were checked'),
+    expect.stringContaining('for the first emails only, not for 6,789'),
     ...always,
   ])
 })
