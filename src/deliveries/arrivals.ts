@@ -3,7 +3,7 @@ import { collectMsOf, isPerPerson } from '../messages/again.ts'
 import { allHold, parseProperties, propertyOf } from '../store/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
 import type { Arrival, Cancelled } from '../store/delivery-rules.ts'
-import { TIMED_KEY, takesEvents } from '../store/delivery-states.ts'
+import { takesEvents } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
 import { isPathLike, isSamePath, pathOfUrl } from '../store/paths.ts'
 import type {
@@ -19,6 +19,7 @@ import type {
 } from '../store/plan-types.ts'
 import type { EventType } from '../store/types.ts'
 import { decideStart, findCancelled } from './decide.ts'
+import { findHeir, keyToPass } from './ends.ts'
 
 /** A visit within this time counts as the message's doing. */
 export const CAME_BACK_MS = 7 * 24 * 3_600_000
@@ -226,13 +227,12 @@ function leave(emails: Emails, email: WaitingFacts, part: JoinedFacts): void {
   free(used, part.onceKey)
 }
 
-/** As the store ends it: what was about the first event alone leaves the email to the oldest of the others. */
+/** As `planEnd` says: an end of the first event alone leaves the email to another. */
 function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
   const used = usedOf(emails, email.messageId)
-  const [heir] = isOfEvent ? email.parts.toSorted((a, b) => a.triggeredAt - b.triggeredAt || a.id - b.id) : []
+  const heir = isOfEvent ? findHeir(email.parts) : null
   emails.waiting = emails.waiting.filter((one) => one !== email)
   used.handed = used.handed.filter(({ id }) => id !== email.id)
-  const key = email.onceKey === TIMED_KEY ? null : email.onceKey
   // what a mail server may have taken still counts
   if (email.handedAt === null) {
     free(used, email.onceKey)
@@ -241,7 +241,7 @@ function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
   }
   if (!heir) return
   const others = email.parts.filter((one) => one !== heir)
-  const onceKey = heir.onceKey ?? key
+  const onceKey = heir.onceKey ?? keyToPass(email.onceKey)
   if (onceKey !== null) used.keys.add(onceKey)
   const rest = { state: 'waiting' as const, reason: null, handedAt: null, joined: others.length, parts: others }
   emails.waiting.push({ ...email, ...heir, onceKey, ...rest })

@@ -1,6 +1,14 @@
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../messages/again.ts'
-import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
+import type {
+  Arrival,
+  DecideStart,
+  FindCancelled,
+  Lead,
+  RefusedBy,
+  StartFacts,
+  WaitingEvent,
+} from '../store/delivery-rules.ts'
 import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../store/local-time.ts'
 import {
   type Again,
@@ -14,7 +22,6 @@ import {
 } from '../store/message-types.ts'
 import { isSamePath } from '../store/paths.ts'
 import { suppressionVerdict } from '../store/decision-records.ts'
-import { isLifecycle, refusedBy } from '../store/suppressions.ts'
 import {
   checkRules,
   type EventFacts,
@@ -145,6 +152,17 @@ function decideTime({ content, settings }: DecidedMessage, facts: Facts, rules: 
   if (!first) return { outcome: 'send', verdicts, unfit: [] }
   const reason = first.verdict.until === undefined ? first.verdict.rule : 'unsure'
   return { outcome: 'wait', reason, dueAt, verdicts, unfit: [] }
+}
+
+/** Unsubscribing does not affect transactional mail. */
+export const isLifecycle = ({ mail }: Pick<MessageContent, 'mail'>): boolean => mail.category !== 'transactional'
+
+/** Why this person must not get the email: the suppression of the address or their status. Null: they may. */
+export const refusedBy: RefusedBy = ({ contact, message }, suppression) => {
+  const reasons = [suppression, contact.status]
+  const blocking = reasons.find((reason) => reason === 'bounced' || reason === 'complained')
+  if (blocking === 'bounced' || blocking === 'complained') return blocking
+  return isLifecycle(message.content) && reasons.includes('unsubscribed') ? 'unsubscribed' : null
 }
 
 type Wait = { verdict: Verdict; until: number }

@@ -11,7 +11,8 @@ import { addVerdict, forgetReply, type DecisionRecord, parseRecord } from '../st
 import type { DecideDelivery } from '../store/delivery-rules.ts'
 import type { Basis, Decided } from '../store/final-check.ts'
 import type { Rules } from '../store/plan-types.ts'
-import { decide, type Decision, giveUpTime } from './decide.ts'
+import { decide, type Decision, giveUpTime, refusedBy } from './decide.ts'
+import { askEnd, isResendable, isResent, planEnd } from './ends.ts'
 import { readFacts } from './facts.ts'
 import { askFacts, planWrites } from './plan.ts'
 
@@ -26,7 +27,16 @@ const decideDelivery: DecideDelivery = (reads, work, at, known) => {
   return { ...outcome, record, unfit: unfit.flatMap((one) => toUnfitEvent(one, work, at)) }
 }
 
-export const DELIVERY_RULES: Rules = { decide: decideDelivery, askFacts, planWrites }
+export const DELIVERY_RULES: Rules = {
+  decide: decideDelivery,
+  askEnd,
+  planEnd,
+  isResendable,
+  isResent,
+  refusedBy,
+  askFacts,
+  planWrites,
+}
 
 function toUnfitEvent(
   { index, reason, verdicts }: Decision['unfit'][number],

@@ -1,6 +1,5 @@
 import type { Clock } from '../core/clock.ts'
 import type { Mailer } from '../messages/mailer.ts'
-import { isResent, RESENDABLE } from '../store/delivery-ends.ts'
 import {
   DELIVERY_STATES,
   type DeliveryRow,
@@ -12,7 +11,8 @@ import {
 } from '../store/message-types.ts'
 import type { StoredContact, AppRow, EventRow, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
-import { refusedBy } from '../store/suppressions.ts'
+import { refusedBy } from './decide.ts'
+import { isResendable, isResent } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
@@ -115,7 +115,7 @@ type Leaving = { isCapturing: boolean; isUnreadable: boolean }
 
 /** Not when sending or done; captured emails only when a mail server works. */
 export const mayResend = ({ state }: DeliveryRow, { isCapturing, isUnreadable }: Leaving): boolean =>
-  state === 'kept' ? !isCapturing && !isUnreadable : RESENDABLE.includes(state)
+  state === 'kept' ? !isCapturing && !isUnreadable : isResendable(state)
 
 export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {
   const { server, isUnreadable } = mailer.findMailRoute(await store.mailSettings(app.id))

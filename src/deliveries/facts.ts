@@ -4,10 +4,9 @@ import { takesEvents, usesOnceUp } from '../store/delivery-states.ts'
 import type { DeliveryRow, MessageContent, MessageRow, Rule, Verdict } from '../store/message-types.ts'
 import { isSamePath, pathOfUrl } from '../store/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
-import { isLifecycle } from '../store/suppressions.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { lastReportUntil, presenceAt, toLostReport } from '../visits/presence.ts'
-import { type Facts, isTimed, LIMITED_MS, type SendingSettings } from './decide.ts'
+import { type Facts, isLifecycle, isTimed, LIMITED_MS, type SendingSettings } from './decide.ts'
 import {
   type EventFacts,
   listReadEvents,

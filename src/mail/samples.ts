@@ -1,4 +1,4 @@
-import { isLifecycle } from '../store/suppressions.ts'
+import { isLifecycle } from '../deliveries/decide.ts'
 import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
 import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../messages/mailer.ts'

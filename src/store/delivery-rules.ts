@@ -2,12 +2,26 @@
 import type { DecisionRecord } from './decision-records.ts'
 import type { createDeliveryReads } from './deliveries.ts'
 import type { createHistoryReads } from './events.ts'
-import type { DeliveryWork, MessageContent, UnfitEvent, Verdict } from './message-types.ts'
-import type { createSuppressionReads } from './suppressions.ts'
+import type {
+  DeliveryState,
+  DeliveryWork,
+  MessageContent,
+  MessageRow,
+  SuppressionReason,
+  UnfitEvent,
+  Verdict,
+} from './message-types.ts'
 import type { createReportReads } from './visit-reports.ts'
-import type { FieldValue } from './types.ts'
+import type { ContactRow, FieldValue } from './types.ts'
 
-export type DeliveryRules = { decide: DecideDelivery }
+export type DeliveryRules = {
+  decide: DecideDelivery
+  askEnd: AskEnd
+  planEnd: PlanEnd
+  isResendable: (state: DeliveryState) => boolean
+  isResent: (content: MessageContent) => boolean
+  refusedBy: RefusedBy
+}
 
 /**
  * What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). `unfit`: events that
@@ -20,9 +34,9 @@ export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[] } &
 )
 
 /** What deciding about a delivery reads besides the delivery itself. */
-export type DecisionReads = Pick<ReturnType<typeof createDeliveryReads>, 'lastHandedAt' | 'listHanded'> &
-  Pick<ReturnType<typeof createSuppressionReads>, 'findSuppression'> &
-  ReturnType<typeof createHistoryReads> &
+export type DecisionReads = Pick<ReturnType<typeof createDeliveryReads>, 'lastHandedAt' | 'listHanded'> & {
+  findSuppression: (appId: number, email: string) => SuppressionReason | null
+} & ReturnType<typeof createHistoryReads> &
   Pick<ReturnType<typeof createReportReads>, 'listReports'>
 
 /** Decides about a delivery. `known`: what the message's own rules found, where nothing they ask about has changed since. */
@@ -32,6 +46,12 @@ export type DecideDelivery = (
   at: number,
   known?: readonly Verdict[],
 ) => DeliveryDecision
+
+/** Why an email must not go to its person; null where it may. `suppression`: that of the address. */
+export type RefusedBy = (
+  about: { contact: Pick<ContactRow, 'status'>; message: Pick<MessageRow, 'content'> },
+  suppression: SuppressionReason | null,
+) => SuppressionReason | null
 
 /** What came about a person, and may cancel what waits for them: a page that they are on, an event, a change by name. */
 export type Arrival =
@@ -94,3 +114,46 @@ export type DecideStart = <L extends Lead>(
   content: Pick<MessageContent, 'wait' | 'again'>,
   facts: StartFacts<L>,
 ) => Start<L>
+
+/**
+ * What becomes of a delivery; what is left out stays as it is. Times are ms UTC, `record` is JSON. `isOfEvent`: it was
+ * about the first event alone, so the email goes on with the others that it lists. `isRefused`: no server has taken it.
+ */
+export type Finish = {
+  state: string
+  reason?: string
+  record?: string | null
+  dueAt?: number
+  sentAt?: number
+  isOfEvent?: boolean
+  isRefused?: boolean
+}
+
+/** `joined`: the events that wait with the email. Only what `AskEnd` asks for is loaded. */
+export type EndFacts = {
+  delivery: {
+    onceKey: string | null
+    plannedAt: number
+    dueAt: number
+    handedAt: number | null
+    resent: boolean
+    record: string | null
+  } | null
+  joined: { id: number; triggeredAt: number; onceKey: string | null }[]
+}
+
+export type AskEnd = (finish: Finish) => { delivery: boolean; joined: boolean }
+
+/**
+ * `key`: what the delivery keeps of its key of "once". `handedAt`: undefined where it stays. `heir`: the event that takes
+ * over the email; with `isUnsent` and no heir, all its events end with it.
+ */
+export type EndPlan = {
+  key: 'kept' | 'releasedByTime' | 'released'
+  handedAt: number | null | undefined
+  isUnsent: boolean
+  heir: { id: number; onceKey: string | null; plannedAt: number; dueAt: number } | null
+  dropsCaptured: boolean
+}
+
+export type PlanEnd = (finish: Finish, facts: EndFacts) => EndPlan

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
-import { type DeliveryEnds, type Finish, isResent, RESENDABLE } from './delivery-ends.ts'
+import type { DeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryQueue, type Ended, type Held, prepareDeliveryStatements } from './delivery-queue.ts'
-import type { DeliveryRules } from './delivery-rules.ts'
+import type { DeliveryRules, Finish } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import { type Basis, createDeciding, type Decided } from './final-check.ts'
@@ -48,7 +48,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
 
   /** What may have gone out is sent once more where the message says so, else left to a person. */
   const endUnknown = ({ id, messageId, version, resent }: Held, at: number, reason: string): void => {
-    if (resent === 0 && isResent(live.contentOf(messageId, version))) {
+    if (resent === 0 && rules.isResent(live.contentOf(messageId, version))) {
       statements.resend.run(reason, at, at, id)
       statements.resendJoined.run(id, id)
     } else end(id, at, { state: 'unknown', reason })
@@ -82,7 +82,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
       // only what a member sends on may have been captured before
-      if (work.delivery.byHand) ends.dropKept(id)
+      if (work.delivery.byHand) ends.dropCaptured(id)
       return HELD
     }
     const { reason } = decided
@@ -161,7 +161,7 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
     resendDelivery({ appId, id, at, by }: Resending): { done: true } | Refused {
       const ended = statements.ended.get(id, appId)
       if (!ended) return { refusal: 'delivery_not_found' }
-      if (!RESENDABLE.includes(ended.state)) return { refusal: 'delivery_in_use' }
+      if (!rules.isResendable(ended.state)) return { refusal: 'delivery_in_use' }
       const { changes } = statements.again.run(at, at, JSON.stringify(noteSentOn(ended, at)), at, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
       statements.joinAgain.run(at, id, ended.state, ended.reason)

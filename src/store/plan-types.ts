@@ -245,6 +245,11 @@ const missing = (): never => {
 /** Of a command that neither sends nor records anything of people. */
 export const NO_RULES: Rules = {
   decide: missing,
+  askEnd: missing,
+  planEnd: missing,
+  isResendable: missing,
+  isResent: missing,
+  refusedBy: missing,
   askFacts: missing,
   planWrites: missing,
 }

@@ -2,10 +2,11 @@ import type { Database } from 'bun:sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
 import { addVerdict, parseRecord, suppressionVerdict } from './decision-records.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
+import type { DeliveryRules } from './delivery-rules.ts'
 import { USES_ONCE_UP } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { MessageContent, MessageRow, SuppressionReason } from './message-types.ts'
-import type { ContactRow, Refused } from './types.ts'
+import type { SuppressionReason } from './message-types.ts'
+import type { Refused } from './types.ts'
 
 /** Blinds the addresses on the list; made with the first look at it. */
 const KEY_NAME = 'suppression_key'
@@ -45,20 +46,6 @@ export function createSuppressionList(db: Database) {
   }
 }
 
-/** Unsubscribing leaves transactional mail. */
-export const isLifecycle = ({ mail }: MessageContent): boolean => mail.category !== 'transactional'
-
-/** Why a mail must not go to this person, by the list and by what is stored of them; null when it may. */
-export function refusedBy(
-  { contact, message }: { contact: Pick<ContactRow, 'status'>; message: Pick<MessageRow, 'content'> },
-  suppression: SuppressionReason | null,
-): SuppressionReason | null {
-  const reasons = [suppression, contact.status]
-  const blocking = reasons.find((reason) => reason === 'bounced' || reason === 'complained')
-  if (blocking === 'bounced' || blocking === 'complained') return blocking
-  return isLifecycle(message.content) && reasons.includes('unsubscribed') ? 'unsubscribed' : null
-}
-
 export function createSuppressionReads(db: Database) {
   const list = createSuppressionList(db)
   const newest = db.prepare<Suppressed, [number, number, string, number]>(
@@ -82,10 +69,10 @@ type By = { accountId: string; actor: string; why: string }
 type Concluded = { messageId: number; version: number }
 type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: Pick<DeliveryRules, 'refusedBy'> }
 
 /** Ends mail to a person: the list, their status, and what waits for them, in one step. */
-export function createSuppressionWrites({ db, live, ends }: Parts) {
+export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [list, audit] = [createSuppressionList(db), createAudit(db)]
   // a bounce weighs more than a wish, for it ends transactional mail too
   const add = db.prepare(
@@ -120,7 +107,7 @@ export function createSuppressionWrites({ db, live, ends }: Parts) {
   const stopOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
     for (const { id, messageId, version, record } of open.all(appId, contactId)) {
       const message = { content: live.contentOf(messageId, version) }
-      if (refusedBy({ contact: { status: reason }, message }, reason) === null) continue
+      if (rules.refusedBy({ contact: { status: reason }, message }, reason) === null) continue
       const now = addVerdict(parseRecord(record), suppressionVerdict(reason), at)
       ends.end(id, at, { state: 'skipped', reason, record: JSON.stringify(now) })
     }
@@ -177,7 +164,7 @@ export function createSuppressionWrites({ db, live, ends }: Parts) {
       const person = contactId === undefined ? null : byId.get(contactId)
       if (!person) return { refusal: 'delivery_not_found' }
       const concluded = conclude.get(input.kind, input.reason, input.at, input.deliveryId)
-      if (concluded) ends.giveBack(input.deliveryId)
+      if (concluded) ends.releaseTimedKey(input.deliveryId)
       return suppress({ ...person, reason: input.kind, at: input.at })
     },
   }

@@ -145,7 +145,7 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, sentCache] = [createLiveMessages(db), createSentCache()]
-  const ends = createDeliveryEnds({ db, sentCache })
+  const ends = createDeliveryEnds({ db, sentCache, rules })
   const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownBatches(db)
@@ -174,7 +174,7 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
     ...mailSettings,
     ...senderDomains.writes,
     ...createDeliveryWrites({ db, live, ends, sealer, rules }),
-    ...createSuppressionWrites({ db, live, ends }),
+    ...createSuppressionWrites({ db, live, ends, rules }),
   }
   const settle = (): void => {
     for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()

@@ -1,0 +1,73 @@
+/** What becomes of an email, its captured copy, its events and its key of "once" when it ends or goes on waiting. */
+import { parseRecord } from '../store/decision-records.ts'
+import type { AskEnd, EndFacts, EndPlan, Finish, PlanEnd } from '../store/delivery-rules.ts'
+import { TIMED_KEY } from '../store/delivery-states.ts'
+import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from '../store/message-types.ts'
+
+const WAITING: readonly string[] = ['waiting', 'deferred']
+/** The person may not be sent anything any more, so a captured email is of no use either. */
+const FINAL_REASONS: readonly string[] = [...SUPPRESSION_REASONS, 'gone']
+
+const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unknown', 'deferred', 'kept']
+
+/** Whether a member may resend a delivery in this state. */
+export const isResendable = (state: DeliveryState): boolean => RESENDABLE.includes(state)
+
+/** Whether an email is sent once more when its outcome is unknown. A result that arrives twice beats one that is lost. */
+export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
+  (ifUnconfirmed ?? ('event' in trigger && trigger.event === 'results_ready' ? 'resend' : 'leave')) === 'resend'
+
+const isUnsent = ({ state }: Finish): boolean => state === 'skipped' || state === 'failed'
+
+/** Only an end of the first event alone asks about the others, and only a refusal whether an earlier try may count. */
+export const askEnd: AskEnd = (finish) => ({
+  delivery: isPassing(finish) || finish.isRefused === true,
+  joined: isPassing(finish),
+})
+
+const isPassing = (finish: Finish): boolean => isUnsent(finish) && finish.isOfEvent === true
+
+/**
+ * A key by time is released when the email is over; any other stays with it. When only the first event ends, the oldest
+ * of the others takes over the email, and its key if it has none.
+ */
+export const planEnd: PlanEnd = (finish, facts) => {
+  const { state, reason } = finish
+  const { delivery } = facts
+  const heir = delivery && isPassing(finish) ? findHeir(facts.joined) : null
+  return {
+    key: keptKey(finish, heir),
+    handedAt: finish.isRefused ? earlierHandOver(finish, delivery) : undefined,
+    isUnsent: isUnsent(finish),
+    heir: delivery && heir && inherit(delivery, heir),
+    dropsCaptured: state === 'skipped' && FINAL_REASONS.includes(reason ?? ''),
+  }
+}
+
+type Joined = EndFacts['joined'][number]
+
+function keptKey({ state, reason }: Finish, heir: Joined | null): EndPlan['key'] {
+  if (WAITING.includes(state)) return 'kept'
+  return reason === 'gone' || heir?.onceKey === null ? 'released' : 'releasedByTime'
+}
+
+const inherit = ({ onceKey, plannedAt, dueAt }: NonNullable<EndFacts['delivery']>, heir: Joined) => ({
+  id: heir.id,
+  onceKey: heir.onceKey ?? keyToPass(onceKey),
+  plannedAt,
+  dueAt,
+})
+
+/** The event that takes over an email from its first one: the one that happened first. */
+export const findHeir = <J extends { id: number; triggeredAt: number }>(joined: readonly J[]): J | null =>
+  joined.toSorted((a, b) => a.triggeredAt - b.triggeredAt || a.id - b.id)[0] ?? null
+
+/** A key by time belongs to one email and is never passed on. */
+export const keyToPass = (onceKey: string | null): string | null => (onceKey === TIMED_KEY ? null : onceKey)
+
+/** A server that refused the email has not taken it. An earlier try whose outcome is unknown still counts (ms UTC). */
+function earlierHandOver({ record }: Finish, delivery: EndFacts['delivery']): number | null {
+  if (!delivery) return null
+  const { unconfirmedAt } = parseRecord(record ?? delivery.record) ?? {}
+  return unconfirmedAt ?? (delivery.resent ? delivery.handedAt : null)
+}

@@ -1,0 +1,140 @@
+/** What becomes of an email, its events and its key when it ends, with plain facts. */
+import { describe, expect, test } from 'bun:test'
+import { askEnd, findHeir, isResendable, isResent, planEnd } from '../../src/deliveries/ends.ts'
+import type { EndFacts, Finish } from '../../src/store/delivery-rules.ts'
+import { TIMED_KEY } from '../../src/store/delivery-states.ts'
+import { DELIVERY_STATES } from '../../src/store/message-types.ts'
+
+const AT = 1_000
+type Delivery = NonNullable<EndFacts['delivery']>
+type Joined = EndFacts['joined'][number]
+
+const delivery = (changes: Partial<Delivery> = {}): Delivery => ({
+  onceKey: 'first',
+  plannedAt: AT,
+  dueAt: AT + 1,
+  handedAt: null,
+  resent: false,
+  record: null,
+  ...changes,
+})
+const joined = (id: number, triggeredAt: number, onceKey: string | null = `key ${id}`): Joined => ({
+  id,
+  triggeredAt,
+  onceKey,
+})
+const plan = (finish: Finish, facts: Partial<EndFacts> = {}) =>
+  planEnd(finish, { delivery: null, joined: [], ...facts })
+
+const OF_EVENT: Finish = { state: 'skipped', reason: 'seen', isOfEvent: true }
+
+describe('the first event ends alone', () => {
+  test('the event that happened first takes over the email, with its times', () => {
+    const { heir, key } = plan(OF_EVENT, {
+      delivery: delivery(),
+      joined: [joined(5, 30), joined(7, 20), joined(6, 20)],
+    })
+    expect(heir).toEqual({ id: 6, onceKey: 'key 6', plannedAt: AT, dueAt: AT + 1 })
+    expect(key).toBe('releasedByTime')
+  })
+
+  test('an event without a key takes over that of the email', () => {
+    const { heir, key } = plan(OF_EVENT, { delivery: delivery(), joined: [joined(5, 30, null)] })
+    expect([heir?.onceKey, key]).toEqual(['first', 'released'])
+  })
+
+  test('a key by time is not taken over', () => {
+    const facts = { delivery: delivery({ onceKey: TIMED_KEY }), joined: [joined(5, 30, null)] }
+    expect(plan(OF_EVENT, facts).heir?.onceKey).toBeNull()
+  })
+
+  test('without other events the email ends', () => {
+    expect(plan(OF_EVENT, { delivery: delivery() })).toMatchObject({
+      heir: null,
+      isUnsent: true,
+      key: 'releasedByTime',
+    })
+  })
+
+  test('the facts of the email and its events are asked for', () =>
+    expect(askEnd(OF_EVENT)).toEqual({ delivery: true, joined: true }))
+})
+
+test.each<Finish>([
+  { state: 'skipped', reason: 'tag' },
+  { state: 'sent', isOfEvent: true },
+  { state: 'waiting', isOfEvent: true },
+])('no event takes over the email when it is $state ($reason)', (finish) => {
+  expect(plan(finish, { delivery: delivery(), joined: [joined(5, 30)] }).heir).toBeNull()
+  expect(askEnd(finish)).toEqual({ delivery: false, joined: false })
+})
+
+test.each<[Finish, string]>([
+  [{ state: 'waiting' }, 'kept'],
+  [{ state: 'deferred', reason: 'window' }, 'kept'],
+  [{ state: 'sent' }, 'releasedByTime'],
+  [{ state: 'kept' }, 'releasedByTime'],
+  [{ state: 'unknown' }, 'releasedByTime'],
+  [{ state: 'skipped', reason: 'tag' }, 'releasedByTime'],
+  [{ state: 'skipped', reason: 'gone' }, 'released'],
+])('%j: the key is %s', (finish, key) => expect<string>(plan(finish).key).toBe(key))
+
+test('the message may reach the person again only if the email was not sent', () => {
+  const unsent = DELIVERY_STATES.filter((state) => plan({ state }).isUnsent)
+  expect(unsent.toSorted()).toEqual(['failed', 'skipped'])
+})
+
+describe('the time of the hand-over', () => {
+  const refused: Finish = { state: 'deferred', reason: 'smtp_451', isRefused: true }
+  const after = (finish: Finish, changes: Partial<Delivery>) =>
+    plan(finish, { delivery: delivery({ handedAt: AT, ...changes }) }).handedAt
+
+  test('stays unless a server refused the email', () => {
+    expect(after({ state: 'sent' }, {})).toBeUndefined()
+    expect(after({ state: 'deferred', reason: 'window' }, {})).toBeUndefined()
+  })
+
+  test('is cleared by a refusal', () => expect(after(refused, {})).toBeNull())
+
+  test('is that of an earlier try with an unknown outcome', () => {
+    expect(after(refused, { resent: true })).toBe(AT)
+    expect(after(refused, { record: '{"at":1,"verdicts":[],"unconfirmedAt":7}' })).toBe(7)
+    const record = '{"at":1,"verdicts":[],"unconfirmedAt":8}'
+    expect(after({ ...refused, record }, { record: '{"at":1,"verdicts":[],"unconfirmedAt":7}' })).toBe(8)
+  })
+
+  test('needs the facts of the email', () => expect(askEnd(refused)).toEqual({ delivery: true, joined: false }))
+})
+
+test.each<[Finish, boolean]>([
+  [{ state: 'skipped', reason: 'unsubscribed' }, true],
+  [{ state: 'skipped', reason: 'complained' }, true],
+  [{ state: 'skipped', reason: 'gone' }, true],
+  [{ state: 'skipped', reason: 'tag' }, false],
+  [{ state: 'failed', reason: 'bounced' }, false],
+  [{ state: 'skipped' }, false],
+])('%j: the captured copy is dropped: %p', (finish, drops) => expect(plan(finish).dropsCaptured).toBe(drops))
+
+test('nothing takes over from an email without events', () => expect(findHeir([])).toBeNull())
+
+test('an email that waits, is on its way or arrived cannot be resent', () =>
+  expect(DELIVERY_STATES.filter((state) => !isResendable(state)).toSorted()).toEqual([
+    'bounced',
+    'claimed',
+    'complained',
+    'handed',
+    'joined',
+    'sent',
+    'waiting',
+  ]))
+
+test('after an unknown outcome a result is sent again, and another email if its message says so', () => {
+  const content = (event: string, ifUnconfirmed?: 'resend' | 'leave') => ({
+    trigger: { event },
+    mail: { subject: 'S', body: 'B' },
+    ...(ifUnconfirmed && { ifUnconfirmed }),
+  })
+  expect([isResent(content('results_ready')), isResent(content('other'))]).toEqual([true, false])
+  expect([isResent(content('results_ready', 'leave')), isResent(content('other', 'resend'))]).toEqual([false, true])
+  expect(isResent({ trigger: { page: '/a' }, mail: { subject: 'S', body: 'B' } })).toBe(false)
+})
