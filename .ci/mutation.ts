@@ -26,7 +26,7 @@ const MODULES: Record<string, Module> = {
     tests: ['people/contact-input', 'people/unsubscribe'],
   },
   events: {
-    files: ['event-input', 'event-texts'],
+    files: ['event-input'],
     tests: ['events/event-input', 'events/event-texts'],
   },
   visits: {

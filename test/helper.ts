@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { type CreatedAccount, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
 import { DELIVERY_RULES } from '../src/deliveries/deliveries.ts'
-import { readEventText } from '../src/events/event-texts.ts'
+import { readEventText } from '../src/events/event-input.ts'
 import { createDependencies, type Dependencies } from '../src/dependencies.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
 import { createSimulations } from '../src/deliveries/simulation/index.ts'

@@ -92,7 +92,7 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
   }
 }
 
-/** What it takes to read the events of a key (events/event-texts.ts). */
+/** What it takes to read the events of a key (events/event-input.ts). */
 const senderOf = ({ apps, plan }: StoredAccess, { events }: KeyLimits): EventSender => ({
   apps: apps.map(({ id, accountId, publicId, hosts }) => ({ id, accountId, publicId, hosts: ownHosts(hosts) })),
   newPeoplePerMonth: plan.newPeoplePerMonth,

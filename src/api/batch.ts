@@ -21,7 +21,7 @@ import {
 } from '../core/refusals.ts'
 import { refuseWrite, type TakenFor } from '../accounts/write-limits.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
-import { BATCH_BYTES, readJsonList } from '../http/body.ts'
+import { BATCH_BYTES, readJsonList } from '../http/request-input.ts'
 import { authenticate, readItem, type Refused, type RequestInput } from '../http/request-input.ts'
 import { describeCall } from './describe.ts'
 import { EXAMPLES } from './examples.ts'

@@ -7,7 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import type { HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { isRefusal, refuse, warnOfSending, withWarnings } from '../core/refusals.ts'
-import { readBytes } from '../http/body.ts'
+import { readBytes } from '../http/request-input.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 
 const REPORT_BYTES = 16 * 1024

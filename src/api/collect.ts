@@ -6,7 +6,7 @@ import { EXAMPLES } from './examples.ts'
 import { recordVisitReport, type VisitDependencies } from '../visits/collect.ts'
 import { parseJsonObject } from '../core/json.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
-import { readBytes } from '../http/body.ts'
+import { readBytes } from '../http/request-input.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { COLLECT_CORS, COLLECT_PATH, createAnswer, refusalAnswer } from '../http/answers.ts'
 

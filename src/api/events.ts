@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { EventAnswer, EventPage } from '../http/answer-schemas.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import { EventInput } from '../events/event-input.ts'
-import { eventView, listEvents, recordEventText, type TextOutcome, warnOfNames } from '../events/events.ts'
+import { eventView, listEvents, type TextOutcome, warnOfNames } from '../events/events.ts'
 import { type IdempotencyGuard, REPLAYED } from '../http/idempotency.ts'
 import type { ApiDependencies } from './dependencies.ts'
 import type { Access } from '../accounts/access.ts'
@@ -97,7 +97,13 @@ function createRecorder(deps: ApiDependencies, guard: IdempotencyGuard) {
       // avoids a microtask if nothing must wait
       counted = counting instanceof Promise ? await counting : counting
       const refusal = isInProgress ? 'idempotency_in_progress' : counted?.refused ? 'rate_limited' : undefined
-      outcome = await recordEventText(deps, { text, sender: access.sender, idempotency, refusal })
+      outcome = await deps.store.recordEventText({
+        text,
+        sender: access.sender,
+        at: deps.clock.now(),
+        idempotency,
+        refusal,
+      })
     } finally {
       unreadBytes -= bytes
       release()

@@ -3,7 +3,7 @@ import { ERROR_CODES } from '../http/answer-schemas.ts'
 import { ABUSE_LIMITS } from '../http/abuse-limits.ts'
 import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'
 import { REFUSALS } from '../core/refusals.ts'
-import { BATCH_BYTES, BODY_BYTES } from '../http/body.ts'
+import { BATCH_BYTES, BODY_BYTES } from '../http/request-input.ts'
 import { row, table } from './markdown.ts'
 
 /** Markdown with second-level headings. */

@@ -3,7 +3,7 @@ import type { WriteContext } from '../accounts/write-limits.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { EventPage, EventQuery } from '../store/events.ts'
-import type { EventText, TextOutcome } from '../store/event-texts.ts'
+import type { TextOutcome } from '../store/event-texts.ts'
 import type { EventRow, NameField, RecordedEvent, Refused } from '../store/types.ts'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { ownHosts } from '../accounts/app-hosts.ts'
@@ -26,12 +26,6 @@ export function recordEvent(
   const { newPeoplePerMonth } = access.plan
   return store.recordEvent(eventWrite({ ...context, newPeoplePerMonth, at: clock.now() }, fields))
 }
-
-/** For an unparsed event: the writer thread validates it. */
-export const recordEventText = (
-  { store, clock }: { store: Store; clock: Clock },
-  event: Omit<EventText, 'at'>,
-): Promise<TextOutcome> => store.recordEventText({ ...event, at: clock.now() })
 
 export const warnOfLink = (input: EventFields, app: AppRow): Warning[] => warnOfUrl(input, ownHosts(app.hosts))
 

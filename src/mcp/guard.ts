@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { type Refusal, refuse, refuseLimited } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
-import { readBytes } from '../http/body.ts'
+import { readBytes } from '../http/request-input.ts'
 import { refusalError } from './answers.ts'
 
 export const MESSAGE_BYTES = 64 * 1024

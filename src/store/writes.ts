@@ -37,7 +37,7 @@ import type { BatchWrite, StoredBatch } from './visit-reports.ts'
 
 /** Every write the store knows; each is one step of a transaction that the engine holds. */
 export type Writes = ReturnType<typeof createWrites>['writes'] & PlannedWrites
-/** Planned together with their neighbours (engine/jobs.ts). */
+/** Planned together with their neighbours (engine/engine.ts). */
 type PlannedWrites = {
   recordEvent: (input: EventWrite) => RecordedEvent | Refused
   recordEventText: (input: EventText) => TextOutcome

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readEventText } from '../../src/events/event-texts.ts'
+import { readEventText } from '../../src/events/event-input.ts'
 import type { EventSender, EventText } from '../../src/store/event-texts.ts'
 
 const AT = Date.UTC(2026, 4, 15, 12)

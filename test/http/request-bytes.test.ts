@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readBytes } from '../../src/http/body.ts'
+import { readBytes } from '../../src/http/request-input.ts'
 
 const sent = (body: BodyInit, headers = {}): Request =>
   new Request('http://x.example/', { method: 'POST', body, headers })

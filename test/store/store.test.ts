@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
-import { readEventText } from '../../src/events/event-texts.ts'
+import { readEventText } from '../../src/events/event-input.ts'
 import { openStore } from '../../src/store/store.ts'
 import { describeStore } from './conformance.ts'
 import { makeDataFolder } from '../data-folder.ts'

@@ -1,9 +1,8 @@
-import { createBatchWriter } from './batch-texts.ts'
 import type { ToCheckpointer } from './checkpoint-thread.ts'
 import { StoreError } from './errors.ts'
 import type { Failure, FromThread, ToWriter } from './writer-thread.ts'
 import { CHECKPOINT_THREAD, takeWorker, WRITER_THREAD } from './workers.ts'
-import type { Channel } from './writer.ts'
+import { type Channel, createGroupEncoder } from './writer.ts'
 import type { Outcome } from '../writes.ts'
 
 /** Starts the writing thread and the checkpointing one. @throws StoreError when the folder cannot be opened */
@@ -17,7 +16,7 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
     for (const thread of threads) thread.end()
     throw error
   })
-  const writeBatch = createBatchWriter()
+  const encodeGroup = createGroupEncoder()
   const close = async (): Promise<void> => {
     for (const thread of threads) {
       await thread.ask({ close: true }).catch(() => {})
@@ -29,7 +28,7 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
     commit: async (jobs) => {
       // what was never sent is certainly not saved
       if (writer.hasFailed()) return jobs.map(() => ({ refusal: 'unavailable' }))
-      return JSON.parse(await writer.ask<string>(writeBatch(jobs))) as Outcome[]
+      return JSON.parse(await writer.ask<string>(encodeGroup(jobs))) as Outcome[]
     },
     close,
     onForeignWrite: (listener) => void news.foreignWrite.push(listener),

@@ -4,7 +4,6 @@
  */
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
-import { createBatchReader } from './batch-texts.ts'
 import { createLogErasure, createLogTrim, finishAfterCommit, finishCheckpoint, truncateLog } from './checkpoints.ts'
 import { databasePath, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
@@ -14,11 +13,12 @@ import type { Rules } from '../plan-types.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
 import type { Job, Outcome } from '../writes.ts'
+import { createGroupDecoder } from './writer.ts'
 
 declare const self: Worker
 
 type Opening = { open: string; masterKey: string | null }
-/** Each is answered once, in order; text is a batch of jobs. */
+/** Each is answered once, in order; text is a commit group. */
 export type ToWriter = string | Opening | { close: true }
 export type Failure = { code: StoreError['code'] | null; message: string }
 /** Text and `answer` are answers, the others are news. */
@@ -115,7 +115,7 @@ const inodeOf = (path: string): number | null => {
 
 const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
 
-function runBatch({ db, engine, isReplaced, emptyLog }: Open, jobs: Job[]): void {
+function runGroup({ db, engine, isReplaced, emptyLog }: Open, jobs: Job[]): void {
   if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
     post(JSON.stringify(engine.run(jobs)))
@@ -123,7 +123,7 @@ function runBatch({ db, engine, isReplaced, emptyLog }: Open, jobs: Job[]): void
     return stop(error)
   }
   if (jobs.some(({ name }) => name === 'eraseContact')) emptyLog()
-  // nobody waits for it but the next batch
+  // nobody waits for it but the next group
   guard(() => finishAfterCommit(db))
 }
 
@@ -135,9 +135,9 @@ function close({ db, stopLooking }: Open): void {
 }
 
 function serve(store: Open): void {
-  const readBatch = createBatchReader()
+  const decodeGroup = createGroupDecoder()
   self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
-    if (typeof data === 'string') runBatch(store, readBatch(data))
+    if (typeof data === 'string') runGroup(store, decodeGroup(data))
     else if ('close' in data) close(store)
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createBatchReader, createBatchWriter, MOST_SENDERS } from '../../../src/store/engine/batch-texts.ts'
+import { createGroupDecoder, createGroupEncoder, MOST_SENDERS } from '../../../src/store/engine/writer.ts'
 import type { EventSender } from '../../../src/store/event-texts.ts'
 import type { Job } from '../../../src/store/writes.ts'
 import { AT, eventWrite } from '../samples.ts'
@@ -13,15 +13,15 @@ const textJob = (text: string, from: EventSender, more: object = {}): Job => ({
   name: 'recordEventText',
   input: { text, sender: from, at: AT, ...more },
 })
-const writeBatch = (jobs: Job[]): string => createBatchWriter()(jobs)
-const readBatch = (text: string): Job[] => createBatchReader()(text)
+const encodeGroup = (jobs: Job[]): string => createGroupEncoder()(jobs)
+const decodeGroup = (text: string): Job[] => createGroupDecoder()(text)
 const idempotency = { keyId: 'key_1', key: 'a b', target: 'POST /events', at: AT }
 const fieldsJob: Job = {
   name: 'recordEvent',
   input: eventWrite({ firstName: 'Zoë€😀', properties: '{"a":"\\"b\\n"}' }),
 }
 
-describe('a batch as a text', () => {
+describe('a commit group as text', () => {
   const [one, other] = [sender(1), sender(2)]
   test.each<[string, Job[]]>([
     ['nothing', []],
@@ -32,18 +32,18 @@ describe('a batch as a text', () => {
     ['a text with an Idempotency-Key', [textJob('a', one, { idempotency }), textJob('b', one)]],
     ['texts that are only read', [textJob('a', one, { refusal: 'rate_limited' }), textJob('b', one, { idempotency })]],
     ['every kind of character', ['é', '€', '😀', '\n\u0000\u2028', '"\\'].map((text) => textJob(text, one))],
-  ])('%s', (_name, jobs) => expect(readBatch(writeBatch(jobs))).toEqual(jobs))
+  ])('%s', (_name, jobs) => expect(decodeGroup(encodeGroup(jobs))).toEqual(jobs))
 
   test('names a sender once, and gives all of theirs the same one', () => {
-    const text = writeBatch(Array.from({ length: 50 }, () => textJob('{}', one)))
+    const text = encodeGroup(Array.from({ length: 50 }, () => textJob('{}', one)))
     expect(text.split('app_1')).toHaveLength(2)
-    const read = readBatch(text) as Job<'recordEventText'>[]
+    const read = decodeGroup(text) as Job<'recordEventText'>[]
     expect(read).toHaveLength(50)
     expect(new Set(read.map((job) => job.input.sender)).size).toBe(1)
   })
 
   test('names a sender no more once it was sent, and begins anew before there are too many', () => {
-    const [write, read] = [createBatchWriter(), createBatchReader()]
+    const [write, read] = [createGroupEncoder(), createGroupDecoder()]
     const senders = Array.from({ length: MOST_SENDERS }, (_, id) => sender(id))
     const jobs = senders.map((from, index) => textJob(`${index}`, from))
     for (const half of [jobs.slice(0, 600), jobs.slice(400)]) expect(read(write(half))).toEqual(half)
@@ -58,13 +58,13 @@ describe('a batch as a text', () => {
 
   test('holds texts as they came, so that nothing in them is escaped', () => {
     const text = '{"a":"\\"\\\\","b":1}'
-    expect(writeBatch([textJob(text, one)])).toEndWith(`}${text}`)
+    expect(encodeGroup([textJob(text, one)])).toEndWith(`}${text}`)
   })
 
   test('a job that is no JSON is handed on without its input, and its neighbours as they are', () => {
     const broken = { name: 'recordEvent', input: { ...eventWrite(), at: 1n } } as unknown as Job
     const around = [textJob('a', one), fieldsJob]
-    expect(readBatch(writeBatch([around[0] as Job, broken, around[1] as Job]))).toEqual([
+    expect(decodeGroup(encodeGroup([around[0] as Job, broken, around[1] as Job]))).toEqual([
       around[0] as Job,
       { name: 'recordEvent', input: null } as unknown as Job,
       around[1] as Job,
