@@ -45,8 +45,8 @@ const MODULES: Record<string, Module> = {
     ],
   },
   deliveries: {
-    files: ['decide', 'rules', 'facts'],
-    tests: ['deliveries/decide', 'deliveries/check-rules', 'deliveries/facts'],
+    files: ['decide', 'rules', 'facts', 'ends'],
+    tests: ['deliveries/decide', 'deliveries/check-rules', 'deliveries/facts', 'deliveries/ends'],
   },
 }
 

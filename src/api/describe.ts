@@ -102,11 +102,15 @@ const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answ
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
 const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 
-/** Without TypeBox's symbols and the texts for MCP and refusals. */
+/** They are read by MCP and by who refuses an input (core/inputs.ts), and mean nothing in OpenAPI. */
+const OWN_KEYWORDS = new Set(['brief', 'say', 'isKind'])
+
+/** Without TypeBox's symbols and our own keywords. */
 const plainSchema = (schema: TSchema) =>
-  JSON.parse(JSON.stringify(schema), (name, value: unknown) =>
-    name === 'brief' || name === 'say' ? undefined : value,
-  ) as Record<string, unknown>
+  JSON.parse(JSON.stringify(schema), (name, value: unknown) => (OWN_KEYWORDS.has(name) ? undefined : value)) as Record<
+    string,
+    unknown
+  >
 
 const json = (schema: TSchema, example: object) => ({ 'application/json': { schema: plainSchema(schema), example } })
 const errorContent = { 'application/json': { schema: plainSchema(ErrorAnswer) } }

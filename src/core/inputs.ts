@@ -234,6 +234,7 @@ function visitRecord(schema: Node, value: unknown, path: string, problems: Field
 function visitArray(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
   if (!Array.isArray(value)) return void problems.push(problem(schema, 'invalid', path, value))
   if (value.length > Number(schema.maxItems)) return void problems.push(problem(schema, 'too_long', path, value))
+  if (value.length < Number(schema.minItems)) return void problems.push(problem(schema, 'invalid', path, value))
   for (const [index, item] of value.entries()) visit(schema.items as Node, item, `${path}[${index}]`, problems)
 }
 
