@@ -1,4 +1,4 @@
-/** What an arrival triggers, joins and cancels of one person's emails, and who came back. Plain data in, plain data out. */
+/** Plans which of one person's emails an arrival starts, extends or cancels, and records that the person came back. Pure. */
 import { collectMsOf, isPerPerson } from '../messages/again.ts'
 import { allHold, parseProperties, propertyOf } from '../store/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
@@ -21,13 +21,13 @@ import type { EventType } from '../store/types.ts'
 import { decideStart, findCancelled } from './decide.ts'
 import { findHeir, keyToPass } from './ends.ts'
 
-/** A visit within this time counts as the message's doing. */
+/** A visit within this time after an email counts as its result. */
 export const CAME_BACK_MS = 7 * 24 * 3_600_000
 
-/** One person's emails as the batch has left them so far. */
+/** One person's emails, with the batch's changes so far. */
 export type Emails = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
 
-/** A copy that the batch may change. */
+/** A mutable copy. */
 export function emailsOf(facts: EmailFacts | null): Emails {
   const used = new Map<number, UsedFacts>()
   if (facts === null) return { waiting: [], sent: [], used }
@@ -48,7 +48,7 @@ type Happened = {
   occurredAt: number | null
 }
 
-/** What an event, page view or action means for an app; null: nothing. */
+/** The live messages that an event, page view or action concerns; null: none. */
 export function matchEvent(app: Pick<AppFacts, 'rules' | 'hasDeliveries'>, event: Happened): Matched | null {
   const { rules } = app
   const { type, name, properties, path } = event
@@ -71,7 +71,7 @@ const holds = (trigger: LiveMessage['content']['trigger'], properties: () => Rec
   return where === undefined || allHold(where, properties())
 }
 
-/** Properties are parsed when a message asks for them, once. */
+/** Parses on first use. */
 function parseOnce(properties: string | null): () => Record<string, unknown> {
   let parsed: Record<string, unknown> | null = null
   return () => (parsed ??= parseProperties(properties))
@@ -87,7 +87,7 @@ function matchPage(app: Pick<AppFacts, 'rules' | 'hasDeliveries'>, path: string,
   return { ...(matched ?? matchMessages([])), starts: opened.map(({ message }) => message) }
 }
 
-/** A page that was open before is visible again: no page view, but the person is back on it. */
+/** An open page became visible again: a return without a page view. */
 export function matchReturn(
   { rules, hasDeliveries }: Pick<AppFacts, 'rules' | 'hasDeliveries'>,
   path: string,
@@ -99,7 +99,7 @@ export function matchReturn(
   return { starts: [], properties: NO_PROPERTIES, cancels: isCancelling ? seen : null, seen }
 }
 
-/** Messages that something else than an event triggers. */
+/** For triggers other than events. */
 export const matchMessages = (starts: LiveMessage[], cancels: Arrival | null = null): Matched => ({
   starts,
   properties: NO_PROPERTIES,
@@ -107,7 +107,7 @@ export const matchMessages = (starts: LiveMessage[], cancels: Arrival | null = n
   seen: null,
 })
 
-/** Whose emails, and when and by which event they are changed; `eventId` null where it is no event. Times are ms UTC. */
+/** `eventId` null: not an event. Times are ms UTC. */
 export type Cause = {
   appId: number
   contactId: number
@@ -121,7 +121,7 @@ export type Cause = {
 
 type Changing = { emails: Emails; changes: DeliveryChange[]; takeId: () => number }
 
-/** First what the arrival cancels, then who came back, then what it starts. */
+/** Cancels first, then records the return, then starts emails. */
 export function planArrival(changing: Changing, matched: Matched, cause: Cause): void {
   if (matched.cancels) cancelBy(changing, cause, matched.cancels)
   if (matched.seen) noteReturn(changing, matched.seen)
@@ -143,7 +143,7 @@ function start(
     properties: matched.properties,
     leads: eventId === null ? null : leadsOf(emails, message, occurredAt),
     isUsedUp: (key) => used.keys.has(key),
-    // of the first version the key tells: a later one may have been "once" by something else
+    // the dedupe key covers version 1; a later version may have another key
     hasAny: () => version > 1 && used.count > 0,
     lastHandedAt: () => used.handed.reduce<number | null>((last, { at: one }) => Math.max(last ?? one, one), null),
   })
@@ -174,7 +174,7 @@ function usedOf({ used }: Emails, messageId: number): UsedFacts {
   return none
 }
 
-/** The emails of this version that take events, the oldest first. */
+/** Emails of this version that can take another event, oldest first. */
 function leadsOf({ waiting }: Emails, { id, version }: LiveMessage, occurredAt: number) {
   const leads = (fits: (one: WaitingFacts) => boolean): WaitingFacts[] =>
     waiting
@@ -188,7 +188,7 @@ function leadsOf({ waiting }: Emails, { id, version }: LiveMessage, occurredAt: 
 }
 
 function cancelBy(changing: Changing, { eventId, at }: Cause, arrival: Arrival): void {
-  // an event cancels nothing that it triggered itself
+  // an event never cancels an email that it started itself
   const findIn = (part: JoinedFacts, email: WaitingFacts, isJoined: boolean): Cancelled | null => {
     if (part.eventId !== null && part.eventId === eventId) return null
     const waiting = { triggeredAt: part.triggeredAt, dueAt: email.dueAt, isJoined, resultPath: () => resultPath(part) }
@@ -196,48 +196,48 @@ function cancelBy(changing: Changing, { eventId, at }: Cause, arrival: Arrival):
   }
   for (const email of changing.emails.waiting) {
     const found = findIn(email, email, false)
-    // before the first event ends: the email passes to the next of those that are left. One that is written right now
-    // is asked once more before it goes
+    // joined events first, so that the email passes to one that stays. A claimed email is checked again before it is
+    // handed over
     if (collectMsOf(email.content.again) !== null && (found || email.state !== 'claimed')) {
       for (const part of email.parts) {
         const cancelled = findIn(part, email, true)
         if (!cancelled) continue
-        note(changing, part.id, at, cancelled)
-        leave(changing.emails, email, part)
+        cancel(changing, part.id, at, cancelled)
+        removeJoined(changing.emails, email, part)
       }
     }
     if (!found) continue
-    note(changing, email.id, at, found)
+    cancel(changing, email.id, at, found)
     end(changing.emails, email, found.isOfEvent)
   }
 }
 
-function note({ changes }: Changing, id: number, at: number, { reason, verdict, isOfEvent }: Cancelled): void {
+function cancel({ changes }: Changing, id: number, at: number, { reason, verdict, isOfEvent }: Cancelled): void {
   const record: DecisionRecord = { at, verdicts: [verdict] }
   changes.push({ change: 'cancel', id, at, reason, record: JSON.stringify(record), isOfEvent })
 }
 
-const free = (used: UsedFacts, key: string | null): void => void (key !== null && used.keys.delete(key))
+const releaseKey = (used: UsedFacts, key: string | null): void => void (key !== null && used.keys.delete(key))
 
-function leave(emails: Emails, email: WaitingFacts, part: JoinedFacts): void {
+function removeJoined(emails: Emails, email: WaitingFacts, part: JoinedFacts): void {
   const used = usedOf(emails, email.messageId)
   email.parts = email.parts.filter((one) => one !== part)
   email.joined -= 1
   used.count -= 1
-  free(used, part.onceKey)
+  releaseKey(used, part.onceKey)
 }
 
-/** As `planEnd` says: an end of the first event alone leaves the email to another. */
+/** Mirrors `planEnd`: if only the first event ends, another event takes over the email. */
 function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
   const used = usedOf(emails, email.messageId)
   const heir = isOfEvent ? findHeir(email.parts) : null
   emails.waiting = emails.waiting.filter((one) => one !== email)
   used.handed = used.handed.filter(({ id }) => id !== email.id)
-  // what a mail server may have taken still counts
+  // a mail server may have accepted it, so its key stays used
   if (email.handedAt === null) {
-    free(used, email.onceKey)
+    releaseKey(used, email.onceKey)
     used.count -= heir ? 1 : 1 + email.joined
-    if (!heir) for (const part of email.parts) free(used, part.onceKey)
+    if (!heir) for (const part of email.parts) releaseKey(used, part.onceKey)
   }
   if (!heir) return
   const others = email.parts.filter((one) => one !== heir)
@@ -265,5 +265,6 @@ function noteReturn({ emails, changes }: Changing, { path, occurredAt }: { path:
   }
 }
 
-/** Whether somebody who had a message may be kept from another by any email of it, of whatever version. */
-export const asksAny = ({ version, content }: LiveMessage): boolean => version > 1 && isPerPerson(content.again)
+/** Whether any earlier email of the message, of any version, can prevent another one. */
+export const countsEarlierVersions = ({ version, content }: LiveMessage): boolean =>
+  version > 1 && isPerPerson(content.again)

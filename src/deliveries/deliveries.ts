@@ -12,9 +12,9 @@ import type { DecideDelivery } from '../store/delivery-rules.ts'
 import type { Basis, Decided } from '../store/final-check.ts'
 import type { Rules } from '../store/plan-types.ts'
 import { decide, type Decision, giveUpTime, refusedBy } from './decide.ts'
-import { askEnd, isResendable, isResent, planEnd } from './ends.ts'
+import { queryEnd, isResendable, isResent, planEnd } from './ends.ts'
 import { readFacts } from './facts.ts'
-import { askFacts, planWrites } from './plan.ts'
+import { queryFacts, planWrites } from './plan.ts'
 
 export type { Basis, Decided, DeliveryRow, DeliveryWork, DecisionRecord, Marked, UnfitEvent }
 export { DELIVERY_STATES, forgetReply }
@@ -29,12 +29,12 @@ const decideDelivery: DecideDelivery = (reads, work, at, known) => {
 
 export const DELIVERY_RULES: Rules = {
   decide: decideDelivery,
-  askEnd,
+  queryEnd,
   planEnd,
   isResendable,
   isResent,
   refusedBy,
-  askFacts,
+  queryFacts,
   planWrites,
 }
 

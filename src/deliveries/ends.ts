@@ -1,6 +1,6 @@
 /** What becomes of an email, its captured copy, its events and its key of "once" when it ends or goes on waiting. */
 import { parseRecord } from '../store/decision-records.ts'
-import type { AskEnd, EndFacts, EndPlan, Finish, PlanEnd } from '../store/delivery-rules.ts'
+import type { QueryEnd, EndFacts, EndPlan, Finish, PlanEnd } from '../store/delivery-rules.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from '../store/message-types.ts'
 
@@ -20,7 +20,7 @@ export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
 const isUnsent = ({ state }: Finish): boolean => state === 'skipped' || state === 'failed'
 
 /** Only an end of the first event alone asks about the others, and only a refusal whether an earlier try may count. */
-export const askEnd: AskEnd = (finish) => ({
+export const queryEnd: QueryEnd = (finish) => ({
   delivery: isPassing(finish) || finish.isRefused === true,
   joined: isPassing(finish),
 })

@@ -1,6 +1,6 @@
 /**
- * Plans a batch of writes about people: what is stored of each, and which emails it triggers, joins and cancels. In order:
- * each write sees what those before it changed. Plain data in, plain data out.
+ * Plans a batch of writes about people: the rows to store, and which emails to start, extend or cancel. Pure: each write
+ * sees the changes of the writes before it.
  */
 import { type KnownOutcomes, planOnce } from '../accounts/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
@@ -24,14 +24,14 @@ import { LISTED_EVENTS } from '../store/message-types.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
 import {
   type AppFacts,
-  type Asked,
+  type FactQuery,
   type BatchPeople,
-  type EmailAsk,
+  type EmailQuery,
   type Facts,
   isRefused,
   type KnownPerson,
   type Matched,
-  type MessageAsk,
+  type MessageQuery,
   type NewEvent,
   type NewReport,
   type PersonFacts,
@@ -44,7 +44,7 @@ import type { ContactWrite, EventWrite, NameField, RecordedEvent, Refused, Saved
 import { type BatchWrite, PAGE_NAME, type ReportedItem, type StoredBatch } from '../store/visit-reports.ts'
 import { hashBatchId, planReport } from '../visits/plan.ts'
 import {
-  asksAny,
+  countsEarlierVersions,
   CAME_BACK_MS,
   type Emails,
   emailsOf,
@@ -56,19 +56,19 @@ import {
 import { isTimed } from './decide.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** A message waits up to 30 days, and its email is tried for up to 30 more. */
+/** Up to 30 days of waiting and 30 days of retries. */
 const LONGEST_WAIT_MS = 61 * DAY_MS
 
-/** Whom a write is about, as they were before the batch. */
+/** The person of a write, as stored before the batch. */
 function personOf(people: BatchPeople, index: number): PersonFacts {
   const person = people[index]
   if (!person) throw new Error('a write was planned without facts')
   return person
 }
 
-/** What planning the batch takes besides the rules and who is known; nothing that no rule asks about. */
-export const askFacts: Planner['askFacts'] = (batch, people) => {
-  const asked: Asked = {
+/** The facts that the batch needs. Facts of emails are loaded only if a live message needs them. */
+export const queryFacts: Planner['queryFacts'] = (batch, people) => {
+  const query: FactQuery = {
     names: [],
     contacts: [],
     reports: [],
@@ -78,51 +78,51 @@ export const askFacts: Planner['askFacts'] = (batch, people) => {
     emails: [],
     matches: new Map(),
   }
-  const emails = new Map<PersonFacts, EmailAsk>()
+  const emails = new Map<PersonFacts, EmailQuery>()
   for (const [index, write] of batch.entries()) {
-    if (write.name !== 'recordBatch' && write.input.idempotency) asked.outcomes.push(write.input.idempotency)
+    if (write.name !== 'recordBatch' && write.input.idempotency) query.outcomes.push(write.input.idempotency)
     if (isRefused(write)) continue
     const person = personOf(people, index)
-    if (!isKnown(person) && mayMake(write)) askOfNew(asked, person, write.input)
-    const asking = { asked, emails, person, index }
-    if (write.name === 'recordEvent') askOfEvent(asking, write.input)
-    else if (write.name === 'recordBatch') askOfReport(asking, write.input)
-    else if (isKnown(person)) askOfContact(asking, person, write.input)
+    if (!isKnown(person) && mayMake(write)) queryNewcomer(query, person, write.input)
+    const context = { query, emails, person, index }
+    if (write.name === 'recordEvent') queryForEvent(context, write.input)
+    else if (write.name === 'recordBatch') queryForReport(context, write.input)
+    else if (isKnown(person)) queryForContact(context, person, write.input)
   }
-  asked.emails.push(...emails.values())
-  return asked
+  query.emails.push(...emails.values())
+  return query
 }
 
 const mayMake = (write: PlannedWrite): boolean =>
   'createContact' in write.input ? write.input.createContact : write.name === 'addContact'
 
-type Asking = { asked: Asked; emails: Map<PersonFacts, EmailAsk>; person: PersonFacts; index: number }
+type Context = { query: FactQuery; emails: Map<PersonFacts, EmailQuery>; person: PersonFacts; index: number }
 
-function askOfNew({ newcomers, months }: Asked, person: PersonFacts, write: PlannedWrite['input']): void {
+function queryNewcomer({ newcomers, months }: FactQuery, person: PersonFacts, write: PlannedWrite['input']): void {
   const { accountId, email, newPeoplePerMonth, at } = write
   newcomers.push({ email, person })
   if (newPeoplePerMonth !== null) months.push({ accountId, month: monthOf(at) })
 }
 
-function askOfEvent(asking: Asking, write: EventWrite): void {
-  const { asked, person } = asking
-  if (isKnown(person) && bringsNames(write)) asked.names.push(person)
+function queryForEvent(context: Context, write: EventWrite): void {
+  const { query, person } = context
+  if (isKnown(person) && bringsNames(write)) query.names.push(person)
   const matched = matchEvent(person.app, write)
-  if (matched) noteMatched(asking, write, { matched, at: write.at, occurredAt: write.occurredAt })
+  if (matched) addMatch(context, write, { matched, at: write.at, occurredAt: write.occurredAt })
 }
 
-function askOfReport(asking: Asking, write: BatchWrite): void {
-  const { asked, person, index } = asking
-  asked.reports[index] = { person, batch: hashBatchId(write.batchId), at: write.at, isRepeated: false }
-  if (asksNothing(person.app)) return
+function queryForReport(context: Context, write: BatchWrite): void {
+  const { query, person, index } = context
+  query.reports[index] = { person, batch: hashBatchId(write.batchId), at: write.at, isRepeated: false }
+  if (isWithoutRules(person.app)) return
   for (const item of write.items) {
     const matched = matchItem(person.app, write, item)
-    if (matched) noteMatched(asking, item, { matched, at: write.at, occurredAt: item.occurredAt })
+    if (matched) addMatch(context, item, { matched, at: write.at, occurredAt: item.occurredAt })
   }
 }
 
-/** No visit means anything: most apps' reports are only kept. */
-const asksNothing = ({ rules: { byEvent, byPage, cancelledBy }, hasDeliveries }: AppFacts): boolean =>
+/** Reports of most apps are only stored. */
+const isWithoutRules = ({ rules: { byEvent, byPage, cancelledBy }, hasDeliveries }: AppFacts): boolean =>
   byEvent.size === 0 && byPage.length === 0 && cancelledBy.size === 0 && !hasDeliveries
 
 function matchItem(app: AppFacts, write: BatchWrite, item: ReportedItem): Matched | null {
@@ -131,7 +131,6 @@ function matchItem(app: AppFacts, write: BatchWrite, item: ReportedItem): Matche
   return matchEvent(app, eventOf(item, write))
 }
 
-/** As it is stored. */
 const eventOf = ({ type, name, path, occurredAt }: ReportedItem, { appId, at }: BatchWrite) => ({
   appId,
   type: type === 'action' ? ('action' as const) : ('page' as const),
@@ -143,14 +142,14 @@ const eventOf = ({ type, name, path, occurredAt }: ReportedItem, { appId, at }: 
   occurredAt,
 })
 
-function askOfContact({ asked, emails }: Asking, person: KnownPerson, write: ContactWrite): void {
+function queryForContact({ query, emails }: Context, person: KnownPerson, write: ContactWrite): void {
   const { app } = person
-  asked.contacts.push(person)
+  query.contacts.push(person)
   const { at, tags } = write
   const starts = tags.flatMap((tag) => app.rules.byTag.get(tag) ?? [])
   const cancels = changesCancel(app) ? noChange() : null
   if (starts.length > 0 || cancels) {
-    askOfEmails(emails, { person, matched: matchMessages(starts, cancels) }, { at, occurredAt: at })
+    queryEmails(emails, { person, matched: matchMessages(starts, cancels) }, { at, occurredAt: at })
   }
 }
 
@@ -159,63 +158,63 @@ const changesCancel = ({ rules: { cancelledBy } }: AppFacts): boolean =>
 
 const noChange = (): Arrival => ({ addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: {} })
 
-function noteMatched({ asked, emails, person }: Asking, source: object, came: When & { matched: Matched }): void {
-  const { matched } = came
-  asked.matches.set(source, matched)
-  if (isKnown(person)) askOfEmails(emails, { person, matched }, came)
+function addMatch({ query, emails, person }: Context, source: object, occurrence: When & { matched: Matched }): void {
+  const { matched } = occurrence
+  query.matches.set(source, matched)
+  if (isKnown(person)) queryEmails(emails, { person, matched }, occurrence)
 }
 
-type Meant = { person: KnownPerson; matched: Matched }
+type Concerned = { person: KnownPerson; matched: Matched }
 type When = { at: number; occurredAt: number | null }
 
-function askOfEmails(asks: Map<PersonFacts, EmailAsk>, { person, matched }: Meant, when: When): void {
+function queryEmails(queries: Map<PersonFacts, EmailQuery>, { person, matched }: Concerned, when: When): void {
   const { app } = person
   const { starts, cancels, seen } = matched
-  const asksOld = app.hasDeliveries && (cancels !== null || seen !== null)
-  if (starts.length === 0 && !asksOld) return
-  const ask = asks.get(person) ?? noAsk(person)
-  asks.set(person, ask)
+  const concernsEarlier = app.hasDeliveries && (cancels !== null || seen !== null)
+  if (starts.length === 0 && !concernsEarlier) return
+  const query = queries.get(person) ?? emptyEmailQuery(person)
+  queries.set(person, query)
   const occurredAt = when.occurredAt ?? when.at
-  if (app.hasDeliveries && cancels) ask.waiting = 'path' in cancels ? 'withProperties' : later(ask.waiting)
-  if (app.hasDeliveries && seen) ask.sentSince = Math.min(ask.sentSince ?? occurredAt, occurredAt - CAME_BACK_MS)
+  if (app.hasDeliveries && cancels) query.waiting = 'path' in cancels ? 'withProperties' : atLeastBare(query.waiting)
+  if (app.hasDeliveries && seen) query.sentSince = Math.min(query.sentSince ?? occurredAt, occurredAt - CAME_BACK_MS)
   for (const message of starts) {
-    if (!isTooOld({ at: when.at, occurredAt })) askOfMessage(ask, message, { matched, at: when.at, occurredAt })
+    if (!isTooOld({ at: when.at, occurredAt })) queryMessage(query, message, { matched, at: when.at, occurredAt })
   }
 }
 
-const noAsk = (person: KnownPerson): EmailAsk => ({
+const emptyEmailQuery = (person: KnownPerson): EmailQuery => ({
   person,
   messages: new Map(),
   waiting: 'none',
   sentSince: null,
 })
 
-const later = (waiting: EmailAsk['waiting']): EmailAsk['waiting'] => (waiting === 'none' ? 'bare' : waiting)
+const atLeastBare = (waiting: EmailQuery['waiting']): EmailQuery['waiting'] => (waiting === 'none' ? 'bare' : waiting)
 
-type Came = { matched: Matched; at: number; occurredAt: number }
+type Occurrence = { matched: Matched; at: number; occurredAt: number }
 
-function askOfMessage({ messages }: EmailAsk, message: LiveMessage, { matched, at, occurredAt }: Came): void {
+function queryMessage({ messages }: EmailQuery, message: LiveMessage, { matched, at, occurredAt }: Occurrence): void {
   const { again } = message.content
-  const ask: MessageAsk = messages.get(message.id) ?? {
+  const query: MessageQuery = messages.get(message.id) ?? {
     message,
     keys: new Set(),
-    asksCount: asksAny(message),
-    asksHanded: isTimed(again),
+    needsCount: countsEarlierVersions(message),
+    needsHanded: isTimed(again),
     near: [],
     room: isPerPerson(again) ? Number.POSITIVE_INFINITY : LISTED_EVENTS - 1,
     limitedSince: null,
   }
-  messages.set(message.id, ask)
-  ask.keys.add(dedupeKeyOf(again, matched.properties))
+  messages.set(message.id, query)
+  query.keys.add(dedupeKeyOf(again, matched.properties))
   const withinMs = collectMsOf(again)
   if (withinMs === null) return
-  ask.near.push({ from: occurredAt - withinMs, until: occurredAt + withinMs })
-  // the batch itself may fill an email
-  ask.room -= ask.near.length > 1 ? 1 : 0
-  ask.limitedSince = Math.min(ask.limitedSince ?? at, at - LONGEST_WAIT_MS)
+  query.near.push({ from: occurredAt - withinMs, until: occurredAt + withinMs })
+  // earlier events of this batch may fill an email
+  query.room -= query.near.length > 1 ? 1 : 0
+  query.limitedSince = Math.min(query.limitedSince ?? at, at - LONGEST_WAIT_MS)
 }
 
-/** What the batch has changed so far; thrown away where it cannot be written. */
+/** What the batch changed so far; discarded on rollback. */
 type Changes = {
   people: PeopleChanges
   outcomes: KnownOutcomes
@@ -228,7 +227,6 @@ type Changes = {
   takeId: () => number
 }
 
-/** The rows to write and an outcome for each write. */
 export const planWrites: Planner['planWrites'] = (batch, facts) => {
   const ids = createIdRange(facts.firstId)
   const changes: Changes = {
@@ -261,7 +259,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
 
 const RATE_LIMITED: Refused = { refusal: 'rate_limited' }
 
-/** `index`: the place of the write in the batch. */
+/** `index`: of the write in the batch. */
 type Planning = { changes: Changes; facts: Facts; index: number }
 
 function planWrite(planning: Planning, write: PlannedWrite): PlannedOutcome {
@@ -279,7 +277,7 @@ function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {
 
 const NO_NAMES: NameField[] = []
 
-/** One event, its person if they are new and may be made, and what both set off. */
+/** Stores the event, creates the person if allowed, and applies both to the person's emails. */
 function recordEvent(planning: Planning, write: EventWrite): RecordedEvent | Refused {
   const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
@@ -294,13 +292,19 @@ function recordEvent(planning: Planning, write: EventWrite): RecordedEvent | Ref
   const matched = facts.matches.get(write)
   if (matched) {
     const { properties, at } = write
-    setOff(planning, matched, { contactId: person.id, eventId, properties, at, occurredAt: write.occurredAt ?? at })
+    applyToEmails(planning, matched, {
+      contactId: person.id,
+      eventId,
+      properties,
+      at,
+      occurredAt: write.occurredAt ?? at,
+    })
   }
   const recorded = { contactId: person.id, eventId, created: found === null }
   return keptNames.length > 0 ? { ...recorded, keptNames } : recorded
 }
 
-/** Page views and actions as events, leaves and returns as presence only: all of a report, or nothing where it came before. */
+/** Page views and actions become events; leaves and returns only change presence. A repeated report changes nothing. */
 function recordReport(planning: Planning, write: BatchWrite): StoredBatch | Refused {
   const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
@@ -315,22 +319,28 @@ function recordReport(planning: Planning, write: BatchWrite): StoredBatch | Refu
   if (!report) throw new Error('a visit report was planned without facts')
   if (report.isRepeated || (!known.isAlone && !isFirst(changes, known, write.batchId)))
     return { contactId, created, repeated: true }
-  const tell = (item: ReportedItem, eventId: number | null): void => {
+  const applyItem = (item: ReportedItem, eventId: number | null): void => {
     const matched = facts.matches.get(item)
     if (!matched) return
-    setOff(planning, matched, { contactId, eventId, properties: null, at: write.at, occurredAt: item.occurredAt })
+    applyToEmails(planning, matched, {
+      contactId,
+      eventId,
+      properties: null,
+      at: write.at,
+      occurredAt: item.occurredAt,
+    })
   }
-  for (const item of planReport(changes, { contactId, batch: report.batch }, write)) tell(item, null)
+  for (const item of planReport(changes, { contactId, batch: report.batch }, write)) applyItem(item, null)
   for (const item of write.items) {
     if (item.type === 'leave' || item.type === 'here') continue
     const eventId = changes.takeId()
     changes.events.push({ id: eventId, contactId, event: eventOf(item, write) })
-    tell(item, eventId)
+    applyItem(item, eventId)
   }
   return { contactId, created, repeated: false }
 }
 
-/** Whether this is the first report of the batch with this id of the person. */
+/** Whether the batch has no earlier report of this person with the same id. */
 function isFirst({ reported }: Changes, known: PersonFacts, batchId: string): boolean {
   const ids = reported.get(known)
   if (ids?.includes(batchId)) return false
@@ -341,7 +351,7 @@ function isFirst({ reported }: Changes, known: PersonFacts, batchId: string): bo
 
 type ContactInput = Extract<PlannedWrite, { input: ContactWrite }>
 
-/** Makes the person, or merges into a known one: what is added never touches source and status. */
+/** Creates the person or merges into the stored one. An add never changes the source or status. */
 function saveContact(planning: Planning, { name, input: write }: ContactInput): SavedContact | Refused {
   const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
@@ -356,12 +366,12 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   )
   if ('refusal' in changed) return changed
   const { before, after } = changed
-  if (before !== after) tellOfChange(planning, changed)
+  if (before !== after) applyContactChange(planning, changed)
   return { contactId: person.id, created: found === null, contact: after }
 }
 
-/** What a change settles of what waits, then what it triggers. */
-function tellOfChange(planning: Planning, { before, after }: ChangedContact): void {
+/** Cancels waiting emails by changed tags and fields, then starts those that added tags trigger. */
+function applyContactChange(planning: Planning, { before, after }: ChangedContact): void {
   const { app } = personOf(planning.facts.people, planning.index)
   const [old, tags] = [before.tags ?? [], after.tags ?? []]
   const addedTags = tags.filter((tag) => !old.includes(tag))
@@ -370,7 +380,7 @@ function tellOfChange(planning: Planning, { before, after }: ChangedContact): vo
   const starts = addedTags.flatMap((tag) => app.rules.byTag.get(tag) ?? [])
   const { id: contactId, updatedAt: at } = after
   const matched = matchMessages(starts, changesCancel(app) ? change : null)
-  setOff(planning, matched, { contactId, eventId: null, properties: null, at, occurredAt: at })
+  applyToEmails(planning, matched, { contactId, eventId: null, properties: null, at, occurredAt: at })
 }
 
 function addPerson(planning: Planning, write: Parameters<typeof makePerson>[2]): Person | Refused {
@@ -381,7 +391,7 @@ function addPerson(planning: Planning, write: Parameters<typeof makePerson>[2]):
   const { onCreated } = known.app.rules
   if ('refusal' in made || onCreated.length === 0) return made
   const { at } = write
-  setOff(planning, matchMessages(onCreated), {
+  applyToEmails(planning, matchMessages(onCreated), {
     contactId: made.id,
     eventId: null,
     properties: null,
@@ -391,7 +401,7 @@ function addPerson(planning: Planning, write: Parameters<typeof makePerson>[2]):
   return made
 }
 
-type Happening = {
+type EmailCause = {
   contactId: number
   eventId: number | null
   properties: string | null
@@ -399,12 +409,15 @@ type Happening = {
   occurredAt: number
 }
 
-function setOff({ changes, facts, index }: Planning, matched: Matched, happening: Happening): void {
+function applyToEmails({ changes, facts, index }: Planning, matched: Matched, cause: EmailCause): void {
   const known = personOf(facts.people, index)
   const { app } = known
   const emails = changes.emails.get(known) ?? emailsOf(known.emails)
   changes.emails.set(known, emails)
   const { deliveries, takeId } = changes
-  const cause = { ...happening, appId: app.id, timezone: app.rules.timezone }
-  planArrival({ emails, changes: deliveries, takeId }, matched, cause)
+  planArrival({ emails, changes: deliveries, takeId }, matched, {
+    ...cause,
+    appId: app.id,
+    timezone: app.rules.timezone,
+  })
 }

@@ -1,9 +1,9 @@
-/** Who a write is about: found, or made where the plan allows it. Plain data in, plain data out. */
+/** Plans people: finds or creates the person of a write and merges what it changes. Pure. */
 import {
   type FilledNames,
   type ContactChange,
   type KnownPerson,
-  type MonthAsk,
+  type AccountMonth,
   monthKey,
   type Names,
   type NewContact,
@@ -20,37 +20,37 @@ import type {
 } from '../store/types.ts'
 import { mergeContact } from './merging.ts'
 
-/** `names`: null where nobody asked for them. */
+/** `names`: null if not loaded. */
 export type Person = { id: number; lacksName: boolean; names: Names | null }
 
-/** What the batch has changed of people so far. */
+/** The people whom the batch changed so far. */
 export type PeopleChanges = {
   changed: Map<PersonFacts, Person>
   contacts: NewContact[]
   filledNames: FilledNames[]
-  /** contacts that were asked for or changed */
-  held: Map<PersonFacts, ContactRow>
+  /** with the batch's changes */
+  current: Map<PersonFacts, ContactRow>
   contactChanges: ContactChange[]
-  /** of whom it has made, by account and month */
-  added: Map<string, MonthAsk & { count: number }>
+  /** new people by account and month */
+  added: Map<string, AccountMonth & { count: number }>
 }
 
 export const noPeopleChanges = (): PeopleChanges => ({
   changed: new Map(),
-  held: new Map(),
+  current: new Map(),
   contactChanges: [],
   contacts: [],
   filledNames: [],
   added: new Map(),
 })
 
-/** The calendar month (UTC) of a time (ms UTC), by which new people are counted. */
+/** The calendar month (UTC) of a time (ms UTC), such as "2026-05". New people are counted by it. */
 export const monthOf = (at: number): string => new Date(at).toISOString().slice(0, 7)
 
-/** Whether a plan lets another new person in; `limit` null: any number. */
+/** `limit` null: unlimited. */
 const allowsNewPerson = (limit: number | null, newThisMonth: number): boolean => limit === null || newThisMonth < limit
 
-/** The person as the batch has left them so far; null where there is none yet. */
+/** With the batch's changes so far; null if unknown. */
 export const findPerson = ({ changed }: PeopleChanges, facts: PersonFacts): Person | null =>
   (changed.size > 0 ? changed.get(facts) : undefined) ?? (isKnown(facts) ? facts : null)
 
@@ -60,7 +60,7 @@ type NewPerson = Pick<PersonWrite, 'accountId' | 'appId' | 'email' | 'shownEmail
   Names & { source: string | null }
 type Making = { facts: PersonFacts; newPeople: ReadonlyMap<string, number>; takeId: () => number }
 
-/** Refused with `plan_limit_reached` when this calendar month (UTC) has had its new people. */
+/** Refusal: plan_limit_reached, for the calendar month (UTC). */
 export function makePerson(
   changes: PeopleChanges,
   { facts, newPeople, takeId }: Making,
@@ -76,7 +76,7 @@ export function makePerson(
   added.count += 1
   changes.added.set(key, added)
   const id = takeId()
-  // whoever was put on the list before they came, or was erased and came back, has said what they want
+  // the address may be suppressed before the person is known, or after an erasure
   const status = facts.suppression ?? 'subscribed'
   changes.contacts.push({ id, appId, email, shownEmail, firstName, lastName, source, status, at })
   const made = { id, lacksName: firstName === null || lastName === null, names: { firstName, lastName } }
@@ -87,14 +87,14 @@ export function makePerson(
 /** A contact before and after a write. */
 export type ChangedContact = { before: ContactRow; after: ContactRow }
 
-/** Merges a write into a contact; one that stays the same is not written. Refused: see mergeContact. */
+/** Merges a write into a contact; an unchanged contact is not written. Refusals: see mergeContact. */
 export function changeContact(
   changes: PeopleChanges,
   facts: PersonFacts,
   write: ContactWrite,
-  sourceOf: (held: ContactRow) => string | null,
+  sourceOf: (stored: ContactRow) => string | null,
 ): ChangedContact | Refused {
-  const before = changes.held.get(facts) ?? facts.contact ?? findMade(changes, facts)
+  const before = changes.current.get(facts) ?? facts.contact ?? findCreated(changes, facts)
   if (!before) throw new Error('a contact was changed without facts')
   const next = mergeContact(before, write)
   if ('refusal' in next) return next
@@ -109,13 +109,13 @@ export function changeContact(
   const names = { firstName, lastName }
   changes.contactChanges.push({ appId, email, id: before.id, ...names, source, tags, fields, addTags, removeTags, at })
   const after = { ...before, ...names, source, tags: orNull(tags), fields: orNull(fields), updatedAt: at }
-  changes.held.set(facts, after)
+  changes.current.set(facts, after)
   changes.changed.set(facts, { id: before.id, lacksName: firstName === null || lastName === null, names })
   return { before, after }
 }
 
-/** A contact that the batch has made. */
-function findMade({ changed, contacts }: PeopleChanges, facts: PersonFacts): ContactRow | null {
+/** A contact that the batch created. */
+function findCreated({ changed, contacts }: PeopleChanges, facts: PersonFacts): ContactRow | null {
   const made = changed.get(facts)
   const row = made && contacts.findLast(({ id }) => id === made.id)
   if (!row) return null
@@ -132,7 +132,7 @@ const NAMES: readonly NameField[] = ['firstName', 'lastName']
 
 export const bringsNames = ({ firstName, lastName }: Names): boolean => firstName !== null || lastName !== null
 
-/** Names on an event fill what is empty and never overwrite. @returns those that were not taken */
+/** Names of an event fill empty ones and never overwrite. @returns the names that were ignored */
 export function fillEmptyNames(
   changes: PeopleChanges,
   { facts, person }: { facts: PersonFacts; person: Person },
@@ -150,12 +150,12 @@ export function fillEmptyNames(
   return listKeptNames(names, write)
 }
 
-/** The names of an event that a person does not take, because an event replaces none. */
+/** Names of an event that differ from the stored ones and are ignored. */
 export const listKeptNames = (stored: Names, sent: Names): NameField[] =>
   NAMES.filter((name) => {
     const [kept, offered] = [stored[name], sent[name]]
     return kept !== null && offered !== null && tidy(kept) !== tidy(offered)
   })
 
-/** Whitespace around and within a name makes no other name. */
+/** Whitespace doesn't make a different name. */
 const tidy = (name: string): string => name.trim().replaceAll(/\s+/g, ' ')

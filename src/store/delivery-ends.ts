@@ -5,7 +5,7 @@ import type { SentCache } from './sent-cache.ts'
 
 type Ended = { messageId: number; contactId: number }
 type Delivery = Omit<NonNullable<EndFacts['delivery']>, 'resent'> & { resent: number }
-type Parts = { db: Database; sentCache: SentCache; rules: Pick<DeliveryRules, 'askEnd' | 'planEnd'> }
+type Parts = { db: Database; sentCache: SentCache; rules: Pick<DeliveryRules, 'queryEnd' | 'planEnd'> }
 
 /** Ends deliveries, or lets them go on waiting: the sender's result, what cancels an email, and unsubscribing. */
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
@@ -43,12 +43,12 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
   )
 
   const loadFacts = (id: number, how: Finish): EndFacts => {
-    const asked = rules.askEnd(how)
-    if (!asked.delivery && !asked.joined) return NO_FACTS
-    const row = asked.delivery ? find.get(id) : null
+    const query = rules.queryEnd(how)
+    if (!query.delivery && !query.joined) return NO_FACTS
+    const row = query.delivery ? find.get(id) : null
     return {
       delivery: row && { ...row, resent: row.resent === 1 },
-      joined: asked.joined ? findJoined.all(id) : [],
+      joined: query.joined ? findJoined.all(id) : [],
     }
   }
 

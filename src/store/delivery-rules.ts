@@ -16,7 +16,7 @@ import type { ContactRow, FieldValue } from './types.ts'
 
 export type DeliveryRules = {
   decide: DecideDelivery
-  askEnd: AskEnd
+  queryEnd: QueryEnd
   planEnd: PlanEnd
   isResendable: (state: DeliveryState) => boolean
   isResent: (content: MessageContent) => boolean
@@ -129,7 +129,7 @@ export type Finish = {
   isRefused?: boolean
 }
 
-/** `joined`: the events that wait with the email. Only what `AskEnd` asks for is loaded. */
+/** `joined`: the events that wait with the email. Only what `QueryEnd` asks for is loaded. */
 export type EndFacts = {
   delivery: {
     onceKey: string | null
@@ -142,7 +142,7 @@ export type EndFacts = {
   joined: { id: number; triggeredAt: number; onceKey: string | null }[]
 }
 
-export type AskEnd = (finish: Finish) => { delivery: boolean; joined: boolean }
+export type QueryEnd = (finish: Finish) => { delivery: boolean; joined: boolean }
 
 /**
  * `key`: what the delivery keeps of its key of "once". `handedAt`: undefined where it stays. `heir`: the event that takes

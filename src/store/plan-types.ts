@@ -101,11 +101,11 @@ export type Matched = {
 export type Matches = Map<object, Matched>
 
 /** What has to be loaded of a message for one person. */
-export type MessageAsk = {
+export type MessageQuery = {
   message: LiveMessage
   keys: Set<string>
-  asksCount: boolean
-  asksHanded: boolean
+  needsCount: boolean
+  needsHanded: boolean
   /** emails of events within these times may be joined, where fewer than `room` joined already */
   near: { from: number; until: number }[]
   room: number
@@ -114,30 +114,30 @@ export type MessageAsk = {
 }
 
 /** What has to be loaded of a known person's emails. */
-export type EmailAsk = {
+export type EmailQuery = {
   person: KnownPerson
-  messages: Map<number, MessageAsk>
+  messages: Map<number, MessageQuery>
   /** all that wait, because something may cancel them; with the properties of their events where a page may */
   waiting: 'none' | 'bare' | 'withProperties'
   sentSince: number | null
 }
 
 export type Newcomer = { email: string; person: PersonFacts }
-export type MonthAsk = { accountId: string; month: string }
+export type AccountMonth = { accountId: string; month: string }
 
 /** Whether the person sent a visit report before, which is loaded; `batch` tells it from others. */
-export type ReportAsk = { person: PersonFacts; batch: number; at: number; isRepeated: boolean }
+export type ReportQuery = { person: PersonFacts; batch: number; at: number; isRepeated: boolean }
 /** By the places of their writes in the batch. */
-export type ReportAsks = (ReportAsk | undefined)[]
+export type ReportQueries = (ReportQuery | undefined)[]
 
-export type Asked = {
+export type FactQuery = {
   names: KnownPerson[]
   contacts: KnownPerson[]
-  reports: ReportAsks
+  reports: ReportQueries
   newcomers: Newcomer[]
-  months: MonthAsk[]
+  months: AccountMonth[]
   outcomes: Idempotency[]
-  emails: EmailAsk[]
+  emails: EmailQuery[]
   matches: Matches
 }
 
@@ -151,11 +151,11 @@ export type Facts = {
   /** how many people were new, by `monthKey` */
   newPeople: ReadonlyMap<string, number>
   outcomes: KeyedOutcomes
-  reports: Readonly<ReportAsks>
+  reports: Readonly<ReportQueries>
   matches: Matches
 }
 
-export const monthKey = ({ accountId, month }: MonthAsk): string => `${accountId} ${month}`
+export const monthKey = ({ accountId, month }: AccountMonth): string => `${accountId} ${month}`
 export const outcomeKey = (keyId: string, key: string): string => `${keyId} ${key}`
 
 export type NewContact = Pick<EventWrite, 'appId' | 'email' | 'shownEmail' | 'at'> &
@@ -218,7 +218,7 @@ export type Plan = {
   /** no id beyond it was given */
   lastId: number
   contacts: NewContact[]
-  newPeople: (MonthAsk & { count: number })[]
+  newPeople: (AccountMonth & { count: number })[]
   filledNames: FilledNames[]
   contactChanges: ContactChange[]
   events: NewEvent[]
@@ -231,7 +231,7 @@ export type Plan = {
 
 export type Planner = {
   /** What planning the batch takes besides the rules and who is known. */
-  askFacts: (batch: readonly PlannedWrite[], people: BatchPeople) => Asked
+  queryFacts: (batch: readonly PlannedWrite[], people: BatchPeople) => FactQuery
   planWrites: (batch: readonly PlannedWrite[], facts: Facts) => Plan
 }
 
@@ -245,11 +245,11 @@ const missing = (): never => {
 /** Of a command that neither sends nor records anything of people. */
 export const NO_RULES: Rules = {
   decide: missing,
-  askEnd: missing,
+  queryEnd: missing,
   planEnd: missing,
   isResendable: missing,
   isResent: missing,
   refusedBy: missing,
-  askFacts: missing,
+  queryFacts: missing,
   planWrites: missing,
 }

@@ -7,19 +7,19 @@ import type { LiveMessages } from './live-messages.ts'
 import type { People } from './people.ts'
 import {
   type AppFacts,
-  type Asked,
+  type FactQuery,
   type BatchPeople,
-  type EmailAsk,
+  type EmailQuery,
   type EmailFacts,
   isRefused,
   type JoinedFacts,
   type KeyedOutcomes,
-  type MessageAsk,
+  type MessageQuery,
   monthKey,
   type Names,
   outcomeKey,
   type PersonFacts,
-  type ReportAsk,
+  type ReportQuery,
   type PlannedWrite,
   type SentFacts,
   type UsedFacts,
@@ -90,7 +90,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
   const propertiesBy = (eventId: number | null): string | null =>
     eventId === null ? null : (propertiesOf.get(eventId)?.properties ?? null)
 
-  const loadWaiting = ({ person, waiting: asked }: EmailAsk): WaitingFacts[] => {
+  const loadWaiting = ({ person, waiting: asked }: EmailQuery): WaitingFacts[] => {
     const of = <One extends { eventId: number | null }>(one: One) => ({
       ...one,
       properties: asked === 'withProperties' ? propertiesBy(one.eventId) : null,
@@ -101,7 +101,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
     })
   }
 
-  const loadLeads = ({ person }: EmailAsk, { message, near, room, limitedSince }: MessageAsk): WaitingFacts[] => {
+  const loadLeads = ({ person }: EmailQuery, { message, near, room, limitedSince }: MessageQuery): WaitingFacts[] => {
     if (near.length === 0) return []
     const found = new Map<number, WaitingFacts>()
     const add = (rows: Row[]): Row[] => {
@@ -127,18 +127,18 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
     return isFound
   }
 
-  const loadUsed = ({ person: { app, id } }: EmailAsk, ask: MessageAsk): UsedFacts => {
-    const { keys, asksCount, asksHanded, message } = ask
+  const loadUsed = ({ person: { app, id } }: EmailQuery, query: MessageQuery): UsedFacts => {
+    const { keys, needsCount, needsHanded, message } = query
     const used = new Set<string>()
     for (const key of keys) if (isUsed(app.id, id, message.id, key)) used.add(key)
     return {
       keys: used,
-      count: asksCount ? (count.get(app.id, id, message.id)?.count ?? 0) : 0,
-      handed: asksHanded ? handed.all(app.id, id, message.id) : [],
+      count: needsCount ? (count.get(app.id, id, message.id)?.count ?? 0) : 0,
+      handed: needsHanded ? handed.all(app.id, id, message.id) : [],
     }
   }
 
-  const loadSent = ({ person, sentSince }: EmailAsk): SentFacts[] =>
+  const loadSent = ({ person, sentSince }: EmailQuery): SentFacts[] =>
     sentSince === null
       ? []
       : sent.all(person.app.id, person.id, sentSince).map(({ eventId, ...row }) => ({
@@ -149,14 +149,14 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
               : [],
         }))
 
-  const loadEmails = (ask: EmailAsk): EmailFacts => {
-    const waiting = ask.waiting === 'none' ? [] : loadWaiting(ask)
+  const loadEmails = (query: EmailQuery): EmailFacts => {
+    const waiting = query.waiting === 'none' ? [] : loadWaiting(query)
     const used = new Map<number, UsedFacts>()
-    for (const [messageId, one] of ask.messages) {
-      if (ask.waiting === 'none') waiting.push(...loadLeads(ask, one))
-      used.set(messageId, loadUsed(ask, one))
+    for (const [messageId, one] of query.messages) {
+      if (query.waiting === 'none') waiting.push(...loadLeads(query, one))
+      used.set(messageId, loadUsed(query, one))
     }
-    return { waiting, sent: loadSent(ask), used }
+    return { waiting, sent: loadSent(query), used }
   }
 
   const loadOutcomes = (asked: readonly Idempotency[]): KeyedOutcomes => {
@@ -179,7 +179,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
     `SELECT 1 FROM snippet_batches
      WHERE ${isOne} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
   )
-  const isRepeated = ({ person, batch, at }: ReportAsk): boolean => {
+  const isRepeated = ({ person, batch, at }: ReportQuery): boolean => {
     if (person.id === null) return false
     const { id, held } = known.find(person.id, batch)
     const since = at - BATCH_MS
@@ -217,12 +217,12 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: Parts
     },
 
     /** Fills in what was asked for of people. */
-    loadAsked(asked: Asked) {
+    loadFacts(asked: FactQuery) {
       for (const person of asked.names) person.names ??= names.get(person.id)
       for (const person of asked.contacts) person.contact ??= contacts.byId(person.id)
       for (const { email, person } of asked.newcomers) person.suppression = suppressions.find(person.app.id, email)
-      for (const ask of asked.reports) if (ask) ask.isRepeated = isRepeated(ask)
-      for (const ask of asked.emails) ask.person.emails = loadEmails(ask)
+      for (const query of asked.reports) if (query) query.isRepeated = isRepeated(query)
+      for (const query of asked.emails) query.person.emails = loadEmails(query)
       return {
         newPeople: new Map(
           asked.months.map((one) => [monthKey(one), newPeople.get(one.accountId, one.month)?.count ?? 0]),

@@ -45,9 +45,9 @@ export function createPlannedWrites(parts: Parts) {
 
   return (batch: readonly PlannedWrite[]): PlannedOutcome[] => {
     const whose = facts.loadPeople(batch)
-    const asked = rules.askFacts(batch, whose)
-    const { newPeople, outcomes } = facts.loadAsked(asked)
-    const { matches, reports } = asked
+    const query = rules.queryFacts(batch, whose)
+    const { newPeople, outcomes } = facts.loadFacts(query)
+    const { matches, reports } = query
     const plan = rules.planWrites(batch, { people: whose, matches, reports, firstId: ids.next(), newPeople, outcomes })
     ids.passOver(plan.lastId)
     apply(plan)

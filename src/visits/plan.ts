@@ -1,4 +1,4 @@
-/** What a visit report leaves: rows that tell of presence, returns to open pages, and events. Plain data in and out. */
+/** Plans the rows of a visit report, from which presence is read. Pure. */
 import type { NewReport } from '../store/plan-types.ts'
 import { type BatchWrite, REPORT_CODES, type ReportedItem } from '../store/visit-reports.ts'
 
@@ -11,8 +11,8 @@ export type ReportChanges = { reports: NewReport[]; takeId: () => number }
 type Whole = { contactId: number; batch: number }
 
 /**
- * The rows of a report, of which the last is that of all of it. Of its items it keeps the last one, and each return to an
- * open page. @returns the returns, which have no event that tells of them
+ * Adds a row for each return to an open page and, last, one for the whole report with its latest item. @returns the
+ * returns, which have no events
  */
 export function planReport({ reports, takeId }: ReportChanges, whole: Whole, write: BatchWrite): Report[] {
   const { appId, batchId, at, items } = write
@@ -40,7 +40,7 @@ export function planReport({ reports, takeId }: ReportChanges, whole: Whole, wri
   return returns
 }
 
-/** The latest by when it happened, of equals the last: a page load reports in order. */
+/** The latest by time; of equal times the last, because a page load reports in order. */
 function findLastReport(items: readonly ReportedItem[]): Report | null {
   let last: Report | null = null
   for (const item of items) {
@@ -49,11 +49,11 @@ function findLastReport(items: readonly ReportedItem[]): Report | null {
   return last
 }
 
-/** 53 bits, as many as a number holds exactly: of 28,800 batches, the most of a person in 48 hours, no two are alike. */
+/** 53 bits, the most a number holds exactly: a person's reports of 48 hours, at most 28,800, don't collide. */
 export const hashBatchId = (id: string): number =>
   (Bun.hash.xxHash32(id, 1) >>> 11) * 2 ** 32 + Bun.hash.xxHash32(id, 0)
 
-/** A batch id may begin with the name of its page load and a dot; a whole number after it is its place in the page load. */
+/** The id of a report may be `page load.number`. */
 function readPlace(id: string): { pageLoad: number | null; batchNumber: number | null } {
   const end = id.indexOf('.')
   if (end < 1) return { pageLoad: null, batchNumber: null }

@@ -1,6 +1,6 @@
 /** What becomes of an email, its events and its key when it ends, with plain facts. */
 import { describe, expect, test } from 'bun:test'
-import { askEnd, findHeir, isResendable, isResent, planEnd } from '../../src/deliveries/ends.ts'
+import { queryEnd, findHeir, isResendable, isResent, planEnd } from '../../src/deliveries/ends.ts'
 import type { EndFacts, Finish } from '../../src/store/delivery-rules.ts'
 import { TIMED_KEY } from '../../src/store/delivery-states.ts'
 import { DELIVERY_STATES } from '../../src/store/message-types.ts'
@@ -57,7 +57,7 @@ describe('the first event ends alone', () => {
   })
 
   test('the facts of the email and its events are asked for', () =>
-    expect(askEnd(OF_EVENT)).toEqual({ delivery: true, joined: true }))
+    expect(queryEnd(OF_EVENT)).toEqual({ delivery: true, joined: true }))
 })
 
 test.each<Finish>([
@@ -66,7 +66,7 @@ test.each<Finish>([
   { state: 'waiting', isOfEvent: true },
 ])('no event takes over the email when it is $state ($reason)', (finish) => {
   expect(plan(finish, { delivery: delivery(), joined: [joined(5, 30)] }).heir).toBeNull()
-  expect(askEnd(finish)).toEqual({ delivery: false, joined: false })
+  expect(queryEnd(finish)).toEqual({ delivery: false, joined: false })
 })
 
 test.each<[Finish, string]>([
@@ -103,7 +103,7 @@ describe('the time of the hand-over', () => {
     expect(after({ ...refused, record }, { record: '{"at":1,"verdicts":[],"unconfirmedAt":7}' })).toBe(8)
   })
 
-  test('needs the facts of the email', () => expect(askEnd(refused)).toEqual({ delivery: true, joined: false }))
+  test('needs the facts of the email', () => expect(queryEnd(refused)).toEqual({ delivery: true, joined: false }))
 })
 
 test.each<[Finish, boolean]>([

@@ -1,6 +1,6 @@
 /** The plan of a batch with plain facts: what its writes see of each other. */
 import { describe, expect, test } from 'bun:test'
-import { askFacts, planWrites } from '../../src/deliveries/plan.ts'
+import { queryFacts, planWrites } from '../../src/deliveries/plan.ts'
 import type { AppRules, LiveMessage } from '../../src/store/live-messages.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import {
@@ -79,13 +79,13 @@ function planOf(changes: Partial<EventWrite>[], given: Given = {}): Plan {
   const batch = toBatch(writes)
   const people = peopleOf(writes, given)
   const { newPeople = new Map(), outcomes = new Map() } = given
-  const { matches, reports } = askFacts(batch, people)
+  const { matches, reports } = queryFacts(batch, people)
   return planWrites(batch, { people, firstId: FIRST_ID, newPeople, outcomes, reports, matches })
 }
 
 const askOf = (changes: Partial<EventWrite>[], given: Given) => {
   const writes = changes.map((one) => eventWrite({ name: 'ready', ...one }))
-  return askFacts(toBatch(writes), peopleOf(writes, given))
+  return queryFacts(toBatch(writes), peopleOf(writes, given))
 }
 
 /** What becomes of emails, each with the place of the email that it joins or ends. */
@@ -257,7 +257,7 @@ test('of a request that is refused nothing is recorded or asked, but an outcome 
     isRefused: true,
   }))
   const people = [null, null]
-  const { matches, reports, outcomes: asked, newcomers } = askFacts(batch, people)
+  const { matches, reports, outcomes: asked, newcomers } = queryFacts(batch, people)
   expect([asked, newcomers, matches.size]).toEqual([[key], [], 0])
   const outcomes = new Map([[outcomeKey(key.keyId, key.key), new Map([[null, stored]])]])
   const facts: Facts = { people, firstId: FIRST_ID, newPeople: new Map(), outcomes, reports, matches }

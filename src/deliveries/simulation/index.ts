@@ -14,7 +14,7 @@ const TOO_LONG = refuse('unavailable', {
 })
 const ENDED = refuse('unavailable', { message: 'The service is stopping. Simulate again in a moment.' })
 
-/** `signal`: of who asks; for somebody who has left nothing is done. `onProgress` hears how far it is. */
+/** `signal`: aborts when the caller is gone. */
 type Asking = { signal?: AbortSignal; onProgress?: (progress: Progress) => void }
 type Outcome = Simulation | Refusal | null
 type Waiting = Required<Asking> & { input: SimulationInput; answer: (outcome: Promise<Outcome> | Outcome) => void }
