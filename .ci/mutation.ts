@@ -30,8 +30,8 @@ const MODULES: Record<string, Module> = {
     tests: ['events/event-input', 'events/event-texts'],
   },
   visits: {
-    files: ['collect-input', 'presence', 'signature-check', 'snippet-tag'],
-    tests: ['visits/collect-input', 'visits/presence-at', 'visits/signature-check', 'visits/snippet-tag'],
+    files: ['visit-reports', 'presence', 'signature-check', 'snippet-tag'],
+    tests: ['visits/visit-reports', 'visits/presence-at', 'visits/signature-check', 'visits/snippet-tag'],
   },
   messages: {
     files: ['again', 'message-versions', 'describe-message', 'template-scope', 'template-faults'],

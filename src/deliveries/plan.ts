@@ -42,7 +42,7 @@ import {
 } from '../store/plan-types.ts'
 import type { ContactWrite, EventWrite, NameField, RecordedEvent, Refused, SavedContact } from '../store/types.ts'
 import { type BatchWrite, PAGE_NAME, type ReportedItem, type StoredBatch } from '../store/visit-reports.ts'
-import { hashBatchId, planReport } from '../visits/plan.ts'
+import { hashBatchId, planReport } from '../visits/visit-reports.ts'
 import {
   countsEarlierVersions,
   CAME_BACK_MS,

@@ -1,27 +1,48 @@
 import type { Database } from 'bun:sqlite'
+import { createContactReads } from './contacts.ts'
+import { IS_NOT_DONE, TAKES_EVENTS, USES_ONCE_UP, WAITS_FOR_LIMIT } from './delivery-states.ts'
+import { type IdSequence, idSince } from '../core/ids.ts'
+import { type StoredOutcome, createOutcomeReads, storedKey } from './idempotency.ts'
+import type { LiveMessages } from './live-messages.ts'
+import type { People } from './people.ts'
+import {
+  type AppFacts,
+  type BatchPeople,
+  type ContactChange,
+  type DeliveryChange,
+  type EmailFacts,
+  type EmailQuery,
+  type FactQuery,
+  type JoinedFacts,
+  type KeyedOutcomes,
+  type MessageQuery,
+  type Names,
+  type NewDelivery,
+  type NewEvent,
+  type NewReport,
+  type PersonFacts,
+  type Plan,
+  type PlannedOutcome,
+  type PlannedWrite,
+  type Planner,
+  type ReportQuery,
+  type SentFacts,
+  type UsedFacts,
+  type WaitingFacts,
+  isRefused,
+  monthKey,
+  outcomeKey,
+} from './plan-types.ts'
+import { BATCH_MS } from './visit-reports.ts'
+import type { KnownBatches } from './timeline/known-batches.ts'
+import { BATCH_TYPES, selectHeldIds } from './timeline/timeline-reads.ts'
+import type { SentCache } from './sent-cache.ts'
+import { createSuppressionList } from './suppressions.ts'
+import { EVENT_TYPES, type FieldValue, type Idempotency, VIAS } from './types.ts'
 import type { Counters } from './counters.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { EventNames } from './events.ts'
-import { storedKey } from './idempotency.ts'
-import type { IdSequence } from '../core/ids.ts'
-import type { LiveMessages } from './live-messages.ts'
-import type { People } from './people.ts'
-import type {
-  ContactChange,
-  DeliveryChange,
-  NewDelivery,
-  NewEvent,
-  NewReport,
-  Plan,
-  PlannedOutcome,
-  PlannedWrite,
-  Planner,
-} from './plan-types.ts'
-import { createPlannedFacts } from './planned-facts.ts'
-import type { SentCache } from './sent-cache.ts'
-import type { KnownBatches } from './timeline/known-batches.ts'
 import type { Timeline } from './timeline/timeline.ts'
-import { EVENT_TYPES, type FieldValue, VIAS } from './types.ts'
 
 type Parts = {
   db: Database
@@ -52,6 +73,207 @@ export function createPlannedWrites(parts: Parts) {
     ids.passOver(plan.lastId)
     apply(plan)
     return plan.outcomes
+  }
+}
+
+type FactParts = Pick<Parts, 'db' | 'people' | 'live' | 'sentCache' | 'known'>
+type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
+
+const PART = 'id, event_id AS eventId, once_key AS onceKey, triggered_at AS triggeredAt'
+const WAITING = `${PART}, message_id AS messageId, version, state, reason, due_at AS dueAt, handed_at AS handedAt`
+const JOINED = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
+
+/** Loads by key what planning a batch takes, first who the writes are about, then what was asked for of them. */
+export function createPlannedFacts({ db, people, live, sentCache, known }: FactParts) {
+  const names = db.prepare<Names, [number]>(
+    'SELECT first_name AS firstName, last_name AS lastName FROM contacts WHERE id = ?',
+  )
+  const contacts = createContactReads(db)
+  const suppressions = createSuppressionList(db)
+  const newPeople = db.prepare<{ count: number }, [string, string]>(
+    'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
+  )
+  const { findOutcomes } = createOutcomeReads(db)
+  const isOfMessage = `app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP}`
+  const oneKey = db.prepare<object, [number, number, number, string]>(
+    `SELECT 1 FROM deliveries WHERE ${isOfMessage} AND once_key = ?`,
+  )
+  const count = db.prepare<{ count: number }, [number, number, number]>(
+    `SELECT count(*) AS count FROM deliveries WHERE ${isOfMessage}`,
+  )
+  // the second counts where the first is cancelled
+  const handed = db.prepare<{ id: number; at: number }, [number, number, number]>(
+    `SELECT id, handed_at AS at FROM deliveries WHERE ${isOfMessage} AND ${IS_NOT_DONE} AND handed_at IS NOT NULL
+     ORDER BY handed_at DESC LIMIT 2`,
+  )
+  // ids are in the order of arrival: what this person had long ago is passed over in the index
+  const isLead = `${isOfMessage} AND id >= ? AND ${TAKES_EVENTS} AND version = ?`
+  const nearLeads = db.prepare<Row, number[]>(
+    `SELECT ${WAITING}, ${JOINED} FROM deliveries AS leads INDEXED BY deliveries_once
+     WHERE ${isLead} AND triggered_at BETWEEN ? AND ?`,
+  )
+  // one that waits only because the person had enough emails takes whatever comes until it goes
+  const limitedLeads = db.prepare<Row, number[]>(
+    `SELECT ${WAITING}, ${JOINED} FROM deliveries AS leads INDEXED BY deliveries_once
+     WHERE ${isLead} AND ${WAITS_FOR_LIMIT}`,
+  )
+  const waiting = db.prepare<Row, [number, number]>(
+    `SELECT ${WAITING}, 0 AS joined FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+       AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0`,
+  )
+  const joinedTo = db.prepare<Omit<JoinedFacts, 'properties'>, [number]>(
+    `SELECT ${PART} FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
+  )
+  const sent = db.prepare<Omit<SentFacts, 'properties'> & { eventId: number | null }, [number, number, number]>(
+    `SELECT id, event_id AS eventId, handed_at AS handedAt, came_back_at AS cameBackAt, opened_at AS openedAt
+     FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+       AND state IN ('handed', 'sent', 'unknown') AND handed_at >= ? AND (came_back_at IS NULL OR opened_at IS NULL)`,
+  )
+  const propertiesOf = db.prepare<{ properties: string | null }, [number]>('SELECT properties FROM events WHERE id = ?')
+
+  const propertiesBy = (eventId: number | null): string | null =>
+    eventId === null ? null : (propertiesOf.get(eventId)?.properties ?? null)
+
+  const loadWaiting = ({ person, waiting: asked }: EmailQuery): WaitingFacts[] => {
+    const of = <One extends { eventId: number | null }>(one: One) => ({
+      ...one,
+      properties: asked === 'withProperties' ? propertiesBy(one.eventId) : null,
+    })
+    return waiting.all(person.app.id, person.id).map((row) => {
+      const parts = joinedTo.all(row.id).map(of)
+      return { ...of(row), content: live.contentOf(row.messageId, row.version), joined: parts.length, parts }
+    })
+  }
+
+  const loadLeads = ({ person }: EmailQuery, { message, near, room, limitedSince }: MessageQuery): WaitingFacts[] => {
+    if (near.length === 0) return []
+    const found = new Map<number, WaitingFacts>()
+    const add = (rows: Row[]): Row[] => {
+      for (const row of rows) found.set(row.id, { ...row, content: message.content, properties: null, parts: [] })
+      return rows
+    }
+    const key = [person.app.id, person.id, message.id]
+    let isEnough = true
+    for (const { from, until } of near) {
+      const rows = add(nearLeads.all(...key, idSince(from), message.version, from, until))
+      isEnough &&= rows.some(({ joined }) => joined < room)
+    }
+    if (!isEnough && limitedSince !== null) add(limitedLeads.all(...key, idSince(limitedSince), message.version))
+    return [...found.values()]
+  }
+
+  const isUsed = (appId: number, contactId: number, messageId: number, key: string): boolean => {
+    if (key !== '') return oneKey.get(appId, contactId, messageId, key) !== null
+    if (sentCache.has(messageId, contactId)) return true
+    const isFound = oneKey.get(appId, contactId, messageId, key) !== null
+    // remembered only when they come again: most people come once, and would push out those who do not
+    if (isFound) sentCache.add(messageId, contactId)
+    return isFound
+  }
+
+  const loadUsed = ({ person: { app, id } }: EmailQuery, query: MessageQuery): UsedFacts => {
+    const { keys, needsCount, needsHanded, message } = query
+    const used = new Set<string>()
+    for (const key of keys) if (isUsed(app.id, id, message.id, key)) used.add(key)
+    return {
+      keys: used,
+      count: needsCount ? (count.get(app.id, id, message.id)?.count ?? 0) : 0,
+      handed: needsHanded ? handed.all(app.id, id, message.id) : [],
+    }
+  }
+
+  const loadSent = ({ person, sentSince }: EmailQuery): SentFacts[] =>
+    sentSince === null
+      ? []
+      : sent.all(person.app.id, person.id, sentSince).map(({ eventId, ...row }) => ({
+          ...row,
+          properties:
+            row.openedAt === null
+              ? [eventId, ...joinedTo.all(row.id).map((one) => one.eventId)].map((id) => propertiesBy(id))
+              : [],
+        }))
+
+  const loadEmails = (query: EmailQuery): EmailFacts => {
+    const waiting = query.waiting === 'none' ? [] : loadWaiting(query)
+    const used = new Map<number, UsedFacts>()
+    for (const [messageId, one] of query.messages) {
+      if (query.waiting === 'none') waiting.push(...loadLeads(query, one))
+      used.set(messageId, loadUsed(query, one))
+    }
+    return { waiting, sent: loadSent(query), used }
+  }
+
+  const loadOutcomes = (asked: readonly Idempotency[]): KeyedOutcomes => {
+    const found = new Map<string, Map<number | null, StoredOutcome>>()
+    for (const idempotency of asked) {
+      const stored = findOutcomes(idempotency)
+      if (stored.length === 0) continue
+      const id = outcomeKey(idempotency.keyId, idempotency.key)
+      const parts = found.get(id) ?? new Map<number | null, StoredOutcome>()
+      for (const one of stored) parts.set(one.part, one)
+      found.set(id, parts)
+    }
+    return found
+  }
+
+  const isOne = 'contact_id = ?1 AND batch = ?2 AND received_at > ?3'
+  const waits = db.prepare(`SELECT 1 FROM snippet_batches WHERE ${isOne} AND id = ?4`)
+  const ofType = `= ${BATCH_TYPES} + (?2 & 65535)`
+  const isHeld = db.prepare(
+    `SELECT 1 FROM snippet_batches
+     WHERE ${isOne} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
+  )
+  const isRepeated = ({ person, batch, at }: ReportQuery): boolean => {
+    if (person.id === null) return false
+    const { id, held } = known.find(person.id, batch)
+    const since = at - BATCH_MS
+    if (id !== null && waits.get(person.id, batch, since, id) !== null) return true
+    return held !== null && isHeld.get(person.id, batch, since, held.from, held.upTo) !== null
+  }
+
+  const loadPerson = (app: AppFacts, email: string): PersonFacts => {
+    const found = people.find(app.id, email)
+    const [id, lacksName] = found === null ? [null, true] : [found.id, found.lacksName]
+    return { app, isAlone: true, id, lacksName, names: null, contact: null, suppression: null, emails: null }
+  }
+
+  return {
+    /** The rules of each app, and who of the people is known. */
+    loadPeople(batch: readonly PlannedWrite[]): BatchPeople {
+      const apps = new Map<number, { app: AppFacts; byEmail: Map<string, PersonFacts> }>()
+      return batch.map((write) => {
+        if (isRefused(write)) return null
+        const { appId, email } = write.input
+        let of = apps.get(appId)
+        if (of === undefined) {
+          const app = { id: appId, rules: live.of(appId), hasDeliveries: live.hasDeliveries(appId) }
+          apps.set(appId, (of = { app, byEmail: new Map() }))
+        }
+        const loaded = of.byEmail.get(email)
+        if (loaded !== undefined) {
+          loaded.isAlone = false
+          return loaded
+        }
+        const person = loadPerson(of.app, email)
+        of.byEmail.set(email, person)
+        return person
+      })
+    },
+
+    /** Fills in what was asked for of people. */
+    loadFacts(asked: FactQuery) {
+      for (const person of asked.names) person.names ??= names.get(person.id)
+      for (const person of asked.contacts) person.contact ??= contacts.byId(person.id)
+      for (const { email, person } of asked.newcomers) person.suppression = suppressions.find(person.app.id, email)
+      for (const query of asked.reports) if (query) query.isRepeated = isRepeated(query)
+      for (const query of asked.emails) query.person.emails = loadEmails(query)
+      return {
+        newPeople: new Map(
+          asked.months.map((one) => [monthKey(one), newPeople.get(one.accountId, one.month)?.count ?? 0]),
+        ),
+        outcomes: loadOutcomes(asked.outcomes),
+      }
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 /** What the browser script sends, as a function of its body. */
 import { describe, expect, test } from 'bun:test'
-import { MAX_BATCH_ITEMS, readVisitReport } from '../../src/visits/collect-input.ts'
+import { MAX_BATCH_ITEMS, readVisitReport } from '../../src/visits/visit-reports.ts'
 import { DAY, MINUTE, NOW } from '../durations.ts'
 
 const ITEM = { type: 'page', path: '/a', age: 0 }
