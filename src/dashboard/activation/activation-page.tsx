@@ -145,10 +145,7 @@ const AppSection = ({ viewer: { app } }: ActivationProps) => (
 const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
   <section>
     <h2>Try it</h2>
-    <p class="hint">
-      A test event is about yourself, {viewer.member.email}, who then is one of the people of this app. No message
-      follows from it.
-    </p>
+    <p class="hint">Sends a test event about you, {viewer.member.email}. It triggers no email.</p>
     <ActionForm
       action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
       // without a key, creating one is the primary action

@@ -9,12 +9,10 @@ import { checkSignature } from '../../visits/signature-check.ts'
 import { sendTestEvent } from '../../events/test-event.ts'
 import { makeToken } from '../../core/tokens.ts'
 import { ActivationPage } from './activation-page.tsx'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { openStream, showPage, takeForm } from '../layout/require-member.tsx'
-import type { PageDependencies, Viewer } from '../layout/viewer.ts'
-import { flashCookie } from '../layout/flash.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import { doneAnswer, onForm, openStream, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
-import { pathOf } from '../layout/frame.tsx'
 import { createKeyByForm } from '../access/keys.tsx'
 import type { Made } from '../access/key-pages.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
@@ -38,50 +36,37 @@ export const activationRoutes = (deps: PageDependencies) =>
     )
     .post(
       '/apps/:app/activation/key',
-      ({ request, params: { app } }) =>
-        takeForm(
-          deps,
-          request,
-          { appId: app, role: 'owner', confirm: { to: 'make an API key' }, page: 'activation' },
-          async (form, viewer) => {
-            const made = await createKeyByForm(deps, viewer, form)
-            if ('apiKey' in made) return showActivation(deps, request, viewer, { made })
-            if ('errors' in made) return showActivation(deps, request, viewer, { refusal: 'invalid_field' })
-            if (made.refusal === 'already_done') return problemAnswer(request, 'done_before')
-            return showActivation(deps, request, viewer, { refusal: made.refusal })
-          },
-        ),
+      onForm(deps, { role: 'owner', confirm: { to: 'make an API key' }, page: 'activation' }, makeKey),
       { parse: 'none' },
     )
-    .post(
-      '/apps/:app/activation/test',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'editor' }, async (_, viewer) => {
-          const outcome = await sendTestEvent(deps, viewer.app, viewer.member)
-          if ('refusal' in outcome) return showActivation(deps, request, viewer, { refusal: outcome.refusal })
-          return redirectAnswer(pathOf(viewer.app.publicId, 'activation'), [flashCookie(deps.baseUrl, 'test_sent')])
-        }),
-      { parse: 'none' },
-    )
-    .post(
-      '/apps/:app/activation/signature',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'viewer' }, async (form, viewer) => {
-          const checked = await checkPasted(deps, viewer, form)
-          return showActivation(deps, request, viewer, { checked })
-        }),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/activation/test', onForm(deps, { role: 'editor' }, sendTest), { parse: 'none' })
+    .post('/apps/:app/activation/signature', onForm(deps, { role: 'viewer' }, checkPasted), { parse: 'none' })
+
+async function makeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
+  const made = await createKeyByForm(deps, viewer, form)
+  if ('apiKey' in made) return showActivation(deps, request, viewer, { made })
+  if ('errors' in made) return showActivation(deps, request, viewer, { refusal: 'invalid_field' })
+  if (made.refusal === 'already_done') return problemAnswer(request, 'done_before')
+  return showActivation(deps, request, viewer, { refusal: made.refusal })
+}
+
+async function sendTest(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
+  const outcome = await sendTestEvent(deps, viewer.app, viewer.member)
+  if ('refusal' in outcome) return showActivation(deps, request, viewer, { refusal: outcome.refusal })
+  return doneAnswer(deps, viewer, 'activation', 'test_sent')
+}
 
 async function checkPasted(
-  { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
-  viewer: Viewer,
+  deps: PageDependencies,
+  request: Request,
   form: FormInput,
-): Promise<Checked> {
+  { viewer }: Who,
+): Promise<Response> {
   // includes inactive keys, so that they are recognized
-  const secrets = await store.listSecrets(viewer.account.id, 0)
+  const secrets = await deps.store.listSecrets(viewer.account.id, 0)
   const pasted = { email: form.text('email'), signature: form.text('signature').trim() }
-  return { ...pasted, verdict: checkSignature({ ...pasted, secrets, now: expiryNow(clock) }) }
+  const verdict = checkSignature({ ...pasted, secrets, now: expiryNow(deps.clock) })
+  return showActivation(deps, request, viewer, { checked: { ...pasted, verdict } })
 }
 
 let built: { stub: string; script: Uint8Array } | null = null

@@ -15,9 +15,10 @@ import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { DeliveriesPage } from './deliveries-page.tsx'
 import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
 import { deliveryPath, readStateFilter, statesOf } from './delivery-labels.tsx'
-import { showPage, takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
+import { onForm, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { mailAnswer } from './mail-frames.ts'
 import { readMailState } from './mail-state.ts'
 import { problemAnswer } from '../layout/problems.tsx'
@@ -39,12 +40,7 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
         return mail && 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'delivery_unknown')
       }),
     )
-    .post(
-      '/apps/:app/deliveries/:delivery/resend',
-      ({ request, params: { app, delivery } }) =>
-        takeForm(deps, request, { appId: app, role: 'editor' }, (_, viewer) => sendOn(deps, request, viewer, delivery)),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/deliveries/:delivery/resend', onForm(deps, { role: 'editor' }, resend), { parse: 'none' })
 
 /** Only deliveries of the viewer's app are found. */
 async function readDelivery(
@@ -121,11 +117,16 @@ async function showDelivery(
   return pageAnswer(request, notice?.status ?? 200, page)
 }
 
-async function sendOn(deps: PageDependencies, request: Request, viewer: Viewer, text: string): Promise<Response> {
-  const id = readPublicId('dlv', text)
+async function resend(
+  deps: PageDependencies,
+  request: Request,
+  _: FormInput,
+  { viewer, params: { delivery } }: Who & { params: { delivery: string } },
+): Promise<Response> {
+  const id = readPublicId('dlv', delivery)
   if (id === null) return problemAnswer(request, 'delivery_unknown')
   const outcome = await resendDelivery(deps, viewer.app, { id, actor: viewer.member.id })
   if (!('refusal' in outcome))
     return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie(deps.baseUrl, 'sent_on')])
-  return showDelivery(deps, request, viewer, text, REFUSALS[outcome.refusal])
+  return showDelivery(deps, request, viewer, delivery, REFUSALS[outcome.refusal])
 }

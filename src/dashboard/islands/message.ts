@@ -13,7 +13,7 @@ type Shown = {
 /** `faults`: errors by field. */
 type Checked = { fragments: Record<string, string>; faults: Record<string, string> }
 
-const form = document.querySelector<HTMLFormElement>('[data-editor]')
+const form = document.querySelector<HTMLFormElement>('#editor')
 if (form) followEditor(form)
 
 /** Updates the preview while typing, and lets buttons update part of the page. */

@@ -5,7 +5,7 @@
  * searches; the message editor warns before leaving instead.
  */
 const KEPT =
-  'form[method=post]:not([data-editor], .themes, .search) :is(input:not([type=hidden], [type=password], [name=smtpUrl]), textarea, select)'
+  'form[method=post]:not(#editor, .themes, .search) :is(input:not([type=hidden], [type=password], [name=smtpUrl]), textarea, select)'
 
 /** Delay after typing; Safari allows 100 history changes in 30 seconds. */
 const KEEP_AFTER_MS = 300

@@ -132,21 +132,26 @@ export const doneAnswer = (
 /** `role` is the minimum role; `confirm` asks for the password, shown as part of `page`. */
 type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName; mostBytes?: number }
 
-/** `who` sent the form. */
-type Take = (deps: PageDependencies, request: Request, form: FormInput, who: Who) => Answer
+type Params<P extends string> = Record<'app' | P, string>
 
-type FormContext = { request: Request; params: { app: string } }
+/** `who` sent the form. `P`: parameters of the path besides `app`. */
+type Take<P extends string> = (
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  who: Who & { params: Params<P> },
+) => Answer
 
 /** A POST route of an app that answers a form with `take`. Its body is read here, so routes set `parse: 'none'`. */
 export const onForm =
-  (deps: PageDependencies, rules: Omit<FormRules, 'appId'>, take: Take) =>
-  ({ request, params: { app } }: FormContext): Promise<Response> =>
-    takeForm(deps, request, { appId: app, ...rules }, (form, viewer, signedIn) =>
-      take(deps, request, form, { viewer, signedIn }),
+  <P extends string = never>(deps: PageDependencies, rules: Omit<FormRules, 'appId'>, take: Take<P>) =>
+  ({ request, params }: { request: Request; params: Params<P> }): Promise<Response> =>
+    takeForm(deps, request, { appId: params.app, ...rules }, (form, viewer, signedIn) =>
+      take(deps, request, form, { viewer, signedIn, params }),
     )
 
 /** Handles a form of an app from a member with a sufficient role. */
-export async function takeForm(
+async function takeForm(
   deps: PageDependencies,
   request: Request,
   { appId, role, confirm, page = 'keys', mostBytes }: FormRules,

@@ -13,7 +13,7 @@ import { TestSection } from './message-test.tsx'
 import { AgainSection, type Ask, EVENT_NAMES, PROPERTY_NAMES, TriggerSection, WaitSection } from './message-when.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Form, FormNotices } from '../ui/form.tsx'
 
 /** One form, so that no button loses input. */
 export function EditorPage(props: EditorProps) {
@@ -28,7 +28,7 @@ export function EditorPage(props: EditorProps) {
       action={isEditor ? <HeadActions {...props} /> : undefined}
       islands={['message']}
     >
-      {notice && <Notice kind="error">{notice}</Notice>}
+      <FormNotices notice={notice} locked={!isEditor && 'Only owners and editors of the account change messages.'} />
       <div id={FINDINGS}>
         <Findings
           appId={viewer.app.publicId}
@@ -38,7 +38,6 @@ export function EditorPage(props: EditorProps) {
           isEditor={isEditor}
         />
       </div>
-      {!isEditor && <Notice kind="info">Only owners and editors of the account change messages.</Notice>}
       <EditorForm {...props} />
       {message && <StatusSection {...props} message={message} />}
     </Frame>
@@ -46,8 +45,7 @@ export function EditorPage(props: EditorProps) {
 }
 
 const EditorForm = (props: EditorProps) => (
-  <form id={EDITOR} method="post" action={props.path} novalidate data-editor>
-    <input type="hidden" name="basedOn" value={textOf(props.fields, 'basedOn')} />
+  <Form id={EDITOR} action={props.path} hidden={{ basedOn: textOf(props.fields, 'basedOn') }} errors={props.errors}>
     <div class="editor">
       <MessageFields {...props} />
       <aside>
@@ -62,10 +60,11 @@ const EditorForm = (props: EditorProps) => (
       </aside>
     </div>
     <SimulationSection {...props} />
-  </form>
+  </Form>
 )
 
 function makeAsk({ viewer, fields, errors, check }: EditorProps): Ask {
+  // the form knows the errors of its submission
   const problems = errors.length > 0 ? errors : (check?.problems ?? [])
   const isLocked = !hasRole(viewer.member.role, 'editor')
   return (name) => ({

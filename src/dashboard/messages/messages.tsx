@@ -7,13 +7,14 @@ import { describeMessage } from '../../messages/describe-message.ts'
 import { listMessages, type MessageRow } from '../../messages/messages.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { refuseRole, showPage, takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
+import { onForm, refuseRole, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { createMailFrames, mailAnswer, type MailFrames } from '../deliveries/mail-frames.ts'
 import { takeEditor } from './message-actions.ts'
 import { answerEditor, checkFields, type Editing, previewFields } from './message-editing.tsx'
-import type { Fields } from './message-field-names.ts'
+import { type Fields, textOf } from './message-field-names.ts'
 import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
 import { previewParts } from './message-preview.tsx'
 import { faultsOf, Findings, FINDINGS } from './message-problems.tsx'
@@ -62,38 +63,41 @@ const editorForms = (deps: PageDependencies, frames: MailFrames) =>
   new Elysia()
     .post(
       '/apps/:app/messages/:message',
-      ({ request, params: { app, message: id } }) =>
-        takeForm(deps, request, { appId: app, role: 'viewer', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
-          const message = await findMessage(deps, viewer, id)
-          if (message === 'unknown') return problemAnswer(request, 'message_unknown')
-          return takeEditor({ deps, frames, request, viewer, message }, form.fields)
-        }),
+      onForm(deps, { role: 'viewer', mostBytes: EDITOR_BYTES }, ofMessage(frames, takeEditor)),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/messages/:message/preview',
-      ({ request, params: { app, message: id } }) =>
-        takeForm(deps, request, { appId: app, role: 'editor', mostBytes: EDITOR_BYTES }, async (form, viewer) => {
-          const message = await findMessage(deps, viewer, id)
-          if (message === 'unknown') return problemAnswer(request, 'message_unknown')
-          const editing = { deps, frames, viewer, message }
-          const isChecked = form.text('check') !== ''
-          const shown = isChecked ? await checkTyped(editing, form.fields) : await previewTyped(editing, form.fields)
-          return Response.json(shown, { headers: { 'Cache-Control': 'no-store' } })
-        }),
+      onForm(deps, { role: 'editor', mostBytes: EDITOR_BYTES }, ofMessage(frames, showTyped)),
       { parse: 'none' },
     )
 
-type Typed = Pick<Editing, 'deps' | 'frames' | 'viewer' | 'message'>
+type OfMessage = Who & { params: { message: string } }
 
-async function previewTyped({ deps, frames, viewer }: Typed, fields: Fields) {
+/** Answers a form of a message with `take`. */
+const ofMessage =
+  (frames: MailFrames, take: (editing: Editing, fields: Fields) => Promise<Response>) =>
+  async (deps: PageDependencies, request: Request, form: FormInput, { viewer, params }: OfMessage) => {
+    const message = await findMessage(deps, viewer, params.message)
+    if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+    return take({ deps, frames, request, viewer, message }, form.fields)
+  }
+
+/** Checks or previews what is typed, for islands/message.ts. */
+async function showTyped(editing: Editing, fields: Fields): Promise<Response> {
+  const isChecked = textOf(fields, 'check') !== ''
+  const shown = isChecked ? await checkTyped(editing, fields) : await previewTyped(editing, fields)
+  return Response.json(shown, { headers: { 'Cache-Control': 'no-store' } })
+}
+
+async function previewTyped({ deps, frames, viewer }: Editing, fields: Fields) {
   const shown = await previewFields({ deps, frames, viewer }, fields)
   const reading = readMessage({ ...readFields(fields), name: NEW })
   const says = 'input' in reading ? describeMessage(reading.input.content) : null
   return previewParts({ ...shown, viewer, says, now: deps.clock.now() })
 }
 
-async function checkTyped(about: Typed, fields: Fields) {
+async function checkTyped(about: Editing, fields: Fields) {
   const check = await checkFields(about, fields)
   const reading = readMessage(readFields(fields))
   const errors = 'errors' in reading ? reading.errors : []

@@ -2,9 +2,10 @@
 import type { ContactRow } from '../../people/contacts.ts'
 import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { Button, ButtonLink } from '../ui/button.tsx'
+import { ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, type FormError } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
@@ -13,7 +14,7 @@ import { None, Tags } from './tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
 /** The search and why it failed. */
-export type Search = { email: string; error?: string }
+export type Search = { email: string; errors?: FormError[] }
 
 type PeopleProps = {
   viewer: Viewer
@@ -40,17 +41,9 @@ function PeopleList({ viewer, people, search, isFirst, older, now }: PeopleProps
   const path = pathOf(viewer.app.publicId, 'people')
   return (
     <>
-      <form class="search" method="post" action={path} role="search" novalidate>
-        <Field
-          name="email"
-          label="Find by email"
-          kind="email"
-          value={search.email}
-          error={search.error}
-          autocomplete="off"
-        />
-        <Button>Find</Button>
-      </form>
+      <Form isSearch action={path} errors={search.errors} submit="Find" kind="plain">
+        <Field name="email" label="Find by email" kind="email" value={search.email} autocomplete="off" />
+      </Form>
       {people.length === 0 ? (
         <EmptyState title="Nobody else">These were the first people of this app.</EmptyState>
       ) : (

@@ -7,11 +7,11 @@ import { explainEvents } from '../../deliveries/message-explanations.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { showPage, takeForm } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
+import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { FEED_ROWS, personPath } from '../events/feed.tsx'
-import { flashCookie, withStillSending } from '../layout/flash.ts'
-import { pathOf } from '../layout/frame.tsx'
+import { withStillSending } from '../layout/flash.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { PeoplePage, type Search } from './people-page.tsx'
 import { PersonPage } from './person-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
@@ -24,26 +24,13 @@ export const peopleRoutes = (deps: PageDependencies) =>
       showPage(deps, request, app, (viewer) => showPeople(deps, request, viewer)),
     )
     // POST, so that emails don't appear in URLs and logs
-    .post(
-      '/apps/:app/people',
-      ({ request, params: { app } }) =>
-        takeForm(deps, request, { appId: app, role: 'viewer' }, (form, viewer) =>
-          findPerson(deps, request, viewer, form.text('email')),
-        ),
-      { parse: 'none' },
-    )
+    .post('/apps/:app/people', onForm(deps, { role: 'viewer' }, findPerson), { parse: 'none' })
     .get('/apps/:app/people/:person', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, (viewer) => showPerson(deps, request, viewer, person)),
     )
     .post(
       '/apps/:app/people/:person/erase',
-      ({ request, params: { app, person } }) =>
-        takeForm(
-          deps,
-          request,
-          { appId: app, role: 'owner', confirm: { to: 'erase a person' }, page: 'people' },
-          (_, viewer) => erasePerson(deps, request, viewer, person),
-        ),
+      onForm(deps, { role: 'owner', confirm: { to: 'erase a person' }, page: 'people' }, erasePerson),
       { parse: 'none' },
     )
 
@@ -69,15 +56,21 @@ async function showPeople(
       now={deps.clock.now()}
     />
   )
-  return pageAnswer(request, search.error ? 404 : 200, page)
+  return pageAnswer(request, search.errors ? 404 : 200, page)
 }
 
-async function findPerson(deps: PageDependencies, request: Request, viewer: Viewer, email: string): Promise<Response> {
+async function findPerson(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
+  const email = form.text('email')
   const address = readEmail(email)
   const person = address && (await findContact(deps, viewer.app, address.email))
   if (person) return redirectAnswer(personPath(viewer.app.publicId, person.id))
-  const error = address ? 'This app knows nobody with this email.' : 'Give one whole email address.'
-  return showPeople(deps, request, viewer, { email, error })
+  const message = address ? 'This app knows nobody with this email.' : 'Give one whole email address.'
+  return showPeople(deps, request, viewer, { email, errors: [{ field: 'email', message }] })
 }
 
 /** Only people of the viewer's app are found. */
@@ -120,12 +113,17 @@ async function showPerson(
   return pageAnswer(request, notice?.status ?? 200, page)
 }
 
-async function erasePerson(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {
-  const person = await readPerson(deps, viewer, id)
+type OfPerson = Who & { params: { person: string } }
+
+async function erasePerson(
+  deps: PageDependencies,
+  request: Request,
+  _: FormInput,
+  { viewer, params }: OfPerson,
+): Promise<Response> {
+  const person = await readPerson(deps, viewer, params.person)
   if (!person) return problemAnswer(request, 'person_unknown')
   const outcome = await eraseContact(deps, viewer.app, { email: person.email, actor: viewer.member.id })
-  if ('refusal' in outcome) return showPerson(deps, request, viewer, id, REFUSALS[outcome.refusal])
-  return redirectAnswer(pathOf(viewer.app.publicId, 'people'), [
-    flashCookie(deps.baseUrl, ...withStillSending('person_erased', outcome)),
-  ])
+  if ('refusal' in outcome) return showPerson(deps, request, viewer, params.person, REFUSALS[outcome.refusal])
+  return doneAnswer(deps, viewer, 'people', ...withStillSending('person_erased', outcome))
 }

@@ -6,9 +6,9 @@ import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { Button } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, type FormError } from '../ui/field.tsx'
+import { Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -19,7 +19,7 @@ import type { Viewer } from '../layout/viewer.ts'
 
 /** The last lookup and its result. */
 export type Asked = {
-  search?: { email: string; found?: SuppressionReason | null; error?: string }
+  search?: { email: string; found?: SuppressionReason | null; errors?: FormError[] }
   adding?: ListForm
   removing?: ListForm
   /** error of the last action */
@@ -46,7 +46,7 @@ export const SuppressionsPage = (props: SuppressionsProps) => (
     title="Suppressions"
     state="Addresses that get no email, even after the person was erased."
   >
-    {props.asked.notice && <Notice kind="error">{props.asked.notice}</Notice>}
+    <FormNotices notice={props.asked.notice} />
     <MailNotices viewer={props.viewer} state={props.mail} />
     <DeliverySections viewer={props.viewer} current="suppressions" />
     <div class="columns text-first">
@@ -74,17 +74,15 @@ const FOUND: Record<SuppressionReason, string> = {
 const SearchSection = ({ viewer, asked: { search } }: SuppressionsProps) => (
   <section>
     <h2>Look up an address</h2>
-    <form class="search" method="post" action={pathOf(viewer.app.publicId, 'suppressions')} role="search" novalidate>
-      <Field
-        name="email"
-        label="Email"
-        kind="email"
-        value={search?.email ?? ''}
-        error={search?.error}
-        autocomplete="off"
-      />
-      <Button>Look up</Button>
-    </form>
+    <Form
+      isSearch
+      action={pathOf(viewer.app.publicId, 'suppressions')}
+      errors={search?.errors}
+      submit="Look up"
+      kind="plain"
+    >
+      <Field name="email" label="Email" kind="email" value={search?.email ?? ''} autocomplete="off" />
+    </Form>
     {search?.found !== undefined && (
       <Notice kind="info">
         <b>

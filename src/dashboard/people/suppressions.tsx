@@ -58,8 +58,8 @@ async function lookUp(deps: PageDependencies, request: Request, form: FormInput,
   const email = form.text('email')
   const found = await findSuppressed(deps, viewer.app, email)
   if (found !== 'invalid') return showSuppressions(deps, request, viewer, { search: { email, found } })
-  const error = 'Give one whole email address.'
-  return showSuppressions(deps, request, viewer, { status: 400, search: { email, error } })
+  const errors = [{ field: 'email', message: 'Give one whole email address.' }]
+  return showSuppressions(deps, request, viewer, { status: 400, search: { email, errors } })
 }
 
 async function addAddress(

@@ -7,7 +7,7 @@ import { REFUSALS } from '../../core/refusals.ts'
 import { findUnsubscribing, TEST_TOKEN, unsubscribe } from '../../people/unsubscribe.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { AppLayout } from '../layout/layout.tsx'
-import { Button } from '../ui/button.tsx'
+import { ActionForm } from '../ui/button.tsx'
 
 type Unsubscribing = { store: Store; clock: Clock; mailer: HandOvers; unsubscribeKey: string }
 
@@ -39,15 +39,15 @@ type Found = { appName: string | null }
 
 const nameOf = ({ appName }: Found): string => appName ?? 'the sender'
 
-const Form = ({ token, children }: { token: string; children: string }) => (
-  <form method="post" action={`/u/${token}`}>
-    <Button kind="primary">{children}</Button>
-  </form>
+const UnsubscribeForm = ({ token, children }: { token: string; children: string }) => (
+  <ActionForm action={`/u/${token}`} kind="primary">
+    {children}
+  </ActionForm>
 )
 
 const AskPage = ({ appName, token }: Found & { token: string }) => (
   <AppLayout appName={appName} title="Unsubscribe" lead={`Unsubscribe from ${nameOf({ appName })}?`}>
-    <Form token={token}>Unsubscribe</Form>
+    <UnsubscribeForm token={token}>Unsubscribe</UnsubscribeForm>
   </AppLayout>
 )
 
@@ -63,7 +63,7 @@ const DonePage = ({ appName, stillSending }: Found & StoppedEmails) => (
 
 const FailedPage = ({ appName, token }: Found & { token: string }) => (
   <AppLayout appName={appName} title="This did not work" lead="You are not unsubscribed yet. Try again in a minute.">
-    <Form token={token}>Try again</Form>
+    <UnsubscribeForm token={token}>Try again</UnsubscribeForm>
   </AppLayout>
 )
 

@@ -26,6 +26,10 @@ type FormProps = NoticeProps & {
   errors?: FormError[]
   /** read-only fields and no button; true with `locked` */
   isLocked?: boolean
+  /** for buttons elsewhere on the page */
+  id?: string
+  /** one field with its button in a row */
+  isSearch?: boolean
   /** prefix of the fields' ids, if another form has the same fields */
   ids?: string
   /** whose password this is, for password managers */
@@ -48,6 +52,8 @@ export const Form = (props: FormProps) => {
     errors = [],
     locked,
     isLocked = Boolean(locked),
+    id,
+    isSearch,
     ids,
     username,
     confirm,
@@ -56,7 +62,14 @@ export const Form = (props: FormProps) => {
   return (
     <>
       <FormNotices {...props} />
-      <form method="post" action={action} novalidate>
+      <form
+        id={id}
+        class={isSearch ? 'search' : undefined}
+        role={isSearch ? 'search' : undefined}
+        method="post"
+        action={action}
+        novalidate
+      >
         <HiddenFields fields={hidden} />
         {username !== undefined && <input type="hidden" autocomplete="username" value={username} />}
         <FormContext.Provider value={{ errors, isLocked, ids }}>
