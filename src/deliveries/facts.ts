@@ -1,5 +1,6 @@
 import { parseProperties, propertyOf } from '../store/conditions.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
+import type { ViewRow } from '../store/events.ts'
 import { takesEvents, usesOnceUp } from '../store/delivery-states.ts'
 import type { DeliveryRow, MessageContent, MessageRow, Rule, Verdict } from '../store/message-types.ts'
 import { isSamePath, pathOfUrl } from '../store/paths.ts'
@@ -67,17 +68,17 @@ function readVisits(reads: FactReads, { delivery, message, event }: DecidedWork,
   const { onlyIf = [] } = message.content
   const isPageRead = readsPages(onlyIf)
   const reports = isPageRead ? reads.listReports(appId, contactId, triggeredAt - BATCH_MS) : []
-  const before = isPageRead ? addLostViews(reads, reports, { contactId, triggeredAt, onlyIf }) : []
-  const views = isPageRead ? reads.listViews(contactId, triggeredAt) : []
+  const firstViewAt = isPageRead ? reads.firstViewAt(contactId) : null
+  const allViews = firstViewAt === null ? [] : reads.listViews(contactId, triggeredAt - longestQuietMs(onlyIf))
+  const before = addLostViews(reports, allViews, triggeredAt)
+  const views = allViews.filter(({ occurredAt }) => occurredAt >= triggeredAt)
   const returns = reports.filter(({ isReturn }) => isReturn)
   const visits = [...views, ...returns.map(({ path, reportedAt }) => ({ path, occurredAt: reportedAt }))]
   const done = readDone(reads, { delivery, onlyIf }, at)
   return {
     triggeredAt,
     resultPath: pathOfUrl(propertyOf(parseProperties(event?.properties ?? null), 'url')),
-    firstReportedAt: isPageRead
-      ? earliest(reads.firstViewAt(contactId), ...returns.map(({ reportedAt }) => reportedAt))
-      : null,
+    firstReportedAt: earliest(firstViewAt, ...returns.map(({ reportedAt }) => reportedAt)),
     presence: (when, quietMs) =>
       reads.presenceAt?.({ when, triggeredAt, quietMs }) ??
       presenceAt(when <= triggeredAt ? before : reports, when, quietMs),
@@ -92,11 +93,8 @@ function readVisits(reads: FactReads, { delivery, message, event }: DecidedWork,
 const earliest = (...times: (number | null)[]): number | null =>
   times.reduce((first, time) => (first === null || (time !== null && time < first) ? time : first), null)
 
-type Asked = { contactId: number; triggeredAt: number; onlyIf: readonly Rule[] }
-
 /** A batch stores its last report only, so earlier views are restored from events. */
-function addLostViews(reads: FactReads, reports: ReportRow[], { contactId, triggeredAt, onlyIf }: Asked): ReportRow[] {
-  const views = reads.listViews(contactId, triggeredAt - longestQuietMs(onlyIf))
+function addLostViews(reports: ReportRow[], views: readonly ViewRow[], triggeredAt: number): ReportRow[] {
   const lastAt = lastReportUntil(reports, triggeredAt)
   const lost = views.filter(({ occurredAt }) => occurredAt > lastAt && occurredAt <= triggeredAt)
   return [...reports, ...lost.map(toLostReport)]

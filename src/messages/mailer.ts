@@ -50,7 +50,9 @@ export function mailFactsOf(
 /** No email of the app leaves until `until` (ms UTC). `isOwn`: only this app's emails are refused. */
 export type Pause = { reason: string; until: number; isOwn: boolean }
 
-export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead'> & { joined: Pick<JoinedEvent, 'event'>[] }
+export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead' | 'sourceHash'> & {
+  joined: Pick<JoinedEvent, 'event'>[]
+}
 
 /**
  * `kept`: captured, because no mail server is set. `unknown`: sent without a reply. `reason` is a code such as

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
+import type { LiveMessages } from './live-messages.ts'
 import { readLocale, readTimezone } from './local-time.ts'
 import type { MailSettingsWrites } from './mail-settings.ts'
 import type { MessageContent } from './message-types.ts'
@@ -22,7 +23,7 @@ type FoundApp = {
   timezone: string | null
   locale: string | null
 }
-type Parts = { db: Database; messages: MessageWrites; mailSettings: MailSettingsWrites }
+type Parts = { db: Database; live: LiveMessages; messages: MessageWrites; mailSettings: MailSettingsWrites }
 
 /** So many lifecycle emails a person may get a day, until the app's owner sets another limit. */
 const FIRST_PER_PERSON_DAY = 1
@@ -95,7 +96,7 @@ export function createAppReads(db: Database) {
 export type AppWrites = ReturnType<typeof createAppWrites>
 
 /** An app of another account does not exist. */
-export function createAppWrites({ db, messages, mailSettings }: Parts) {
+export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
 
@@ -178,6 +179,7 @@ export function createAppWrites({ db, messages, mailSettings }: Parts) {
         }
         mailSettings.setMailSettings({ ...change, appId, settings: changed })
         audit(change, 'app.update', app.publicId)
+        live.drop(appId)
         return DONE
       },
 

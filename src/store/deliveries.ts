@@ -1,27 +1,21 @@
 import type { Database } from 'bun:sqlite'
-import { toApp } from './apps.ts'
 import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
 import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
 import { jsonOfFields, selectFields } from './engine/columns.ts'
-import { unsealMail } from './engine/sealed-columns.ts'
-import type { Sealer } from './engine/sealing.ts'
 import { EVENT_FIELDS, type StoredEvent, toEvent } from './events.ts'
-import { NO_SETTINGS } from './mail-settings.ts'
 import {
   type CapturedMail,
   DELIVERY_STATES,
   type DeliveryRow,
   type DeliveryState,
   type DeliveryWork,
+  type FindMailSource,
   type FoundCapture,
   type JoinedEvent,
   type ListedCapture,
   LISTED_EVENTS,
-  type MailSettings,
-  type MessageRow,
 } from './message-types.ts'
-import type { AppRow } from './types.ts'
 
 export type DeliveryQuery = {
   appId: number
@@ -77,63 +71,11 @@ const FIELDS = {
   joinedTo: 'deliveries.joined_to',
 } satisfies Record<keyof DeliveryRow, string>
 
-const MESSAGE_FIELDS = {
-  id: 'messages.id',
-  accountId: 'messages.account_id',
-  appId: 'messages.app_id',
-  name: 'messages.name',
-  status: 'messages.status',
-  version: 'deliveries.version',
-  createdAt: 'messages.created_at',
-  updatedAt: 'messages.updated_at',
-  content: 'json(message_versions.content)',
-} satisfies Record<keyof MessageRow, string>
-
-const APP_FIELDS = {
-  id: 'apps.id',
-  accountId: 'apps.account_id',
-  publicId: 'apps.public_id',
-  siteId: 'apps.site_id',
-  name: 'apps.name',
-  homeUrl: 'apps.home_url',
-  createdAt: 'apps.created_at',
-} satisfies Record<keyof StoredApp, string>
-
-const SETTINGS_FIELDS = {
-  fromName: 'from_name',
-  fromEmail: 'from_email',
-  otherFromEmails: 'json(other_from_emails)',
-  replyTo: 'reply_to',
-  postalAddress: 'postal_address',
-  logoUrl: 'logo_url',
-  colour: 'colour',
-  smtpUrl: 'smtp_url',
-  dkimDomain: 'dkim_domain',
-  dkimSelector: 'dkim_selector',
-  dkimKey: 'dkim_key',
-  bounceSecret: 'bounce_secret',
-  perSecond: 'per_second',
-  perPersonDay: 'per_person_day',
-  perPersonWeek: 'per_person_week',
-  sendWindow: 'json(send_window)',
-  timezone: 'timezone',
-  locale: 'locale',
-  giveUpHours: 'give_up_hours',
-} satisfies Record<keyof MailSettings, string>
-
 /** As it is stored: what is either so or not is a number. */
 type StoredDelivery = Omit<DeliveryRow, 'resent' | 'byHand'> & { resent: number; byHand: number }
-type StoredApp = Omit<AppRow, 'hosts' | 'timezone' | 'locale'>
 type StoredCapture = { [K in keyof CapturedMail]: string | null } & { raw: string; createdAt: number }
 /** Each part is JSON, null where there is none. */
-type StoredWork = StoredDelivery & {
-  contact: string
-  message: string
-  app: string
-  hosts: string
-  settings: string | null
-  event: string | null
-}
+type StoredWork = StoredDelivery & { contact: string; event: string | null }
 
 const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => ({
   ...row,
@@ -145,18 +87,9 @@ const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => 
 const WORK = `
   SELECT ${selectFields(FIELDS)},
     ${jsonOfFields(CONTACT_FIELDS)} AS contact,
-    ${jsonOfFields(MESSAGE_FIELDS)} AS message,
-    ${jsonOfFields(APP_FIELDS)} AS app,
-    (SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = apps.id) AS hosts,
-    iif(settings.app_id IS NULL, NULL, ${jsonOfFields(SETTINGS_FIELDS)}) AS settings,
     iif(event_names.id IS NULL, NULL, ${jsonOfFields(EVENT_FIELDS)}) AS event
   FROM deliveries
   JOIN contacts ON contacts.id = deliveries.contact_id
-  JOIN messages ON messages.id = deliveries.message_id
-  JOIN message_versions
-    ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
-  JOIN apps ON apps.id = deliveries.app_id
-  LEFT JOIN app_mail_settings AS settings ON settings.app_id = deliveries.app_id
   LEFT JOIN events ON events.id = deliveries.event_id AND +events.app_id = deliveries.app_id
   LEFT JOIN event_names ON event_names.id = events.name_id
   WHERE deliveries.id = ?`
@@ -174,7 +107,7 @@ const JOINED = `
 type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
 
 /** Reads of deliveries, newest first. */
-export function createDeliveryReads(db: Database, sealer: Sealer) {
+export function createDeliveryReads(db: Database, findSource: FindMailSource) {
   const pages = createDeliveryPages(db)
   const { listDueApps } = createDeliveryQueue(db)
   const one = db.prepare<StoredDelivery, [number]>(`SELECT ${selectFields(FIELDS)} FROM deliveries WHERE id = ?`)
@@ -225,20 +158,18 @@ export function createDeliveryReads(db: Database, sealer: Sealer) {
     findWork(deliveryId: number): DeliveryWork | null {
       const found = work.get(deliveryId)
       if (!found) return null
-      const { contact, message: messageJson, app, hosts, settings: settingsJson, event, ...row } = found
-      const [delivery, message] = [toDelivery(row), JSON.parse(messageJson) as MessageRow]
-      const settings = settingsJson === null ? NO_SETTINGS : (JSON.parse(settingsJson) as MailSettings)
-      const { timezone, locale } = settings
-      const { again } = message.content
+      const { contact, event, ...row } = found
+      const source = findSource(row.messageId, row.version)
+      if (source === null) return null
+      const delivery = toDelivery(row)
+      const { again } = source.message.content
       return {
+        ...source,
         delivery,
-        message,
         contact: toContact(JSON.parse(contact) as StoredJson),
         event: event === null ? null : toEvent(JSON.parse(event) as StoredEvent),
         joined: again !== undefined && 'collect' in again ? listJoined(deliveryId) : [],
         lead: delivery.joinedTo === null ? null : find(delivery.joinedTo),
-        app: toApp({ app: JSON.parse(app) as StoredApp, hosts, timezone, locale }),
-        settings: unsealMail(sealer, delivery.appId, settings),
       }
     },
 

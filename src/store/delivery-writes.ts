@@ -8,13 +8,12 @@ import { publicId } from '../core/ids.ts'
 import { type Basis, createDeciding, type Decided } from './final-check.ts'
 import { type DecisionRecord, parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { CapturedMail, Claim, DeliveryWork, Marked, UnfitEvent } from './message-types.ts'
-import type { Sealer } from './engine/sealing.ts'
+import type { CapturedMail, Claim, DeliveryWork, MailSource, Marked, MessageRow, UnfitEvent } from './message-types.ts'
 import type { Refused } from './types.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; sealer: Sealer; rules: DeliveryRules }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: DeliveryRules }
 
 /** `by`: the member or key that asks for it, for the audit list. */
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
@@ -32,10 +31,10 @@ const HELD: Marked = { held: true }
  * The sender's side of the queue: claim with a lease, finish only with the same claim. Each
  * answers whether the claim held.
  */
-export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
-  const reads = createDeliveryReads(db, sealer)
+export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
+  const reads = createDeliveryReads(db, live.findSource)
   const queue = createDeliveryQueue(db)
-  const { decideAll, checkFinally } = createDeciding(db, sealer, rules)
+  const { decideAll, checkFinally } = createDeciding(db, reads, rules)
   const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
@@ -97,10 +96,10 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
      * The deliveries that are due longest, and those whose lease ran out; none of `skipApps`. Each is decided here, where
      * the pages it takes are at hand; `decisions` are in the order of `works`.
      */
-    claimDeliveries(claiming: Claiming): { works: DeliveryWork[]; decisions: (Decided | null)[] } {
+    claimDeliveries(claiming: Claiming): PackedClaim {
       const ids = queue.listDue(claiming)
       const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)
-      return { works, decisions: decideAll(works, claiming.now) }
+      return packClaim({ works, decisions: decideAll(works, claiming.now) })
     },
 
     /** Puts off the end of a lease. */
@@ -170,6 +169,33 @@ export function createDeliveryWrites({ db, live, ends, sealer, rules }: Parts) {
       return { done: true }
     },
   }
+}
+
+export type ClaimedDeliveries = { works: DeliveryWork[]; decisions: (Decided | null)[] }
+/** On its way between threads: most of a claim is of one message, which crosses once. `source` is an index. */
+export type PackedClaim = {
+  sources: MailSource[]
+  works: (Omit<DeliveryWork, keyof MailSource> & { source: number })[]
+  decisions: ClaimedDeliveries['decisions']
+}
+
+function packClaim({ works, decisions }: ClaimedDeliveries): PackedClaim {
+  const sources: MailSource[] = []
+  const indexes = new Map<MessageRow, number>()
+  const packed = works.map(({ message, app, settings, sourceHash, ...work }) => {
+    const source = indexes.get(message) ?? sources.push({ message, app, settings, sourceHash }) - 1
+    indexes.set(message, source)
+    return { ...work, source }
+  })
+  return { sources, works: packed, decisions }
+}
+
+export function unpackClaim({ sources, works, decisions }: PackedClaim): ClaimedDeliveries {
+  const unpacked = works.flatMap(({ source, ...work }) => {
+    const found = sources[source]
+    return found ? [{ ...found, ...work }] : []
+  })
+  return { works: unpacked, decisions }
 }
 
 /** How long to wait after a try that failed begins anew. */

@@ -1,10 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import { createDeliveryReads } from './deliveries.ts'
+import type { createDeliveryReads } from './deliveries.ts'
 import { createHistoryReads, createLateViews, createViewReads } from './events.ts'
 import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
 import { forgetReply, type DecisionRecord } from './decision-records.ts'
 import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
-import type { Sealer } from './engine/sealing.ts'
 import { createSuppressionReads } from './suppressions.ts'
 import { createLateReports, createPresenceReads, createReportReads } from './visit-reports.ts'
 
@@ -23,10 +22,7 @@ const IS_NEW = `SELECT 1 FROM events WHERE id > ?1 AND contact_id = ?2
 
 const hash = (value: unknown): string => String(Bun.hash(JSON.stringify(value)))
 const hashPerson = ({ contact: { status, tags, fields } }: DeliveryWork): string => hash([status, tags, fields])
-const hashMail = ({ contact, message, app, settings }: DeliveryWork): string => {
-  const { name, homeUrl, hosts, timezone } = app
-  return hash([contact.email, message.version, name, homeUrl, hosts, timezone, settings])
-}
+const hashMail = ({ contact, sourceHash }: DeliveryWork): string => hash([contact.email, sourceHash])
 
 const basisOf = (work: DeliveryWork, lastId: number): Basis => ({
   lastId,
@@ -34,12 +30,14 @@ const basisOf = (work: DeliveryWork, lastId: number): Basis => ({
   mail: hashMail(work),
 })
 
+type DeliveryReads = ReturnType<typeof createDeliveryReads>
+
 /** Decides about deliveries when they are claimed, and once more in the transaction that hands them over. */
-export function createDeciding(db: Database, sealer: Sealer, { decide }: Pick<DeliveryRules, 'decide'>) {
+export function createDeciding(db: Database, deliveries: DeliveryReads, { decide }: Pick<DeliveryRules, 'decide'>) {
   let opened: DecisionReads | null = null
   const reads = (): DecisionReads =>
     (opened ??= {
-      ...createDeliveryReads(db, sealer),
+      ...deliveries,
       ...createSuppressionReads(db),
       ...createHistoryReads(db),
       ...createReportReads(db),

@@ -1,10 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { USES_ONCE_UP } from './delivery-states.ts'
 import { readTimezone } from './local-time.ts'
-import type { MessageContent, MessageRow, Rule } from './message-types.ts'
+import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
 
 /** Apps whose rules are kept in memory; beyond that all are read again. */
 const CACHED_APPS = 10_000
+/** 10 MB; beyond that all are read again. */
+const CACHED_SOURCES = 1_000
 
 export type LiveMessage = { id: number; version: number; content: MessageContent }
 
@@ -27,7 +29,7 @@ type Version = { id: number; status: string; version: number; current: number; c
 /** The messages of each app as the writing thread needs them. Dropped whenever one is changed. */
 export type LiveMessages = ReturnType<typeof createLiveMessages>
 
-export function createLiveMessages(db: Database) {
+export function createLiveMessages(db: Database, readSource: FindMailSource) {
   const select = db.prepare<Version, [number]>(
     `SELECT m.id, m.status, m.version AS current, v.version, v.content
      FROM messages m JOIN message_versions v ON v.message_id = m.id WHERE m.app_id = ? ORDER BY m.id`,
@@ -41,6 +43,7 @@ export function createLiveMessages(db: Database) {
   )
   const apps = new Map<number, AppRules>()
   const contents = new Map<string, MessageContent>()
+  const sources = new Map<string, MailSource>()
   /** apps that the open transaction gives deliveries */
   const started = new Set<number>()
 
@@ -90,14 +93,28 @@ export function createLiveMessages(db: Database) {
       contents.set(key, content)
       return content
     },
+    /** What emails of a version of a message are made of. */
+    findSource(messageId: number, version: number): MailSource | null {
+      const key = `${messageId}:${version}`
+      const known = sources.get(key)
+      if (known) return known
+      const source = readSource(messageId, version)
+      if (source === null) return null
+      if (sources.size >= CACHED_SOURCES) sources.clear()
+      sources.set(key, source)
+      return source
+    },
+    /** A message, the app itself or its settings have changed. */
     drop(appId: number): void {
       apps.delete(appId)
       contents.clear()
+      sources.clear()
     },
     forget(): void {
       started.clear()
       apps.clear()
       contents.clear()
+      sources.clear()
     },
   }
 }

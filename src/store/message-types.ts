@@ -200,18 +200,24 @@ export type JoinedEvent = { id: number; triggeredAt: number; event: EventRow }
 /** Of an event that is taken out of an email: why, and a JSON DecisionRecord. `id` is that of its own delivery. */
 export type UnfitEvent = { id: number; reason: string; record: string }
 
-/** A delivery with all that judging and rendering it takes. `message` holds the content of the delivery's own version. */
-export type DeliveryWork = {
+/**
+ * What all emails of a version of a message are made of; `message` holds the content of that version. `sourceHash`: equal
+ * where an email would be the same.
+ */
+export type MailSource = { message: MessageRow; app: AppRow; settings: MailSettings; sourceHash: string }
+
+/** Null where there is no such version of a message. */
+export type FindMailSource = (messageId: number, version: number) => MailSource | null
+
+/** A delivery with all that judging and rendering it takes. */
+export type DeliveryWork = MailSource & {
   delivery: DeliveryRow
-  message: MessageRow
   contact: StoredContact
   event: EventRow | null
   /** further events that the email lists, oldest first */
   joined: JoinedEvent[]
   /** of an event that joined an email: the delivery of that email */
   lead: DeliveryRow | null
-  app: AppRow
-  settings: MailSettings
 }
 
 /** What an email says, with the mailboxes as a reader sees them. */

@@ -21,19 +21,21 @@ export type AppSenders = {
 
 export function createSenderDomainReads(db: Database) {
   const orm = drizzle(db)
-  const firstAccounts = orm.select({ id: accounts.id }).from(accounts).limit(2).prepare()
-  const own = orm
-    .select({ domain: senderDomains.domain })
-    .from(senderDomains)
-    .where(eq(senderDomains.accountId, sql.placeholder('accountId')))
+  const facts = orm
+    .select({
+      accounts: sql<number>`(SELECT count(*) FROM (SELECT 1 FROM accounts LIMIT 2))`,
+      domains: sql<string>`(SELECT json_group_array(domain) FROM sender_domains WHERE account_id = ${accounts.id})`,
+    })
+    .from(accounts)
+    .where(eq(accounts.id, sql.placeholder('accountId')))
     .prepare()
 
   return {
     /** The domains an account may send from, and whether it is the only account. */
-    senderFacts: (accountId: string): { isOnlyAccount: boolean; domains: string[] } => ({
-      isOnlyAccount: firstAccounts.all().length < 2,
-      domains: own.all({ accountId }).map(({ domain }) => domain),
-    }),
+    senderFacts(accountId: string): { isOnlyAccount: boolean; domains: string[] } {
+      const found = facts.get({ accountId })
+      return { isOnlyAccount: found?.accounts === 1, domains: JSON.parse(found?.domains ?? '[]') as string[] }
+    },
 
     listSenderDomains: (): SenderDomain[] =>
       orm.select().from(senderDomains).orderBy(asc(senderDomains.domain), asc(senderDomains.createdAt)).all(),

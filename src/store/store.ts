@@ -5,6 +5,7 @@ import { createAppReads } from './apps.ts'
 import { createAuditReads } from './audit.ts'
 import { createContactReads } from './contacts.ts'
 import { createCounterReads } from './counters.ts'
+import { type ClaimedDeliveries, unpackClaim } from './delivery-writes.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { databasePath, logPath, openForReading } from './engine/database.ts'
@@ -22,6 +23,7 @@ import { createInstallReads } from './install.ts'
 import { createKeyReads } from './keys.ts'
 import { createLinkReads } from './links.ts'
 import { createMailSettingsReads } from './mail-settings.ts'
+import { createMailSources } from './mail-sources.ts'
 import { createCallReads } from './mcp-calls.ts'
 import { createMemberReads } from './members.ts'
 import { createMessageReads } from './messages.ts'
@@ -31,6 +33,7 @@ import { createSessionReads } from './sessions.ts'
 import { createSuppressionReads } from './suppressions.ts'
 import { createTwoStepReads } from './two-step.ts'
 import { createReportReads } from './visit-reports.ts'
+import type { Refused } from './types.ts'
 import { type Job, type Outcome, WRITE_NAMES, type WriteName, type Writes } from './writes.ts'
 
 type Async<T extends Record<string, (...args: never[]) => unknown>> = {
@@ -38,12 +41,18 @@ type Async<T extends Record<string, (...args: never[]) => unknown>> = {
 }
 
 type Reads = ReturnType<typeof createReads>
+type DeliveryReads = ReturnType<typeof createDeliveryReads>
+type Given = { sealer: Sealer; rules: Rules }
 
 /**
  * Use cases, each one atomic; no transaction leaves the store. A write resolves after its COMMIT with its
  * outcome or a refusal, and never rejects.
  */
-export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outcome<N>> } & Async<Reads> & {
+export type Store = {
+  [N in Exclude<WriteName, 'claimDeliveries'>]: (input: Job<N>['input']) => Promise<Outcome<N>>
+} & Async<Reads> & {
+    claimDeliveries(input: Job<'claimDeliveries'>['input']): Promise<ClaimedDeliveries | Refused>
+
     /** Resolves when what was accepted is on disk and the log is copied. */
     close(): Promise<void>
     /** Calls back after another process changed something: drop what is cached. */
@@ -60,7 +69,7 @@ export type Store = { [N in WriteName]: (input: Job<N>['input']) => Promise<Outc
     schemaVersion: number
   }
 
-const createReads = (db: Database, sealer: Sealer, rules: Rules) => ({
+const createReads = (db: Database, { sealer, rules }: Given, deliveries: DeliveryReads) => ({
   ...createAccountReads(db, sealer),
   ...createAppReads(db),
   ...createKeyReads(db, sealer),
@@ -82,9 +91,9 @@ const createReads = (db: Database, sealer: Sealer, rules: Rules) => ({
   ...createMailSettingsReads(db, sealer),
   ...createSenderDomainReads(db),
   ...createDeliveryCounts(db),
-  ...createDeliveryReads(db, sealer),
+  ...deliveries,
   ...createSuppressionReads(db),
-  decideDelivery: createDeciding(db, sealer, rules).decideDelivery,
+  decideDelivery: createDeciding(db, deliveries, rules).decideDelivery,
 })
 
 /**
@@ -119,11 +128,9 @@ export async function openStore(folder: string, opening: Opening): Promise<Store
   }
 }
 
-type Given = { sealer: Sealer; rules: Rules }
-
-function createStore(folder: string, channel: Channel, { sealer, rules }: Given): Store {
+function createStore(folder: string, channel: Channel, given: Given): Store {
   const db = openForReading(folder)
-  const reads = createReads(db, sealer, rules)
+  const reads = createReads(db, given, createDeliveryReads(db, createMailSources(db, given.sealer)))
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
   const faults = createFaultWatch()
   const writer = createWriter({
@@ -144,6 +151,10 @@ function createStore(folder: string, channel: Channel, { sealer, rules }: Given)
 
   return {
     ...writesOf(writer.submit),
+    claimDeliveries: async (input) => {
+      const claimed = await writer.submit('claimDeliveries', input)
+      return 'refusal' in claimed ? claimed : unpackClaim(claimed)
+    },
     ...readsOf(reads),
     close: () => (closing ??= closeAll()),
     onForeignWrite: channel.onForeignWrite,

@@ -16,6 +16,7 @@ import { createKeyWrites } from './keys.ts'
 import { createLinkWrites } from './links.ts'
 import { createLiveMessages } from './live-messages.ts'
 import { createMailSettingsWrites } from './mail-settings.ts'
+import { createMailSources } from './mail-sources.ts'
 import { createCallWrites } from './mcp-calls.ts'
 import { createMemberWrites } from './members.ts'
 import { createMessageWrites } from './messages.ts'
@@ -144,7 +145,7 @@ export type WritesParts = {
 export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
-  const [live, sentCache] = [createLiveMessages(db), createSentCache()]
+  const [live, sentCache] = [createLiveMessages(db, createMailSources(db, sealer)), createSentCache()]
   const ends = createDeliveryEnds({ db, sentCache, rules })
   const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
@@ -153,7 +154,7 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
   const messages = createMessageWrites({ db, ids, live })
   const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
   const senderDomains = createSenderDomainWrites({ db, retries })
-  const apps = createAppWrites({ db, messages, mailSettings })
+  const apps = createAppWrites({ db, live, messages, mailSettings })
   const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known }
   const runPlanned = createPlannedWrites({ ...shared, rules })
   const writes = {
@@ -173,7 +174,7 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,
-    ...createDeliveryWrites({ db, live, ends, sealer, rules }),
+    ...createDeliveryWrites({ db, live, ends, rules }),
     ...createSuppressionWrites({ db, live, ends, rules }),
   }
   const settle = (): void => {

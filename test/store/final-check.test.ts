@@ -1,7 +1,8 @@
 /** What is looked at once more just before the final dot, in the transaction that hands the email over. */
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import type { Provider } from '../../src/mail/provider.ts'
 import type { MailSettings, MessageContent, MessageStatus, Rule } from '../../src/store/message-types.ts'
+import type { AppSettings } from '../../src/store/types.ts'
 import { leave, page, report, send } from '../api/reports.ts'
 import { useClosing } from '../closing.ts'
 import { CONTACTS, EVENTS, HOUR } from '../helper.ts'
@@ -223,6 +224,25 @@ describe('an email goes out', () => {
     await sending.sendDue()
     expect(sending.server.received.map(({ from }) => from)).toEqual(['new@first.example'])
     expect(await sending.states()).toEqual({ sent: 1 })
+  })
+
+  test.each<[string, Partial<AppSettings>]>([
+    ['its app is renamed', { name: 'Renamed' }],
+    ['its app loses a domain', { hosts: ['other.example'] }],
+  ])('written anew where %s while it is on its way', async (_, changes) => {
+    const sending = await startWith(({ store, app, clock }) => {
+      const { id: appId, accountId, name, homeUrl, hosts, timezone, locale } = app
+      const settings = { name, homeUrl, hosts, timezone, locale, snippet: { hosts: [], addsPeople: false }, ...changes }
+      return store().updateApp({ appId, accountId, actor: 'test', at: clock.now(), settings })
+    })
+    await sending.sendEvent(ADA)
+    const marked = spyOn(sending.store(), 'markHanded')
+    await sending.sendDue()
+    expect(await Promise.all(marked.mock.results.map(({ value }) => value))).toEqual([
+      { held: false, because: 'outdated' },
+      { held: true },
+    ])
+    expect(sending.server.received).toHaveLength(1)
   })
 
   test('to no server but its own where the app gets another one while it is on its way', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DELIVERY_RULES } from '../../../src/deliveries/deliveries.ts'
 import { databasePath, openDatabase } from '../../../src/store/engine/database.ts'
 import { createDeliveryReads } from '../../../src/store/deliveries.ts'
+import { createMailSources } from '../../../src/store/mail-sources.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
 import { createOutcomeReads, isSameBody } from '../../../src/store/idempotency.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
@@ -135,7 +136,7 @@ describe('an older schema', () => {
       [2, 'kept', 5, null, null, null],
       [3, 'skipped', 5, 6, 7, 8],
     ])
-    expect(createDeliveryReads(db, createSealer(null)).findCaptured(1, 2)).toEqual({
+    expect(createDeliveryReads(db, createMailSources(db, createSealer(null))).findCaptured(1, 2)).toEqual({
       raw: 'Subject: Kept',
       createdAt: 5,
       content: null,

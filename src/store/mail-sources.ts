@@ -1,0 +1,88 @@
+import type { Database } from 'bun:sqlite'
+import { toApp } from './apps.ts'
+import { jsonOfFields } from './engine/columns.ts'
+import { unsealMail } from './engine/sealed-columns.ts'
+import type { Sealer } from './engine/sealing.ts'
+import { NO_SETTINGS } from './mail-settings.ts'
+import type { FindMailSource, MailSettings, MailSource, MessageRow } from './message-types.ts'
+import type { AppRow } from './types.ts'
+
+const MESSAGE_FIELDS = {
+  id: 'messages.id',
+  accountId: 'messages.account_id',
+  appId: 'messages.app_id',
+  name: 'messages.name',
+  status: 'messages.status',
+  version: 'message_versions.version',
+  createdAt: 'messages.created_at',
+  updatedAt: 'messages.updated_at',
+  content: 'json(message_versions.content)',
+} satisfies Record<keyof MessageRow, string>
+
+const APP_FIELDS = {
+  id: 'apps.id',
+  accountId: 'apps.account_id',
+  publicId: 'apps.public_id',
+  siteId: 'apps.site_id',
+  name: 'apps.name',
+  homeUrl: 'apps.home_url',
+  createdAt: 'apps.created_at',
+} satisfies Record<keyof StoredApp, string>
+
+const SETTINGS_FIELDS = {
+  fromName: 'from_name',
+  fromEmail: 'from_email',
+  otherFromEmails: 'json(other_from_emails)',
+  replyTo: 'reply_to',
+  postalAddress: 'postal_address',
+  logoUrl: 'logo_url',
+  colour: 'colour',
+  smtpUrl: 'smtp_url',
+  dkimDomain: 'dkim_domain',
+  dkimSelector: 'dkim_selector',
+  dkimKey: 'dkim_key',
+  bounceSecret: 'bounce_secret',
+  perSecond: 'per_second',
+  perPersonDay: 'per_person_day',
+  perPersonWeek: 'per_person_week',
+  sendWindow: 'json(send_window)',
+  timezone: 'timezone',
+  locale: 'locale',
+  giveUpHours: 'give_up_hours',
+} satisfies Record<keyof MailSettings, string>
+
+type StoredApp = Omit<AppRow, 'hosts' | 'timezone' | 'locale'>
+/** Each part is JSON. `settings`: null where nothing was ever set. */
+type StoredSource = { message: string; app: string; hosts: string; settings: string | null }
+
+const SOURCE = `
+  SELECT ${jsonOfFields(MESSAGE_FIELDS)} AS message,
+    ${jsonOfFields(APP_FIELDS)} AS app,
+    (SELECT json_group_array(host ORDER BY host) FROM app_hosts WHERE app_id = apps.id) AS hosts,
+    iif(settings.app_id IS NULL, NULL, ${jsonOfFields(SETTINGS_FIELDS)}) AS settings
+  FROM message_versions
+  JOIN messages ON messages.id = message_versions.message_id
+  JOIN apps ON apps.id = messages.app_id
+  LEFT JOIN app_mail_settings AS settings ON settings.app_id = apps.id
+  WHERE message_versions.message_id = ? AND message_versions.version = ?`
+
+/** What the emails of a version of a message are made of; null where there is no such version. */
+export function createMailSources(db: Database, sealer: Sealer): FindMailSource {
+  const select = db.prepare<StoredSource, [number, number]>(SOURCE)
+  return (messageId, version) => {
+    const found = select.get(messageId, version)
+    if (!found) return null
+    const message = JSON.parse(found.message) as MessageRow
+    const stored = found.settings === null ? NO_SETTINGS : (JSON.parse(found.settings) as MailSettings)
+    const { timezone, locale } = stored
+    const app = toApp({ app: JSON.parse(found.app) as StoredApp, hosts: found.hosts, timezone, locale })
+    const settings = unsealMail(sealer, app.id, stored)
+    return { message, app, settings, sourceHash: hashOf({ message, app, settings }) }
+  }
+}
+
+/** Of all that an email is made of: a paused message says the same, and so does a renamed one. */
+function hashOf({ message, app, settings }: Omit<MailSource, 'sourceHash'>): string {
+  const { name, homeUrl, hosts, timezone } = app
+  return String(Bun.hash(JSON.stringify([message.version, name, homeUrl, hosts, timezone, settings])))
+}
