@@ -6,16 +6,16 @@ import { isPinnedScript, refuseOtherBuild, scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './events/activation.ts'
 import { clientAddress, isTrustedProxy, UNKNOWN_ADDRESS } from './core/addresses.ts'
 import type { Dependencies } from './dependencies.ts'
-import { countsAsAbuse, type Refusal, refuse } from './core/refusals.ts'
+import { countsAsAbuse, type Refusal, refuse, type RefusalCode } from './core/refusals.ts'
 import { factsOf, setFacts, createRequestIds } from './http/request-facts.ts'
-import { createPlaceFinder, createRouteFinder, pathOf, type Place } from './http/request-paths.ts'
-import { openPages, type Pages, type Router } from './dashboard/layout/lazy-pages.ts'
+import { createPlaceFinder, createRouteFinder, pathOf, type Place, type RouteFinder } from './http/request-paths.ts'
 import { addCors } from './mcp/guard.ts'
 import { MCP_PATH, mcpRoutes } from './mcp/index.ts'
 import { assetRoutes, readScript, readStub } from './assets.ts'
 import { type Health, healthRoutes } from './ops/health.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
+import { createLazy } from './core/lazy.ts'
 
 export type ServerDependencies = Dependencies & {
   log: Log
@@ -208,3 +208,38 @@ async function refuseAddress(
   page?.headers.set('Allow', headers.Allow)
   return page ?? refusalAnswer(request, { refusal: 'method_not_allowed' }, headers)
 }
+
+type Dashboard = typeof import('./dashboard/index.ts')
+
+export type Router = { app: AnyElysia; findRoute: RouteFinder }
+
+type Opened = Router & Pick<Dashboard, 'refusalPage'>
+
+export type Pages = ReturnType<typeof openPages>
+
+/**
+ * The dashboard is loaded on the first browser request: it takes 4 to 6 MB and 20 ms, and some installations serve only
+ * programs.
+ */
+export function openPages(build: (dashboardRoutes: Dashboard['dashboardRoutes']) => Router) {
+  let opened: Opened | null = null
+
+  const dashboard = createLazy(async () => {
+    const { dashboardRoutes, refusalPage } = await import('./dashboard/index.ts')
+    opened = { ...build(dashboardRoutes), refusalPage }
+    return opened
+  })
+
+  return {
+    /** Handles requests outside the API and the MCP server. */
+    answer: async (request: Request): Promise<Response> => (await dashboard.get()).app.fetch(request),
+    /** null if unknown or not loaded yet. */
+    findRoute: (path: string): string | null => opened?.findRoute(path) ?? null,
+    /** A page for browsers; null for programs, which get JSON. */
+    refuse: async (request: Request, refusal: RefusalCode): Promise<Response | null> =>
+      isForPerson(request) ? (await dashboard.get()).refusalPage(request, refusal) : null,
+  }
+}
+
+const isForPerson = ({ headers, url }: Request): boolean =>
+  headers.get('accept')?.includes('text/html') === true && !new URL(url).pathname.startsWith('/api/')

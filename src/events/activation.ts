@@ -1,5 +1,5 @@
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
-import type { NoteKind, NoteRow } from '../store/types.ts'
+import type { NoteKind, NoteRow, RecordedEvent, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
 import { findNamedApp } from '../accounts/apps.ts'
 import { lacksEmail, type Body } from '../core/inputs.ts'
@@ -174,4 +174,35 @@ export async function noteScriptLoad(
   for (const appId of await access.findAppsByHost(new URL(origin).hostname)) {
     notes.add(appId, 'script_loaded', { origin })
   }
+}
+
+/** Customers can't send names with `$`, so no message starts with it. */
+const TEST_EVENT = '$test'
+
+/** Records an event about a member, who is added as a person. Refusals: plan_limit_reached, unavailable. */
+export async function sendTestEvent(
+  { store, clock }: { store: Store; clock: Clock },
+  app: AppRow,
+  member: { email: string },
+): Promise<RecordedEvent | Refused> {
+  const account = await store.findAccount(app.accountId)
+  return store.recordEvent({
+    accountId: app.accountId,
+    appId: app.id,
+    email: member.email,
+    shownEmail: null,
+    newPeoplePerMonth: account?.plan.newPeoplePerMonth ?? null,
+    createContact: true,
+    firstName: null,
+    lastName: null,
+    type: 'event',
+    name: TEST_EVENT,
+    properties: null,
+    path: null,
+    via: 'api',
+    at: clock.now(),
+    occurredAt: null,
+    buckets: [],
+    idempotency: null,
+  })
 }

@@ -9,8 +9,6 @@ import { type ClaimedDeliveries, unpackClaim } from './delivery-writes.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { databasePath, logPath, openForReading } from './engine/database.ts'
-import { createFaultWatch, type FaultListener } from './engine/fault-watch.ts'
-import { openInline } from './engine/inline.ts'
 import { createSealer, type Sealer } from './engine/sealing.ts'
 import { startThreads } from './engine/threads.ts'
 import { schemaVersion } from './engine/upgrades.ts'
@@ -35,6 +33,10 @@ import { createTwoStepReads } from './two-step.ts'
 import { createReportReads } from './visit-reports.ts'
 import type { Refused } from './types.ts'
 import { type Job, type Outcome, WRITE_NAMES, type WriteName, type Writes } from './writes.ts'
+import { createEngine } from './engine/engine.ts'
+import { StoreError } from './engine/errors.ts'
+import { lockFolder } from './engine/folder-lock.ts'
+import { openForWriting } from './engine/sealed-columns.ts'
 
 type Async<T extends Record<string, (...args: never[]) => unknown>> = {
   [K in keyof T]: (...args: Parameters<T[K]>) => Promise<Awaited<ReturnType<T[K]>>>
@@ -192,3 +194,66 @@ const readsOf = (reads: Reads): Async<Reads> =>
       async (...args: never[]) => (read as (...args: never[]) => unknown)(...args),
     ]),
   ) as Async<Reads>
+
+/** What is said where nobody can tell more: the queue is full, or a commit is on its way for too long. */
+const NO_REASON = 'commits take too long'
+
+/** Tells why nothing can be saved when that begins, and null when a commit succeeds again. */
+export type FaultListener = (reason: string | null) => void
+
+/** Looks at one outcome of each commit: a fault that passes (disk full, file replaced) refuses all of them alike. */
+export function createFaultWatch() {
+  const listeners: FaultListener[] = []
+  let fault: string | null = null
+
+  const note = (outcome: Outcome | undefined): void => {
+    const isFault = outcome !== undefined && 'refusal' in outcome && outcome.refusal === 'unavailable'
+    const reason = isFault ? (outcome.reason ?? NO_REASON) : null
+    if (reason === fault) return
+    fault = reason
+    for (const listener of listeners) listener(reason)
+  }
+  const watch =
+    (commit: Channel['commit']): Channel['commit'] =>
+    async (jobs) => {
+      const outcomes = await commit(jobs)
+      // of what was not even tried to be written nothing can be told
+      const tried = outcomes.find((outcome) => !('refused' in outcome))
+      if (tried || outcomes.length === 0) note(tried)
+      return outcomes
+    }
+  return { watch, note, onFault: (listener: FaultListener) => void listeners.push(listener) }
+}
+
+type InlineOpening = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules?: Rules }
+
+/** Reaches the engine in this thread, for a command that ends soon. @throws StoreError when the folder cannot be opened */
+function openInline(folder: string, { now, sealer, readEvent, rules }: InlineOpening): Channel {
+  const db = openForWriting(folder, sealer, () => refuseWhileServed(folder))
+  const engine = createEngine(db, now, sealer, { isAlone: false, readEvent, rules })
+  const broken: ((reason: string) => void)[] = []
+  return {
+    commit: async (jobs) => {
+      try {
+        return engine.run(jobs)
+      } catch (error) {
+        for (const listener of broken) listener(error instanceof Error ? error.message : String(error))
+        throw error
+      }
+    },
+    close: async () => db.close(),
+    onForeignWrite: () => {},
+    onBroken: (listener) => void broken.push(listener),
+  }
+}
+
+/** A server that was started without the key could not read what a command seals under it. */
+function refuseWhileServed(folder: string): void {
+  try {
+    lockFolder(folder).release()
+  } catch (error) {
+    if (!(error instanceof StoreError && error.code === 'folder_in_use')) throw error
+    const wrong = `A server runs on ${folder} without the master key.`
+    throw new StoreError('folder_in_use', `${wrong} Start it again with EVENTPOST_MASTER_KEY, then try again.`)
+  }
+}

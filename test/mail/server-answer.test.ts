@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readServerAnswer } from '../../src/mail/server-answer.ts'
+import { readServerAnswer } from '../../src/mail/smtp-session.ts'
 
 const read = (response: string) => readServerAnswer(response, null)
 

@@ -1,6 +1,6 @@
 /** What a page reported is kept while a mail to its person waits, however many such people there are. */
 import { afterAll, expect, test } from 'bun:test'
-import { createBatchUpkeep } from '../../src/store/batch-upkeep.ts'
+import { createBatchUpkeep } from '../../src/store/upkeep.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createTimeline } from '../../src/store/timeline/timeline.ts'
 import { heldUntil } from '../../src/store/timeline/timeline-reads.ts'

@@ -1,4 +1,3 @@
-import { describeBrowser } from '../../accounts/browsers.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import type { Proof } from '../../accounts/sessions.ts'
 import type { PageDependencies } from '../layout/viewer.ts'
@@ -24,4 +23,33 @@ export async function startSession(
   const known = signIns.knownMark({ ...proof.member, passwordHash: proof.passwordHash })
   const cookies = [sessionCookie(baseUrl, started.token), knownCookie(baseUrl, known)]
   return { token: started.token, cookies }
+}
+
+/** Later browsers claim to be earlier ones, so the order matters. */
+const BROWSERS: [mark: RegExp, name: string][] = [
+  [/\bEdgA?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+  [/\b(?:Headless)?Chrome\/|\bCriOS\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+]
+const SYSTEMS: [mark: RegExp, name: string][] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+]
+
+const nameOf = (names: [RegExp, string][], text: string): string | undefined =>
+  names.find(([mark]) => mark.test(text))?.[1]
+
+/** "Firefox on Linux". Never quotes the header. */
+export function describeBrowser(userAgent: string | null): string {
+  const text = (userAgent ?? '').slice(0, 500)
+  const [browser, system] = [nameOf(BROWSERS, text), nameOf(SYSTEMS, text)]
+  if (!browser && !system) return 'Another program'
+  return [browser ?? 'A browser', ...(system ? [`on ${system}`] : [])].join(' ')
 }

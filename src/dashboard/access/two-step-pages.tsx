@@ -5,10 +5,10 @@ import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { QrCode } from '../ui/qr.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { encode } from 'uqr'
 
 type SetupProps = { viewer: Viewer; secret: string; error?: string }
 
@@ -106,3 +106,19 @@ export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: 
     </Frame>
   )
 }
+
+/** Quiet zone in modules, required by scanners. */
+const QUIET_MODULES = 4
+
+/** Dark on white in any theme, because many apps can't read the inverse. */
+export const QrCode = ({ label, children }: { label: string; children: string }) => {
+  const { data, size } = encode(children, { ecc: 'M', border: QUIET_MODULES })
+  return (
+    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label} shape-rendering="crispEdges">
+      <path d={data.map(pathOfRow).join('')} />
+    </svg>
+  )
+}
+
+const pathOfRow = (row: boolean[], y: number): string =>
+  row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')).join('')

@@ -1,6 +1,114 @@
+/// <reference lib="dom" />
 /** Scripts of every page; the pages also work without them. */
-import './copy.ts'
-import './session.ts'
-import './switcher.ts'
-import './theme.ts'
+import { pageAbove } from '../layout/forms.ts'
 import './typed.ts'
+
+const SHOWN_MS = 2_000
+
+async function copy(button: HTMLButtonElement): Promise<void> {
+  const source = document.getElementById(button.dataset.copy ?? '')
+  const word = button.querySelector('[aria-live]')
+  if (!source || !word) return
+  try {
+    await navigator.clipboard.writeText(source.textContent)
+    word.textContent = 'Copied'
+  } catch {
+    // no clipboard over plain http: select the text instead
+    getSelection()?.selectAllChildren(source)
+    word.textContent = 'Selected'
+  }
+  setTimeout(() => (word.textContent = 'Copy'), SHOWN_MS)
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest('button[data-copy]') : null
+  if (button instanceof HTMLButtonElement) void copy(button)
+})
+
+/** Shared by the tabs of a browser. */
+const channel = new BroadcastChannel('eventpost-session')
+/** Time for another tab's sign-out to reach the server. */
+const SIGN_OUT_MS = 1_000
+
+const signOut = document.querySelector<HTMLFormElement>('form[action="/sign-out"]')
+if (signOut) watchSession(signOut)
+// the sign-in page may mean that the session ended: other tabs check
+else if (document.querySelector('form[action="/sign-in"]')) channel.postMessage('ask')
+
+/** Clears the page when the session ends, here or in another tab. */
+function watchSession(form: HTMLFormElement): void {
+  form.addEventListener('submit', () => channel.postMessage('signed-out'))
+  channel.addEventListener('message', ({ data }: MessageEvent<string>) => {
+    if (data === 'signed-out') {
+      document.body.replaceChildren()
+      setTimeout(leave, SIGN_OUT_MS)
+    } else void leaveIfSignedOut()
+  })
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) void leaveIfSignedOut()
+  })
+  window.addEventListener('pageshow', async ({ persisted }) => {
+    if (!persisted) return
+    document.body.hidden = true
+    await leaveIfSignedOut()
+    document.body.hidden = false
+  })
+}
+
+/** Navigates instead of reloading, because reloading would resubmit a form. */
+const leave = (): void =>
+  document.documentElement.dataset.form === 'sent' ? location.replace(pageAbove(location.pathname)) : location.reload()
+
+async function leaveIfSignedOut(): Promise<void> {
+  const response = await fetch('/session', { method: 'HEAD' }).catch(() => null)
+  if (response?.status === 401 && !isTyped()) leave()
+}
+
+const isTyped = (): boolean =>
+  [...document.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('main input, main textarea')].some((field) =>
+    field.type === 'checkbox' || field.type === 'radio'
+      ? (field as HTMLInputElement).checked !== (field as HTMLInputElement).defaultChecked
+      : field.type !== 'hidden' && field.value !== field.defaultValue,
+  )
+
+const openSwitcher = (): HTMLDetailsElement | null => document.querySelector('.switcher[open]')
+
+/** Closes the list on Escape or a click outside. */
+document.addEventListener('click', (event) => {
+  const open = openSwitcher()
+  if (open && event.target instanceof Node && !open.contains(event.target)) open.open = false
+})
+
+/** Scrolls to the current app. */
+document.querySelector('.switcher')?.addEventListener('toggle', () => {
+  const places = document.querySelector<HTMLElement>('.switcher .places')
+  const current = places?.querySelector<HTMLElement>('[aria-current]')
+  if (places && current) places.scrollTop = current.offsetTop - (places.clientHeight - current.offsetHeight) / 2
+})
+
+/** Closes when focus moves behind the list. */
+document.addEventListener('focusout', ({ relatedTarget }) => {
+  const open = openSwitcher()
+  if (open && relatedTarget instanceof Node && !open.contains(relatedTarget)) open.open = false
+})
+
+document.addEventListener('keydown', (event) => {
+  const open = openSwitcher()
+  if (!open || event.key !== 'Escape') return
+  open.open = false
+  open.querySelector('summary')?.focus()
+})
+
+/** Changes the theme without reloading, so that input is kept. */
+document.addEventListener('submit', (event) => {
+  const { target: form, submitter } = event
+  if (!(form instanceof HTMLFormElement) || !form.matches('.themes') || !(submitter instanceof HTMLButtonElement))
+    return
+  event.preventDefault()
+  document.documentElement.dataset.theme = submitter.value
+  for (const button of form.querySelectorAll('button')) {
+    button.setAttribute('aria-pressed', String(button === submitter))
+  }
+  const body = new URLSearchParams({ theme: submitter.value, to: '/' })
+  void fetch(form.action, { method: 'POST', body, redirect: 'manual' })
+})

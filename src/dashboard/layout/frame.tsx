@@ -4,10 +4,10 @@ import { hasRole } from '../../accounts/members.ts'
 import { Document, type Island } from './document.tsx'
 import { Icon, type IconName, Mark } from '../ui/icon.tsx'
 import { Flash } from '../ui/notice.tsx'
-import { PageHead } from '../ui/page-head.tsx'
 import { Zone } from '../ui/time.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 import type { OwnAccount, Viewer } from './viewer.ts'
+import { SentText } from '../ui/text.tsx'
 
 const PAGES = {
   activation: { name: 'Activation', icon: 'activation' },
@@ -161,4 +161,25 @@ const AccountPlaces = ({ account: { id, name, apps }, viewer, page }: SwitcherPr
       ))}
     </ul>
   </div>
+)
+
+/** Titles may contain user input. */
+export const PageHead = ({
+  title,
+  state,
+  action,
+}: {
+  title: string
+  state: ComponentChildren
+  action?: ComponentChildren
+}) => (
+  <header class="page-head">
+    <div>
+      <h1>
+        <SentText>{title}</SentText>
+      </h1>
+      <p class="lead">{state}</p>
+    </div>
+    {action && <div class="action">{action}</div>}
+  </header>
 )

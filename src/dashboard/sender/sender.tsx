@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { makeSenderSample } from '../../mail/sender-sample.ts'
+import { makeSenderSample } from '../../mail/samples.ts'
 import { checkMailServer } from '../../mail/server-check.ts'
 import { checkSender } from '../../accounts/sender-checks.ts'
 import { readDkimKey } from '../../accounts/dkim.ts'

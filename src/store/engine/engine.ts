@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { isBrokenDisk, isPassingFault } from './errors.ts'
 import { type EventText, NO_READER, type ReadEvent, type ReadText } from '../event-texts.ts'
-import { createForeignWatch } from './foreign-watch.ts'
 import type { PlannedOutcome, PlannedWrite, Rules } from '../plan-types.ts'
 import type { Sealer } from './sealing.ts'
 import type { RecordedEvent, Refused } from '../types.ts'
@@ -165,4 +164,27 @@ function createJobs({ writes, runPlanned, readEvent }: Parts) {
     runBatch()
     return outcomes
   }
+}
+
+/** Notices commits of other processes, at the start of each transaction and whenever it is asked. */
+function createForeignWatch(db: Database, catchUp: () => void) {
+  const dataVersion = db.prepare<{ data_version: number }, []>('PRAGMA data_version')
+  let seen = dataVersion.get()?.data_version
+  let isNew = false
+
+  const look = (): void => {
+    const version = dataVersion.get()?.data_version
+    if (version === seen) return
+    catchUp()
+    seen = version
+    isNew = true
+  }
+  /** True once after another process committed, also when a transaction noticed it first. */
+  const take = (): boolean => {
+    look()
+    const was = isNew
+    isNew = false
+    return was
+  }
+  return { look, take }
 }

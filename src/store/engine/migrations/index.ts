@@ -1,5 +1,4 @@
 import type { Database } from 'bun:sqlite'
-import { foldSenders } from './fold-senders.ts'
 import first from './0001_people_and_events.sql' with { type: 'text' }
 import sessions from './0002_sessions.sql' with { type: 'text' }
 import snippet from './0003_snippet.sql' with { type: 'text' }
@@ -20,6 +19,7 @@ import joinedEvents from './0017_joined_events.sql' with { type: 'text' }
 import idempotencyBodies from './0018_idempotency_bodies.sql' with { type: 'text' }
 import capturedContent from './0019_captured_content.sql' with { type: 'text' }
 import deliveriesByMessage from './0020_deliveries_by_message.sql' with { type: 'text' }
+import { domainToASCII } from 'node:url'
 
 /** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
 export const MIGRATIONS: readonly string[] = [
@@ -51,3 +51,27 @@ export const CODE_STEPS: ReadonlyMap<number, (db: Database) => void> = new Map([
 ])
 
 export const SCHEMA_VERSION = MIGRATIONS.length
+
+const NON_ASCII = `GLOB '*[^' || char(1) || '-' || char(127) || ']*'`
+
+/** Messages could name an internationalized domain as it is read. Sender addresses are compared in punycode. */
+function foldSenders(db: Database): void {
+  const settings = db.query<{ appId: number; emails: string }, []>(
+    `SELECT app_id AS appId, other_from_emails AS emails FROM app_mail_settings WHERE other_from_emails ${NON_ASCII}`,
+  )
+  const update = db.query('UPDATE app_mail_settings SET other_from_emails = ? WHERE app_id = ?')
+  for (const { appId, emails } of settings.all()) {
+    const folded = new Set((JSON.parse(emails) as string[]).map(foldEmail))
+    update.run(JSON.stringify([...folded]), appId)
+  }
+  const domains = db.query<{ domain: string }, []>(
+    `SELECT DISTINCT domain FROM sender_domains WHERE domain ${NON_ASCII}`,
+  )
+  const rename = db.query('UPDATE OR REPLACE sender_domains SET domain = ? WHERE domain = ?')
+  for (const { domain } of domains.all()) rename.run(domainToASCII(domain), domain)
+}
+
+const foldEmail = (email: string): string => {
+  const at = email.lastIndexOf('@') + 1
+  return email.slice(0, at) + domainToASCII(email.slice(at))
+}

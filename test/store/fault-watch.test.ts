@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createFaultWatch } from '../../../src/store/engine/fault-watch.ts'
-import type { Outcome } from '../../../src/store/writes.ts'
+import { createFaultWatch } from '../../src/store/store.ts'
+import type { Outcome } from '../../src/store/writes.ts'
 
 test('a fault ends with the first write that is made, and not with what was not written at all', async () => {
   const [done, full, wrong] = [

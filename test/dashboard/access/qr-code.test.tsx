@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { QrCode } from '../../../src/dashboard/ui/qr.tsx'
+import { QrCode } from '../../../src/dashboard/access/two-step-pages.tsx'
 import { attributesOf } from '../pages.ts'
 
 const TEXT = 'otpauth://totp/Eventpost:ada%40example.com?issuer=Eventpost&secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
-import { openPages, type Router } from '../../../src/dashboard/layout/lazy-pages.ts'
+import { openPages, type Router } from '../src/server.ts'
 
 const PERSON = { headers: { Accept: 'text/html' } }
 const router = (): Router => ({ app: new Elysia().get('/a', () => 'a page'), findRoute: (path) => path })

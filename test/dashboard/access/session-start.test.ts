@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { describeBrowser } from '../../src/accounts/browsers.ts'
+import { describeBrowser } from '../../../src/dashboard/access/session-start.ts'
 
 const MAC = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit'
 const WINDOWS = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)'

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { PageHead } from '../../../src/dashboard/ui/page-head.tsx'
+import { PageHead } from '../../../src/dashboard/layout/frame.tsx'
 
 test('a title turns nothing around and hides nothing', () => {
   const html = render(<PageHead title={'invoice\u202egnp.exe'} state="Draft." />)
