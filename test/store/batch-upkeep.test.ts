@@ -32,7 +32,7 @@ function fill(rows: number, awaited: number): void {
 }
 const count = (): number => Number(db.query('SELECT count(*) FROM snippet_batches').values()[0]?.[0])
 
-test('goes on behind many that are kept, and deletes these once they are decided', () => {
+test('reaches old batches behind many that must stay, and deletes those once their emails are decided', () => {
   db.run('PRAGMA foreign_keys = OFF')
   fill(13_000, 12_000)
   const clean = createBatchUpkeep(db, timeline)
@@ -49,7 +49,7 @@ test('goes on behind many that are kept, and deletes these once they are decided
   expect(count()).toBe(0)
 })
 
-test('one that waits for the timeline goes with what would be put there', () => {
+test('deleting a batch that the timeline has not indexed yet removes it from the timeline too', () => {
   fill(8_000, 0)
   const timeline = createTimeline(db, () => 0)
   const advance = (isIdle: boolean): void => {
@@ -70,7 +70,7 @@ test('one that waits for the timeline goes with what would be put there', () => 
   expect([count(), rowsOf('timeline')]).toEqual([0, 0])
 })
 
-test('a clock that went back deletes nothing early, and one that goes on again goes on', () => {
+test('a clock set back deletes nothing early, and the clean-up continues when it moves forward', () => {
   fill(10, 0)
   const clean = createBatchUpkeep(db, timeline)
   clean(AT + DAY)

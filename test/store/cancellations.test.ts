@@ -29,7 +29,7 @@ const change = (body: object) =>
   server.call('PATCH', '/api/v1/contacts', { body: { newsletter: server.first.appId, email: ADA, ...body } })
 const RESULTS = '/results/1'
 
-describe('stop while waiting', () => {
+describe('an arrival cancels a waiting email', () => {
   type Case = [name: string, rule: Rule, act: () => Promise<unknown>, reason: string | null]
   const CASES: Case[] = [
     ['a view of the result', { rule: 'notSeen' }, () => messaging.browse('a', page(RESULTS)), 'seen'],
@@ -127,14 +127,14 @@ describe('stop while waiting', () => {
     }
   })
 
-  test('another person does nothing to it', async () => {
+  test('events of another person cancel nothing', async () => {
     await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'notDone', event: 'paid' }] }))
     await messaging.event()
     await messaging.event({ email: 'eve@example.com', event: 'paid' })
     expect((await messaging.deliveries()).map(({ state }) => state)).toEqual(['waiting'])
   })
 
-  test('what a member sends on by hand asks no rule, and is not stopped by one', async () => {
+  test('an email that a member resends is not cancelled by a rule', async () => {
     await messaging.put(messageOf({ onlyIf: [{ rule: 'tag', has: 'beta' }, { rule: 'notSeen' }] }))
     await messaging.event()
     await messaging.decide()
@@ -145,7 +145,7 @@ describe('stop while waiting', () => {
     expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
   })
 
-  test('one that was claimed is stopped too, and cannot be handed over any more', async () => {
+  test('a claimed email is cancelled too and cannot be handed over', async () => {
     await messaging.put(messageOf({ onlyIf: [{ rule: 'notSeen' }] }))
     await messaging.event()
     const claiming = { claimedBy: 'a', now: server.clock.now(), leaseMs: MINUTE, most: 1, skipApps: [] }
@@ -157,7 +157,7 @@ describe('stop while waiting', () => {
     expect((await messaging.deliveries()).map(({ reason }) => reason)).toEqual(['seen'])
   })
 
-  test('a rule of an older version still stops what waits with it', async () => {
+  test('a waiting email keeps the cancelling rules of its version', async () => {
     const { id } = await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen' }] }))
     await messaging.event()
     await messaging.put(messageOf({ wait: { minutes: 10 } }), id)
@@ -186,7 +186,7 @@ describe('unsubscribing', () => {
     await messaging.event({ email: ADA, event: 'results_ready' })
   })
 
-  test('outlives the erasure of the person', async () => {
+  test('stays after the person is erased', async () => {
     await messaging.put(messageOf())
     await messaging.event()
     await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'unsubscribed', at: NOW })
@@ -196,7 +196,7 @@ describe('unsubscribing', () => {
     expect(await messaging.decide()).toMatchObject([{ verdict: 'skip', reason: 'unsubscribed' }])
   })
 
-  test('between judging and handing over: the mail does not go', async () => {
+  test('an unsubscribe between the decision and the hand-over stops the email', async () => {
     await messaging.put(messageOf())
     await messaging.event()
     const claiming = { claimedBy: 'a', now: server.clock.now(), leaseMs: MINUTE, most: 1, skipApps: [] }
@@ -210,7 +210,7 @@ describe('unsubscribing', () => {
   })
 })
 
-describe('came back, and opened the result', () => {
+describe('records that the person came back and opened the result', () => {
   type Case = [name: string, minutes: number, path: string, cameBack: boolean, opened: boolean]
   const CASES: Case[] = [
     ['another page', 1, '/home', true, false],
@@ -231,7 +231,7 @@ describe('came back, and opened the result', () => {
     expect(counts).toMatchObject({ sent: 1, cameBack: Number(cameBack), opened: Number(opened) })
   })
 
-  test('a return to a page that was open before counts, and is no page view', async () => {
+  test('a return to an open page counts as coming back, but not as a page view', async () => {
     await messaging.put(messageOf())
     await messaging.browse('a', page('/home'))
     await messaging.event()
@@ -244,7 +244,7 @@ describe('came back, and opened the result', () => {
     expect([delivery?.cameBackAt, delivery?.openedAt]).toEqual([NOW + MINUTE, NOW + 2 * MINUTE])
   })
 
-  test('the first time stays, opening comes after coming back, and a view before the mail does not count', async () => {
+  test('keeps the first time, allows opening after coming back, and ignores views before the email', async () => {
     await messaging.put(messageOf())
     await messaging.event({ properties: { ...RESULT, url: `https://first.example${RESULTS}/?ref=mail#top` } })
     server.clock.tick(HOUR)

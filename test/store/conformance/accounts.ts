@@ -34,13 +34,13 @@ const firstKey = {
 
 /** One account's life, in order. */
 export function testAccounts(store: Fresh): void {
-  test('at first there is nothing', async () => {
+  test('a new database is empty', async () => {
     expect(await store().isSetUp()).toBe(false)
     expect(await store().findAccount(null)).toBeNull()
     expect(await store().findAccess('hash_1')).toBeNull()
   })
 
-  test('the first account by the set-up link, which works once and until its time', async () => {
+  test('the set-up link creates the first account, once and until it expires', async () => {
     const link = (tokenHash: string) => ({ link: { tokenHash, purpose: 'setup' as const, expiresAt: AT + 10 }, at: AT })
     await store().makeSetupLink(link('old'))
     await store().makeSetupLink(link('token'))
@@ -57,7 +57,7 @@ export function testAccounts(store: Fresh): void {
     expect(await store().hasLink('token', 'setup', AT)).toBe(false)
   })
 
-  test('a second one: refused where only the first is wanted', async () => {
+  test('a second account is refused when only the first is wanted', async () => {
     expect(await store().createAccount(newAccount(2, { onlyFirst: true }))).toEqual({ refusal: 'already_set_up' })
     await store().setMailSettings({
       ...change,
@@ -79,7 +79,7 @@ export function testAccounts(store: Fresh): void {
     ])
   })
 
-  test('what the only account sent from stays its own when there is a second', async () => {
+  test('the first account keeps its sender addresses when a second one is created', async () => {
     expect(await store().senderFacts('acc_1')).toEqual({
       isOnlyAccount: false,
       domains: ['first.example', 'other.example'],
@@ -87,7 +87,7 @@ export function testAccounts(store: Fresh): void {
     expect(await store().senderFacts('acc_2')).toEqual({ isOnlyAccount: false, domains: [] })
   })
 
-  test('a domain that is bound by the operator is one account’s alone; one found in DNS may be several’s', async () => {
+  test('a domain bound by the operator belongs to one account; one verified by DNS may belong to several', async () => {
     const [one, two] = [change, { ...change, accountId: 'acc_2' }]
     const holders = async () =>
       (await store().listSenderDomains()).flatMap(({ domain, accountId, proof }) =>
@@ -105,7 +105,7 @@ export function testAccounts(store: Fresh): void {
     expect(await holders()).toEqual([])
   })
 
-  test('all sender addresses are listed with their apps', async () => {
+  test('lists all sender addresses with their apps', async () => {
     expect(await store().listSenders()).toMatchObject([
       {
         accountId: 'acc_1',
@@ -116,14 +116,14 @@ export function testAccounts(store: Fresh): void {
     ])
   })
 
-  test('an account is renamed, and may be called as another is', async () => {
+  test('an account can be renamed, also to the name of another', async () => {
     expect(await store().renameAccount({ ...change, name: 'Account 2' })).toEqual(DONE)
     expect((await store().listAccounts()).map(({ name }) => name)).toEqual(['Account 2', 'Account 2'])
     expect(await store().renameAccount({ ...change, name: 'Account 1' })).toEqual(DONE)
     expect((await store().listAccounts()).map(({ name }) => name)).toEqual(['Account 1', 'Account 2'])
   })
 
-  test('apps are numbered on and belong to one account', async () => {
+  test('apps have ascending IDs and belong to one account', async () => {
     const hosts = ['b.example.com', 'a.example.com', 'a.example.com']
     const third = { publicId: 'app_3', siteId: 'site_3', name: 'Third', homeUrl: 'https://b.example.com', hosts }
     expect(await store().createApp({ ...change, app: third })).toEqual(DONE)
@@ -134,7 +134,7 @@ export function testAccounts(store: Fresh): void {
     expect(await store().listApps('acc_2')).toEqual([app(2)])
   })
 
-  test('a key lets in until it is revoked', async () => {
+  test('a key works until it is revoked', async () => {
     const key = { id: 'key_b', name: 'First key', scope: 'ingest' as const, keyHash: 'hash_b' }
     expect(await store().createKey({ ...change, key, form: null })).toEqual(DONE)
     expect(await store().findAccess('hash_1')).toEqual({
@@ -156,13 +156,13 @@ export function testAccounts(store: Fresh): void {
     expect(JSON.stringify(keys)).not.toContain('hash')
   })
 
-  test('the use of keys is noted', async () => {
+  test('records when keys are used', async () => {
     await store().noteKeyUse([{ keyId: 'key_1', lastUsedAt: AT + 1, seenInBrowserAt: AT + 2 }])
     await store().noteKeyUse([{ keyId: 'key_1', lastUsedAt: AT + 3, seenInBrowserAt: null }])
     expect((await store().listKeys('acc_1'))[1]).toEqual({ ...firstKey, lastUsedAt: AT + 3, seenInBrowserAt: AT + 2 })
   })
 
-  test('a rotated secret is listed for as long as it is asked for', async () => {
+  test('lists a rotated secret for the requested time', async () => {
     expect(await store().rotateSecret({ ...change, secret: { id: 'sec_b', secret: 'new' }, replaces: null })).toEqual(
       DONE,
     )
@@ -174,7 +174,7 @@ export function testAccounts(store: Fresh): void {
     expect((await store().listSecrets('acc_2', 0)).map((row) => row.secret)).toEqual(['secret_2'])
   })
 
-  test('a secret is deleted a day after its 24 hours, and none that is current', async () => {
+  test('deletes a rotated secret a day after its 24 hours, never a current one', async () => {
     const listed = async () => (await store().listSecrets('acc_1', 0)).map((row) => row.id)
     await store().cleanUp({ at: AT + 100 + 2 * DAY - 1 })
     expect(await listed()).toEqual(['sec_b', 'sec_1'])
@@ -184,7 +184,7 @@ export function testAccounts(store: Fresh): void {
     expect([await listed(), (await store().listSecrets('acc_2', 0)).length]).toEqual([['sec_b'], 1])
   })
 
-  test('a form that was sent before makes no second key, and a secret is replaced once', async () => {
+  test('a form submitted twice creates one key and replaces a secret once', async () => {
     const key = { id: 'key_c', name: 'Third', scope: 'standard' as const, keyHash: 'hash_c' }
     const create = (id: string, form: string | null) =>
       store().createKey({ ...change, key: { ...key, id, keyHash: id }, form })
@@ -203,7 +203,7 @@ export function testAccounts(store: Fresh): void {
     expect([await listed('acc_1'), await listed('acc_2')]).toEqual([['sec_c'], ['sec_2']])
   })
 
-  test('a plan is set in parts, for one account', async () => {
+  test('sets parts of a plan, for one account', async () => {
     await store().setPlan({ ...change, plan: { newPeoplePerMonth: 5, snippetLimits: false } })
     await store().setPlan({ ...change, plan: { eventsPerHour: 9 } })
     await store().setPlan({ ...change, plan: {} })
@@ -214,7 +214,7 @@ export function testAccounts(store: Fresh): void {
     expect((await store().findAccount('acc_2'))?.plan).toEqual(FREE)
   })
 
-  test('an owner’s link works once and until its time', async () => {
+  test('an owner link works once and until it expires', async () => {
     const link = (tokenHash: string) => ({ tokenHash, purpose: 'invite' as const, expiresAt: AT + 10 })
     await store().createAccount(newAccount(4, { inviteLink: link('late') }))
     await store().createAccount(newAccount(5, { inviteLink: link('good') }))
@@ -225,14 +225,14 @@ export function testAccounts(store: Fresh): void {
     expect(await use('none', AT)).toEqual({ refusal: 'not_found' })
   })
 
-  test('values of the installation are kept as first set', async () => {
+  test('installation values keep their first setting', async () => {
     expect(await store().installValue('salt')).toBeNull()
     await store().keepInstallValue({ name: 'salt', value: 'one' })
     await store().keepInstallValue({ name: 'salt', value: 'two' })
     expect(await store().installValue('salt')).toBe('one')
   })
 
-  test('what limits counted is listed by second, refused writes too, and cleaned up after an hour', async () => {
+  test('lists usage of limits by second, with refused writes, and deletes it after an hour', async () => {
     const record = (at: number, buckets: string[], createContact: boolean) =>
       store().recordEvent(eventWrite({ email: `${createContact}@example.com`, at, buckets, createContact }))
     await Promise.all([
@@ -252,7 +252,7 @@ export function testAccounts(store: Fresh): void {
     expect(await store().listUsage(0)).toEqual([last])
   })
 
-  test('all of it is there after a stop', async () => {
+  test('everything is still there after a restart', async () => {
     await store.reopen()
     expect((await store().findAccess('hash_1'))?.apps.map((row) => row.publicId)).toEqual(['app_1', 'app_3'])
     expect(await store().installValue('salt')).toBe('one')

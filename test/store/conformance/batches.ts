@@ -15,7 +15,7 @@ export function testBatches(store: Fresh): void {
     }
   }
 
-  test('what arrives together is committed together', async () => {
+  test('writes that arrive together share a commit', async () => {
     const commits: number[] = []
     store().onCommit(({ rows }) => commits.push(rows))
     await Promise.all(Array.from({ length: 300 }, (_, index) => record({ email: `g${index}@example.com` })))
@@ -24,7 +24,7 @@ export function testBatches(store: Fresh): void {
     expect(commits.slice(5)).toEqual([1])
   })
 
-  test('a refused row among good ones', async () => {
+  test('a refused row does not affect its neighbors', async () => {
     const outcomes = await Promise.all([
       record({ email: 'a@example.com' }),
       record({ email: 'b@example.com', createContact: false }),
@@ -76,7 +76,7 @@ export function testBatches(store: Fresh): void {
     expect(await store().findContact(1, emails[7] ?? '')).toBeNull()
   })
 
-  test('nothing of a row that fails late is left', async () => {
+  test('a row that fails late leaves nothing behind', async () => {
     const email = 'late@example.com'
     const bad = idempotency({ key: 'late', bodyHash: null as unknown as string })
     expect(await quietly(() => record({ email, idempotency: bad }))).toEqual({ refusal: 'internal_error' })
@@ -85,7 +85,7 @@ export function testBatches(store: Fresh): void {
     expect(await record({ email })).toMatchObject({ created: true })
   })
 
-  test('the first occurrence of a person wins', async () => {
+  test('the first write about a person wins', async () => {
     const email = 'first@example.com'
     const outcomes = await Promise.all([
       record({ email, firstName: 'One' }),
@@ -97,7 +97,7 @@ export function testBatches(store: Fresh): void {
     expect(await store().findContact(1, email)).toMatchObject({ firstName: 'One', source: null })
   })
 
-  test('2,000 wait besides what is on its way, more is refused at once, and then it goes on', async () => {
+  test('2,000 writes may wait; more are refused at once until there is room', async () => {
     const held = 16 + 16 + 32 + 64 + 2_000
     const email = 'queue@example.com'
     const writes = Array.from({ length: held + 100 }, () => record({ email, at: AT }))
@@ -110,7 +110,7 @@ export function testBatches(store: Fresh): void {
     expect(store().stats().waiting).toBe(0)
   })
 
-  test('a stop waits for what was taken and takes no more', async () => {
+  test('closing waits for accepted writes and accepts no more', async () => {
     const writes = Array.from({ length: 600 }, (_, index) => record({ email: `stop${index}@example.com` }))
     const old = store()
     const closing = store.reopen()
@@ -124,7 +124,7 @@ export function testBatches(store: Fresh): void {
     await old.close()
   })
 
-  test('shows that it can commit', async () => {
+  test('reports that it can commit', async () => {
     for (let i = 0; i < 3; i++) expect(await store().canCommit()).toBe(true)
   })
 }

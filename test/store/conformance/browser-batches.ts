@@ -25,7 +25,7 @@ export function testBrowserBatches(store: Fresh): void {
     ])
   }
 
-  test('page views and actions are events from the browser, leaves are not', async () => {
+  test('page views and actions are stored as events, leaves are not', async () => {
     const email = 'kinds@example.com'
     const contactId = await know(email)
     const items = [page('/a', AT - 5), action('signed.up', '/a'), leave('/a')]
@@ -42,7 +42,7 @@ export function testBrowserBatches(store: Fresh): void {
     })
   })
 
-  test('nobody is made unless it is said, and the plan counts who is', async () => {
+  test('adds people only when allowed, and counts them in the plan', async () => {
     const plan = { accountId: 'acc_browser', newPeoplePerMonth: 1 }
     expect(await send({ ...plan, email: 'new1@example.com' })).toEqual({ refusal: 'contact_not_found' })
     expect(await store().findContact(1, 'new1@example.com')).toBeNull()
@@ -57,7 +57,7 @@ export function testBrowserBatches(store: Fresh): void {
     expect(await store().findContact(1, 'new2@example.com')).toBeNull()
   })
 
-  test('an id is taken once by a person in 48 hours, also when many come at once', async () => {
+  test('stores one batch for each person and ID in 48 hours, also under concurrent requests', async () => {
     const [one, two] = ['once1@example.com', 'once2@example.com']
     const contactId = await know(one)
     await know(two)
@@ -71,7 +71,7 @@ export function testBrowserBatches(store: Fresh): void {
     expect(await list(contactId)).toHaveLength(3)
   })
 
-  test('what a batch reported last is kept with its id', async () => {
+  test('stores the last report of a batch with its ID', async () => {
     const email = 'reports@example.com'
     const contactId = await know(email)
     await send({ email, batchId: 'late', items: [page('/two', AT - 1), page('/one', AT - 9)] })
@@ -88,7 +88,7 @@ export function testBrowserBatches(store: Fresh): void {
     expect(await store().listReports(2, contactId, 0)).toEqual([])
   })
 
-  test('a return to an open page is kept as presence, each of them, and is no event', async () => {
+  test('stores every return to an open page as presence, not as an event', async () => {
     const email = 'returns@example.com'
     const contactId = await know(email)
     const items = [here('/a', AT - 9), leave('/a', AT - 8), here('/a', AT - 5), here('/a', AT - 5)]
@@ -109,7 +109,7 @@ export function testBrowserBatches(store: Fresh): void {
     expect(await store().listReports(1, contactId, 0)).toEqual([])
   })
 
-  test('page loads are told apart by what stands before the dot', async () => {
+  test('the part before the dot identifies the page load', async () => {
     const email = 'loads@example.com'
     const contactId = await know(email)
     for (const batchId of ['a.1', 'a.2', 'b.1', 'a', '.1', 'b']) await send({ email, batchId })
@@ -126,7 +126,7 @@ export function testBrowserBatches(store: Fresh): void {
     ])
   })
 
-  test('a whole number after the dot is the place of a batch in its page load', async () => {
+  test('a whole number after the dot is the position of the batch in its page load', async () => {
     const email = 'places@example.com'
     const contactId = await know(email)
     const places = new Map([
@@ -148,7 +148,7 @@ export function testBrowserBatches(store: Fresh): void {
     expect(stored).toEqual([...places.values()])
   })
 
-  test('the clean-up deletes what is 48 hours old, and no more', async () => {
+  test('the clean-up deletes batches that are 48 hours old, and no others', async () => {
     const email = 'clean@example.com'
     const contactId = await know(email)
     const at = AT + 90 * DAY
@@ -159,7 +159,7 @@ export function testBrowserBatches(store: Fresh): void {
     expect((await store().listReports(1, contactId, 0)).map((row) => row.reportedAt)).toEqual([at])
   })
 
-  test('erasing a person takes their batches', async () => {
+  test('erasing a person deletes their batches', async () => {
     const email = 'gone@example.com'
     const [contactId, other] = [await know(email), await know('stays@example.com')]
     await send({ email })
@@ -182,7 +182,7 @@ const pickSettings = ({ name, homeUrl, hosts, timezone, locale }: AppRow) => ({
 export function testSites(store: Fresh): void {
   const change = (number: number) => ({ accountId: `acc_${number}`, actor: 'mem_1', at: AT })
 
-  test('a site is found with its app, plan, secrets and settings', async () => {
+  test('finds a site with its app, plan, secrets and settings', async () => {
     done(await store().createAccount(newAccount(1)))
     done(await store().createAccount(newAccount(2)))
     expect(await store().findSite('site_2', AT)).toEqual({
@@ -194,7 +194,7 @@ export function testSites(store: Fresh): void {
     for (const unknown of ['site_3', 'app_2', '']) expect(await store().findSite(unknown, AT)).toBeNull()
   })
 
-  test('secrets rotated out come with it for as long as they are asked for', async () => {
+  test('includes rotated secrets for the requested time', async () => {
     done(
       await store().rotateSecret({
         ...change(2),
@@ -208,7 +208,7 @@ export function testSites(store: Fresh): void {
     expect(await ids(AT + DAY)).toEqual(['sec_3'])
   })
 
-  test('all of an app is set together by its own account', async () => {
+  test('only the account of an app changes its settings, all at once', async () => {
     const snippet = { hosts: ['a.example.com'], addsPeople: true }
     const [homeUrl, timezone, locale] = [null, 'Asia/Kolkata', 'hi-IN']
     const settings = { name: 'Renamed', homeUrl, hosts: ['b.example', 'a.example'], timezone, locale, snippet }
@@ -230,7 +230,7 @@ export function testSites(store: Fresh): void {
     expect(await store().listApps('acc_2')).toEqual(before)
   })
 
-  test("settings are the owner's to change, and stay", async () => {
+  test('settings are changed by the owner and persist', async () => {
     const settings = { hosts: ['a.example.com', 'b.example.com'], addsPeople: true }
     expect(await store().setSnippet({ ...change(1), appId: 2, settings })).toEqual({ refusal: 'app_not_found' })
     expect(await store().setSnippet({ ...change(2), appId: 2, settings })).toEqual({ done: true })
@@ -241,14 +241,14 @@ export function testSites(store: Fresh): void {
     expect((await store().findSite('site_2', AT))?.settings).toEqual({ hosts: [], addsPeople: false })
   })
 
-  test('an app may be made with them', async () => {
+  test('an app can be created with settings', async () => {
     const snippet = { hosts: ['c.example.com'], addsPeople: true }
     const app = { ...newAccount(3).app, hosts: ['app1.example.com'], snippet }
     done(await store().createApp({ ...change(1), app }))
     expect((await store().findSite('site_3', AT))?.settings).toEqual(snippet)
   })
 
-  test('sizes of the last hour are told, but of accounts without the limits', async () => {
+  test('reports the sizes of the last hour, except for accounts without limits', async () => {
     const at = AT + 30 * DAY
     for (const [appId, email, when] of [
       [1, 'size1@example.com', at],
@@ -274,13 +274,13 @@ export function testSites(store: Fresh): void {
     for (const appId of [1, 2]) done(await store().eraseContact({ ...BY, appId, email: `size${appId}@example.com` }))
   })
 
-  test('apps are found by their hosts', async () => {
+  test('finds apps by host', async () => {
     expect((await store().findAppsByHost(['app1.example.com', 'example.com'])).toSorted()).toEqual([1, 3])
     expect(await store().findAppsByHost(['www.app2.example.com', 'app2.example.com'])).toEqual([2])
     expect(await store().findAppsByHost(['example.com'])).toEqual([])
   })
 
-  test('notes add up, and the last one tells why', async () => {
+  test('counts notes and keeps the last reason', async () => {
     const note = { appId: 1, kind: 'refused', count: 2, lastAt: AT, reason: 'first', origin: null } as const
     done(await store().addNotes([note, { ...note, kind: 'old_secret' }, { ...note, appId: 2 }]))
     done(await store().addNotes([{ ...note, count: 3, lastAt: AT + 9, reason: 'last', origin: 'https://a.example' }]))
@@ -292,7 +292,7 @@ export function testSites(store: Fresh): void {
     ])
   })
 
-  test('the first signs of an app: its newest event, the newest that is no page view, and the newest page view', async () => {
+  test('activation reads the newest event, the newest other than a page view, and the newest page view', async () => {
     expect(await store().firstSigns(1)).toEqual({ lastEventAt: null, lastNamedAt: null, lastViewAt: null })
     done(await store().recordEvent(eventWrite({ at: AT + 3 })))
     expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 3, lastNamedAt: AT + 3, lastViewAt: null })

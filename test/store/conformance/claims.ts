@@ -8,7 +8,7 @@ import { createQueue, MINUTE, RECORD } from './delivery-queue.ts'
 export function testClaims(store: Fresh): void {
   const { createApp, queue, list, claim, claimOne, stateOf } = createQueue(store)
 
-  test('those due longest are claimed first, each once, with all that sending takes', async () => {
+  test('claims the longest-due deliveries first, once each, with everything that sending needs', async () => {
     const app = await createApp()
     await queue(app, 5)
     const first = await claim(app, 2)
@@ -25,7 +25,7 @@ export function testClaims(store: Fresh): void {
     })
   })
 
-  test('those due longest are claimed first, also where many apps have some', async () => {
+  test('claims the longest-due deliveries first across many apps', async () => {
     const apps = [await createApp(), await createApp(), await createApp()]
     const [first, second, third] = apps.map(({ appId }) => appId)
     for (const [index, app] of apps.entries()) await queue(app, 3 - index)
@@ -42,7 +42,7 @@ export function testClaims(store: Fresh): void {
     expect(dues.map(([, at]) => at)).toEqual([0, 0, 0, 1_000])
   })
 
-  test('what is not due yet is not claimed', async () => {
+  test('does not claim a delivery before it is due', async () => {
     const app = await createApp({ wait: { minutes: 10 } })
     await queue(app, 2)
     const isDue = async (now: number) => (await store().listDueApps({ now })).includes(app.appId)
@@ -52,7 +52,7 @@ export function testClaims(store: Fresh): void {
     expect([await isDue(AT + 10 * MINUTE), await isDue(AT + 10 * MINUTE + 1_000)]).toEqual([false, true])
   })
 
-  test('a lease that ran out is claimed again, and the one before cannot finish any more', async () => {
+  test('an expired lease is claimed again, and the earlier claim can no longer finish', async () => {
     const app = await createApp()
     await queue(app, 1)
     const late = await claimOne(app)
@@ -73,7 +73,7 @@ export function testClaims(store: Fresh): void {
     expect(await stateOf(app)).toEqual(['claimed'])
   })
 
-  test('handed, then sent; nothing is handed twice', async () => {
+  test('a delivery is handed over once, then marked sent', async () => {
     const app = await createApp()
     await queue(app, 1)
     const held = await claimOne(app)
@@ -86,7 +86,7 @@ export function testClaims(store: Fresh): void {
     expect(await store().listHanded(app.appId, (await list(app))[0]?.contactId ?? 0, held.at - 1)).toEqual([held.at])
   })
 
-  test('deferred is due again at its time, with what was said', async () => {
+  test('a deferred delivery is due again at its time, with the server reply', async () => {
     const app = await createApp()
     await queue(app, 1)
     const held = await claimOne(app)
@@ -96,7 +96,7 @@ export function testClaims(store: Fresh): void {
     expect(await claim(app, 1, { now: AT + 2 * HOUR })).toMatchObject([{ delivery: { attempt: 2 } }])
   })
 
-  test('what a mail server did not take is due at once at another; what waits for anything else stays', async () => {
+  test('a new mail server makes deliveries due that waited for the old one, and no others', async () => {
     const app = await createApp()
     const reasons = ['smtp_451', 'etimedout', 'server_paused', 'unknown', 'window', 'perDay']
     await queue(app, reasons.length)
@@ -120,7 +120,7 @@ export function testClaims(store: Fresh): void {
     expect([works.length, await listDue()]).toEqual([4, Array(6).fill(dueAt)])
   })
 
-  test('what was not taken from one address is due at once from another, and is tried as often as what is new', async () => {
+  test('a new sender address makes refused deliveries due and restarts their tries', async () => {
     const app = await createApp()
     const reasons = ['from_553', 'sender_paused', 'smtp_451']
     await queue(app, reasons.length)
@@ -135,7 +135,7 @@ export function testClaims(store: Fresh): void {
     ])
   })
 
-  test('what waits for its domain to be verified is due at once when it is', async () => {
+  test('verifying a domain makes the deliveries that wait for it due', async () => {
     const app = await createApp()
     await queue(app, 3)
     const [dueAt, at] = [AT + 5 * HOUR, AT + HOUR]
@@ -146,7 +146,7 @@ export function testClaims(store: Fresh): void {
     expect((await list(app)).map((delivery) => delivery.dueAt)).toEqual([at, at, dueAt])
   })
 
-  test('after a stop, claims are due at once; what was being handed over is sent once more where the message says so', async () => {
+  test('after a restart, claims are due and interrupted hand-overs are resent if the message allows it', async () => {
     const app = await createApp()
     await queue(app, 2)
     const [handed] = [await claimOne(app, 'old'), await claimOne(app, 'old')]
@@ -162,7 +162,7 @@ export function testClaims(store: Fresh): void {
     expect((await stateOf(app)).toSorted()).toEqual(['unknown stopped', 'waiting'])
   })
 
-  test('two mails to one person that were judged at once: the second waits for the limit', async () => {
+  test('of two emails to one person decided together, the second waits for the limit', async () => {
     const app = await createApp()
     await store().setMailSettings({ ...app, settings: { perPersonDay: 1 } })
     await queue(app, 2)

@@ -42,7 +42,7 @@ export function testContacts(store: Fresh): void {
       (contact) => contact.email === email,
     )
 
-  test('a new person has all that was sent', async () => {
+  test('stores all fields of a new person', async () => {
     const email = newEmail()
     const write = contactWrite({ ...start, email, shownEmail: 'Ada@Example.com', source: 'landing' })
     const saved = done(await store().addContact(write))
@@ -67,7 +67,7 @@ export function testContacts(store: Fresh): void {
     expect(await store().findContact(1, email)).toEqual(saved.contact)
   })
 
-  test('several are found by id; of those who are gone, nothing', async () => {
+  test('finds several people by ID and skips erased ones', async () => {
     const saved = [newEmail(), newEmail()].map((email) => store().addContact(contactWrite({ ...start, email })))
     const people = (await Promise.all(saved)).map((outcome) => done(outcome).contact)
     const found = await store().listContactsById([...people.map(({ id }) => id), 7])
@@ -91,20 +91,20 @@ export function testContacts(store: Fresh): void {
     for (const tag of ['a', 'b', 'c', 'z']) expect(await tagged(tag, email)).toBe(after.tags?.includes(tag) ?? false)
   })
 
-  test('the first source stays when the person is added again', async () => {
+  test('keeps the first source when the person is added again', async () => {
     const email = newEmail()
     await store().addContact(contactWrite({ email, source: 'first' }))
     const again = done(await store().addContact(contactWrite({ email, source: 'second', at: AT + 1 })))
     expect(again.contact).toMatchObject({ source: 'first', updatedAt: AT })
   })
 
-  test('nobody is made by an update', async () => {
+  test('an update does not create a person', async () => {
     const email = newEmail()
     expect(await store().updateContact(contactWrite({ email }))).toEqual({ refusal: 'contact_not_found' })
     expect(await store().findContact(1, email)).toBeNull()
   })
 
-  test('a field may be called __proto__, constructor or 0', async () => {
+  test('a field may be named __proto__, constructor or 0', async () => {
     const email = newEmail()
     const fields = JSON.parse('{"__proto__":"own","constructor":1,"0":true}') as Record<string, string>
     const saved = done(await store().addContact(contactWrite({ email, fields })))
@@ -116,7 +116,7 @@ export function testContacts(store: Fresh): void {
     expect(JSON.stringify(after.contact.fields)).toBe('{"0":true,"constructor":1}')
   })
 
-  test('hostile text comes back as it went in', async () => {
+  test('returns hostile text unchanged', async () => {
     const email = newEmail()
     const text = `'"; DROP TABLE contacts; -- \u0000 \u202e 𝒳 <script>`
     const write = contactWrite({ email, firstName: text, tags: [text], fields: { [text]: text }, source: text })
@@ -125,7 +125,7 @@ export function testContacts(store: Fresh): void {
     expect(await tagged(text, email)).toBe(true)
   })
 
-  test('many merges fill a person up to a bound, and removing always works', async () => {
+  test('merges fill a person up to the limit, and removal always works', async () => {
     const email = newEmail()
     const some = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
     for (const prefix of ['a', 'b', 'c', 'd']) {
@@ -144,7 +144,7 @@ export function testContacts(store: Fresh): void {
     expect((await store().findContact(1, email))?.fields).toEqual(fields('x'))
   })
 
-  test('erased: person, events, tags and stored answers are gone, the neighbour stays', async () => {
+  test('erasure deletes the person, events, tags and stored answers, and nothing of others', async () => {
     const [email, neighbour] = [newEmail(), newEmail()]
     const once = idempotency({ key: 'erased' })
     await store().addContact(contactWrite({ email, tags: ['erased'], idempotency: once }))

@@ -12,7 +12,7 @@ export function testCounts(store: Fresh): void {
   const names = (asked: Partial<{ appId: number; sinceHour: number; after: string; limit: number }> = {}) =>
     store().listNames({ appId: 1, sinceHour: hourOf(AT), after: '', limit: 9, ...asked })
 
-  test('names since an hour, by the alphabet and in pages', async () => {
+  test('lists names since an hour alphabetically, in pages', async () => {
     await send('before', AT - 1)
     for (const name of ['b', 'a', 'b', 'c']) await send(name, AT + 2 * HOUR)
     await send('b', AT)
@@ -29,7 +29,7 @@ export function testCounts(store: Fresh): void {
     expect(await names({ appId: 2 })).toEqual([{ name: 'theirs', count: 1 }])
   })
 
-  test('the most frequent names first, then by the alphabet', async () => {
+  test('lists the most frequent names first, then alphabetically', async () => {
     const top = await store().listTopNames({ appId: 1, sinceHour: hourOf(AT), limit: 2 })
     expect(top).toEqual([
       { name: 'b', count: 3 },
@@ -37,7 +37,7 @@ export function testCounts(store: Fresh): void {
     ])
   })
 
-  test('days of UTC, page views by themselves', async () => {
+  test('counts by UTC day, page views separately', async () => {
     const midnight = Date.UTC(2026, 4, 20)
     await send('d', midnight - 1)
     await send('d', midnight)
@@ -51,7 +51,7 @@ export function testCounts(store: Fresh): void {
     expect(await store().countDays({ appId: 3, sinceHour: 0, pageName: PAGE_NAME })).toEqual([])
   })
 
-  test('new people of an account, by the month of UTC', async () => {
+  test('counts new people of an account by UTC month', async () => {
     const june = Date.UTC(2026, 5, 1)
     const add = (email: string, at: number) => store().recordEvent(eventWrite({ accountId: 'acc_new', email, at }))
     await add('may@example.com', june - 1)
@@ -62,7 +62,7 @@ export function testCounts(store: Fresh): void {
     expect(await store().countNewPeople('acc_none', '2026-06')).toBe(0)
   })
 
-  test('counts outlive a stop', async () => {
+  test('counts survive a restart', async () => {
     await store.reopen()
     expect(await names({ after: '$page', limit: 1 })).toEqual([{ name: 'a', count: 1 }])
     await send('a', AT)

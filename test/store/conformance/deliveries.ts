@@ -8,7 +8,7 @@ import { CAPTURED, createQueue, RECORD } from './delivery-queue.ts'
 export function testDeliveries(store: Fresh): void {
   const { createApp, queue, list, claimOne, stateOf } = createQueue(store)
 
-  test('captured: kept, and never sent', async () => {
+  test('captures an email instead of sending it', async () => {
     const app = await createApp()
     await queue(app, 1)
     const held = await claimOne(app)
@@ -21,7 +21,7 @@ export function testDeliveries(store: Fresh): void {
     ])
   })
 
-  test('what was kept can be sent on, and leaves the outbox when it is handed over, not before', async () => {
+  test('a captured email can be sent, and leaves the outbox when it is handed over', async () => {
     const app = await createApp()
     await queue(app, 1)
     const kept = await claimOne(app)
@@ -38,7 +38,7 @@ export function testDeliveries(store: Fresh): void {
     expect(await store().resendDelivery(again)).toEqual({ refusal: 'delivery_in_use' })
   })
 
-  test('what was kept and must not be sent any more leaves the outbox', async () => {
+  test('a captured email that may not be sent any more leaves the outbox', async () => {
     const app = await createApp()
     await queue(app, 1)
     const kept = await claimOne(app)
@@ -60,7 +60,7 @@ export function testDeliveries(store: Fresh): void {
     expect(await stateOf(app)).toEqual([state])
   })
 
-  test('a bounce ends the delivery and all mail to the person', async () => {
+  test('a bounce ends the delivery and all email to the person', async () => {
     const app = await createApp()
     await queue(app, 2)
     const held = await claimOne(app)
@@ -81,7 +81,7 @@ export function testDeliveries(store: Fresh): void {
     expect((await store().findContact(app.appId, 'ada@example.com'))?.status).toBe('subscribed')
   })
 
-  test('an erased person has no deliveries and no kept mails any more', async () => {
+  test('erasure deletes the deliveries and captured emails of the person', async () => {
     const app = await createApp()
     await queue(app, 2)
     const held = await claimOne(app)
@@ -91,7 +91,7 @@ export function testDeliveries(store: Fresh): void {
     expect(await store().findCaptured(app.appId, held.id)).toBeNull()
   })
 
-  test('pages of deliveries: newest first, by state, by person, by message', async () => {
+  test('pages deliveries newest first, by state, person and message', async () => {
     const app = await createApp()
     await queue(app, 4)
     await queue(app, 1, 'eve@example.com')

@@ -16,7 +16,7 @@ export function testEvents(store: Fresh): void {
   const eventsOf = async (email: string): Promise<EventRow[]> =>
     (await store().listEvents({ ...query, appId: 1 })).rows.filter((event) => event.email === email)
 
-  test('an unknown person is refused, and nothing of them is kept', async () => {
+  test('refuses an unknown person and stores nothing', async () => {
     const email = 'nobody@example.com'
     expect(await store().recordEvent(eventWrite({ email, createContact: false }))).toEqual({
       refusal: 'contact_not_found',
@@ -25,7 +25,7 @@ export function testEvents(store: Fresh): void {
     expect(await eventsOf(email)).toEqual([])
   })
 
-  test('a person is made with what the event says, once', async () => {
+  test('creates the person from the event, once', async () => {
     const email = 'new@example.com'
     const write = eventWrite({ email, shownEmail: 'New@Example.com', firstName: 'Ada', lastName: null })
     const first = done(await store().recordEvent(write))
@@ -54,7 +54,7 @@ export function testEvents(store: Fresh): void {
     })
   })
 
-  test('events that came as texts are read and kept, among others, each with its own outcome', async () => {
+  test('events sent as text are parsed and stored among others, each with its own outcome', async () => {
     const textOf = (email: string, more: object = {}) => JSON.stringify({ app: 'app_1', email, event: 'e', ...more })
     const send = (text: string) => store().recordEventText({ text, sender, at: AT })
     const made = { createContact: true, properties: { said: 'é€😀"\\\n' } }
@@ -84,7 +84,7 @@ export function testEvents(store: Fresh): void {
     expect(counted.reduce((sum, { count }) => sum + count, 0)).toBe(3)
   })
 
-  test('a text that is over a limit is read, answered again where it was kept before, and else not kept', async () => {
+  test('an event over the limit is parsed, replayed if stored before, and not stored otherwise', async () => {
     const email = 'over@example.com'
     const send = (more: object, key?: string, isOver = false) =>
       store().recordEventText({
@@ -114,14 +114,14 @@ export function testEvents(store: Fresh): void {
     expect(await eventsOf(email)).toHaveLength(2)
   })
 
-  test('a known person needs no createContact', async () => {
+  test('a known person does not need createContact', async () => {
     const email = 'known@example.com'
     await store().addContact({ ...eventWrite({ email }), tags: [], removeTags: [], fields: null, source: null })
     const outcome = await store().recordEvent(eventWrite({ email, createContact: false }))
     expect(outcome).toEqual({ contactId: expect.any(Number), eventId: expect.any(Number), created: false })
   })
 
-  test('the same email in another app is another person', async () => {
+  test('the same email in two apps is two people', async () => {
     const email = 'both@example.com'
     const one = done(await store().recordEvent(eventWrite({ email })))
     expect(await store().recordEvent(eventWrite({ email, appId: 2, createContact: false }))).toEqual({
@@ -132,7 +132,7 @@ export function testEvents(store: Fresh): void {
     expect((await store().listEvents({ ...query, appId: 2, contactId: one.contactId })).rows).toEqual([])
   })
 
-  test('names fill what is empty and overwrite nothing', async () => {
+  test('names fill empty fields and overwrite none', async () => {
     const email = 'names@example.com'
     const names = async (firstName: string | null, lastName: string | null, at: number) => {
       const { keptNames } = done(await store().recordEvent(eventWrite({ email, firstName, lastName, at })))
@@ -148,7 +148,7 @@ export function testEvents(store: Fresh): void {
     expect(await names(null, null, AT + 6)).toEqual(['Ada', 'Lovelace', AT + 3, undefined])
   })
 
-  test('a name that was cleared is filled again', async () => {
+  test('fills a cleared name again', async () => {
     const email = 'cleared@example.com'
     await store().recordEvent(eventWrite({ email, firstName: 'Ada', lastName: 'Lovelace' }))
     const cleared = { ...eventWrite({ email }), tags: [], removeTags: [], fields: null, source: null }
@@ -179,7 +179,7 @@ export function testEvents(store: Fresh): void {
     ])
   })
 
-  test('without a time of its own an event happened when it came', async () => {
+  test('an event without a time happened when it arrived', async () => {
     const email = 'now@example.com'
     await store().recordEvent(eventWrite({ email, at: AT + 7 }))
     await store().recordEvent(eventWrite({ email, at: AT + 8, occurredAt: AT + 8 }))

@@ -15,7 +15,7 @@ export function testIdempotency(store: Fresh): void {
       (event) => event.email === email,
     ).length
 
-  test('the same request is answered with the first outcome and done once', async () => {
+  test('repeating a request returns the first outcome and runs once', async () => {
     const write = eventWrite({ email: 'same@example.com', idempotency: idempotency({ key: 'same' }) })
     const first = done(await store().recordEvent(write))
     expect(first).toEqual({ contactId: first.contactId, eventId: expect.any(Number), created: true })
@@ -23,14 +23,14 @@ export function testIdempotency(store: Fresh): void {
     expect(await countEvents('same@example.com')).toBe(1)
   })
 
-  test('twice in one batch is done once', async () => {
+  test('a request repeated in one batch runs once', async () => {
     const write = eventWrite({ email: 'pair@example.com', idempotency: idempotency({ key: 'pair' }) })
     const outcomes = await Promise.all([store().recordEvent(write), store().recordEvent(write)])
     expect(outcomes.map((outcome) => 'replayed' in outcome)).toEqual([false, true])
     expect(await countEvents('pair@example.com')).toBe(1)
   })
 
-  test('the stored answer holds the person as they were', async () => {
+  test('the stored answer contains the person as they were then', async () => {
     const email = 'was@example.com'
     const write = contactWrite({ email, firstName: 'Ada', tags: ['x'], idempotency: idempotency({ key: 'was' }) })
     const first = done(await store().addContact(write))
@@ -39,7 +39,7 @@ export function testIdempotency(store: Fresh): void {
     expect((await store().findContact(1, email))?.firstName).toBe('Eve')
   })
 
-  test('another body is refused', async () => {
+  test('a different body with the same key is refused', async () => {
     const email = 'other@example.com'
     await store().recordEvent(eventWrite({ email, idempotency: idempotency({ key: 'other' }) }))
     const other = idempotency({ key: 'other', bodyHash: 'another' })
@@ -49,14 +49,14 @@ export function testIdempotency(store: Fresh): void {
     expect(await countEvents(email)).toBe(1)
   })
 
-  test('keys are of one API key', async () => {
+  test('an idempotency key belongs to one API key', async () => {
     const email = 'keys@example.com'
     await store().recordEvent(eventWrite({ email, idempotency: idempotency({ key: 'k' }) }))
     const other = idempotency({ key: 'k', keyId: 'key_2', bodyHash: 'another' })
     expect(await store().recordEvent(eventWrite({ email, idempotency: other }))).not.toHaveProperty('refusal')
   })
 
-  test('after 24 hours the key is free again, with any body', async () => {
+  test('after 24 hours the key is free for any body', async () => {
     const email = 'free@example.com'
     const first = eventWrite({ email, idempotency: idempotency({ key: 'free' }) })
     await store().recordEvent(first)
@@ -68,7 +68,7 @@ export function testIdempotency(store: Fresh): void {
     expect(await store().recordEvent(later(first, AT + DAY + 1))).toEqual({ refusal: 'idempotency_mismatch' })
   })
 
-  test('the parts of a request share its key, which is taken by the first that is done', async () => {
+  test('the parts of a request share its key, taken by the first that runs', async () => {
     const email = 'parts@example.com'
     const of = (part: number | null, bodyHash = 'whole') =>
       eventWrite({ email, idempotency: idempotency({ key: 'parts', part, bodyHash }) })
@@ -99,14 +99,14 @@ export function testIdempotency(store: Fresh): void {
     expect(await list()).toEqual([])
   })
 
-  test('a longer key that begins with this one is another', async () => {
+  test('a longer key with the same prefix is a different key', async () => {
     await store().recordEvent(eventWrite({ email: 'long@example.com', idempotency: idempotency({ key: 'long er' }) }))
     expect(await store().listOutcomes({ keyId: 'key_1', key: 'long', at: AT })).toEqual([])
     expect(await store().listOutcomes({ keyId: 'key_1', key: 'long er', at: AT + DAY - 1 })).toHaveLength(1)
     expect(await store().listOutcomes({ keyId: 'key_1', key: 'long er', at: AT + DAY })).toEqual([])
   })
 
-  test('a refusal is not kept', async () => {
+  test('a refusal is not stored', async () => {
     const email = 'refused@example.com'
     const write = eventWrite({ email, createContact: false, idempotency: idempotency({ key: 'refused' }) })
     expect(await store().recordEvent(write)).toEqual({ refusal: 'contact_not_found' })
@@ -119,7 +119,7 @@ export function testIdempotency(store: Fresh): void {
     expect(await store().recordEvent(write)).toMatchObject({ replayed: true })
   })
 
-  test('the clean-up takes what is past its time and nothing else', async () => {
+  test('the clean-up deletes expired records only', async () => {
     const clean = async (at: number) => done(await store().cleanUp({ at })).deleted
     const base = AT + 10 * DAY
     await clean(base)
@@ -130,7 +130,7 @@ export function testIdempotency(store: Fresh): void {
     expect(await clean(base + DAY)).toBe(1)
   })
 
-  test('kept over a stop', async () => {
+  test('records survive a restart', async () => {
     const write = eventWrite({ email: 'stop@example.com', idempotency: idempotency({ key: 'stop' }) })
     const first = done(await store().recordEvent(write))
     await store.reopen()

@@ -6,7 +6,7 @@ export function testLastEvents(store: Fresh): void {
   const lastEventAt = async (email: string): Promise<number | null | undefined> =>
     (await store().findContact(1, email))?.lastEventAt
 
-  test('exact at once, everywhere a person is shown', async () => {
+  test('the last event is exact at once wherever a person is shown', async () => {
     const email = 'once@example.com'
     for (const at of [AT, AT + 1, AT + 2]) {
       await store().recordEvent(eventWrite({ email, at }))
@@ -19,7 +19,7 @@ export function testLastEvents(store: Fresh): void {
     expect(done(await store().updateContact(contactWrite({ email }))).contact.lastEventAt).toBe(AT + 2)
   })
 
-  test('the time it happened counts, and the latest of them', async () => {
+  test('uses the latest time at which an event happened', async () => {
     const email = 'happened@example.com'
     await store().recordEvent(eventWrite({ email, at: AT + 50, occurredAt: AT + 9 }))
     expect(await lastEventAt(email)).toBe(AT + 9)
@@ -27,7 +27,7 @@ export function testLastEvents(store: Fresh): void {
     expect(await lastEventAt(email)).toBe(AT + 9)
   })
 
-  test('page views and actions do not count', async () => {
+  test('ignores page views and actions', async () => {
     const email = 'views@example.com'
     await store().recordEvent(eventWrite({ email, type: 'page', path: '/' }))
     await store().recordEvent(eventWrite({ email, type: 'action' }))
@@ -37,14 +37,14 @@ export function testLastEvents(store: Fresh): void {
     expect(await lastEventAt(email)).toBe(AT + 1)
   })
 
-  test('exact after a stop', async () => {
+  test('the last event is exact after a restart', async () => {
     const email = 'stop@example.com'
     for (const at of [AT, AT + 1, AT + 2]) await store().recordEvent(eventWrite({ email, at }))
     await store.reopen()
     expect(await lastEventAt(email)).toBe(AT + 2)
   })
 
-  test('first and last seen are the views', async () => {
+  test('first and last seen come from page views', async () => {
     const email = 'seen@example.com'
     for (const at of [AT + 1, AT + 2, AT + 3])
       await store().recordEvent(eventWrite({ email, at, type: 'page', path: '/' }))

@@ -47,7 +47,7 @@ export function testLists(store: Fresh): void {
     }
   }
 
-  test('people: newest first, complete and without repeats while others arrive', async () => {
+  test('people: newest first, complete and without repeats while more arrive', async () => {
     const emails = Array.from({ length: 40 }, (_, index) => `p${index}@example.com`)
     for (const email of emails) await store().addContact(contactWrite({ email, appId: 11 }))
     const arrive = (page: number) => store().addContact(contactWrite({ appId: 11, email: `late${page}@example.com` }))
@@ -56,7 +56,7 @@ export function testLists(store: Fresh): void {
     expect(newest(found)).toBe(true)
   })
 
-  test('people with a tag, of one app', async () => {
+  test('people of one app with a tag', async () => {
     for (let index = 0; index < 30; index++) {
       const tags = index % 3 === 0 ? ['vip', 'x'] : ['x']
       await store().addContact(contactWrite({ appId: 12, email: `t${index}@example.com`, tags }))
@@ -69,7 +69,7 @@ export function testLists(store: Fresh): void {
     expect(await walkContacts({ appId: 12, tag: 'nope' }, arrive)).toEqual([])
   })
 
-  test('people updated after a time, also with a tag, several in one millisecond', async () => {
+  test('people updated after a time, with and without a tag, several in one millisecond', async () => {
     for (let index = 0; index < 40; index++) {
       const tags = index % 2 ? ['odd'] : ['even']
       const at = AT + Math.floor(index / 5)
@@ -92,7 +92,7 @@ export function testLists(store: Fresh): void {
     expect(await walkContacts({ appId: 14, updatedAfter: AT + 500 }, arrive)).toEqual([])
   })
 
-  test('events: newest first, complete and without repeats while others arrive', async () => {
+  test('events: newest first, complete and without repeats while more arrive', async () => {
     for (let index = 0; index < 40; index++) await store().recordEvent(eventWrite({ appId: 15, name: `e${index}` }))
     const arrive = (page: number) => store().recordEvent(eventWrite({ appId: 15, name: `late${page}` }))
     const found = await walkEvents({ appId: 15 }, arrive)
@@ -100,7 +100,7 @@ export function testLists(store: Fresh): void {
     expect(newest(found)).toBe(true)
   })
 
-  test('events of one person, also by name', async () => {
+  test('events of one person, with and without a name', async () => {
     let contactId = 0
     for (let index = 0; index < 40; index++) {
       const email = index % 2 ? 'odd@example.com' : 'even@example.com'
@@ -118,7 +118,7 @@ export function testLists(store: Fresh): void {
     )
   })
 
-  test('events by name over many hours, a rare name too, and when the clock was set back', async () => {
+  test('events by name over many hours, also for a rare name and after a clock change', async () => {
     const times = [...Array.from({ length: 150 }, (_, index) => AT + index * HOUR), AT - 30 * HOUR, AT - 29 * HOUR, AT]
     for (const [index, at] of times.entries()) {
       await store().recordEvent(eventWrite({ appId: 17, name: 'common', at }))
@@ -134,7 +134,7 @@ export function testLists(store: Fresh): void {
     expect(await walkEvents({ appId: 18, name: 'common' }, async () => {})).toEqual([])
   })
 
-  test('a rare name among many events of one hour: a page looks through so many, and the next goes on', async () => {
+  test('a page scans a limited number of events for a rare name, and the next page continues', async () => {
     const [many, email] = [6_000, 'often@example.com']
     const names = Array.from({ length: many }, (_, n) => (n === 0 || n === 2_000 || n === many - 1 ? 'rare' : 'common'))
     for (let from = 0; from < many; from += 1_000) {
@@ -154,7 +154,7 @@ export function testLists(store: Fresh): void {
     }
   })
 
-  test('what came after an event: the newest of it, of all names or of one', async () => {
+  test('events after a given one: the newest, of all names or of one', async () => {
     const names = ['a', 'b', 'a', 'a', 'b', 'c']
     for (const [index, name] of names.entries()) {
       await store().recordEvent(eventWrite({ appId: 20, name, at: AT + index * HOUR }))
@@ -174,7 +174,7 @@ export function testLists(store: Fresh): void {
     for (const name of ['b', 'c', 'never']) expect(await list(last, name)).toMatchObject({ names: '', hasMore: false })
   })
 
-  test('one event, of its app only', async () => {
+  test('one event is found only in its app', async () => {
     const [row] = (await store().listEvents({ appId: 20, contactId: null, name: 'c', before: null, limit: 1 })).rows
     expect(await store().findEvent(20, row?.id ?? 0)).toEqual(row ?? null)
     expect(await store().findEvent(19, row?.id ?? 0)).toBe(null)

@@ -16,7 +16,7 @@ const call = (changes: Partial<CallRow> = {}): CallRow => ({
 
 /** The audit list of MCP. */
 export function testCalls(store: Fresh): void {
-  test('an account sees its own calls, the newest first, those of one moment in the order in which they came', async () => {
+  test('an account sees its own calls, newest first, in order of arrival within a millisecond', async () => {
     const calls = [
       call({ tool: 'first' }),
       call({ accountId: 'acc_2', tool: 'theirs' }),
@@ -33,15 +33,15 @@ export function testCalls(store: Fresh): void {
     expect(await store().listCalls('acc_3', 9)).toEqual([])
   })
 
-  test('so many as are asked for', async () => {
+  test('returns the requested number of calls', async () => {
     expect((await store().listCalls('acc_1', 2)).map(({ tool }) => tool)).toEqual(['later', 'second'])
   })
 
-  test('none is a write as well', async () => {
+  test('writing an empty list works', async () => {
     expect(await store().addCalls([])).toEqual({ done: true })
   })
 
-  test('kept for 90 days, also over a stop', async () => {
+  test('calls stay for 90 days, also across restarts', async () => {
     await store().addCalls([call({ accountId: 'acc_old', tool: 'old' })])
     await store.reopen()
     await store().cleanUp({ at: AT + 90 * DAY - 1 })

@@ -18,7 +18,7 @@ export function testMembers(store: Fresh): void {
     store().startSession({ session: session(id), address: 'address', passwordHash, replaces, at })
   const listed = async (memberId = 'mem_1') => (await store().listSessions(memberId)).map(({ id }) => id)
 
-  test('an owner is found by the email, with the hash of the password', async () => {
+  test('finds an owner by email, with the password hash', async () => {
     await store().createAccount(newAccount(1, { inviteLink: link('first') }))
     await store().createAccount(newAccount(2))
     const owner = { id: 'mem_1', email: 'owner1@example.com', passwordHash: null }
@@ -28,7 +28,7 @@ export function testMembers(store: Fresh): void {
     expect(await store().findMember('nobody@example.com')).toBeNull()
   })
 
-  test('another member is invited by a link, once', async () => {
+  test('invites a member by a link that works once', async () => {
     const invite = (email: string) =>
       store().inviteMember({
         ...cli,
@@ -42,7 +42,7 @@ export function testMembers(store: Fresh): void {
     expect(await store().hasLink('eve', 'invite', AT)).toBe(true)
   })
 
-  test('a session starts with the right hash, and replaces the one the browser had', async () => {
+  test('a session starts with the right hash and replaces the previous session of the browser', async () => {
     expect(await start('ses_a', 'another')).toEqual(GONE)
     expect(await store().findSession('hash of ses_a')).toBeNull()
     expect(await start('ses_a', 'argon')).toEqual(DONE)
@@ -54,7 +54,7 @@ export function testMembers(store: Fresh): void {
     expect(await listed()).toEqual(['ses_b'])
   })
 
-  test('it is touched, and confirmed by its own member with the right hash', async () => {
+  test('a session is touched, and confirmed by its member with the right hash', async () => {
     const own = { memberId: 'mem_1', sessionId: 'ses_b', at: AT + 20 }
     await store().touchSession({ sessionId: 'ses_b', at: AT + 10 })
     const confirm = (more: { passwordHash: string; memberId?: string; sessionId?: string }) =>
@@ -70,7 +70,7 @@ export function testMembers(store: Fresh): void {
     expect((await store().findSession('new hash'))?.session.id).toBe('ses_b')
   })
 
-  test('sessions end singly and all others at once, each member’s own', async () => {
+  test('a member ends one of their sessions or all others', async () => {
     for (const id of ['ses_c', 'ses_d', 'ses_e']) await start(id, 'argon', null, AT + 2)
     await store().endSession({ memberId: 'mem_2', sessionId: 'ses_c', at: AT })
     await store().endOtherSessions({ memberId: 'mem_2', sessionId: 'ses_c', at: AT })
@@ -81,7 +81,7 @@ export function testMembers(store: Fresh): void {
     expect(await listed()).toEqual(['ses_d'])
   })
 
-  test('changing the password ends the others and gives this one another token', async () => {
+  test('changing the password ends other sessions and changes the token of this one', async () => {
     await start('ses_f', 'argon', null, AT + 3)
     const own = { memberId: 'mem_1', sessionId: 'ses_d', at: AT + 30, passwordHash: 'new', tokenHash: 'other hash' }
     expect(await store().changePassword({ ...own, oldHash: 'another' })).toEqual(GONE)
@@ -93,7 +93,7 @@ export function testMembers(store: Fresh): void {
     expect(await start('ses_g', 'argon')).toEqual(GONE)
   })
 
-  test('a link for a new password takes back earlier ones; using it ends all sessions', async () => {
+  test('a new password link revokes earlier ones, and using it ends all sessions', async () => {
     const make = (email: string, token: string) =>
       store().makePasswordLink({ email, link: link(token, 'password'), accountId: null, actor: 'cli', at: AT })
     expect(await make('nobody@example.com', 'none')).toEqual(GONE)
@@ -106,7 +106,7 @@ export function testMembers(store: Fresh): void {
     expect(await store().hasLink('eve', 'invite', AT)).toBe(true)
   })
 
-  test('a role is changed and a member removed by their own account, which keeps an owner', async () => {
+  test('an account changes roles and removes members, but keeps an owner', async () => {
     const by = { ...cli, actor: 'mem_1' }
     const roles = async () => (await store().listMembers('acc_1')).map(({ id, role }) => [id, role])
     expect(await store().listMembers('acc_1')).toEqual([
@@ -153,7 +153,7 @@ export function testMembers(store: Fresh): void {
     expect(await store().findSession('hash of ses_eve')).toBeNull()
   })
 
-  test('long after they were used, sessions and forms are cleaned up', async () => {
+  test('deletes sessions and forms long after their last use', async () => {
     await start('ses_h', 'newest')
     await store().cleanUp({ at: AT + 3 * DAY - 1 })
     expect(await listed()).toEqual(['ses_h'])

@@ -37,7 +37,7 @@ export function testMemberships(store: Fresh): void {
   const setPassword = (tokenHash: string, passwordHash: string) =>
     store().setPasswordByLink({ tokenHash, passwordHash, at: AT + 200 })
 
-  test('an owner with a password is in at once, and sees the apps of their account', async () => {
+  test('an owner with a password joins at once and sees the apps of the account', async () => {
     await store().createAccount(newAccount(1, { member: withPassword(1) }))
     await store().createAccount(newAccount(2, { member: withPassword(2) }))
     expect(await store().listPlaces('mem_1')).toEqual([
@@ -53,7 +53,7 @@ export function testMemberships(store: Fresh): void {
     expect(await store().listPlaces('mem_none')).toEqual([])
   })
 
-  test('somebody of another account is invited like anybody, and sees nothing until they accept', async () => {
+  test('a member of another account is invited like anyone and sees nothing before accepting', async () => {
     expect(await invite(2, ADA, 'ada')).toEqual({ ...DONE, membershipId: 'in_2_ada' })
     expect([await idIn(1, 'mem_1'), await idIn(2, 'mem_1')]).toEqual(['own_1', 'in_2_ada'])
     expect(await listed(2)).toEqual([
@@ -74,7 +74,7 @@ export function testMemberships(store: Fresh): void {
     }
   })
 
-  test('the link changes no password, and is accepted by its person with theirs alone', async () => {
+  test('an invitation link does not change the password and needs it to be accepted', async () => {
     expect(await setPassword('ada', 'of who invites')).toEqual(GONE)
     expect(await accept('ada', 'mem_1', 'another')).toEqual(GONE)
     expect(await accept('ada', 'mem_2', 'argon 2')).toEqual(GONE)
@@ -87,7 +87,7 @@ export function testMemberships(store: Fresh): void {
     ])
   })
 
-  test('a password refused by the link of an invitation is noted where there is such a link', async () => {
+  test('records a wrong password only for an existing invitation link', async () => {
     expect(await store().noteRefusedPassword({ tokenHash: 'none', at: AT })).toEqual(GONE)
     await invite(2, 'noted', 'noted')
     expect(await store().noteRefusedPassword({ tokenHash: 'noted', at: AT })).toEqual(DONE)
@@ -95,7 +95,7 @@ export function testMemberships(store: Fresh): void {
     expect(await store().removeMember(await memberOf(2, 'mem_new_noted'))).toEqual(DONE)
   })
 
-  test('a lost link is replaced until it is accepted, by its own account', async () => {
+  test('the account can replace a lost link until it is accepted', async () => {
     await invite(1, 'eve', 'eve 1')
     await invite(2, 'eve', 'eve 2')
     const again = (number: number, membershipId: string) =>
@@ -107,7 +107,7 @@ export function testMemberships(store: Fresh): void {
     expect(await store().findMemberLink('eve 1', AT)).not.toBeNull()
   })
 
-  test('inviting somebody who is invited makes another link, as they were invited or as is said now', async () => {
+  test('inviting someone again makes a new link with the old or the new role', async () => {
     const eve = { ...DONE, membershipId: 'in_1_eve 1' }
     const roleBy = async (token: string) => (await store().findMemberLink(token, AT))?.invited?.role
     expect(await invite(1, 'eve', 'eve 3', 'editor')).toEqual(eve)
@@ -118,7 +118,7 @@ export function testMemberships(store: Fresh): void {
     expect([await roleBy('eve 1'), await roleBy('again 2 in_2_eve 2')]).toEqual(['viewer', 'viewer'])
   })
 
-  test('the only owner, whose link has lapsed, is invited as the owner again', async () => {
+  test('the only owner is invited again as owner after their link expired', async () => {
     await store().createAccount(newAccount(8, { inviteLink: link('eight') }))
     const owner = 'owner8@example.com'
     expect(await invite(8, owner, 'as a viewer')).toEqual({ refusal: 'last_owner' })
@@ -129,7 +129,7 @@ export function testMemberships(store: Fresh): void {
     expect(await placesOf('mem_8')).toEqual([['acc_8', 'owner', 'app_8']])
   })
 
-  test('the first password accepts the invitation of its link, and no other one', async () => {
+  test('setting the first password accepts only the invitation of that link', async () => {
     const eve = 'mem_new_eve 1'
     expect(await accept('eve 1', eve, 'none yet')).toEqual(GONE)
     expect(await setPassword('eve 1', 'argon eve')).toEqual(DONE)
@@ -139,7 +139,7 @@ export function testMemberships(store: Fresh): void {
     expect(await placesOf(eve)).toHaveLength(2)
   })
 
-  test('roles are per account, and an invited owner is none yet', async () => {
+  test('roles are per account, and an invited owner is not an owner yet', async () => {
     const eve = 'mem_new_eve 1'
     expect(await store().setRole({ ...(await memberOf(1, eve)), role: 'editor' })).toEqual(DONE)
     expect(await placesOf(eve)).toEqual([
@@ -157,7 +157,7 @@ export function testMemberships(store: Fresh): void {
     ])
   })
 
-  test('whoever is removed stays in their other accounts, and goes with the last one', async () => {
+  test('a removed member stays in other accounts, and is deleted with the last one', async () => {
     const session = { id: 'ses_1', tokenHash: 'token', memberId: 'mem_1', browser: 'Firefox' }
     await store().startSession({ session, address: 'address', passwordHash: 'argon 1', replaces: null, at: AT })
     expect(await placesOf('mem_1')).toEqual([['acc_2', 'viewer', 'app_2']])
@@ -172,7 +172,7 @@ export function testMemberships(store: Fresh): void {
     expect((await store().findMember(ADA))?.id).toBe('mem_new_anew')
   })
 
-  test('owners make no link for a new password where there are several accounts', async () => {
+  test('owners cannot make a password link for a member of several accounts', async () => {
     const reset = (accountId: string | null, tokenHash: string) =>
       store().makePasswordLink({
         email: 'eve',
@@ -190,7 +190,7 @@ export function testMemberships(store: Fresh): void {
     expect((await store().findMember('eve'))?.passwordHash).toBe('argon new')
   })
 
-  test('a further account of a known person asks for their password, or waits for their link', async () => {
+  test('another account for a known person needs their password or their link', async () => {
     const eve = (number: number, passwordHash: string | null) =>
       newAccount(number, {
         member: { id: 'mem_unused', membershipId: `own_${number}`, email: 'eve', passwordHash },
@@ -206,7 +206,7 @@ export function testMemberships(store: Fresh): void {
     expect((await store().findMember('eve'))?.passwordHash).toBe('argon new')
   })
 
-  test('whoever is only invited gets a first password with an account of their own, and stays invited', async () => {
+  test('an invited person can set a first password with their own account and stays invited', async () => {
     const fay = 'mem_new_fay'
     await invite(1, 'fay', 'fay')
     const reset = { email: 'fay', link: link('held', 'password'), accountId: null, actor: 'cli', at: AT }
@@ -222,7 +222,7 @@ export function testMemberships(store: Fresh): void {
     expect(await placesOf(fay)).toHaveLength(2)
   })
 
-  test('the first password by a link of who runs the server accepts all invitations', async () => {
+  test('setting the first password by a link of the operator accepts all invitations', async () => {
     for (const number of [1, 6]) await invite(number, 'bob', `bob ${number}`)
     const reset = { email: 'bob', link: link('bob', 'password'), accountId: null, actor: 'cli', at: AT }
     await store().makePasswordLink(reset)
@@ -234,7 +234,7 @@ export function testMemberships(store: Fresh): void {
 
 /** Where an owner may: on a server with one account, until it has another. */
 export function testOnlyAccount(store: Fresh): void {
-  test('an owner makes a link for a new password of who is in, which a further account takes back', async () => {
+  test('joining another account revokes a password link that an owner made', async () => {
     await store().createAccount(newAccount(1, { member: withPassword(1) }))
     await store().inviteMember({
       ...by(1),

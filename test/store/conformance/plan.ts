@@ -6,7 +6,7 @@ export function testPlan(store: Fresh): void {
   const add = (accountId: string, email: string, { limit, at = AT }: { limit: number | null; at?: number }) =>
     store().recordEvent(eventWrite({ accountId, email, newPeoplePerMonth: limit, at }))
 
-  test('exact when many arrive at once, by events and by additions alike', async () => {
+  test('counts exactly under concurrent events and additions', async () => {
     const writes = Array.from({ length: 60 }, (_, index) => {
       const changes = { accountId: 'acc_many', email: `many${index}@example.com`, newPeoplePerMonth: 7 }
       return index % 2 ? store().addContact(contactWrite(changes)) : store().recordEvent(eventWrite(changes))
@@ -18,7 +18,7 @@ export function testPlan(store: Fresh): void {
     )
   })
 
-  test('known people are welcome when the plan is used up', async () => {
+  test('known people are accepted when the plan is used up', async () => {
     await add('acc_known', 'known@example.com', { limit: 1 })
     expect(await add('acc_known', 'late@example.com', { limit: 1 })).toEqual({ refusal: 'plan_limit_reached' })
     expect(await store().findContact(1, 'late@example.com')).toBeNull()
@@ -37,20 +37,20 @@ export function testPlan(store: Fresh): void {
     expect(await add('acc_month', 'may2@example.com', { limit: 1, at: june - 1 })).toHaveProperty('refusal')
   })
 
-  test('each account has its own', async () => {
+  test('counts each account separately', async () => {
     for (const account of ['acc_a', 'acc_b']) {
       expect(await add(account, `first-${account}@example.com`, { limit: 1 })).toMatchObject({ created: true })
       expect(await add(account, `second-${account}@example.com`, { limit: 1 })).toHaveProperty('refusal')
     }
   })
 
-  test('to erase a person gives no place back', async () => {
+  test('erasing a person does not lower the count', async () => {
     await add('acc_erase', 'gone@example.com', { limit: 1 })
     await store().eraseContact({ ...BY, appId: 1, email: 'gone@example.com' })
     expect(await add('acc_erase', 'next@example.com', { limit: 1 })).toEqual({ refusal: 'plan_limit_reached' })
   })
 
-  test('counted still after a stop', async () => {
+  test('counts survive a restart', async () => {
     await add('acc_stop', 'stop@example.com', { limit: 1 })
     await store.reopen()
     expect(await add('acc_stop', 'stop2@example.com', { limit: 1 })).toEqual({ refusal: 'plan_limit_reached' })

@@ -29,7 +29,7 @@ export function testTwoSteps(store: Fresh): void {
     store().turnOnTwoStep({ ...own, startedAt, step: 50, sessionId: 'ses_a', codeHashes })
   const left = async () => (await store().findTwoStep('mem_1'))?.codesLeft
 
-  test('a set-up keeps its secret, is asked of nobody, and is forgotten after an hour', async () => {
+  test('a set-up keeps its secret, is not required at sign-in, and expires after an hour', async () => {
     await store().createAccount(newAccount(1, { inviteLink: link('first') }))
     await store().setPasswordByLink({ tokenHash: 'first', passwordHash: 'argon', at: AT })
     expect(await store().findTwoStep('mem_1')).toBeNull()
@@ -46,7 +46,7 @@ export function testTwoSteps(store: Fresh): void {
     expect([await store().findTwoStep('mem_1'), await turnOn(AT)]).toEqual([null, OVER])
   })
 
-  test('it is turned on once, by the set-up that the code was of, and ends all other sessions', async () => {
+  test('turning it on works once, with the set-up of the code, and ends all other sessions', async () => {
     await store().startTwoStep({ ...own, secret: 'THIRD', at: AT + 5 })
     await start('ses_b')
     expect([await turnOn(AT), await listed()]).toEqual([OVER, ['ses_b', 'ses_a']])
@@ -59,12 +59,12 @@ export function testTwoSteps(store: Fresh): void {
     expect((await store().findTwoStep('mem_1'))?.secret).toBe('THIRD')
   })
 
-  test('there is no session without it any more', async () => {
+  test('no session starts without it', async () => {
     expect([await start('ses_c'), await start('ses_c', false), await listed()]).toEqual([GONE, GONE, ['ses_a']])
     expect([await start('ses_c', true), await listed()]).toEqual([DONE, ['ses_c', 'ses_a']])
   })
 
-  test('a code is taken once, and none before it, also by two at once', async () => {
+  test('accepts a code once and no earlier one, also under concurrent requests', async () => {
     const take = (step: number, startedAt = AT + 5) => store().takeCode({ ...own, startedAt, step })
     expect([await take(49), await take(50), await take(51, AT)]).toEqual([OVER, OVER, OVER])
     const both = await Promise.all([take(52), take(52)])
@@ -73,14 +73,14 @@ export function testTwoSteps(store: Fresh): void {
     expect(await store().takeCode({ memberId: 'mem_2', startedAt: AT + 5, step: 60 })).toEqual(OVER)
   })
 
-  test('a recovery code works once, for its own member', async () => {
+  test('a recovery code works once, for its member', async () => {
     const take = (codeHash: string, memberId = 'mem_1') => store().takeRecoveryCode({ ...own, memberId, codeHash })
     expect([await take('three'), await take('one', 'mem_2'), await left()]).toEqual([GONE, GONE, 2])
     expect(await Promise.all([take('one'), take('one')])).toEqual([DONE, GONE])
     expect(await left()).toBe(1)
   })
 
-  test('new ones replace those that were known, once', async () => {
+  test('new recovery codes replace the old ones, once', async () => {
     const renew = (codeHashes: string[], replaces: number) =>
       store().renewRecoveryCodes({ ...own, at: AT + 20, codeHashes, replaces })
     expect([await renew(['four'], AT), await left()]).toEqual([OVER, 1])
@@ -89,7 +89,7 @@ export function testTwoSteps(store: Fresh): void {
     expect(await store().takeRecoveryCode({ ...own, codeHash: 'two' })).toEqual(GONE)
   })
 
-  test('a link for a new password leaves it on, unless it was made to turn it off', async () => {
+  test('a password link leaves it on unless it was made to turn it off', async () => {
     const reset = async (endsTwoStep: boolean) => {
       const made = link(`ends: ${endsTwoStep}`, 'password')
       const cli = { actor: 'cli', accountId: null, at: AT }
@@ -105,7 +105,7 @@ export function testTwoSteps(store: Fresh): void {
     expect([await store().findTwoStep('mem_1'), await start('ses_d')]).toEqual([null, DONE])
   })
 
-  test('another password, however it is set, forgets a set-up that waits', async () => {
+  test('any new password discards an unfinished set-up', async () => {
     const waits = async () => (await store().findTwoStep('mem_1'))?.secret
     await store().startTwoStep({ ...own, secret: 'SEEN', at: AT })
     const change = { ...own, sessionId: 'ses_d', tokenHash: 'hash of ses_d' }
@@ -121,7 +121,7 @@ export function testTwoSteps(store: Fresh): void {
     expect(await waits()).toBeUndefined()
   })
 
-  test('it is turned off with its codes, and goes with its member', async () => {
+  test('turning it off or removing the member deletes its codes', async () => {
     await store().startTwoStep({ ...own, secret: 'FIFTH', at: AT })
     expect(await turnOn(AT)).toEqual(DONE)
     expect(await store().turnOffTwoStep(own)).toEqual(DONE)
