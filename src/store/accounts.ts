@@ -20,11 +20,11 @@ export type NewAccount = {
   name: string
   at: number
   actor: string
-  /** refuse when an account exists already */
+  /** refuse if any account exists */
   onlyFirst: boolean
-  /** the set-up link that is used up with it */
+  /** set-up link that this uses up */
   setupToken: string | null
-  /** the owner; whoever is known by the email stays who they are, keeps a password, and without a hash waits for the link */
+  /** the owner; an existing person keeps their id and password; a null hash means that they set a password by link */
   member: { id: string; membershipId: string; email: string; passwordHash: string | null }
   inviteLink: NewLink | null
   app: NewApp
@@ -41,7 +41,6 @@ const toPlan = (account: AccountRow): Plan => ({
   snippetLimits: account.snippetLimits,
 })
 
-/** Accounts, and what a key or a site ID of one stands for. */
 export function createAccountReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const { listApps, findAppBySiteId, snippetSettings } = createAppReads(db)
@@ -54,7 +53,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     .where(eq(accounts.id, sql.placeholder('id')))
     .prepare()
 
-  /** The account with this id, or without one the first that was made. */
+  /** A null id finds the oldest account. */
   const findAccount = (id: string | null): Account | null => {
     const account = id === null ? first.get() : byId.get({ id })
     return account ? { id: account.id, name: account.name, plan: toPlan(account) } : null
@@ -64,7 +63,7 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     findAccount,
     isSetUp: (): boolean => first.get() !== undefined,
 
-    /** The first made first. */
+    /** Oldest first. */
     listAccounts: (): { id: string; name: string; createdAt: number }[] =>
       orm
         .select({ id: accounts.id, name: accounts.name, createdAt: accounts.createdAt })
@@ -72,14 +71,14 @@ export function createAccountReads(db: Database, sealer: Sealer) {
         .orderBy(asc(accounts.createdAt), asc(accounts.id))
         .all(),
 
-    /** What a key that is not revoked may do; null for a wrong or a revoked one. */
+    /** Null for an unknown or revoked key. */
     findAccess(keyHash: string): Access | null {
       const key = findKey(keyHash)
       const account = key && findAccount(key.accountId)
       return account ? { key, plan: account.plan, apps: listApps(account.id) } : null
     },
 
-    /** The app of a site ID, with its account's plan and the secrets that were retired after `retiredAfter` (ms UTC). */
+    /** Includes the secrets that were retired after `retiredAfter` (ms UTC). */
     findSite(siteId: string, retiredAfter: number): Site | null {
       const app = findAppBySiteId(siteId)
       const account = app && findAccount(app.accountId)
@@ -97,19 +96,19 @@ export function createAccountWrites({ db, addApp, senderDomains, sealer }: Parts
   const { addLink, useLink, dropOwnersLinks, dropPasswordLinks } = createLinks(db)
   const { ensurePerson, add: addMembership } = createMemberships(db)
 
-  /** A person who is known is made an owner by their own password or by the link, and keeps the password they have. */
+  /** An existing password must match; without a hash, the person accepts by link. */
   const isTaken = ({ email, passwordHash }: NewAccount['member']): boolean => {
     const known = orm.select().from(members).where(eq(members.email, email)).get()
     return passwordHash !== null && Boolean(known?.passwordHash) && passwordHash !== known?.passwordHash
   }
 
   /**
-   * The first password of somebody who is invited elsewhere. Without one nobody is in any account, so it opens none but the
-   * one being made: the invitations stay, to be accepted with it, and a link for a password that somebody holds is void.
+   * A person without a password has joined no account, so this grants access to the new account only. Invitations
+   * stay pending; unused password links are removed.
    */
   const setFirstPassword = (memberId: string, passwordHash: string): void => {
-    const isWithout = and(eq(members.id, memberId), isNull(members.passwordHash))
-    if (orm.update(members).set({ passwordHash }).where(isWithout).returning().get()) dropPasswordLinks(memberId)
+    const hasNoPassword = and(eq(members.id, memberId), isNull(members.passwordHash))
+    if (orm.update(members).set({ passwordHash }).where(hasNoPassword).returning().get()) dropPasswordLinks(memberId)
   }
 
   const addOwner = ({ id, at, member, inviteLink }: NewAccount): void => {
@@ -121,18 +120,18 @@ export function createAccountWrites({ db, addApp, senderDomains, sealer }: Parts
   }
 
   return {
-    /** Everything an account starts with. With `setupToken` only the holder of the printed link may, and only once. */
+    /** With `setupToken`, works only while that link is unused and not expired. */
     createAccount(account: NewAccount): Done | Refused {
       const { id, at, app, key, secret } = account
-      const earlier = orm.select({ id: accounts.id }).from(accounts).limit(2).all().length
-      const isFirst = earlier === 0
+      const existingCount = orm.select({ id: accounts.id }).from(accounts).limit(2).all().length
+      const isFirst = existingCount === 0
       if (account.onlyFirst && !isFirst) return { refusal: 'already_set_up' }
       if (isTaken(account.member)) return { refusal: 'email_taken' }
       if (account.setupToken !== null && !useLink(account.setupToken, 'setup', at)) return { refusal: 'not_found' }
-      if (earlier === 1) senderDomains.bindExisting(at)
+      if (existingCount === 1) senderDomains.bindExisting(at)
       orm.insert(accounts).values({ id, name: account.name, snippetLimits: true, createdAt: at }).run()
       addOwner(account)
-      // owners make none where there are several accounts
+      // owners may not create password links once there are several accounts
       dropOwnersLinks()
       addApp({ accountId: id, actor: account.actor, at }, app)
       addKey(id, key, at)
@@ -147,7 +146,6 @@ export function createAccountWrites({ db, addApp, senderDomains, sealer }: Parts
       return DONE
     },
 
-    /** Whether all members need two-step sign-in to open the account. */
     requireTwoStep({ isRequired, ...change }: Change & { isRequired: boolean }): Done {
       const set = { requiresTwoStep: isRequired }
       orm.update(accounts).set(set).where(eq(accounts.id, change.accountId)).run()

@@ -5,7 +5,6 @@ import { type Done, DONE } from './audit.ts'
 import { activationNotes, apps } from './schema.ts'
 import type { NoteKind, NoteRow } from './types.ts'
 
-/** What the Activation screen counts of requests of the browser script. */
 export function createActivationReads(db: Database) {
   const orm = drizzle(db)
   return {
@@ -14,7 +13,7 @@ export function createActivationReads(db: Database) {
   }
 }
 
-/** Forgets what was counted of a kind in all apps of an account, in the transaction of what it follows from. */
+/** Runs inside the caller's transaction. */
 export function createNoteRemoval(db: Database) {
   const orm = drizzle(db)
   return (accountId: string, kind: NoteKind): void => {
@@ -30,12 +29,10 @@ export function createActivationWrites(db: Database) {
   const orm = drizzle(db)
   const { count, lastAt, reason, origin } = activationNotes
 
-  /** The later one of what is stored and what comes. */
-  const ofLater = (column: typeof reason | typeof origin) =>
+  const latestOf = (column: typeof reason | typeof origin) =>
     sql`iif(excluded.last_at >= ${lastAt}, excluded.${sql.identifier(column.name)}, ${column})`
 
   return {
-    /** Adds to what was counted before. */
     addNotes(notes: NoteRow[]): Done {
       for (const note of notes) {
         orm
@@ -45,8 +42,8 @@ export function createActivationWrites(db: Database) {
             target: [activationNotes.appId, activationNotes.kind],
             set: {
               count: sql`${count} + excluded.count`,
-              reason: ofLater(reason),
-              origin: ofLater(origin),
+              reason: latestOf(reason),
+              origin: latestOf(origin),
               lastAt: sql`max(${lastAt}, excluded.last_at)`,
             },
           })

@@ -7,13 +7,13 @@ import { auditEntries } from './schema.ts'
 export type Done = { done: true }
 export const DONE: Done = { done: true }
 
-/** Who changes what. `actor` is "cli", "link" (whoever holds it), a member id or a key id. */
+/** `actor`: "cli", "link", a member id or a key id. */
 export type Change = { accountId: string; actor: string; at: number }
 
-/** Of a sign-in: the keyed hash of the address, and how many equal ones the row stands for. */
+/** `address`: keyed hash. `count`: how many identical attempts the row stands for. */
 export type SignInMark = { address: string; count?: number }
 
-/** Adds a line to the audit log, in the transaction of what it describes. */
+/** Runs inside the transaction of the change that it records. */
 export function createAudit(db: Database) {
   const insert = drizzle(db)
     .insert(auditEntries)
@@ -36,7 +36,7 @@ export function createAudit(db: Database) {
 
 type AuditEntry = typeof auditEntries.$inferSelect
 
-/** `before`: the entry that the page before ended with. */
+/** `before`: the last entry of the previous page. */
 type AuditQuery = {
   accountId: string
   kind: 'all' | 'sign_ins' | 'changes'
@@ -48,7 +48,7 @@ export function createAuditReads(db: Database) {
   const orm = drizzle(db)
   const { createdAt, address, accountId, id } = auditEntries
   return {
-    /** The newest first. */
+    /** Newest first. */
     listAudit(query: AuditQuery): AuditEntry[] {
       const { before } = query
       const older = before && or(lt(createdAt, before.at), and(eq(createdAt, before.at), lt(id, before.id)))

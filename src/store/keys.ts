@@ -13,7 +13,6 @@ type Rotation = Change & { secret: Secret; replaces: string | null }
 
 const toKey = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): KeyRow => key
 
-/** API keys and identity secrets: what an account proves itself with. */
 export function createKeyReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const byHash = orm
@@ -21,18 +20,21 @@ export function createKeyReads(db: Database, sealer: Sealer) {
     .from(apiKeys)
     .where(and(eq(apiKeys.keyHash, sql.placeholder('keyHash')), isNull(apiKeys.revokedAt)))
     .prepare()
-  const isLater = gt(identitySecrets.retiredAt, sql.placeholder('retiredAfter'))
+  const isRecentlyRetired = gt(identitySecrets.retiredAt, sql.placeholder('retiredAfter'))
   const secrets = orm
     .select()
     .from(identitySecrets)
     .where(
-      and(eq(identitySecrets.accountId, sql.placeholder('accountId')), or(isNull(identitySecrets.retiredAt), isLater)),
+      and(
+        eq(identitySecrets.accountId, sql.placeholder('accountId')),
+        or(isNull(identitySecrets.retiredAt), isRecentlyRetired),
+      ),
     )
     .orderBy(desc(identitySecrets.createdAt))
     .prepare()
 
   return {
-    /** Null for a wrong or a revoked one. */
+    /** Null for an unknown or revoked key. */
     findKey(keyHash: string): KeyRow | null {
       const key = byHash.get({ keyHash })
       return key ? toKey(key) : null
@@ -47,7 +49,7 @@ export function createKeyReads(db: Database, sealer: Sealer) {
         .all()
         .map(toKey),
 
-    /** The current identity secret and those rotated out after `retiredAfter` (ms UTC), newest first. */
+    /** The current secret and those retired after `retiredAfter` (ms UTC), newest first. */
     listSecrets: (accountId: string, retiredAfter: number): SecretRow[] =>
       secrets
         .all({ accountId, retiredAfter })
@@ -55,7 +57,7 @@ export function createKeyReads(db: Database, sealer: Sealer) {
   }
 }
 
-/** The steps that making an account shares, in its transaction. */
+/** Steps that creating an account shares, inside its transaction. */
 export function createKeySteps(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   return {
@@ -80,12 +82,12 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
   const { addKey, addSecret } = createKeySteps(db, sealer)
   const removeNotes = createNoteRemoval(db)
 
-  /** False for a form that was taken already. */
+  /** False if the form was submitted before. */
   const takeForm = (form: string, at: number): boolean =>
     orm.insert(sentForms).values({ form, sentAt: at }).onConflictDoNothing().returning().all().length > 0
 
   return {
-    /** `form` is that of the page where it was asked for; sent twice, it makes one key. */
+    /** `form` identifies the submitted form, so that sending it twice creates one key. */
     createKey({ key, form, ...change }: Change & { key: NewKey; form: string | null }): Done | Refused {
       if (form !== null && !takeForm(form, change.at)) return { refusal: 'already_done' }
       addKey(change.accountId, key, change.at)
@@ -93,7 +95,7 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
       return DONE
     },
 
-    /** A key that is already revoked stays as it is; one of another account does not exist. */
+    /** Revoking twice keeps the first time. A key of another account is not found. */
     revokeKey({ keyId, ...change }: Change & { keyId: string }): Done | Refused {
       const keys = apiKeys
       const own = and(eq(keys.id, keyId), eq(keys.accountId, change.accountId))
@@ -107,7 +109,7 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
       return DONE
     },
 
-    /** Notes the use of keys, gathered over some time. */
+    /** Stores the last use of keys, collected in memory. */
     noteKeyUse(uses: { keyId: string; lastUsedAt: number; seenInBrowserAt: number | null }[]): Done {
       for (const { keyId, lastUsedAt, seenInBrowserAt } of uses) {
         orm
@@ -120,8 +122,8 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
     },
 
     /**
-     * The current secret becomes the previous one. `replaces` is the id of the one that is to be replaced,
-     * so that asking twice rotates once; null replaces whichever is current.
+     * The current secret becomes the previous one. `replaces` names the secret to replace, so that a repeated request
+     * rotates once; null replaces the current one.
      */
     rotateSecret({ secret, replaces, ...change }: Rotation): Done | Refused {
       const secrets = identitySecrets
@@ -131,13 +133,13 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
         return { refusal: 'already_done' }
       }
       addSecret(change.accountId, secret, change.at)
-      // signatures are counted from here on: those of the secret that is the previous one now
+      // the counter must only show signatures made with the secret that is now the previous one
       removeNotes(change.accountId, 'old_secret')
       audit(change, 'secret.rotate', secret.id)
       return DONE
     },
 
-    /** Secrets that were rotated out stop working now, and are gone. */
+    /** Deletes retired secrets, which stops them from working. */
     revokeOldSecrets(change: Change): Done {
       const secrets = identitySecrets
       const old = orm

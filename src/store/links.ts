@@ -5,55 +5,53 @@ import { oneTimeLinks } from './schema.ts'
 import { type Done, DONE } from './audit.ts'
 import type { NewLink } from './types.ts'
 
-/** `accountId`, `endsTwoStep`: see the migrations; both ids are null for the set-up link. */
-type Whose = { memberId: string | null; accountId: string | null; endsTwoStep?: boolean }
+/** Both ids are null for the set-up link. `accountId`, `endsTwoStep`: see the migrations. */
+type LinkOwner = { memberId: string | null; accountId: string | null; endsTwoStep?: boolean }
 
-/** Links that work once and until their time: the steps that several writes share, in the transaction of each. */
+/** One-time links; each step runs inside the caller's transaction. */
 export function createLinks(db: Database) {
   const orm = drizzle(db)
   const purposeIs = (purpose: NewLink['purpose']) => eq(oneTimeLinks.purpose, purpose)
   return {
-    addLink(link: NewLink, whose: Whose, at: number): void {
+    addLink(link: NewLink, owner: LinkOwner, at: number): void {
       orm
         .insert(oneTimeLinks)
-        .values({ ...link, ...whose, createdAt: at })
+        .values({ ...link, ...owner, createdAt: at })
         .run()
     },
-    /** The link, which goes on working. */
+    /** Does not use up the link. */
     findLink: (tokenHash: string, at: number) =>
       orm
         .select()
         .from(oneTimeLinks)
         .where(and(eq(oneTimeLinks.tokenHash, tokenHash), gt(oneTimeLinks.expiresAt, at)))
         .get(),
-    /** The link, which does not work any more; null where it did not before. */
+    /** Uses up the link. Null if it was unknown, used or expired. */
     useLink(tokenHash: string, purpose: NewLink['purpose'], at: number) {
       const wanted = and(eq(oneTimeLinks.tokenHash, tokenHash), purposeIs(purpose))
       const link = orm.delete(oneTimeLinks).where(wanted).returning().get()
       return link && link.expiresAt > at ? link : null
     },
-    /** Takes back the links for a new password that a member has not used. */
     dropPasswordLinks(memberId: string): void {
       orm
         .delete(oneTimeLinks)
         .where(and(eq(oneTimeLinks.memberId, memberId), purposeIs('password')))
         .run()
     },
-    /** Takes back what an account gave a member: its invitation, and its owners' links for a new password. */
+    /** Deletes the account's invitation and its owners' password links. */
     dropLinksOfAccount(accountId: string, memberId: string): void {
       orm
         .delete(oneTimeLinks)
         .where(and(eq(oneTimeLinks.memberId, memberId), eq(oneTimeLinks.accountId, accountId)))
         .run()
     },
-    /** Takes back all links for a new password that owners made. */
+    /** Deletes all password links that owners created. */
     dropOwnersLinks(): void {
       orm
         .delete(oneTimeLinks)
         .where(and(purposeIs('password'), isNotNull(oneTimeLinks.accountId)))
         .run()
     },
-    /** Takes back all links of a member. */
     dropLinksOf(memberId: string): void {
       orm.delete(oneTimeLinks).where(eq(oneTimeLinks.memberId, memberId)).run()
     },
@@ -63,7 +61,6 @@ export function createLinks(db: Database) {
 export function createLinkReads(db: Database) {
   const orm = drizzle(db)
   return {
-    /** Whether a one-time link can still be used. */
     hasLink: (tokenHash: string, purpose: NewLink['purpose'], now: number): boolean =>
       orm
         .select({ purpose: oneTimeLinks.purpose })
@@ -83,7 +80,7 @@ export function createLinkWrites(db: Database) {
   const orm = drizzle(db)
   const { addLink } = createLinks(db)
   return {
-    /** Replaces the set-up link: only the one printed last works. */
+    /** Replaces the set-up link: only the newest works. */
     makeSetupLink({ link, at }: { link: NewLink; at: number }): Done {
       orm.delete(oneTimeLinks).where(eq(oneTimeLinks.purpose, 'setup')).run()
       addLink(link, { memberId: null, accountId: null }, at)

@@ -7,8 +7,8 @@ import { accounts, apps, members, memberships, oneTimeLinks, sessions } from './
 import type { MemberRow, NewLink, Refused, Role } from './types.ts'
 
 /**
- * A member as the list of an account shows them: by an id of this account alone, while `personId` is the same in all and is
- * not shown. `isInvited`: they have not accepted yet.
+ * A member as an account lists them. `id` differs per account; `personId` is the same in all accounts and is never
+ * shown. `isInvited`: has not accepted yet.
  */
 export type MemberEntry = {
   id: string
@@ -19,20 +19,18 @@ export type MemberEntry = {
   createdAt: number
 }
 
-/** An app that a person may open, and what they may do there. */
 export type Place = {
   accountId: string
   accountName: string
   role: Role
-  /** whether the account asks all of its members for two-step sign-in */
   requiresTwoStep: boolean
   appId: string
   appName: string
 }
 
 /**
- * A one-time link of a member that can still be used. `invited`: to which account, where it is an invitation.
- * `endsTwoStep`: choosing a password by it turns the second step off.
+ * A one-time link that is still valid. `invited`: set for invitations. `endsTwoStep`: setting the password turns
+ * two-step sign-in off.
  */
 export type MemberLink = {
   member: MemberRow
@@ -43,11 +41,11 @@ export type MemberLink = {
 type Person = { id: string; email: string; passwordHash: string | null }
 type NewMembership = { id: string; accountId: string; memberId: string; role: Role; isAccepted: boolean; at: number }
 
-/** Who belongs to which account: the steps that several writes share, in the transaction of each. */
+/** Steps that several writes share, inside the caller's transaction. */
 export function createMemberships(db: Database) {
   const orm = drizzle(db)
   const { dropLinksOfAccount } = createLinks(db)
-  const isOne = (accountId: string, memberId: string) =>
+  const isMembership = (accountId: string, memberId: string) =>
     and(eq(memberships.accountId, accountId), eq(memberships.memberId, memberId))
   const accountsWhere = (memberId: string, condition?: ReturnType<typeof isNull>): string[] =>
     orm
@@ -58,11 +56,11 @@ export function createMemberships(db: Database) {
       .map(({ accountId }) => accountId)
 
   return {
-    isOne,
+    isMembership,
     find: (accountId: string, memberId: string) =>
-      orm.select().from(memberships).where(isOne(accountId, memberId)).get(),
+      orm.select().from(memberships).where(isMembership(accountId, memberId)).get(),
 
-    /** By the id that the account knows them by; that of another account finds nobody. */
+    /** By membership id; a membership of another account is not found. */
     findById: (accountId: string, id: string) =>
       orm
         .select()
@@ -70,7 +68,7 @@ export function createMemberships(db: Database) {
         .where(and(eq(memberships.id, id), eq(memberships.accountId, accountId)))
         .get(),
 
-    /** The person with this email, who is made where nobody has it. @returns their id */
+    /** Creates the person if the email is unknown. @returns their id */
     ensurePerson({ id, email, passwordHash }: Person, at: number): string {
       const known = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
       if (known) return known.id
@@ -85,19 +83,17 @@ export function createMemberships(db: Database) {
         .run()
     },
 
-    /** An invitation becomes access, and its link is of no more use. */
+    /** Accepting removes the invitation's link. */
     accept(accountId: string, memberId: string, at: number): void {
-      orm.update(memberships).set({ acceptedAt: at }).where(isOne(accountId, memberId)).run()
+      orm.update(memberships).set({ acceptedAt: at }).where(isMembership(accountId, memberId)).run()
       dropLinksOfAccount(accountId, memberId)
     },
 
-    /** The accounts that a person is in. */
     listJoined: (memberId: string): string[] => accountsWhere(memberId, isNotNull(memberships.acceptedAt)),
-    /** The accounts that a person is invited to. */
     listInvited: (memberId: string): string[] => accountsWhere(memberId, isNull(memberships.acceptedAt)),
     listAll: (memberId: string): string[] => accountsWhere(memberId),
 
-    /** Whether an account that the person is in asks for two-step sign-in. */
+    /** Whether any account that the person has joined requires two-step sign-in. */
     needsTwoStep: (memberId: string): boolean =>
       orm
         .select({ id: accounts.id })
@@ -113,7 +109,7 @@ export function createMemberships(db: Database) {
         .limit(1)
         .get() !== undefined,
 
-    /** Whether somebody else could go on: without an owner nobody could ever invite one. */
+    /** An account must keep an owner who has joined. */
     hasOtherOwner: (accountId: string, memberId: string): boolean =>
       orm
         .select({ memberId: memberships.memberId })
@@ -139,7 +135,7 @@ export function createMemberReads(db: Database) {
     .from(members)
     .where(eq(members.email, sql.placeholder('email')))
     .prepare()
-  // every page asks for them, and somebody may be in a hundred accounts
+  // prepared because every page runs it, and a person may be in a hundred accounts
   const places = orm
     .select({
       accountId: accounts.id,
@@ -157,13 +153,13 @@ export function createMemberReads(db: Database) {
     .prepare()
 
   return {
-    /** The member with this email, which is normalised. */
+    /** `email` must be normalised. */
     findMember(email: string): MemberRow | null {
       const member = byEmail.get({ email })
       return member ? toMember(member) : null
     },
 
-    /** Who belongs to an account or is invited to it, the first one first. */
+    /** Joined and invited, oldest first. */
     listMembers: (accountId: string): MemberEntry[] =>
       orm
         .select()
@@ -181,10 +177,9 @@ export function createMemberReads(db: Database) {
           createdAt,
         })),
 
-    /** All apps that a person may open, those of one account together, the first joined and made first. */
+    /** Grouped by account, oldest first. */
     listPlaces: (memberId: string): Place[] => places.all({ memberId }),
 
-    /** What a one-time link of a member leads to. */
     findMemberLink(tokenHash: string, now: number): MemberLink | null {
       const found = orm
         .select()
@@ -210,29 +205,29 @@ export function createMemberReads(db: Database) {
 }
 
 /**
- * `id` is that of a person whom nobody knew, `membershipId` the one by which the account will know them. `role`: null
- * leaves it as they were invited, at first as an editor.
+ * `id` is used if the email is unknown, `membershipId` if there is no membership. A null `role` keeps the current
+ * one, or "editor" for new invitations.
  */
 type Invited = { id: string; membershipId: string; email: string; role: Role | null }
 type InviteOutcome = (Done & { membershipId: string }) | Refused
-/** By the person themselves, whose password was compared with `passwordHash`. */
+/** `passwordHash`: the hash that the password was verified against. */
 type Acceptance = { tokenHash: string; memberId: string; passwordHash: string; at: number }
 
-/** Who belongs to an account. Nothing here tells one account of another. */
+/** Never reveals one account's members to another. */
 export function createMemberWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const { addLink, findLink, dropLinksOf, dropLinksOfAccount } = createLinks(db)
-  const { isOne, find, findById, ensurePerson, add, accept, listAll, hasOtherOwner } = createMemberships(db)
+  const { isMembership, find, findById, ensurePerson, add, accept, listAll, hasOtherOwner } = createMemberships(db)
 
-  /** Whoever belongs to no account signs in nowhere: with all sessions and links, and their email is free again. */
+  /** A person without accounts cannot sign in; deleting them frees the email. */
   const removePerson = (memberId: string): void => {
     orm.delete(sessions).where(eq(sessions.memberId, memberId)).run()
     dropLinksOf(memberId)
     orm.delete(members).where(eq(members.id, memberId)).run()
   }
 
-  /** The one link of an invitation: an earlier one stops working. */
+  /** Invalidates earlier links of the invitation. */
   const replaceLink = ({ memberId, link, ...change }: Change & { memberId: string; link: NewLink }): void => {
     dropLinksOfAccount(change.accountId, memberId)
     addLink(link, { memberId, accountId: change.accountId }, change.at)
@@ -241,13 +236,13 @@ export function createMemberWrites(db: Database) {
 
   const changeRole = ({ memberId, role, ...change }: Change & { memberId: string; role: Role }): Done | Refused => {
     if (role !== 'owner' && !hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
-    orm.update(memberships).set({ role }).where(isOne(change.accountId, memberId)).run()
+    orm.update(memberships).set({ role }).where(isMembership(change.accountId, memberId)).run()
     audit(change, `member.set_role.${role}`, memberId)
     return DONE
   }
 
   return {
-    /** Invites a person, known to the server or not; the link accepts. Whoever is still invited gets another one. */
+    /** Invites a new or existing person. Someone already invited gets a new link. */
     inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): InviteOutcome {
       const { accountId, at } = change
       const memberId = ensurePerson({ ...member, passwordHash: null }, at)
@@ -255,14 +250,14 @@ export function createMemberWrites(db: Database) {
       if (known && known.acceptedAt !== null) return { refusal: 'email_taken' }
       const { id, role } = known ?? { id: member.membershipId, role: member.role ?? 'editor' }
       if (!known) add({ id, accountId, memberId, role, isAccepted: false, at })
-      const wanted = member.role ?? role
-      const changed = wanted === role ? DONE : changeRole({ ...change, memberId, role: wanted })
+      const wantedRole = member.role ?? role
+      const changed = wantedRole === role ? DONE : changeRole({ ...change, memberId, role: wantedRole })
       if ('refusal' in changed) return changed
       replaceLink({ ...change, memberId, link })
       return { ...DONE, membershipId: id }
     },
 
-    /** Another link for somebody who has not accepted; the earlier one stops working. */
+    /** Invalidates the earlier link. */
     inviteAgain({ membershipId, link, ...change }: Change & { membershipId: string; link: NewLink }): Done | Refused {
       const invited = findById(change.accountId, membershipId)
       if (!invited || invited.acceptedAt !== null) return { refusal: 'not_found' }
@@ -270,7 +265,7 @@ export function createMemberWrites(db: Database) {
       return DONE
     },
 
-    /** Of somebody who has a password; whoever has none chooses one by the link (`setPasswordByLink`). */
+    /** For people with a password; others set one by the link (`setPasswordByLink`). */
     acceptInvitation({ tokenHash, memberId, passwordHash, at }: Acceptance): Done | Refused {
       const link = findLink(tokenHash, at)
       const own = and(eq(members.id, memberId), eq(members.passwordHash, passwordHash))
@@ -283,7 +278,7 @@ export function createMemberWrites(db: Database) {
       return DONE
     },
 
-    /** The account is told that by the link of its invitation a password was chosen for somebody who has one. */
+    /** Records that someone used an invitation link to set a password for a person who already has one. */
     noteRefusedPassword({ tokenHash, at }: { tokenHash: string; at: number }): Done | Refused {
       const { accountId, memberId } = findLink(tokenHash, at) ?? {}
       if (!accountId || !memberId) return { refusal: 'not_found' }
@@ -296,12 +291,11 @@ export function createMemberWrites(db: Database) {
       return found ? changeRole({ ...change, memberId: found.memberId, role }) : { refusal: 'not_found' }
     },
 
-    /** Takes them out of this account. */
     removeMember({ membershipId, ...change }: Change & { membershipId: string }): Done | Refused {
       const { memberId } = findById(change.accountId, membershipId) ?? {}
       if (memberId === undefined) return { refusal: 'not_found' }
       if (!hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
-      orm.delete(memberships).where(isOne(change.accountId, memberId)).run()
+      orm.delete(memberships).where(isMembership(change.accountId, memberId)).run()
       dropLinksOfAccount(change.accountId, memberId)
       if (listAll(memberId).length === 0) removePerson(memberId)
       audit(change, 'member.remove', memberId)

@@ -8,7 +8,10 @@ import { accounts, members, sessions } from './schema.ts'
 import { createSetUpEnd, createTwoStepEnd } from './two-step.ts'
 import type { NewLink, Refused } from './types.ts'
 
-/** `accountId`: by an owner of this account; null by who runs the server. `endsTwoStep`: using it turns that off. */
+/**
+ * `accountId`: the owner's account; null if the operator resets. `endsTwoStep`: setting the password turns two-step
+ * sign-in off.
+ */
 type Reset = {
   email: string
   link: NewLink
@@ -18,22 +21,21 @@ type Reset = {
   at: number
 }
 
-/** The links that set the passwords of members. */
 export function createPasswordWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const { addLink, findLink, useLink, dropPasswordLinks } = createLinks(db)
   const { find, accept, listAll, listInvited, listJoined } = createMemberships(db)
   const endTwoStep = createTwoStepEnd(db)
-  const forgetSetUp = createSetUpEnd(db)
+  const removeTwoStepSetUp = createSetUpEnd(db)
 
   const isOneOfSeveral = (accountId: string): boolean =>
     orm.select({ id: accounts.id }).from(accounts).where(ne(accounts.id, accountId)).limit(1).get() !== undefined
 
   return {
     /**
-     * A link that sets a new password. The old one works until then; earlier links do not. Owners make them only where
-     * theirs is the one account of the server: elsewhere such a link would open the member's other accounts to them.
+     * The old password works until the link is used; earlier links stop working. Owners may do this only if the
+     * server has one account, because it would open the member's other accounts to them.
      */
     makePasswordLink({ email, link, accountId, endsTwoStep, actor, at }: Reset): Done | Refused {
       const member = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
@@ -47,9 +49,8 @@ export function createPasswordWrites(db: Database) {
     },
 
     /**
-     * Sets a password through a one-time link, which is used up; whoever was signed in with the old one is out. The first
-     * one accepts the invitation of the link, and all of them where the link is of who runs the server. An invitation
-     * sets no other than the first.
+     * Uses up the link and ends all sessions. A first password accepts the link's invitation, or all invitations if
+     * the operator made the link. An invitation can only set a first password.
      */
     setPasswordByLink({ tokenHash, passwordHash, at }: { tokenHash: string; passwordHash: string; at: number }) {
       const link = findLink(tokenHash, at)
@@ -68,7 +69,7 @@ export function createPasswordWrites(db: Database) {
       for (const accountId of listJoined(member.id)) {
         audit({ accountId, actor: member.id, at }, 'member.set_password', member.id)
       }
-      forgetSetUp(member.id)
+      removeTwoStepSetUp(member.id)
       if (link.endsTwoStep) endTwoStep({ memberId: member.id, at })
       return DONE
     },

@@ -10,23 +10,22 @@ import type { MemberRow, Refused } from './types.ts'
 export type SessionRow = {
   id: string
   memberId: string
-  /** in words of our own */
+  /** our own description, not the user agent */
   browser: string
   createdAt: number
   lastSeenAt: number
-  /** when the password was last typed */
+  /** when the password was last entered */
   confirmedAt: number
 }
 
-/** A session with whose it is. */
 export type SignedIn = { session: SessionRow; member: MemberRow }
 
 export type NewSession = { id: string; tokenHash: string; memberId: string; browser: string }
 
-/** Failed sign-ins of a member that are alike. `address` is a keyed hash, or 'several'. */
+/** Identical failures of a member, counted. `address`: keyed hash, or 'several'. */
 export type FailedSignIns = { memberId: string; action: string; address: string; count: number; at: number }
 
-/** Which sessions have ended by themselves, accounts/sessions.ts knows. */
+/** accounts/sessions.ts decides which sessions have expired. */
 export function createSessionReads(db: Database) {
   const orm = drizzle(db)
   const toSession = ({ tokenHash: _, ...session }: typeof sessions.$inferSelect): SessionRow => session
@@ -38,7 +37,6 @@ export function createSessionReads(db: Database) {
     .prepare()
 
   return {
-    /** The session of a cookie's token, with whose it is. */
     findSession(tokenHash: string): SignedIn | null {
       const found = byToken.get({ tokenHash })
       return found ? { session: toSession(found.sessions), member: toMember(found.members) } : null
@@ -57,7 +55,7 @@ export function createSessionReads(db: Database) {
 }
 
 type Own = { memberId: string; sessionId: string; at: number }
-/** `address` is a keyed hash. */
+/** `address`: keyed hash. */
 type Start = {
   session: NewSession
   passwordHash: string
@@ -67,22 +65,22 @@ type Start = {
   at: number
 }
 
-/** Sessions of a member at once; a further one ends those that were used longest ago. */
+/** Per member; a new session ends the least recently used one. */
 export const MOST_SESSIONS = 20
 
-/** So often at most a member gets the same notice. */
+/** A member gets each notice at most once in this time. */
 const NOTICE_EVERY_MS = 24 * 3_600_000
 
 /**
- * Where members are signed in. What follows from a password carries the hash it was compared with: when that is not the
- * member's any more, because it was changed in between, nothing is done.
+ * Steps that depend on a password carry the hash that it was verified against. They are refused if the password
+ * changed in between.
  */
 export function createSessionWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
 
   const { listJoined, findById } = createMemberships(db)
-  const forgetSetUp = createSetUpEnd(db)
+  const removeTwoStepSetUp = createSetUpEnd(db)
 
   const isHashOf = (memberId: string, passwordHash: string): boolean =>
     orm
@@ -91,7 +89,7 @@ export function createSessionWrites(db: Database) {
       .where(and(eq(members.id, memberId), eq(members.passwordHash, passwordHash)))
       .get() !== undefined
 
-  /** In each account that the member is in. */
+  /** In each account that the member has joined. */
   const auditEverywhere = (
     { memberId, at, actor = memberId }: { memberId: string; at: number; actor?: string },
     action: string,
@@ -103,17 +101,17 @@ export function createSessionWrites(db: Database) {
 
   const dropOldest = ({ id, memberId }: NewSession): void => {
     const others = and(eq(sessions.memberId, memberId), ne(sessions.id, id))
-    const kept = orm
+    const recent = orm
       .select({ id: sessions.id })
       .from(sessions)
       .where(others)
       .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
       .limit(MOST_SESSIONS - 1)
       .all()
-    const keptIds = kept.map((one) => one.id)
+    const recentIds = recent.map((one) => one.id)
     orm
       .delete(sessions)
-      .where(and(others, notInArray(sessions.id, keptIds)))
+      .where(and(others, notInArray(sessions.id, recentIds)))
       .run()
   }
 
@@ -124,7 +122,7 @@ export function createSessionWrites(db: Database) {
       .where(and(eq(twoSteps.memberId, memberId), isNotNull(twoSteps.turnedOnAt)))
       .get() !== undefined
 
-  const seen = orm
+  const setLastSeen = orm
     .update(sessions)
     .set({ lastSeenAt: sql`${sql.placeholder('at')}` })
     .where(eq(sessions.id, sql.placeholder('sessionId')))
@@ -135,8 +133,8 @@ export function createSessionWrites(db: Database) {
 
   return {
     /**
-     * `replaces` is the token of the session that the same browser had, which ends. `isSecondStepDone`: where a second
-     * step is on, which it may be only since the password was compared, there is no session without.
+     * `replaces`: token hash of the browser's previous session, which ends. Two-step sign-in may have been turned on
+     * since the password was verified, so `isSecondStepDone` is checked again here.
      */
     startSession(start: Start) {
       const { session, passwordHash, address, replaces, at } = start
@@ -152,7 +150,7 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** Wrong passwords and codes, gathered before they are written. */
+    /** Wrong passwords and codes, collected in memory. */
     noteFailedSignIns(failures: FailedSignIns[]): Done {
       for (const { memberId, action, address, count, at } of failures) {
         auditEverywhere({ memberId, at, actor: 'stranger' }, action, memberId, { address, count })
@@ -160,7 +158,7 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** Takes the right to send a member a notice, once a day for each. Refusals: already_done. */
+    /** Refuses already_done if the same notice was sent within a day. */
     claimNotice({ memberId, action, at }: { memberId: string; action: string; at: number }): Done | Refused {
       const joined = listJoined(memberId)
       const wanted = and(
@@ -177,11 +175,14 @@ export function createSessionWrites(db: Database) {
     },
 
     touchSession({ sessionId, at }: Omit<Own, 'memberId'>): Done {
-      seen.run({ sessionId, at })
+      setLastSeen.run({ sessionId, at })
       return DONE
     },
 
-    /** The password was typed again: the session goes on under a new token. `already_done` where none is stored. */
+    /**
+     * After the password was entered again; the session gets a new token. Refuses already_done if the session is
+     * gone.
+     */
     confirmSession(confirmation: Own & { passwordHash: string; tokenHash: string }): Done | Refused {
       const { memberId, passwordHash, tokenHash, at } = confirmation
       if (!isHashOf(memberId, passwordHash)) return { refusal: 'not_found' }
@@ -190,14 +191,14 @@ export function createSessionWrites(db: Database) {
       return confirmed ? DONE : { refusal: 'already_done' }
     },
 
-    /** One that has ended already stays so; another member's does not exist. */
+    /** Does nothing for a session that has ended or belongs to someone else. */
     endSession(own: Own): Done {
       const ended = orm.delete(sessions).where(isOwn(own)).returning().get()
       if (ended) auditEverywhere(own, 'session.end', ended.id)
       return DONE
     },
 
-    /** Ends all sessions of a member, by an owner of an account that they are in. Refusals: not_found. */
+    /** By an owner of an account that the member has joined. Refusals: not_found. */
     endMemberSessions({ membershipId, ...change }: Change & { membershipId: string }): Done | Refused {
       const membership = findById(change.accountId, membershipId)
       if (!membership?.acceptedAt) return { refusal: 'not_found' }
@@ -206,7 +207,6 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** Ends all sessions of a member but this one. */
     endOtherSessions({ memberId, sessionId, at }: Own): Done {
       orm
         .delete(sessions)
@@ -216,7 +216,7 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** Ends all other sessions; this one goes on under a new token. A second step that is being set up is forgotten. */
+    /** Ends all other sessions and any unfinished two-step set-up; this session gets a new token. */
     changePassword(change: Own & { oldHash: string; passwordHash: string; tokenHash: string }): Done | Refused {
       const { memberId, sessionId, at, oldHash, passwordHash, tokenHash } = change
       if (!isHashOf(memberId, oldHash)) return { refusal: 'not_found' }
@@ -226,7 +226,7 @@ export function createSessionWrites(db: Database) {
         .delete(sessions)
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
-      forgetSetUp(memberId)
+      removeTwoStepSetUp(memberId)
       auditEverywhere({ memberId, at }, 'member.change_password', memberId)
       return DONE
     },
