@@ -12,21 +12,21 @@ import type { AppRow, AppSettings, Refused, SnippetSettings } from './types.ts'
 
 export type NewApp = Pick<AppRow, 'publicId' | 'siteId' | 'name' | 'homeUrl' | 'hosts'> & {
   snippet?: SnippetSettings
-  /** what it begins with, as drafts */
+  /** created as drafts */
   messages?: { name: string; content: MessageContent }[]
 }
 
 type FoundApp = {
   app: typeof apps.$inferSelect
-  /** as JSON */
+  /** JSON array */
   hosts: string
   timezone: string | null
   locale: string | null
 }
 type Parts = { db: Database; live: LiveMessages; messages: MessageWrites; mailSettings: MailSettingsWrites }
 
-/** So many lifecycle emails a person may get a day, until the app's owner sets another limit. */
-const FIRST_PER_PERSON_DAY = 1
+/** Default limit of lifecycle emails per person and day. */
+const DEFAULT_PER_PERSON_DAY = 1
 const NO_SNIPPET: SnippetSettings = { hosts: [], addsPeople: false }
 
 export const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
@@ -36,10 +36,8 @@ export const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
   locale: readLocale(locale),
 })
 
-/** Apps and what their owners have set about them. */
 export function createAppReads(db: Database) {
   const orm = drizzle(db)
-  // its settings for emails are joined to it
   const select = () =>
     orm
       .select({
@@ -76,13 +74,12 @@ export function createAppReads(db: Database) {
     findAppByPublicId: (publicId: string): AppRow | null => one(byPublicId.get({ publicId })),
     findAppBySiteId: (siteId: string): AppRow | null => one(bySiteId.get({ siteId })),
 
-    /** What the browser script may do. */
     snippetSettings(appId: number): SnippetSettings {
       const row = snippetOf.get({ appId })
       return row ? { hosts: row.hosts ?? [], addsPeople: row.addsPeople } : NO_SNIPPET
     },
 
-    /** The apps to which one of these hosts belongs. */
+    /** Apps that own at least one of the hosts. */
     findAppsByHost: (hosts: string[]): number[] =>
       orm
         .selectDistinct({ appId: appHosts.appId })
@@ -95,7 +92,7 @@ export function createAppReads(db: Database) {
 
 export type AppWrites = ReturnType<typeof createAppWrites>
 
-/** An app of another account does not exist. */
+/** Apps of other accounts are treated as missing. */
 export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
@@ -116,7 +113,7 @@ export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
       .where(and(eq(apps.id, appId), eq(apps.accountId, accountId)))
       .get()
 
-  const findPlace = (appId: number) =>
+  const findLocale = (appId: number) =>
     orm
       .select({ timezone: appMailSettings.timezone, locale: appMailSettings.locale })
       .from(appMailSettings)
@@ -140,7 +137,7 @@ export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
       .run()
     addHosts(id, hosts)
     if (snippet) saveSnippet(id, snippet)
-    orm.insert(appMailSettings).values({ appId: id, perPersonDay: FIRST_PER_PERSON_DAY }).run()
+    orm.insert(appMailSettings).values({ appId: id, perPersonDay: DEFAULT_PER_PERSON_DAY }).run()
     messages.saveMessages({
       accountId,
       appId: id,
@@ -163,7 +160,6 @@ export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
         return DONE
       },
 
-      /** All that an app's owner can set, together. */
       updateApp({ appId, settings, ...change }: Change & { appId: number; settings: AppSettings }): Done | Refused {
         const app = findOwn(change.accountId, appId)
         if (!app) return { refusal: 'app_not_found' }
@@ -172,10 +168,10 @@ export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
         orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()
         addHosts(appId, hosts)
         saveSnippet(appId, snippet)
-        const place = findPlace(appId)
+        const stored = findLocale(appId)
         const changed = {
-          ...(timezone === readTimezone(place?.timezone) ? {} : { timezone }),
-          ...(locale === readLocale(place?.locale) ? {} : { locale }),
+          ...(timezone === readTimezone(stored?.timezone) ? {} : { timezone }),
+          ...(locale === readLocale(stored?.locale) ? {} : { locale }),
         }
         mailSettings.setMailSettings({ ...change, appId, settings: changed })
         audit(change, 'app.update', app.publicId)
@@ -183,7 +179,6 @@ export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
         return DONE
       },
 
-      /** What the browser script may do. */
       setSnippet({
         appId,
         settings,

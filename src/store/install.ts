@@ -4,7 +4,6 @@ import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Done, DONE } from './audit.ts'
 import { install } from './schema.ts'
 
-/** What is kept of the installation itself, by name. */
 export function createInstallReads(db: Database) {
   const orm = drizzle(db)
   return {
@@ -22,7 +21,7 @@ export function createInstallWrites(db: Database) {
     .prepare()
 
   return {
-    /** Keeps a value under a name that has none yet. */
+    /** Does not overwrite an existing value. */
     keepInstallValue({ name, value }: { name: string; value: string }): Done {
       orm.insert(install).values({ name, value }).onConflictDoNothing().run()
       return DONE
@@ -31,7 +30,7 @@ export function createInstallWrites(db: Database) {
       orm.insert(install).values({ name, value }).onConflictDoUpdate({ target: install.name, set: { value } }).run()
       return DONE
     },
-    /** The smallest write there is: shows that a commit reaches the disk. */
+    /** The smallest possible write: shows that a commit reaches the disk. */
     touch(_: Record<string, never>): Done {
       touch.run()
       return DONE

@@ -3,30 +3,30 @@ import { USES_ONCE_UP } from './delivery-states.ts'
 import { readTimezone } from './local-time.ts'
 import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
 
-/** Apps whose rules are kept in memory; beyond that all are read again. */
+/** Apps in the cache; the cache is cleared when full. */
 const CACHED_APPS = 10_000
 /** 10 MB; beyond that all are read again. */
 const CACHED_SOURCES = 1_000
 
 export type LiveMessage = { id: number; version: number; content: MessageContent }
 
-/** What has to happen in an app when something arrives: looked up for every event, so each question is a Map's. */
+/** An app's messages by trigger, indexed because they are looked up for every event. */
 export type AppRules = {
   byEvent: Map<string, LiveMessage[]>
   byTag: Map<string, LiveMessage[]>
   byPage: { pattern: string; message: LiveMessage }[]
   onCreated: LiveMessage[]
-  /** the kinds of rules by which arrivals may cancel, and the events that do */
+  /** rules whose result an event can change, and the event names that change it */
   cancelledBy: Set<Rule['rule']>
   cancellingEvents: Set<string>
   timezone: string
-  /** the app has deliveries that something may stop, or whose people may come back */
+  /** the app has deliveries that can be cancelled, or whose people can come back */
   hasDeliveries: boolean
 }
 
 type Version = { id: number; status: string; version: number; current: number; content: string }
 
-/** The messages of each app as the writing thread needs them. Dropped whenever one is changed. */
+/** Cache of each app's messages on the writer thread. Dropped whenever a message changes. */
 export type LiveMessages = ReturnType<typeof createLiveMessages>
 
 export function createLiveMessages(db: Database, readSource: FindMailSource) {
@@ -44,15 +44,15 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
   const apps = new Map<number, AppRules>()
   const contents = new Map<string, MessageContent>()
   const sources = new Map<string, MailSource>()
-  /** apps that the open transaction gives deliveries */
-  const started = new Set<number>()
+  /** apps that get deliveries in the open transaction */
+  const appsWithNewDeliveries = new Set<number>()
 
   const load = (appId: number): AppRules => {
     const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
     const rules = emptyRules(readTimezone(timezone.get(appId)?.timezone))
     rules.hasDeliveries = oneDelivery.get(appId) !== null
     for (const { id, status, version, current, content } of versions) {
-      // older versions may still have deliveries that wait
+      // deliveries of older versions may still be waiting
       noteCancelling(rules, content)
       if (status === 'live' && version === current) addTrigger(rules, { id, version, content })
     }
@@ -70,24 +70,22 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
 
   return {
     of,
-    /** Whether the app has deliveries that something may stop, or whose people may come back. */
-    hasDeliveries: (appId: number): boolean => of(appId).hasDeliveries || started.has(appId),
-    noteDelivery: (appId: number): void => void started.add(appId),
-    /** After the commit. */
+    hasDeliveries: (appId: number): boolean => of(appId).hasDeliveries || appsWithNewDeliveries.has(appId),
+    noteDelivery: (appId: number): void => void appsWithNewDeliveries.add(appId),
     settle(): void {
-      for (const appId of started) {
+      for (const appId of appsWithNewDeliveries) {
         const rules = apps.get(appId)
         if (rules) rules.hasDeliveries = true
       }
-      started.clear()
+      appsWithNewDeliveries.clear()
     },
-    /** What a version of a message says. @throws when there is none: deliveries never outlive their message */
+    /** @throws if the version is missing: a message cannot be deleted while it has deliveries */
     contentOf(messageId: number, version: number): MessageRow['content'] {
       const key = `${messageId}:${version}`
       const known = contents.get(key)
       if (known) return known
       const row = oneVersion.get(messageId, version)
-      if (!row) throw new Error('a delivery has no message')
+      if (!row) throw new Error('A delivery refers to a message version that does not exist')
       if (contents.size >= CACHED_APPS) contents.clear()
       const content = JSON.parse(row.content) as MessageContent
       contents.set(key, content)
@@ -111,7 +109,7 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
       sources.clear()
     },
     forget(): void {
-      started.clear()
+      appsWithNewDeliveries.clear()
       apps.clear()
       contents.clear()
       sources.clear()

@@ -1,9 +1,9 @@
-/** Wall-clock time in a place, and its language. Zones are IANA names; an unknown one throws. */
+/** Local time and locale. Zones are IANA names; an unknown zone throws. */
 
 const DAY_MS = 24 * 3_600_000
 const MINUTE_MS = 60_000
 
-/** Making a format takes 50 times as long as using it. */
+/** Creating a format takes 50 times as long as using it. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 function formatOf(zone: string): Intl.DateTimeFormat {
@@ -15,7 +15,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return made
 }
 
-/** The wall clock in a zone to the minute, as the milliseconds it would be in UTC. */
+/** Local time to the minute, encoded as if it were UTC milliseconds. */
 export function localTime(at: number, zone: string): number {
   if (zone === 'UTC') return at - (at % MINUTE_MS)
   const parts = Object.fromEntries(
@@ -27,8 +27,8 @@ export function localTime(at: number, zone: string): number {
 }
 
 /**
- * When a zone's wall clock shows `local`: the first time where a change of the clocks lets it come twice, and an hour later
- * where it is skipped.
+ * The first match if clocks go back and the local time occurs twice; an hour later if clocks go forward and it is
+ * skipped.
  */
 export function fromLocalTime(local: number, zone: string): number {
   const [before, after] = [local - DAY_MS, local + DAY_MS].map((near) => local - (localTime(near, zone) - near))
@@ -36,13 +36,13 @@ export function fromLocalTime(local: number, zone: string): number {
   return times.find((time) => localTime(time, zone) === local) ?? before ?? local
 }
 
-/** "09:30" as milliseconds since midnight. */
+/** "09:30" to milliseconds since midnight. */
 export function readTimeOfDay(text: string): number {
   const [hours = 0, minutes = 0] = text.split(':').map(Number)
   return (hours * 60 + minutes) * MINUTE_MS
 }
 
-/** When the clocks of a zone next show a time of day such as "09:00", at `after` or later (ms UTC). */
+/** First time at or after `after` (ms UTC) when local clocks show a time such as "09:00". */
 export function nextTimeOfDay(after: number, time: string, zone: string): number {
   const local = localTime(after, zone)
   const today = local - (local % DAY_MS) + readTimeOfDay(time)
@@ -50,7 +50,7 @@ export function nextTimeOfDay(after: number, time: string, zone: string): number
   return days.find((candidate) => candidate >= after) ?? after + DAY_MS
 }
 
-/** What an app has set, or UTC where that is nothing, or no zone that is known here. */
+/** Falls back to UTC. */
 export const readTimezone = (zone: string | null | undefined): string => (zone && isTimezone(zone) ? zone : 'UTC')
 
 export function isTimezone(zone: string): boolean {
@@ -62,10 +62,11 @@ export function isTimezone(zone: string): boolean {
   }
 }
 
-const LOCALE = 'en-US'
+const DEFAULT_LOCALE = 'en-US'
 
-/** What an app has set, or US English where that is nothing, or no locale that is known here. */
-export const readLocale = (locale: string | null | undefined): string => (locale && isLocale(locale) ? locale : LOCALE)
+/** Falls back to US English. */
+export const readLocale = (locale: string | null | undefined): string =>
+  locale && isLocale(locale) ? locale : DEFAULT_LOCALE
 
 /** BCP 47, such as `de-CH`. */
 export function isLocale(locale: string): boolean {

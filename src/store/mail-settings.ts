@@ -10,7 +10,6 @@ import type { MailSettings } from './message-types.ts'
 import type { MessageChange } from './messages.ts'
 import { appMailSettings } from './schema.ts'
 
-/** How an app sends that never set anything. */
 export const NO_SETTINGS: MailSettings = {
   fromName: null,
   fromEmail: null,
@@ -42,7 +41,6 @@ const toMailSettings = (
   return unsealMail(sealer, appId, settings)
 }
 
-/** How an app sends its emails. */
 export function createMailSettingsReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const oneSettings = orm
@@ -52,10 +50,10 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
     .prepare()
 
   return {
-    /** How an app sends; what was never set is null. */
+    /** Settings that were never set are null. */
     mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),
 
-    /** The mail servers that apps have set for themselves. */
+    /** Mail servers that apps set themselves. */
     listSmtpUrls: (): string[] =>
       orm
         .select({ appId: appMailSettings.appId, smtpUrl: appMailSettings.smtpUrl })
@@ -69,7 +67,7 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
 type Parts = { db: Database; live: LiveMessages; sealer: Sealer; retries: DeliveryRetries }
 export type MailSettingsWrites = ReturnType<typeof createMailSettingsWrites>
 
-/** Every change drops what the writing thread has cached. */
+/** Every change drops the writer thread's cache. */
 export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
@@ -77,8 +75,8 @@ export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
 
   return {
     /**
-     * What is absent stays, null clears. What was not taken from another sender or by another mail server is due at once,
-     * and its tries begin anew.
+     * Absent settings stay, null clears. A new sender or mail server makes deferred deliveries due at once and resets
+     * their attempts.
      */
     setMailSettings({ settings, ...by }: MessageChange & { settings: Partial<MailSettings> }): Done {
       if (Object.keys(settings).length === 0) return DONE
@@ -89,11 +87,11 @@ export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
         .values({ appId: by.appId, ...set })
         .onConflictDoUpdate({ target: appMailSettings.appId, set })
         .run()
-      const isNew = (name: 'smtpUrl' | 'fromEmail' | 'otherFromEmails') =>
+      const isChanged = (name: 'smtpUrl' | 'fromEmail' | 'otherFromEmails') =>
         settings[name] !== undefined && !Bun.deepEquals(settings[name], old[name])
-      const isNewSender = isNew('fromEmail') || isNew('otherFromEmails')
-      if (isNew('smtpUrl')) retries.tryServerAgain(by.appId, by.at)
-      else if (isNewSender) retries.trySenderAgain(by.appId, by.at)
+      const isSenderChanged = isChanged('fromEmail') || isChanged('otherFromEmails')
+      if (isChanged('smtpUrl')) retries.tryServerAgain(by.appId, by.at)
+      else if (isSenderChanged) retries.trySenderAgain(by.appId, by.at)
       audit(by, 'mail.set', Object.keys(settings).join(','))
       live.drop(by.appId)
       return DONE

@@ -1,14 +1,14 @@
 import type { Database } from 'bun:sqlite'
 
-/** A call over MCP, as the audit list keeps it. `ms` is how long it took, `calledAt` milliseconds UTC. */
+/** `ms`: duration. `calledAt`: ms UTC. */
 export type CallRow = {
   accountId: string
   keyId: string
   tool: string
-  /** `ok`, or the code of the refusal */
+  /** `ok` or the refusal's code */
   outcome: string
   ms: number
-  /** as the client calls itself; null where it does not */
+  /** client name as the client reports it */
   client: string | null
   calledAt: number
 }
@@ -20,12 +20,12 @@ export function createCallReads(db: Database) {
     `SELECT ${COLUMNS} FROM mcp_calls WHERE account_id = ? ORDER BY called_at DESC, id DESC LIMIT ?`,
   )
   return {
-    /** The last calls of an account over MCP, newest first. */
+    /** Newest first. */
     listCalls: (accountId: string, limit: number): CallRow[] => newest.all(accountId, limit),
   }
 }
 
-/** The audit list of MCP: calls come by the thousand, so they are written many at a time. */
+/** Calls are frequent, so they are written in batches. */
 export function createCallWrites(db: Database) {
   const insert = db.prepare(
     'INSERT INTO mcp_calls (account_id, key_id, tool, outcome, ms, client, called_at) VALUES (?, ?, ?, ?, ?, ?, ?)',

@@ -10,10 +10,7 @@ import { auditEntries, messages, messageVersions } from './schema.ts'
 import type { Refused } from './types.ts'
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
-/**
- * `id` null: the message of that name, which is made when there is none. `status` null leaves it. `basedOn`: its
- * `updatedAt` when it was read, where it must not have changed since.
- */
+/** Null `id`: found by name, or created. Null `status`: unchanged. `basedOn`: refuse if `updatedAt` differs. */
 export type MessageDraft = {
   id: number | null
   name: string
@@ -58,7 +55,7 @@ export function createMessageReads(db: Database) {
     .prepare()
 
   return {
-    /** In the order in which they were made. */
+    /** Oldest first. */
     listMessages: (appId: number): MessageRow[] => all.all({ appId }).map(toMessageRow),
 
     findMessage(appId: number, id: number): MessageRow | null {
@@ -71,20 +68,19 @@ export function createMessageReads(db: Database) {
       return found ? toMessageRow(found) : null
     },
 
-    /** The message with the content and the number of one of its versions. */
     findVersion(id: number, version: number): MessageRow | null {
       const found = oneVersion.get({ id, version })
       return found ? { ...toMessageRow(found), version } : null
     },
 
-    /** Messages with the content and the number of the versions that were asked for, in no order. */
-    listVersionsById(asked: { messageId: number; version: number }[]): MessageRow[] {
-      const pairs = new Set(asked.map(({ messageId, version }) => JSON.stringify([messageId, version])))
+    /** In no particular order. */
+    listVersionsById(versions: { messageId: number; version: number }[]): MessageRow[] {
+      const pairs = new Set(versions.map(({ messageId, version }) => JSON.stringify([messageId, version])))
       const found = manyVersions.all({ versions: `[${[...pairs].join()}]` })
       return found.map(({ version, ...one }) => ({ ...toMessageRow(one), version }))
     },
 
-    /** When a message first went live, as the audit list has it (ms UTC); null: it never did, or that is not known. */
+    /** From the audit log (ms UTC); null if never live or not recorded. */
     firstLiveAt({ accountId, id }: Pick<MessageRow, 'accountId' | 'id'>): number | null {
       const { createdAt, action, subject } = auditEntries
       const isLive = and(eq(action, 'message.live'), eq(subject, publicId('msg', id)))
@@ -98,7 +94,7 @@ export function createMessageReads(db: Database) {
       )
     },
 
-    /** Newest first, those before the version `before`. */
+    /** Newest first, from before version `before`. */
     listVersions: (
       id: number,
       { before, limit }: { before: number | null; limit: number },
@@ -120,7 +116,7 @@ export function createMessageReads(db: Database) {
 type Parts = { db: Database; ids: IdSequence; live: LiveMessages }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
-/** Messages as they are edited and turned on. Every change drops what the writing thread has cached. */
+/** Every change drops the writer thread's cache. */
 export function createMessageWrites({ db, ids, live }: Parts) {
   const orm = drizzle(db)
   const reads = createMessageReads(db)
@@ -144,12 +140,12 @@ export function createMessageWrites({ db, ids, live }: Parts) {
     return { id, name, version: 1, status, change: 'created' }
   }
 
-  /** What was ever live, or has deliveries, gets a new version; a mere draft is written over. */
+  /** A draft without deliveries is overwritten; anything else gets a new version. */
   const change = (old: MessageRow, { name, content, status }: MessageDraft, at: number): SavedMessage => {
     const next = { name, status: status ?? old.status }
     const isSameContent = isEqual(content, old.content)
-    const isFresh = old.status === 'draft' && !hasDeliveries(old.id)
-    const version = isSameContent || isFresh ? old.version : old.version + 1
+    const isOverwritable = old.status === 'draft' && !hasDeliveries(old.id)
+    const version = isSameContent || isOverwritable ? old.version : old.version + 1
     if (isSameContent && name === old.name && next.status === old.status) {
       return { id: old.id, ...next, version, change: 'unchanged' }
     }
@@ -174,7 +170,7 @@ export function createMessageWrites({ db, ids, live }: Parts) {
   }
 
   return {
-    /** Makes or edits messages of an app, all or none. Refusals: message_not_found, message_name_taken, message_changed. */
+    /** All or none. Refusals: message_not_found, message_name_taken, message_changed. */
     saveMessages({ drafts, ...by }: MessageChange & { drafts: MessageDraft[] }): { saved: SavedMessage[] } | Refused {
       if (drafts.some((draft) => draft.id !== null && !findOld(by.appId, draft)))
         return { refusal: 'message_not_found' }
@@ -192,8 +188,8 @@ export function createMessageWrites({ db, ids, live }: Parts) {
     },
 
     /**
-     * draft, live or paused. Deliveries that come due while it is not live are skipped. `content` is what was looked at,
-     * where it matters: message_changed when the message says something else by now.
+     * Deliveries that come due while the message is not live are skipped. `content`: refuse with message_changed if
+     * it is outdated.
      */
     setMessageStatus({ id, status, content, ...by }: StatusChange): Done | Refused {
       const old = reads.findMessage(by.appId, id)
@@ -205,7 +201,7 @@ export function createMessageWrites({ db, ids, live }: Parts) {
       return DONE
     },
 
-    /** Only what never had a delivery, else message_in_use: the deliveries say what a person was written. */
+    /** Refuses message_in_use if there are deliveries, because they refer to the content that was sent. */
     deleteMessage({ id, ...by }: MessageChange & { id: number }): Done | Refused {
       if (!reads.findMessage(by.appId, id)) return { refusal: 'message_not_found' }
       if (hasDeliveries(id)) return { refusal: 'message_in_use' }
@@ -218,5 +214,5 @@ export function createMessageWrites({ db, ids, live }: Parts) {
   }
 }
 
-/** Order of keys does not matter: a form and a file write them each in its own. */
+/** Ignores key order, which differs between forms and files. */
 const isEqual = (a: MessageContent, b: MessageContent): boolean => Bun.deepEquals(a, b, true)

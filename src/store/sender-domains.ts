@@ -8,7 +8,7 @@ import { accounts, appMailSettings, apps, senderDomains } from './schema.ts'
 
 export type SenderDomain = { accountId: string; domain: string; proof: SenderProof; createdAt: number }
 
-/** What an app sends as, with whether it has a mail server of its own. */
+/** `hasOwnServer`: the app has its domainsOf mail server. */
 export type AppSenders = {
   accountId: string
   accountName: string
@@ -31,7 +31,7 @@ export function createSenderDomainReads(db: Database) {
     .prepare()
 
   return {
-    /** The domains an account may send from, and whether it is the only account. */
+    /** A server's only account may send from any domain. */
     senderFacts(accountId: string): { isOnlyAccount: boolean; domains: string[] } {
       const found = facts.get({ accountId })
       return { isOnlyAccount: found?.accounts === 1, domains: JSON.parse(found?.domains ?? '[]') as string[] }
@@ -40,7 +40,7 @@ export function createSenderDomainReads(db: Database) {
     listSenderDomains: (): SenderDomain[] =>
       orm.select().from(senderDomains).orderBy(asc(senderDomains.domain), asc(senderDomains.createdAt)).all(),
 
-    /** All apps that have sender addresses of their own. */
+    /** Apps with their domainsOf sender addresses. */
     listSenders: (): AppSenders[] =>
       orm
         .select({
@@ -67,7 +67,6 @@ export function createSenderDomainReads(db: Database) {
   }
 }
 
-/** The domains of all addresses that are sent from now. */
 const selectExisting = (at: number) => sql`INSERT INTO sender_domains (account_id, domain, proof, created_at)
   SELECT DISTINCT account_id, substr(email, instr(email, '@') + 1), 'existing', ${at}
   FROM (
@@ -85,11 +84,11 @@ export function createSenderDomainWrites({ db, retries }: { db: Database; retrie
   const audit = createAudit(db)
 
   return {
-    /** What the only account sends from stays its own when another account is added. */
+    /** Called when a second account is added: the first keeps the domains that it already uses. */
     bindExisting: (at: number): void => void orm.run(selectExisting(at)),
 
     writes: {
-      /** Lets an account send from a domain; bound by the operator, it is that account's alone. */
+      /** With proof "operator", no other account keeps the domain. */
       bindSenderDomain({ domain, proof, ...by }: Change & { domain: string; proof: SenderProof }): Done {
         const row = { accountId: by.accountId, domain, proof, createdAt: by.at }
         if (proof === 'operator') {
