@@ -1,8 +1,8 @@
 import type { Compared, Condition } from './message-types.ts'
 
 /**
- * Whether a stored value compares as a rule says. `3` and `"3"` are equal: a rule may have been typed into a form.
- * `contains` looks into texts and lists; `above` and `below` take numbers, also those written as text.
+ * `3` equals `"3"`, because form input is text. `contains` searches text and lists; `above` and `below` accept
+ * numbers and numeric text.
  */
 export function compares(value: unknown, { is, to }: Compared): boolean {
   const isPresent = value !== undefined && value !== null && value !== ''
@@ -16,15 +16,13 @@ export function compares(value: unknown, { is, to }: Compared): boolean {
   return is === 'above' ? left > right : left < right
 }
 
-/** Whether all conditions hold on an event's properties. */
 export const allHold = (conditions: readonly Condition[], properties: Record<string, unknown>): boolean =>
   conditions.every((condition) => compares(propertyOf(properties, condition.property), condition))
 
-/** A customer's own property and nothing that every object has. */
+/** Own properties only, never inherited ones such as `constructor`. */
 export const propertyOf = (properties: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(properties, name) ? properties[name] : undefined
 
-/** Stored JSON of an event; null is none. */
 export const parseProperties = (text: string | null): Record<string, unknown> =>
   text === null ? {} : (JSON.parse(text) as Record<string, unknown>)
 
@@ -35,6 +33,6 @@ const contains = (value: unknown, to: unknown): boolean =>
 
 const isPlain = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value)
 
-/** NaN compares as false both ways. */
+/** NaN makes every comparison false. */
 const toNumber = (value: unknown): number =>
   typeof value === 'number' || (typeof value === 'string' && value.trim() !== '') ? Number(value) : Number.NaN

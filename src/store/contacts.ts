@@ -10,14 +10,14 @@ import {
   type StoredContact,
 } from './types.ts'
 
-/** Events may come late: the first or last of this many that came decides when somebody was seen. */
-const RECENT = 16
-/** How many people are looked through for those who are not written to, or for a name (measured: 10 ms). */
-const LOOKED_THROUGH = 10_000
-/** Beyond every id. */
+/** Events may arrive out of order, so the first or last 16 to arrive decide when a person was seen. */
+const RECENT_EVENTS = 16
+/** Rows scanned per page when filtering (measured: 10 ms). */
+const SCANNED_ROWS = 10_000
+/** Higher than any id. */
 const NO_ID = Number.MAX_SAFE_INTEGER
 
-/** `updatedAt` belongs to the cursor only in a list by `updatedAfter`. */
+/** `updatedAt` is used only with `updatedAfter`. */
 export type ContactCursor = { id: number; updatedAt: number | null }
 export type ContactQuery = {
   appId: number
@@ -27,14 +27,14 @@ export type ContactQuery = {
   limit: number
 }
 
-/** What people must have, all of it; null asks for nothing. A field's value is compared as text. */
+/** All criteria must match; null matches anyone. Field values are compared as text. */
 export type ContactMatch = {
   status: ContactStatus | null
   field: { name: string; value: string } | null
   tag: string | null
 }
 
-/** As it is stored: tags and fields are JSON. */
+/** Row as stored: tags and fields are JSON. */
 export type StoredJson = Omit<StoredContact, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
 
 export const CONTACT_FIELDS = {
@@ -58,7 +58,7 @@ export const toContact = ({ tags, fields, ...row }: StoredJson): StoredContact =
   fields: fields === null ? null : (JSON.parse(fields) as Record<string, FieldValue>),
 })
 
-/** Reads of people, newest first. */
+/** Newest first. */
 export function createContactReads(db: Database) {
   const select = <Values extends (number | string)[]>(rest: string) =>
     db.prepare<StoredJson, Values>(`SELECT ${selectFields(CONTACT_FIELDS)} FROM ${rest}`)
@@ -90,17 +90,17 @@ export function createContactReads(db: Database) {
   )
   const ofType = (type: EventType, order: 'ASC' | 'DESC') =>
     db.prepare<Times, [number]>(
-      // a join takes twice as long (measured)
+      // twice as fast as a join (measured)
       `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
          (SELECT id FROM timeline
           WHERE contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)} AND id <= ${MERGED_UNTIL}
-          ORDER BY id ${order} LIMIT ${RECENT}) ORDER BY id ${order}`,
+          ORDER BY id ${order} LIMIT ${RECENT_EVENTS}) ORDER BY id ${order}`,
     )
   const ofRuns = (type: EventType, order: 'ASC' | 'DESC') =>
     db.prepare<Times, [number]>(
       `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
          (SELECT held.id FROM ${WAITING_RUNS} AND contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)}
-          ORDER BY last ${order}, id ${order} LIMIT ${RECENT}) ORDER BY id ${order}`,
+          ORDER BY last ${order}, id ${order} LIMIT ${RECENT_EVENTS}) ORDER BY id ${order}`,
     )
   const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
   const [lastEvents, lastViews, firstViews] = [ofType('event', 'DESC'), ofType('page', 'DESC'), ofType('page', 'ASC')]
@@ -109,34 +109,38 @@ export function createContactReads(db: Database) {
     ofRuns('page', 'DESC'),
     ofRuns('page', 'ASC'),
   ]
-  const late = db.prepare<Times & { contactId: number; type: number }, [string]>(
+  const unindexed = db.prepare<Times & { contactId: number; type: number }, [string]>(
     `SELECT contact_id AS contactId, type, received_at AS receivedAt, occurred_at AS occurredAt FROM events
      WHERE id > ${HELD_UNTIL} AND contact_id IN (SELECT value FROM json_each(?)) ORDER BY id`,
   )
 
   /**
-   * Each time is a look at one end of an index, and costs the writing of an event nothing. Runs are asked where any wait,
-   * and what no index holds yet is read once for all of them.
+   * Reads seen times from the ends of indexes, so that writing an event costs nothing extra. Runs are read only if
+   * there are any; events that are not indexed yet are read once for all rows.
    */
   const complete = (rows: StoredContact[]): ContactRow[] => {
-    const all = late.all(JSON.stringify(rows.map((row) => row.id)))
-    const lateOf = Map.groupBy(all, ({ contactId }) => contactId)
-    const areRuns = hasRuns.get() !== null
+    const all = unindexed.all(JSON.stringify(rows.map((row) => row.id)))
+    const unindexedByContact = Map.groupBy(all, ({ contactId }) => contactId)
+    const runsExist = hasRuns.get() !== null
     return rows.map((row) => {
-      const lateTimes = (type: EventType): Times[] =>
-        lateOf.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? []
-      const inRuns = (times: typeof lastEventsOfRuns): Times[] => (areRuns ? times.all(row.id) : [])
-      const latest = (type: EventType, held: Times[]) => [...lateTimes(type).slice(-RECENT), ...held].slice(0, RECENT)
-      const first = [...firstViews.all(row.id), ...inRuns(firstViewsOfRuns), ...lateTimes('page')].slice(0, RECENT)
+      const unindexedTimes = (type: EventType): Times[] =>
+        unindexedByContact.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? []
+      const timesInRuns = (times: typeof lastEventsOfRuns): Times[] => (runsExist ? times.all(row.id) : [])
+      const latest = (type: EventType, indexed: Times[]) =>
+        [...unindexedTimes(type).slice(-RECENT_EVENTS), ...indexed].slice(0, RECENT_EVENTS)
+      const first = [...firstViews.all(row.id), ...timesInRuns(firstViewsOfRuns), ...unindexedTimes('page')].slice(
+        0,
+        RECENT_EVENTS,
+      )
       return {
         ...row,
         firstSeenAt: pickTime(Math.min, first),
-        lastSeenAt: pickTime(Math.max, latest('page', [...inRuns(lastViewsOfRuns), ...lastViews.all(row.id)])),
-        lastEventAt: pickTime(Math.max, latest('event', [...inRuns(lastEventsOfRuns), ...lastEvents.all(row.id)])),
+        lastSeenAt: pickTime(Math.max, latest('page', [...timesInRuns(lastViewsOfRuns), ...lastViews.all(row.id)])),
+        lastEventAt: pickTime(Math.max, latest('event', [...timesInRuns(lastEventsOfRuns), ...lastEvents.all(row.id)])),
       }
     })
   }
-  // one snapshot for the rows and for their events
+  // the rows and their events must come from one snapshot
   const inSnapshot = (find: () => StoredContact[]): ContactRow[] => db.transaction(() => complete(find()))()
   const one = (row: StoredJson | null): StoredContact[] => (row ? [toContact(row)] : [])
 
@@ -152,29 +156,29 @@ export function createContactReads(db: Database) {
   return {
     byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get(contactId)))[0] ?? null,
     storedById: (contactId: number): StoredContact | null => one(oneById.get(contactId))[0] ?? null,
-    /** In no order; of those who are gone, nothing. */
+    /** In no particular order; missing people are left out. */
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
     /**
-     * People who are not written to, newest first. So many are looked through at once; where a page ends before it is
-     * full, `next` goes on.
+     * People who don't get emails, newest first. One call scans a fixed number of rows; `next` continues even if the
+     * page is not full.
      */
     listRefusing(appId: number, before: number | null, limit: number): { people: ContactRow[]; next: number | null } {
-      const looked = newestStatuses.all(appId, before ?? NO_ID, LOOKED_THROUGH)
-      const found = looked.filter(({ status }) => status !== 'subscribed').slice(0, limit)
+      const scanned = newestStatuses.all(appId, before ?? NO_ID, SCANNED_ROWS)
+      const found = scanned.filter(({ status }) => status !== 'subscribed').slice(0, limit)
       const people = inSnapshot(() => found.flatMap((row) => one(oneById.get(row.id))))
-      const last = found.length === limit ? found.at(-1) : looked.length === LOOKED_THROUGH ? looked.at(-1) : undefined
+      const last = found.length === limit ? found.at(-1) : scanned.length === SCANNED_ROWS ? scanned.at(-1) : undefined
       return { people, next: last?.id ?? null }
     },
-    /** People who match, newest first, in pages like those of listRefusing. */
+    /** Matching people, newest first, paged like listRefusing. */
     listMatching(
       appId: number,
       { status, field, tag }: ContactMatch,
       { before, limit }: { before: number | null; limit: number },
     ): { people: ContactRow[]; next: number | null } {
-      const looked = newestMatchable.all(appId, before ?? NO_ID, LOOKED_THROUGH)
-      const found = looked.filter(
+      const scanned = newestMatchable.all(appId, before ?? NO_ID, SCANNED_ROWS)
+      const found = scanned.filter(
         (row) =>
           (status === null || row.status === status) &&
           (tag === null || listIn(row.tags).includes(tag)) &&
@@ -182,23 +186,23 @@ export function createContactReads(db: Database) {
       )
       const page = found.slice(0, limit)
       const people = inSnapshot(() => page.flatMap((row) => one(oneById.get(row.id))))
-      const last = found.length > limit ? page.at(-1) : looked.length === LOOKED_THROUGH ? looked.at(-1) : undefined
+      const last = found.length > limit ? page.at(-1) : scanned.length === SCANNED_ROWS ? scanned.at(-1) : undefined
       return { people, next: last?.id ?? null }
     },
     /**
-     * People whose email, or whose first, last or whole name begins so: first by email, then by the names of the newest.
-     * `isPartial`: there may be more.
+     * Prefix search: by email first, then by first, last or full name among the newest people. `isPartial`: there may
+     * be more.
      */
     searchContacts(appId: number, start: string, limit: number): { people: ContactRow[]; isPartial: boolean } {
-      const wanted = start.trim().toLowerCase()
-      const byEmail = emailsFrom.all(appId, wanted, `${wanted}\u{10FFFF}`, limit + 1)
-      const looked = newestNames.all(appId, LOOKED_THROUGH)
-      const byName = looked.filter(({ first, last }) =>
-        [first, last, `${first ?? ''} ${last ?? ''}`].some((name) => name?.toLowerCase().startsWith(wanted)),
+      const prefix = start.trim().toLowerCase()
+      const byEmail = emailsFrom.all(appId, prefix, `${prefix}\u{10FFFF}`, limit + 1)
+      const scanned = newestNames.all(appId, SCANNED_ROWS)
+      const byName = scanned.filter(({ first, last }) =>
+        [first, last, `${first ?? ''} ${last ?? ''}`].some((name) => name?.toLowerCase().startsWith(prefix)),
       )
       const ids = [...new Set([...byEmail, ...byName].map(({ id }) => id))]
       const people = inSnapshot(() => ids.slice(0, limit).flatMap((found) => one(oneById.get(found))))
-      return { people, isPartial: ids.length > limit || looked.length === LOOKED_THROUGH }
+      return { people, isPartial: ids.length > limit || scanned.length === SCANNED_ROWS }
     },
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
   }
@@ -208,7 +212,7 @@ type Matchable = { id: number; status: string; tags: string | null; fields: stri
 
 const listIn = (json: string | null): unknown[] => (json === null ? [] : (JSON.parse(json) as unknown[]))
 
-/** Most people lack the name altogether and are not parsed. */
+/** Skips JSON.parse for people without the field, which are most. */
 function hasField(json: string | null, { name, value }: { name: string; value: string }): boolean {
   if (!json?.includes(`"${name}"`)) return false
   const fields = JSON.parse(json) as Record<string, unknown>
@@ -217,6 +221,6 @@ function hasField(json: string | null, { name, value }: { name: string; value: s
 
 type Times = { receivedAt: number; occurredAt: number | null }
 
-/** By when things happened, not by when they came. */
+/** Uses the time of the event, not of its arrival. */
 const pickTime = (pick: (...times: number[]) => number, rows: Times[]): number | null =>
   rows.length === 0 ? null : pick(...rows.map(({ receivedAt, occurredAt }) => occurredAt ?? receivedAt))

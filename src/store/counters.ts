@@ -4,35 +4,35 @@ import { PAGE_NAME } from './visit-reports.ts'
 const HOUR_MS = 3_600_000
 const DAY_HOURS = 24
 
-/** Rows by day that are added up at once: 10 ms (measured), in which every other request waits. */
-const DAILY_ROWS = 50_000
-/** Rows by day whose names' hours are looked up: as much work, as each has up to 24. */
-const HOURLY_ROWS = 2_000
-/** Names that are listed; a customer who puts an id into each has more than anybody reads. */
-const NAMES = 200
+/** Daily rows summed per query: 10 ms (measured), during which all other requests wait. */
+const MAX_DAILY_ROWS = 50_000
+/** Daily rows whose hours are looked up: the same work, since each has up to 24 hours. */
+const MAX_HOURLY_ROWS = 2_000
+/** Listed names: some customers put an id into every name. */
+const MAX_NAMES = 200
 
-/** `day` counts days since 1970 (UTC). */
+/** `day`: days since 1970 (UTC). */
 export type DayCount = { day: number; isPage: boolean; count: number }
 
 export type NameCount = { name: string; count: number }
-/** The most frequent first. `isWhole` false: so many names came that only the newest days were looked through. */
+/** Most frequent first. `isWhole` false: only the newest days were counted, because there are too many names. */
 export type NameCounts = { names: NameCount[]; total: number; isWhole: boolean }
 
-/** How many events came in an hour (since 1970), or in the day that begins with it; where none came it is left out. */
+/** `hour`: since 1970, or the first hour of a day. Hours without events are left out. */
 export type HourCount = { hour: number; count: number }
 
 type Sum = { total: number | null; rows: number }
 
-/** The days of an app's names from a day on (?2), the newest first. */
-const daysOf = (most: number): string =>
-  `(SELECT day, name_id, count FROM daily_rollups WHERE app_id = ?1 AND day >= ?2 ORDER BY day DESC LIMIT ${most})`
+/** Daily rows since day ?2, newest first. */
+const daysOf = (limit: number): string =>
+  `(SELECT day, name_id, count FROM daily_rollups WHERE app_id = ?1 AND day >= ?2 ORDER BY day DESC LIMIT ${limit})`
 
-/** The hours (?3) of the names that came on those days: the hours of a name lie together, those of an app do not. */
-const hoursOf = `rollups r JOIN (SELECT DISTINCT name_id FROM ${daysOf(HOURLY_ROWS)}) d ON r.name_id = d.name_id
+/** Hourly rows since hour ?3, found through the names of those days, because hours are clustered by name. */
+const hoursOf = `rollups r JOIN (SELECT DISTINCT name_id FROM ${daysOf(MAX_HOURLY_ROWS)}) d ON r.name_id = d.name_id
   WHERE r.app_id = ?1 AND r.hour >= ?3`
 
 const mostFrequent = (counts: string): string =>
-  `SELECT n.name, c.count FROM (${counts} ORDER BY 2 DESC, 1 LIMIT ${NAMES}) c
+  `SELECT n.name, c.count FROM (${counts} ORDER BY 2 DESC, 1 LIMIT ${MAX_NAMES}) c
    JOIN event_names n ON n.id = c.name_id ORDER BY c.count DESC, n.id`
 type Since = { appId: number; sinceHour: number }
 
@@ -46,8 +46,8 @@ type Rollup = Pick<Counted, 'appId' | 'nameId'> & {
 type Usage = { bucket: string; second: number; count: number }
 
 /**
- * What a commit counts once for many rows: rollups by hour and by day, and used-up limits.
- * `write` belongs inside the transaction; `forget` after a rollback.
+ * Counters that a commit group writes once: hourly and daily rollups, and limit usage. Call `write` inside the
+ * transaction.
  */
 export type Counters = ReturnType<typeof createCounters>
 
@@ -66,7 +66,7 @@ export function createCounters(db: Database) {
   )
   const rollups = new Map<string, Rollup>()
   const usage = new Map<string, Usage>()
-  // most rows of a commit are counted as the one before them
+  // limit rows of a commit group hit the same counter as the row before
   let [rollup, used]: [Rollup | null, Usage | null] = [null, null]
   const clear = (): void => {
     rollups.clear()
@@ -101,9 +101,8 @@ export function createCounters(db: Database) {
       }
       for (const u of usage.values()) addUsage.run(u.bucket, u.second, u.count)
     },
-    /** After a commit: what `write` wrote is done. */
     settle: clear,
-    /** After a rollback: the same rows will be counted again. */
+    /** After a rollback: the rows are counted again on retry. */
     forget: clear,
   }
 }
@@ -112,32 +111,32 @@ const hourOf = (at: number): number => Math.floor(at / HOUR_MS)
 
 const joinNames = `event_names n CROSS JOIN rollups r ON r.app_id = n.app_id AND r.name_id = n.id`
 
-/** Reads of what was counted: none of them goes through events. */
+/** Reads rollups, never events. */
 export function createCounterReads(db: Database) {
   const namesByDay = db.prepare<NameCount, [number, number]>(
-    mostFrequent(`SELECT name_id, sum(count) AS count FROM ${daysOf(DAILY_ROWS)} GROUP BY name_id`),
+    mostFrequent(`SELECT name_id, sum(count) AS count FROM ${daysOf(MAX_DAILY_ROWS)} GROUP BY name_id`),
   )
   const namesByHour = db.prepare<NameCount, [number, number, number]>(
     mostFrequent(`SELECT r.name_id, sum(r.count) AS count FROM ${hoursOf} GROUP BY r.name_id`),
   )
   const sumByDay = db.prepare<Sum, [number, number]>(
-    `SELECT sum(count) AS total, count(*) AS rows FROM ${daysOf(DAILY_ROWS)}`,
+    `SELECT sum(count) AS total, count(*) AS rows FROM ${daysOf(MAX_DAILY_ROWS)}`,
   )
   const sumByHour = db.prepare<Sum, [number, number, number]>(
-    `SELECT sum(r.count) AS total, (SELECT count(*) FROM ${daysOf(HOURLY_ROWS)}) AS rows FROM ${hoursOf}`,
+    `SELECT sum(r.count) AS total, (SELECT count(*) FROM ${daysOf(MAX_HOURLY_ROWS)}) AS rows FROM ${hoursOf}`,
   )
   const appByHour = db.prepare<HourCount, [number, number, number]>(
     `SELECT r.hour, sum(r.count) AS count FROM ${hoursOf} GROUP BY r.hour ORDER BY r.hour`,
   )
   const appByDay = db.prepare<HourCount, [number, number]>(
-    `SELECT day * ${DAY_HOURS} AS hour, sum(count) AS count FROM ${daysOf(DAILY_ROWS)} GROUP BY day ORDER BY day`,
+    `SELECT day * ${DAY_HOURS} AS hour, sum(count) AS count FROM ${daysOf(MAX_DAILY_ROWS)} GROUP BY day ORDER BY day`,
   )
   const nameByHour = db.prepare<HourCount, [number, string, number]>(
     `SELECT r.hour, r.count FROM rollups r
      WHERE r.app_id = ?1 AND r.name_id = (SELECT id FROM event_names WHERE app_id = ?1 AND name = ?2) AND r.hour >= ?3
      ORDER BY r.hour`,
   )
-  // from the names to their hours: the other way round every hour of the app would be looked at
+  // names first, then their hours; the reverse would scan every hour of the app
   const namesAfter = db.prepare<NameCount, [number, number, string, number]>(
     `SELECT n.name, sum(r.count) AS count FROM ${joinNames}
      WHERE n.app_id = ?1 AND r.hour >= ?2 AND n.name > ?3 GROUP BY n.name ORDER BY n.name LIMIT ?4`,
@@ -164,7 +163,7 @@ export function createCounterReads(db: Database) {
        LEFT JOIN events ON events.id = rollups.last_event_id
        WHERE names.app_id = ?1 AND names.name ${isWanted} ?2 ORDER BY at DESC LIMIT 1`,
     )
-  const [newestNamed, newestView] = [newestWhere('<>'), newestWhere('=')]
+  const [newestOther, newestView] = [newestWhere('<>'), newestWhere('=')]
   const newestEvent = db.prepare<{ at: number }, [number]>(
     'SELECT received_at AS at FROM events WHERE app_id = ? ORDER BY id DESC LIMIT 1',
   )
@@ -172,48 +171,48 @@ export function createCounterReads(db: Database) {
   const isWholeDay = (hour: number): boolean => hour % DAY_HOURS === 0
 
   return {
-    /** The names that came in an hour or after it. From the first hour of a day on, it is looked up by days. */
+    /** A whole first day is counted from daily rows. */
     countNames(appId: number, fromHour: number): NameCounts {
       const day = dayOf(fromHour)
       if (!isWholeDay(fromHour)) {
         const sum = sumByHour.get(appId, day, fromHour)
         const names = namesByHour.all(appId, day, fromHour)
-        return { names, total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < HOURLY_ROWS }
+        return { names, total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < MAX_HOURLY_ROWS }
       }
       const sum = sumByDay.get(appId, day)
-      return { names: namesByDay.all(appId, day), total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < DAILY_ROWS }
+      return { names: namesByDay.all(appId, day), total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < MAX_DAILY_ROWS }
     },
-    /** How many came by the hour, of one name or of all. */
+    /** A null name counts all names. */
     countByHour: (appId: number, name: string | null, fromHour: number): HourCount[] =>
       name === null ? appByHour.all(appId, dayOf(fromHour), fromHour) : nameByHour.all(appId, name, fromHour),
-    /** The same by the day for all names; for one name by the hour. */
+    /** By day for all names, by hour for one name. */
     countByDay: (appId: number, name: string | null, fromDay: number): HourCount[] =>
       name === null ? appByDay.all(appId, fromDay) : nameByHour.all(appId, name, fromDay * DAY_HOURS),
 
-    /** Names with events since an hour (since 1970), in the order of the alphabet, those after `after`. */
+    /** Names used since `sinceHour` in alphabetical order, from `after` on. */
     listNames: ({ appId, sinceHour, after, limit }: Since & { after: string; limit: number }): NameCount[] =>
       namesAfter.all(appId, sinceHour, after, limit),
 
-    /** The names that came most often since an hour, the most frequent first. */
+    /** Most frequent first. */
     listTopNames: ({ appId, sinceHour, limit }: Since & { limit: number }): NameCount[] =>
       topNames.all(appId, sinceHour, limit),
 
-    /** How many came on each day since an hour; page views, which have the name `pageName`, by themselves. */
+    /** Page views (`pageName`) are counted separately. */
     countDays: ({ appId, sinceHour, pageName }: Since & { pageName: string }): DayCount[] =>
       byDay.all(appId, sinceHour, pageName).map((row) => ({ ...row, isPage: row.isPage === 1 })),
 
-    /** The new people of an account in a month (UTC, "2026-05"). */
+    /** `month` is UTC, such as "2026-05". */
     countNewPeople: (accountId: string, month: string): number => newPeople.get(accountId, month)?.count ?? 0,
 
-    /** What limits have counted since a second (UTC), to fill the buckets at start. */
+    /** Fills the limits' buckets at start; `sinceSecond` is UTC. */
     listUsage: (sinceSecond: number): Usage[] => usage.all(sinceSecond),
 
     /**
-     * When the newest event of any kind came, the newest that is no page view, and the newest page view; the latter two to
-     * the hour where its person was erased (ms UTC, null: none).
+     * Newest event, newest that is no page view, newest page view (ms UTC or null). If the person was erased, the
+     * latter two are exact to the hour only.
      */
     firstSigns(appId: number): { lastEventAt: number | null; lastNamedAt: number | null; lastViewAt: number | null } {
-      const [lastNamedAt, lastViewAt] = [newestNamed, newestView].map((one) => one.get(appId, PAGE_NAME)?.at ?? null)
+      const [lastNamedAt, lastViewAt] = [newestOther, newestView].map((one) => one.get(appId, PAGE_NAME)?.at ?? null)
       return {
         lastEventAt: newestEvent.get(appId)?.at ?? null,
         lastNamedAt: lastNamedAt ?? null,

@@ -1,45 +1,43 @@
-/** So many people and messages are remembered: 2 MB, and beyond that all are looked up again. */
-const REMEMBERED = 50_000
+/** 2 MB; cleared when full. */
+const MAX_ENTRIES = 50_000
 
 /**
- * Whom a message that is sent once per person is on its way to, or was sent. Most events of a busy app come from such
- * people, and to find that in the index takes a quarter of the time of the event itself (measured: 4.5 microseconds a
- * message). Only a memory: the key in the database decides, and what gives "once" back must be told here.
+ * People to whom a once-per-person message was sent or is on its way. Most events of a busy app repeat for such
+ * people, and looking that up in the index takes a quarter of the event's time (measured: 4.5 microseconds a
+ * message). The database key decides; whatever frees a key must call `release`.
  */
 export type SentCache = ReturnType<typeof createSentCache>
 
 export function createSentCache() {
   const people = new Map<number, Set<number>>()
   let count = 0
-  /** of the transaction that is open */
+  /** by the open transaction */
   let added: [messageId: number, contactId: number][] = []
 
   const clear = (): void => {
     people.clear()
     count = 0
   }
-  const keep = (messageId: number, contactId: number): void => {
-    if (count >= REMEMBERED) clear()
-    const known = people.get(messageId)
-    if (known) known.add(contactId)
+  const store = (messageId: number, contactId: number): void => {
+    if (count >= MAX_ENTRIES) clear()
+    const contacts = people.get(messageId)
+    if (contacts) contacts.add(contactId)
     else people.set(messageId, new Set([contactId]))
     count += 1
   }
   return {
     has: (messageId: number, contactId: number): boolean => people.get(messageId)?.has(contactId) ?? false,
-    /** From the commit on. */
+    /** Takes effect after the commit. */
     add: (messageId: number, contactId: number): void => void added.push([messageId, contactId]),
-    /** A delivery was skipped or failed. */
+    /** Call when a delivery is skipped or failed. */
     release(messageId: number, contactId: number): void {
       people.get(messageId)?.delete(contactId)
       added = added.filter(([message, contact]) => message !== messageId || contact !== contactId)
     },
-    /** After the commit. */
     settle(): void {
-      for (const [messageId, contactId] of added) keep(messageId, contactId)
+      for (const [messageId, contactId] of added) store(messageId, contactId)
       added = []
     },
-    /** After a rollback. */
     undo: (): void => void (added = []),
     forget(): void {
       clear()

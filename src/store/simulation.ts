@@ -5,13 +5,15 @@ import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
 import { BATCH_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 
-/** What somebody did: when it came (`at`) and when it had happened, ms UTC. Ids are in the order of arrival. */
+/**
+ * Something a person did: `at` is when it arrived, `occurredAt` when it happened (ms UTC). Ids are in order of
+ * arrival.
+ */
 export type Happening = { id: number; at: number; occurredAt: number }
 export type ViewHappening = Happening & { path: string }
 export type TriggerHappening = Happening & { contactId: number; path: string | null; properties: string | null }
 export type ReportHappening = ReportRow & { id: number }
 
-/** A person as they are now. */
 export type SimulatedPerson = {
   id: number
   email: string
@@ -22,7 +24,7 @@ export type SimulatedPerson = {
   fields: Record<string, FieldValue> | null
 }
 
-/** Since when (ms UTC). */
+/** `from`: ms UTC. */
 type Range = { appId: number; from: number }
 type Stored = Omit<SimulatedPerson, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
 type StoredApp = { name: string; homeUrl: string | null; timezone: string | null; locale: string | null }
@@ -30,12 +32,12 @@ type StoredApp = { name: string; homeUrl: string | null; timezone: string | null
 const HAPPENED = 'ifnull(occurred_at, received_at)'
 const HAPPENING = `id, received_at AS at, ${HAPPENED} AS occurredAt`
 const TRIGGER = `${HAPPENING}, contact_id AS contactId, path, properties`
-/** So many rows are looked at by one statement: what is being written meanwhile waits for none of them long. */
+/** Rows per statement, so that no write waits long. */
 const ROWS_AT_ONCE = 5_000
-/** The first page views in which the one that happened first is looked for: it may have come a little later. */
+/** First page views to arrive, among where the earliest is searched: they may arrive out of order. */
 const FIRST_VIEWS = 16
 
-/** What a simulation reads, of everything that came by `until` (ms UTC): the newest triggers, and what is known of a person. */
+/** Reads of a simulation, limited to what arrived by `until` (ms UTC). */
 export function createSimulationReads(db: Database, { until }: { until: number }) {
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
   const nameId = db.prepare<{ id: number }, [number, string]>(
@@ -59,7 +61,7 @@ export function createSimulationReads(db: Database, { until }: { until: number }
      WHERE id IN (${selectSomeIds('events', { contact: '?1', types: `= ${page}`, order: 'ASC', limit: `${FIRST_VIEWS}` })})
        AND received_at <= ?2 ORDER BY id`,
   )
-  const done = db.prepare<Happening, [number, number, number, number, number]>(
+  const eventsNamed = db.prepare<Happening, [number, number, number, number, number]>(
     `SELECT ${HAPPENING} FROM events
      WHERE id IN (${selectIds('events', { contact: '?1', types: `IN (${event}, ${action})`, from: '?2' })})
        AND name_id = ?3 AND ${HAPPENED} >= ?4 AND received_at <= ?5 ORDER BY id`,
@@ -71,13 +73,13 @@ export function createSimulationReads(db: Database, { until }: { until: number }
        (${selectIds('snippet_batches', { contact: '?2', types: `>= ${BATCH_TYPES}` })}) ORDER BY id`,
   )
 
-  /** Part by part, from the last id downwards; `which` and `columns` are SQL. */
-  function* newestOf<Row>(table: string, { appId, from }: Range, which: string, columns: string): Generator<Row> {
+  /** In chunks, newest id first. `where` and `columns` are SQL. */
+  function* newestOf<Row>(table: string, { appId, from }: Range, where: string, columns: string): Generator<Row> {
     const nextFloor = db.prepare<{ id: number }, [number, number]>(
       `SELECT id FROM ${table} WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ${ROWS_AT_ONCE - 1}`,
     )
     const select = db.prepare<Row, [number, number, number]>(
-      `SELECT ${columns} FROM ${table} WHERE app_id = ? AND id >= ? AND id < ? AND ${which} ORDER BY id DESC`,
+      `SELECT ${columns} FROM ${table} WHERE app_id = ? AND id >= ? AND id < ? AND ${where} ORDER BY id DESC`,
     )
     const first = idSince(from)
     for (let before = Number.MAX_SAFE_INTEGER; before > first;) {
@@ -86,7 +88,7 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       before = floor
     }
   }
-  const inTime = (from: number): string => `received_at <= ${until} AND ${HAPPENED} >= ${from}`
+  const isInRange = (from: number): string => `received_at <= ${until} AND ${HAPPENED} >= ${from}`
 
   return {
     findApp(appId: number) {
@@ -94,7 +96,7 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       return found && { ...found, timezone: readTimezone(found.timezone), locale: readLocale(found.locale) }
     },
 
-    /** Null of those who were erased since. */
+    /** Null if the person was erased. */
     findPerson(contactId: number): SimulatedPerson | null {
       const found = person.get(contactId)
       if (!found) return null
@@ -106,20 +108,20 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       }
     },
 
-    /** Events and actions of one name, the newest first. */
+    /** Newest first. */
     newestEvents: (range: Range, name: string): Generator<TriggerHappening> =>
       newestOf(
         'events',
         range,
-        `${inTime(range.from)} AND type IN (${event}, ${action}) AND name_id = ${idOfName(range.appId, name)}`,
+        `${isInRange(range.from)} AND type IN (${event}, ${action}) AND name_id = ${idOfName(range.appId, name)}`,
         TRIGGER,
       ),
 
-    /** Page views, the newest first. */
+    /** Newest first. */
     newestViews: (range: Range): Generator<TriggerHappening> =>
-      newestOf('events', range, `${inTime(range.from)} AND type = ${page}`, TRIGGER),
+      newestOf('events', range, `${isInRange(range.from)} AND type = ${page}`, TRIGGER),
 
-    /** People who were made since then, the newest first, as what triggered a message. */
+    /** People created since `from`, newest first, in the form of triggers. */
     newestPeople: (range: Range): Generator<TriggerHappening> =>
       newestOf(
         'contacts',
@@ -128,18 +130,18 @@ export function createSimulationReads(db: Database, { until }: { until: number }
         'id, id AS contactId, created_at AS at, created_at AS occurredAt, NULL AS path, NULL AS properties',
       ),
 
-    /** A person's page views that happened at `since` (ms UTC) or later. */
+    /** Page views that happened at or after `since` (ms UTC). */
     listViews: (contactId: number, since: number): ViewHappening[] =>
       views.all(contactId, idSince(since), since, until),
 
-    /** A person's first few page views, also long ago. */
+    /** Not limited in time. */
     listFirstViews: (contactId: number): Happening[] => firstViews.all(contactId, until),
 
-    /** A person's events and actions of one name that happened at `since` (ms UTC) or later. */
+    /** Events and actions that happened at or after `since` (ms UTC). */
     listDone: ({ appId, contactId, name, since }: { appId: number; contactId: number; name: string; since: number }) =>
-      done.all(contactId, idSince(since), idOfName(appId, name), since, until),
+      eventsNamed.all(contactId, idSince(since), idOfName(appId, name), since, until),
 
-    /** What a person's page loads reported, of batches received at `since` (ms UTC) or later. */
+    /** Page load reports received at or after `since` (ms UTC). */
     listReports: (appId: number, contactId: number, since: number): ReportHappening[] =>
       reports.all(appId, contactId, since, until).map(toReport),
   }
