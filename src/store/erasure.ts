@@ -7,12 +7,12 @@ import type { Timeline } from './timeline/timeline.ts'
 import { BATCH_TYPES, selectIds } from './timeline/timeline-reads.ts'
 import type { Refused } from './types.ts'
 
-/** Removes a person with everything that holds them. `secure_delete` overwrites the rows, and the log is emptied after. */
+/** `secure_delete` overwrites the deleted rows; the WAL is truncated afterwards. */
 export function createErasure({ db, people, timeline }: { db: Database; people: People; timeline: Timeline }) {
   const tables = [
     `DELETE FROM events WHERE id IN (${selectIds('events', { contact: '?1', types: `< ${BATCH_TYPES}` })})`,
     `DELETE FROM snippet_batches WHERE id IN (${selectIds('snippet_batches', { contact: '?1', types: `>= ${BATCH_TYPES}` })})`,
-    // what is left of a batch without one of its items may be sent again, and must not tell what was in it
+    // deletes the whole batch's record too: repeating the rest of a batch must not reveal the erased item
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
        (SELECT key_id, substr(idempotency_key, 1, instr(idempotency_key, char(9)) - 1)
         FROM idempotency_records WHERE contact_id = ?)`,
@@ -47,7 +47,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
         deliveries?.run(id)
       }
       people.drop(appId, email)
-      // the ID tells nothing of who it was
+      // the id does not identify the person
       audit(by, 'contact.erase', publicId('con', person.id))
       return { contactId: person.id }
     },

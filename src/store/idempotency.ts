@@ -1,27 +1,26 @@
 import type { Database } from 'bun:sqlite'
 import type { Idempotency } from './types.ts'
 
-/** How long an Idempotency-Key answers with its first outcome. */
+/** How long a repeated request gets the first outcome. */
 const IDEMPOTENCY_MS = 24 * 3_600_000
 
-/** What has had its time at `at` (ms UTC): all that was made until then. */
+/** Records created at or before this time (ms UTC) have expired. */
 export const expiredUntil = (at: number): number => at - IDEMPOTENCY_MS
 
-/** Callers can send neither of the two; the parts of a request lie between them, in the order of text. */
+/** Callers cannot send these characters; a request's parts sort between them. */
 const [PART, PARTS_END] = ['\t', '\n']
-/** The record of a request whose outcomes are those of its parts: no one's, and empty. */
+/** The record of a request with parts: its outcome is in the parts. */
 export const REQUEST_OF_PARTS = { outcome: 'null', contactId: 0 }
 
 type Stored = { idempotency_key: string; body_hash: string; outcome: string }
 
-/** What is kept of a request, or of one part of it. `outcome` is JSON, null of a request that has parts. */
+/** `part` is null for the request itself. `outcome`: JSON, null if the request has parts. */
 export type StoredOutcome = { part: number | null; bodyHash: string; outcome: string }
 
-/** Requests from before bodies were hashed as they are now have no hash (migration 0018), and match any body. */
+/** Requests stored before migration 0018 have an empty hash and match any body. */
 export const isSameBody = (storedHash: string, bodyHash: string): boolean =>
   storedHash === '' || storedHash === bodyHash
 
-/** The key of a record: that of its request, or of one part of it. */
 export const storedKey = ({ key, part }: Pick<Idempotency, 'key' | 'part'>): string =>
   part === null ? key : `${key}${PART}${part}`
 
@@ -41,14 +40,14 @@ export function createOutcomeReads(db: Database) {
   )
   const listOutcomes = ({ keyId, key, at }: Pick<Idempotency, 'keyId' | 'key' | 'at'>): StoredOutcome[] =>
     select.all(keyId, key, `${key}${PARTS_END}`, expiredUntil(at)).map(outcomeOf)
-  const findOne = (asked: Idempotency): StoredOutcome[] =>
-    one.all(asked.keyId, storedKey(asked), expiredUntil(asked.at)).map(outcomeOf)
+  const findOne = (query: Idempotency): StoredOutcome[] =>
+    one.all(query.keyId, storedKey(query), expiredUntil(query.at)).map(outcomeOf)
 
   return {
-    /** What a request with this Idempotency-Key has done within the last 24 hours, and each of its parts. */
+    /** Outcomes of the request and all its parts, of the last 24 hours. */
     listOutcomes,
-    /** Of a part: its own outcome and that of its request; of a request: that of each of its parts as well. */
-    findOutcomes: (asked: Idempotency): StoredOutcome[] =>
-      asked.part === null ? listOutcomes(asked) : [{ ...asked, part: null }, asked].flatMap(findOne),
+    /** For a part, its own outcome and the request's; for a request, those of all parts as well. */
+    findOutcomes: (query: Idempotency): StoredOutcome[] =>
+      query.part === null ? listOutcomes(query) : [{ ...query, part: null }, query].flatMap(findOne),
   }
 }

@@ -1,4 +1,4 @@
-/** Messages and deliveries as the store keeps them. Times are milliseconds UTC. */
+/** Times are ms UTC. */
 import type { AppRow, EventRow, StoredContact } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
@@ -9,10 +9,10 @@ export const DELIVERY_STATES = [
   'claimed',
   'handed',
   'sent',
-  // in the outbox, and not sent
+  // captured in the outbox instead of sent
   'kept',
   'skipped',
-  // its event is listed in the email of another delivery
+  // listed in the email of another delivery
   'joined',
   'deferred',
   'failed',
@@ -32,26 +32,26 @@ export type Condition = Compared & { property: string }
 
 export type Trigger =
   | { event: string; where?: Condition[] }
-  /** a path, or with `*` at its end all paths that begin so */
+  /** an exact path, or a prefix that ends with `*` */
   | { page: string }
   | { contact: 'created' }
   | { tag: string }
 
-/** `until` is a local time such as "09:00", in the app's timezone. */
+/** `until`: local time such as "09:00" in the app's timezone. */
 export type Wait = { minutes: number } | { until: string }
-/** While an email waits, events of the same person and message join it if they are at most so far apart. */
+/** While an email waits, later events of the same person and message join it if they are at most this far apart. */
 type Collect = { minutes: number }
-/** Of several properties, the first that is present counts. */
+/** `property`: the first present property of a list counts. */
 export type Again =
   | { once: 'person'; collect?: Collect }
   | { once: 'property'; property: string | string[]; collect?: Collect }
   | { everyHours: number }
 type IfUnknown = { ifUnknown?: 'send' | 'skip' }
-/** Since what triggered the delivery, ever, or within so many days. */
+/** Since the delivery's trigger, ever, or the last `days` days. */
 export type Since = 'trigger' | 'ever' | { days: number }
 
 export type Rule =
-  /** Gone for `minutes`, now or when it was triggered; `quietMinutes` without a sign count as gone. */
+  /** Away for `minutes`, now or at the trigger. `quietMinutes` without activity count as away. */
   | ({ rule: 'away'; minutes?: number; at?: 'sending' | 'trigger'; quietMinutes?: number } & IfUnknown)
   | ({ rule: 'seen' } & IfUnknown)
   | ({ rule: 'notSeen' } & IfUnknown)
@@ -69,7 +69,7 @@ export type Mail = {
   fromName?: string
   fromEmail?: string
   replyTo?: string
-  /** To transactional mail unsubscribing does not apply. */
+  /** Transactional emails ignore unsubscribing. */
   category?: 'lifecycle' | 'transactional'
 }
 
@@ -78,7 +78,7 @@ export type MessageContent = {
   wait?: Wait
   onlyIf?: Rule[]
   again?: Again
-  /** When nobody knows whether the mail went out: send it once more, or leave it to a person. */
+  /** What to do if nobody knows whether the email was sent. */
   ifUnconfirmed?: 'resend' | 'leave'
   mail: Mail
 }
@@ -95,31 +95,31 @@ export type MessageRow = {
   content: MessageContent
 }
 
-/** How many deliveries of a message are in each state, and what became of those that were sent. */
+/** Deliveries by state, and how many sent ones led to a return or an open. */
 export type MessageCounts = Record<DeliveryState, number> & { cameBack: number; opened: number }
 
-/** Of a message that has no deliveries. */
 export const NO_COUNTS = {
   ...(Object.fromEntries(DELIVERY_STATES.map((state) => [state, 0])) as Record<DeliveryState, number>),
   cameBack: 0,
   opened: 0,
 } satisfies MessageCounts
 
-/** `days`: 0 is Sunday. From `from` until `until`, local times such as "09:00"; over midnight when `until` is less. */
+/**
+ * `days`: 0 is Sunday. `from`, `until`: local times such as "09:00"; the window spans midnight if `until` is smaller.
+ */
 export type SendWindow = { days: number[]; from: string; until: string }
 
 /**
- * How a domain was verified for an account. `txt`, `dkim`: found in DNS. `operator`: bound by a command. `existing`: in
- * use before several accounts shared the installation's mail server.
+ * `txt`, `dkim`: found in DNS. `operator`: bound by a command. `existing`: in use before a second account was added.
  */
 export const SENDER_PROOFS = ['txt', 'dkim', 'operator', 'existing'] as const
 export type SenderProof = (typeof SENDER_PROOFS)[number]
 
 export type MailSettings = {
   fromName: string | null
-  /** the default sender address */
+  /** default sender address */
   fromEmail: string | null
-  /** further ones that messages may choose */
+  /** other senders that messages may choose */
   otherFromEmails: string[] | null
   replyTo: string | null
   postalAddress: string | null
@@ -130,7 +130,7 @@ export type MailSettings = {
   dkimSelector: string | null
   /** PEM */
   dkimKey: string | null
-  /** signs what a mail provider reports later */
+  /** authenticates the mail provider's bounce reports */
   bounceSecret: string | null
   perSecond: number | null
   perPersonDay: number | null
@@ -142,21 +142,21 @@ export type MailSettings = {
   giveUpHours: number | null
 }
 
-/** One rule with what it looked at: `unknown` is decided by the rule's `ifUnknown`. */
+/** The result of one rule. `isUnknown`: the rule's `ifUnknown` decided. */
 export type Verdict = {
   rule: string
-  /** what the rule asks about, such as an event's name or a path */
+  /** the rule's subject, such as an event name or a path */
   about: string | null
   value: string | number | boolean | null
   verdict: 'pass' | 'fail'
   isUnknown?: true
-  /** of "away": no leave was reported, but nothing else either for long; `value` is when anything last was */
+  /** rule "away" without a reported leave, but also without activity; `value` is the last activity */
   isSilent?: true
-  /** by page views alone, in a simulation */
+  /** a simulation that knows page views only */
   isEstimated?: true
-  /** of a further event that the email lists: when it happened (ms UTC) */
+  /** for a further event in the email: when it happened (ms UTC) */
   eventAt?: number
-  /** not final: decide again at this time (ms UTC) */
+  /** decide again at this time (ms UTC) */
   until?: number
 }
 
@@ -177,9 +177,9 @@ export type DeliveryRow = {
   claimedUntil: number | null
   handedAt: number | null
   sentAt: number | null
-  /** an unknown outcome was sent again already */
+  /** an unknown outcome was already resent */
   resent: boolean
-  /** a member sent it on, whatever the rules say */
+  /** a member sent it, bypassing the rules */
   byHand: boolean
   reason: string | null
   /** JSON of a DecisionRecord (decision-records.ts) */
@@ -187,55 +187,51 @@ export type DeliveryRow = {
   cameBackAt: number | null
   openedAt: number | null
   updatedAt: number
-  /** the delivery whose email lists the event of this one */
+  /** the delivery whose email lists this delivery's event */
   joinedTo: number | null
 }
 
-/** An email lists at most so many events; more that join it count as mailed. */
+/** Events listed in one email; further events that join are not listed. */
 export const LISTED_EVENTS = 50
 
-/** An event that joined a waiting email. `id` and `triggeredAt` are those of its own delivery. */
+/** `id` and `triggeredAt` are those of the event's own delivery. */
 export type JoinedEvent = { id: number; triggeredAt: number; event: EventRow }
 
-/** Of an event that is taken out of an email: why, and a JSON DecisionRecord. `id` is that of its own delivery. */
+/** An event removed from an email. `id`: its own delivery. `record`: JSON of a DecisionRecord. */
 export type UnfitEvent = { id: number; reason: string; record: string }
 
-/**
- * What all emails of a version of a message are made of; `message` holds the content of that version. `sourceHash`: equal
- * where an email would be the same.
- */
+/** What all emails of a message version share. `sourceHash` is equal if the emails would be the same. */
 export type MailSource = { message: MessageRow; app: AppRow; settings: MailSettings; sourceHash: string }
 
-/** Null where there is no such version of a message. */
+/** Null if the message version does not exist. */
 export type FindMailSource = (messageId: number, version: number) => MailSource | null
 
-/** A delivery with all that judging and rendering it takes. */
+/** Everything needed to decide and render a delivery. */
 export type DeliveryWork = MailSource & {
   delivery: DeliveryRow
   contact: StoredContact
   event: EventRow | null
-  /** further events that the email lists, oldest first */
+  /** further listed events, oldest first */
   joined: JoinedEvent[]
-  /** of an event that joined an email: the delivery of that email */
+  /** for a joined event: the delivery of the email that lists it */
   lead: DeliveryRow | null
 }
 
-/** What an email says, with the mailboxes as a reader sees them. */
 export type CapturedMail = { from: string; to: string; subject: string; html: string; text: string }
 
-/** `content`: null where only the source was kept, as it was once. */
+/** `content` is null for emails captured before the content was stored. */
 export type FoundCapture = { raw: string; createdAt: number; content: CapturedMail | null }
 export type ListedCapture = { deliveryId: number; createdAt: number; to: string | null; subject: string | null }
 
-/** What holds a delivery: the process that claimed it and which attempt that was. */
+/** Identifies the claim: `claimedBy` is the process, `attempt` its number. */
 export type Claim = { id: number; claimedBy: string; attempt: number; at: number }
 /**
- * `because`: `lost` to someone else or stopped; `outdated`, to be written anew; or the reason why the final check skipped or
- * deferred it.
+ * `because`: `lost` (claimed by another process, or cancelled), `outdated` (must be rendered again), or the reason
+ * why the final check skipped or deferred it.
  */
 export type Marked = { held: true } | { held: false; because: string }
 
-/** The reason of a delivery that a rule stopped by what it found. Where nothing was known, see reasonOfRule. */
+/** Reasons of deliveries that a rule cancelled. If the rule's facts were unknown, see reasonOfRule. */
 export const STOP_REASONS = {
   away: 'not_away',
   seen: 'not_seen',

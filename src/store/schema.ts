@@ -1,6 +1,6 @@
 /**
- * The tables as Drizzle sees them, for the quiet paths. The migrations create them; a test holds the two together.
- * What a column means stands in the migrations.
+ * Drizzle tables, for everything outside the hot path. The migrations create the tables and document the columns; a
+ * test compares both.
  */
 import { isNotNull, isNull } from 'drizzle-orm'
 import { index, integer, primaryKey, sqliteTable, text, unique, uniqueIndex } from 'drizzle-orm/sqlite-core'

@@ -44,34 +44,32 @@ type Async<T extends Record<string, (...args: never[]) => unknown>> = {
 
 type Reads = ReturnType<typeof createReads>
 type DeliveryReads = ReturnType<typeof createDeliveryReads>
-type Given = { sealer: Sealer; rules: Rules }
+type Dependencies = { sealer: Sealer; rules: Rules }
 
 /**
- * Use cases, each one atomic; no transaction leaves the store. A write resolves after its COMMIT with its
- * outcome or a refusal, and never rejects.
+ * Each operation is atomic; no transaction leaves the store. Writes resolve after COMMIT with the outcome or a
+ * refusal, and never reject.
  */
 export type Store = {
   [N in Exclude<WriteName, 'claimDeliveries'>]: (input: Job<N>['input']) => Promise<Outcome<N>>
 } & Async<Reads> & {
     claimDeliveries(input: Job<'claimDeliveries'>['input']): Promise<ClaimedDeliveries | Refused>
 
-    /** Resolves when what was accepted is on disk and the log is copied. */
+    /** Resolves when all accepted writes are on disk and the WAL is checkpointed. */
     close(): Promise<void>
-    /** Calls back after another process changed something: drop what is cached. */
+    /** Another process wrote to the database: drop caches. */
     onForeignWrite(listener: () => void): void
-    /** Calls back when commits can no longer be trusted; the process must stop. */
+    /** Commits can no longer be trusted: the process must stop. */
     onBroken(listener: (reason: string) => void): void
-    /** Calls back when commits begin to fail and may heal, and when they are made again. */
+    /** Called when commits start to fail temporarily, and when they work again. */
     onFault(listener: FaultListener): void
     onCommit(listener: (commit: { rows: number; ms: number }) => void): void
-    /** Whether a commit reaches the disk now. */
     canCommit(): Promise<boolean>
-    /** Sizes in bytes and the number of writes that wait. */
     stats(): { waiting: number; databaseBytes: number; logBytes: number }
     schemaVersion: number
   }
 
-const createReads = (db: Database, { sealer, rules }: Given, deliveries: DeliveryReads) => ({
+const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: DeliveryReads) => ({
   ...createAccountReads(db, sealer),
   ...createAppReads(db),
   ...createKeyReads(db, sealer),
@@ -99,11 +97,10 @@ const createReads = (db: Database, { sealer, rules }: Given, deliveries: Deliver
 })
 
 /**
- * Where there are no threads, `now` is the clock that ids are made by (ms UTC), and `readEvent` how events that come as
- * texts are read. `masterKey` seals the secrets in it. `rules`: the
- * rules for sending, without which nothing is handed over.
+ * Without threads, `now` makes ids (ms UTC) and `readEvent` parses event texts. `masterKey` seals stored secrets.
+ * Without `rules`, the store cannot send or record.
  */
-type Opening = {
+type OpenOptions = {
   threads: boolean
   now?: () => number
   readEvent?: ReadEvent
@@ -112,12 +109,12 @@ type Opening = {
 }
 
 /**
- * Opens the store of a data folder; a missing one is made.
- * @param threads true where requests must not wait for the disk
+ * Creates the data folder if it is missing. With `threads`, commits run on another thread, so requests don't wait for
+ * the disk.
  * @throws StoreError with the reason and the remedy
  */
-export async function openStore(folder: string, opening: Opening): Promise<Store> {
-  const { threads, now = Date.now, masterKey = null, readEvent, rules = NO_RULES } = opening
+export async function openStore(folder: string, options: OpenOptions): Promise<Store> {
+  const { threads, now = Date.now, masterKey = null, readEvent, rules = NO_RULES } = options
   const sealer = createSealer(masterKey)
   const channel = threads
     ? await startThreads(folder, masterKey)
@@ -130,9 +127,9 @@ export async function openStore(folder: string, opening: Opening): Promise<Store
   }
 }
 
-function createStore(folder: string, channel: Channel, given: Given): Store {
+function createStore(folder: string, channel: Channel, dependencies: Dependencies): Store {
   const db = openForReading(folder)
-  const reads = createReads(db, given, createDeliveryReads(db, createMailSources(db, given.sealer)))
+  const reads = createReads(db, dependencies, createDeliveryReads(db, createMailSources(db, dependencies.sealer)))
   const listeners: ((commit: { rows: number; ms: number }) => void)[] = []
   const faults = createFaultWatch()
   const writer = createWriter({

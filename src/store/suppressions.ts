@@ -8,12 +8,12 @@ import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
 import type { Refused } from './types.ts'
 
-/** Blinds the addresses on the list; made with the first look at it. */
+/** Key of the address hashes, created on first use. */
 const KEY_NAME = 'suppression_key'
 
 export type Suppressed = { emailHash: string; reason: SuppressionReason; createdAt: number }
 
-/** Who is not written to, found by address and kept without it: the list outlives a person's erasure. */
+/** Stores keyed hashes instead of addresses, because suppressions outlive a person's erasure. */
 export function createSuppressionList(db: Database) {
   const readKey = db.prepare<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?')
   const select = db.prepare<{ reason: SuppressionReason }, [number, string]>(
@@ -21,7 +21,7 @@ export function createSuppressionList(db: Database) {
   )
   let key: string | null = null
 
-  /** Without a key nobody was ever suppressed. */
+  /** No key means that nothing was ever suppressed. */
   const hash = (appId: number, email: string): string | null => {
     key ??= readKey.get(KEY_NAME)?.value ?? null
     return key && new Bun.CryptoHasher('sha256', key).update(`${appId}:${email}`).digest('base64url')
@@ -30,15 +30,15 @@ export function createSuppressionList(db: Database) {
   return {
     hash,
     /**
-     * In the writing thread, before an address is added. What is stored decides: a key that was made before in a
-     * transaction which did not last is remembered here, and stored now.
+     * Call in the writer thread before adding an address. The stored key wins over a cached one, which may come from
+     * a transaction that was rolled back.
      */
     ensureKey(): void {
       const stored = readKey.get(KEY_NAME)?.value
       key = stored ?? key ?? Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
       if (stored === undefined) db.run('INSERT INTO install (name, value) VALUES (?, ?)', [KEY_NAME, key])
     },
-    /** Why an address (normalised) is not written to, or null. */
+    /** `email` must be normalised. */
     find(appId: number, email: string): SuppressionReason | null {
       const emailHash = hash(appId, email)
       return emailHash === null ? null : (select.get(appId, emailHash)?.reason ?? null)
@@ -53,10 +53,10 @@ export function createSuppressionReads(db: Database) {
      WHERE app_id = ? AND (created_at, email_hash) < (?, ?) ORDER BY created_at DESC, email_hash DESC LIMIT ?`,
   )
   return {
-    /** Why an address (normalised) is not written to, or null. */
+    /** `email` must be normalised. */
     findSuppression: (appId: number, email: string): SuppressionReason | null => list.find(appId, email),
 
-    /** Newest first; `before` is the last line of the page before. */
+    /** Newest first. `before`: the last row of the previous page. */
     listSuppressions: (appId: number, before: Pick<Suppressed, 'emailHash' | 'createdAt'> | null, limit: number) =>
       newest.all(appId, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.emailHash ?? '', limit),
   }
@@ -64,17 +64,17 @@ export function createSuppressionReads(db: Database) {
 
 type Open = { id: number; messageId: number; version: number; record: string | null }
 type Person = { appId: number; email: string }
-/** Where a member does it: who, and why in their own words, for the audit list. */
+/** A member who did it, for the audit log; `why` is their own text. */
 type By = { accountId: string; actor: string; why: string }
-type Concluded = { messageId: number; version: number }
+type EndedDelivery = { messageId: number; version: number }
 type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
 
 type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: Pick<DeliveryRules, 'refusedBy'> }
 
-/** Ends mail to a person: the list, their status, and what waits for them, in one step. */
+/** Ends emails to a person in one step: the list, their status, and waiting deliveries. */
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [list, audit] = [createSuppressionList(db), createAudit(db)]
-  // a bounce weighs more than a wish, for it ends transactional mail too
+  // bounces replace unsubscribes, because they also block transactional emails
   const add = db.prepare(
     `INSERT INTO suppressions (app_id, email_hash, reason, created_at) VALUES (?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at
@@ -94,8 +94,8 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     `SELECT id, message_id AS messageId, version, record FROM deliveries
      WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP} AND state IN ('waiting', 'deferred', 'claimed')`,
   )
-  // one that failed may have been followed by another, which has its key by now: it stays as it is
-  const conclude = db.prepare<Concluded, [string, string, number, number]>(
+  // OR IGNORE: a newer delivery may have taken the deduplication key of a failed one
+  const markEnded = db.prepare<EndedDelivery, [string, string, number, number]>(
     `UPDATE OR IGNORE deliveries SET state = ?, reason = ?, updated_at = ?
      WHERE id = ? AND state IN ('handed', 'sent', 'unknown', 'failed')
      RETURNING message_id AS messageId, version`,
@@ -104,7 +104,7 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     'SELECT contact_id AS contactId FROM deliveries WHERE id = ?',
   )
 
-  const stopOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
+  const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
     for (const { id, messageId, version, record } of open.all(appId, contactId)) {
       const message = { content: live.contentOf(messageId, version) }
       if (rules.refusedBy({ contact: { status: reason }, message }, reason) === null) continue
@@ -113,14 +113,14 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     }
   }
 
-  /** By the hash, because the audit list outlives the person too. */
+  /** Stores the hash of the address, because the audit log also outlives the person. */
   const note = (action: string, { appId, email, at, by }: Person & { at: number; by?: By }): void => {
     if (!by) return
     const { why, ...who } = by
     audit({ ...who, at }, action, `${list.hash(appId, email) ?? ''}: ${why}`)
   }
 
-  /** Acts at once and may be repeated; of an address whose person is gone only the list knows. */
+  /** Idempotent. An address without a contact is added to the list only. */
   const suppress = (suppressing: Suppressing): Done => {
     const { appId, email, reason, at } = suppressing
     list.ensureKey()
@@ -129,14 +129,14 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     note('suppression.add', suppressing)
     if (!contact) return DONE
     setStatus.run(reason, at, contact.id, reason)
-    stopOpen(contact.id, suppressing)
+    cancelOpen(contact.id, suppressing)
     return DONE
   }
 
   return {
     suppress,
 
-    /** What the link in a mail does. */
+    /** Called by the unsubscribe link of an email. */
     unsubscribe({ contactId, at }: { contactId: number; at: number }): { appId: number } | Refused {
       const person = byId.get(contactId)
       if (!person) return { refusal: 'not_found' }
@@ -144,16 +144,16 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       return { appId: person.appId }
     },
 
-    /** Takes a person off the list again, as a member may when they asked for it. */
-    unsuppress(freeing: Person & { at: number; by?: By }): Done {
-      const { appId, email, at } = freeing
+    /** By a member, on the person's request. */
+    unsuppress(unsuppressing: Person & { at: number; by?: By }): Done {
+      const { appId, email, at } = unsuppressing
       remove.run(appId, list.hash(appId, email))
       resubscribe.run(at, appId, email)
-      note('suppression.remove', freeing)
+      note('suppression.remove', unsuppressing)
       return DONE
     },
 
-    /** What is reported of a mail that went out: ends mail to the person too. */
+    /** A bounce or complaint about a sent email also suppresses the person. */
     markBounced(input: {
       deliveryId: number
       kind: 'bounced' | 'complained'
@@ -163,8 +163,8 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       const contactId = personOf.get(input.deliveryId)?.contactId
       const person = contactId === undefined ? null : byId.get(contactId)
       if (!person) return { refusal: 'delivery_not_found' }
-      const concluded = conclude.get(input.kind, input.reason, input.at, input.deliveryId)
-      if (concluded) ends.releaseTimedKey(input.deliveryId)
+      const ended = markEnded.get(input.kind, input.reason, input.at, input.deliveryId)
+      if (ended) ends.releaseTimedKey(input.deliveryId)
       return suppress({ ...person, reason: input.kind, at: input.at })
     },
   }

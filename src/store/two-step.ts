@@ -8,18 +8,18 @@ import { createMemberships } from './members.ts'
 import { recoveryCodes, sessions, twoSteps } from './schema.ts'
 import type { Refused } from './types.ts'
 
-/** A member's second step of signing in. `startedAt` is when its secret was made, and tells it from one before. */
+/** `startedAt`: when the secret was created; identifies the secret. */
 export type TwoStepRow = {
   memberId: string
   /** base32 */
   secret: string
   startedAt: number
-  /** null while it is being set up, and asked of nobody */
+  /** null during set-up; sign-in ignores it until then */
   turnedOnAt: number | null
-  /** the last 30 seconds, counted from 1970, of which a code was taken */
+  /** 30-second step (since 1970) of the last accepted code */
   lastStep: number
   codesMadeAt: number
-  /** recovery codes that were not used yet */
+  /** unused recovery codes */
   codesLeft: number
 }
 
@@ -34,7 +34,7 @@ export function createTwoStepReads(db: Database, sealer: Sealer) {
     .prepare()
 
   return {
-    /** That of a member, on or being set up; null where there is none. */
+    /** Includes one that is being set up. */
     findTwoStep(member: string): TwoStepRow | null {
       const row = ofMember.get({ memberId: member })
       if (!row) return null
@@ -42,7 +42,7 @@ export function createTwoStepReads(db: Database, sealer: Sealer) {
       return { ...row, secret: sealer.unseal(row.secret, twoStepPlace(member)), codesLeft: left?.codes ?? 0 }
     },
 
-    /** Which of these members have it on. */
+    /** Those of the members who have turned it on. */
     listTwoStepOn: (memberIds: string[]): string[] =>
       orm
         .select({ memberId: twoSteps.memberId })
@@ -54,11 +54,11 @@ export function createTwoStepReads(db: Database, sealer: Sealer) {
 }
 
 type Own = { memberId: string; at: number }
-/** `startedAt` names the secret that a code was compared with: when that is not the member's any more, nothing is done. */
+/** `startedAt` identifies the secret that the code was checked against; refused if the secret has changed. */
 type Code = { memberId: string; startedAt: number; step: number }
 
-/** Tells each account of a member what they did. */
-function createTelling(db: Database) {
+/** Writes to the audit log of each account that the member has joined. */
+function createMemberAudit(db: Database) {
   const audit = createAudit(db)
   const { listJoined } = createMemberships(db)
   return (action: string, { memberId, at }: Own): void => {
@@ -66,20 +66,17 @@ function createTelling(db: Database) {
   }
 }
 
-/** Turns the second step of a member off, on or not, in the transaction of what it is a part of. */
+/** Also removes an unfinished set-up. Runs inside the caller's transaction. */
 export function createTwoStepEnd(db: Database) {
   const orm = drizzle(db)
-  const tell = createTelling(db)
+  const auditMember = createMemberAudit(db)
   return (own: Own): void => {
     const ended = orm.delete(twoSteps).where(eq(twoSteps.memberId, own.memberId)).returning().get()
-    if (ended && ended.turnedOnAt !== null) tell('two_step.turn_off', own)
+    if (ended && ended.turnedOnAt !== null) auditMember('two_step.turn_off', own)
   }
 }
 
-/**
- * Forgets a set-up that waits, in the transaction of what sets another password: whoever had the old one may have seen its
- * secret.
- */
+/** Removes an unfinished set-up when the password changes: someone with the old password may have seen its secret. */
 export function createSetUpEnd(db: Database) {
   const orm = drizzle(db)
   return (memberId: string): void => {
@@ -90,10 +87,10 @@ export function createSetUpEnd(db: Database) {
   }
 }
 
-/** The second step of signing in. Whether a code is right, core knows; whether it was used before is decided here. */
+/** Callers verify codes; the store prevents their reuse. */
 export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Sealer }) {
   const orm = drizzle(db)
-  const tell = createTelling(db)
+  const auditMember = createMemberAudit(db)
   const endTwoStep = createTwoStepEnd(db)
   const { needsTwoStep } = createMemberships(db)
 
@@ -106,7 +103,7 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
   }
 
   return {
-    /** Keeps a secret to be set up with; one that waits already stays, and one that is on is `already_done`. */
+    /** Keeps an unfinished set-up. Refuses already_done if two-step sign-in is on. */
     startTwoStep({ memberId, secret, at }: Own & { secret: string }): Done | Refused {
       const own = orm.select().from(twoSteps).where(eq(twoSteps.memberId, memberId)).get()
       if (own) return own.turnedOnAt === null ? DONE : { refusal: 'already_done' }
@@ -115,7 +112,7 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
       return DONE
     },
 
-    /** With its first recovery codes. All other sessions of the member end. */
+    /** Ends the member's other sessions. */
     turnOnTwoStep(on: Own & Code & { sessionId: string; codeHashes: string[] }): Done | Refused {
       const { memberId, startedAt, step, sessionId, codeHashes, at } = on
       const waiting = and(
@@ -130,11 +127,11 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
         .delete(sessions)
         .where(and(eq(sessions.memberId, memberId), ne(sessions.id, sessionId)))
         .run()
-      tell('two_step.turn_on', on)
+      auditMember('two_step.turn_on', on)
       return DONE
     },
 
-    /** Uses up the code of a step, and with it all before; `already_done` where one of it or after it was used. */
+    /** Accepts each step once. Refuses already_done if this or a later step was used. */
     takeCode({ memberId, startedAt, step }: Code): Done | Refused {
       const unused = and(
         eq(twoSteps.memberId, memberId),
@@ -149,11 +146,11 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
     takeRecoveryCode({ codeHash, ...own }: Own & { codeHash: string }): Done | Refused {
       const wanted = and(eq(recoveryCodes.memberId, own.memberId), eq(recoveryCodes.codeHash, codeHash))
       if (!orm.delete(recoveryCodes).where(wanted).returning().get()) return { refusal: 'not_found' }
-      tell('two_step.use_recovery_code', own)
+      auditMember('two_step.use_recovery_code', own)
       return DONE
     },
 
-    /** `replaces` is when those were made that go, so that asking twice renews once. */
+    /** `replaces`: `codesMadeAt` of the codes to replace, so that a repeated request renews once. */
     renewRecoveryCodes(renewal: Own & { codeHashes: string[]; replaces: number }): Done | Refused {
       const { memberId, codeHashes, replaces, at } = renewal
       const wanted = and(
@@ -164,11 +161,11 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
       const renewed = orm.update(twoSteps).set({ codesMadeAt: at }).where(wanted).returning().get()
       if (!renewed) return { refusal: 'already_done' }
       putCodes(memberId, codeHashes)
-      tell('two_step.renew_recovery_codes', renewal)
+      auditMember('two_step.renew_recovery_codes', renewal)
       return DONE
     },
 
-    /** Also one that is only being set up; without any, nothing is done. Refusals: two_step_required. */
+    /** Also ends an unfinished set-up. Does nothing if there is none. Refusals: two_step_required. */
     turnOffTwoStep(own: Own): Done | Refused {
       if (needsTwoStep(own.memberId)) return { refusal: 'two_step_required' }
       endTwoStep(own)

@@ -1,4 +1,4 @@
-/** What goes into the store and what comes back. Times are milliseconds UTC. */
+/** Times are ms UTC. */
 
 export const EVENT_TYPES = ['event', 'page', 'action'] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -9,10 +9,10 @@ export type Via = (typeof VIAS)[number]
 export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 
-/** What a member may do in an account: see accounts/members.ts. */
+/** Permissions: see accounts/members.ts. */
 export type Role = 'owner' | 'editor' | 'viewer'
 
-/** Why a write was not done; nothing of it was saved, but with `commit_unconfirmed` that is not known. */
+/** Nothing was saved, except that with `commit_unconfirmed` this is unknown. */
 export type WriteRefusal =
   | 'app_not_found'
   | 'contact_not_found'
@@ -39,27 +39,26 @@ export type WriteRefusal =
   | 'commit_unconfirmed'
   | 'internal_error'
 
-/** `reason`, with `unavailable`: what the disk said, for the log. */
+/** `reason`: the disk error behind `unavailable`, for the log. */
 export type Refused = { refusal: WriteRefusal; reason?: string }
 
 /**
- * `key` is the caller's Idempotency-Key; `bodyHash` tells the same request from another one; `part` is the number of an
- * item of a batch. `at` is by a clock that no step of the wall clock moves, and tells the age of the record.
+ * `bodyHash` tells a repeated request from a different one with the same key. `part`: index in a batch. `at` is
+ * monotonic, so clock changes don't affect the record's age.
  */
 export type Idempotency = { keyId: string; key: string; bodyHash: string; part: number | null; at: number }
 
-/** What every write about a person carries. */
 export type PersonWrite = {
   accountId: string
   appId: number
-  /** normalised: the identity */
+  /** normalised; identifies the person */
   email: string
-  /** as sent, where it differs */
+  /** as entered, if different */
   shownEmail: string | null
-  /** the plan; null = unlimited */
+  /** limit of the plan; null = unlimited */
   newPeoplePerMonth: number | null
   at: number
-  /** the limits this write was counted in, kept so that a restart gives no tokens back */
+  /** limits that counted this write, stored so that a restart does not refill them */
   buckets: string[]
   idempotency: Idempotency | null
 }
@@ -89,7 +88,7 @@ export type ContactWrite = PersonWrite & {
   source: string | null
 }
 
-/** A person without when they were seen, which is a look at three places of an index. */
+/** Without seen times, which cost three index lookups. */
 export type StoredContact = {
   id: number
   appId: number
@@ -124,12 +123,12 @@ export type EventRow = {
   occurredAt: number
 }
 
-/** `replayed`: this is the outcome of an earlier request with the same Idempotency-Key. */
+/** `replayed`: the stored outcome of an earlier request with the same Idempotency-Key. */
 export type RecordedEvent = {
   contactId: number
   eventId: number
   created: boolean
-  /** names that came with the event and were not taken: the person has others. Absent where there are none. */
+  /** names that were ignored because the person already has others; absent if none */
   keptNames?: NameField[]
   replayed?: true
 }
@@ -139,7 +138,7 @@ export type SavedContact = { contactId: number; created: boolean; contact: Conta
 export type Plan = {
   /** null = unlimited */
   newPeoplePerMonth: number | null
-  /** null = the specification's limit */
+  /** null = default limit */
   eventsPerHour: number | null
   addsPerHour: number | null
   updatesPerHour: number | null
@@ -156,9 +155,9 @@ export type AppRow = {
   hosts: string[]
   accountId: string
   createdAt: number
-  /** IANA name: its pages tell times by it, and its mails go out by it */
+  /** IANA name, for the dashboard and emails */
   timezone: string
-  /** BCP 47: its emails write numbers, money and dates by it */
+  /** BCP 47, for numbers, money and dates in emails */
   locale: string
 }
 
@@ -175,26 +174,25 @@ export type KeyRow = {
 
 export type SecretRow = { id: string; secret: string; createdAt: number; retiredAt: number | null }
 
-/** A key with what its account may do: all that a request needs to be let in. */
+/** Everything needed to authorise an API request. */
 export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
-/** What an app's owner can set. */
 export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone' | 'locale'> & {
   snippet: SnippetSettings
 }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password' | 'invite'; expiresAt: number }
 
-/** A person who signs in, to any number of accounts; without a password until their link has set one. */
+/** A person who can sign in to any number of accounts. `passwordHash` is null until they set a password by link. */
 export type MemberRow = { id: string; email: string; passwordHash: string | null }
 
-/** `hosts` empty = pages of any host may report. */
+/** Empty `hosts`: pages of any host may report. */
 export type SnippetSettings = { hosts: string[]; addsPeople: boolean }
 
-/** What a site ID stands for: all that a request of the browser script needs to be let in. */
+/** Everything needed to authorise a browser script request. */
 export type Site = { app: AppRow; plan: Plan; secrets: SecretRow[]; settings: SnippetSettings }
 
-/** `identified`: a signature that proved somebody, whatever came of it. */
+/** `identified`: a valid signature, even if the request was refused afterwards. */
 export const NOTE_KINDS = [
   'identified',
   'without_email',
@@ -209,7 +207,7 @@ export const NOTE_KINDS = [
 ] as const
 export type NoteKind = (typeof NOTE_KINDS)[number]
 
-/** Things of a kind that happened to an app: how many, and of the last one when, why and on which site's pages. */
+/** Counter of one kind. `lastAt`, `reason` and `origin` describe the latest occurrence. */
 export type NoteRow = {
   appId: number
   kind: NoteKind
