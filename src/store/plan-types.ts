@@ -1,6 +1,6 @@
 /**
- * How writes about people are done: the store loads facts by key, a pure function of a domain module plans what they
- * change, and the store applies that in the same transaction. Times are ms UTC.
+ * Writes about people: the store loads facts, a pure planner returns rows to write, and the store applies them in the
+ * same transaction. Times are ms UTC.
  */
 import type { Arrival, DeliveryRules } from './delivery-rules.ts'
 import type { StoredOutcome } from './idempotency.ts'
@@ -21,7 +21,7 @@ import type {
 import type { BatchWrite, StoredBatch } from './visit-reports.ts'
 
 export type PlannedWrite =
-  /** `isRefused`: nothing is recorded, unless its Idempotency-Key has an outcome already */
+  /** `isRefused`: records nothing, but replays an existing outcome of its Idempotency-Key */
   | { name: 'recordEvent'; input: EventWrite; isRefused?: boolean }
   | { name: 'recordBatch'; input: BatchWrite }
   | { name: 'addContact' | 'updateContact'; input: ContactWrite }
@@ -31,30 +31,29 @@ export type PlannedOutcome = RecordedEvent | StoredBatch | SavedContact | Refuse
 
 export type Names = { [name in NameField]: string | null }
 
-/** `hasDeliveries`: the app has emails that something may cancel, or whose people may come back. */
+/** `hasDeliveries`: the app has deliveries that can be cancelled, or whose people can come back. */
 export type AppFacts = { id: number; rules: AppRules; hasDeliveries: boolean }
 
-/** `id`: null where nobody has the email. All from `names` on is read only where it was asked for. */
+/** `id` is null for an unknown email. Fields from `names` on are loaded only if queried. */
 export type PersonFacts = {
   app: AppFacts
-  /** only one write of the batch is about them */
+  /** only one write of the batch is about this person */
   isAlone: boolean
   id: number | null
   lacksName: boolean
   names: Names | null
-  /** read where a write is about the contact itself */
   contact: ContactRow | null
-  /** why nothing is sent to an address that is new */
+  /** why a new address is suppressed */
   suppression: SuppressionReason | null
   emails: EmailFacts | null
 }
 
 export type KnownPerson = PersonFacts & { id: number }
 
-/** Whom each write of a batch is about, the same for writes about the same person; null where nothing is recorded. */
+/** The person of each write, shared by writes about the same person; null if nothing is recorded. */
 export type BatchPeople = readonly (PersonFacts | null)[]
 
-/** An event that joined the email of another. `properties` are JSON. */
+/** An event that joined another email. `properties`: JSON. */
 export type JoinedFacts = {
   id: number
   eventId: number | null
@@ -63,7 +62,7 @@ export type JoinedFacts = {
   properties: string | null
 }
 
-/** An email that waits. `joined`: how many further events it lists; `parts`: those events, where they were asked for. */
+/** A waiting email. `joined`: number of further events that it lists. `parts`: those events, if queried. */
 export type WaitingFacts = JoinedFacts & {
   messageId: number
   version: number
@@ -76,7 +75,7 @@ export type WaitingFacts = JoinedFacts & {
   parts: JoinedFacts[]
 }
 
-/** An email that was sent. `properties`: JSON of the events that it lists. */
+/** `properties`: JSON of the events that the email lists. */
 export type SentFacts = {
   id: number
   handedAt: number
@@ -85,39 +84,37 @@ export type SentFacts = {
   properties: (string | null)[]
 }
 
-/** What one person has had of one message: keys of "once", how many emails, and when any were sent. */
+/** One person's past deliveries of one message. `keys`: used deduplication keys. `handed`: when emails were sent. */
 export type UsedFacts = { keys: Set<string>; count: number; handed: { id: number; at: number }[] }
 
 export type EmailFacts = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
 
-/** What an arrival means for an app: the messages that it triggers, what it may cancel, and the page that was seen. */
+/** What an event or page view means in an app: messages that it triggers, what it can cancel, and the page seen. */
 export type Matched = {
   starts: LiveMessage[]
   properties: () => Record<string, unknown>
   cancels: Arrival | null
   seen: { path: string; occurredAt: number } | null
 }
-/** By what arrived; there is none of what means nothing. */
+/** By input; no entry if the input has no effect. */
 export type Matches = Map<object, Matched>
 
-/** What has to be loaded of a message for one person. */
 export type MessageQuery = {
   message: LiveMessage
   keys: Set<string>
   needsCount: boolean
   needsHanded: boolean
-  /** emails of events within these times may be joined, where fewer than `room` joined already */
+  /** waiting emails with events in these ranges can be joined if fewer than `room` events have joined */
   near: { from: number; until: number }[]
   room: number
-  /** since when an email may wait only because the person had enough */
+  /** only emails triggered since then can be waiting for the person's limit */
   limitedSince: number | null
 }
 
-/** What has to be loaded of a known person's emails. */
 export type EmailQuery = {
   person: KnownPerson
   messages: Map<number, MessageQuery>
-  /** all that wait, because something may cancel them; with the properties of their events where a page may */
+  /** loads all waiting emails, because some may be cancelled; page views also need their events' properties */
   waiting: 'none' | 'bare' | 'withProperties'
   sentSince: number | null
 }
@@ -125,9 +122,9 @@ export type EmailQuery = {
 export type Newcomer = { email: string; person: PersonFacts }
 export type AccountMonth = { accountId: string; month: string }
 
-/** Whether the person sent a visit report before, which is loaded; `batch` tells it from others. */
+/** `batch`: hash of the visit report's id. `isRepeated` is filled in by loading. */
 export type ReportQuery = { person: PersonFacts; batch: number; at: number; isRepeated: boolean }
-/** By the places of their writes in the batch. */
+/** By index in the batch. */
 export type ReportQueries = (ReportQuery | undefined)[]
 
 export type FactQuery = {
@@ -141,14 +138,14 @@ export type FactQuery = {
   matches: Matches
 }
 
-/** By `outcomeKey`, then by the part of the request; null is the request itself. */
+/** By `outcomeKey`, then by part; null is the request itself. */
 export type KeyedOutcomes = ReadonlyMap<string, ReadonlyMap<number | null, StoredOutcome>>
 
 export type Facts = {
   people: BatchPeople
-  /** no id of the batch is below it */
+  /** ids of the batch start here */
   firstId: number
-  /** how many people were new, by `monthKey` */
+  /** new people so far, by `monthKey` */
   newPeople: ReadonlyMap<string, number>
   outcomes: KeyedOutcomes
   reports: Readonly<ReportQueries>
@@ -166,7 +163,7 @@ export type NewEvent = {
   contactId: number
   event: Pick<EventWrite, 'appId' | 'type' | 'name' | 'via' | 'properties' | 'path' | 'at' | 'occurredAt'>
 }
-/** `isWhole`: it stands for all of a visit report, and not for one of its items. */
+/** `isWhole`: the row stands for the whole visit report, not for one of its items. */
 export type NewReport = {
   id: number
   appId: number
@@ -212,10 +209,10 @@ export type DeliveryChange =
   | { change: 'cameBack'; id: number; at: number; isResult: boolean }
 export type NewOutcome = Idempotency & { outcome: string; contactId: number }
 
-/** The rows to write, each list in the order in which they came about, and one outcome for each write. */
+/** Rows to write, in order, and one outcome per write. */
 export type Plan = {
   outcomes: PlannedOutcome[]
-  /** no id beyond it was given */
+  /** highest id used */
   lastId: number
   contacts: NewContact[]
   newPeople: (AccountMonth & { count: number })[]
@@ -225,31 +222,30 @@ export type Plan = {
   reports: NewReport[]
   deliveries: DeliveryChange[]
   requests: NewOutcome[]
-  /** the writes that count towards the limits of their senders */
+  /** writes that count towards rate limits */
   counted: Pick<PersonWrite, 'buckets' | 'at'>[]
 }
 
 export type Planner = {
-  /** What planning the batch takes besides the rules and who is known. */
   queryFacts: (batch: readonly PlannedWrite[], people: BatchPeople) => FactQuery
   planWrites: (batch: readonly PlannedWrite[], facts: Facts) => Plan
 }
 
-/** The rules that the store applies and does not contain. */
+/** Domain rules that the store calls but does not contain. */
 export type Rules = DeliveryRules & Planner
 
-const missing = (): never => {
-  throw new Error('this store was opened without rules')
+const missingRules = (): never => {
+  throw new Error('The store was opened without rules')
 }
 
-/** Of a command that neither sends nor records anything of people. */
+/** For commands that neither send nor record. */
 export const NO_RULES: Rules = {
-  decide: missing,
-  queryEnd: missing,
-  planEnd: missing,
-  isResendable: missing,
-  isResent: missing,
-  refusedBy: missing,
-  queryFacts: missing,
-  planWrites: missing,
+  decide: missingRules,
+  queryEnd: missingRules,
+  planEnd: missingRules,
+  isResendable: missingRules,
+  isResent: missingRules,
+  refusedBy: missingRules,
+  queryFacts: missingRules,
+  planWrites: missingRules,
 }

@@ -58,18 +58,25 @@ type Parts = {
   rules: Planner
 }
 
-/** Writes about people, many at once: their facts are loaded, a plan is made of them, and its rows are written. */
+/** Runs a batch of writes about people: load facts, plan, apply. */
 export function createPlannedWrites(parts: Parts) {
   const { db, ids, people, live, sentCache, known, rules } = parts
   const facts = createPlannedFacts({ db, people, live, sentCache, known })
   const apply = createApplying(parts)
 
   return (batch: readonly PlannedWrite[]): PlannedOutcome[] => {
-    const whose = facts.loadPeople(batch)
-    const query = rules.queryFacts(batch, whose)
+    const batchPeople = facts.loadPeople(batch)
+    const query = rules.queryFacts(batch, batchPeople)
     const { newPeople, outcomes } = facts.loadFacts(query)
     const { matches, reports } = query
-    const plan = rules.planWrites(batch, { people: whose, matches, reports, firstId: ids.next(), newPeople, outcomes })
+    const plan = rules.planWrites(batch, {
+      people: batchPeople,
+      matches,
+      reports,
+      firstId: ids.next(),
+      newPeople,
+      outcomes,
+    })
     ids.passOver(plan.lastId)
     apply(plan)
     return plan.outcomes
@@ -79,11 +86,11 @@ export function createPlannedWrites(parts: Parts) {
 type FactParts = Pick<Parts, 'db' | 'people' | 'live' | 'sentCache' | 'known'>
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
 
-const PART = 'id, event_id AS eventId, once_key AS onceKey, triggered_at AS triggeredAt'
-const WAITING = `${PART}, message_id AS messageId, version, state, reason, due_at AS dueAt, handed_at AS handedAt`
-const JOINED = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
+const JOINED_COLUMNS = 'id, event_id AS eventId, once_key AS onceKey, triggered_at AS triggeredAt'
+const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS messageId, version, state, reason, due_at AS dueAt, handed_at AS handedAt`
+const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
 
-/** Loads by key what planning a batch takes, first who the writes are about, then what was asked for of them. */
+/** Loads facts by key: first the people, then what the planner queries about them. */
 export function createPlannedFacts({ db, people, live, sentCache, known }: FactParts) {
   const names = db.prepare<Names, [number]>(
     'SELECT first_name AS firstName, last_name AS lastName FROM contacts WHERE id = ?',
@@ -101,28 +108,28 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
   const count = db.prepare<{ count: number }, [number, number, number]>(
     `SELECT count(*) AS count FROM deliveries WHERE ${isOfMessage}`,
   )
-  // the second counts where the first is cancelled
+  // two rows, because the newest one may be cancelled by this batch
   const handed = db.prepare<{ id: number; at: number }, [number, number, number]>(
     `SELECT id, handed_at AS at FROM deliveries WHERE ${isOfMessage} AND ${IS_NOT_DONE} AND handed_at IS NOT NULL
      ORDER BY handed_at DESC LIMIT 2`,
   )
-  // ids are in the order of arrival: what this person had long ago is passed over in the index
+  // ids are in order of arrival, so the index skips old deliveries
   const isLead = `${isOfMessage} AND id >= ? AND ${TAKES_EVENTS} AND version = ?`
   const nearLeads = db.prepare<Row, number[]>(
-    `SELECT ${WAITING}, ${JOINED} FROM deliveries AS leads INDEXED BY deliveries_once
+    `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads INDEXED BY deliveries_once
      WHERE ${isLead} AND triggered_at BETWEEN ? AND ?`,
   )
-  // one that waits only because the person had enough emails takes whatever comes until it goes
+  // an email that waits only for the person's limit accepts events until it is sent
   const limitedLeads = db.prepare<Row, number[]>(
-    `SELECT ${WAITING}, ${JOINED} FROM deliveries AS leads INDEXED BY deliveries_once
+    `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads INDEXED BY deliveries_once
      WHERE ${isLead} AND ${WAITS_FOR_LIMIT}`,
   )
   const waiting = db.prepare<Row, [number, number]>(
-    `SELECT ${WAITING}, 0 AS joined FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+    `SELECT ${WAITING_COLUMNS}, 0 AS joined FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
        AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0`,
   )
   const joinedTo = db.prepare<Omit<JoinedFacts, 'properties'>, [number]>(
-    `SELECT ${PART} FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
+    `SELECT ${JOINED_COLUMNS} FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
   )
   const sent = db.prepare<Omit<SentFacts, 'properties'> & { eventId: number | null }, [number, number, number]>(
     `SELECT id, event_id AS eventId, handed_at AS handedAt, came_back_at AS cameBackAt, opened_at AS openedAt
@@ -134,10 +141,10 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
   const propertiesBy = (eventId: number | null): string | null =>
     eventId === null ? null : (propertiesOf.get(eventId)?.properties ?? null)
 
-  const loadWaiting = ({ person, waiting: asked }: EmailQuery): WaitingFacts[] => {
+  const loadWaiting = ({ person, waiting: mode }: EmailQuery): WaitingFacts[] => {
     const of = <One extends { eventId: number | null }>(one: One) => ({
       ...one,
-      properties: asked === 'withProperties' ? propertiesBy(one.eventId) : null,
+      properties: mode === 'withProperties' ? propertiesBy(one.eventId) : null,
     })
     return waiting.all(person.app.id, person.id).map((row) => {
       const parts = joinedTo.all(row.id).map(of)
@@ -166,7 +173,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
     if (key !== '') return oneKey.get(appId, contactId, messageId, key) !== null
     if (sentCache.has(messageId, contactId)) return true
     const isFound = oneKey.get(appId, contactId, messageId, key) !== null
-    // remembered only when they come again: most people come once, and would push out those who do not
+    // cached on the second event only: most people trigger a message once and would evict the others
     if (isFound) sentCache.add(messageId, contactId)
     return isFound
   }
@@ -203,9 +210,9 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
     return { waiting, sent: loadSent(query), used }
   }
 
-  const loadOutcomes = (asked: readonly Idempotency[]): KeyedOutcomes => {
+  const loadOutcomes = (requests: readonly Idempotency[]): KeyedOutcomes => {
     const found = new Map<string, Map<number | null, StoredOutcome>>()
-    for (const idempotency of asked) {
+    for (const idempotency of requests) {
       const stored = findOutcomes(idempotency)
       if (stored.length === 0) continue
       const id = outcomeKey(idempotency.keyId, idempotency.key)
@@ -216,19 +223,19 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
     return found
   }
 
-  const isOne = 'contact_id = ?1 AND batch = ?2 AND received_at > ?3'
-  const waits = db.prepare(`SELECT 1 FROM snippet_batches WHERE ${isOne} AND id = ?4`)
+  const isReport = 'contact_id = ?1 AND batch = ?2 AND received_at > ?3'
+  const isUnindexed = db.prepare(`SELECT 1 FROM snippet_batches WHERE ${isReport} AND id = ?4`)
   const ofType = `= ${BATCH_TYPES} + (?2 & 65535)`
-  const isHeld = db.prepare(
+  const isIndexed = db.prepare(
     `SELECT 1 FROM snippet_batches
-     WHERE ${isOne} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
+     WHERE ${isReport} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
   )
   const isRepeated = ({ person, batch, at }: ReportQuery): boolean => {
     if (person.id === null) return false
     const { id, held } = known.find(person.id, batch)
     const since = at - BATCH_MS
-    if (id !== null && waits.get(person.id, batch, since, id) !== null) return true
-    return held !== null && isHeld.get(person.id, batch, since, held.from, held.upTo) !== null
+    if (id !== null && isUnindexed.get(person.id, batch, since, id) !== null) return true
+    return held !== null && isIndexed.get(person.id, batch, since, held.from, held.upTo) !== null
   }
 
   const loadPerson = (app: AppFacts, email: string): PersonFacts => {
@@ -238,7 +245,6 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
   }
 
   return {
-    /** The rules of each app, and who of the people is known. */
     loadPeople(batch: readonly PlannedWrite[]): BatchPeople {
       const apps = new Map<number, { app: AppFacts; byEmail: Map<string, PersonFacts> }>()
       return batch.map((write) => {
@@ -260,18 +266,17 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
       })
     },
 
-    /** Fills in what was asked for of people. */
-    loadFacts(asked: FactQuery) {
-      for (const person of asked.names) person.names ??= names.get(person.id)
-      for (const person of asked.contacts) person.contact ??= contacts.byId(person.id)
-      for (const { email, person } of asked.newcomers) person.suppression = suppressions.find(person.app.id, email)
-      for (const query of asked.reports) if (query) query.isRepeated = isRepeated(query)
-      for (const query of asked.emails) query.person.emails = loadEmails(query)
+    loadFacts(queries: FactQuery) {
+      for (const person of queries.names) person.names ??= names.get(person.id)
+      for (const person of queries.contacts) person.contact ??= contacts.byId(person.id)
+      for (const { email, person } of queries.newcomers) person.suppression = suppressions.find(person.app.id, email)
+      for (const query of queries.reports) if (query) query.isRepeated = isRepeated(query)
+      for (const query of queries.emails) query.person.emails = loadEmails(query)
       return {
         newPeople: new Map(
-          asked.months.map((one) => [monthKey(one), newPeople.get(one.accountId, one.month)?.count ?? 0]),
+          queries.months.map((one) => [monthKey(one), newPeople.get(one.accountId, one.month)?.count ?? 0]),
         ),
-        outcomes: loadOutcomes(asked.outcomes),
+        outcomes: loadOutcomes(queries.outcomes),
       }
     },
   }
@@ -354,8 +359,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const applyDelivery = (row: NewDelivery): void => {
     const { id, appId, contactId, messageId, version, eventId, onceKey, triggeredAt, dueAt, at, joinedTo } = row
     const state = row.change === 'join' ? 'joined' : 'waiting'
-    const whose = [id, appId, contactId, messageId, version, eventId, onceKey]
-    addDelivery.run(...whose, state, triggeredAt, dueAt, dueAt, at, joinedTo)
+    const key = [id, appId, contactId, messageId, version, eventId, onceKey]
+    addDelivery.run(...key, state, triggeredAt, dueAt, dueAt, at, joinedTo)
     live.noteDelivery(appId)
   }
 

@@ -36,9 +36,9 @@ import type { ContactWrite, EventWrite, RecordedEvent, Refused, SavedContact } f
 import { createUpkeep } from './upkeep.ts'
 import type { BatchWrite, StoredBatch } from './visit-reports.ts'
 
-/** Every write the store knows; each is one step of a transaction that the engine holds. */
+/** Every write of the store. Each runs as one step of the engine's transaction. */
 export type Writes = ReturnType<typeof createWrites>['writes'] & PlannedWrites
-/** Planned together with their neighbours (engine/engine.ts). */
+/** Planned together with adjacent writes (engine/engine.ts). */
 type PlannedWrites = {
   recordEvent: (input: EventWrite) => RecordedEvent | Refused
   recordEventText: (input: EventText) => TextOutcome
@@ -47,14 +47,11 @@ type PlannedWrites = {
   updateContact: (input: ContactWrite) => SavedContact | Refused
 }
 export type WriteName = keyof Writes
-/** A write on its way to the engine. */
+/** A write queued for the engine. */
 export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
 export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | Refused
 
-/**
- * Their names. A record and not a list, so that the compiler misses a name that is left out: what is spread below may hold
- * none beside these.
- */
+/** A record instead of a list, so that the compiler reports a missing name. */
 export const WRITE_NAMES: Record<WriteName, true> = {
   recordEvent: true,
   recordEventText: true,
@@ -128,12 +125,11 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   touch: true,
 }
 
-/** Of what was erased, the timeline still knows how far it has come: no event may get an id below. */
+/** Includes the timeline's position, because ids must not be reused after their rows were erased. */
 const LAST_ID = `SELECT max(${HELD_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
   ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
   ifnull((SELECT max(id) FROM messages), 0)) AS id`
 
-/** `rules`: the rules for sending. */
 export type WritesParts = {
   db: Database
   now: () => number
@@ -180,21 +176,21 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
   const settle = (): void => {
     for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()
   }
-  /** After a rollback: nothing of the transaction is remembered. */
+  /** After a rollback: discards what the transaction cached. */
   const undo = (): void => {
     counters.forget()
     for (const one of [timeline, known, people, names, sentCache]) one.undo()
-    // messages are changed in place
+    // messages are changed in place, so all of them are reloaded
     live.forget()
   }
-  /** After another process wrote: its ids count as if they were ours. */
+  /** After another process wrote: drops caches and continues after its ids. */
   const catchUp = (): void => {
     for (const one of [people, names, live, sentCache]) one.forget()
     timeline.catchUp()
     known.catchUp()
     ids.passOver(last.get()?.id ?? 0)
   }
-  /** Before the commit. `isIdle`: a transaction without jobs is there for the index alone. */
+  /** Before the commit. `isIdle`: the transaction has no jobs and only maintains the index. */
   const finish = (isIdle: boolean): void => {
     counters.write()
     timeline.advance(isIdle)
@@ -211,14 +207,14 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
   }
 }
 
-/** Where the request is refused, the event is planned all the same: its Idempotency-Key may have an outcome. */
+/** A refused request is planned anyway, because its Idempotency-Key may have an outcome. */
 export const textWrite = ({ refusal }: EventText, { write }: ReadText): PlannedWrite => ({
   name: 'recordEvent',
   input: write,
   isRefused: refusal !== undefined,
 })
 
-/** With what its sender is told of an event that is kept, and the app of one that is not. */
+/** Adds the warnings, or the app of a refused event. */
 export function toTextOutcome(outcome: RecordedEvent | Refused, { write, warnings }: ReadText): TextOutcome {
   if (!('refusal' in outcome)) return warnings.length === 0 ? outcome : { ...outcome, warnings }
   const { refusal } = outcome
