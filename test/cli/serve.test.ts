@@ -94,7 +94,7 @@ describe('serve', () => {
     const { code, out, err } = await eventpost(['key', 'list', '--data', wide, '--json'])
     expect([code, JSON.parse(out).length]).toEqual([0, 1])
     expect(err).toBe(
-      `eventpost: other users of this machine could open ${join(wide, 'eventpost.db')} (mode 0640); its mode is 0600 now\n`,
+      `eventpost: other users of this machine could open ${join(wide, 'eventpost.db')} (mode 0640); changed its mode to 0600\n`,
     )
     expect(statSync(join(wide, 'eventpost.db')).mode & 0o777).toBe(0o600)
   })

@@ -1,4 +1,4 @@
 import { beginWorker, WRITER_THREAD } from './workers.ts'
 
-// when this is imported, right after the process has begun: the thread loads while everything else does (measured: 25 ms)
+// imported first, so that the thread loads in parallel with everything else (measured: 25 ms)
 if (process.argv[2] === 'serve') beginWorker(WRITER_THREAD)

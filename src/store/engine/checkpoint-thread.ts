@@ -1,4 +1,4 @@
-/** The thread that copies a long log, so that neither requests nor commits wait for it. */
+/** Checkpoints a long WAL on its own thread, so that neither requests nor commits wait for it. */
 import { copyLongLog } from './checkpoints.ts'
 import { openForReading } from './database.ts'
 import { isPassingFault } from './errors.ts'
@@ -6,26 +6,26 @@ import type { FromThread } from './writer-thread.ts'
 
 declare const self: Worker
 
-/** Each is answered once, in order. */
+/** Each message gets one answer, in order. */
 export type ToCheckpointer = { open: string } | { close: true }
 
-const LOOK_EVERY_MS = 100
+const CHECK_EVERY_MS = 100
 
 const post = (message: FromThread): void => self.postMessage(message)
 
 function open(folder: string): { close: () => void } {
   const db = openForReading(folder)
-  const look = setInterval(() => {
+  const timer = setInterval(() => {
     try {
       copyLongLog(db)
     } catch (error) {
-      // a full disk passes; the log grows until then
+      // a full disk may recover; until then the WAL grows
       if (!isPassingFault(error)) post({ broken: error instanceof Error ? error.message : String(error) })
     }
-  }, LOOK_EVERY_MS)
+  }, CHECK_EVERY_MS)
   return {
     close: () => {
-      clearInterval(look)
+      clearInterval(timer)
       db.close()
     },
   }

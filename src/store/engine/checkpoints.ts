@@ -3,25 +3,25 @@ import { statSync } from 'node:fs'
 import { BUSY_TIMEOUT_MS } from './database.ts'
 
 /**
- * 2,000 pages, 8 MB of log: long enough that a page changed often is copied once, short enough that the disk is not
- * busy with the copy when a commit wants it (measured: 8,000 pages kept one request in a hundred waiting 40 ms, not 9).
+ * 2,000 pages, 8 MB of WAL: long enough that a hot page is copied once, short enough that copying does not delay
+ * commits (measured: with 8,000 pages, one request in a hundred took 40 ms instead of 9).
  */
 const LOG_PAGES = 2_000
-/** What the writing thread copies itself: a few milliseconds. */
+/** Pages that the writer thread copies itself, in a few milliseconds. */
 const REST_PAGES = 1_000
-/** So many passes bring a log that grows meanwhile down to that rest; the next ones come with the next look. */
+/** Passes per check; a WAL that grows meanwhile shrinks to the rest within these. */
 const PASSES = 4
 /**
- * 64 MB: however many commits come, a longer log is started over as soon as its rest is short. The file is written over
- * and over then, which costs a commit half as much as a file that grows (measured).
+ * 64 MB: a longer WAL is restarted as soon as its rest is short, however busy the writer is. Overwriting the file
+ * costs a commit half as much as growing it (measured).
  */
 const START_OVER_PAGES = 16_000
-/** A log file larger than this is emptied when so much of it was not needed for so long. */
+/** A larger WAL file is truncated if that much was not needed for `UNUSED_FOR_MS`. */
 const FILE_BYTES = 64 * 1024 * 1024
 const UNUSED_FOR_MS = 60_000
-/** How soon it tries again to empty a log that a reader holds on to: writes wait for each try. */
+/** Retry interval for truncating a WAL that a reader uses. Writes wait during each attempt. */
 const ERASE_EVERY_MS = 1_000
-/** How long the writing thread waits for a reader to let go of the log, while all writes wait for it. */
+/** How long an attempt waits for readers, while all writes wait. */
 const TRUNCATE_WAIT_MS = 100
 
 type Progress = { busy: number; log: number; checkpointed: number }
@@ -31,10 +31,7 @@ const checkpoint = (db: Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'): Progre
 
 const isShort = ({ log, checkpointed }: Progress): boolean => log - checkpointed < REST_PAGES
 
-/**
- * Copies a long log into the database from a connection of its own, while the writing one goes on. Each pass leaves
- * only what came during it.
- */
+/** Runs on its own connection while the writer continues. Each pass leaves only what was written during it. */
 export function copyLongLog(db: Database): void {
   for (let pass = 0; pass < PASSES; pass += 1) {
     const progress = checkpoint(db, 'NOOP')
@@ -43,25 +40,25 @@ export function copyLongLog(db: Database): void {
   }
 }
 
-/** On the writing connection: copies the short rest of a long log, after which the next commit starts the log over. */
+/** On the writer's connection: copies the short rest, so that the next commit restarts the WAL. */
 export function finishCheckpoint(db: Database, pages = LOG_PAGES): void {
   const progress = checkpoint(db, 'NOOP')
   if (progress.log >= pages && isShort(progress)) checkpoint(db, 'PASSIVE')
 }
 
-/** The same after each commit, for a log that has become so long that it must not wait for the next look. */
+/** Run after each commit, for a WAL too long to wait for the next check. */
 export const finishAfterCommit = (db: Database): void => finishCheckpoint(db, START_OVER_PAGES)
 
 /**
- * Gives back the room of a log file that was needed once. It is not cut when the log starts over, because a file system may
- * keep all commits waiting for that: 400 MB took a tenth of a second (measured).
- * @returns what to call now and then, on the writing connection
+ * Truncates a WAL file that was large once. Not done when the WAL restarts, because a file system may block all
+ * commits meanwhile: 400 MB took a tenth of a second (measured).
+ * @returns a function to call periodically on the writer's connection
  */
 export function createLogTrim(db: Database, logPath: string, monotonicMs: () => number): () => void {
   let neededAt = monotonicMs()
   return () => {
     const { log, checkpointed } = checkpoint(db, 'NOOP')
-    // one that was copied to its end is started over by the next commit, however long it is
+    // a fully copied WAL is restarted by the next commit, however long it is
     if (log > checkpointed && log >= START_OVER_PAGES) neededAt = monotonicMs()
     if (monotonicMs() - neededAt < UNUSED_FOR_MS) return
     neededAt = monotonicMs()
@@ -70,13 +67,13 @@ export function createLogTrim(db: Database, logPath: string, monotonicMs: () => 
   }
 }
 
-/** Empties the log of what was erased, at the start and after each demand, until no reader holds on to it. */
+/** Truncates the WAL at the start and after each erasure, retrying while a reader uses it. */
 export function createLogErasure(db: Database, monotonicMs: () => number) {
   let isDue = true
   let triedAt = -Infinity
   return {
     demand: (): void => void (isDue = true),
-    /** What to call now and then, on the writing connection. */
+    /** Call periodically on the writer's connection. */
     run: (): void => {
       if (!isDue || monotonicMs() - triedAt < ERASE_EVERY_MS) return
       triedAt = monotonicMs()
@@ -85,7 +82,7 @@ export function createLogErasure(db: Database, monotonicMs: () => number) {
   }
 }
 
-/** Empties the log, so that nothing erased stays in it. @returns false while a reader holds on to it */
+/** Removes erased data from the WAL. @returns false while a reader uses the WAL */
 export function truncateLog(db: Database): boolean {
   db.run(`PRAGMA busy_timeout = ${TRUNCATE_WAIT_MS}`)
   try {

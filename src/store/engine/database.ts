@@ -7,20 +7,20 @@ import { MIGRATIONS } from './migrations/index.ts'
 import { applyMigrations, upgrade } from './upgrades.ts'
 
 const DATABASE_FILE = 'eventpost.db'
-/** "EVPT": tells our files from any other SQLite database. */
+/** "EVPT": distinguishes our files from other SQLite databases. */
 const APPLICATION_ID = 0x45565054
-/** How long a command waits for the write lock of another process. */
+/** How long to wait for another process's write lock. */
 export const BUSY_TIMEOUT_MS = 5_000
 /**
- * Pages kept by each connection: the hot ends of the indexes. What else is asked for lies in the system's own cache; more
- * here made nothing faster, and counts towards the 160 MB the service may use (measured).
+ * Page cache per connection, for the hot ends of the indexes. The system caches the rest; a larger cache made nothing
+ * faster, and counts towards the 160 MB that the service may use (measured).
  */
 const CACHE_KIB = 2_048
 
 export const databasePath = (folder: string): string => join(folder, DATABASE_FILE)
 export const logPath = (folder: string): string => `${databasePath(folder)}-wal`
 
-/** Whether a data folder holds a database. @throws StoreError `folder_unwritable` where nobody can tell */
+/** @throws StoreError `folder_unwritable` if the folder cannot be read */
 export function hasDatabase(folder: string): boolean {
   try {
     return statSync(databasePath(folder), { throwIfNoEntry: false }) !== undefined
@@ -29,14 +29,14 @@ export function hasDatabase(folder: string): boolean {
   }
 }
 
-/** A file that other users could open; `isRestricted` is false where its mode could not be changed. */
+/** A file that other users could open. `isRestricted` is false if its mode could not be changed. */
 export type ExposedFile = { file: string; mode: string; isRestricted: boolean }
 
-const OTHERS = 0o077
+const OTHER_USERS_BITS = 0o077
 
 /**
- * Gives the database, its log and shared memory, and the copies beside it the mode 0600. SQLite gives its -wal and -shm
- * files the mode of the database, so this comes before the database is opened.
+ * Sets mode 0600 on the database, its WAL and shared memory, and copies next to it. SQLite gives new -wal and -shm
+ * files the database's mode, so call this before opening it.
  */
 export function restrictDatabase(folder: string): ExposedFile[] {
   if (process.platform === 'win32') return []
@@ -44,7 +44,7 @@ export function restrictDatabase(folder: string): ExposedFile[] {
   return names.flatMap((name) => {
     const file = join(folder, name)
     const mode = modeOf(file)
-    if (mode === null || (mode & OTHERS) === 0) return []
+    if (mode === null || (mode & OTHER_USERS_BITS) === 0) return []
     return [{ file, mode: mode.toString(8).padStart(4, '0'), isRestricted: restrict(file) }]
   })
 }
@@ -53,12 +53,12 @@ function listNames(folder: string): string[] {
   try {
     return readdirSync(folder)
   } catch {
-    // opening the database says what is wrong
+    // opening the database reports the error
     return []
   }
 }
 
-/** null: it is no file, or went away meanwhile. */
+/** Null if it is not a file or was deleted meanwhile. */
 function modeOf(file: string): number | null {
   const found = statSync(file, { throwIfNoEntry: false })
   return found?.isFile() ? found.mode & 0o777 : null
@@ -76,12 +76,12 @@ function restrict(file: string): boolean {
 
 export const describeExposed = ({ file, mode, isRestricted }: ExposedFile): string =>
   isRestricted
-    ? `other users of this machine could open ${file} (mode ${mode}); its mode is 0600 now`
-    : `other users of this machine can open ${file} (mode ${mode}), and its mode cannot be changed: it belongs to another user`
+    ? `other users of this machine could open ${file} (mode ${mode}); changed its mode to 0600`
+    : `other users of this machine can open ${file} (mode ${mode}); its mode cannot be changed because it belongs to another user`
 
 /**
- * Opens the database of a data folder and brings its schema up to date. A missing one is made under another name and
- * linked into place whole, so a crash never leaves half a database and an existing file is never replaced.
+ * Opens the database and migrates it. A new one is created under a temporary name and linked into place, so a crash
+ * leaves no partial database and an existing file is never replaced.
  * @throws StoreError with the reason and the remedy
  */
 export function openDatabase(folder: string, migrations: readonly string[] = MIGRATIONS): Database {
@@ -98,7 +98,7 @@ export function openDatabase(folder: string, migrations: readonly string[] = MIG
   return db
 }
 
-/** A second connection for reading; the first one must have been opened before. */
+/** Read-only. `openDatabase` must have run before. */
 export function openForReading(folder: string): Database {
   const db = openFile(databasePath(folder))
   db.run('PRAGMA query_only = ON')
@@ -118,7 +118,7 @@ function createDatabase(path: string, migrations: readonly string[]): void {
     linkSync(draft, path)
   } catch (error) {
     db.close()
-    // another process was faster: its database is as good as ours
+    // another process created the database first
     if (!existsSync(path)) throw toStoreError(error, path)
   } finally {
     removeDatabase(draft)
@@ -136,8 +136,7 @@ function openFile(path: string): Database {
   } catch (error) {
     throw toStoreError(error, path)
   }
-  // statements that Drizzle and the hot paths prepare are the connection's own and end with it: an open one would keep
-  // the connection, its locks and the log alive after `close`
+  // cached statements close with the connection; an open prepared statement would keep its locks and the WAL alive
   db.prepare = db.query as Database['prepare']
   try {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
@@ -152,7 +151,7 @@ function openFile(path: string): Database {
   }
 }
 
-/** What SQLite says about a file, in words; only damage is called damage, because its remedy gives up what is there. */
+/** Only damage is reported as corrupt, because the remedy gives up the file's content. */
 function toStoreError(error: unknown, path: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return corrupt(path)
@@ -164,22 +163,22 @@ function toStoreError(error: unknown, path: string): unknown {
 const corrupt = (path: string): StoreError =>
   new StoreError(
     'corrupt',
-    `${path} is damaged or is no database. Nothing was changed. Move it away, with ${path}-wal and ${path}-shm where they exist, and bring back a backup: cp BACKUP ${path}`,
+    `${path} is damaged or is not a database. Nothing was changed. Move it away together with ${path}-wal and ${path}-shm, if they exist, and restore a backup: cp BACKUP ${path}`,
   )
 
 const locked = (path: string): StoreError =>
-  new StoreError('folder_in_use', `${path} is locked by another program. Stop that one first, then try again.`)
+  new StoreError('folder_in_use', `${path} is locked by another program. Stop that program, then try again.`)
 
 const unusable = (path: string, code: string): StoreError =>
   new StoreError(
     'folder_unwritable',
-    `${path} cannot be opened for writing (${code}). Give this user the right to read and write it, and see that the disk is not full.`,
+    `${path} cannot be opened for writing (${code}). Give this user read and write permission, and check that the disk is not full.`,
   )
 
 const foreignFile = (path: string): StoreError =>
-  new StoreError('foreign_file', `${path} is a database of another program. Choose another folder with --data.`)
+  new StoreError('foreign_file', `${path} is another program's database. Choose another folder with --data.`)
 
-/** Sets what durability rests on and reads it back, because SQLite answers a refused pragma with silence. */
+/** Reads each pragma back, because SQLite ignores a refused pragma silently. */
 function setPragmas(db: Database, path: string): void {
   const mode = db.query<{ journal_mode: string }, []>('PRAGMA journal_mode = WAL').get()?.journal_mode
   if (mode !== 'wal') throw walRefused(path)
@@ -188,7 +187,7 @@ function setPragmas(db: Database, path: string): void {
   db.run('PRAGMA secure_delete = ON')
   db.run('PRAGMA temp_store = MEMORY')
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`)
-  // the checkpointer decides when, so that no request waits for a copy of the whole log
+  // the checkpoint thread checkpoints, so that no request waits for it
   db.run('PRAGMA wal_autocheckpoint = 0')
   const expected = { synchronous: 2, foreign_keys: 1, secure_delete: 1 } as const
   for (const [name, value] of Object.entries(expected)) {
@@ -200,5 +199,5 @@ function setPragmas(db: Database, path: string): void {
 const walRefused = (path: string): StoreError =>
   new StoreError(
     'wal_refused',
-    `The file system of ${path} does not take SQLite's write-ahead log (network folders often refuse it). Choose a folder on a local disk with --data.`,
+    `The file system of ${path} does not support SQLite's write-ahead log (network folders often don't). Choose a folder on a local disk with --data.`,
   )
