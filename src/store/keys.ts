@@ -3,7 +3,7 @@ import { and, desc, eq, gt, isNotNull, isNull, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createNoteRemoval } from './activation.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
-import { secretPlace } from './engine/sealed-columns.ts'
+import { secretContext } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { apiKeys, identitySecrets, sentForms } from './schema.ts'
 import type { KeyRow, NewKey, Refused, SecretRow } from './types.ts'
@@ -53,7 +53,7 @@ export function createKeyReads(db: Database, sealer: Sealer) {
     listSecrets: (accountId: string, retiredAfter: number): SecretRow[] =>
       secrets
         .all({ accountId, retiredAfter })
-        .map(({ accountId: _, ...row }) => ({ ...row, secret: sealer.unseal(row.secret, secretPlace(row.id)) })),
+        .map(({ accountId: _, ...row }) => ({ ...row, secret: sealer.unseal(row.secret, secretContext(row.id)) })),
   }
 }
 
@@ -70,7 +70,7 @@ export function createKeySteps(db: Database, sealer: Sealer) {
     addSecret(accountId: string, { id, secret }: Secret, at: number): void {
       orm
         .insert(identitySecrets)
-        .values({ id, secret: sealer.seal(secret, secretPlace(id)), accountId, createdAt: at })
+        .values({ id, secret: sealer.seal(secret, secretContext(id)), accountId, createdAt: at })
         .run()
     },
   }

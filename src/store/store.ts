@@ -192,13 +192,13 @@ const readsOf = (reads: Reads): Async<Reads> =>
     ]),
   ) as Async<Reads>
 
-/** What is said where nobody can tell more: the queue is full, or a commit is on its way for too long. */
+/** Used if the disk gave no reason: the queue is full or a commit takes too long. */
 const NO_REASON = 'commits take too long'
 
-/** Tells why nothing can be saved when that begins, and null when a commit succeeds again. */
+/** Called with the reason when commits start to fail, and with null when they work again. */
 export type FaultListener = (reason: string | null) => void
 
-/** Looks at one outcome of each commit: a fault that passes (disk full, file replaced) refuses all of them alike. */
+/** One outcome per commit is enough: a temporary fault (full disk, replaced file) refuses all of them. */
 export function createFaultWatch() {
   const listeners: FaultListener[] = []
   let fault: string | null = null
@@ -214,18 +214,18 @@ export function createFaultWatch() {
     (commit: Channel['commit']): Channel['commit'] =>
     async (jobs) => {
       const outcomes = await commit(jobs)
-      // of what was not even tried to be written nothing can be told
-      const tried = outcomes.find((outcome) => !('refused' in outcome))
-      if (tried || outcomes.length === 0) note(tried)
+      // jobs refused before any write say nothing about the disk
+      const attempted = outcomes.find((outcome) => !('refused' in outcome))
+      if (attempted || outcomes.length === 0) note(attempted)
       return outcomes
     }
   return { watch, note, onFault: (listener: FaultListener) => void listeners.push(listener) }
 }
 
-type InlineOpening = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules?: Rules }
+type InlineOptions = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules?: Rules }
 
-/** Reaches the engine in this thread, for a command that ends soon. @throws StoreError when the folder cannot be opened */
-function openInline(folder: string, { now, sealer, readEvent, rules }: InlineOpening): Channel {
+/** Runs the engine on this thread, for short-lived commands. @throws StoreError if the folder cannot be opened */
+function openInline(folder: string, { now, sealer, readEvent, rules }: InlineOptions): Channel {
   const db = openForWriting(folder, sealer, () => refuseWhileServed(folder))
   const engine = createEngine(db, now, sealer, { isAlone: false, readEvent, rules })
   const broken: ((reason: string) => void)[] = []
@@ -244,13 +244,13 @@ function openInline(folder: string, { now, sealer, readEvent, rules }: InlineOpe
   }
 }
 
-/** A server that was started without the key could not read what a command seals under it. */
+/** A server without the key could not read what a command seals with it. */
 function refuseWhileServed(folder: string): void {
   try {
     lockFolder(folder).release()
   } catch (error) {
     if (!(error instanceof StoreError && error.code === 'folder_in_use')) throw error
-    const wrong = `A server runs on ${folder} without the master key.`
-    throw new StoreError('folder_in_use', `${wrong} Start it again with EVENTPOST_MASTER_KEY, then try again.`)
+    const problem = `A server is running on ${folder} without the master key.`
+    throw new StoreError('folder_in_use', `${problem} Restart it with EVENTPOST_MASTER_KEY, then try again.`)
   }
 }

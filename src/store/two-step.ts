@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, count, eq, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
-import { twoStepPlace } from './engine/sealed-columns.ts'
+import { twoStepContext } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { createMemberships } from './members.ts'
 import { recoveryCodes, sessions, twoSteps } from './schema.ts'
@@ -39,7 +39,7 @@ export function createTwoStepReads(db: Database, sealer: Sealer) {
       const row = ofMember.get({ memberId: member })
       if (!row) return null
       const left = codesLeft.get({ memberId: member })
-      return { ...row, secret: sealer.unseal(row.secret, twoStepPlace(member)), codesLeft: left?.codes ?? 0 }
+      return { ...row, secret: sealer.unseal(row.secret, twoStepContext(member)), codesLeft: left?.codes ?? 0 }
     },
 
     /** Those of the members who have turned it on. */
@@ -107,7 +107,7 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
     startTwoStep({ memberId, secret, at }: Own & { secret: string }): Done | Refused {
       const own = orm.select().from(twoSteps).where(eq(twoSteps.memberId, memberId)).get()
       if (own) return own.turnedOnAt === null ? DONE : { refusal: 'already_done' }
-      const sealed = sealer.seal(secret, twoStepPlace(memberId))
+      const sealed = sealer.seal(secret, twoStepContext(memberId))
       orm.insert(twoSteps).values({ memberId, secret: sealed, startedAt: at, lastStep: 0, codesMadeAt: at }).run()
       return DONE
     },

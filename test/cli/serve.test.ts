@@ -283,7 +283,7 @@ describe('a master key', () => {
     async () => {
       const missing =
         'The secrets in this database are sealed. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
-      const other = 'are sealed with another key, or were changed from outside. Start with the EVENTPOST_MASTER_KEY'
+      const other = 'are sealed with another key or were modified. Start with the EVENTPOST_MASTER_KEY'
       const start = (env: Record<string, string>) => eventpost(['serve', '--data', sealed, '--port', '0'], { env })
       const wrong = { EVENTPOST_MASTER_KEY: 'another key of more than 32 characters' }
       for (const run of [start, keyList]) {
@@ -307,7 +307,7 @@ describe('a master key', () => {
       const change = (env: Record<string, string>) =>
         eventpost(['master-key', 'change', '--data', sealed, '--new-key-file', file], { env })
       const server = await serve({ data: sealed, env: KEY })
-      expect(await change(KEY)).toEqual(refused('Another eventpost serves'))
+      expect(await change(KEY)).toEqual(refused('Another eventpost is serving'))
       await server.stop()
       expect(await change({})).toEqual(wrongUse('Set EVENTPOST_MASTER_KEY to the key'))
       const { code, out } = await change(KEY)
@@ -323,7 +323,7 @@ describe('a master key', () => {
     const open = join(folder, 'open')
     const server = await serve({ data: open })
     const list = () => eventpost(['account', 'list', '--data', open], { env: KEY })
-    expect(await list()).toEqual(refused('A server runs on \\S+ without the master key. Start it again with'))
+    expect(await list()).toEqual(refused('A server is running on \\S+ without the master key. Restart it with'))
     await server.stop()
     expect((await list()).code).toBe(0)
   })

@@ -67,7 +67,7 @@ const BAD: { what: string; make: () => void; says: string }[] = [
   {
     what: 'a newer database',
     make: () => changeDatabase('PRAGMA user_version = 9999'),
-    says: `has schema version 9999; this executable knows up to ${SCHEMA_VERSION}`,
+    says: `has schema version 9999; this executable supports versions up to ${SCHEMA_VERSION}`,
   },
 ]
 
@@ -89,7 +89,7 @@ describe('serve refuses', () => {
 
   test('a folder that another one serves, which goes on', async () => {
     const first = await startServer({ data: good })
-    expect(await serve(good)).toEqual(refusedWith('Another eventpost serves .* choose another folder with --data'))
+    expect(await serve(good)).toEqual(refusedWith('Another eventpost is serving .* choose another folder with --data'))
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
     expect((await first.stop()).code).toBe(0)
   })

@@ -6,29 +6,28 @@ import type { Sealer } from './sealing.ts'
 import type { RecordedEvent, Refused } from '../types.ts'
 import { createWrites, type Job, type Outcome, textWrite, toTextOutcome, type WriteName } from '../writes.ts'
 
-type Reach = { isAlone?: boolean; readEvent?: ReadEvent; rules?: Rules }
+type EngineOptions = { isAlone?: boolean; readEvent?: ReadEvent; rules?: Rules }
 
 export type Engine = ReturnType<typeof createEngine>
 
 /**
- * Runs jobs against one writing connection: many in one transaction, one outcome each, in order. Synchronous, because
- * bun:sqlite is, and because an async callback in a transaction does not roll back. `isAlone`: no other
- * process has one for longer than a command.
+ * Runs jobs on the writing connection: many per transaction, one outcome each, in order. Synchronous, because an
+ * async callback in a transaction would not roll back. `isAlone`: no other process writes for longer than a command.
  */
 export function createEngine(
   db: Database,
   now: () => number,
   sealer: Sealer,
-  { isAlone = true, readEvent = NO_READER, rules }: Reach = {},
+  { isAlone = true, readEvent = NO_READER, rules }: EngineOptions = {},
 ) {
-  // first of all: what another process writes from here on is noticed
+  // first, so that it notices every later write of another process
   const foreign = createForeignWatch(db, () => catchUp())
   const {
     writes,
     runPlanned,
     finish,
     settle,
-    undo: undoAll,
+    undo: undoWrites,
     catchUp,
     hasWaiting,
     readEarlier,
@@ -46,7 +45,7 @@ export function createEngine(
 
   const commitTogether = (jobs: Job[]): Outcome[] => {
     begin?.run()
-    foreign.look()
+    foreign.check()
     const outcomes = runAll(jobs)
     finish(jobs.length === 0)
     commit?.run()
@@ -57,19 +56,19 @@ export function createEngine(
 
   const undo = (): void => {
     if (db.inTransaction) rollback?.run()
-    undoAll()
+    undoWrites()
   }
 
-  /** What the disk holds is no longer known: nothing is acknowledged any more. */
+  /** The state on disk is unknown, so nothing may be acknowledged any more. */
   const stop = (cause: unknown): never => {
     broken = { cause }
     throw cause
   }
 
   /**
-   * Commits all jobs together; where one breaks the transaction, each half is tried by itself, so that no row fails
-   * another and 256 rows with a bad one take 16 commits.
-   * @throws what the disk said when it can no longer be trusted (a failed fsync, a damaged file), now and ever after
+   * If a job breaks the transaction, each half is retried, so that it fails alone: 256 jobs with a bad one take 16
+   * commits.
+   * @throws the disk's error if it can't be trusted (failed fsync, damaged file), now and on every later call
    */
   const run = (jobs: Job[]): Outcome[] => {
     if (broken) throw broken.cause
@@ -91,8 +90,8 @@ export function createEngine(
   }
 
   /**
-   * Called now and then: where nothing was written since the last time, puts some of people's events in order.
-   * @returns whether there is more to do, and time for it
+   * Call periodically. Maintains the timeline index if nothing was written since the last call.
+   * @returns whether to call again soon
    */
   const tidy = (): boolean => {
     const isTime = !isBusy && hasWaiting()
@@ -102,37 +101,37 @@ export function createEngine(
     isBusy = false
     return isDone && hasWaiting()
   }
-  // `readEarlier` is called now and then too: it reads some of what came before the start
-  return { run, tidy, readEarlier, hasForeignWrite: foreign.take }
+  // call `readEarlier` periodically too
+  return { run, tidy, readEarlier, hasForeignWrite: foreign.takeNews }
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')
 
-/** A bug in a write: logged with its cause, answered as internal_error, and no neighbour's concern. */
+/** A bug: logged, and answered with internal_error without affecting other jobs. */
 function reportBrokenJob(name: string | undefined, error: unknown): void {
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : 'unknown'
   console.error(JSON.stringify({ level: 'error', message: 'a write failed', write: name, reason }))
 }
 
 type Parts = Pick<ReturnType<typeof createWrites>, 'writes' | 'runPlanned'> & { readEvent: ReadEvent }
-/** `place`: of the job; `reading`: of an event that came as a text. */
-type Read = { place: number; write: PlannedWrite; reading: ReadText | null }
+/** `reading`: for events that arrived as text. */
+type Read = { index: number; write: PlannedWrite; reading: ReadText | null }
 const PLANNED: ReadonlySet<WriteName> = new Set(['recordEvent', 'recordBatch', 'addContact', 'updateContact'])
 const isOfContact = ({ name }: PlannedWrite): boolean => name === 'addContact' || name === 'updateContact'
 
-/** Runs jobs in order: those that follow one another and can be planned are planned together. */
+/** Runs jobs in order; adjacent plannable jobs are planned together. */
 function createJobs({ writes, runPlanned, readEvent }: Parts) {
   const runOne = ({ name, input }: Job): Outcome =>
     (writes[name as keyof typeof writes] as (input: Job['input']) => Outcome)(input)
 
-  /** What can be planned; or its outcome where nothing is to be written; null where it runs by itself. */
-  const read = (job: Job, place: number): Read | Outcome | null => {
+  /** A write to plan, an outcome if nothing is to be written, or null if the job runs alone. */
+  const read = (job: Job, index: number): Read | Outcome | null => {
     if (job.name === 'recordEventText') {
       const event = job.input as EventText
       const reading = readEvent(event)
-      return 'refused' in reading ? reading : { place, write: textWrite(event, reading), reading }
+      return 'refused' in reading ? reading : { index, write: textWrite(event, reading), reading }
     }
-    return PLANNED.has(job.name) ? { place, write: job as PlannedWrite, reading: null } : null
+    return PLANNED.has(job.name) ? { index, write: job as PlannedWrite, reading: null } : null
   }
 
   return (jobs: readonly Job[]): Outcome[] => {
@@ -142,24 +141,24 @@ function createJobs({ writes, runPlanned, readEvent }: Parts) {
     const runBatch = (): void => {
       if (batch.length === 0) return
       const planned = runPlanned(batch)
-      for (const [index, { place, reading }] of reads.entries()) {
-        const outcome = planned[index] as PlannedOutcome
-        outcomes[place] = reading ? toTextOutcome(outcome as RecordedEvent | Refused, reading) : outcome
+      for (const [position, { index, reading }] of reads.entries()) {
+        const outcome = planned[position] as PlannedOutcome
+        outcomes[index] = reading ? toTextOutcome(outcome as RecordedEvent | Refused, reading) : outcome
       }
       batch = []
       reads = []
     }
-    for (const [place, job] of jobs.entries()) {
-      const found = read(job, place)
+    for (const [index, job] of jobs.entries()) {
+      const found = read(job, index)
       if (found === null) {
         runBatch()
-        outcomes[place] = runOne(job)
+        outcomes[index] = runOne(job)
       } else if ('write' in found) {
-        // when somebody was seen is read beside a contact, after all that came before it
+        // contact writes read seen times, which must include the events before them
         if (batch[0] && isOfContact(batch[0]) !== isOfContact(found.write)) runBatch()
         batch.push(found.write)
         reads.push(found)
-      } else outcomes[place] = found
+      } else outcomes[index] = found
     }
     runBatch()
     return outcomes
@@ -170,21 +169,21 @@ function createJobs({ writes, runPlanned, readEvent }: Parts) {
 function createForeignWatch(db: Database, catchUp: () => void) {
   const dataVersion = db.prepare<{ data_version: number }, []>('PRAGMA data_version')
   let seen = dataVersion.get()?.data_version
-  let isNew = false
+  let hasNews = false
 
-  const look = (): void => {
+  const check = (): void => {
     const version = dataVersion.get()?.data_version
     if (version === seen) return
     catchUp()
     seen = version
-    isNew = true
+    hasNews = true
   }
-  /** True once after another process committed, also when a transaction noticed it first. */
-  const take = (): boolean => {
-    look()
-    const was = isNew
-    isNew = false
-    return was
+  /** True once per foreign commit, even if `check` noticed it first. */
+  const takeNews = (): boolean => {
+    check()
+    const hadNews = hasNews
+    hasNews = false
+    return hadNews
   }
-  return { look, take }
+  return { check, takeNews }
 }

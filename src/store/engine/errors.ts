@@ -1,4 +1,4 @@
-/** What can keep a store from opening or committing. `message` is one line for a person and says what to do. */
+/** `message` is one line for a person and says what to do. */
 export class StoreError extends Error {
   override name = 'StoreError'
   constructor(
@@ -22,11 +22,11 @@ export class StoreError extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-/** The disk lied or is gone: a page may be acknowledged and lost, so the process must stop. */
+/** Acknowledged pages may be lost, so the process must stop. */
 export const isBrokenDisk = (error: unknown): boolean =>
   /^SQLITE_(IOERR_FSYNC|IOERR_DIR_FSYNC|CORRUPT|NOTADB)/.test(codeOf(error))
 
-/** The store cannot commit now and may later: full disk, a lock held by another process, a failed read or write. */
+/** Commits may work later: full disk, lock held by another process, failed read or write. */
 export const isPassingFault = (error: unknown): boolean =>
   !isBrokenDisk(error) &&
   /^(SQLITE_(FULL|BUSY|LOCKED|IOERR|CANTOPEN|READONLY|PROTOCOL)|ENOSPC|EDQUOT)/.test(codeOf(error))

@@ -5,24 +5,24 @@ import { StoreError } from './errors.ts'
 import { ensureFolder, removeEmpty } from './folder.ts'
 
 const LOCK_FILE = 'serve.lock'
-/** Where the server of this folder is reached, or was when it last ran: links that commands print lead there. */
+/** The base URL of the running or last server, used in links that commands print. */
 const ADDRESS_FILE = 'serve.url'
 
 export type FolderLock = {
   release(): void
-  /** Releases it and takes away the folder, if the lock made it and nothing was put into it since. */
+  /** Releases the lock, and removes the folder if the lock created it and it is otherwise empty. */
   abandon(): void
-  /** Leaves the base URL where `readAddress` finds it. */
+  /** Stores the base URL for `readAddress`. */
   noteAddress(baseUrl: string): void
 }
 
 /**
- * Holds a data folder for one `serve`. The lock is the operating system's own on an empty SQLite file, so a killed
- * process leaves none behind; the other commands do not take it and work beside a running server.
+ * Locks a data folder for one `serve`. Uses the operating system's lock on an empty SQLite file, so a killed process
+ * leaves no lock behind. Other commands run next to the server without it.
  * @throws StoreError `folder_in_use`, `folder_unwritable`
  */
 export function lockFolder(folder: string): FolderLock {
-  const made = ensureFolder(folder)
+  const created = ensureFolder(folder)
   const lockFile = join(folder, LOCK_FILE)
   const db = new Database(lockFile, { create: true })
   try {
@@ -32,22 +32,22 @@ export function lockFolder(folder: string): FolderLock {
     db.close()
     throw new StoreError(
       'folder_in_use',
-      `Another eventpost serves ${folder}. Stop it first, or choose another folder with --data.`,
+      `Another eventpost is serving ${folder}. Stop it first, or choose another folder with --data.`,
     )
   }
   return {
     release: () => db.close(),
     abandon() {
       db.close()
-      if (made === null) return
+      if (created === null) return
       rmSync(lockFile, { force: true })
-      removeEmpty(folder, made)
+      removeEmpty(folder, created)
     },
     noteAddress: (baseUrl) => writeFileSync(join(folder, ADDRESS_FILE), `${baseUrl}\n`, { mode: 0o600 }),
   }
 }
 
-/** The base URL that the last server of this folder noted; null where there is none. */
+/** Null if no server noted one. */
 export function readAddress(folder: string): string | null {
   try {
     return readFileSync(join(folder, ADDRESS_FILE), 'utf8').trim() || null

@@ -3,20 +3,21 @@ import { dirname, resolve } from 'node:path'
 import { StoreError } from './errors.ts'
 
 /**
- * Makes the data folder if it is missing, and those above it. @returns the first that was made, or null
+ * Creates the data folder and its parents.
+ * @returns the first folder created, or null
  * @throws StoreError `folder_unwritable`
  */
 export function ensureFolder(folder: string): string | null {
   try {
-    const made = mkdirSync(folder, { recursive: true, mode: 0o700 }) ?? null
+    const created = mkdirSync(folder, { recursive: true, mode: 0o700 }) ?? null
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
-    return made
+    return created
   } catch (error) {
     throw folderFault(folder, error)
   }
 }
 
-/** Takes away empty folders, from `folder` up to `first`, which ensureFolder made. */
+/** Removes empty folders upwards, from `folder` to `first`. */
 export function removeEmpty(folder: string, first: string): void {
   let path = resolve(folder)
   while (path.startsWith(resolve(first)) && readdirSync(path).length === 0) {
@@ -25,14 +26,13 @@ export function removeEmpty(folder: string, first: string): void {
   }
 }
 
-/** Why a folder cannot be used, and what to do. */
 export function folderFault(folder: string, error: unknown): StoreError {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   const isFile = code === 'EEXIST' || code === 'ENOTDIR'
   return new StoreError(
     'folder_unwritable',
     isFile
-      ? `${folder} is not a folder. Name the folder of the database with --data.`
-      : `The data folder ${folder} cannot be read and written. Give this user the right to, or choose another with --data.`,
+      ? `${folder} is not a folder. Set --data to the folder of the database.`
+      : `The data folder ${folder} cannot be read and written. Give this user permission, or choose another folder with --data.`,
   )
 }

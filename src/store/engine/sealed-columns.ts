@@ -4,7 +4,7 @@ import { openDatabase } from './database.ts'
 import type { MailSettings } from '../message-types.ts'
 import { SEALED_PREFIX, type Sealer } from './sealing.ts'
 
-/** Every column that is sealed, with the one that names its row. What is kept as a hash is not. */
+/** Every sealed column, with the column that identifies its row. Hashed secrets are not sealed. */
 const SEALED = {
   'identity_secrets.secret': 'id',
   'app_mail_settings.smtp_url': 'app_id',
@@ -21,20 +21,19 @@ const MAIL_COLUMNS = {
 } as const satisfies Partial<Record<keyof MailSettings, SealedColumn>>
 type MailSecrets = Partial<Pick<MailSettings, keyof typeof MAIL_COLUMNS>>
 
-/** A text sealed with the key that the database is sealed with. */
+/** A sealed constant that verifies the key. */
 const CHECK = 'master_key_check'
 
-const placeOf = (column: SealedColumn, row: string | number): string => `${column}:${row}`
-export const secretPlace = (id: string): string => placeOf('identity_secrets.secret', id)
-export const twoStepPlace = (memberId: string): string => placeOf('two_steps.secret', memberId)
+const contextOf = (column: SealedColumn, row: string | number): string => `${column}:${row}`
+export const secretContext = (id: string): string => contextOf('identity_secrets.secret', id)
+export const twoStepContext = (memberId: string): string => contextOf('two_steps.secret', memberId)
 
-/** Those of an app's mail settings that are secret are sealed, the others stay. */
 export const sealMail = <T extends MailSecrets>({ seal }: Sealer, appId: number, settings: T): T =>
-  mapSecrets(settings, (text, column) => seal(text, placeOf(column, appId)))
+  mapSecrets(settings, (text, column) => seal(text, contextOf(column, appId)))
 
 /** @throws StoreError `sealed` */
 export const unsealMail = <T extends MailSecrets>({ unseal }: Sealer, appId: number, settings: T): T =>
-  mapSecrets(settings, (text, column) => unseal(text, placeOf(column, appId)))
+  mapSecrets(settings, (text, column) => unseal(text, contextOf(column, appId)))
 
 function mapSecrets<T extends MailSecrets>(settings: T, change: (text: string, column: SealedColumn) => string): T {
   const changed = { ...settings }
@@ -46,9 +45,9 @@ function mapSecrets<T extends MailSecrets>(settings: T, change: (text: string, c
 }
 
 /**
- * The writing connection to a data folder. With a master key what lies open in it is sealed first; `beforeFirst` is asked
- * when that happens for the first time, and may refuse.
- * @throws StoreError with the reason and the remedy; `sealed` without the key, or with another than it is sealed with
+ * Opens the folder for writing and seals unsealed secrets if there is a master key. `beforeFirst` runs before the
+ * first sealing and may throw.
+ * @throws StoreError with the reason and the remedy; `sealed` if the key is missing or wrong
  */
 export function openForWriting(folder: string, sealer: Sealer, beforeFirst = (): void => {}): Database {
   const db = openDatabase(folder)
@@ -65,19 +64,20 @@ export function openForWriting(folder: string, sealer: Sealer, beforeFirst = ():
 function sealDatabase(db: Database, sealer: Sealer): void {
   if (isSettled(db, sealer)) return
   db.transaction(() => {
-    // another process may have sealed it while this one waited for the lock, and with another key
+    // another process may have sealed it while this one waited for the lock
     if (isSettled(db, sealer)) return
     db.run('INSERT INTO install (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', [CHECK, sealer.seal(CHECK, CHECK)])
-    for (const { table, column, key, row, value, place } of listOpen(db)) {
-      db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [sealer.seal(value, place), row])
+    for (const { table, column, key, row, value, context } of listUnsealed(db)) {
+      db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [sealer.seal(value, context), row])
     }
   }).immediate()
   truncateLog(db)
 }
 
 /**
- * Seals everything with another key, in one transaction. For a folder that nobody serves (folder-lock.ts).
- * @returns how many values; @throws StoreError `sealed` where `from` is not the key
+ * Reseals everything with another key in one transaction. The folder must not be served (folder-lock.ts).
+ * @returns the number of values
+ * @throws StoreError `sealed` if `from` is not the key
  */
 export function changeMasterKey(folder: string, from: Sealer, to: Sealer): number {
   const db = openForWriting(folder, from)
@@ -85,8 +85,11 @@ export function changeMasterKey(folder: string, from: Sealer, to: Sealer): numbe
     return db
       .transaction(() => {
         const sealed = listValues(db, `GLOB '${SEALED_PREFIX}*'`)
-        for (const { table, column, key, row, value, place } of sealed) {
-          db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [to.seal(from.unseal(value, place), place), row])
+        for (const { table, column, key, row, value, context } of sealed) {
+          db.run(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [
+            to.seal(from.unseal(value, context), context),
+            row,
+          ])
         }
         db.run('UPDATE install SET value = ? WHERE name = ?', [to.seal(CHECK, CHECK), CHECK])
         return sealed.length
@@ -100,14 +103,14 @@ export function changeMasterKey(folder: string, from: Sealer, to: Sealer): numbe
 const findCheck = (db: Database) =>
   db.query<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?').get(CHECK)
 
-/** Whether nothing is to be sealed. @throws StoreError `sealed` where the key is not the one */
+/** @throws StoreError `sealed` if the key is wrong */
 function isSettled(db: Database, sealer: Sealer): boolean {
   const check = findCheck(db)
   if (check) sealer.unseal(check.value, CHECK)
-  return !sealer.hasKey || (check !== null && listOpen(db).length === 0)
+  return !sealer.hasKey || (check !== null && listUnsealed(db).length === 0)
 }
 
-const listOpen = (db: Database) => listValues(db, `NOT GLOB '${SEALED_PREFIX}*'`)
+const listUnsealed = (db: Database) => listValues(db, `NOT GLOB '${SEALED_PREFIX}*'`)
 
 function listValues(db: Database, condition: string) {
   return (Object.keys(SEALED) as SealedColumn[]).flatMap((name) => {
@@ -115,6 +118,6 @@ function listValues(db: Database, condition: string) {
     const key = SEALED[name]
     const text = `SELECT ${key} AS row, ${column} AS value FROM ${table} WHERE ${column} ${condition}`
     const rows = db.query<{ row: string | number; value: string }, []>(text).all()
-    return rows.map(({ row, value }) => ({ table, column, key, row, value, place: placeOf(name, row) }))
+    return rows.map(({ row, value }) => ({ table, column, key, row, value, context: contextOf(name, row) }))
   })
 }

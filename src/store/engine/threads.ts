@@ -5,12 +5,12 @@ import { CHECKPOINT_THREAD, takeWorker, WRITER_THREAD } from './workers.ts'
 import { type Channel, createGroupEncoder } from './writer.ts'
 import type { Outcome } from '../writes.ts'
 
-/** Starts the writing thread and the checkpointing one. @throws StoreError when the folder cannot be opened */
+/** @throws StoreError if the folder cannot be opened */
 export async function startThreads(folder: string, masterKey: string | null): Promise<Channel> {
-  const news = createNews()
-  const writer = createCaller<ToWriter>(WRITER_THREAD, news)
-  // begins beside the other, and opens the folder only when that has
-  const checkpointer = createCaller<ToCheckpointer>(CHECKPOINT_THREAD, news)
+  const listeners = createListeners()
+  const writer = createCaller<ToWriter>(WRITER_THREAD, listeners)
+  // loads in parallel with the writer, but opens the folder after it
+  const checkpointer = createCaller<ToCheckpointer>(CHECKPOINT_THREAD, listeners)
   const threads = [checkpointer, writer]
   await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
     for (const thread of threads) thread.end()
@@ -26,28 +26,28 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
 
   return {
     commit: async (jobs) => {
-      // what was never sent is certainly not saved
+      // never sent, so certainly not saved
       if (writer.hasFailed()) return jobs.map(() => ({ refusal: 'unavailable' }))
       return JSON.parse(await writer.ask<string>(encodeGroup(jobs))) as Outcome[]
     },
     close,
-    onForeignWrite: (listener) => void news.foreignWrite.push(listener),
-    onBroken: (listener) => void news.broken.push(listener),
+    onForeignWrite: (listener) => void listeners.foreignWrite.push(listener),
+    onBroken: (listener) => void listeners.broken.push(listener),
   }
 }
 
-type Opening = { writer: Caller<ToWriter>; checkpointer: Caller<ToCheckpointer>; masterKey: string | null }
+type ThreadsToOpen = { writer: Caller<ToWriter>; checkpointer: Caller<ToCheckpointer>; masterKey: string | null }
 
-/** The writing thread makes the database what it should be, then the other may open it. */
-async function openThreads(folder: string, { writer, checkpointer, masterKey }: Opening): Promise<void> {
+/** The writer migrates the database before the checkpointer opens it. */
+async function openThreads(folder: string, { writer, checkpointer, masterKey }: ThreadsToOpen): Promise<void> {
   const failure = await writer.ask<Failure | null>({ open: folder, masterKey })
   if (failure) throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)
   await checkpointer.ask({ open: folder })
 }
 
-type News = ReturnType<typeof createNews>
+type Listeners = ReturnType<typeof createListeners>
 
-const createNews = () => ({ foreignWrite: [] as (() => void)[], broken: [] as ((reason: string) => void)[] })
+const createListeners = () => ({ foreignWrite: [] as (() => void)[], broken: [] as ((reason: string) => void)[] })
 
 type Call = { resolve: (answer: never) => void; reject: (error: Error) => void }
 
@@ -57,8 +57,8 @@ type Caller<Message> = {
   end: () => void
 }
 
-/** A thread that answers in order. Once it has failed, every call rejects and the listeners know. */
-function createCaller<Message>(file: string, news: News): Caller<Message> {
+/** Calls a thread that answers in order. After a failure, every call rejects and the listeners are notified. */
+function createCaller<Message>(file: string, listeners: Listeners): Caller<Message> {
   const worker = takeWorker(file)
   let calls: Call[] = []
   let failure: Error | null = null
@@ -72,13 +72,13 @@ function createCaller<Message>(file: string, news: News): Caller<Message> {
   const fail = (reason: string): void => {
     if (failure) return
     refuse(reason)
-    for (const listener of news.broken) listener(reason)
+    for (const listener of listeners.broken) listener(reason)
   }
   worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
     if (typeof data === 'string') calls.shift()?.resolve(data as never)
     else if ('answer' in data) calls.shift()?.resolve(data.answer as never)
     else if ('broken' in data) fail(data.broken)
-    else for (const listener of news.foreignWrite) listener()
+    else for (const listener of listeners.foreignWrite) listener()
   }
   worker.onerror = (event) => fail(event.message)
 

@@ -3,20 +3,16 @@ import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { StoreError } from './errors.ts'
 import { CODE_STEPS } from './migrations/index.ts'
 
-/** The schema version of an open database. */
 export const schemaVersion = (db: Database): number =>
   db.query<{ user_version: number }, []>('PRAGMA user_version').get()?.user_version ?? 0
 
-/**
- * Brings an older database up to date, after a whole copy of it was put beside it.
- * @throws StoreError `newer_schema`
- */
+/** Migrates an older database after making a full copy of it next to the file. @throws StoreError `newer_schema` */
 export function upgrade(db: Database, path: string, migrations: readonly string[]): void {
   const version = schemaVersion(db)
   if (version > migrations.length) {
     throw new StoreError(
       'newer_schema',
-      `${path} has schema version ${version}; this executable knows up to ${migrations.length}. Start a newer executable.`,
+      `${path} has schema version ${version}; this executable supports versions up to ${migrations.length}. Use a newer executable.`,
     )
   }
   if (version === migrations.length) return
@@ -24,14 +20,14 @@ export function upgrade(db: Database, path: string, migrations: readonly string[
   applyMigrations(db, version, migrations)
 }
 
-/** The way back if an upgrade disappoints; it is kept. */
+/** Never deleted, so that the user can go back. */
 function backUpBefore(db: Database, path: string, version: number): void {
   const draft = `${path}.${process.pid}.copy`
   rmSync(draft, { force: true })
   try {
     db.run('VACUUM INTO ?', [draft])
     chmodSync(draft, 0o600)
-    // a copy of what another process has upgraded meanwhile must not replace that one's copy of the old version
+    // another process may have migrated meanwhile; its backup of the old version must not be replaced
     if (versionOf(draft) === version) renameSync(draft, `${path}.before-${version + 1}`)
   } finally {
     rmSync(draft, { force: true })
@@ -45,7 +41,7 @@ function versionOf(path: string): number {
   return version
 }
 
-/** Each migration is one transaction with its version number, so a crash leaves the one before or the one after. */
+/** Each migration commits together with its version number, so a crash leaves a valid version. */
 export function applyMigrations(db: Database, from: number, migrations: readonly string[]): void {
   for (const [index, sql] of migrations.slice(from).entries()) {
     const target = from + index + 1

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 
-/** Threads, by their files in src. The one that writes is begun by core, which knows how to read what comes as text. */
+/** Entry points of threads, relative to src. writer.ts is outside the store because it passes in the planners. */
 export const [WRITER_THREAD, CHECKPOINT_THREAD, TEMPLATE_THREAD, SIMULATION_THREAD] = [
   'writer.ts',
   'store/engine/checkpoint-thread.ts',
@@ -10,30 +10,29 @@ export const [WRITER_THREAD, CHECKPOINT_THREAD, TEMPLATE_THREAD, SIMULATION_THRE
 
 const SOURCES = Bun.isStandaloneExecutable ? dirname(Bun.main) : join(import.meta.dir, '../..')
 
-/** In a checkout `src`; in the executable where the build puts its further entry points. */
+/** In the executable, the build puts further entry points next to the main one. */
 const threadPath = (file: string): string => join(SOURCES, file)
 
 export type Thread = Worker & Pick<Bun.Worker, 'ref' | 'unref'>
 
-/** smol: these threads hold little, and a small heap keeps the service under its 160 MB. */
+/** `smol`: these threads need little memory, and a small heap keeps the service under its 160 MB. */
 const makeWorker = (file: string): Thread => new Worker(threadPath(file), { smol: true }) as Thread
 
-const begun = new Map<string, Thread>()
+const started = new Map<string, Thread>()
 
 /**
- * Begins a thread that will be asked for; until then it keeps no process alive. Take it before the event loop turns: what
- * it says earlier, such as why it could not begin, nobody hears.
+ * Starts a thread early; it does not keep the process alive until taken. Take it before the event loop turns, because
+ * its earlier messages and errors are lost.
  */
 export function beginWorker(file: string): void {
   const worker = makeWorker(file)
   worker.unref()
-  begun.set(file, worker)
+  started.set(file, worker)
 }
 
-/** The thread that was begun, or a new one. */
 export function takeWorker(file: string): Thread {
-  const worker = begun.get(file) ?? makeWorker(file)
-  begun.delete(file)
+  const worker = started.get(file) ?? makeWorker(file)
+  started.delete(file)
   worker.ref()
   return worker
 }

@@ -1,6 +1,6 @@
 /**
- * The thread that owns the writing connection: bun:sqlite is synchronous, and here no request waits for an fsync that
- * is not its own. Batches come and outcomes go as text, which crosses threads cheaper than objects.
+ * Owns the writing connection. bun:sqlite is synchronous, so on this thread an fsync blocks no other request. Commit
+ * groups and outcomes are sent as text, which crosses threads cheaper than objects.
  */
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
@@ -17,17 +17,17 @@ import { createGroupDecoder } from './writer.ts'
 
 declare const self: Worker
 
-type Opening = { open: string; masterKey: string | null }
-/** Each is answered once, in order; text is a commit group. */
-export type ToWriter = string | Opening | { close: true }
+type OpenMessage = { open: string; masterKey: string | null }
+/** Each message gets one answer, in order. Text is a commit group. */
+export type ToWriter = string | OpenMessage | { close: true }
 export type Failure = { code: StoreError['code'] | null; message: string }
-/** Text and `answer` are answers, the others are news. */
+/** Text and `answer` are answers; the others are notifications. */
 export type FromThread = string | { answer: unknown } | { foreignWrite: true } | { broken: string }
 
-/** How soon another process's change, a replaced file or a long log is noticed. */
-const LOOK_EVERY_MS = 200
-/** Between two steps of what is done where nothing is written. */
-const REST_STEP_MS = 10
+/** Interval of checking for foreign writes, a replaced database file and a long WAL. */
+const CHECK_EVERY_MS = 200
+/** Pause between index maintenance steps while the writer is idle. */
+const IDLE_STEP_MS = 10
 
 const post = (message: FromThread): void => self.postMessage(message)
 
@@ -37,51 +37,51 @@ type Open = {
   db: Database
   engine: Engine
   isReplaced: () => boolean
-  emptyLog: () => void
-  stopLooking: () => void
+  eraseLog: () => void
+  stopTimers: () => void
 }
 
-/** `readEvent`: how events that come as texts are read. `rules`: the rules for sending. */
-type Given = { readEvent: ReadEvent; rules: Rules }
+/** `readEvent` parses event texts. `rules`: planners and decisions of the domain modules. */
+type DomainRules = { readEvent: ReadEvent; rules: Rules }
 
-function open({ open: folder, masterKey }: Opening, given: Given): Open {
+function open({ open: folder, masterKey }: OpenMessage, domainRules: DomainRules): Open {
   const sealer = createSealer(masterKey)
   const db = openForWriting(folder, sealer)
-  const engine = createEngine(db, Date.now, sealer, given)
+  const engine = createEngine(db, Date.now, sealer, domainRules)
   const path = databasePath(folder)
   const file = inodeOf(path)
   const trim = createLogTrim(db, logPath(folder), () => performance.now())
   const logErasure = createLogErasure(db, () => performance.now())
   let isReplaced = false
-  const rest = createRest(engine, () => isReplaced)
-  const look = setInterval(() => {
+  const idleWork = createIdleWork(engine, () => isReplaced)
+  const timer = setInterval(() => {
     isReplaced = inodeOf(path) !== file
     if (isReplaced) return
-    guard(() => lookAround(db, engine))
+    guard(() => runChecks(db, engine))
     guard(trim)
     guard(logErasure.run)
-    rest.begin()
-  }, LOOK_EVERY_MS)
-  const stopLooking = (): void => {
-    clearInterval(look)
-    rest.end()
+    idleWork.begin()
+  }, CHECK_EVERY_MS)
+  const stopTimers = (): void => {
+    clearInterval(timer)
+    idleWork.end()
   }
-  return { db, engine, isReplaced: () => isReplaced, emptyLog: logErasure.demand, stopLooking }
+  return { db, engine, isReplaced: () => isReplaced, eraseLog: logErasure.demand, stopTimers }
 }
 
-function lookAround(db: Database, engine: Engine): void {
+function runChecks(db: Database, engine: Engine): void {
   if (engine.hasForeignWrite()) post({ foreignWrite: true })
   engine.readEarlier()
   finishCheckpoint(db)
 }
 
-/** Puts people's events in order, step by step while nothing else is written, with pauses in which something may come. */
-function createRest(engine: Engine, isReplaced: () => boolean) {
+/** Maintains the timeline index in steps while nothing else is written, with pauses for incoming groups. */
+function createIdleWork(engine: Engine, isReplaced: () => boolean) {
   let next: ReturnType<typeof setTimeout> | undefined
   const step = (): void => {
     next = undefined
     guard(() => {
-      if (!isReplaced() && engine.tidy()) next = setTimeout(step, REST_STEP_MS)
+      if (!isReplaced() && engine.tidy()) next = setTimeout(step, IDLE_STEP_MS)
     })
   }
   return { begin: (): void => void (next === undefined && step()), end: (): void => clearTimeout(next) }
@@ -89,13 +89,13 @@ function createRest(engine: Engine, isReplaced: () => boolean) {
 
 let isBroken = false
 
-/** After a fault that does not pass no commit can be trusted, and the log stays as it is for the next start. */
+/** After a permanent fault no commit can be trusted; the WAL is left for the next start. */
 function stop(error: unknown): void {
   isBroken = true
   post({ broken: reasonOf(error) })
 }
 
-/** A full disk passes, and a busy one. */
+/** Ignores temporary faults such as a full or busy disk. */
 function guard(step: () => void): void {
   if (isBroken) return
   try {
@@ -115,20 +115,20 @@ const inodeOf = (path: string): number | null => {
 
 const REPLACED: Outcome = { refusal: 'unavailable', reason: 'the database file was replaced or removed' }
 
-function runGroup({ db, engine, isReplaced, emptyLog }: Open, jobs: Job[]): void {
+function runGroup({ db, engine, isReplaced, eraseLog }: Open, jobs: Job[]): void {
   if (isReplaced()) return post(JSON.stringify(jobs.map(() => REPLACED)))
   try {
     post(JSON.stringify(engine.run(jobs)))
   } catch (error) {
     return stop(error)
   }
-  if (jobs.some(({ name }) => name === 'eraseContact')) emptyLog()
-  // nobody waits for it but the next group
+  if (jobs.some(({ name }) => name === 'eraseContact')) eraseLog()
+  // after the answer, so that only the next group waits for it
   guard(() => finishAfterCommit(db))
 }
 
-function close({ db, stopLooking }: Open): void {
-  stopLooking()
+function close({ db, stopTimers }: Open): void {
+  stopTimers()
   guard(() => void truncateLog(db))
   db.close()
   post({ answer: null })
@@ -142,12 +142,12 @@ function serve(store: Open): void {
   }
 }
 
-/** Waits for its folder. */
-export function serveWrites(given: Given): void {
+/** Waits for the message that names its folder. */
+export function serveWrites(domainRules: DomainRules): void {
   self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
     if (typeof data !== 'object' || !('open' in data)) return
     try {
-      serve(open(data, given))
+      serve(open(data, domainRules))
       post({ answer: null })
     } catch (error) {
       const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }

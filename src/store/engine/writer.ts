@@ -1,19 +1,19 @@
 import type { Job, Outcome, WriteName } from '../writes.ts'
 import type { EventSender, EventText } from '../event-texts.ts'
 
-/** Beyond this many waiting writes, or when the oldest waits this long, new ones are refused. */
-const WAITING_MAX = 2_000
-const WAITING_MS = 1_000
-/** A write without an outcome is answered after this. */
+/** New writes are refused above this many waiting writes, or if the oldest has waited this long. */
+const MAX_WAITING = 2_000
+const MAX_WAIT_MS = 1_000
+/** A write without an outcome is answered after this time. */
 const ANSWER_MS = 8_000
 const GROUP_MAX = 256
-/** This many rows are worth a commit of their own. */
-const ENOUGH_ROWS = 16
+/** Rows that justify a commit of their own. */
+const EARLY_GROUP_ROWS = 16
 const GROUPS_AHEAD = 4
 
 type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; isAnswered: boolean }
 
-/** How a store reaches the engine: in a thread of its own for `serve`, in line for a command. */
+/** Connects a store to the engine: on another thread for `serve`, inline for commands. */
 export type Channel = {
   commit: (jobs: Job[]) => Promise<Outcome[]>
   close: () => Promise<void>
@@ -23,7 +23,7 @@ export type Channel = {
 
 type Parts = {
   commit: Channel['commit']
-  /** a monotonic clock, in milliseconds */
+  /** monotonic */
   monotonicMs: () => number
   onCommit: (commit: { rows: number; ms: number }) => void
 }
@@ -54,7 +54,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   }
 
   const isEnough = (): boolean =>
-    waiting.length >= Math.max(ENOUGH_ROWS, rowsInFlight) && inFlight.length < GROUPS_AHEAD
+    waiting.length >= Math.max(EARLY_GROUP_ROWS, rowsInFlight) && inFlight.length < GROUPS_AHEAD
 
   const isDue = (): boolean => (inFlight.length === 0 ? waiting.length > 0 : isEnough())
 
@@ -69,7 +69,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
     const ms = monotonicMs() - startedAt
     inFlight = inFlight.filter((other) => other !== group)
     rowsInFlight -= group.length
-    // the next group is on its way before this one's answers are written
+    // sends the next group before resolving this one's promises
     void flush()
     group.forEach((entry, index) => answer(entry, outcomes[index] ?? { refusal: 'commit_unconfirmed' }))
     if (waiting.length === 0 && inFlight.length === 0) {
@@ -81,10 +81,10 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   }
 
   const isFull = (now: number): boolean =>
-    waiting.length >= WAITING_MAX || now - (waiting[0]?.since ?? now) > WAITING_MS
+    waiting.length >= MAX_WAITING || now - (waiting[0]?.since ?? now) > MAX_WAIT_MS
 
   return {
-    /** The outcome arrives after COMMIT; `unavailable` at once when too much waits already. */
+    /** Resolves after COMMIT, or with `unavailable` at once if too many writes are waiting. */
     submit<N extends WriteName>(name: N, input: Job<N>['input']): Promise<Outcome<N>> {
       const now = monotonicMs()
       if (isStopped || isFull(now)) return Promise.resolve({ refusal: 'unavailable' })
@@ -94,12 +94,12 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       if (isEnough()) void flush()
       else if (!isScheduled && inFlight.length === 0) {
         isScheduled = true
-        // after this turn of the loop, so that requests read together are written together
+        // after this event loop turn, so that requests read together are written together
         setImmediate(flush)
       }
       return promise
     },
-    /** Answers what has waited too long: what is still here was not saved, what is in flight may have been. */
+    /** Waiting writes were certainly not saved; writes in flight may have been. */
     answerOverdue(): void {
       const limit = monotonicMs() - ANSWER_MS
       for (const entry of waiting) if (entry.since < limit) answer(entry, { refusal: 'unavailable' })
@@ -107,7 +107,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       for (const entry of inFlight.flat()) if (entry.since < limit) answer(entry, { refusal: 'commit_unconfirmed' })
     },
     waiting: () => waiting.length + rowsInFlight,
-    /** Takes no more writes. @returns when those that were taken have their outcome */
+    /** Accepts no more writes. @returns when all accepted writes have outcomes */
     stop(): Promise<void> {
       isStopped = true
       if (waiting.length === 0 && inFlight.length === 0) return Promise.resolve()
@@ -186,7 +186,7 @@ export function createGroupDecoder(): (group: string) => Job[] {
   }
 }
 
-/** A job that can't be JSON (a bigint, a cycle) fails alone. */
+/** A job that cannot be serialised (bigint, cycle) fails alone. */
 function toJson(head: Head): string {
   try {
     return JSON.stringify(head)

@@ -110,14 +110,14 @@ describe('what is refused, and left as it was', () => {
     [
       'a file that is no database',
       'corrupt',
-      'bring back a backup: cp BACKUP',
+      'restore a backup: cp BACKUP',
       () => writeFileSync(databasePath(folder), 'x'.repeat(8_192)),
     ],
-    ['a file without a byte', 'corrupt', 'bring back a backup', () => writeFileSync(databasePath(folder), '')],
+    ['a file without a byte', 'corrupt', 'restore a backup', () => writeFileSync(databasePath(folder), '')],
     [
       'a database cut in half',
       'corrupt',
-      'bring back a backup',
+      'restore a backup',
       () => {
         openDatabase(folder).close()
         writeFileSync(databasePath(folder), readFileSync(databasePath(folder)).subarray(0, 40_960))
@@ -126,7 +126,7 @@ describe('what is refused, and left as it was', () => {
     [
       'a database whose first page is damaged',
       'corrupt',
-      'bring back a backup',
+      'restore a backup',
       () => {
         openDatabase(folder).close()
         writeFileSync(databasePath(folder), readFileSync(databasePath(folder)).fill(0xff, 100, 4_096))
@@ -145,7 +145,7 @@ describe('what is refused, and left as it was', () => {
     [
       'a newer schema',
       'newer_schema',
-      `has schema version ${SCHEMA_VERSION + 1}; this executable knows up to ${SCHEMA_VERSION}`,
+      `has schema version ${SCHEMA_VERSION + 1}; this executable supports versions up to ${SCHEMA_VERSION}`,
       () => {
         const db = openDatabase(folder)
         db.run(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)

@@ -33,7 +33,7 @@ describe('ensureFolder', () => {
     for (const path of [file, join(file, 'data')]) {
       expect(faultOf(path)).toMatchObject({
         code: 'folder_unwritable',
-        message: `${path} is not a folder. Name the folder of the database with --data.`,
+        message: `${path} is not a folder. Set --data to the folder of the database.`,
       })
     }
     expect(readFileSync(file, 'utf8')).toBe('mine')
@@ -44,7 +44,7 @@ describe('ensureFolder', () => {
     expect(faultOf('/proc/eventpost')).toMatchObject({
       code: 'folder_unwritable',
       message:
-        'The data folder /proc/eventpost cannot be read and written. Give this user the right to, or choose another with --data.',
+        'The data folder /proc/eventpost cannot be read and written. Give this user permission, or choose another folder with --data.',
     })
   })
 })

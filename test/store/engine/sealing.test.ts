@@ -8,7 +8,7 @@ const sealer = createSealer(KEY)
 const NONE_MESSAGE =
   'The secrets in this database are sealed. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
 const OTHER_MESSAGE =
-  'The secrets in this database are sealed with another key, or were changed from outside. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
+  'The secrets in this database are sealed with another key or were modified. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
 
 const refuses = (unseal: () => string, message: string): void => {
   expect(unseal).toThrow(StoreError)

@@ -21,7 +21,7 @@ import capturedContent from './0019_captured_content.sql' with { type: 'text' }
 import deliveriesByMessage from './0020_deliveries_by_message.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
 
-/** Append only: entry n brings schema version n to n + 1, in one transaction. A released migration is never edited. */
+/** Append only; released migrations are never edited. Entry n migrates schema version n to n + 1 in one transaction. */
 export const MIGRATIONS: readonly string[] = [
   first,
   sessions,
@@ -45,7 +45,7 @@ export const MIGRATIONS: readonly string[] = [
   deliveriesByMessage,
 ]
 
-/** What SQL cannot do, by schema version: runs at the end of the migration to it, in its transaction. */
+/** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */
 export const CODE_STEPS: ReadonlyMap<number, (db: Database) => void> = new Map([
   [MIGRATIONS.indexOf(senders) + 1, foldSenders],
 ])
@@ -54,7 +54,7 @@ export const SCHEMA_VERSION = MIGRATIONS.length
 
 const NON_ASCII = `GLOB '*[^' || char(1) || '-' || char(127) || ']*'`
 
-/** Messages could name an internationalized domain as it is read. Sender addresses are compared in punycode. */
+/** Messages could name internationalized domains in Unicode; sender addresses are compared in punycode. */
 function foldSenders(db: Database): void {
   const settings = db.query<{ appId: number; emails: string }, []>(
     `SELECT app_id AS appId, other_from_emails AS emails FROM app_mail_settings WHERE other_from_emails ${NON_ASCII}`,
