@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { selectFields } from './engine/columns.ts'
-import { HELD_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
+import { INDEXED_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
 import {
   type ContactRow,
   type ContactStatus,
@@ -99,7 +99,7 @@ export function createContactReads(db: Database) {
   const ofRuns = (type: EventType, order: 'ASC' | 'DESC') =>
     db.prepare<Times, [number]>(
       `SELECT received_at AS receivedAt, occurred_at AS occurredAt FROM events WHERE id IN
-         (SELECT held.id FROM ${WAITING_RUNS} AND contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)}
+         (SELECT run_rows.id FROM ${WAITING_RUNS} AND contact_id = ? AND type = ${EVENT_TYPES.indexOf(type)}
           ORDER BY last ${order}, id ${order} LIMIT ${RECENT_EVENTS}) ORDER BY id ${order}`,
     )
   const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
@@ -111,7 +111,7 @@ export function createContactReads(db: Database) {
   ]
   const unindexed = db.prepare<Times & { contactId: number; type: number }, [string]>(
     `SELECT contact_id AS contactId, type, received_at AS receivedAt, occurred_at AS occurredAt FROM events
-     WHERE id > ${HELD_UNTIL} AND contact_id IN (SELECT value FROM json_each(?)) ORDER BY id`,
+     WHERE id > ${INDEXED_UNTIL} AND contact_id IN (SELECT value FROM json_each(?)) ORDER BY id`,
   )
 
   /**

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from '../core/ids.ts'
 import { selectFields } from './engine/columns.ts'
-import { selectIds, selectLatePeople, selectSomeIds } from './timeline/timeline-reads.ts'
+import { selectIds, selectUnindexedPeople, selectSomeIds } from './timeline/timeline-reads.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
 
 /** How many hours of a name are looked up at once. */
@@ -199,9 +199,9 @@ export function createHistoryReads(db: Database) {
 const HAPPENED = 'ifnull(occurred_at, received_at)'
 const IS_VIEW = `= ${EVENT_TYPES.indexOf('page')}`
 
-/** `isHeldOnly`: of people of whom no view lies in the table alone, so that it need not be read. */
-export function createViewReads(db: Database, { isHeldOnly = false } = {}) {
-  const ofPerson = { contact: '?1', types: IS_VIEW, order: 'ASC', isHeldOnly } as const
+/** `isIndexedOnly`: of people of whom no view lies in the table alone, so that it need not be read. */
+export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
+  const ofPerson = { contact: '?1', types: IS_VIEW, order: 'ASC', isIndexedOnly } as const
   const views = db.prepare<ViewRow, [number, number, number]>(
     `SELECT path, ${HAPPENED} AS occurredAt FROM events
      WHERE id IN (${selectSomeIds('events', { ...ofPerson, from: '?2', limit: `${VIEWS_MAX}` })})
@@ -221,8 +221,8 @@ export function createViewReads(db: Database, { isHeldOnly = false } = {}) {
 }
 
 /** Those of some people of whom a page view lies in the table alone. */
-export function createLateViews(db: Database) {
-  const late = db.prepare<{ id: number }, [string]>(selectLatePeople('events', IS_VIEW, '?'))
+export function createUnindexedViews(db: Database) {
+  const late = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('events', IS_VIEW, '?'))
   return (people: readonly number[]): Set<number> => new Set(late.all(JSON.stringify(people)).map(({ id }) => id))
 }
 

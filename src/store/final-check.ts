@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import type { createDeliveryReads } from './deliveries.ts'
-import { createHistoryReads, createLateViews, createViewReads } from './events.ts'
+import { createHistoryReads, createUnindexedViews, createViewReads } from './events.ts'
 import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
 import { forgetReply, type DecisionRecord } from './decision-records.ts'
 import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
 import { createSuppressionReads } from './suppressions.ts'
-import { createLateReports, createPresenceReads, createReportReads } from './visit-reports.ts'
+import { createUnindexedReports, createPresenceReads, createReportReads } from './visit-reports.ts'
 
 /** What a decision rested on: the last event or report of anybody, the person's data, and what the email is made of. */
 export type Basis = { lastId: number; person: string; mail: string }
@@ -108,10 +108,10 @@ const asksVisits = ({ message }: DeliveryWork): boolean => (message.content.only
 
 /** Reads for some people, as long as nothing else is written. */
 function createGroupReads(db: Database) {
-  const [findLateViews, findLateReports] = [createLateViews(db), createLateReports(db)]
+  const [findLateViews, findLateReports] = [createUnindexedViews(db), createUnindexedReports(db)]
   const held = {
-    ...createViewReads(db, { isHeldOnly: true }),
-    ...createPresenceReads(db, { isHeldOnly: true }),
+    ...createViewReads(db, { isIndexedOnly: true }),
+    ...createPresenceReads(db, { isIndexedOnly: true }),
   }
   return (all: DecisionReads, people: readonly number[]): DecisionReads => {
     const [lateViews, lateReports] = [findLateViews(people), findLateReports(people)]

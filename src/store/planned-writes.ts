@@ -35,7 +35,7 @@ import {
 } from './plan-types.ts'
 import { BATCH_MS } from './visit-reports.ts'
 import type { KnownBatches } from './timeline/known-batches.ts'
-import { BATCH_TYPES, selectHeldIds } from './timeline/timeline-reads.ts'
+import { BATCH_TYPES, selectIndexedIds } from './timeline/timeline-reads.ts'
 import type { SentCache } from './sent-cache.ts'
 import { createSuppressionList } from './suppressions.ts'
 import { EVENT_TYPES, type FieldValue, type Idempotency, VIAS } from './types.ts'
@@ -228,14 +228,14 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
   const ofType = `= ${BATCH_TYPES} + (?2 & 65535)`
   const isIndexed = db.prepare(
     `SELECT 1 FROM snippet_batches
-     WHERE ${isReport} AND id IN (${selectHeldIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
+     WHERE ${isReport} AND id IN (${selectIndexedIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
   )
   const isRepeated = ({ person, batch, at }: ReportQuery): boolean => {
     if (person.id === null) return false
-    const { id, held } = known.find(person.id, batch)
+    const { id, indexed } = known.find(person.id, batch)
     const since = at - BATCH_MS
     if (id !== null && isUnindexed.get(person.id, batch, since, id) !== null) return true
-    return held !== null && isIndexed.get(person.id, batch, since, held.from, held.upTo) !== null
+    return indexed !== null && isIndexed.get(person.id, batch, since, indexed.from, indexed.upTo) !== null
   }
 
   const loadPerson = (app: AppFacts, email: string): PersonFacts => {

@@ -1,7 +1,7 @@
 /** Page views, actions and presence reported by browsers. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
 import { idAt } from '../core/ids.ts'
-import { BATCH_TYPES, selectHeldIds, selectIds, selectLatePeople } from './timeline/timeline-reads.ts'
+import { BATCH_TYPES, selectIndexedIds, selectIds, selectUnindexedPeople } from './timeline/timeline-reads.ts'
 import type { PersonWrite } from './types.ts'
 
 /** Event name of stored page views; customers cannot use it. */
@@ -83,14 +83,14 @@ export function createReportReads(db: Database) {
   }
 }
 
-/** `isHeldOnly`: skips reports that are not indexed yet. */
-export function createPresenceReads(db: Database, { isHeldOnly = false } = {}) {
+/** `isIndexedOnly`: skips reports that are not indexed yet. */
+export function createPresenceReads(db: Database, { isIndexedOnly = false } = {}) {
   const ofPerson = { contact: '?2', types: IS_BATCH }
   const reports = db.prepare<StoredReport, [number, number, number]>(
     `SELECT page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
        received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
      FROM snippet_batches WHERE app_id = ?1 AND received_at > ?3 AND id IN
-       (${isHeldOnly ? selectHeldIds(ofPerson) : selectIds('snippet_batches', ofPerson)})`,
+       (${isIndexedOnly ? selectIndexedIds(ofPerson) : selectIds('snippet_batches', ofPerson)})`,
   )
 
   return {
@@ -101,7 +101,7 @@ export function createPresenceReads(db: Database, { isHeldOnly = false } = {}) {
 }
 
 /** Those of the people who have reports that are not indexed yet. */
-export function createLateReports(db: Database) {
-  const late = db.prepare<{ id: number }, [string]>(selectLatePeople('snippet_batches', IS_BATCH, '?'))
+export function createUnindexedReports(db: Database) {
+  const late = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('snippet_batches', IS_BATCH, '?'))
   return (people: readonly number[]): Set<number> => new Set(late.all(JSON.stringify(people)).map(({ id }) => id))
 }

@@ -29,7 +29,7 @@ import { createSentCache } from './sent-cache.ts'
 import { createSessionWrites } from './sessions.ts'
 import { createSuppressionWrites } from './suppressions.ts'
 import { createKnownBatches } from './timeline/known-batches.ts'
-import { HELD_UNTIL } from './timeline/timeline-reads.ts'
+import { INDEXED_UNTIL } from './timeline/timeline-reads.ts'
 import { createTimeline } from './timeline/timeline.ts'
 import { createTwoStepWrites } from './two-step.ts'
 import type { ContactWrite, EventWrite, RecordedEvent, Refused, SavedContact } from './types.ts'
@@ -126,7 +126,7 @@ export const WRITE_NAMES: Record<WriteName, true> = {
 }
 
 /** Includes the timeline's position, because ids must not be reused after their rows were erased. */
-const LAST_ID = `SELECT max(${HELD_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
+const LAST_ID = `SELECT max(${INDEXED_UNTIL}, ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM contacts), 0),
   ifnull((SELECT max(id) FROM snippet_batches), 0), ifnull((SELECT max(id) FROM deliveries), 0),
   ifnull((SELECT max(id) FROM messages), 0)) AS id`
 

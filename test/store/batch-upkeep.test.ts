@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { createBatchUpkeep } from '../../src/store/upkeep.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createTimeline } from '../../src/store/timeline/timeline.ts'
-import { heldUntil } from '../../src/store/timeline/timeline-reads.ts'
+import { indexedUntil } from '../../src/store/timeline/timeline-reads.ts'
 import { AT, DAY, HOUR, makeFolder } from './samples.ts'
 
 const { folder, remove } = makeFolder()
@@ -58,7 +58,7 @@ test('deleting a batch that the timeline has not indexed yet removes it from the
   }
   for (let commit = 0; commit < 10; commit += 1) advance(false)
   const rowsOf = (table: string) => Number(db.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
-  expect([rowsOf('timeline_run_rows'), heldUntil(db)]).toEqual([320, 0])
+  expect([rowsOf('timeline_run_rows'), indexedUntil(db)]).toEqual([320, 0])
   const clean = createBatchUpkeep(db, timeline)
   for (let run = 0; run < 4; run += 1) clean(AT + 3 * DAY)
   for (let commit = 0; commit < 90; commit += 1) advance(false)

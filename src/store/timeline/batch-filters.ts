@@ -1,19 +1,19 @@
 import { BATCH_MS } from '../visit-reports.ts'
 
-/** Pairs of words of 32 bits in a filter, half a megabyte; a power of two. */
+/** 32-bit word pairs per filter: half a megabyte. Must be a power of two. */
 const PAIRS = 2 ** 16
-/** So many batches go into one; of new ones then 1 in 2,500 seems known (measured). */
-const BATCHES_EACH = 125_000
-/** 16 MB, which is four million batches; of more, two filters become one, and more new ones seem known. */
-const FILTERS_MOST = 32
+/** Reports per filter; then 1 in 2,500 new ones is a false positive (measured). */
+const REPORTS_PER_FILTER = 125_000
+/** 16 MB for four million reports; beyond that, filters are merged and false positives increase. */
+const MAX_FILTERS = 32
 
-/** `from`, `upTo`: of the ids of those in it. */
+/** `from`, `upTo`: range of the ids in the filter. */
 type Filter = { words: Uint32Array; count: number; from: number; upTo: number; lastAt: number }
 
-/** Where a batch that seems known may be: ids, both included. */
+/** Inclusive range of ids. */
 export type IdRange = { from: number; upTo: number }
 
-/** Bloom filters of batches, one after another as they come, in which the bits of a batch share a pair of words. */
+/** Bloom filters of visit reports in order of arrival. All bits of a report are in one word pair. */
 export function createBatchFilters() {
   let filters: Filter[] = []
 
@@ -23,10 +23,10 @@ export function createBatchFilters() {
     return filter
   }
 
-  /** Makes room for one more: of those whose 48 hours are over, else two neighbours with the fewest in them become one. */
+  /** Drops filters older than 48 hours, else merges the two neighbours with the fewest entries. */
   const makeRoom = (at: number): void => {
     filters = filters.filter(({ lastAt }) => at - lastAt < BATCH_MS)
-    if (filters.length < FILTERS_MOST) return
+    if (filters.length < MAX_FILTERS) return
     const pairs = filters.slice(1).map((two, index) => ({ index, count: two.count + (filters[index]?.count ?? 0) }))
     const { index } = pairs.reduce((fewest, pair) => (pair.count < fewest.count ? pair : fewest))
     const [one, two] = filters.slice(index, index + 2)
@@ -37,22 +37,22 @@ export function createBatchFilters() {
     /** `at`: when it was received (ms UTC). */
     add(id: number, contactId: number, batch: number, at: number): void {
       let last = filters.at(-1) ?? addOne()
-      if (last.count >= BATCHES_EACH) {
+      if (last.count >= REPORTS_PER_FILTER) {
         makeRoom(at)
         last = addOne()
       }
-      const { at: place, bits, more } = placeOf(contactId, batch)
-      last.words[place] = (last.words[place] ?? 0) | bits
-      last.words[place + 1] = (last.words[place + 1] ?? 0) | more
+      const { at: pair, bits, more } = bitsOf(contactId, batch)
+      last.words[pair] = (last.words[pair] ?? 0) | bits
+      last.words[pair + 1] = (last.words[pair + 1] ?? 0) | more
       last.count += 1
       last.from = Math.min(last.from, id)
       last.upTo = Math.max(last.upTo, id)
       last.lastAt = Math.max(last.lastAt, at)
     },
 
-    /** Null where it certainly was not added. */
+    /** Null if it was certainly not added. */
     find(contactId: number, batch: number): IdRange | null {
-      const { at, bits, more } = placeOf(contactId, batch)
+      const { at, bits, more } = bitsOf(contactId, batch)
       let found: IdRange | null = null
       for (const { words, from, upTo } of filters) {
         if (((words[at] ?? 0) & bits) !== bits || ((words[at + 1] ?? 0) & more) !== more) continue
@@ -74,21 +74,20 @@ function unite(one: Filter, two: Filter): Filter {
   }
 }
 
-/** 32 bits of both. */
 const mix = (contactId: number, batch: number): number =>
   Math.imul(batch ^ Math.imul(contactId, 0x9e3779b1), 0x85ebca6b) >>> 0
 
-/** The upper 21 of its 53 bits. */
+/** `batch` is a 53-bit hash. */
 const upperOf = (batch: number): number => Math.floor(batch / 2 ** 32)
 
-/** As good a hash as the batch's own, of the batch and whose it is. */
+/** As well distributed as the hash of the report's id. */
 export const keyOf = (contactId: number, batch: number): number => mix(contactId, batch) * 2 ** 21 + upperOf(batch)
 
-/** Where its pair is, and three places in each word of it, of which some may be one. */
-function placeOf(contactId: number, batch: number): { at: number; bits: number; more: number } {
+/** Word pair index, and three bits in each word; bits may coincide. */
+function bitsOf(contactId: number, batch: number): { at: number; bits: number; more: number } {
   const [mixed, upper] = [mix(contactId, batch), upperOf(batch)]
   return {
-    // not %: of a number of 32 bits it is a fraction to the engine, and the look-up by it slow
+    // not %: the engine treats a 32-bit result as a double, and indexing with it is slow
     at: 2 * (mixed & (PAIRS - 1)),
     bits: (1 << upper) | (1 << (upper >>> 5)) | (1 << (upper >>> 10)),
     more: (1 << (upper >>> 15)) | (1 << (mixed >>> 17)) | (1 << (mixed >>> 22)),

@@ -1,22 +1,22 @@
 import type { Database } from 'bun:sqlite'
 import { createBatchFilters, type IdRange, keyOf } from './batch-filters.ts'
-import { heldUntil } from './timeline-reads.ts'
+import { indexedUntil } from './timeline-reads.ts'
 
-/** So many are read at once of those that came before the start: 2 ms. */
-const ROWS_A_LOOK = 2_000
-/** So many that the timeline holds by now are forgotten at once. */
-const HELD_ROWS = 4_096
+/** Reports from before the start that are read per call: 2 ms. */
+const ROWS_PER_READ = 2_000
+/** Indexed reports are removed from the map in steps of this many. */
+const FORGET_STEP = 4_096
 
 /**
- * Where a batch may be stored: nowhere, where it is new. `id`: of those that wait for the timeline it is this one. `held`:
- * the timeline may hold it, in this range.
+ * Where a report may already be stored. `id`: an unindexed row that matches. `indexed`: the index may have it in this
+ * range.
  */
-export type Place = { id: number | null; held: IdRange | null }
+export type KnownReport = { id: number | null; indexed: IdRange | null }
 
 /**
- * Tells new batches from repetitions without a look at the disk for each, whose page would be a random one. Those that wait
- * for the timeline are known by their ids; those that it holds by filters, for 48 hours at least. What came before the start
- * is read bit by bit; until then each one is looked up.
+ * Tells new visit reports from repeated ones without a random page read for each. Unindexed reports are known by id;
+ * indexed ones by Bloom filters, for at least 48 hours. Reports from before the start are loaded gradually; until
+ * then each lookup includes them.
  */
 export type KnownBatches = ReturnType<typeof createKnownBatches>
 
@@ -25,14 +25,14 @@ export function createKnownBatches(db: Database) {
   const columns = 'id, contact_id, batch, received_at'
   const later = db.prepare<Row, [number]>(`SELECT ${columns} FROM snippet_batches WHERE id > ? ORDER BY id`)
   const earlier = db.prepare<Row, [number]>(
-    `SELECT ${columns} FROM snippet_batches WHERE id <= ? ORDER BY id DESC LIMIT ${ROWS_A_LOOK}`,
+    `SELECT ${columns} FROM snippet_batches WHERE id <= ? ORDER BY id DESC LIMIT ${ROWS_PER_READ}`,
   )
   const filters = createBatchFilters()
   const waiting = new Map<number, number>()
-  let forgetAt = HELD_ROWS
-  /** The filters have all after it. */
-  let heldAfter = heldUntil(db)
-  let [readUntil, lastAdded] = [heldAfter, heldAfter]
+  let forgetAt = FORGET_STEP
+  /** The filters contain all ids after this. */
+  let loadedAfter = indexedUntil(db)
+  let [readUntil, lastAdded] = [loadedAfter, loadedAfter]
 
   const addOne = (id: number, contactId: number, batch: number, at: number): void => {
     filters.add(id, contactId, batch, at)
@@ -48,35 +48,33 @@ export function createKnownBatches(db: Database) {
   readLater()
 
   return {
-    find(contactId: number, batch: number): Place {
-      const held = filters.find(contactId, batch)
-      const id = held && (waiting.get(keyOf(contactId, batch)) ?? null)
-      return { id, held: heldAfter === 0 ? held : { from: 0, upTo: Math.max(heldAfter, held?.upTo ?? 0) } }
+    find(contactId: number, batch: number): KnownReport {
+      const indexed = filters.find(contactId, batch)
+      const id = indexed && (waiting.get(keyOf(contactId, batch)) ?? null)
+      return { id, indexed: loadedAfter === 0 ? indexed : { from: 0, upTo: Math.max(loadedAfter, indexed?.upTo ?? 0) } }
     },
     /** `at`: when it was received (ms UTC). */
     add(id: number, contactId: number, batch: number, at: number): void {
       addOne(id, contactId, batch, at)
       lastAdded = id
     },
-    /** Called now and then: reads some of those that came before the start. */
+    /** Call periodically: loads some reports from before the start. */
     readEarlier(): void {
-      if (heldAfter === 0) return
-      const rows = earlier.values(heldAfter) as Row[]
+      if (loadedAfter === 0) return
+      const rows = earlier.values(loadedAfter) as Row[]
       for (const [id, contactId, batch, at] of rows) filters.add(id, contactId, batch, at)
-      heldAfter = rows.length < ROWS_A_LOOK ? 0 : (rows.at(-1)?.[0] ?? 0) - 1
+      loadedAfter = rows.length < ROWS_PER_READ ? 0 : (rows.at(-1)?.[0] ?? 0) - 1
     },
-    /** After the commit. */
     settle(): void {
       readUntil = lastAdded
       if (waiting.size < forgetAt) return
-      const until = heldUntil(db)
+      const until = indexedUntil(db)
       for (const [key, id] of waiting) {
         if (id > until) break
         waiting.delete(key)
       }
-      forgetAt = waiting.size + HELD_ROWS
+      forgetAt = waiting.size + FORGET_STEP
     },
-    /** After a rollback. */
     undo: (): void => void (lastAdded = readUntil),
     /** After another process wrote. */
     catchUp: readLater,

@@ -2,14 +2,14 @@ import type { Database } from 'bun:sqlite'
 import { createTimelineMerge, type MergePlace } from './timeline-merge.ts'
 import { MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 
-/** When so many wait they are merged though much comes; about as many again come meanwhile. A look into each takes 2 us. */
-const RUNS_MOST = 128
-/** So many are deleted at once: half a millisecond. */
-const ROWS_DROPPED = 500
+/** With this many, runs are merged even under load; about as many arrive meanwhile. Looking into a run takes 2 us. */
+const MAX_RUNS = 128
+/** Rows deleted per statement: half a millisecond. */
+const ROWS_PER_DELETE = 500
 
 /**
- * Runs of the timeline: each is an index of its own until the timeline has taken it up, then it is deleted. `isAlone`:
- * nobody else writes runs, so those that nobody finished go; else all are left alone.
+ * Runs are small indexes that are merged into the timeline table and then deleted. `isAlone`: no other process writes
+ * runs, so unfinished ones can be deleted; otherwise none are touched.
  */
 export function createTimelineRuns(db: Database, isAlone: boolean) {
   const list = db.prepare<{ last: number; isWhole: number }, []>(
@@ -32,12 +32,12 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
         SELECT min(last) FROM timeline_runs WHERE is_whole AND last >= ?3)`,
   )
 
-  /** Whole ones that wait; and those that are of no use, because they are merged, or were never finished. */
+  /** `waiting`: finished runs to merge. `spent`: merged or never finished, to be deleted. */
   let [waiting, spent]: [readonly number[], readonly number[]] = [[], []]
   let merge: ReturnType<typeof createTimelineMerge> | null = null
-  let committed: MergePlace | null = null
+  let committedMerge: MergePlace | null = null
 
-  /** `writing`: one that is on its way. */
+  /** `writing`: the run being written. */
   const load = (writing: number | null): void => {
     const until = mergedUntil(db)
     const runs = isAlone ? list.all().filter(({ last }) => last !== writing) : []
@@ -46,8 +46,8 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
   }
   load(null)
 
-  /** @returns what it cost, in rows */
-  const dropSome = (run: number, rows: number): number => {
+  /** @returns the cost in rows */
+  const deleteSome = (run: number, rows: number): number => {
     const { changes } = drop.run(run, rows)
     if (changes < rows) {
       forget.run(run)
@@ -63,9 +63,9 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     merge = null
   }
 
-  /** @returns what it cost, in rows */
+  /** @returns the cost in rows */
   const mergeSome = (): number => {
-    merge ??= createTimelineMerge(db, { runs: waiting.slice(0, RUNS_MOST), from: 0 })
+    merge ??= createTimelineMerge(db, { runs: waiting.slice(0, MAX_RUNS), from: 0 })
     if (!merge.isOver()) return merge.step()
     endMerge(merge.runs)
     return 1
@@ -75,8 +75,8 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     count: (): number => waiting.length,
     hasWork: (): boolean => waiting.length > 0 || spent.length > 0,
     hasSpent: (): boolean => spent.length > 0,
-    isFull: (): boolean => waiting.length >= RUNS_MOST,
-    /** Begins to write one, whose last id this is; or goes on with what a process that was killed left of it. */
+    isFull: (): boolean => waiting.length >= MAX_RUNS,
+    /** Starts a run that ends with this id, or continues one that a killed process left. */
     begin(last: number): void {
       begin.run(last)
       spent = spent.filter((run) => run !== last)
@@ -85,23 +85,22 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
       finish.run(last)
       waiting = [...waiting, last]
     },
-    /** Deletes and merges about so many rows; stops earlier where `isOver` says so. */
+    /** Deletes and merges about `rows` rows, or fewer if `isOver` returns true. */
     advance(rows: number, isOver: () => boolean): void {
       for (let left = rows; left > 0 && (waiting.length > 0 || spent.length > 0) && !isOver();) {
         const [run] = spent
-        left -= run === undefined ? mergeSome() : dropSome(run, Math.min(left, ROWS_DROPPED))
+        left -= run === undefined ? mergeSome() : deleteSome(run, Math.min(left, ROWS_PER_DELETE))
       }
     },
-    /** After the commit. */
     settle(): void {
-      committed = merge?.place() ?? null
+      committedMerge = merge?.place() ?? null
     },
-    /** After a rollback: a merge goes on from where it was committed. */
+    /** After a rollback: the merge continues from its committedMerge position. */
     undo(writing: number | null): void {
       load(writing)
-      merge = committed && createTimelineMerge(db, committed)
+      merge = committedMerge && createTimelineMerge(db, committedMerge)
     },
-    /** In the transaction that erases a person, or deletes a row. */
+    /** Inside the transaction that deletes the rows. */
     erase: (contactId: number): void => void dropPerson.run(contactId),
     remove: (contactId: number, type: number, id: number): void => void dropOne.run(contactId, type, id),
   }

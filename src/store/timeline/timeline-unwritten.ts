@@ -1,12 +1,12 @@
 import type { Database } from 'bun:sqlite'
-import { HELD_UNTIL } from './timeline-reads.ts'
+import { INDEXED_UNTIL } from './timeline-reads.ts'
 
-/** So many are put in order at once. */
+/** Rows sorted at once. */
 export const RUN_ROWS = 4_096
 
 /**
- * Events and batches that no index of people holds yet, read to be written into one in its order. They lie in a temporary
- * table, which a rollback takes back like any other.
+ * Unindexed events and visit reports, sorted for writing. They are in a temporary table, which a rollback restores
+ * like any other.
  */
 export function createUnwritten(db: Database) {
   db.run(
@@ -16,17 +16,17 @@ export function createUnwritten(db: Database) {
   const read = db.prepare(
     `INSERT INTO temp.unwritten (contact_id, type, id)
      SELECT contact_id, type, id FROM
-       (SELECT contact_id, type, id FROM events WHERE id > ${HELD_UNTIL}
-        UNION ALL SELECT contact_id, type, id FROM snippet_batches WHERE id > ${HELD_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
+       (SELECT contact_id, type, id FROM events WHERE id > ${INDEXED_UNTIL}
+        UNION ALL SELECT contact_id, type, id FROM snippet_batches WHERE id > ${INDEXED_UNTIL} ORDER BY id LIMIT ${RUN_ROWS})
      ORDER BY contact_id, type, id`,
   )
   const extent = db.prepare<{ rows: number; last: number | null }, []>(
     'SELECT count(*) AS rows, max(id) AS last FROM temp.unwritten',
   )
-  // some are there already where a process was killed
-  const part = 'contact_id, type, id FROM temp.unwritten WHERE place > ? AND place <= ?'
-  const toTimeline = db.prepare(`INSERT OR IGNORE INTO timeline SELECT ${part}`)
-  const toRun = db.prepare(`INSERT OR IGNORE INTO timeline_run_rows SELECT ?, ${part}`)
+  // OR IGNORE: a killed process may have left some of the rows
+  const slice = 'contact_id, type, id FROM temp.unwritten WHERE place > ? AND place <= ?'
+  const toTimeline = db.prepare(`INSERT OR IGNORE INTO timeline SELECT ${slice}`)
+  const toRun = db.prepare(`INSERT OR IGNORE INTO timeline_run_rows SELECT ?, ${slice}`)
   const dropPerson = db.prepare('DELETE FROM temp.unwritten WHERE contact_id = ?')
   const dropGone = db.prepare(
     `DELETE FROM temp.unwritten AS u WHERE NOT EXISTS
@@ -35,17 +35,17 @@ export function createUnwritten(db: Database) {
   )
 
   return {
-    /** The oldest, in place of those before. @returns how many, and the last id among them */
+    /** Replaces the content with the oldest unindexed rows. @returns their number and last id */
     read(): { rows: number; last: number | null } {
       clear.run()
       read.run()
       return extent.get() ?? { rows: 0, last: null }
     },
-    /** Those after the first `from`, up to the first `until`. */
+    /** Rows `from` (exclusive) to `until`. */
     writeToTimeline: (from: number, until: number): void => void toTimeline.run(from, until),
     writeToRun: (run: number, from: number, until: number): void => void toRun.run(run, from, until),
     erase: (contactId: number): void => void dropPerson.run(contactId),
-    /** Forgets those that were deleted since they were read. */
+    /** Removes rows that were deleted since they were read. */
     dropGone: (): void => void dropGone.run(),
   }
 }

@@ -1,49 +1,48 @@
 /**
- * Storage that is built for speed. An index leads from a person to their events and reports in the order of time; a row in it
- * with each event would change a page at a random place each time. What is here instead, and what it gained (`bun run
- * bench`, `bun run bench:against` a build without it):
- * - timeline.ts, timeline-unwritten.ts: events are put into the index later and many at once. A fifth more events a second.
- * - timeline-runs.ts, timeline-merge.ts: where much comes, some thousand rows are an index of their own, merged when it is
- *   calm. A sixth more events, a quarter more batches of the browser script.
- * - known-batches.ts, batch-filters.ts: new batches are told from repeated ones without a look at the disk for each.
- * timeline-reads.ts is the plain interface: SQL for the ids of a person, whatever part of the index holds them.
+ * An index from people to their events and visit reports, built for write speed: inserting each row at once would change
+ * a random page per event. Each part's gain, compared with a build without it (`bun run bench`, `bun run bench:against`):
+ * - timeline.ts, timeline-unwritten.ts: rows are indexed later, many at once. A fifth more events a second.
+ * - timeline-runs.ts, timeline-merge.ts: under load, some thousand rows become a small index that is merged later. A
+ *   sixth more events, a quarter more visit reports.
+ * - known-batches.ts, batch-filters.ts: repeated visit reports are detected without a random page read for each.
+ * timeline-reads.ts is the interface: SQL for the ids of a person, whichever part has them.
  */
 import type { Database } from 'bun:sqlite'
-import { HELD_MARK, heldUntil, MERGED_MARK, mergedUntil } from './timeline-reads.ts'
+import { INDEXED_MARK, indexedUntil, MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 import { createTimelineRuns } from './timeline-runs.ts'
 import { createUnwritten, RUN_ROWS } from './timeline-unwritten.ts'
 
-/** What is less than makes a run is put in order where the last time is so long ago. */
-const REST_MS = 200
-/** Fewer than these are written with one commit: where little comes, none waits for long. */
-const AT_ONCE = 500
-/** More than these wait so long for as many as make a run; and so long after a run, little comes again. */
-const CALM_MS = 1_000
-/** Nobody knows how many wait. */
+/** Rows that don't fill a run are written after this time. */
+const SMALL_WAIT_MS = 200
+/** Up to this many rows are written in one commit, so that under low load none waits long. */
+const SMALL_ROWS = 500
+/** More rows wait this long for a full run. Also, after a run, load counts as high for this long. */
+const LARGE_WAIT_MS = 1_000
+/** The number of unindexed rows is unknown. */
 const UNKNOWN = Number.POSITIVE_INFINITY
-/** How many rows a commit adds of those that are being written, for each event of its own and at least. */
-const ROWS_AN_EVENT = 1.25
-const ROWS_LEAST = 32
-/** The same of runs that are merged, where a row is written and another deleted. */
-const MERGED_AN_EVENT = 3
-const MERGED_LEAST = 500
-/** What is written where nothing else is: so many rows, or as many as fit into so much time. */
-const ROWS_IDLE = 12_000
+/** Rows that each commit indexes: per event of the commit, and at least. */
+const ROWS_PER_EVENT = 1.25
+const MIN_ROWS = 32
+/** The same for merging runs, where each row is written and deleted. */
+const MERGED_PER_EVENT = 3
+const MIN_MERGED = 500
+/** Rows or time per step while idle. */
+const IDLE_ROWS = 12_000
 const IDLE_MS = 4
 
-/** An event or batch as it stands in the index. */
+/** An event or visit report in the index. */
 export type TimelineRow = { contactId: number; type: number; id: number }
 
-/** `isWhole`: as many as make a run. */
+/** `isWhole`: a full run. */
 type Run = { rows: number; last: number; written: number; isWhole: boolean }
 
 /**
- * Fills the index. Where little comes, what came in a while is put into the timeline in its order; where much comes, some
- * thousand make a run, and those the timeline takes up when it is calm.
+ * Fills the index. Under low load, rows go straight into the timeline table; under high load, some thousand rows make
+ * a run, which is merged when the load is low.
  */
 export type Timeline = ReturnType<typeof createTimeline>
 
-/** `isAlone`: as a service that holds its folder; a command puts in order what it can where no service has runs. */
+/** `isAlone`: a service that has locked the folder. A command indexes rows only if no service has runs. */
 export function createTimeline(db: Database, monotonicMs: () => number, isAlone = true) {
   const mark = db.prepare('UPDATE install SET value = CAST(max(CAST(value AS INTEGER), ?) AS TEXT) WHERE name = ?')
   const hasRuns = db.prepare('SELECT 1 FROM timeline_runs LIMIT 1')
@@ -52,18 +51,18 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
   const unwritten = createUnwritten(db)
   const runs = createTimelineRuns(db, isAlone)
   let run: Run | null = null
-  /** How many no index holds, but those that are being written. */
+  /** Unindexed rows, except those being written. */
   let waiting = UNKNOWN
-  /** Whether another process may have erased what is being written. */
+  /** Another process may have erased rows that are being written. */
   let isStale = false
   let committed: Run | null = null
   let added = 0
-  let restSince = 0
-  let calmSince = 0
+  let readAt = 0
+  let calmAt = 0
 
   const begin = (): Run | null => {
     const { rows, last } = unwritten.read()
-    restSince = monotonicMs()
+    readAt = monotonicMs()
     const isWhole = rows === RUN_ROWS
     waiting = isWhole ? Math.max(0, waiting - RUN_ROWS) : 0
     if (last === null) return null
@@ -72,94 +71,93 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
       return null
     }
     if (isWhole && isAlone) {
-      calmSince = restSince + CALM_MS
+      calmAt = readAt + LARGE_WAIT_MS
       runs.begin(last)
     }
     return { rows, last, written: 0, isWhole: isWhole && isAlone }
   }
 
-  const writeRows = ({ rows, last, written, isWhole }: Run, most: number): Run | null => {
-    const until = Math.min(rows, written + most)
+  const writeRows = ({ rows, last, written, isWhole }: Run, maxRows: number): Run | null => {
+    const until = Math.min(rows, written + maxRows)
     if (isWhole) unwritten.writeToRun(last, written, until)
     else unwritten.writeToTimeline(written, until)
     if (until < rows) return { rows, last, written: until, isWhole }
     if (isWhole) runs.finish(last)
     else mark.run(last, MERGED_MARK)
-    mark.run(last, HELD_MARK)
+    mark.run(last, INDEXED_MARK)
     return null
   }
 
-  /** What is less than a run is put in order once the timeline has taken up the runs before it. */
+  /** Rows that don't fill a run are written once earlier runs are merged. */
   const isDue = (isIdle: boolean): boolean => {
     if (waiting >= RUN_ROWS) return true
     if (waiting === 0 || runs.count() > 0) return false
-    return isIdle || monotonicMs() - restSince >= (waiting <= AT_ONCE ? REST_MS : CALM_MS)
+    return isIdle || monotonicMs() - readAt >= (waiting <= SMALL_ROWS ? SMALL_WAIT_MS : LARGE_WAIT_MS)
   }
 
-  const writeShare = (rows: number, isIdle: boolean, isLate: () => boolean): void => {
+  const writeShare = (rows: number, isIdle: boolean, isOver: () => boolean): void => {
     let left = rows
     do {
       if (!run && isDue(isIdle)) run = begin()
       if (!run) return
       const before = run.written
-      const most = run.isWhole || run.rows > AT_ONCE ? left : AT_ONCE
-      left -= Math.min(run.rows - before, most)
-      run = writeRows(run, most)
-    } while (left > 0 && !isLate())
+      const maxRows = run.isWhole || run.rows > SMALL_ROWS ? left : SMALL_ROWS
+      left -= Math.min(run.rows - before, maxRows)
+      run = writeRows(run, maxRows)
+    } while (left > 0 && !isOver())
   }
 
-  const isCalm = (): boolean => monotonicMs() >= calmSince
+  const isCalm = (): boolean => monotonicMs() >= calmAt
 
   return {
-    /** Called for each event and batch that is written. */
+    /** Call for each event and visit report written. */
     count(): void {
       waiting += 1
       added += 1
     },
-    /** Once in each transaction, before it commits: a part of the work, and more where nothing else is written. */
+    /** Call once per transaction before the commit; does more work if `isIdle`. */
     advance(isIdle: boolean): void {
-      // the service that has runs puts in order what comes after them
+      // the service that has runs indexes the rows after them
       if (!isAlone && hasRuns.get() !== null) return void (run = null)
       if (isStale && run) unwritten.dropGone()
       const until = monotonicMs() + IDLE_MS
-      const isLate = (): boolean => isIdle && monotonicMs() >= until
+      const isOver = (): boolean => isIdle && monotonicMs() >= until
       const shareOf = (anEvent: number, least: number): number =>
-        isIdle ? ROWS_IDLE : Math.max(least, Math.ceil(added * anEvent))
-      writeShare(shareOf(ROWS_AN_EVENT, ROWS_LEAST), isIdle, isLate)
+        isIdle ? IDLE_ROWS : Math.max(least, Math.ceil(added * anEvent))
+      writeShare(shareOf(ROWS_PER_EVENT, MIN_ROWS), isIdle, isOver)
       const isTime = isIdle || isCalm() || runs.isFull() || runs.hasSpent()
-      if (isTime) runs.advance(shareOf(MERGED_AN_EVENT, MERGED_LEAST), isLate)
+      if (isTime) runs.advance(shareOf(MERGED_PER_EVENT, MIN_MERGED), isOver)
     },
     hasWaiting: (): boolean => run !== null || waiting > 0 || runs.hasWork(),
-    /** After the commit. */
     settle(): void {
       committed = run
       runs.settle()
       isStale = false
       added = 0
     },
-    /** After a rollback, which gave the tables back as they were: they are read again. */
+    /** After a rollback, which restored the tables: unindexed rows are counted again. */
     undo(): void {
       run = committed
       waiting = UNKNOWN
       added = 0
       runs.undo(run?.isWhole ? run.last : null)
     },
-    /** What a person left, in the transaction that erases them. */
+    /** Inside the transaction that erases the person. */
     erase(contactId: number): void {
       dropMerged.run(contactId)
       runs.erase(contactId)
       unwritten.erase(contactId)
     },
-    /** What is deleted, in the transaction that deletes it. */
+    /** Inside the transaction that deletes the rows. */
     remove(rows: TimelineRow[]): void {
-      const [merged, held] = [mergedUntil(db), heldUntil(db)]
+      const [merged, indexed] = [mergedUntil(db), indexedUntil(db)]
       for (const { contactId, type, id } of rows.toSorted((a, b) => a.contactId - b.contactId)) {
         dropOne.run(contactId, type, id)
         if (id > merged) runs.remove(contactId, type, id)
-        isStale ||= id > held
+        isStale ||= id > indexed
       }
     },
-    /** After another process wrote: it may have erased people and added events. */
+    /** Another process may have erased people and added events. */
     catchUp(): void {
       waiting = UNKNOWN
       isStale = true

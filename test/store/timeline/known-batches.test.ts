@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 afterEach(() => remove())
 
-const NOWHERE = { id: null, held: null }
+const NOWHERE = { id: null, indexed: null }
 
 const BATCHES = 100_000
 /** As ids and hashes are: all bits of a hash are random, of an id the lower ones count on. */
@@ -45,14 +45,14 @@ test('none that was added is missed, and fewer than 1 in 1,000 seem to have been
   const known = createKnownBatches(db)
   const added = createBatches(1)
   for (const [index, { contactId, batch }] of added.entries()) known.add(index + 1, contactId, batch, AT)
-  expect(added.filter(({ contactId, batch }) => known.find(contactId, batch).held === null)).toEqual([])
-  const seeming = createBatches(2).filter(({ contactId, batch }) => known.find(contactId, batch).held !== null)
+  expect(added.filter(({ contactId, batch }) => known.find(contactId, batch).indexed === null)).toEqual([])
+  const seeming = createBatches(2).filter(({ contactId, batch }) => known.find(contactId, batch).indexed !== null)
   expect(seeming.length).toBeLessThan(BATCHES / 1_000)
   // the same id of somebody else is another batch
   expect(known.find(7, added[0]?.batch ?? 0)).toEqual(NOWHERE)
 })
 
-test('what waits for the timeline is known by its id, and by no id once it is held', () => {
+test('what waits for the timeline is known by its id, and by no id once it is indexed', () => {
   const known = createKnownBatches(db)
   const rows = createBatches(3).slice(0, 12_000)
   const add = (from: number, to: number): void => {
@@ -78,19 +78,19 @@ test('what came before the start is looked up until it was read, and none of it 
   const placeOf = (index: number) => known.find(rows[index]?.contactId ?? 0, rows[index]?.batch ?? 0)
   const other = () => known.find(1, 1)
   expect([placeOf(0), placeOf(4_499), placeOf(4_500), other()]).toEqual([
-    { id: null, held: { from: 0, upTo: 4_500 } },
-    { id: null, held: { from: 0, upTo: 4_500 } },
-    { id: 4_501, held: { from: 0, upTo: 5_000 } },
-    { id: null, held: { from: 0, upTo: 4_500 } },
+    { id: null, indexed: { from: 0, upTo: 4_500 } },
+    { id: null, indexed: { from: 0, upTo: 4_500 } },
+    { id: 4_501, indexed: { from: 0, upTo: 5_000 } },
+    { id: null, indexed: { from: 0, upTo: 4_500 } },
   ])
   known.readEarlier()
   expect([placeOf(2_499), placeOf(2_500), other()]).toEqual([
-    { id: null, held: { from: 0, upTo: 2_500 } },
-    { id: null, held: { from: 0, upTo: 5_000 } },
-    { id: null, held: { from: 0, upTo: 2_500 } },
+    { id: null, indexed: { from: 0, upTo: 2_500 } },
+    { id: null, indexed: { from: 0, upTo: 5_000 } },
+    { id: null, indexed: { from: 0, upTo: 2_500 } },
   ])
   for (let look = 0; look < 3; look += 1) known.readEarlier()
-  expect(rows.filter((_, index) => placeOf(index).held?.upTo !== 5_000)).toEqual([])
+  expect(rows.filter((_, index) => placeOf(index).indexed?.upTo !== 5_000)).toEqual([])
   expect(other()).toEqual(NOWHERE)
 })
 
@@ -103,5 +103,5 @@ test('what another process stored is known, also after what was added here was u
   store([{ contactId: 3, batch: 3 }], 11)
   expect(known.find(3, 3)).toEqual(NOWHERE)
   known.catchUp()
-  expect(known.find(3, 3)).toEqual({ id: 11, held: { from: 10, upTo: 500 } })
+  expect(known.find(3, 3)).toEqual({ id: 11, indexed: { from: 10, upTo: 500 } })
 })

@@ -7,7 +7,7 @@ import type { Job } from '../../../src/store/writes.ts'
 import { createEventReads } from '../../../src/store/events.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
 import { createTimeline } from '../../../src/store/timeline/timeline.ts'
-import { heldUntil, mergedUntil, selectHeldIds, selectIds } from '../../../src/store/timeline/timeline-reads.ts'
+import { indexedUntil, mergedUntil, selectIndexedIds, selectIds } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
 import { AT, eventWrite } from '../samples.ts'
 import { countOf, createFeed, held, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
@@ -67,7 +67,7 @@ test.each([
     expect(fewest).toBeLessThan(128)
     // those that were taken up are deleted meanwhile too
     expect(kept).toBeLessThan(220)
-    expect(200 * 5_000 - heldUntil(db)).toBeLessThan(4 * RUN_ROWS)
+    expect(200 * 5_000 - indexedUntil(db)).toBeLessThan(4 * RUN_ROWS)
   },
   30_000,
 )
@@ -181,7 +181,7 @@ test('what a killed process left unfinished hides nothing of the whole ones', ()
     UPDATE install SET value = '200' WHERE name = 'timeline_until'`)
   const idsUpTo = (upTo: number) =>
     db
-      .query(selectHeldIds({ contact: '1', types: '= 0', upTo: `${upTo}` }))
+      .query(selectIndexedIds({ contact: '1', types: '= 0', upTo: `${upTo}` }))
       .values()
       .flat()
   expect([idsUpTo(49), idsUpTo(60), idsUpTo(150)]).toEqual([[], [50], [50]])
@@ -193,10 +193,10 @@ test('a command beside it leaves them alone, and puts in order what comes once t
   for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
   const other = folder.open()
   const command = createTimeline(other, () => 0, false)
-  const before = [held(db).length, heldUntil(db)]
+  const before = [held(db).length, indexedUntil(db)]
   other.transaction(() => command.advance(false))()
   command.settle()
-  expect([held(db).length, heldUntil(db)]).toEqual(before)
+  expect([held(db).length, indexedUntil(db)]).toEqual(before)
   feed.rest()
   db.run(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) VALUES (99999, 1, 1, 1, 0, 0, ${AT})`,

@@ -5,7 +5,7 @@ import { databasePath } from '../../../src/store/engine/database.ts'
 import { idAt } from '../../../src/core/ids.ts'
 import { createReportReads } from '../../../src/store/visit-reports.ts'
 import { createTimeline } from '../../../src/store/timeline/timeline.ts'
-import { heldUntil } from '../../../src/store/timeline/timeline-reads.ts'
+import { indexedUntil } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
 import { AT } from '../samples.ts'
 import { createFeed, held, rest, wanted } from './timeline-rows.ts'
@@ -75,7 +75,7 @@ test('an older database is filled when it is brought up to date', () => {
     CREATE INDEX events_by_contact ON events (contact_id, type); PRAGMA user_version = 10`)
   const upgraded = folder.open()
   expect(held(upgraded)).toEqual(wanted(upgraded))
-  expect(heldUntil(upgraded)).toBe(1_000)
+  expect(indexedUntil(upgraded)).toBe(1_000)
   expect(upgraded.query(`SELECT name FROM sqlite_schema WHERE name = 'events_by_contact'`).all()).toEqual([])
   expect(new Database(`${file}.before-11`).query('SELECT count(*) AS n FROM events').get()).toEqual({ n: 1_000 })
 })

@@ -5,7 +5,7 @@ import { createEngine } from '../../../src/store/engine/engine.ts'
 import type { Job } from '../../../src/store/writes.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
 import { createTimeline } from '../../../src/store/timeline/timeline.ts'
-import { heldUntil } from '../../../src/store/timeline/timeline-reads.ts'
+import { indexedUntil } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
 import { failing } from '../failing.ts'
 import { AT, eventWrite } from '../samples.ts'
@@ -27,7 +27,7 @@ describe('when it is filled', () => {
       feed.wait(REST_MS)
     }
     expect(held(db)).toEqual(wanted(db))
-    expect([heldUntil(db), feed.timeline.hasWaiting()]).toEqual([15, false])
+    expect([indexedUntil(db), feed.timeline.hasWaiting()]).toEqual([15, false])
   })
 
   test('where much comes, some thousand at once, a part with each commit; never more than two such wait', () => {
@@ -37,7 +37,7 @@ describe('when it is filled', () => {
     for (let commit = 0; commit < 150; commit += 1) {
       feed.commit(100)
       // ids are counted up here, so this is how many events a reader looks through
-      most = Math.max(most, (commit + 1) * 100 - heldUntil(db))
+      most = Math.max(most, (commit + 1) * 100 - indexedUntil(db))
     }
     expect(most).toBeGreaterThan(RUN_ROWS)
     expect(most).toBeLessThan(2 * RUN_ROWS)
@@ -50,7 +50,7 @@ describe('when it is filled', () => {
     expect(feed.timeline.hasWaiting()).toBe(true)
     feed.rest()
     expect(held(db)).toEqual(wanted(db))
-    expect([heldUntil(db), feed.timeline.hasWaiting()]).toEqual([7_000, false])
+    expect([indexedUntil(db), feed.timeline.hasWaiting()]).toEqual([7_000, false])
   })
 
   test('what waits after much came is not left to the next that comes', () => {
@@ -62,7 +62,7 @@ describe('when it is filled', () => {
       feed.wait(REST_MS - 10)
       feed.commit(1)
     }
-    expect(heldUntil(db)).toBeGreaterThan(600)
+    expect(indexedUntil(db)).toBeGreaterThan(600)
   })
 
   test('whoever is erased again and again keeps nothing from being filled', () => {
@@ -73,7 +73,7 @@ describe('when it is filled', () => {
       if (commit % 60 === 0) feed.timeline.erase(commit % 101)
       if (commit % 20 === 0) feed.timeline.catchUp()
     }
-    expect(heldUntil(db)).toBeGreaterThan(600 * 30 - 2 * RUN_ROWS)
+    expect(indexedUntil(db)).toBeGreaterThan(600 * 30 - 2 * RUN_ROWS)
   })
 
   test('a rollback in the middle takes back what was written with it, and no more', () => {
@@ -145,11 +145,13 @@ describe('when it is filled', () => {
     const feed = createFeed(db)
     for (let commit = 0; commit < 60; commit += 1) feed.commit(100)
     expect(countOf(db, 'timeline_run_rows')).toBeGreaterThan(1_000)
-    expect(heldUntil(db)).toBe(100)
+    expect(indexedUntil(db)).toBe(100)
     const next = folder.open()
     const again = createTimeline(next, () => 0)
     rest(next, again)
     expect(held(next)).toEqual(wanted(next))
-    expect([heldUntil(next), countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([6_000, 0, 0])
+    expect([indexedUntil(next), countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([
+      6_000, 0, 0,
+    ])
   })
 })
