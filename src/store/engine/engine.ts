@@ -165,7 +165,7 @@ function createJobs({ writes, runPlanned, readEvent }: Parts) {
   }
 }
 
-/** Notices commits of other processes, at the start of each transaction and whenever it is asked. */
+/** Notices commits of other processes through `PRAGMA data_version`. */
 function createForeignWatch(db: Database, catchUp: () => void) {
   const dataVersion = db.prepare<{ data_version: number }, []>('PRAGMA data_version')
   let seen = dataVersion.get()?.data_version
