@@ -5,11 +5,11 @@ import type { Verdict } from '../../src/store/message-types.ts'
 const seen: Verdict = { rule: 'notSeen', about: '/r', value: null, verdict: 'pass' }
 const [may, not] = [suppressionVerdict(null), suppressionVerdict('unsubscribed')]
 
-test('a wish passes where nothing is against it', () => {
+test('the suppression rule passes when nothing suppresses the person', () => {
   expect([may.verdict, may.value, not.verdict, not.value]).toEqual(['pass', null, 'fail', 'unsubscribed'])
 })
 
-test('nothing is parsed of nothing', () => expect(parseRecord(null)).toBeNull())
+test('an empty record parses to nothing', () => expect(parseRecord(null)).toBeNull())
 
 test.each([
   ['of nothing before', null, { at: 9, verdicts: [not] }],
@@ -23,6 +23,6 @@ test.each([
     { at: 1, verdicts: [], sentOn: { at: 3 }, keptAt: 1, tries: 2 },
     { at: 9, verdicts: [not], sentOn: { at: 3 }, keptAt: 1, tries: 2 },
   ],
-])('a later look: a rule %s', (_, earlier, record) => {
+])('a later decision: a rule %s', (_, earlier, record) => {
   expect(addVerdict(earlier, not, 9)).toEqual(record)
 })

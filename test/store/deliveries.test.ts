@@ -50,7 +50,7 @@ function readAll(query: Partial<DeliveryQuery>): number[] {
 const idsOf = (isAsked: (id: number, state: string) => boolean): number[] =>
   Array.from({ length: 700 }, (_, i) => 700 - i).filter((id) => isAsked(id, STATES[id % STATES.length] ?? ''))
 
-describe('a page holds the newest', () => {
+describe('a page contains the newest deliveries', () => {
   test.each<[string, Partial<DeliveryQuery>, (id: number, state: string) => boolean]>([
     ['of an app', {}, () => true],
     ['of a message', { messageId: 2 }, (id) => id % 2 === 1],
@@ -66,7 +66,7 @@ describe('a page holds the newest', () => {
     ['of a person in a state', { contactId: 3, states: ['sent'] }, () => false],
   ])('%s', (_, query, isAsked) => expect(readAll(query)).toEqual(idsOf(isAsked)))
 
-  test('of an app of which all is new', () => {
+  test('of an app where everything is new', () => {
     expect(pages.listIds({ ...ALL, appId: 2, limit: 3 })).toEqual([45_999, 45_998, 45_997])
     expect(pages.listIds({ ...ALL, appId: 3 })).toEqual([])
   })

@@ -43,7 +43,7 @@ const resend = async (sending: Sending, index = 0) => {
   return sending.store().resendDelivery({ appId: sending.app.id, id, at: sending.clock.now() })
 }
 
-describe('at most every so many hours: nothing is queued beside a mail', () => {
+describe('at most every N hours: nothing is queued beside an email', () => {
   test.each<[string, Doing]>([
     ['of which nobody knows whether it arrived, and that is sent once more', 'drop'],
     ['that its server asked for later at the final dot', 451],
@@ -61,7 +61,7 @@ describe('at most every so many hours: nothing is queued beside a mail', () => {
   test.each<[string, Doing, string]>([
     ['that may have arrived', 'drop', 'unknown'],
     ['that was refused at the final dot', 554, 'failed'],
-  ])('%s and that a member sends on', async (_, first, state) => {
+  ])('%s and that a member resends', async (_, first, state) => {
     const sending = await startWith({ ...DAILY, ifUnconfirmed: 'leave' }, first)
     expect((await sending.deliveries()).map((delivery) => delivery.state)).toEqual([state] as never)
     sending.clock.tick(3 * DAY)
@@ -71,7 +71,7 @@ describe('at most every so many hours: nothing is queued beside a mail', () => {
     expect([sending.server.received.length, await sending.states()]).toEqual([1, { sent: 1 }])
   })
 
-  test('when the process is killed between the hand-over and its answer', async () => {
+  test('when the process is killed between the hand-over and the reply', async () => {
     const sending = await start(DAILY)
     await sending.sendEvent(ADA)
     const [at, store] = [sending.clock.now(), sending.store()]
@@ -88,7 +88,7 @@ describe('at most every so many hours: nothing is queued beside a mail', () => {
   })
 })
 
-test('at most every so many hours: a member is told when another is on its way, and that one goes', async () => {
+test('at most every N hours: resending is refused while another email is on its way', async () => {
   const sending = await startWith({ ...DAILY, ifUnconfirmed: 'leave' }, 'drop')
   sending.clock.tick(3 * DAY)
   await sending.sendEvent(ADA)
@@ -99,7 +99,7 @@ test('at most every so many hours: a member is told when another is on its way, 
   expect(await resend(sending)).toEqual({ done: true })
 })
 
-describe('at most every so many hours: the next may come', () => {
+describe('at most every N hours: the next email may start', () => {
   const whileItWaits = async (stop: (sending: Sending) => Promise<unknown>, state: string): Promise<void> => {
     const content = { ...DAILY, onlyIf: [{ rule: 'tag', lacks: 'done' } as const] }
     const sending = await startWith(content, 'drop', { sendWindow: MORNINGS })
@@ -111,25 +111,25 @@ describe('at most every so many hours: the next may come', () => {
     expect((await sending.deliveries()).map((delivery) => delivery.state)).toContain('waiting')
   }
 
-  test('after one that was sent', async () => {
+  test('after a sent email', async () => {
     const sending = await startWith(DAILY, 'accept')
     sending.clock.tick(DAY - 2 * MINUTE)
     await sending.sendEvent(ADA)
     expect(await sending.states()).toEqual({ sent: 1, waiting: 1 })
   })
 
-  test('after one that an arrival stopped while it was to be sent once more', () =>
+  test('after an arrival cancelled an email that waited to be resent', () =>
     whileItWaits(async ({ call, app }) => {
       await call('PATCH', '/api/v1/contacts', { body: { newsletter: app.publicId, email: ADA, tags: ['done'] } })
     }, 'skipped: tag'))
 
-  test('after one that unsubscribing stopped', () =>
+  test('after unsubscribing cancelled an email', () =>
     whileItWaits(async ({ store, app, clock }) => {
       await store().suppress({ appId: app.id, email: ADA, reason: 'unsubscribed', at: clock.now() })
     }, 'skipped: unsubscribed'))
 })
 
-test('a delivery whose message is not there ends, and holds up nobody', async () => {
+test('a delivery whose message is missing ends and blocks no other', async () => {
   const sending = await start({})
   const db = new Database(databasePath(sending.folder))
   db.run(
@@ -146,7 +146,7 @@ test('a delivery whose message is not there ends, and holds up nobody', async ()
   db.close()
 })
 
-test('an interval does not begin with a mail that the server refused', async () => {
+test('an email that the server refused does not start an interval', async () => {
   const sending = await startWith({ again: { everyHours: 168 } }, 554)
   expect(await sending.states()).toEqual({ 'failed: smtp_554': 1 })
   sending.clock.tick(DAY)
@@ -155,13 +155,13 @@ test('an interval does not begin with a mail that the server refused', async () 
   expect(sending.server.received.length).toBe(1)
 })
 
-describe('a report of the provider', () => {
+describe('a bounce report', () => {
   const bounce = async (sending: Sending, deliveryId: number) => {
     const at = sending.clock.now()
     return sending.store().markBounced({ deliveryId, kind: 'complained', reason: 'r', at })
   }
 
-  test('about a mail that was refused counts, also where another went out since', async () => {
+  test('about a refused email counts, even if another email was sent since', async () => {
     let isRefusing = true
     const sending = await start({}, { recipient: () => (isRefusing ? 554 : 'accept') })
     await sending.sendEvent(ADA)
@@ -175,7 +175,7 @@ describe('a report of the provider', () => {
     expect((await sending.store().findContact(sending.app.id, ADA))?.status).toBe('complained')
   })
 
-  test('that comes before the answer of the server lets the next interval begin', async () => {
+  test('before the reply of the server lets the next interval begin', async () => {
     let reported: Promise<unknown> = Promise.resolve()
     const sending: Sending = await start(DAILY, {
       dot: () => {
@@ -204,7 +204,7 @@ async function changeTo(sending: Sending, again: Again): Promise<void> {
 test.each<[string, Again]>([
   ['every 24 hours', { everyHours: 24 }],
   ['once for each result', { once: 'property', property: 'url' }],
-])('who got it %s does not get it again when the message is changed to once per person', async (_, again) => {
+])('someone who got it %s does not get it again after a change to once per person', async (_, again) => {
   const sending = await start({ again })
   await sending.sendEvent(ADA)
   await sending.sendDue()
@@ -215,7 +215,7 @@ test.each<[string, Again]>([
   expect(sending.server.received.length).toBe(1)
 })
 
-test('who got it once gets it every so many hours from then on, when the message is changed to that', async () => {
+test('someone who got it once gets it every N hours after the message changes to that', async () => {
   const sending = await start({})
   await sending.sendEvent(ADA)
   await sending.sendDue()

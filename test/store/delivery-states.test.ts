@@ -71,7 +71,7 @@ const people = {
   forget: () => {},
 }
 
-describe('no statement looks through all deliveries', () => {
+describe('no statement scans all deliveries', () => {
   test.each<[string, number, (watched: Database) => unknown]>([
     ['the queue', 3, (watched) => createDeliveryQueue(watched)],
     ['claims and marks', 9, (watched) => prepareDeliveryStatements(watched)],

@@ -129,11 +129,11 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     remove()
   })
 
-  test('is in the files before', () => {
+  test('is in the files before the erasure', () => {
     expect(remainsOf(readFolder(folder), erased)).toEqual(erased)
   })
 
-  test('is in no row, in the unused space of few pages, and in no byte after a VACUUM', async () => {
+  test('is in no row, in little unused space, and nowhere after VACUUM', async () => {
     const inputs = erased.map((number) => ({ ...BY, appId: 1, email: emailOf(number) }))
     const { logBytes } = store.stats()
     for (const outcome of await Promise.all(inputs.map(store.eraseContact))) done(outcome)
@@ -152,12 +152,12 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     store = await openStore(folder, { threads, rules: DELIVERY_RULES })
   })
 
-  test('does not come back when their pages are written again', async () => {
+  test('does not reappear when pages are rewritten', async () => {
     await fill(store, others.slice(0, 600), 2)
     expect(remainsOf(readFolder(folder), erased)).toEqual([])
   })
 
-  test('leaves all others as they were, and the database whole', async () => {
+  test('leaves other people unchanged and the database intact', async () => {
     const now = await look()
     expect(now.map((row) => row.length > 100)).toEqual(now.map(() => true))
     expect(others.slice(0, 600).length).toBe(600)
@@ -178,7 +178,7 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
 })
 
 describe('the log', () => {
-  test('is empty soon after an erasure, and after a long read that held it has ended', async () => {
+  test('is emptied soon after an erasure, once a long read has ended', async () => {
     const { folder, remove } = makeFolder()
     const store = await openStore(folder, { threads: true })
     await fill(store, PEOPLE.slice(0, 50), 2)
@@ -197,7 +197,7 @@ describe('the log', () => {
     remove()
   })
 
-  test('that a crash left is emptied at the next start', async () => {
+  test('is emptied at the next start after a crash', async () => {
     const { folder, remove } = makeFolder()
     const { db, engine } = openEngine(folder)
     engine.run(jobsOf(7, 0))
@@ -210,7 +210,7 @@ describe('the log', () => {
     remove()
   })
 
-  test('is tried again once a second', () => {
+  test('is emptied with one try each second', () => {
     const { folder, remove } = makeFolder()
     const { db, engine } = openEngine(folder)
     let now = 0

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createFaultWatch } from '../../src/store/store.ts'
 import type { Outcome } from '../../src/store/writes.ts'
 
-test('a fault ends with the first write that is made, and not with what was not written at all', async () => {
+test('a fault ends with the first committed write, not with a refused one', async () => {
   const [done, full, wrong] = [
     { done: true },
     { refusal: 'unavailable', reason: 'disk full' },

@@ -63,7 +63,7 @@ const suppress =
 const TRANSACTIONAL = { mail: { ...CONTENT.mail, category: 'transactional' as const } }
 const rule = (...onlyIf: Rule[]): Given => ({ content: { onlyIf } })
 
-describe('nothing is handed over where this happens while the email is on its way', () => {
+describe('nothing is handed over if this happens while the email is on its way', () => {
   test.each<[string, string, Happens, Given]>([
     [
       'they come back',
@@ -120,7 +120,7 @@ describe('nothing is handed over where this happens while the email is on its wa
     expect(delivery && recordOf(delivery).verdicts.some(({ verdict }) => verdict === 'fail')).toBe(true)
   })
 
-  test('the domain of the sender taken from the account', async () => {
+  test('the account loses the sender domain', async () => {
     const domain = 'news.example'
     const sending = keep(await startSending())
     await sending.setSettings({ fromEmail: `hello@${domain}` })
@@ -140,7 +140,7 @@ describe('nothing is handed over where this happens while the email is on its wa
     expect(await sending.states()).toEqual({ 'deferred: sender_unverified': 1 })
   })
 
-  test('the person erased', async () => {
+  test('the person is erased', async () => {
     const sending = await startWith(({ store, app, clock }) =>
       store().eraseContact({ appId: app.id, accountId: app.accountId, email: ADA, actor: 'test', at: clock.now() }),
     )
@@ -149,7 +149,7 @@ describe('nothing is handed over where this happens while the email is on its wa
     expect([sending.server.received, await sending.states()]).toEqual([[], {}])
   })
 
-  test('the mail server paused by what happened to another', async () => {
+  test('the mail server is paused after another email failed', async () => {
     const both = Promise.withResolvers<void>()
     const handed: string[] = []
     let waiting = 0
@@ -172,7 +172,7 @@ describe('nothing is handed over where this happens while the email is on its wa
   })
 })
 
-describe('an email goes out', () => {
+describe('an email is sent', () => {
   test.each<[string, Happens, Given]>([
     ['where nothing happens', () => {}, rule({ rule: 'away' }, { rule: 'notSeen' }, { rule: 'tag', has: 'beta' })],
     ['where others are there', (s) => s.sendEvent('bob@example.com'), rule({ rule: 'away' }, { rule: 'notSeen' })],
@@ -193,7 +193,7 @@ describe('an email goes out', () => {
     expect(delivery && recordOf(delivery).verdicts.map(({ rule: name }) => name)).toEqual(['wish', 'message', ...rules])
   })
 
-  test('with what it does not link to in its record, also where it was decided anew', async () => {
+  test('with the unlinked targets in its record, also after a new decision', async () => {
     const sending = await startWith((s) => browse(s, page('/other')), rule({ rule: 'notSeen' }))
     await sending.sendEvent(ADA, { ...RESULTS, url: 'https://elsewhere.example/1' })
     await sending.sendDue()
@@ -207,7 +207,7 @@ describe('an email goes out', () => {
     ])
   })
 
-  test('that a member sends on, whatever its rules say by now', async () => {
+  test('that a member resends, whatever its rules say', async () => {
     const sending = await startWith((s) => browse(s, page('/results/1')), rule({ rule: 'tag', has: 'none' }))
     await sending.sendEvent(ADA)
     await sending.sendDue()
@@ -218,7 +218,7 @@ describe('an email goes out', () => {
     expect([sending.server.received.length, await sending.states()]).toEqual([1, { sent: 1 }])
   })
 
-  test('written anew where the sender was changed while it was on its way', async () => {
+  test('rendered again if the sender changed while it was on its way', async () => {
     const sending = await startWith((s) => s.setSettings({ fromEmail: 'new@first.example' }))
     await sending.sendEvent(ADA)
     await sending.sendDue()
@@ -229,7 +229,7 @@ describe('an email goes out', () => {
   test.each<[string, Partial<AppSettings>]>([
     ['its app is renamed', { name: 'Renamed' }],
     ['its app loses a domain', { hosts: ['other.example'] }],
-  ])('written anew where %s while it is on its way', async (_, changes) => {
+  ])('rendered again if %s while it is on its way', async (_, changes) => {
     const sending = await startWith(({ store, app, clock }) => {
       const { id: appId, accountId, name, homeUrl, hosts, timezone, locale } = app
       const settings = { name, homeUrl, hosts, timezone, locale, snippet: { hosts: [], addsPeople: false }, ...changes }
@@ -245,7 +245,7 @@ describe('an email goes out', () => {
     expect(sending.server.received).toHaveLength(1)
   })
 
-  test('to no server but its own where the app gets another one while it is on its way', async () => {
+  test('only to its own server if the app changes its server meanwhile', async () => {
     const sending = await startWith((s) => s.setSettings({ smtpUrl: 'smtp://127.0.0.1:1' }))
     await sending.sendEvent(ADA)
     await sending.sendDue()
@@ -253,7 +253,7 @@ describe('an email goes out', () => {
   })
 })
 
-describe('of several emails to one person that are decided in the same instant', () => {
+describe('of several emails to one person decided at the same time', () => {
   /** One of a version that came once per result, one of the version of now: their keys do not stand in each other's way. */
   async function startTwo(wait: MessageContent['wait']): Promise<Sending> {
     const sending = keep(await startSending({ again: { once: 'property', property: 'n' }, wait }))
@@ -283,7 +283,7 @@ describe('of several emails to one person that are decided in the same instant',
     return marked
   }
 
-  test('one goes where the message comes at most every so many hours', async () => {
+  test('one is sent if the message is sent at most every N hours', async () => {
     const sending = await startTwo({ minutes: 60 })
     expect(await handBoth(sending)).toEqual([{ held: true }, { held: false, because: 'again' }])
     const [second] = await sending.deliveries()
@@ -299,7 +299,7 @@ describe('of several emails to one person that are decided in the same instant',
     })
   })
 
-  test('one goes where the app sends one a day', async () => {
+  test('one is sent if the app sends one a day', async () => {
     const sending = keep(await startSending({ again: { once: 'property', property: 'n' }, wait: { minutes: 60 } }))
     await sending.setSettings({ perPersonDay: 1 })
     for (const n of [1, 2]) await sending.sendEvent(ADA, { ...RESULTS, n })
@@ -308,7 +308,7 @@ describe('of several emails to one person that are decided in the same instant',
     expect(second).toMatchObject({ state: 'deferred', reason: 'perDay', dueAt: sending.clock.now() + 24 * HOUR })
   })
 
-  test('one goes through the sender too', async () => {
+  test('one is sent, also by the sender loop', async () => {
     const sending = await startTwo({ minutes: 60 })
     sending.clock.tick(HOUR)
     await sending.sendDue()
@@ -316,7 +316,7 @@ describe('of several emails to one person that are decided in the same instant',
   })
 })
 
-test('without what its decision rested on, an email is decided from the beginning', async () => {
+test('an email is decided from scratch without the basis of its decision', async () => {
   const sending = keep(await startSending({ onlyIf: [{ rule: 'tag', has: 'none' }] }))
   const { store, clock } = sending
   await sending.sendEvent(ADA)
@@ -329,7 +329,7 @@ test('without what its decision rested on, an email is decided from the beginnin
   expect(await sending.states()).toEqual({ 'skipped: tag': 1 })
 })
 
-test('those that are claimed together are decided as each would be by itself', async () => {
+test('deliveries claimed together are decided as if claimed alone', async () => {
   const onlyIf: Rule[] = [
     { rule: 'notSeen', ifUnknown: 'send' },
     { rule: 'away', at: 'trigger', ifUnknown: 'skip' },

@@ -31,19 +31,19 @@ async function states(): Promise<string[]> {
   })
 }
 
-describe('what is the same', () => {
+describe('events with the same key', () => {
   const keyOf = (again: Again, properties: Record<string, unknown>): string => dedupeKeyOf(again, () => properties)
 
   test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
-    ['the first property that is there counts', { resultId: 7, url: url(1) }, { resultId: 7, url: url(2) }],
-    ['a blank or null property is not there', { resultId: '', url: url(1) }, { resultId: null, url: url(1) }],
-    ['a url counts without its query', { url: `${url(1)}?token=a` }, { url: `${url(1)}?token=b&utm=c` }],
+    ['the first present property counts', { resultId: 7, url: url(1) }, { resultId: 7, url: url(2) }],
+    ['a blank or null property counts as absent', { resultId: '', url: url(1) }, { resultId: null, url: url(1) }],
+    ['a URL counts without its query', { url: `${url(1)}?token=a` }, { url: `${url(1)}?token=b&utm=c` }],
     ['and without its fragment', { url: `${url(1)}#top` }, { url: url(1) }],
-    ['also with a query in it', { url: `${url(1)}#top?a=b` }, { url: `${url(1)}?b#c` }],
-    ['but with a route, of which the query does not count', { url: `${url('')}#/1?a` }, { url: `${url('')}#/1?b` }],
-    ['without blanks around it', { url: ` ${url(1)}` }, { url: url(1) }],
-    ['without either of them there is one a person', {}, { other: 1 }],
-    ['nor by what every object has', {}, Object.create({ resultId: 1 })],
+    ['also if the fragment contains a query', { url: `${url(1)}#top?a=b` }, { url: `${url(1)}?b#c` }],
+    ['but a route in the fragment counts, without its query', { url: `${url('')}#/1?a` }, { url: `${url('')}#/1?b` }],
+    ['ignoring surrounding spaces', { url: ` ${url(1)}` }, { url: url(1) }],
+    ['without either property, once per person', {}, { other: 1 }],
+    ['inherited properties do not count', {}, Object.create({ resultId: 1 })],
   ])('%s', (_, one, other) => expect(keyOf(AGAIN, one)).toBe(keyOf(AGAIN, other)))
 
   test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
@@ -51,10 +51,10 @@ describe('what is the same', () => {
     ['a number and its text', { resultId: 1 }, { resultId: '1' }],
     ['a route', { url: `${url('')}#/1` }, { url: `${url('')}#/2` }],
     ['a value and none', { url: url(1) }, {}],
-    ['a query of what is no url', { resultId: 'a?b' }, { resultId: 'a?c' }],
+    ['a query in a text that is not a URL', { resultId: 'a?b' }, { resultId: 'a?c' }],
   ])('not %s', (_, one, other) => expect(keyOf(AGAIN, one)).not.toBe(keyOf(AGAIN, other)))
 
-  test('one property is a list of one, and nothing that is there is once a person', () => {
+  test('one property equals a list of one, and no property means once per person', () => {
     const single: Again = { once: 'property', property: 'url' }
     expect(keyOf(single, { url: `${url(1)}?a` })).toBe(keyOf({ once: 'property', property: ['url'] }, { url: url(1) }))
     expect(keyOf(single, { resultId: 1 })).toBe('')
@@ -63,7 +63,7 @@ describe('what is the same', () => {
 })
 
 describe('joining', () => {
-  test('twelve results are one email, each with its own row', async () => {
+  test('twelve results make one email, each with its own row', async () => {
     await put()
     for (let index = 0; index < 12; index += 1) await result(index)
     expect(await states()).toEqual(['waiting', ...Array.from({ length: 11 }, () => 'joined to 0')])
@@ -82,7 +82,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['waiting', state])
   })
 
-  test('it is when they happened that counts, and not when they came, nor in which order', async () => {
+  test('the time of the events counts, not their arrival or order', async () => {
     await put({ wait: { minutes: 600 } })
     const happened = (minutes: number) => ({
       occurredAt: new Date(server.clock.now() - minutes * MINUTE).toISOString(),
@@ -96,7 +96,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['waiting', 'joined to 0', 'joined to 0', 'waiting', 'joined to 0'])
   })
 
-  test('one that waits too long is followed by another, which takes what comes then', async () => {
+  test('after the window, a new email starts and takes the next events', async () => {
     await put({ wait: { minutes: 600 } })
     for (const [name, minutes] of [
       [1, 31],
@@ -110,7 +110,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['waiting', 'waiting', 'joined to 1', 'waiting'])
   })
 
-  test('the same result joins once, and starts nothing while or after its email', async () => {
+  test('the same result joins once and starts nothing while or after its email', async () => {
     await put()
     for (const name of [1, 2, 2, 1]) await result(name)
     const two = ['waiting', 'joined to 0']
@@ -124,14 +124,14 @@ describe('joining', () => {
     expect(await states()).toEqual(['sent', 'joined to 0', 'waiting'])
   })
 
-  test('without a property once a person: in the email of others, and not again', async () => {
+  test('an event without the property joins once per person', async () => {
     await put()
     await result(1)
     for (const properties of [{}, { headline: 'Other' }]) await messaging.event({ properties })
     expect(await states()).toEqual(['waiting', 'joined to 0'])
   })
 
-  test('once a person: all join while it waits, and nothing comes after', async () => {
+  test('once per person: all events join while it waits, and nothing starts after', async () => {
     await put({ again: { once: 'person', collect: { minutes: 30 } } })
     for (const name of [1, 2, 2]) await result(name)
     expect(await states()).toEqual(['waiting', 'joined to 0', 'joined to 0'])
@@ -141,7 +141,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['sent', 'joined to 0', 'joined to 0'])
   })
 
-  test('of one person and one message alone', async () => {
+  test('events join only emails of the same person and message', async () => {
     await put()
     await messaging.put(messageOf({ name: 'Other', again: AGAIN, wait: { minutes: 60 } }))
     await result(1)
@@ -150,7 +150,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['waiting', 'waiting', 'waiting', 'waiting', 'joined to 0', 'joined to 1'])
   })
 
-  test('not an email of another version, nor of a message that no longer collects', async () => {
+  test('events do not join another version, nor a message that stopped collecting', async () => {
     const { id } = await put()
     await result(1)
     await put({ mail: { subject: 'New words', body: 'Hello' } }, id)
@@ -161,7 +161,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['waiting', 'waiting', 'joined to 1', 'waiting'])
   })
 
-  test('not one that is being written, and none that a member sends on', async () => {
+  test('events do not join a claimed email or one that a member resends', async () => {
     await put()
     await result(1)
     server.clock.tick(HOUR)
@@ -177,7 +177,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['waiting', 'waiting', 'joined to 1'])
   })
 
-  test('also after a restart, and an email that was put off', async () => {
+  test('events join a deferred email, also after a restart', async () => {
     await messaging.set({ perPersonDay: 1 })
     await put({ wait: { minutes: 0 } })
     await result(0)
@@ -192,7 +192,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['sent', 'sent', 'joined to 1'])
   })
 
-  test('a write that is repeated joins once', async () => {
+  test('a repeated request joins once', async () => {
     await put()
     await result(1)
     const body = { app: server.first.appId, email: ADA, event: 'results_ready', properties: { n: 1 } }
@@ -201,7 +201,7 @@ describe('joining', () => {
     expect(await states()).toEqual(['waiting', 'joined to 0'])
   })
 
-  test('an event and its row are written together or not at all', async () => {
+  test('an event and its delivery are written together or not at all', async () => {
     await put()
     await result(1)
     const { Database } = await import('bun:sqlite')
@@ -223,14 +223,14 @@ describe('joining', () => {
   })
 })
 
-describe('what is opened before the email goes', () => {
+describe('a result that is opened before the email is sent', () => {
   const NOT_SEEN: Partial<MessageContent> = { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }
   const see = async (name: string | number): Promise<void> => {
     server.clock.tick(1)
     await messaging.browse('tab', page(`/results/${name}`))
   }
 
-  test('is taken out of it, and may start again', async () => {
+  test('is removed from the email and may start another', async () => {
     await put(NOT_SEEN)
     for (const name of [1, 2, 3]) await result(name)
     await see(2)
@@ -239,7 +239,7 @@ describe('what is opened before the email goes', () => {
     expect(await states()).toEqual(['waiting', 'seen to 0', 'joined to 0', 'joined to 0'])
   })
 
-  test('passes the email on where it was the first, and ends it where it was the last', async () => {
+  test('passes the email on if it was the first, and ends it if it was the last', async () => {
     await put(NOT_SEEN)
     for (const name of [1, 2, 3]) await result(name)
     const [first] = await messaging.deliveries()
@@ -254,7 +254,7 @@ describe('what is opened before the email goes', () => {
     expect(await messaging.decide()).toEqual([])
   })
 
-  test('two results on one page are opened together', async () => {
+  test('opens all results on the same page', async () => {
     await put(NOT_SEEN)
     for (const resultId of [1, 2, 3])
       await messaging.event({ properties: { resultId, url: resultId === 3 ? url(3) : url(1) } })
@@ -262,7 +262,7 @@ describe('what is opened before the email goes', () => {
     expect(await states()).toEqual(['seen to 2', 'seen to 0', 'waiting'])
   })
 
-  test('a view from before the event does not count, nor one of a message that does not ask', async () => {
+  test('does not count before the event or for a message without the rule', async () => {
     await put(NOT_SEEN)
     await result(1)
     server.clock.tick(10 * MINUTE)
@@ -275,7 +275,7 @@ describe('what is opened before the email goes', () => {
     expect((await states()).filter((state) => state.startsWith('seen'))).toEqual(['seen to 0'])
   })
 
-  test('is found when it is due, where the pages were open already', async () => {
+  test('is found when the email is due, if the page was open already', async () => {
     await put(NOT_SEEN)
     await messaging.event({ event: 'known' })
     await messaging.browse('tab', page('/results/1'))
@@ -293,24 +293,27 @@ describe('what is opened before the email goes', () => {
   test.each([
     [2, 'outdated', ['waiting', 'seen to 0', 'joined to 0']],
     [1, 'lost', ['seen to 1', 'waiting', 'joined to 1']],
-  ])('while it is written: of result %d it is not handed over, but written again', async (opened, because, after) => {
-    await put(NOT_SEEN)
-    for (const name of [1, 2, 3]) await result(name)
-    server.clock.tick(HOUR)
-    const [store, now] = [messaging.store(), server.clock.now()]
-    const claimed = await store.claimDeliveries({ claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] })
-    const work = 'works' in claimed ? claimed.works[0] : undefined
-    if (!work) throw new Error('nothing was claimed')
-    const judged = await store.decideDelivery(work, now)
-    await see(opened)
-    const claim = { id: work.delivery.id, claimedBy: 'test', attempt: 1, at: server.clock.now() }
-    const handing = { ...claim, record: JSON.stringify(judged.record), basis: judged.basis }
-    expect(await store.markHanded(handing)).toMatchObject({ held: false, because })
-    expect(await states()).toEqual(after)
-    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
-  })
+  ])(
+    'while the email is rendered (result %d): it is not handed over, but decided again',
+    async (opened, because, after) => {
+      await put(NOT_SEEN)
+      for (const name of [1, 2, 3]) await result(name)
+      server.clock.tick(HOUR)
+      const [store, now] = [messaging.store(), server.clock.now()]
+      const claimed = await store.claimDeliveries({ claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] })
+      const work = 'works' in claimed ? claimed.works[0] : undefined
+      if (!work) throw new Error('nothing was claimed')
+      const judged = await store.decideDelivery(work, now)
+      await see(opened)
+      const claim = { id: work.delivery.id, claimedBy: 'test', attempt: 1, at: server.clock.now() }
+      const handing = { ...claim, record: JSON.stringify(judged.record), basis: judged.basis }
+      expect(await store.markHanded(handing)).toMatchObject({ held: false, because })
+      expect(await states()).toEqual(after)
+      expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    },
+  )
 
-  test('an email asks of each of its events, and keeps what it found', async () => {
+  test('is checked for each event, and recorded', async () => {
     await put({
       onlyIf: [
         { rule: 'notSeen', ifUnknown: 'skip' },
@@ -334,7 +337,7 @@ describe('what is opened before the email goes', () => {
     expect(recordOf(without as DeliveryRow).verdicts).toMatchObject([{ rule: 'notSeen', about: null, verdict: 'fail' }])
   })
 
-  test('who comes back to any of the results has opened the result', async () => {
+  test('counts as opened when the person returns to any of the results', async () => {
     await put()
     for (const name of [1, 2]) await result(name)
     server.clock.tick(HOUR)
@@ -357,7 +360,7 @@ describe('the end of the email', () => {
     return messaging.store().resendDelivery({ appId: messaging.app.id, id, at: server.clock.now() })
   }
 
-  test('is that of all its events, and gives them back', async () => {
+  test('ends all its events and frees their keys', async () => {
     await two({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     server.clock.tick(HOUR)
     expect(verdictsOf(await messaging.decide())).toEqual(['tag'])
@@ -366,7 +369,7 @@ describe('the end of the email', () => {
     expect(await states()).toEqual(['tag', 'tag to 0', 'waiting'])
   })
 
-  test('by unsubscribing, or a message that is paused', async () => {
+  test('comes by unsubscribing or pausing the message', async () => {
     const id = await two()
     await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'unsubscribed', at: 1 })
     expect(await states()).toEqual(['unsubscribed', 'unsubscribed to 0'])
@@ -377,7 +380,7 @@ describe('the end of the email', () => {
     expect((await states()).slice(2)).toEqual(['message_paused', 'message_paused to 2'])
   })
 
-  test('a member sends all of it on, but for what another email has taken', async () => {
+  test('a member resends all events that no other email has taken', async () => {
     await two({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     await result(3)
     server.clock.tick(HOUR)
@@ -388,7 +391,7 @@ describe('the end of the email', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])
   })
 
-  test('or one event of it alone', async () => {
+  test('a member resends one event alone', async () => {
     await two({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     server.clock.tick(HOUR)
     await messaging.decide()
@@ -400,7 +403,7 @@ describe('the end of the email', () => {
     expect(await states()).toEqual(['sent', 'sent'])
   })
 
-  test('once a person: one of it alone uses up the message', async () => {
+  test('once per person: resending one event uses up the message', async () => {
     await two({ again: { once: 'person', collect: { minutes: 30 } }, onlyIf: [{ rule: 'tag', has: 'beta' }] })
     server.clock.tick(HOUR)
     await messaging.decide()
@@ -411,12 +414,12 @@ describe('the end of the email', () => {
     expect(await states()).toEqual(['tag', 'sent'])
   })
 
-  test('what is in an email cannot be sent on beside it', async () => {
+  test('an event in an email cannot be resent separately', async () => {
     await two()
     expect(await resend(1)).toEqual({ refusal: 'delivery_in_use' })
   })
 
-  test('by the erasure of the person: nothing of them is left', async () => {
+  test('erasing the person leaves nothing of it', async () => {
     await two()
     await messaging.store().eraseContact({ ...messaging.by, email: ADA })
     expect(await messaging.deliveries()).toEqual([])

@@ -18,7 +18,7 @@ describe('the next time of day', () => {
   })
 })
 
-test('there and back, at every hour of a year but the one that comes twice', () => {
+test('converts both ways at every hour of a year except the repeated one', () => {
   let wrong = 0
   for (let at = Date.UTC(2026, 0, 1); at < Date.UTC(2027, 0, 1); at += 3_600_000) {
     if (fromLocalTime(localTime(at, 'Europe/Berlin'), 'Europe/Berlin') !== at) wrong += 1
@@ -26,7 +26,7 @@ test('there and back, at every hour of a year but the one that comes twice', () 
   expect(wrong).toBeLessThanOrEqual(1)
 })
 
-test('names of zones', () => {
+test('timezone names', () => {
   expect(['UTC', 'Europe/Berlin', 'Mars/Olympus', '', '../etc'].map(isTimezone)).toEqual([
     true,
     true,

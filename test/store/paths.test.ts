@@ -21,7 +21,7 @@ test.each([
   expect(pathOfUrl(url)).toBe(path)
 })
 
-test('a long one is cut', () => {
+test('a long path is truncated', () => {
   expect(pathOfUrl(`https://example.com/${'a'.repeat(2_000)}`)).toBe(`/${'a'.repeat(1_023)}`)
 })
 
@@ -29,7 +29,7 @@ test('a long one is cut', () => {
 const PARTS =
   'http https :// / // . - -- xn-- a b2 example com de 1 127 0x7f ~ _ A %41 % ? # : 80 @ ü .. \\ [ \t'.split(' ')
 
-test('a plain one is read as any other is', () => {
+test('a plain path is read like any other', () => {
   for (let sample = 0; sample < 50_000; sample += 1) {
     const at = (index: number): string =>
       PARTS[Number(Bun.hash.wyhash(`${sample} ${index}`) % BigInt(PARTS.length))] ?? ''

@@ -5,7 +5,7 @@ import { createRandom } from '../random.ts'
 const LONGEST = `${'a'.repeat(28)}@example.com`
 
 describe('createPersonCache', () => {
-  test('tells apart people of two apps, and emails of which one begins like the other', () => {
+  test('separates people of two apps and emails with the same prefix', () => {
     const cache = createPersonCache()
     cache.set(1, 'ann@example.com', 11)
     cache.set(2, 'ann@example.com', -22)
@@ -17,7 +17,7 @@ describe('createPersonCache', () => {
     expect(cache.get(1, 'ann@example.co')).toBeUndefined()
   })
 
-  test('keeps an email of 40 characters, and of 41 none', () => {
+  test('stores an email of 40 characters, but not of 41', () => {
     const cache = createPersonCache()
     cache.set(1, LONGEST, 1)
     cache.set(1, `b${LONGEST}`, 2)
@@ -26,7 +26,7 @@ describe('createPersonCache', () => {
     expect(cache.get(1, `b${LONGEST}`)).toBeUndefined()
   })
 
-  test('forgets one, or all', () => {
+  test('forgets one or all', () => {
     const cache = createPersonCache()
     for (const [index, name] of ['ann', 'bob', 'cem'].entries()) cache.set(1, `${name}@example.com`, index)
     cache.delete(1, 'bob@example.com')
@@ -39,7 +39,7 @@ describe('createPersonCache', () => {
     expect(cache.get(1, 'cem@example.com')).toBeUndefined()
   })
 
-  test('holds each in one place, and forgets them in whichever it is', () => {
+  test('stores each person in one slot and forgets them there', () => {
     const cache = createPersonCache()
     for (let index = 0; index < 60_000; index += 1) {
       const email = `person${index}@example.com`
@@ -51,7 +51,7 @@ describe('createPersonCache', () => {
     }
   })
 
-  test('never answers with the number of somebody else, however many share a place', () => {
+  test('never returns the ID of another person, however many share a slot', () => {
     const cache = createPersonCache()
     const known = new Map<string, number>()
     const random = createRandom(7)
@@ -74,7 +74,7 @@ describe('createPersonCache', () => {
     expect(found).toBeGreaterThan(10_000)
   })
 
-  test('finds most of 20,000 people who come again and again', () => {
+  test('finds most of 20,000 recurring people', () => {
     const cache = createPersonCache()
     const random = createRandom(8)
     let found = 0

@@ -126,8 +126,8 @@ function toJob({ kind, email, name, page, ago, key, firstName, createContact }: 
   return { name: 'recordEvent', input: { ...input, idempotency: key === null ? null : idempotency({ key, at }) } }
 }
 
-describe('together as one by one', () => {
-  test('in any order of events, visits, contacts and what others write between them', () => {
+describe('writes planned together', () => {
+  test('equal the same writes one by one, in any order and with writes between them', () => {
     const stories = fc.array(what, { minLength: 2, maxLength: 24 })
     fc.assert(
       fc.property(stories, fc.integer({ min: 2, max: 24 }), (story, size) => {
@@ -150,7 +150,7 @@ describe('together as one by one', () => {
     )
   })
 
-  test('a commit that fails leaves nothing that the next one goes by', () => {
+  test('a failed commit leaves nothing that affects the next one', () => {
     const { db, engine, failNext, close } = openEngine()
     const [one, many] = [openEngine(), { db, engine }]
     const jobs: Job[] = ['a', 'b', 'c', 'a'].map((name) => ({ name: 'recordEvent', input: eventWrite({ name }) }))
@@ -163,7 +163,7 @@ describe('together as one by one', () => {
     close()
   })
 
-  test('one that fails among 256 leaves the others and their emails', () => {
+  test('one failing write among 256 leaves the others and their emails', () => {
     const { db, engine, close } = openEngine()
     const log = spyOn(console, 'error').mockImplementation(() => {})
     const jobs = Array.from({ length: 256 }, (_, index): Job => {
@@ -182,7 +182,7 @@ describe('together as one by one', () => {
     close()
   })
 
-  test('a person who is erased between two events of a batch is somebody new', () => {
+  test('a person erased between two events of a batch is added again', () => {
     const { engine, close } = openEngine()
     const event: Job = { name: 'recordEvent', input: eventWrite({ name: 'a' }) }
     const erase: Job = { name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } }

@@ -68,8 +68,8 @@ function describedBy(table: SQLiteTable) {
   }
 }
 
-describe('schema.ts is what the migrations make', () => {
-  test('the same tables, all of them strict', () => {
+describe('schema.ts equals the result of the migrations', () => {
+  test('the same tables, all strict', () => {
     const made = db.query(
       `SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite_%'`,
     )
@@ -115,7 +115,7 @@ function plansOf(create: (db: Database) => () => unknown): string[] {
   )
 }
 
-describe('lists use their index, and none sorts', () => {
+describe('lists use an index and need no sort', () => {
   const people = { appId: 1, tag: null, updatedAfter: null, before: null, limit: 50 }
   const events = { appId: 1, contactId: null, name: null, before: null, limit: 50 }
   const listContacts =

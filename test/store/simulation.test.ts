@@ -32,7 +32,7 @@ function add({ id, app = 1, contact = 7, name = 1, type = EVENT, at = FIRST, pat
   )
 }
 
-test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, the newest first, among those of others', (rows) => {
+test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, newest first, among those of others', (rows) => {
   db.transaction(() => {
     for (let index = 0; index < rows; index += 1) {
       const at = FIRST + index
@@ -46,7 +46,7 @@ test.each([0, 1, 4_999, 5_000, 5_001, 10_002])('%d events, the newest first, amo
   expect(times).toEqual(Array.from({ length: rows }, (_, index) => rows - 1 - index))
 })
 
-test('what came later than it is to read, or happened before, is not read, though its id may be ahead of the clock', () => {
+test('skips events that arrived too late or happened too early, even if their IDs are ahead', () => {
   add({ id: idAt(FIRST + 5_000), contact: 1 })
   add({ id: idAt(FIRST + 5_000) + 1, contact: 2, at: FIRST + 1 })
   add({ id: idAt(FIRST + 5_000) + 2, contact: 3 }, FIRST - 1)
@@ -62,7 +62,7 @@ test('what came later than it is to read, or happened before, is not read, thoug
 })
 
 describe('of one person', () => {
-  test.each([0, 2, 4])('what they did, of %d rows in the timeline', (until) => {
+  test.each([0, 2, 4])('reads what they did, from %d rows in the timeline', (until) => {
     add({ id: 1, type: PAGE, path: '/a', at: FIRST - 9_000 })
     add({ id: 2, type: PAGE, path: '/b' })
     add({ id: 3, at: FIRST + 1 }, FIRST - 5)
@@ -79,7 +79,7 @@ describe('of one person', () => {
     expect(reads.listDone({ ...done, name: 'other', since: 0 })).toEqual([])
   })
 
-  test('what is stored of them today', () => {
+  test('reads what is stored today', () => {
     db.run(`INSERT INTO contacts (id, app_id, email, first_name, status, tags, fields, created_at, updated_at)
             VALUES (1, 1, 'ada@example.com', 'Ada', 'bounced', '["beta"]', '{"plan":"pro"}', 0, 0),
                    (2, 1, 'bob@example.com', NULL, 'subscribed', NULL, NULL, 0, 0)`)
@@ -90,7 +90,7 @@ describe('of one person', () => {
     expect([reads.findPerson(3), reads.findApp(1)]).toEqual([null, null])
   })
 
-  test('what their page loads reported since', () => {
+  test('reads what their page loads reported since', () => {
     db.run(`INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items)
             VALUES (1, 7, 1, ${FIRST - 1}, 1), (1, 7, 2, ${FIRST}, 1), (1, 8, 3, ${FIRST}, 1), (1, 7, 4, ${LATER + 1}, 1)`)
     const reads = createSimulationReads(db, { until: LATER })

@@ -27,7 +27,7 @@ function add(list: ReturnType<typeof createSuppressionList>, email: string, end:
   db.run(end)
 }
 
-test('is found by others and after a restart, also where the first addition did not last', () => {
+test('is found by other processes and after a restart, also if the first write was rolled back', () => {
   const list = createSuppressionList(db)
   add(list, 'ada@example.com', 'ROLLBACK')
   add(list, 'bob@example.com', 'COMMIT')
@@ -35,7 +35,7 @@ test('is found by others and after a restart, also where the first addition did 
   expect([list.find(1, 'bob@example.com'), list.find(1, 'ada@example.com')]).toEqual(['unsubscribed', null])
 })
 
-test('the key is made once, by whichever process is first', () => {
+test('the first process makes the key, once', () => {
   const [one, other] = [createSuppressionList(db), createSuppressionList(db)]
   add(one, 'ada@example.com', 'ROLLBACK')
   add(other, 'bob@example.com', 'COMMIT')

@@ -91,7 +91,7 @@ describe('a trigger', () => {
     expect(await messaging.deliveries()).toHaveLength(count)
   })
 
-  test('72 hours old still triggers, older is stored and triggers nothing', async () => {
+  test('an event 72 hours old triggers; an older one is only stored', async () => {
     await messaging.put(messageOf({ again: { everyHours: 1 } }))
     await messaging.event({ occurredAt: new Date(NOW - 3 * DAY - 1).toISOString() })
     expect(await messaging.deliveries()).toEqual([])
@@ -99,7 +99,7 @@ describe('a trigger', () => {
     expect(await messaging.deliveries()).toHaveLength(1)
   })
 
-  test('only a live message of the same app, from the moment it is live', async () => {
+  test('starts only live messages of the same app, from the moment they are live', async () => {
     const { id } = await messaging.put(messageOf({ name: 'M', again: { everyHours: 1 } }))
     const set = (status: 'live' | 'paused' | 'draft') =>
       messaging.store().setMessageStatus({ ...messaging.by, id, status })
@@ -117,7 +117,7 @@ describe('a trigger', () => {
     expect(await messaging.deliveries()).toHaveLength(1)
   })
 
-  test('a message that another process turned on triggers at once', async () => {
+  test('a message that another process set live triggers at once', async () => {
     const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
     await messaging.event()
     const other = await openStore(server.folder, { threads: false })
@@ -127,7 +127,7 @@ describe('a trigger', () => {
     expect(await messaging.deliveries()).toHaveLength(1)
   })
 
-  test('a write that fails beside it leaves the event and its delivery together', async () => {
+  test('a failing write beside it leaves the event and its delivery intact', async () => {
     await messaging.put(messageOf())
     const log = spyOn(console, 'error').mockImplementation(() => {})
     const broken = eventWrite({ appId: messaging.app.id, email: 'zoe@example.com', name: 1 as unknown as string })
@@ -150,19 +150,19 @@ describe('when', () => {
     return delivery && [delivery.triggeredAt - NOW, delivery.dueAt - NOW, delivery.plannedAt - NOW]
   }
   test('at once', async () => expect(await dueAfter({})).toEqual([0, 0, 0]))
-  test('minutes after it', async () =>
+  test('minutes after the event', async () =>
     expect(await dueAfter({ wait: { minutes: 10 } })).toEqual([0, 10 * MINUTE, 10 * MINUTE]))
-  test('minutes after it happened, which was a while ago', async () =>
+  test('minutes after an event from a while ago', async () =>
     expect(await dueAfter({ wait: { minutes: 10 } }, { occurredAt: new Date(NOW - 4 * MINUTE).toISOString() })).toEqual(
       [-4 * MINUTE, 6 * MINUTE, 6 * MINUTE],
     ))
-  test('at once when the wait is over already', async () =>
+  test('at once if the wait is over already', async () =>
     expect(await dueAfter({ wait: { minutes: 10 } }, { occurredAt: new Date(NOW - HOUR).toISOString() })).toEqual([
       -HOUR,
       0,
       0,
     ]))
-  test('until a time of day in the zone of the app', async () => {
+  test('at a time of day in the timezone of the app', async () => {
     await messaging.set({ timezone: 'America/New_York' })
     // noon in Greenwich is 8:00 in New York
     expect(await dueAfter({ wait: { until: '09:00' } })).toEqual([0, HOUR, HOUR])
@@ -172,7 +172,7 @@ describe('when', () => {
 describe('once', () => {
   const count = async () => (await messaging.deliveries()).filter(({ state }) => state !== 'skipped').length
 
-  test('64 at one instant are one delivery, in 1,000 such races', async () => {
+  test('64 simultaneous events make one delivery, in 1,000 races', async () => {
     await messaging.put(messageOf({ wait: { minutes: 10 } }))
     const store = messaging.store()
     const of = (race: number) =>
@@ -193,7 +193,7 @@ describe('once', () => {
     expect(new Set(deliveries.map(({ contactId }) => contactId)).size).toBe(1_000)
   }, 60_000)
 
-  test('per person: what waits and what was sent uses it up, what was skipped gives it back', async () => {
+  test('per person: waiting and sent emails use it up, a skipped one frees it', async () => {
     await messaging.put(messageOf({ wait: { minutes: 1 }, onlyIf: [{ rule: 'tag', has: 'beta' }] }))
     await messaging.event()
     await messaging.event()
@@ -234,7 +234,7 @@ describe('once', () => {
     expect(await count()).toBe(2)
   })
 
-  test('per person after an edit: who got an earlier version, by whatever it went, gets no other', async () => {
+  test('per person after an edit: a recipient of an earlier version gets no other', async () => {
     const { id } = await messaging.put(messageOf({ again: { once: 'property', property: 'resultId' } }))
     await messaging.event({ properties: { resultId: 1 } })
     await messaging.decide()
@@ -245,7 +245,7 @@ describe('once', () => {
     expect(await count()).toBe(2)
   })
 
-  test('is of one message: two on one trigger are two mails', async () => {
+  test('applies to one message: two messages on one trigger send two emails', async () => {
     await messaging.put(messageOf({ name: 'One' }))
     await messaging.put(messageOf({ name: 'Two', wait: { minutes: 60 } }))
     await messaging.event()
@@ -269,7 +269,7 @@ test('waiting deliveries keep the version they were queued with', async () => {
   expect(subjects.toSorted()).toEqual(['New', 'Ready'])
 })
 
-test('one that was kept and is sent on waits in its place: nothing is queued beside it', async () => {
+test('a captured email that is resent waits, and nothing is queued beside it', async () => {
   await messaging.put(messageOf({ again: { everyHours: 1 } }))
   await messaging.event()
   const store = messaging.store()

@@ -22,12 +22,12 @@ const pathsOf = (reports: ReportRow[], at = NOW) => presenceAt(reports, at).path
 /** In whatever order they are read. */
 const bothWays = (one: ReportRow, other: ReportRow) => [pathsOf([one, other]), pathsOf([other, one])]
 
-test('nothing reported is nowhere', () => {
+test('without reports, the person is nowhere', () => {
   expect(presenceAt([], NOW)).toEqual({ isHere: false, paths: [], pages: [], lastReportAt: null, lastLeftAt: null })
 })
 
 describe('an open page', () => {
-  test('counts from its report on, until it was silent for too long', () => {
+  test('counts from its report until it is silent for too long', () => {
     const one = report({ reportedAt: NOW })
     expect(pathsOf([one], NOW - 1)).toEqual([])
     expect(pathsOf([one], NOW)).toEqual(['/a'])
@@ -36,7 +36,7 @@ describe('an open page', () => {
     expect(presenceAt([one], NOW + 2 * MINUTE, 3 * MINUTE).isHere).toBe(true)
     expect(presenceAt([one], NOW + 3 * MINUTE, 3 * MINUTE).isHere).toBe(false)
   })
-  test('is given with all others, the one opened last first, and each path once', () => {
+  test('is listed with all others, newest first, each path once', () => {
     const reports = [
       report({ pageLoad: 1, path: '/old', reportedAt: NOW - 3 }),
       report({ pageLoad: 2, path: '/new', reportedAt: NOW - 1 }),
@@ -49,29 +49,29 @@ describe('an open page', () => {
       { path: '/old', heardAt: NOW - 3 },
     ])
   })
-  test('is heard of until its last word, also of what comes later or says nothing of presence', () => {
+  test('is known until its last report, of any kind', () => {
     const later = report({ isHere: null, reportedAt: NOW + HOUR, receivedAt: NOW + HOUR })
     const other = report({ pageLoad: 2, reportedAt: NOW + 2 * HOUR })
     expect(presenceAt([report(), later, other], NOW).pages).toEqual([{ path: '/a', heardAt: NOW + HOUR }])
     expect(presenceAt([later, report()], NOW).pages).toEqual([{ path: '/a', heardAt: NOW + HOUR }])
   })
-  test('is not what an action says', () => {
+  test('is not reported by an action', () => {
     expect(presenceAt([report({ isHere: null })], NOW)).toMatchObject({ isHere: false, lastReportAt: null })
   })
 })
 
-describe('of one page load counts', () => {
-  test('what it reported last', () => {
+describe('of one page load, what counts is', () => {
+  test('its last report', () => {
     const [opened, left] = [report({ reportedAt: NOW - 5 }), leave({ reportedAt: NOW - 2 })]
     expect(bothWays(opened, left)).toEqual([[], []])
     expect(bothWays(report({ reportedAt: NOW - 1 }), left)).toEqual([['/a'], ['/a']])
   })
-  test('of numbered batches the highest number, whatever their times', () => {
+  test('the highest batch number, whatever the times', () => {
     const first = report({ batchNumber: 1, reportedAt: NOW - 1 })
     const second = leave({ batchNumber: 2, reportedAt: NOW - 5 })
     expect(bothWays(first, second)).toEqual([[], []])
   })
-  test('of the same or no number the time', () => {
+  test('the time, if the numbers are equal or absent', () => {
     const left = leave({ batchNumber: 2, reportedAt: NOW - 5 })
     expect(bothWays(report({ batchNumber: 2, reportedAt: NOW - 6 }), left)).toEqual([[], []])
     expect(bothWays(report({ batchNumber: null, reportedAt: NOW - 4 }), left)).toEqual([['/a'], ['/a']])
@@ -80,20 +80,20 @@ describe('of one page load counts', () => {
       ['/a'],
     ])
   })
-  test('in the same millisecond: here', () => {
+  test('being present, within the same millisecond', () => {
     const receivedLater = leave({ receivedAt: NOW, path: '/z' })
     expect(bothWays(report(), receivedLater)).toEqual([['/a'], ['/a']])
   })
-  test('of two the same what came last, then the greater path', () => {
+  test('the last to arrive, then the greater path', () => {
     expect(bothWays(report({ receivedAt: NOW }), report({ path: '/b', receivedAt: NOW - 1 }))).toEqual([['/a'], ['/a']])
     expect(bothWays(report({ path: '/b' }), report())).toEqual([['/b'], ['/b']])
   })
-  test('nothing of another: who is in one of two tabs is here', () => {
+  test('nothing of another tab: one open tab means present', () => {
     expect(pathsOf([report(), leave({ pageLoad: 2, reportedAt: NOW })])).toEqual(['/a'])
   })
 })
 
-test('tells when anything, and when a leave, was reported last until then', () => {
+test('returns the times of the last report and the last leave', () => {
   const reports = [
     report({ reportedAt: NOW - 3 }),
     leave({ reportedAt: NOW - 2 }),
@@ -108,7 +108,7 @@ test('tells when anything, and when a leave, was reported last until then', () =
   expect(lastReportUntil(reports, NOW - 5)).toBe(0)
 })
 
-test('a view that no report follows is a page load that is still heard of', () => {
+test('a view without a later report counts as an open page load', () => {
   const lost = toLostReport({ path: '/lost', occurredAt: NOW })
   expect(presenceAt([lost], NOW)).toMatchObject({
     isHere: true,
@@ -117,6 +117,6 @@ test('a view that no report follows is a page load that is still heard of', () =
   expect(lost.isReturn).toBe(false)
 })
 
-test('paths have an order', () => {
+test('paths are ordered', () => {
   expect([comparePaths('/a', '/b'), comparePaths('/b', '/a'), comparePaths('/a', '/a')]).toEqual([-1, 1, 0])
 })

@@ -71,7 +71,7 @@ describe('one tab', () => {
     expect(await read()).toEqual(away(0))
   })
 
-  test('back and gone again within one request: gone now, there in between', async () => {
+  test('back and gone within one request: gone now, present in between', async () => {
     await from('a', page('/one'))
     server.clock.tick(60_000)
     await from('a', leave('/one'))
@@ -86,7 +86,7 @@ describe('one tab', () => {
     expect(presenceAt(reports, now - 1_000).isHere).toBe(false)
   })
 
-  test('back and gone again in one millisecond is gone', async () => {
+  test('back and gone within a millisecond is gone', async () => {
     await from('a', page('/one'))
     server.clock.tick(1)
     await from('a', back('/one'), leave('/one'))
@@ -95,7 +95,7 @@ describe('one tab', () => {
     expect(await read()).toEqual(here('/one'))
   })
 
-  test('waits twenty minutes on the page and is still here; after thirty without a sign it is taken to be gone', async () => {
+  test('is present after twenty silent minutes and gone after thirty', async () => {
     await from('a', page('/wait'))
     server.clock.tick(PRESENCE_MS - 1)
     expect(await read()).toEqual(here('/wait'))
@@ -104,7 +104,7 @@ describe('one tab', () => {
     expect(await read(PRESENCE_MS + 1)).toEqual(here('/wait'))
   })
 
-  test('goes from page to page without leaving: on the last one only', async () => {
+  test('moves from page to page without leaving: present on the last page only', async () => {
     await from('a', page('/one', 20), page('/two', 10))
     server.clock.tick(5)
     await from('a', page('/three'))
@@ -114,7 +114,7 @@ describe('one tab', () => {
     expect(await read()).toEqual(away(0))
   })
 
-  test('in one request the order decides where the milliseconds are the same', async () => {
+  test('the order in a request decides within a millisecond', async () => {
     await from('a', page('/one'), leave('/one'))
     expect(await read()).toEqual(away(0))
     server.clock.tick(1)
@@ -133,7 +133,7 @@ describe('one tab', () => {
 })
 
 describe('two tabs', () => {
-  test('here in one of them is here', async () => {
+  test('one open tab means present', async () => {
     await from('a', page('/one', 10))
     await from('b', page('/two'))
     expect(await read()).toEqual(here('/two', '/one'))
@@ -145,7 +145,7 @@ describe('two tabs', () => {
     expect(await read()).toEqual(away(0))
   })
 
-  test('on the same path count once, and are left one by one', async () => {
+  test('the same path counts once, and tabs close one by one', async () => {
     await from('a', page('/same'))
     await from('b', page('/same'))
     server.clock.tick(1)
@@ -155,7 +155,7 @@ describe('two tabs', () => {
     expect(await read()).toEqual(away(0))
   })
 
-  test('whose requests name no page load: the last report counts, and one tab left for another is here', async () => {
+  test('without page loads the last report counts, also after switching tabs', async () => {
     await from('', leave('/one'))
     await from('', page('/two'))
     expect(await read()).toEqual(here('/two'))
@@ -165,7 +165,7 @@ describe('two tabs', () => {
   })
 })
 
-describe('in the same millisecond', () => {
+describe('within a millisecond', () => {
   const reportOf = (path: string, pageLoad: number | null, receivedAt = NOW) => {
     return { pageLoad, batchNumber: null, receivedAt, reportedAt: NOW, path, isHere: true, isReturn: false }
   }
@@ -175,25 +175,25 @@ describe('in the same millisecond', () => {
     ['two tabs, which reported at once: always the same', [reportOf('/one', 2), reportOf('/two', 1)], ['/two', '/one']],
     ['one tab: the page whose report came last', [reportOf('/one', 1, NOW + 5), reportOf('/two', 1)], ['/one']],
     ['one tab, which reported at once: always the same', [reportOf('/one', null), reportOf('/two', null)], ['/two']],
-  ])('%s is named first, in whatever order they are read', (_, reports, paths) => {
+  ])('%s comes first, in any reading order', (_, reports, paths) => {
     expect([reports, reports.toReversed()].map((read) => presenceAt(read, NOW).paths)).toEqual([paths, paths])
   })
 })
 
-describe('what comes late', () => {
-  test('a page view that was retried does not bring back who left after it', async () => {
+describe('late reports', () => {
+  test('a retried page view does not undo a later leave', async () => {
     await sendAs('a.2', leave('/one', 5_000))
     await sendAs('a.1', page('/one', 60_000))
     expect(await read()).toEqual(away(5_000))
   })
 
-  test('a leave that was retried does not send away who came back', async () => {
+  test('a retried leave does not undo a later return', async () => {
     await sendAs('a.3', page('/one', 1_000))
     await sendAs('a.2', leave('/one', 20_000))
     expect(await read()).toEqual(here('/one'))
   })
 
-  test('a page view whose request took so long that it seems to come after its leave does not either', async () => {
+  test('a slow page view that arrives after its leave does not undo it', async () => {
     await sendAs('a.2', leave('/one', 5))
     server.clock.tick(3_000)
     // its age was computed when it was sent
@@ -203,13 +203,13 @@ describe('what comes late', () => {
     expect(await read()).toEqual(here('/one'))
   })
 
-  test('ids that do not count their batches are put in order by time', async () => {
+  test('IDs without batch numbers are ordered by time', async () => {
     await sendAs('a.x', leave('/one', 5_000))
     await sendAs('a.w', page('/one', 60_000))
     expect(await read()).toEqual(away(5_000))
   })
 
-  test('the same request again changes nothing, although its ages are older by then', async () => {
+  test('repeating a request changes nothing, although its ages are older', async () => {
     const body = report(server.first, { id: 'a.same', events: [page('/one')] })
     await send(server, body)
     server.clock.tick(60_000)
@@ -220,7 +220,7 @@ describe('what comes late', () => {
   })
 })
 
-test('is on disk, is of the app, and goes with the person', async () => {
+test('is stored, belongs to the app, and is deleted with the person', async () => {
   await from('a', page('/one'))
   await server.restart()
   expect(await read()).toEqual(here('/one'))
@@ -232,7 +232,7 @@ test('is on disk, is of the app, and goes with the person', async () => {
   expect(await read()).toMatchObject({ lastReportAt: null })
 })
 
-test('is forgotten after 48 hours', async () => {
+test('is deleted after 48 hours', async () => {
   await from('a', leave('/one'))
   server.clock.tick(2 * DAY - 1)
   expect((await read()).lastLeftAt).toBe(NOW)

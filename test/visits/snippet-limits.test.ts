@@ -44,7 +44,7 @@ function expectLimited({ status, body, headers }: Answer, scope: string, limit: 
   expect(headers.get('access-control-allow-origin')).toBe('*')
 }
 
-test('the limits are those of the contract', () => {
+test('the limits match the documentation', () => {
   expect(SNIPPET_LIMITS).toEqual({
     person: { max: 600, windowMs: HOUR },
     site: { max: 60_000, windowMs: HOUR },
@@ -53,10 +53,10 @@ test('the limits are those of the contract', () => {
   })
 })
 
-describe('600 items of a person in an hour', () => {
+describe('600 items per person and hour', () => {
   const fill = () => inTurns(30, () => post(items(20)))
 
-  test('the item after them is refused until exactly an hour after the first', async () => {
+  test('the next item is refused until exactly an hour after the first', async () => {
     expect(codes(await fill())).toEqual({ '202 true': 30 })
     const before = await listEvents(server)
     expectLimited(await post(items(1)), 'person', 600, 3_600)
@@ -67,7 +67,7 @@ describe('600 items of a person in an hour', () => {
     expect(codeOf(await post(items(1)))).toBe('202 true')
   })
 
-  test('a request goes through whole or not at all', async () => {
+  test('a request is accepted as a whole or not at all', async () => {
     await inTurns(59, () => post(items(10)))
     await post(items(5))
     expectLimited(await post(items(6)), 'person', 600, 3_600)
@@ -75,7 +75,7 @@ describe('600 items of a person in an hour', () => {
     expectLimited(await post(items(1)), 'person', 600, 3_600)
   })
 
-  test('are of one person: others go on, also those whom nobody knows', async () => {
+  test('apply to one person, not to others, known or unknown', async () => {
     await fill()
     expect(codeOf(await post({ email: 'bob@example.com' }))).toBe('202 true')
     await inTurns(30, () => post({ email: 'nobody@example.com', ...items(20) }))
@@ -83,14 +83,14 @@ describe('600 items of a person in an hour', () => {
     expect(codeOf(await send(server, report(server.second), { address: '203.0.113.1' }))).toBe('202 true')
   })
 
-  test('what was stored before takes none', async () => {
+  test('a repeated report uses none', async () => {
     const body = report(server.first, items(20))
     for (let i = 0; i < 40; i++) expect(codeOf(await send(server, body))).toBe('202 true')
     expect(codes(await inTurns(29, () => post(items(20))))).toEqual({ '202 true': 29 })
     expect(codeOf(await post())).toBe('429 rate_limited')
   })
 
-  test('survive a restart; the clock of the wall gives none back', async () => {
+  test('survive a restart and a change of the clock', async () => {
     await inTurns(15, () => post(items(20)))
     server.clock.tick(HOUR / 2)
     await inTurns(15, () => post(items(20)))
@@ -107,7 +107,7 @@ describe('600 items of a person in an hour', () => {
   })
 })
 
-test('what could not be stored takes none', async () => {
+test('a report that could not be stored uses none', async () => {
   let isFull = true
   const full = await createTestServer({
     wrapStore: (store) => ({
@@ -123,7 +123,7 @@ test('what could not be stored takes none', async () => {
   await full.close()
 })
 
-test('60,000 items of a site in an hour, also over a restart; a refusal takes nothing of the person', async () => {
+test('60,000 items per site and hour, across restarts; a refusal uses none of the person', async () => {
   const adding = { hosts: [], addsPeople: true, actor: 'test' }
   await saveSnippetSettings(server.parts(), await appOf(server), adding)
   const people = Array.from({ length: 100 }, (_, index) => `p${index}@example.com`)
@@ -138,8 +138,8 @@ test('60,000 items of a site in an hour, also over a restart; a refusal takes no
   expect(codes(await inTurns(30, fresh))).toEqual({ '202 true': 30 })
 })
 
-describe('1,200 requests of an address in a minute', () => {
-  test('IPv6 by its /64; other addresses go on', async () => {
+describe('1,200 requests per address and minute', () => {
+  test('count IPv6 by /64, and do not affect other addresses', async () => {
     await server.setPlan({ snippetLimits: true })
     const from = (address: string) => (index: number) => post({ email: `p${index % 50}@example.com` }, address)
     expect(codes(await inTurns(1_200, from('2001:db8::1')))).toEqual({ '202 true': 1_200 })
@@ -151,7 +151,7 @@ describe('1,200 requests of an address in a minute', () => {
     expect(codeOf(await from('2001:db8::1')(0))).toBe('202 true')
   })
 
-  test('those that are refused count too, and beyond them the store is asked for nothing', async () => {
+  test('count refused requests too, and beyond the limit the store is not asked', async () => {
     let reads = 0
     const one = await createTestServer({
       wrapStore: (store) => ({ ...store, findSite: (...asked) => ((reads += 1), store.findSite(...asked)) }),
@@ -176,10 +176,10 @@ describe('1,200 requests of an address in a minute', () => {
   })
 })
 
-describe('30 bad signatures of an address in a minute', () => {
+describe('30 bad signatures per address and minute', () => {
   const guess = (address?: string) => post({ signature: '0'.repeat(64) }, address)
 
-  test('then even a good one waits, and whether it is good cannot be told', async () => {
+  test('then a good signature waits too, and the answer does not reveal it', async () => {
     expect(codes(await inTurns(30, () => guess()))).toEqual({ '401 invalid_signature': 30 })
     expectLimited(await guess(), 'ip', 30, 60)
     expectLimited(await post(), 'ip', 30, 60)
@@ -190,7 +190,7 @@ describe('30 bad signatures of an address in a minute', () => {
     expect(codeOf(await post())).toBe('202 true')
   })
 
-  test('good ones, and requests that are refused before, do not count', async () => {
+  test('good signatures and earlier refusals do not count', async () => {
     await inTurns(29, () => guess())
     await inTurns(40, () => post({ events: [] }))
     await inTurns(40, () => post({ site: 'site_none' }))
@@ -199,14 +199,14 @@ describe('30 bad signatures of an address in a minute', () => {
     expect(codeOf(await guess())).toBe('429 rate_limited')
   })
 
-  test('are of one app: a broken site of one customer stops no other behind the same address', async () => {
+  test('apply to one app: a broken site does not affect others at the same address', async () => {
     await inTurns(31, () => guess())
     expect(codeOf(await post())).toBe('429 rate_limited')
     expect(codeOf(await send(server, report(server.second), { address: '203.0.113.1' }))).toBe('202 true')
   })
 })
 
-test('a plan without limits of the snippet has none of them, until it has', async () => {
+test('a plan without these limits has none until they are set', async () => {
   await server.setPlan({ snippetLimits: false })
   expect(codes(await inTurns(40, () => post({ signature: '0'.repeat(64) })))).toEqual({ '401 invalid_signature': 40 })
   expect(codes(await inTurns(1_300, () => post()))).toEqual({ '202 true': 1_300 })
@@ -220,7 +220,7 @@ test('a plan without limits of the snippet has none of them, until it has', asyn
   expect(codes(await inTurns(601, () => post()))).toEqual({ '202 true': 600, '429 rate_limited': 1 })
 })
 
-test('those of one account are not those of another', async () => {
+test('accounts have separate limits', async () => {
   await server.setPlan({ snippetLimits: false })
   const asSecond = () => send(server, report(server.second), { address: '203.0.113.9' })
   expect(codes(await inTurns(601, asSecond))).toEqual({ '202 true': 600, '429 rate_limited': 1 })

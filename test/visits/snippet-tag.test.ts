@@ -21,7 +21,7 @@ describe('makeSnippetTag', () => {
     expect(makeSnippetTag({ ...TAG, ...options })).toBe(before + after)
   })
 
-  test('pinned names the copy that never changes and what its bytes must be', () => {
+  test('a pinned tag names the immutable copy and its hash', () => {
     const path = `/s.${hash('sha256', SCRIPT, 'hex').slice(0, 16)}.js`
     const integrity = `sha384-${hash('sha384', SCRIPT, 'base64')}`
     const after = `" data-site="site_abc" referrerpolicy="strict-origin" integrity="${integrity}" crossorigin="anonymous"></script>`
@@ -29,7 +29,7 @@ describe('makeSnippetTag', () => {
     expect(makeSnippetTag({ ...TAG, pinned: SCRIPT })).toBe(before + path + after)
   })
 
-  test('escapes what its attributes hold', () => {
+  test('escapes its attributes', () => {
     const tag = makeSnippetTag({ ...TAG, baseUrl: 'https://a.example/x&y', siteId: '"><script>alert(1)</script>' })
     expect(tag).toContain('src="https://a.example/x&amp;y/s.js"')
     expect(tag).toContain('data-site="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')

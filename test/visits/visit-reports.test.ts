@@ -21,7 +21,7 @@ const wrongOf = (item: unknown) => {
   return 'errors' in result ? result.errors.map(({ field, message }) => `${field}: ${message}`) : []
 }
 
-test('a report is read', () => {
+test('reads a report', () => {
   expect(read()).toEqual({
     input: {
       site: 'st_1',
@@ -61,7 +61,7 @@ describe('a field', () => {
 })
 
 describe('an item', () => {
-  test('is of a type, and an action has its name', () => {
+  test('has a type, and an action has a name', () => {
     const track = { type: 'track', path: '/', age: 0, name: 'zoom.in' }
     const [page, leave, here] = ['page', 'leave', 'here'].map((type) => ({ ...ITEM, type, name: 'zoom' }))
     expect(itemsOf(page ?? {}, leave ?? {}, here ?? {}, track).map(({ type, name }) => [type, name])).toEqual([
@@ -72,11 +72,11 @@ describe('an item', () => {
     ])
     for (const name of [undefined, 5, null, '', 'with space']) expect(wrongOf({ ...track, name })).toHaveLength(1)
   })
-  test('loses what follows the path', () => {
+  test('loses query and fragment', () => {
     const paths = ['/a?b#c', '/a#b?c', '/a', '/?x'].map((path) => ({ ...ITEM, path }))
     expect(itemsOf(...paths).map(({ path }) => path)).toEqual(['/a', '/a', '/a', '/'])
   })
-  test('stands where it happened, in order', () => {
+  test('is sorted by the time it happened', () => {
     const ages = [0, 5.4, MINUTE, DAY, 1].map((age) => ({ ...ITEM, age }))
     expect(itemsOf(...ages).map(({ occurredAt }) => NOW - occurredAt)).toEqual([DAY, MINUTE, 5, 1, 0])
   })

@@ -24,7 +24,7 @@ export function testBatches(store: Fresh): void {
     expect(commits.slice(5)).toEqual([1])
   })
 
-  test('a refused row does not affect its neighbors', async () => {
+  test('a refused row does not affect its neighbours', async () => {
     const outcomes = await Promise.all([
       record({ email: 'a@example.com' }),
       record({ email: 'b@example.com', createContact: false }),

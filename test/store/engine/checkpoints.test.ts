@@ -49,7 +49,7 @@ function copyAllBut(pages: number): void {
   held.close()
 }
 
-test('a log of 64 MB starts over after a commit once it is copied, and its file keeps its size', () => {
+test('a copied log of 64 MB restarts after a commit, and the file keeps its size', () => {
   for (let part = 0; part < 14; part += 1) commit(1_000)
   copyAllBut(900)
   finishAfterCommit(db)
@@ -63,7 +63,7 @@ test('a log of 64 MB starts over after a commit once it is copied, and its file 
   expect(fileBytes()).toBeGreaterThan(64 * MB)
 })
 
-test('a commit does not wait for more to be copied than takes a few milliseconds', () => {
+test('a commit waits only for a few milliseconds of copying', () => {
   for (let part = 0; part < 17; part += 1) commit(1_000)
   copyAllBut(1_100)
   finishAfterCommit(db)
@@ -71,7 +71,7 @@ test('a commit does not wait for more to be copied than takes a few milliseconds
   expect(pagesInLog()).toBeGreaterThan(17_000)
 })
 
-describe('a large file is emptied when a minute did not need it', () => {
+describe('a large log file is truncated after a minute without need', () => {
   let now = 0
   let trim: () => void
   beforeEach(() => {
@@ -84,7 +84,7 @@ describe('a large file is emptied when a minute did not need it', () => {
     trim()
   }
 
-  test('because nothing came', () => {
+  test('when nothing arrived', () => {
     copyLongLog(reader)
     after(MINUTE - 1)
     expect(fileBytes()).toBeGreaterThan(64 * MB)
@@ -92,7 +92,7 @@ describe('a large file is emptied when a minute did not need it', () => {
     expect(fileBytes()).toBe(0)
   })
 
-  test('because little came, although the log is started over again and again', () => {
+  test('when little arrived, although the log restarts again and again', () => {
     copyLongLog(reader)
     for (let second = 0; second < 59; second += 1) {
       commit(700)
@@ -105,7 +105,7 @@ describe('a large file is emptied when a minute did not need it', () => {
     expect(fileBytes()).toBe(0)
   })
 
-  test('and not while somebody reads it', () => {
+  test('but not during a read', () => {
     const held = openForReading(folder)
     held.run('BEGIN')
     held.query('SELECT * FROM install').get()
@@ -120,7 +120,7 @@ describe('a large file is emptied when a minute did not need it', () => {
   })
 })
 
-test('a small file is left as it is', () => {
+test('a small log file is left alone', () => {
   let now = 0
   const trim = createLogTrim(db, logPath(folder), () => now)
   commit(10)

@@ -35,7 +35,7 @@ function runScript(script: string, ...args: string[]) {
 }
 
 describe('a new database', () => {
-  test('has the pragmas that durability rests on, read back, for writing and for reading', () => {
+  test('has the durability pragmas, read back from both connections', () => {
     for (const db of [keep(openDatabase(folder)), keep(openForReading(folder))]) {
       const names = [
         'journal_mode',
@@ -50,7 +50,7 @@ describe('a new database', () => {
     }
   })
 
-  test('is whole, of mode 0600 with its log, and alone in its folder after it is closed', () => {
+  test('is intact, has mode 0600 like its log, and is the only file after closing', () => {
     const db = keep(openDatabase(folder))
     db.run(`INSERT INTO install (name, value) VALUES ('a', 'b')`)
     const files = readdirSync(folder).toSorted()
@@ -62,7 +62,7 @@ describe('a new database', () => {
     expect(readdirSync(folder)).toEqual(['eventpost.db'])
   })
 
-  test.each([false, true])('a store leaves one file that holds everything (threads: %p)', async (threads) => {
+  test.each([false, true])('closing a store leaves one complete file (threads: %p)', async (threads) => {
     const store = await openStore(folder, { threads })
     await store.keepInstallValue({ name: 'kept', value: 'whole' })
     expect(await store.installValue('kept')).toBe('whole')
@@ -73,13 +73,13 @@ describe('a new database', () => {
     await again.close()
   })
 
-  test('a connection for reading cannot write', () => {
+  test('a read connection cannot write', () => {
     keep(openDatabase(folder))
     const db = keep(openForReading(folder))
     expect(() => db.run(`INSERT INTO install (name, value) VALUES ('a', 'b')`)).toThrow('readonly')
   })
 
-  test('made by two processes at once: both succeed with one database', async () => {
+  test('two processes that create it at once share one database', async () => {
     const source = join(import.meta.dir, '../../../src/store/engine/database.ts')
     const script = `
       const { openDatabase } = await import(process.argv[1])
@@ -105,7 +105,7 @@ describe('a new database', () => {
   })
 })
 
-describe('what is refused, and left as it was', () => {
+describe('a database that is refused and left unchanged', () => {
   const REMEDIES: [string, StoreError['code'], string, () => void][] = [
     [
       'a file that is no database',
@@ -171,7 +171,7 @@ describe('what is refused, and left as it was', () => {
     expect(readdirSync(folder).filter((file) => !/^eventpost\.db(-wal|-shm)?$/.test(file))).toEqual([])
   })
 
-  test('a database that another program holds is called locked and not damaged', () => {
+  test('a database locked by another program is reported as locked, not damaged', () => {
     openDatabase(folder).close()
     const path = databasePath(folder)
     const holder = keep(new Database(path))

@@ -41,7 +41,7 @@ const countRows = (db: Database, table: string): number =>
   db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0
 
 describe('a bad row', () => {
-  test('costs a few commits and not one for each neighbour', () => {
+  test('costs a few commits, not one for each neighbour', () => {
     const { db } = openOne()
     let begins = 0
     const prepare = db.prepare.bind(db)
@@ -59,7 +59,7 @@ describe('a bad row', () => {
     expect(lines).toEqual([`{"level":"error","message":"a write failed","write":"recordEvent","reason":"${reason}"}`])
   })
 
-  test('leaves no count, no name, no person and no time behind', () => {
+  test('leaves no count, name, person or time behind', () => {
     const { db, engine, findContact } = openOne()
     engine.run([record({ email: 'old@example.com' })])
     quietly(() =>
@@ -85,7 +85,7 @@ describe('a bad row', () => {
 })
 
 describe('the disk', () => {
-  test('full: nothing is saved, reads go on, and it heals by itself', () => {
+  test('full: nothing is saved, reads work, and writes recover', () => {
     const { db, engine, findContact } = openOne()
     const known = { email: 'known@example.com' }
     engine.run([record(known)])
@@ -102,7 +102,7 @@ describe('the disk', () => {
     expect(countRows(db, 'events')).toBe(301)
   })
 
-  test('locked by another process: unavailable, then it goes on', () => {
+  test('locked by another process: unavailable, then writes continue', () => {
     const { db, engine } = openOne()
     db.run('PRAGMA busy_timeout = 1')
     const other = new Database(databasePath(folder.path()))
@@ -115,7 +115,7 @@ describe('the disk', () => {
   })
 
   test.each(['SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC', 'SQLITE_CORRUPT', 'SQLITE_NOTADB'])(
-    '%s: no commit is acknowledged ever after',
+    '%s: no later commit is acknowledged',
     (code) => {
       const { db } = openOne()
       const commit = failing(db, 'COMMIT', code)
@@ -129,7 +129,7 @@ describe('the disk', () => {
     },
   )
 
-  test('a rollback that fails stops it too', () => {
+  test('a failed rollback stops the engine too', () => {
     const { db } = openOne()
     const rollback = failing(db, 'ROLLBACK', 'SQLITE_IOERR')
     const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
@@ -139,8 +139,8 @@ describe('the disk', () => {
   })
 })
 
-describe('another process beside', () => {
-  test('what another process with ids ahead of ours writes while an engine is made hides nothing of ours', () => {
+describe('with another process', () => {
+  test('writes with higher IDs by another process during the start hide none of ours', () => {
     const ahead = createEngine(folder.open(), () => AT + 3_600_000, createSealer(null), { rules: DELIVERY_RULES })
     const db = folder.open()
     const prepare = db.prepare.bind(db)
@@ -159,7 +159,7 @@ describe('another process beside', () => {
     expect([isMade, createEventReads(db).listEvents(query).rows]).toMatchObject([true, [{}, {}]])
   })
 
-  test('ids do not collide in one millisecond, and people it erased are gone', () => {
+  test('IDs do not collide within a millisecond, and people it erased are gone', () => {
     const [one, two] = [openOne(), openOne()]
     const ids = new Set<number>()
     for (let i = 0; i < 20; i++) {
@@ -179,7 +179,7 @@ describe('another process beside', () => {
     expect(outcome).toEqual([{ refusal: 'contact_not_found' }])
   })
 
-  test('its commit is told once, also when a transaction noticed it first, and a checkpoint is none', () => {
+  test('its commit is reported once, and a checkpoint is not a commit', () => {
     const [one, two] = [openOne(), openOne()]
     expect(one.engine.hasForeignWrite()).toBe(false)
     one.engine.run([record()])
@@ -193,7 +193,7 @@ describe('another process beside', () => {
     expect([one.engine.hasForeignWrite(), two.engine.hasForeignWrite()]).toEqual([false, false])
   })
 
-  test('times of last events that wait here are not lost when it brings its own up to date', () => {
+  test('pending times of last events are not lost when it updates its own', () => {
     const [one, two] = [openOne(), openOne()]
     one.engine.run([record({ email: 'first@example.com' })])
     one.engine.run([record({ email: 'a@example.com', at: AT + 1 })])
@@ -210,7 +210,7 @@ describe('another process beside', () => {
   })
 })
 
-test('an erasure that is rolled back takes nothing with it', () => {
+test('an erasure that is rolled back deletes nothing', () => {
   const { db, findContact } = openOne()
   const commit = failing(db, 'COMMIT', 'SQLITE_FULL')
   const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
@@ -224,7 +224,7 @@ test('an erasure that is rolled back takes nothing with it', () => {
   expect(findContact(1, 'a@example.com')?.lastEventAt).toBe(AT + 7)
 })
 
-test('what comes by turns is counted by app, name, hour, key and second, also where one of them fails', () => {
+test('interleaved events are counted by app, name, hour, key and second, also if one fails', () => {
   const { db, engine } = openOne()
   const turns = [
     record({ appId: 1, name: 'a', at: AT, buckets: ['events:key_1'] }),
@@ -254,7 +254,7 @@ test('what comes by turns is counted by app, name, hour, key and second, also wh
   ])
 })
 
-test('rollups count by app, name and hour, and lead to the events', () => {
+test('rollups count by app, name and hour, and point to the events', () => {
   const { db, engine } = openOne()
   const at = (hours: number, appId: number, name: string): Job => record({ at: AT + hours * HOUR, appId, name })
   engine.run([at(0, 1, 'a'), at(0, 1, 'a'), at(0, 1, 'b'), at(0.99, 2, 'a')])

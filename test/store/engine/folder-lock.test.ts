@@ -29,7 +29,7 @@ describe('lockFolder', () => {
     return { child, said: new TextDecoder().decode(value).trim() }
   }
 
-  test('one process at a time; a killed one leaves nothing behind', async () => {
+  test('allows one process at a time, and a killed one leaves no lock', async () => {
     const first = await attempt()
     expect(first.said).toBe('held')
     const second = await attempt()

@@ -21,13 +21,13 @@ function faultOf(path: string): StoreError {
 }
 
 describe('ensureFolder', () => {
-  test('makes what is missing for its user alone, and says what it made first', () => {
+  test('creates missing folders for its user only, and returns the first one', () => {
     expect(ensureFolder(join(folder, 'a', 'b'))).toBe(join(folder, 'a'))
     expect(statSync(join(folder, 'a', 'b')).mode & 0o777).toBe(0o700)
     expect(ensureFolder(join(folder, 'a', 'b'))).toBeNull()
   })
 
-  test('refuses a file and what would be under one, and leaves it', () => {
+  test('refuses a file or a path below one, and leaves it', () => {
     const file = join(folder, 'file')
     writeFileSync(file, 'mine')
     for (const path of [file, join(file, 'data')]) {
@@ -40,7 +40,7 @@ describe('ensureFolder', () => {
   })
 
   // tests may run as root, whom permission bits do not bind; /proc binds root too
-  test('refuses a place where nobody may write', () => {
+  test('refuses a folder without write permission', () => {
     expect(faultOf('/proc/eventpost')).toMatchObject({
       code: 'folder_unwritable',
       message:
@@ -50,13 +50,13 @@ describe('ensureFolder', () => {
 })
 
 describe('removeEmpty', () => {
-  test('takes away what is empty, up to the first that was made', () => {
+  test('removes empty folders, up to the first one it created', () => {
     mkdirSync(join(folder, 'kept', 'first', 'last'), { recursive: true })
     removeEmpty(join(folder, 'kept', 'first', 'last'), join(folder, 'kept', 'first'))
     expect([existsSync(join(folder, 'kept')), existsSync(join(folder, 'kept', 'first'))]).toEqual([true, false])
   })
 
-  test('leaves a folder that holds something, and those above it', () => {
+  test('leaves a folder with content and those above it', () => {
     mkdirSync(join(folder, 'first', 'last'), { recursive: true })
     writeFileSync(join(folder, 'first', 'mine'), '')
     removeEmpty(join(folder, 'first', 'last'), join(folder, 'first'))

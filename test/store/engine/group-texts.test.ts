@@ -34,7 +34,7 @@ describe('a commit group as text', () => {
     ['every kind of character', ['é', '€', '😀', '\n\u0000\u2028', '"\\'].map((text) => textJob(text, one))],
   ])('%s', (_name, jobs) => expect(decodeGroup(encodeGroup(jobs))).toEqual(jobs))
 
-  test('names a sender once, and gives all of theirs the same one', () => {
+  test('writes each sender once, and all their writes share it', () => {
     const text = encodeGroup(Array.from({ length: 50 }, () => textJob('{}', one)))
     expect(text.split('app_1')).toHaveLength(2)
     const read = decodeGroup(text) as Job<'recordEventText'>[]
@@ -42,7 +42,7 @@ describe('a commit group as text', () => {
     expect(new Set(read.map((job) => job.input.sender)).size).toBe(1)
   })
 
-  test('names a sender no more once it was sent, and begins anew before there are too many', () => {
+  test('does not repeat a sender that was sent, and starts over before there are too many', () => {
     const [write, read] = [createGroupEncoder(), createGroupDecoder()]
     const senders = Array.from({ length: MOST_SENDERS }, (_, id) => sender(id))
     const jobs = senders.map((from, index) => textJob(`${index}`, from))
@@ -56,12 +56,12 @@ describe('a commit group as text', () => {
     expect(read(last)).toEqual([jobs[7] as Job])
   })
 
-  test('holds texts as they came, so that nothing in them is escaped', () => {
+  test('contains texts as they arrived, without escaping', () => {
     const text = '{"a":"\\"\\\\","b":1}'
     expect(encodeGroup([textJob(text, one)])).toEndWith(`}${text}`)
   })
 
-  test('a job that is no JSON is handed on without its input, and its neighbours as they are', () => {
+  test('a job that is not JSON is passed on without its input, its neighbours unchanged', () => {
     const broken = { name: 'recordEvent', input: { ...eventWrite(), at: 1n } } as unknown as Job
     const around = [textJob('a', one), fieldsJob]
     expect(decodeGroup(encodeGroup([around[0] as Job, broken, around[1] as Job]))).toEqual([

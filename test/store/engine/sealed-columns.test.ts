@@ -70,7 +70,7 @@ const run = (text: string): void => {
 }
 
 describe.each([false, true])('with a master key, threads: %p', (threads) => {
-  test('no secret is in the files as it is, and each reads back', async () => {
+  test('no secret is readable in the files, and each reads back', async () => {
     await using(KEY, threads, async (store) => {
       await fill(store)
       expect(found()).toEqual([])
@@ -80,7 +80,7 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
     expect(await using(KEY, threads, readAll)).toEqual(ALL)
   })
 
-  test('a database that lay open is sealed at the first start', async () => {
+  test('an unsealed database is sealed at the first start', async () => {
     await using(null, threads, fill)
     expect(found()).toEqual(SECRETS)
     await using(KEY, threads, async (store) => {
@@ -91,7 +91,7 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
     expect(await using(KEY, threads, readAll)).toEqual(ALL)
   })
 
-  test('without it, and with another, nothing opens, and nothing changes', async () => {
+  test('without the key or with another, nothing opens and nothing changes', async () => {
     await using(KEY, threads, fill)
     const before = readFileSync(databasePath(folder))
     await expect(openStore(folder, { threads })).rejects.toMatchObject({
@@ -108,7 +108,7 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
 })
 
 describe('another master key', () => {
-  test('opens everything once it is changed, and the first one nothing', async () => {
+  test('opens everything after the change, and the old key nothing', async () => {
     await using(KEY, false, fill)
     expect(changeMasterKey(folder, createSealer(KEY), createSealer(OTHER))).toBe(SECRETS.length)
     await expect(openStore(folder, { threads: false, masterKey: KEY })).rejects.toMatchObject({ code: 'sealed' })
@@ -118,7 +118,7 @@ describe('another master key', () => {
     expect(found()).toEqual([])
   })
 
-  test('changes nothing where the current one is wrong, or a value was changed from outside', async () => {
+  test('changes nothing if the current key is wrong or a value was tampered with', async () => {
     await using(KEY, false, fill)
     const change = (from: string) => () => changeMasterKey(folder, createSealer(from), createSealer(OTHER))
     expect(change('a wrong key that is long enough, too')).toThrow('sealed with another key')
@@ -128,14 +128,14 @@ describe('another master key', () => {
   })
 })
 
-describe('what is sealed', () => {
-  test('before there is a secret, the key is known', async () => {
+describe('a sealed value', () => {
+  test('the key is checked before there is a secret', async () => {
     await using(KEY, false, async () => {})
     await expect(openStore(folder, { threads: false })).rejects.toMatchObject({ code: 'sealed' })
     await expect(openStore(folder, { threads: false, masterKey: OTHER })).rejects.toMatchObject({ code: 'sealed' })
   })
 
-  test('does not open in the row of another', async () => {
+  test('does not open in another row', async () => {
     await using(KEY, false, fill)
     run(`UPDATE identity_secrets SET secret = (SELECT secret FROM identity_secrets WHERE id = 'sec_1')`)
     await using(KEY, false, async (store) => {
@@ -143,7 +143,7 @@ describe('what is sealed', () => {
     })
   })
 
-  test('a value that was put in open later is sealed at the next start', async () => {
+  test('a value inserted unsealed is sealed at the next start', async () => {
     await using(KEY, false, fill)
     run(`UPDATE identity_secrets SET secret = '${SECRET}' WHERE id = 'sec_1'`)
     expect(found()).toEqual([SECRET])
@@ -151,7 +151,7 @@ describe('what is sealed', () => {
     expect(found()).toEqual([])
   })
 
-  test('what was never set stays so, and what is cleared is', async () => {
+  test('an unset value stays unset, and a cleared one is cleared', async () => {
     await using(KEY, false, async (store) => {
       await fill(store)
       done(await store.setMailSettings({ ...BY, at: AT, appId: 1, settings: { smtpUrl: null } }))
@@ -160,7 +160,7 @@ describe('what is sealed', () => {
     })
   })
 
-  test('is told from what people type: no address of a mail server begins like it', () => {
+  test('has a prefix that no mail server address has', () => {
     expect(readSmtpUrl(`${SEALED_PREFIX}mail.example.com`)).toBeNull()
     expect(readSmtpUrl(`${SEALED_PREFIX}//user:password@mail.example.com:587`)).toBeNull()
   })

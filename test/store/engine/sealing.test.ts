@@ -33,11 +33,11 @@ describe('a sealed text', () => {
     refuses(() => createSealer('another key that is long enough too').unseal(sealed, PLACE), OTHER_MESSAGE)
   })
 
-  test('does not open where another one belongs', () => {
+  test('does not open in the place of another', () => {
     refuses(() => sealer.unseal(sealer.seal('hush', PLACE), 'identity_secrets.secret:sec_2'), OTHER_MESSAGE)
   })
 
-  test('does not open with any byte of it changed, cut off, or gone', () => {
+  test('does not open if any byte is changed, cut off or missing', () => {
     const bytes = Buffer.from(sealer.seal('hush', PLACE).slice(SEALED_PREFIX.length), 'base64url')
     const changed = [...bytes.keys()].map((at) => bytes.with(at, (bytes[at] ?? 0) ^ 1))
     const cut = [...bytes.keys()].map((length) => bytes.subarray(0, length))
@@ -48,14 +48,14 @@ describe('a sealed text', () => {
   })
 })
 
-describe('a text that is not sealed', () => {
-  test('is what it is, with a key and without', () => {
+describe('an unsealed text', () => {
+  test('is unchanged with and without a key', () => {
     for (const one of [sealer, createSealer(null)]) {
       expect(one.unseal('smtp://user:hush@mail.example.com', PLACE)).toBe('smtp://user:hush@mail.example.com')
     }
   })
 
-  test('stays so where there is no key', () => {
+  test('stays unsealed without a key', () => {
     expect(createSealer(null).seal('hush', PLACE)).toBe('hush')
   })
 })

@@ -27,8 +27,8 @@ async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   }
 }
 
-describe('a store in threads', () => {
-  test('tells of what another process writes, within a second and also under load', async () => {
+describe('a store with threads', () => {
+  test('reports writes of other processes within a second, also under load', async () => {
     await store.createAccount(newAccount())
     let told = 0
     store.onForeignWrite(() => told++)
@@ -47,7 +47,7 @@ describe('a store in threads', () => {
     expect(await store.recordEvent(eventWrite())).toMatchObject({ created: false })
   })
 
-  test('refuses writes while its file is away, reads on, and heals when it is back', async () => {
+  test('refuses writes while its file is missing, still reads, and recovers', async () => {
     await store.recordEvent(eventWrite())
     const faults: (string | null)[] = []
     store.onFault((reason) => faults.push(reason))
@@ -64,7 +64,7 @@ describe('a store in threads', () => {
     expect(faults).toEqual([reason, null])
   })
 
-  test('a damaged file: what is on its way is unconfirmed, nothing is taken any more, and it closes', async () => {
+  test('a damaged file leaves pending writes unconfirmed, refuses new ones, and closes', async () => {
     await store.recordEvent(eventWrite())
     const reasons: string[] = []
     store.onBroken((reason) => reasons.push(reason))
@@ -86,7 +86,7 @@ describe('a store in threads', () => {
     expect(await store.canCommit()).toBe(false)
   })
 
-  test('a folder that cannot be opened leaves no thread behind', async () => {
+  test('a folder that cannot be opened leaves no threads behind', async () => {
     const script = `
       const { openStore } = await import(process.argv[1])
       await openStore('/proc/eventpost', { threads: true }).catch((error) => console.log(error.code))`

@@ -39,7 +39,7 @@ describe('an older schema', () => {
   })
   const oldValue = (db: Database) => db.query(`SELECT value FROM install WHERE name = 'old'`).values()
 
-  test('is brought up to date, and a whole copy of it is kept', () => {
+  test('is upgraded, and a complete copy is kept', () => {
     const db = keep(openDatabase(folder, two))
     expect([schemaVersion(db), oldValue(db), db.query('SELECT a FROM extra').values()]).toEqual([
       version,
@@ -56,7 +56,7 @@ describe('an older schema', () => {
     expect(readdirSync(folder).filter((file) => file.endsWith('.copy'))).toEqual([])
   })
 
-  test('has its events counted by day', () => {
+  test('gets its events counted by day', () => {
     const daily = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE daily_rollups'))
     const other = makeFolder()
     const old = openDatabase(other.folder, MIGRATIONS.slice(0, daily))
@@ -79,7 +79,7 @@ describe('an older schema', () => {
     other.remove()
   })
 
-  test('has its members in their accounts, invitations that go on working, and no links for a new password', () => {
+  test('keeps members in their accounts and working invitations, but no password links', () => {
     const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE memberships'))
     const other = makeFolder()
     const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
@@ -114,7 +114,7 @@ describe('an older schema', () => {
     other.remove()
   })
 
-  test('has mails that were kept told apart from those that were sent', () => {
+  test('separates captured emails from sent ones', () => {
     const before = MIGRATIONS.findIndex((text) => text.includes(`state = 'kept'`))
     const other = makeFolder()
     const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
@@ -145,7 +145,7 @@ describe('an older schema', () => {
     other.remove()
   })
 
-  test('answers retries of requests from before bodies were hashed as they are now, once', () => {
+  test('answers retries of requests with the old body hash, once', () => {
     const before = MIGRATIONS.findIndex((text) => text.includes(`SET body_hash = ''`))
     const other = makeFolder()
     const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
@@ -167,7 +167,7 @@ describe('an older schema', () => {
     other.remove()
   })
 
-  test('has the addresses of messages listed, and each domain bound to the account that was first', () => {
+  test('lists sender addresses of messages, and binds each domain to the first account', () => {
     const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE sender_domains'))
     const other = makeFolder()
     const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
@@ -230,7 +230,7 @@ describe('an older schema', () => {
     other.remove()
   })
 
-  test('the copy is a database that opens again', () => {
+  test('has a copy that opens as a database', () => {
     openDatabase(folder, two).close()
     const other = join(folder, 'restored')
     mkdirSync(other)
@@ -238,7 +238,7 @@ describe('an older schema', () => {
     expect(oldValue(keep(openDatabase(other)))).toEqual([['kept']])
   })
 
-  test('stays whole when a migration fails half way; those before it stay done', () => {
+  test('stays intact when a migration fails halfway, and earlier migrations stay', () => {
     const bad = [...two, 'CREATE TABLE more (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);']
     expect(() => openDatabase(folder, bad)).toThrow('no such table: nowhere')
     const db = keep(openDatabase(folder, two))
@@ -247,7 +247,7 @@ describe('an older schema', () => {
     expect(existsSync(backup())).toBe(true)
   })
 
-  test('upgraded by three processes at once: all succeed, and the copy is of the old version', async () => {
+  test('can be upgraded by three processes at once, with a copy of the old version', async () => {
     const source = join(import.meta.dir, '../../../src/store/engine/database.ts')
     const script = `
       const { openDatabase } = await import(process.argv[1])
@@ -266,7 +266,7 @@ describe('an older schema', () => {
     expect(schemaVersion(keep(new Database(backup())))).toBe(SCHEMA_VERSION)
   })
 
-  test('is left alone by an executable that knows no more', () => {
+  test('is left alone if the executable has no newer schema', () => {
     openDatabase(folder).close()
     expect(readdirSync(folder)).toEqual(['eventpost.db'])
   })

@@ -47,7 +47,7 @@ describe('createWriter', () => {
   const submit = (writer: ReturnType<typeof openWriter>, email = 'a@example.com', appId = 1) =>
     writer.submit('recordEvent', eventWrite({ email, appId }))
 
-  test('keeps the order in which writes came, of whatever kind', async () => {
+  test('keeps the order of writes of all kinds', async () => {
     const writer = openWriter()
     void submit(writer, 'first@example.com')
     await turn()
@@ -61,7 +61,7 @@ describe('createWriter', () => {
     expect(order).toEqual(['z@example.com', 'text after z@example.com', 'a@example.com', 'text after a@example.com'])
   })
 
-  test('tells of rows that were written, and of no commit of what was only refused', async () => {
+  test('reports written rows, and no commit if everything was refused', async () => {
     const writer = openWriter()
     const sender = { apps: [], newPeoplePerMonth: null, buckets: [] }
     const wrong: Outcome = { refused: { refusal: 'invalid_json' } }
@@ -74,7 +74,7 @@ describe('createWriter', () => {
     expect([sent.length, commits]).toEqual([2, [1]])
   })
 
-  test('gathers while a commit is on its way, up to 256', async () => {
+  test('collects up to 256 writes during a commit', async () => {
     const writer = openWriter()
     const first = submit(writer, 'z@example.com')
     await turn()
@@ -94,7 +94,7 @@ describe('createWriter', () => {
     expect([commits, writer.waiting()]).toEqual([[1, 16, 17, 34, 233], 0])
   })
 
-  test('a batch holds up to 256, also when far more wait', async () => {
+  test('a commit group has at most 256 writes, also when more wait', async () => {
     const writer = openWriter()
     const writes = Array.from({ length: 600 }, (_, index) => submit(writer, `p${index}@example.com`))
     await turn()
@@ -103,7 +103,7 @@ describe('createWriter', () => {
     expect(commits).toEqual([16, 16, 32, 64, 256, 216])
   })
 
-  test('the outcome is of the row it belongs to, and writes of one person keep their order', async () => {
+  test('each write gets its own outcome, and writes of a person keep their order', async () => {
     const writer = openWriter()
     const writes = ['b', 'a', 'c', 'a'].map((name) => submit(writer, name))
     await turn()
@@ -112,7 +112,7 @@ describe('createWriter', () => {
     expect(await Promise.all(writes)).toEqual([0, 1, 2, 3].map(outcome))
   })
 
-  test('refuses when the oldest waits for more than a second', async () => {
+  test('refuses writes when the oldest has waited for over a second', async () => {
     const writer = openWriter()
     void submit(writer)
     await turn()
@@ -127,7 +127,7 @@ describe('createWriter', () => {
     expect(writer.waiting()).toBe(0)
   })
 
-  test('after 8 seconds: what waits was not saved, of what is on its way it is not known', async () => {
+  test('after 8 seconds, waiting writes are refused and pending ones unconfirmed', async () => {
     const writer = openWriter()
     const onItsWay = submit(writer)
     await turn()
@@ -143,7 +143,7 @@ describe('createWriter', () => {
     expect([sent.length, writer.waiting()]).toEqual([1, 0])
   })
 
-  test('a commit that breaks leaves it unconfirmed, and the next one is tried', async () => {
+  test('a broken commit leaves its writes unconfirmed, and the next one is tried', async () => {
     const writer = openWriter()
     const first = submit(writer)
     await turn()
@@ -156,7 +156,7 @@ describe('createWriter', () => {
     expect(writer.waiting()).toBe(0)
   })
 
-  test('a stop waits for all that was taken and takes no more', async () => {
+  test('closing waits for accepted writes and accepts no more', async () => {
     const writer = openWriter()
     const first = submit(writer)
     await turn()

@@ -11,7 +11,7 @@ const MOST = 32 * EACH
 const random = createRandom(1)
 const randomBatch = (): number => random.below(2 ** 21) * 2 ** 32 + random.below(2 ** 32)
 
-test('of so many as four sites send in 48 hours, fewer than 1 in 100 new ones seem known, each in a part of them', () => {
+test('with four sites for 48 hours, fewer than 1 in 100 new batches look known in each part', () => {
   const filters = createBatchFilters()
   for (let id = 1; id <= 20 * EACH; id += 1) filters.add(id, 16 * random.below(100_000), randomBatch(), AT)
   const found = Array.from({ length: 20_000 }, () => filters.find(16 * random.below(100_000), randomBatch()))
@@ -24,7 +24,7 @@ const seemingOf = ({ find }: ReturnType<typeof createBatchFilters>): number =>
   Array.from({ length: 5_000 }, () => find(16 * random.below(100_000), randomBatch())).filter((one) => one !== null)
     .length
 
-test('all of the last 48 hours are known, also beyond four million, and not all new ones seem known', () => {
+test('all batches of 48 hours are known, also over four million, and not all new ones look known', () => {
   const filters = createBatchFilters()
   const kept = Array.from({ length: 2_000 }, () => randomBatch())
   for (let id = 1; id <= 1.25 * MOST; id += 1) {
@@ -35,7 +35,7 @@ test('all of the last 48 hours are known, also beyond four million, and not all 
   expect(seemingOf(filters)).toBeLessThan(5_000 / 10)
 })
 
-test('those before are forgotten once there is no room, however the clock was set in between', () => {
+test('older batches are forgotten when there is no room, whatever the clock did', () => {
   const filters = createBatchFilters()
   filters.add(1, 5, 7, AT)
   const add = (from: number, to: number, at: number): void => {

@@ -41,7 +41,7 @@ function store(rows: { contactId: number; batch: number }[], firstId = 1): void 
 const holdUntil = (id: number): void =>
   void db.run('UPDATE install SET value = ? WHERE name = ?', [`${id}`, 'timeline_until'])
 
-test('none that was added is missed, and fewer than 1 in 1,000 seem to have been', () => {
+test('finds every added batch, and takes fewer than 1 in 1,000 others for known', () => {
   const known = createKnownBatches(db)
   const added = createBatches(1)
   for (const [index, { contactId, batch }] of added.entries()) known.add(index + 1, contactId, batch, AT)
@@ -70,7 +70,7 @@ test('what waits for the timeline is known by its id, and by no id once it is in
   expect([idOf(0), idOf(4_999), idOf(5_000), idOf(11_999)]).toEqual([null, null, 5_001, 12_000])
 })
 
-test('what came before the start is looked up until it was read, and none of it is missed then', () => {
+test('batches from before the start are looked up until they are read, then none is missed', () => {
   const rows = createBatches(4).slice(0, 5_000)
   store(rows)
   holdUntil(4_500)
@@ -94,7 +94,7 @@ test('what came before the start is looked up until it was read, and none of it 
   expect(other()).toEqual(NOWHERE)
 })
 
-test('what another process stored is known, also after what was added here was undone', () => {
+test('batches of another process are known, also after a rollback here', () => {
   const known = createKnownBatches(db)
   known.add(10, 1, 1, AT)
   known.settle()

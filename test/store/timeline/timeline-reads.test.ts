@@ -78,7 +78,7 @@ test.each([
   [7, 40, 6_000],
   [8, 40, 6_000],
   [9, 256, 9_000],
-])('whatever is written, undone, erased and filled, reads tell the same (%d)', (seed, batchRows, before) => {
+])('reads are the same after any writes, rollbacks, erasures and indexing (%d)', (seed, batchRows, before) => {
   const random = createRandom(seed)
   let [one, two] = [openEngine(true), openEngine(false)]
   const reader = folder.open()
@@ -180,7 +180,7 @@ test.each([
   expect(withRuns > 0).toBe(before > 0)
 })
 
-test('when somebody did something last is told by those that came last, held or not', () => {
+test('the last event is the one that arrived last, indexed or not', () => {
   const { db, engine } = openEngine(true)
   const record = (email: string, hoursAgo: number): Job => ({
     name: 'recordEvent',
@@ -198,7 +198,7 @@ test('when somebody did something last is told by those that came last, held or 
   expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
 })
 
-test('and also of those that wait in runs', () => {
+test('the last event may be in a pending run', () => {
   const { db, engine } = openEngine(true)
   const record = (email: string, hoursAgo: number): Job => ({
     name: 'recordEvent',

@@ -14,7 +14,7 @@ import { countOf, createFeed, held, REST_MS, rest, RUN_ROWS, wanted } from './ti
 
 const folder = useFolder()
 
-test('runs wait until it is calm, then all are taken up at once', () => {
+test('runs wait for a pause, then all are merged at once', () => {
   const db = folder.open()
   const feed = createFeed(db)
   for (let commit = 0; commit < 400; commit += 1) feed.commit(100)
@@ -33,7 +33,7 @@ test('runs wait until it is calm, then all are taken up at once', () => {
   ])
 })
 
-test('of one person alone they are taken up too', () => {
+test('runs of a single person are merged too', () => {
   const db = folder.open()
   const feed = createFeed(db, 1)
   for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
@@ -50,7 +50,7 @@ test.each([
   ['people who come again', byChance],
   ['somebody new each time', inOrder],
 ])(
-  'where it does not end, they are taken up meanwhile, and so many wait and no more: %s',
+  'under constant load runs are merged meanwhile, and a limited number waits: %s',
   (_, personOf) => {
     const db = folder.open()
     const feed = createFeed(db, personOf)
@@ -72,7 +72,7 @@ test.each([
   30_000,
 )
 
-test('a commit takes up no more of them where one holds few people of many and another many of few', () => {
+test('a commit merges no more when runs differ in people and rows', () => {
   const db = folder.open()
   const feed = createFeed(db, (id) => (id <= RUN_ROWS ? id * 1_000 : id))
   for (let commit = 0; commit < 200; commit += 1) feed.commit(100)
@@ -87,7 +87,7 @@ test('a commit takes up no more of them where one holds few people of many and a
   expect(most).toBeWithin(100, 700)
 })
 
-test('what is undone again and again keeps them from being taken up no longer', () => {
+test('repeated rollbacks do not keep runs from being merged', () => {
   const db = folder.open()
   const feed = createFeed(db, 5_003)
   for (let commit = 0; commit < 1_200; commit += 1) feed.commit(100)
@@ -101,7 +101,7 @@ test('what is undone again and again keeps them from being taken up no longer', 
   expect(held(db)).toEqual(wanted(db))
 })
 
-test('a step in a pause ends when its time is over', () => {
+test('a merge step in a pause ends at its time limit', () => {
   const db = folder.open()
   const feed = createFeed(db, 5_003)
   for (let commit = 0; commit < 400; commit += 1) feed.commit(100)
@@ -119,7 +119,7 @@ test('a step in a pause ends when its time is over', () => {
   expect(held(db)).toEqual(wanted(db))
 })
 
-test('what is undone while one is written takes nothing from it, and until it is whole it is told once', () => {
+test('a rollback while a run is written loses nothing, and nothing is read twice', () => {
   const db = folder.open()
   const feed = createFeed(db)
   for (let commit = 0; commit < 50; commit += 1) feed.commit(100)
@@ -132,7 +132,7 @@ test('what is undone while one is written takes nothing from it, and until it is
   expect(held(db)).toEqual(wanted(db))
 })
 
-test('a person with all that waits is read and changed as fast as anybody', () => {
+test('a person with all pending rows is read and changed as fast as others', () => {
   const db = folder.open()
   const engine = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
   const record = (): Job => ({ name: 'recordEvent', input: eventWrite() })
@@ -153,7 +153,7 @@ test('a person with all that waits is read and changed as fast as anybody', () =
   expect(reads.byId(id)).toMatchObject({ lastEventAt: AT })
 })
 
-test('a process that was killed while they are taken up leaves what the next one goes on with', () => {
+test('the next process continues a merge that was killed', () => {
   const db = folder.open()
   const feed = createFeed(db)
   for (let commit = 0; commit < 200; commit += 1) feed.commit(100)
@@ -175,7 +175,7 @@ test('a process that was killed while they are taken up leaves what the next one
   expect([countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([0, 0])
 })
 
-test('what a killed process left unfinished hides nothing of the whole ones', () => {
+test('an interrupted write hides nothing that was committed', () => {
   const db = folder.open()
   db.run(`INSERT INTO timeline_runs VALUES (100, 0), (200, 1); INSERT INTO timeline_run_rows VALUES (200, 1, 0, 50);
     UPDATE install SET value = '200' WHERE name = 'timeline_until'`)
@@ -187,7 +187,7 @@ test('what a killed process left unfinished hides nothing of the whole ones', ()
   expect([idsUpTo(49), idsUpTo(60), idsUpTo(150)]).toEqual([[], [50], [50]])
 })
 
-test('a command beside it leaves them alone, and puts in order what comes once there are none', () => {
+test('a command beside the server leaves runs alone, and indexes when there are none', () => {
   const db = folder.open()
   const feed = createFeed(db)
   for (let commit = 0; commit < 120; commit += 1) feed.commit(100)

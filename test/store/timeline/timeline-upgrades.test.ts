@@ -19,7 +19,7 @@ const UNDO_LATER = `DROP INDEX audit_entries_of_sign_ins; DROP INDEX audit_entri
 
 const folder = useFolder()
 
-test('batches of an older database are put in order, and those are held that belong there', () => {
+test('batches of an older database are sorted, and the right ones indexed', () => {
   const db = folder.open()
   createFeed(db).commit(10)
   const [old, young] = [AT - 1_000, AT + 1_000]
@@ -65,7 +65,7 @@ test('batches of an older database are put in order, and those are held that bel
   expect(held(upgraded)).toEqual(wanted(upgraded))
 })
 
-test('an older database is filled when it is brought up to date', () => {
+test('an older database is indexed when it is upgraded', () => {
   const db = folder.open()
   createFeed(db).commit(1_000)
   const file = databasePath(folder.path())

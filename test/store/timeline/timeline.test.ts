@@ -18,8 +18,8 @@ function openEngine() {
   return { db, engine: createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES }) }
 }
 
-describe('when it is filled', () => {
-  test('where little comes, with the commit that brings it', () => {
+describe('indexing', () => {
+  test('happens in the same commit when little arrives', () => {
     const db = folder.open()
     const feed = createFeed(db)
     for (let commit = 0; commit < 5; commit += 1) {
@@ -30,7 +30,7 @@ describe('when it is filled', () => {
     expect([indexedUntil(db), feed.timeline.hasWaiting()]).toEqual([15, false])
   })
 
-  test('where much comes, some thousand at once, a part with each commit; never more than two such wait', () => {
+  test('happens in parts under load, and at most two parts wait', () => {
     const db = folder.open()
     const feed = createFeed(db)
     let most = 0
@@ -43,7 +43,7 @@ describe('when it is filled', () => {
     expect(most).toBeLessThan(2 * RUN_ROWS)
   })
 
-  test('a pause is used for all that waits', () => {
+  test('uses a pause for everything that waits', () => {
     const db = folder.open()
     const feed = createFeed(db)
     for (let commit = 0; commit < 70; commit += 1) feed.commit(100)
@@ -53,7 +53,7 @@ describe('when it is filled', () => {
     expect([indexedUntil(db), feed.timeline.hasWaiting()]).toEqual([7_000, false])
   })
 
-  test('what waits after much came is not left to the next that comes', () => {
+  test('does not leave a backlog to the next arrival', () => {
     const db = folder.open()
     const feed = createFeed(db)
     feed.commit(0)
@@ -65,7 +65,7 @@ describe('when it is filled', () => {
     expect(indexedUntil(db)).toBeGreaterThan(600)
   })
 
-  test('whoever is erased again and again keeps nothing from being filled', () => {
+  test('is not blocked by a person who is erased again and again', () => {
     const db = folder.open()
     const feed = createFeed(db)
     for (let commit = 0; commit < 600; commit += 1) {
@@ -76,7 +76,7 @@ describe('when it is filled', () => {
     expect(indexedUntil(db)).toBeGreaterThan(600 * 30 - 2 * RUN_ROWS)
   })
 
-  test('a rollback in the middle takes back what was written with it, and no more', () => {
+  test('a rollback in between undoes only its own rows', () => {
     const db = folder.open()
     const feed = createFeed(db)
     for (let commit = 0; commit < 60; commit += 1) {
@@ -88,7 +88,7 @@ describe('when it is filled', () => {
     expect(held(db)).toEqual(wanted(db))
   })
 
-  test.each(['itself', 'another process'])('whom %s erases in the middle of it is not put back', (who) => {
+  test.each(['itself', 'another process'])('does not restore a person that %s erased meanwhile', (who) => {
     const [one, two] = [openEngine(), openEngine()]
     const record = (index: number): Job => ({ name: 'recordEvent', input: eventWrite({ email: emailOf(index % 4) }) })
     for (let batch = 0; batch < 24; batch += 1) one.engine.run(Array.from({ length: 250 }, (_, index) => record(index)))
@@ -104,7 +104,7 @@ describe('when it is filled', () => {
     expect(held(one.db)).toEqual(wanted(one.db))
   })
 
-  test('the engine uses a pause: where nothing was written since the last look', () => {
+  test('the engine indexes in a pause after a tick without writes', () => {
     const { db, engine } = openEngine()
     engine.run([{ name: 'recordEvent', input: eventWrite() }])
     engine.run(Array.from({ length: 300 }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
@@ -122,7 +122,7 @@ describe('when it is filled', () => {
     expect([version.get(), db.query('PRAGMA data_version').get()]).toEqual([seen, before])
   })
 
-  test('the engine goes on in a pause while there is more, and waits where the disk is full', () => {
+  test('the engine continues in a pause, and waits if the disk is full', () => {
     const db = folder.open()
     const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
     const engine = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
@@ -140,7 +140,7 @@ describe('when it is filled', () => {
     expect(held(db)).toEqual(wanted(db))
   })
 
-  test('what a process that was killed had half written is written once', () => {
+  test('rows that a killed process had half written are written once', () => {
     const db = folder.open()
     const feed = createFeed(db)
     for (let commit = 0; commit < 60; commit += 1) feed.commit(100)
