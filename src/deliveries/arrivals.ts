@@ -148,15 +148,15 @@ function start(
     lastHandedAt: () => used.handed.reduce<number | null>((last, { at: one }) => Math.max(last ?? one, one), null),
   })
   if (started.outcome === 'none') return
-  const { key: onceKey, dueAt } = started
+  const { key: dedupeKey, dueAt } = started
   const id = takeId()
   const lead = started.outcome === 'join' ? started.lead : null
-  const row = { id, appId, contactId, messageId, version, eventId, onceKey, triggeredAt: occurredAt, dueAt, at }
+  const row = { id, appId, contactId, messageId, version, eventId, dedupeKey, triggeredAt: occurredAt, dueAt, at }
   const change: NewDelivery = { change: started.outcome, ...row, joinedTo: lead?.id ?? null }
   changes.push(change)
   used.count += 1
-  if (onceKey !== null) used.keys.add(onceKey)
-  const part: JoinedFacts = { id, eventId, onceKey, triggeredAt: occurredAt, properties: cause.properties }
+  if (dedupeKey !== null) used.keys.add(dedupeKey)
+  const part: JoinedFacts = { id, eventId, dedupeKey, triggeredAt: occurredAt, properties: cause.properties }
   if (lead) {
     lead.joined += 1
     lead.parts.push(part)
@@ -224,7 +224,7 @@ function removeJoined(emails: Emails, email: WaitingFacts, part: JoinedFacts): v
   email.parts = email.parts.filter((one) => one !== part)
   email.joined -= 1
   used.count -= 1
-  releaseKey(used, part.onceKey)
+  releaseKey(used, part.dedupeKey)
 }
 
 /** Mirrors `planEnd`: if only the first event ends, another event takes over the email. */
@@ -235,16 +235,16 @@ function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
   used.handed = used.handed.filter(({ id }) => id !== email.id)
   // a mail server may have accepted it, so its key stays used
   if (email.handedAt === null) {
-    releaseKey(used, email.onceKey)
+    releaseKey(used, email.dedupeKey)
     used.count -= heir ? 1 : 1 + email.joined
-    if (!heir) for (const part of email.parts) releaseKey(used, part.onceKey)
+    if (!heir) for (const part of email.parts) releaseKey(used, part.dedupeKey)
   }
   if (!heir) return
   const others = email.parts.filter((one) => one !== heir)
-  const onceKey = heir.onceKey ?? keyToPass(email.onceKey)
-  if (onceKey !== null) used.keys.add(onceKey)
+  const dedupeKey = heir.dedupeKey ?? keyToPass(email.dedupeKey)
+  if (dedupeKey !== null) used.keys.add(dedupeKey)
   const rest = { state: 'waiting' as const, reason: null, handedAt: null, joined: others.length, parts: others }
-  emails.waiting.push({ ...email, ...heir, onceKey, ...rest })
+  emails.waiting.push({ ...email, ...heir, dedupeKey, ...rest })
 }
 
 const resultPath = ({ properties }: Pick<JoinedFacts, 'properties'>): string | null =>

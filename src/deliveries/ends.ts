@@ -48,12 +48,12 @@ type Joined = EndFacts['joined'][number]
 
 function keptKey({ state, reason }: Finish, heir: Joined | null): EndPlan['key'] {
   if (WAITING.includes(state)) return 'kept'
-  return reason === 'gone' || heir?.onceKey === null ? 'released' : 'releasedByTime'
+  return reason === 'gone' || heir?.dedupeKey === null ? 'released' : 'releasedByTime'
 }
 
-const inherit = ({ onceKey, plannedAt, dueAt }: NonNullable<EndFacts['delivery']>, heir: Joined) => ({
+const inherit = ({ dedupeKey, plannedAt, dueAt }: NonNullable<EndFacts['delivery']>, heir: Joined) => ({
   id: heir.id,
-  onceKey: heir.onceKey ?? keyToPass(onceKey),
+  dedupeKey: heir.dedupeKey ?? keyToPass(dedupeKey),
   plannedAt,
   dueAt,
 })
@@ -63,7 +63,7 @@ export const findHeir = <J extends { id: number; triggeredAt: number }>(joined: 
   joined.toSorted((a, b) => a.triggeredAt - b.triggeredAt || a.id - b.id)[0] ?? null
 
 /** A key by time belongs to one email and is never passed on. */
-export const keyToPass = (onceKey: string | null): string | null => (onceKey === TIMED_KEY ? null : onceKey)
+export const keyToPass = (dedupeKey: string | null): string | null => (dedupeKey === TIMED_KEY ? null : dedupeKey)
 
 /** A server that refused the email has not taken it. An earlier try whose outcome is unknown still counts (ms UTC). */
 function earlierHandOver({ record }: Finish, delivery: EndFacts['delivery']): number | null {

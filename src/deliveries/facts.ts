@@ -1,7 +1,7 @@
 import { parseProperties, propertyOf } from '../store/conditions.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import type { ViewRow } from '../store/events.ts'
-import { takesEvents, usesOnceUp } from '../store/delivery-states.ts'
+import { takesEvents, usesDedupeKey } from '../store/delivery-states.ts'
 import type { DeliveryRow, MessageContent, MessageRow, Rule, Verdict } from '../store/message-types.ts'
 import { isSamePath, pathOfUrl } from '../store/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
@@ -125,7 +125,7 @@ type EarlierDeliveries = {
 
 export function readStart({ message, deliveries, timezone }: EarlierDeliveries, came: Arrival): StartFacts {
   const { version } = message
-  const used = deliveries.filter(usesOnceUp)
+  const used = deliveries.filter(usesDedupeKey)
   const leads = used
     .filter((one) => takesEvents(one) && one.version === version)
     .map((one) => ({
@@ -144,7 +144,7 @@ export function readStart({ message, deliveries, timezone }: EarlierDeliveries, 
           limited: () => leads.filter(({ reason }) => reason === 'perDay' || reason === 'perWeek'),
         }
       : null,
-    isUsedUp: (key) => used.some(({ onceKey }) => onceKey === key),
+    isUsedUp: (key) => used.some(({ dedupeKey }) => dedupeKey === key),
     hasAny: () => used.length > 0,
     lastHandedAt: () =>
       handed.reduce<number | null>((last, { handedAt }) => Math.max(last ?? 0, handedAt ?? 0) || null, null),

@@ -3,7 +3,7 @@ import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger
 import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import { isTooOld } from '../events/event-input.ts'
-import { TIMED_KEY, usesOnceUp } from '../store/delivery-states.ts'
+import { TIMED_KEY, usesDedupeKey } from '../store/delivery-states.ts'
 import { decideStart, isTimed } from './decide.ts'
 import { readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
@@ -147,9 +147,9 @@ function findUse({ message, deliveries, zone }: PastDeliveries, row: ArrivingEve
 
 /** Handed over or ended since, or in the same millisecond, means it was waiting then: otherwise the event had a delivery. */
 function asOf(one: DeliveryRow, { receivedAt }: ArrivingEvent, { again }: MessageContent): DeliveryRow {
-  const wasOver = usesOnceUp(one) ? one.handedAt !== null && one.handedAt < receivedAt : one.updatedAt < receivedAt
+  const wasOver = usesDedupeKey(one) ? one.handedAt !== null && one.handedAt < receivedAt : one.updatedAt < receivedAt
   if (wasOver) return one
-  return { ...one, state: 'waiting', handedAt: null, onceKey: isTimed(again) ? TIMED_KEY : one.onceKey }
+  return { ...one, state: 'waiting', handedAt: null, dedupeKey: isTimed(again) ? TIMED_KEY : one.dedupeKey }
 }
 
 export type Unstarted = { message: Pick<MessageRow, 'id' | 'name'>; why: string }

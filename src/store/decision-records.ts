@@ -1,11 +1,10 @@
 import type { SuppressionReason, Verdict } from './message-types.ts'
 
 /**
- * The decision and its time (ms UTC), as JSON. `rulesAt`: when the rules ran, if only one was checked again
- * since. `sentOn`: a member sent it on then. `keptAt`: it was in the outbox. `tries`: how often it failed
- * to go, since it was queued or sent on. `reply`: the codes with which the mail server refused it last, such as
- * `550 5.7.1`, until it is tried again. `unconfirmedAt`: it was handed over then, and nobody knows whether it arrived.
- * `isSlow`: rendering it ran out of time before.
+ * Times are ms UTC. `rulesAt`: when the rules ran, if a single one was checked later. `sentOn`: a member resent it.
+ * `keptAt`: it was captured. `tries`: failed attempts since it was queued or resent. `reply`: codes of the mail
+ * server's last refusal, such as `550 5.7.1`. `unconfirmedAt`: it was handed over without confirmation. `isSlow`:
+ * rendering timed out before.
  */
 export type DecisionRecord = {
   at: number
@@ -19,14 +18,13 @@ export type DecisionRecord = {
   isSlow?: boolean
 }
 
-/** The record of a delivery, or null where nothing was written yet. */
 export const parseRecord = (json: string | null): DecisionRecord | null =>
   json === null ? null : (JSON.parse(json) as DecisionRecord)
 
-/** The record of a delivery that is tried again, without the reply to its last try. */
+/** For a retry. */
 export const forgetReply = ({ reply: _, ...record }: DecisionRecord): DecisionRecord => record
 
-/** What the list, or what is stored of the person, says of writing to them; `reason` null: nothing against it. */
+/** A null `reason` passes. */
 export const suppressionVerdict = (reason: SuppressionReason | null): Verdict => ({
   rule: 'wish',
   about: null,
@@ -34,13 +32,10 @@ export const suppressionVerdict = (reason: SuppressionReason | null): Verdict =>
   verdict: reason === null ? 'pass' : 'fail',
 })
 
-/**
- * What a later look found, in the place of what that rule had said before. The others keep what they said, and when
- * (ms UTC): a record tells of each rule what was so at its own time.
- */
+/** Replaces the verdict of one rule. The other verdicts keep their values and time (`rulesAt`). */
 export function addVerdict(earlier: DecisionRecord | null, verdict: Verdict, at: number): DecisionRecord {
-  const { verdicts = [], at: judgedAt = at, rulesAt = judgedAt, ...others } = earlier ?? {}
-  const place = verdicts.findIndex(({ rule }) => rule === verdict.rule)
-  const all = place < 0 ? [verdict, ...verdicts] : verdicts.with(place, verdict)
+  const { verdicts = [], at: decidedAt = at, rulesAt = decidedAt, ...others } = earlier ?? {}
+  const index = verdicts.findIndex(({ rule }) => rule === verdict.rule)
+  const all = index < 0 ? [verdict, ...verdicts] : verdicts.with(index, verdict)
   return { ...others, at, ...(all.length > 1 && rulesAt !== at ? { rulesAt } : {}), verdicts: all }
 }

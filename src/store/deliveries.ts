@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
-import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
+import { IS_ENDED, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { jsonOfFields, selectFields } from './engine/columns.ts'
 import { EVENT_FIELDS, type StoredEvent, toEvent } from './events.ts'
 import {
@@ -21,19 +21,19 @@ export type DeliveryQuery = {
   appId: number
   messageId: number | null
   contactId: number | null
-  /** null = every state */
+  /** null = any state */
   states: readonly DeliveryState[] | null
-  /** a delivery's id; the page holds what came before it */
+  /** a delivery id; the page starts after it */
   before: number | null
   limit: number
 }
 
-/** So many of the newest rows of all are looked through first: mostly they hold the page (measured: 0.3 ms). */
-const LOOKED_THROUGH = 4_000
+/** Newest rows that are scanned first; they usually contain the page (measured: 0.3 ms). */
+const SCANNED_ROWS = 4_000
 
-/** One person's, the two parts of them together. */
+/** Two disjoint conditions, one for each index of a person's deliveries. */
 const OF_PERSON = [
-  `app_id = ?1 AND contact_id = ?2 AND ${USES_ONCE_UP}`,
+  `app_id = ?1 AND contact_id = ?2 AND ${USES_DEDUPE_KEY}`,
   `contact_id = ?2 AND +app_id = ?1 AND ${IS_ENDED} AND handed_at IS NULL`,
 ]
 
@@ -41,8 +41,8 @@ export type EventOfPerson = { appId: number; contactId: number; eventId: number 
 
 type Page = { appId: number; messageId: number | null; before: number; limit: number }
 
-/** States of what was handed to a mail server, or may have been; what is kept instead counts as it would have. */
-const HAS_REACHED = `state IN ('handed', 'sent', 'kept', 'unknown', 'bounced', 'complained')`
+/** Counts towards limits. Captured emails count as if they were sent. */
+const COUNTS_AS_SENT = `state IN ('handed', 'sent', 'kept', 'unknown', 'bounced', 'complained')`
 
 const FIELDS = {
   id: 'deliveries.id',
@@ -51,7 +51,7 @@ const FIELDS = {
   messageId: 'deliveries.message_id',
   version: 'deliveries.version',
   eventId: 'deliveries.event_id',
-  onceKey: 'deliveries.once_key',
+  dedupeKey: 'deliveries.once_key',
   state: 'deliveries.state',
   triggeredAt: 'deliveries.triggered_at',
   plannedAt: 'deliveries.planned_at',
@@ -71,10 +71,10 @@ const FIELDS = {
   joinedTo: 'deliveries.joined_to',
 } satisfies Record<keyof DeliveryRow, string>
 
-/** As it is stored: what is either so or not is a number. */
+/** Booleans are stored as numbers. */
 type StoredDelivery = Omit<DeliveryRow, 'resent' | 'byHand'> & { resent: number; byHand: number }
 type StoredCapture = { [K in keyof CapturedMail]: string | null } & { raw: string; createdAt: number }
-/** Each part is JSON, null where there is none. */
+/** Each part is JSON, or null. */
 type StoredWork = StoredDelivery & { contact: string; event: string | null }
 
 const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => ({
@@ -83,7 +83,7 @@ const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => 
   byHand: byHand === 1,
 })
 
-// one statement an email: each is read several times on its way
+// one statement per email, because each is read several times before it is sent
 const WORK = `
   SELECT ${selectFields(FIELDS)},
     ${jsonOfFields(CONTACT_FIELDS)} AS contact,
@@ -103,10 +103,9 @@ const JOINED = `
   WHERE joined_to = ? AND state = 'joined'
   ORDER BY triggered_at, deliveries.id LIMIT ${LISTED_EVENTS - 1}`
 
-/** Of whom and of what a delivery is. */
 type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
 
-/** Reads of deliveries, newest first. */
+/** Newest first. */
 export function createDeliveryReads(db: Database, findSource: FindMailSource) {
   const pages = createDeliveryPages(db)
   const { listDueApps } = createDeliveryQueue(db)
@@ -120,12 +119,12 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
     `SELECT handed_at AS at FROM deliveries
      JOIN message_versions
        ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
-     WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP} AND ${HAS_REACHED} AND handed_at > ?
+     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND ${COUNTS_AS_SENT} AND handed_at > ?
        AND ifnull(json_extract(content, '$.mail.category'), '') <> 'transactional'`,
   )
   const lastHanded = db.prepare<{ at: number | null }, [number, number, number]>(
     `SELECT max(handed_at) AS at FROM deliveries
-     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP} AND ${HAS_REACHED}`,
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_DEDUPE_KEY} AND ${COUNTS_AS_SENT}`,
   )
   const captured = db.prepare<StoredCapture, [number, number]>(
     `SELECT raw, created_at AS createdAt, sender AS "from", recipient AS "to", subject, html, text
@@ -154,7 +153,7 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
     listDeliveriesOfEvent: (event: EventOfPerson): DeliveryRow[] => listById(pages.listIdsOfEvent(event)),
     listDeliveriesById: listById,
 
-    /** A delivery with all that deciding about it and rendering it takes; null also when its person is gone. */
+    /** Null if the person, event or app was deleted. */
     findWork(deliveryId: number): DeliveryWork | null {
       const found = work.get(deliveryId)
       if (!found) return null
@@ -173,24 +172,23 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
       }
     },
 
-    /** When a person was sent lifecycle emails after `since` (ms UTC), newest first: transactional ones have no limit. */
+    /** Times (ms UTC) of lifecycle emails after `since`, newest first; transactional ones are not limited. */
     listHanded: (appId: number, contactId: number, since: number): number[] =>
       handedSince
         .all(appId, contactId, since)
         .map(({ at }) => at)
         .sort((a, b) => b - a),
 
-    /** When a person was last sent a message (ms UTC). */
+    /** Any version of the message (ms UTC). */
     lastHandedAt: ({ appId, contactId, messageId }: DeliveryKey): number | null =>
       lastHanded.get(appId, contactId, messageId)?.at ?? null,
 
-    /** A mail that the capture provider kept. */
     findCaptured(appId: number, deliveryId: number): FoundCapture | null {
       const row = captured.get(deliveryId, appId)
       return row && { raw: row.raw, createdAt: row.createdAt, content: contentOf(row) }
     },
 
-    /** Newest first; `before` is a delivery's id. */
+    /** Newest first. `before`: a delivery id. */
     listCaptured: (appId: number, before: number | null, limit: number): ListedCapture[] =>
       newestCaptured.all(appId, before ?? Number.MAX_SAFE_INTEGER, limit),
   }
@@ -202,8 +200,8 @@ function contentOf({ from, to, subject, html, text }: StoredCapture): CapturedMa
 }
 
 /**
- * Ids of a page of deliveries, newest first, of an index that holds those of a message and a state in the order of ids
- * (measured with a million, 150,000 or all of them waiting, of 200 messages: 3 ms at most).
+ * Pages of delivery ids, newest first, from the index by message and state (measured with a million deliveries of 200
+ * messages, 150,000 or all of them waiting: 3 ms at most).
  */
 export function createDeliveryPages(db: Database) {
   const prepareIds = (text: string) => db.prepare<{ id: number }, (number | string | null)[]>(text)
@@ -211,18 +209,18 @@ export function createDeliveryPages(db: Database) {
     query.all(...values).map(({ id }) => id)
   const newest = prepareIds(
     `SELECT id FROM
-       (SELECT id, app_id, message_id, state FROM deliveries WHERE id < ?3 ORDER BY id DESC LIMIT ${LOOKED_THROUGH}) AS newest
+       (SELECT id, app_id, message_id, state FROM deliveries WHERE id < ?3 ORDER BY id DESC LIMIT ${SCANNED_ROWS}) AS newest
      WHERE app_id = ?1 AND message_id = ifnull(?2, message_id) AND instr(?4, '"' || state || '"') > 0
      ORDER BY id DESC LIMIT ?5`,
   )
-  // of the newest of each message and state only so many can be on the page, and none of them below the last of these
+  // `heads`: the newest id of each message and state; only the newest ?5 of them can be on the page
   const all = prepareIds(
     `WITH heads AS MATERIALIZED (
        SELECT message_id, state, id FROM (
-         SELECT messages.id AS message_id, asked.value AS state,
-           (SELECT id FROM deliveries WHERE message_id = messages.id AND state = asked.value AND id < ?3
+         SELECT messages.id AS message_id, states.value AS state,
+           (SELECT id FROM deliveries WHERE message_id = messages.id AND state = states.value AND id < ?3
             ORDER BY id DESC LIMIT 1) AS id
-         FROM messages CROSS JOIN json_each(?4) AS asked
+         FROM messages CROSS JOIN json_each(?4) AS states
          WHERE messages.app_id = ?1 AND messages.id = ifnull(?2, messages.id))
        WHERE id IS NOT NULL ORDER BY id DESC LIMIT ?5)
      SELECT delivery.id FROM heads CROSS JOIN deliveries AS delivery
@@ -239,28 +237,28 @@ export function createDeliveryPages(db: Database) {
     ),
   )
 
-  // no index by event: it would cost every event something, and a person's deliveries are few
+  // no index by event: it would slow down every event, and a person has few deliveries
   const ofEvent = OF_PERSON.map((where) => prepareIds(`SELECT id FROM deliveries WHERE ${where} AND event_id = ?3`))
 
-  /** What one person has is little, and sorted when it is asked for. */
+  /** One person has few deliveries, so they are sorted here. */
   const listOfPerson = ({ appId, messageId, before, limit }: Page, contactId: number, states: string): number[] =>
     ofPerson.flatMap((query) => ids(query, appId, contactId, messageId, states, before, limit))
 
-  /** Mostly what is asked for is among the newest; else it is read from the index of each state. */
+  /** Scans the newest rows first, then falls back to the index of each state. */
   const listOfMessages = ({ appId, messageId, before, limit }: Page, states: string): number[] => {
     const found = ids(newest, appId, messageId, before, states, limit)
     return found.length === limit ? found : ids(all, appId, messageId, before, states, limit)
   }
 
   return {
-    /** Of the deliveries that an event of a person started, the newest first. */
+    /** Newest first. */
     listIdsOfEvent: ({ appId, contactId, eventId }: EventOfPerson): number[] =>
       ofEvent.flatMap((query) => ids(query, appId, contactId, eventId)).sort((a, b) => b - a),
 
     listIds({ contactId, states, before, ...query }: DeliveryQuery): number[] {
       const page = { ...query, before: before ?? Number.MAX_SAFE_INTEGER }
-      const asked = JSON.stringify(states ?? DELIVERY_STATES)
-      const found = contactId === null ? listOfMessages(page, asked) : listOfPerson(page, contactId, asked)
+      const stateList = JSON.stringify(states ?? DELIVERY_STATES)
+      const found = contactId === null ? listOfMessages(page, stateList) : listOfPerson(page, contactId, stateList)
       return found.sort((a, b) => b - a).slice(0, query.limit)
     },
   }

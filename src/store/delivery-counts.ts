@@ -4,26 +4,25 @@ import { type DeliveryState, type MessageCounts, NO_COUNTS } from './message-typ
 type Count = { messageId: number; n: number }
 type StateCount = Count & { state: DeliveryState }
 
-/** How many deliveries messages have, off the indexes alone. */
+/** Uses indexes only. */
 export function createDeliveryCounts(db: Database) {
   const any = db.prepare('SELECT 1 FROM deliveries WHERE message_id = ? LIMIT 1')
-  const states = (which: string) =>
+  const states = (where: string) =>
     db.prepare<StateCount, [number]>(
-      `SELECT message_id AS messageId, state, count(*) AS n FROM deliveries WHERE ${which} GROUP BY message_id, state`,
+      `SELECT message_id AS messageId, state, count(*) AS n FROM deliveries WHERE ${where} GROUP BY message_id, state`,
     )
-  const reached = (which: string, column: 'came_back_at' | 'opened_at') =>
+  const reached = (where: string, column: 'came_back_at' | 'opened_at') =>
     db.prepare<Count, [number]>(
-      `SELECT message_id AS messageId, count(*) AS n FROM deliveries WHERE ${which} AND ${column} IS NOT NULL
+      `SELECT message_id AS messageId, count(*) AS n FROM deliveries WHERE ${where} AND ${column} IS NOT NULL
        GROUP BY message_id`,
     )
-  const prepare = (which: string) => ({
-    states: states(which),
-    cameBack: reached(which, 'came_back_at'),
-    opened: reached(which, 'opened_at'),
+  const prepare = (where: string) => ({
+    states: states(where),
+    cameBack: reached(where, 'came_back_at'),
+    opened: reached(where, 'opened_at'),
   })
   const [ofMessage, ofApp] = ['message_id = ?', 'message_id IN (SELECT id FROM messages WHERE app_id = ?)'].map(prepare)
 
-  /** Each index is read once. */
   const count = (queries: ReturnType<typeof prepare> | undefined, id: number): Map<number, MessageCounts> => {
     const counts = new Map<number, MessageCounts>()
     const add = (messageId: number, name: keyof MessageCounts, n: number): void => {
@@ -36,12 +35,11 @@ export function createDeliveryCounts(db: Database) {
   }
 
   return {
-    /** Whether a message has, or had, anything to be sent. */
     hasDeliveries: (messageId: number): boolean => any.get(messageId) !== null,
 
     countDeliveries: (messageId: number): MessageCounts => count(ofMessage, messageId).get(messageId) ?? NO_COUNTS,
 
-    /** Of all messages of an app at once (measured: a million deliveries of 200 in 0.1 s). */
+    /** All messages of an app (measured: a million deliveries of 200 messages in 0.1 s). */
     countAllDeliveries: (appId: number): { messageId: number; counts: MessageCounts }[] =>
       Array.from(count(ofApp, appId), ([messageId, counts]) => ({ messageId, counts })),
   }

@@ -7,18 +7,18 @@ type Ended = { messageId: number; contactId: number }
 type Delivery = Omit<NonNullable<EndFacts['delivery']>, 'resent'> & { resent: number }
 type Parts = { db: Database; sentCache: SentCache; rules: Pick<DeliveryRules, 'queryEnd' | 'planEnd'> }
 
-/** Ends deliveries, or lets them go on waiting: the sender's result, what cancels an email, and unsubscribing. */
+/** Ends or defers deliveries: results of sending, cancellations, and unsubscribes. */
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 
 const NO_FACTS: EndFacts = { delivery: null, joined: [] }
 
 export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
   const find = db.prepare<Delivery, [number]>(
-    `SELECT once_key AS onceKey, planned_at AS plannedAt, due_at AS dueAt, handed_at AS handedAt, resent, record
+    `SELECT once_key AS dedupeKey, planned_at AS plannedAt, due_at AS dueAt, handed_at AS handedAt, resent, record
      FROM deliveries WHERE id = ?`,
   )
   const findJoined = db.prepare<EndFacts['joined'][number], [number]>(
-    `SELECT id, triggered_at AS triggeredAt, once_key AS onceKey FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
+    `SELECT id, triggered_at AS triggeredAt, once_key AS dedupeKey FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
   )
   const finish = db.prepare<Ended, (string | number | null)[]>(
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
@@ -52,18 +52,16 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
     }
   }
 
-  const passOn = (id: number, heir: NonNullable<EndPlan['heir']>, at: number): void => {
-    takeOver.run(heir.plannedAt, heir.dueAt, at, heir.onceKey, heir.id)
+  const handToHeir = (id: number, heir: NonNullable<EndPlan['heir']>, at: number): void => {
+    takeOver.run(heir.plannedAt, heir.dueAt, at, heir.dedupeKey, heir.id)
     moveJoined.run(heir.id, id)
   }
 
   return {
-    /** Deletes the captured copy of an email. */
     dropCaptured,
-    /** A key by time is free as soon as the outcome of the email is known. */
+    /** A time-based deduplication key is free once the outcome is known. */
     releaseTimedKey: (id: number): void => void releaseTimed.run(id),
 
-    /** `at`: now. */
     end(id: number, at: number, how: Finish): void {
       const { key, handedAt, isUnsent, heir, dropsCaptured } = rules.planEnd(how, loadFacts(id, how))
       const { state, reason, record, dueAt, sentAt } = how
@@ -72,7 +70,7 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
       if (!ended) return
       if (isUnsent) {
         sentCache.release(ended.messageId, ended.contactId)
-        if (heir) passOn(id, heir, at)
+        if (heir) handToHeir(id, heir, at)
         else endJoined.run(id, id)
       }
       if (dropsCaptured) dropCaptured(id)

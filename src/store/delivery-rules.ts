@@ -1,4 +1,4 @@
-/** The rules for sending: the store applies them and contains none (deliveries/decide.ts). Times are ms UTC. */
+/** The store applies these rules, but does not contain them (deliveries/decide.ts). Times are ms UTC. */
 import type { DecisionRecord } from './decision-records.ts'
 import type { createDeliveryReads } from './deliveries.ts'
 import type { createHistoryReads } from './events.ts'
@@ -24,8 +24,8 @@ export type DeliveryRules = {
 }
 
 /**
- * What to do with a delivery that is due; `reason` is a code, `dueAt` when to look again (ms UTC). `unfit`: events that
- * joined the email and are not to be listed. `isOfEvent`: the reason is about the first event alone.
+ * `reason`: a code. `dueAt`: when to decide again. `unfit`: joined events to remove from the email. `isOfEvent`: the
+ * reason concerns only the first event.
  */
 export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[] } & (
   | { outcome: 'send' }
@@ -33,13 +33,13 @@ export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[] } &
   | { outcome: 'wait'; reason: string; dueAt: number }
 )
 
-/** What deciding about a delivery reads besides the delivery itself. */
+/** Facts that a decision reads besides the delivery itself. */
 export type DecisionReads = Pick<ReturnType<typeof createDeliveryReads>, 'lastHandedAt' | 'listHanded'> & {
   findSuppression: (appId: number, email: string) => SuppressionReason | null
 } & ReturnType<typeof createHistoryReads> &
   Pick<ReturnType<typeof createReportReads>, 'listReports'>
 
-/** Decides about a delivery. `known`: what the message's own rules found, where nothing they ask about has changed since. */
+/** `known`: verdicts of the message's rules that are still valid. */
 export type DecideDelivery = (
   reads: DecisionReads,
   work: DeliveryWork,
@@ -47,13 +47,13 @@ export type DecideDelivery = (
   known?: readonly Verdict[],
 ) => DeliveryDecision
 
-/** Why an email must not go to its person; null where it may. `suppression`: that of the address. */
+/** Why an email must not be sent, or null. `suppression`: of the address. */
 export type RefusedBy = (
   about: { contact: Pick<ContactRow, 'status'>; message: Pick<MessageRow, 'content'> },
   suppression: SuppressionReason | null,
 ) => SuppressionReason | null
 
-/** What came about a person, and may cancel what waits for them: a page that they are on, an event, a change by name. */
+/** Something that may cancel a person's waiting emails: a page view, an event, or a contact change. */
 export type Arrival =
   | { path: string; occurredAt: number }
   | { event: string; occurredAt: number }
@@ -64,7 +64,7 @@ export type Arrival =
       fieldsAfter: Record<string, FieldValue>
     }
 
-/** The event of an email that waits. `isJoined`: it is not the one by which the email is decided. */
+/** The event of a waiting email. `isJoined`: it is not the email's first event, which decides. */
 export type WaitingEvent = {
   triggeredAt: number
   dueAt: number
@@ -72,52 +72,52 @@ export type WaitingEvent = {
   isJoined: boolean
 }
 
-/** `isOfEvent`: it is about this event alone. */
+/** `isOfEvent`: concerns only this event. */
 export type Cancelled = { reason: string; verdict: Verdict; isOfEvent: boolean }
 
-/** What an arrival cancels of an email that waits, for good; null: nothing. */
+/** Null if the input cancels nothing. A cancellation is final. */
 export type FindCancelled = (
   content: Pick<MessageContent, 'onlyIf'>,
   waiting: WaitingEvent,
   arrival: Arrival,
 ) => Cancelled | null
 
-/** An email that waits and takes further events; `joined`: how many it has taken. */
+/** A waiting email that accepts further events; `joined` is their number so far. */
 export type Lead = { id: number; dueAt: number; joined: number }
 
-/** What whether an event starts an email rests on. `at`: when it came; `timezone`: that of the app (IANA name). */
+/** Facts for deciding whether an event starts an email. `at`: time of arrival. `timezone`: of the app (IANA name). */
 export type StartFacts<L extends Lead = Lead> = {
   at: number
   occurredAt: number
   timezone: string
   properties: () => Record<string, unknown>
   /**
-   * The emails of this version that take events, the oldest first: of events that are so near, and that wait only because
-   * the person had enough emails. Null where there is no event that could join one.
+   * Emails of this version that accept events, oldest first: with events within `withinMs`, or waiting only for the
+   * person's limit. Null if the event cannot join an email.
    */
   leads: { near: (withinMs: number) => L[]; limited: () => L[] } | null
-  /** whether "once" is used up; where only the key in the database tells, it is not */
+  /** whether the deduplication key is used; false if only the database can tell */
   isUsedUp: (key: string) => boolean
-  /** whether the person has, or waits for, any email of this message, of whatever version */
+  /** whether the person has any email of this message, in any version */
   hasAny: () => boolean
   lastHandedAt: () => number | null
 }
 
-/** `key`: of "once", null where that is the lead's. `dueAt`: when the email is due. */
+/** `key`: deduplication key, null if the lead has it. */
 export type Start<L extends Lead = Lead> =
   | { outcome: 'start'; key: string; dueAt: number }
   | { outcome: 'join'; lead: L; key: string | null; dueAt: number }
   | { outcome: 'none'; reason: 'too_old' | 'again' }
 
-/** Whether an event that fits a message starts an email of it, joins one that waits, or neither. */
+/** Whether a matching event starts an email, joins a waiting one, or does nothing. */
 export type DecideStart = <L extends Lead>(
   content: Pick<MessageContent, 'wait' | 'again'>,
   facts: StartFacts<L>,
 ) => Start<L>
 
 /**
- * What becomes of a delivery; what is left out stays as it is. Times are ms UTC, `record` is JSON. `isOfEvent`: it was
- * about the first event alone, so the email goes on with the others that it lists. `isRefused`: no server has taken it.
+ * Absent fields stay unchanged. `record`: JSON. `isOfEvent`: only the first event is affected, so the email continues
+ * with its other events. `isRefused`: no server has accepted the email.
  */
 export type Finish = {
   state: string
@@ -129,30 +129,30 @@ export type Finish = {
   isRefused?: boolean
 }
 
-/** `joined`: the events that wait with the email. Only what `QueryEnd` asks for is loaded. */
+/** Only what `QueryEnd` returns is loaded. `joined`: events that wait with the email. */
 export type EndFacts = {
   delivery: {
-    onceKey: string | null
+    dedupeKey: string | null
     plannedAt: number
     dueAt: number
     handedAt: number | null
     resent: boolean
     record: string | null
   } | null
-  joined: { id: number; triggeredAt: number; onceKey: string | null }[]
+  joined: { id: number; triggeredAt: number; dedupeKey: string | null }[]
 }
 
 export type QueryEnd = (finish: Finish) => { delivery: boolean; joined: boolean }
 
 /**
- * `key`: what the delivery keeps of its key of "once". `handedAt`: undefined where it stays. `heir`: the event that takes
- * over the email; with `isUnsent` and no heir, all its events end with it.
+ * `key`: what happens to the deduplication key. `handedAt`: undefined = unchanged. `heir`: the event that takes over
+ * the email; if `isUnsent` without an heir, all its events end too.
  */
 export type EndPlan = {
   key: 'kept' | 'releasedByTime' | 'released'
   handedAt: number | null | undefined
   isUnsent: boolean
-  heir: { id: number; onceKey: string | null; plannedAt: number; dueAt: number } | null
+  heir: { id: number; dedupeKey: string | null; plannedAt: number; dueAt: number } | null
   dropsCaptured: boolean
 }
 

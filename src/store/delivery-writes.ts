@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
-import { createDeliveryQueue, type Ended, type Held, prepareDeliveryStatements } from './delivery-queue.ts'
+import { createDeliveryQueue, type EndedRow, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
 import type { DeliveryRules, Finish } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
@@ -15,21 +15,21 @@ type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number;
 
 type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: DeliveryRules }
 
-/** `by`: the member or key that asks for it, for the audit list. */
+/** `by`: member or key, for the audit log. */
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
 
-/** `record`: of the decision, `basis`: what it rested on; without it everything is looked at anew. */
+/** Without `basis`, the final check evaluates everything. */
 type HandingOver = Claim & { record: string; basis?: Basis }
 
-/** `isOfEvent`: the reason is about the first event of the email alone. */
+/** `isOfEvent`: the reason concerns only the email's first event. */
 type Skipping = Claim & { reason: string; record: string | null; isOfEvent?: boolean }
 
 const LOST: Marked = { held: false, because: 'lost' }
 const HELD: Marked = { held: true }
 
 /**
- * The sender's side of the queue: claim with a lease, finish only with the same claim. Each
- * answers whether the claim held.
+ * The sender's side of the queue. Claims have a lease, and only the holder of the claim can finish a delivery; every
+ * step reports whether the claim still held.
  */
 export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
   const reads = createDeliveryReads(db, live.findSource)
@@ -45,8 +45,8 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     return HELD
   }
 
-  /** What may have gone out is sent once more where the message says so, else left to a person. */
-  const endUnknown = ({ id, messageId, version, resent }: Held, at: number, reason: string): void => {
+  /** Resent once if the message says so, else left to a member. */
+  const endUnknown = ({ id, messageId, version, resent }: ClaimedRow, at: number, reason: string): void => {
     if (resent === 0 && rules.isResent(live.contentOf(messageId, version))) {
       statements.resend.run(reason, at, at, id)
       statements.resendJoined.run(id, id)
@@ -56,7 +56,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
   const take = (id: number, { claimedBy, now, leaseMs }: Claiming): DeliveryWork | null => {
     statements.claim.run(claimedBy, now + leaseMs, now, id)
     const work = reads.findWork(id)
-    // its event or app is gone: nothing to write about
+    // its event or app was deleted
     if (work === null) end(id, now, { state: 'skipped', reason: 'gone' })
     return work
   }
@@ -65,14 +65,14 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     for (const { id, reason, record } of unfit) end(id, at, { state: 'skipped', reason, record })
   }
 
-  /** With the final check, in the transaction that hands the mail over. */
+  /** Includes the final check, in the same transaction. */
   const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
     const work = reads.findWork(id)
     const isHeld = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
     if (!work || !isHeld || work.delivery.state !== 'claimed') return LOST
     const decided = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
     if (decided !== 'outdated') endUnfit(decided.unfit, at)
-    // what was taken out is in the email that was written
+    // the rendered email still contains the removed events
     if (decided === 'outdated' || (decided.outcome === 'send' && decided.unfit.length > 0)) {
       end(id, at, { state: 'waiting', dueAt: at })
       return { held: false, because: 'outdated' }
@@ -80,7 +80,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     const json = JSON.stringify(decided.record)
     if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
-      // only what a member sends on may have been captured before
+      // only deliveries that a member resends can have been captured before
       if (work.delivery.byHand) ends.dropCaptured(id)
       return HELD
     }
@@ -93,8 +93,8 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
 
   return {
     /**
-     * The deliveries that are due longest, and those whose lease ran out; none of `skipApps`. Each is decided here, where
-     * the pages it takes are at hand; `decisions` are in the order of `works`.
+     * Claims due deliveries and those with expired leases, oldest first. Decides each one here, while its pages are
+     * cached; `decisions` has the order of `works`.
      */
     claimDeliveries(claiming: Claiming): PackedClaim {
       const ids = queue.listDue(claiming)
@@ -102,21 +102,20 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
       return packClaim({ works, decisions: decideAll(works, claiming.now) })
     },
 
-    /** Puts off the end of a lease. */
     extendClaim: ({ id, claimedBy, attempt, at, leaseMs }: Claim & { leaseMs: number }): Marked =>
       statements.extend.run(at + leaseMs, id, claimedBy, attempt).changes > 0 ? HELD : LOST,
 
-    /** Takes events out of an email that is about to be written, such as results that were opened meanwhile. */
+    /** Removes events from an email before it is rendered, such as results opened meanwhile. */
     dropJoined({ unfit, ...held }: Claim & { unfit: UnfitEvent[] }): Marked {
       if (!statements.held.get(held.id, held.claimedBy, held.attempt)) return LOST
       endUnfit(unfit, held.at)
       return HELD
     },
 
-    /** Just before the mail's final dot, when it is kept no longer. `because`: why the mail must not go. */
+    /** Call right before the email's final dot, after which it cannot be stopped. */
     markHanded: handOver,
 
-    /** Keeps the mail instead of sending it, with the same final check. */
+    /** Captures the email instead of sending it, after the same final check. */
     markCaptured({ raw, content, ...held }: HandingOver & { raw: string; content: CapturedMail }): Marked {
       const marked = handOver(held)
       if (!marked.held) return marked
@@ -129,7 +128,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     markSent: (held: Claim): Marked => mark(held, { state: 'sent', sentAt: held.at }),
     markSkipped: ({ reason, record, isOfEvent, ...held }: Skipping): Marked =>
       mark(held, { state: 'skipped', reason, record, isOfEvent }),
-    /** Tried again at `dueAt`. No server has taken it, so further events may join. */
+    /** Retried at `dueAt`. No server has accepted the email, so further events may join it. */
     markDeferred: ({ reason, dueAt, record, ...held }: Claim & { reason: string; dueAt: number; record: string }) =>
       mark(held, { state: 'deferred', reason, dueAt, record, isRefused: true }),
     markFailed: ({ reason, record, ...held }: Claim & { reason: string; record: string }): Marked =>
@@ -141,7 +140,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
       return HELD
     },
 
-    /** At start: what the process before had claimed is due at once; of what it was handing over nobody knows. */
+    /** At start: claims of the previous process become due, and emails it was handing over become unknown. */
     releaseClaims({ notOf, at }: { notOf: string; at: number }): { released: number; unconfirmed: number } {
       const rows = statements.left.all(notOf)
       const handed = rows.filter(({ state }) => state === 'handed')
@@ -153,15 +152,15 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     },
 
     /**
-     * Sends a delivery on by hand, whatever its rules say; unsubscribing and suppression still count. Refusals:
-     * delivery_not_found; delivery_in_use where it is under way or done; message_on_its_way where another of its message
-     * is, or has used "once" up.
+     * Resends a delivery by hand, bypassing the rules, but not unsubscribes and suppressions. Refusals:
+     * delivery_not_found; delivery_in_use if it is in progress or done; message_on_its_way if another delivery uses
+     * its deduplication key.
      */
     resendDelivery({ appId, id, at, by }: Resending): { done: true } | Refused {
       const ended = statements.ended.get(id, appId)
       if (!ended) return { refusal: 'delivery_not_found' }
       if (!rules.isResendable(ended.state)) return { refusal: 'delivery_in_use' }
-      const { changes } = statements.again.run(at, at, JSON.stringify(noteSentOn(ended, at)), at, id)
+      const { changes } = statements.again.run(at, at, JSON.stringify(markResent(ended, at)), at, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
       statements.joinAgain.run(at, id, ended.state, ended.reason)
       if (ended.state === 'unknown') statements.resendJoined.run(id, id)
@@ -172,7 +171,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
 }
 
 export type ClaimedDeliveries = { works: DeliveryWork[]; decisions: (Decided | null)[] }
-/** On its way between threads: most of a claim is of one message, which crosses once. `source` is an index. */
+/** For crossing threads: deliveries of a claim mostly share a message, which is sent once. `source` is an index. */
 export type PackedClaim = {
   sources: MailSource[]
   works: (Omit<DeliveryWork, keyof MailSource> & { source: number })[]
@@ -198,8 +197,8 @@ export function unpackClaim({ sources, works, decisions }: PackedClaim): Claimed
   return { works: unpacked, decisions }
 }
 
-/** How long to wait after a try that failed begins anew. */
-function noteSentOn({ state, handedAt, record }: Ended, at: number): DecisionRecord {
+/** Resending restarts the retry delays. */
+function markResent({ state, handedAt, record }: EndedRow, at: number): DecisionRecord {
   const keptAt = state === 'kept' && handedAt !== null ? { keptAt: handedAt } : {}
   const unconfirmedAt = state === 'unknown' && handedAt !== null ? { unconfirmedAt: handedAt } : {}
   return { ...(parseRecord(record) ?? { at, verdicts: [] }), ...keptAt, ...unconfirmedAt, sentOn: { at }, tries: 0 }

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { type Change, createAudit } from './audit.ts'
-import { IS_ENDED, USES_ONCE_UP } from './delivery-states.ts'
+import { IS_ENDED, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { publicId } from '../core/ids.ts'
 import type { People } from './people.ts'
 import type { Timeline } from './timeline/timeline.ts'
@@ -27,7 +27,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   const [events, batches, parents, records, tags, contact, captured, deliveries] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
-    `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+    `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
      UNION SELECT id FROM deliveries WHERE contact_id = ? AND ${IS_ENDED}`,
   )
 

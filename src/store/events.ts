@@ -4,42 +4,41 @@ import { selectFields } from './engine/columns.ts'
 import { selectIds, selectUnindexedPeople, selectSomeIds } from './timeline/timeline-reads.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
 
-/** How many hours of a name are looked up at once. */
-const STRETCHES = 64
-/** Rows of an hour that are looked through at once. */
+/** Hours of a name read per query. */
+const HOURS_PER_QUERY = 64
+/** Rows of an hour scanned per chunk. */
 const CHUNK_ROWS = 1_000
 /**
- * Rows that are looked through for a page of one name: 3 ms, 10 at the worst (measured), in which every other request
- * waits. Where a page ends before it is full, its cursor goes on.
+ * Rows scanned per page of one name: 3 ms, at worst 10 (measured), while all other requests wait. If a page ends
+ * early, its cursor continues.
  */
-const SCANNED_MAX = 5_000
-/** What finding a chunk takes, in rows. */
+const MAX_SCANNED = 5_000
+/** Cost of finding a chunk, in rows. */
 const CHUNK_COST = 100
 
 export type EventQuery = {
   appId: number
   contactId: number | null
   name: string | null
-  /** an event id; the page holds what came before it */
+  /** an event id; the page starts after it */
   before: number | null
-  /** an event id; the page holds only what came after it */
+  /** an event id; the page ends before it */
   after?: number
   limit: number
 }
 
-/** `next` is what `before` must be for the page after; null where there is none. A page may hold fewer than asked for. */
+/** `next` is the `before` of the next page, null at the end. A page may have fewer rows than `limit`. */
 export type EventPage = { rows: EventRow[]; next: number | null }
 
 type Range = { from: number; before: number }
 
-/** As it is stored: types and ways are numbers, and the time is left out where it is that of the arrival. */
+/** `type` and `via` are numbers; `occurredAt` is null if it equals `receivedAt`. */
 export type StoredEvent = Omit<EventRow, 'type' | 'via' | 'occurredAt'> & {
   type: number
   via: number
   occurredAt: number | null
 }
 
-/** With its person and its name. */
 export const EVENT_FIELDS = {
   id: 'events.id',
   contactId: 'events.contact_id',
@@ -60,7 +59,7 @@ export const toEvent = ({ type, via, occurredAt, ...row }: StoredEvent): EventRo
   occurredAt: occurredAt ?? row.receivedAt,
 })
 
-/** Reads of events, newest first. */
+/** Newest first. */
 export function createEventReads(db: Database) {
   const select = <Values extends (number | string | null)[]>(where: string) =>
     db.prepare<StoredEvent, Values>(
@@ -83,49 +82,49 @@ export function createEventReads(db: Database) {
   const nameId = db.prepare<{ id: number }, [number, string]>(
     'SELECT id FROM event_names WHERE app_id = ? AND name = ?',
   )
-  const stretches = db.prepare<{ from: number; to: number }, [number, number, number, number]>(
+  const hours = db.prepare<{ from: number; to: number }, [number, number, number, number]>(
     `SELECT first_event_id AS "from", last_event_id AS "to" FROM rollups
      WHERE app_id = ? AND name_id = ? AND first_event_id <= ? AND last_event_id > ?
-     ORDER BY last_event_id DESC LIMIT ${STRETCHES}`,
+     ORDER BY last_event_id DESC LIMIT ${HOURS_PER_QUERY}`,
   )
   const newestIds = db.prepare<{ id: number }, [number | null, number, number, number]>(
     selectSomeIds('events', { contact: '?1', types: '= ?2', upTo: '?3', order: 'DESC', limit: '?4' }),
   )
 
-  const newestOf = (appId: number, { from, before }: Range, nameOf: number | null, limit: number): EventRow[] =>
-    newestOfRange.all(nameOf, appId, from, before, limit).map(toEvent)
+  const newestOf = (appId: number, { from, before }: Range, named: number | null, limit: number): EventRow[] =>
+    newestOfRange.all(named, appId, from, before, limit).map(toEvent)
 
-  /** How far the newest `most` rows of a range reach back, read off the index alone. */
-  const reach = (appId: number, { from, before }: Range, most: number): { rows: number; floor: number } => {
-    const { rows, lowest } = reached.get(appId, from, before, most) ?? { rows: 0, lowest: null }
-    return { rows, floor: rows < most ? from : (lowest ?? from) }
+  /** How far the newest `maxRows` rows of a range reach back, from the index alone. */
+  const reach = (appId: number, { from, before }: Range, maxRows: number): { rows: number; floor: number } => {
+    const { rows, lowest } = reached.get(appId, from, before, maxRows) ?? { rows: 0, lowest: null }
+    return { rows, floor: rows < maxRows ? from : (lowest ?? from) }
   }
 
   const ofPerson = (query: EventQuery, named: number | null, before: number): EventPage => {
     const { appId, contactId, limit } = query
-    const most = named === null ? limit + 1 : Math.floor(SCANNED_MAX / EVENT_TYPES.length)
-    // each type by itself, as the index holds them
-    const found = EVENT_TYPES.map((_, type) => newestIds.all(contactId, type, before - 1, most).map(({ id }) => id))
-    // below it there may be more of a type than was looked at
-    const from = Math.max(...found.map((ids) => (ids.length < most ? 0 : (ids.at(-1) ?? 0))))
+    const maxRows = named === null ? limit + 1 : Math.floor(MAX_SCANNED / EVENT_TYPES.length)
+    // per type, like the index
+    const found = EVENT_TYPES.map((_, type) => newestIds.all(contactId, type, before - 1, maxRows).map(({ id }) => id))
+    // below this id, a type may have more rows than were read
+    const from = Math.max(...found.map((ids) => (ids.length < maxRows ? 0 : (ids.at(-1) ?? 0))))
     const ids = found.flat().filter((id) => id >= from)
     const rows = newestOfIds.all(named, appId, JSON.stringify(ids), limit + 1).map(toEvent)
     return cut(rows, limit, from)
   }
 
   /**
-   * The hours in which a name came, latest events first: a rare name among ten million events is found without a scan.
-   * By id and not by hour, because hours repeat themselves when the clock is set back.
+   * Hours in which a name was used, newest first: finds a rare name among ten million events without a scan. Ordered
+   * by id, because hours repeat when the clock is set back.
    */
-  const stretchesOf = ({ appId, after = 0 }: EventQuery, named: number, before: number) =>
-    stretches.all(appId, named, before - 1, after)
+  const hoursOf = ({ appId, after = 0 }: EventQuery, named: number, before: number) =>
+    hours.all(appId, named, before - 1, after)
 
-  /** The hours of a name in chunks, latest first: nothing between two of them is of that name. */
+  /** The hours of a name in chunks, newest first. Between two chunks there are no events of that name. */
   function* chunksOf(query: EventQuery, named: number, before: number): Generator<Range & { cost: number }> {
     for (let cursor = before, isLast = false; !isLast;) {
-      const found = stretchesOf(query, named, cursor)
-      for (const stretch of found) {
-        const { to, from } = { ...stretch, from: Math.max(stretch.from, (query.after ?? 0) + 1) }
+      const found = hoursOf(query, named, cursor)
+      for (const hour of found) {
+        const { to, from } = { ...hour, from: Math.max(hour.from, (query.after ?? 0) + 1) }
         for (let end = Math.min(cursor, to + 1); end > from;) {
           const { rows, floor } = reach(query.appId, { from, before: end }, CHUNK_ROWS)
           yield { from: floor, before: end, cost: rows + CHUNK_COST }
@@ -133,7 +132,7 @@ export function createEventReads(db: Database) {
         }
         cursor = Math.min(cursor, from)
       }
-      isLast = found.length < STRETCHES
+      isLast = found.length < HOURS_PER_QUERY
     }
   }
 
@@ -144,7 +143,7 @@ export function createEventReads(db: Database) {
       rows.push(...newestOf(query.appId, range, named, query.limit + 1 - rows.length))
       if (rows.length > query.limit) break
       scanned += cost
-      if (scanned >= SCANNED_MAX) return { rows, next: range.from }
+      if (scanned >= MAX_SCANNED) return { rows, next: range.from }
     }
     return cut(rows, query.limit, 0)
   }
@@ -163,19 +162,19 @@ export function createEventReads(db: Database) {
   }
 }
 
-/** A page of at most `limit` of the rows found, all of which are above `from`. */
+/** `from`: all rows found are above this id. */
 function cut(rows: EventRow[], limit: number, from: number): EventPage {
   if (rows.length <= limit) return { rows, next: from > 0 ? from : null }
-  const kept = rows.slice(0, limit)
-  return { rows: kept, next: kept.at(-1)?.id ?? null }
+  const page = rows.slice(0, limit)
+  return { rows: page, next: page.at(-1)?.id ?? null }
 }
 
-/** More views than this within a message's wait are a machine's. */
-const VIEWS_MAX = 10_000
+/** More page views than this during a message's wait come from a bot. */
+const MAX_VIEWS = 10_000
 
 export type ViewRow = { path: string; occurredAt: number }
 
-/** What a person has done, as rules ask it: by when it happened, not by when it came. */
+/** A person's history for the rules, by the time of the event instead of its arrival. */
 export function createHistoryReads(db: Database) {
   const [event, , action] = EVENT_TYPES.map((_, code) => code)
   const done = db.prepare<{ at: number | null }, [number, string, number, number, number, number]>(
@@ -188,7 +187,7 @@ export function createHistoryReads(db: Database) {
   return {
     ...createViewReads(db),
 
-    /** When an event or action last happened, at `since` (ms UTC) or later; `exceptId` is not counted. */
+    /** At or after `since` (ms UTC); `exceptId` is ignored. */
     lastDoneAt(query: { appId: number; contactId: number; name: string; since: number; exceptId: number | null }) {
       const { appId, name, contactId, since, exceptId } = query
       return done.get(appId, name, contactId, idSince(since), since, exceptId ?? 0)?.at ?? null
@@ -199,12 +198,12 @@ export function createHistoryReads(db: Database) {
 const HAPPENED = 'ifnull(occurred_at, received_at)'
 const IS_VIEW = `= ${EVENT_TYPES.indexOf('page')}`
 
-/** `isIndexedOnly`: of people of whom no view lies in the table alone, so that it need not be read. */
+/** `isIndexedOnly`: skips page views that are not indexed yet. */
 export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
   const ofPerson = { contact: '?1', types: IS_VIEW, order: 'ASC', isIndexedOnly } as const
   const views = db.prepare<ViewRow, [number, number, number]>(
     `SELECT path, ${HAPPENED} AS occurredAt FROM events
-     WHERE id IN (${selectSomeIds('events', { ...ofPerson, from: '?2', limit: `${VIEWS_MAX}` })})
+     WHERE id IN (${selectSomeIds('events', { ...ofPerson, from: '?2', limit: `${MAX_VIEWS}` })})
        AND ${HAPPENED} >= ?3 AND path IS NOT NULL`,
   )
   const firstView = db.prepare<{ at: number | null }, [number]>(
@@ -212,24 +211,26 @@ export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
   )
 
   return {
-    /** Page views at `since` (ms UTC) or later. */
+    /** At or after `since` (ms UTC). */
     listViews: (contactId: number, since: number): ViewRow[] => views.all(contactId, idSince(since), since),
 
-    /** When a person first opened a page (ms UTC); null = the browser script never saw them. */
+    /** Null if the browser script never saw the person (ms UTC). */
     firstViewAt: (contactId: number): number | null => firstView.get(contactId)?.at ?? null,
   }
 }
 
-/** Those of some people of whom a page view lies in the table alone. */
+/** Those of the people who have page views that are not indexed yet. */
 export function createUnindexedViews(db: Database) {
-  const late = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('events', IS_VIEW, '?'))
-  return (people: readonly number[]): Set<number> => new Set(late.all(JSON.stringify(people)).map(({ id }) => id))
+  const unindexed = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('events', IS_VIEW, '?'))
+  return (people: readonly number[]): Set<number> => new Set(unindexed.all(JSON.stringify(people)).map(({ id }) => id))
 }
 
-/** Names are chosen by customers' code, so they are few; the bound is for one that puts an id into each name. */
+/**
+ * Event names come from customers' code, so there are few; the bound is for customers that put an id into each name.
+ */
 const CACHED_NAMES = 10_000
 
-/** Small numbers for event names, made on first use. */
+/** Maps event names to ids, adding unknown names. */
 export type EventNames = ReturnType<typeof createEventNames>
 
 export function createEventNames(db: Database) {
@@ -238,10 +239,10 @@ export function createEventNames(db: Database) {
   )
   const largest = db.prepare<{ id: number }, []>('SELECT ifnull(max(id), 0) AS id FROM event_names')
   const insert = db.prepare('INSERT INTO event_names (id, app_id, name) VALUES (?, ?, ?)')
-  const known = new Map<string, number>()
-  /** of the transaction that is open */
+  const cache = new Map<string, number>()
+  /** by the open transaction */
   const found = new Map<string, number>()
-  // most events of a commit are named as the one before them
+  // maxRows events of a commit group have the same name as the one before
   let last: { appId: number; name: string; id: number } | null = null
 
   const add = (appId: number, name: string): number => {
@@ -251,7 +252,7 @@ export function createEventNames(db: Database) {
   }
   const lookUp = (appId: number, name: string): number => {
     const key = `${appId}:${name}`
-    const cached = known.get(key) ?? found.get(key)
+    const cached = cache.get(key) ?? found.get(key)
     if (cached !== undefined) return cached
     const id = select.get(appId, name)?.id ?? add(appId, name)
     found.set(key, id)
@@ -266,17 +267,15 @@ export function createEventNames(db: Database) {
       if (last === null || last.appId !== appId || last.name !== name) last = { appId, name, id: lookUp(appId, name) }
       return last.id
     },
-    /** After the commit. */
     settle(): void {
       if (found.size === 0) return
-      if (known.size + found.size > CACHED_NAMES) known.clear()
-      for (const [key, id] of found) known.set(key, id)
+      if (cache.size + found.size > CACHED_NAMES) cache.clear()
+      for (const [key, id] of found) cache.set(key, id)
       found.clear()
     },
-    /** After a rollback. */
     undo,
     forget(): void {
-      known.clear()
+      cache.clear()
       undo()
     },
   }

@@ -7,7 +7,7 @@ import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.t
 import { createSuppressionReads } from './suppressions.ts'
 import { createUnindexedReports, createPresenceReads, createReportReads } from './visit-reports.ts'
 
-/** What a decision rested on: the last event or report of anybody, the person's data, and what the email is made of. */
+/** State behind a decision: the newest event or report of anyone, the person's data, and the content of the email. */
 export type Basis = { lastId: number; person: string; mail: string }
 
 export type Decided = DeliveryDecision & { basis: Basis }
@@ -16,7 +16,7 @@ type Checking = { at: number; record: DecisionRecord; basis: Basis | undefined }
 
 const LAST_ID =
   'SELECT max(ifnull((SELECT max(id) FROM events), 0), ifnull((SELECT max(id) FROM snippet_batches), 0)) AS id'
-/** Of what came since few rows are read: it is little in the time that an email takes. */
+/** Cheap: few rows arrive while an email is rendered. */
 const IS_NEW = `SELECT 1 FROM events WHERE id > ?1 AND contact_id = ?2
   UNION ALL SELECT 1 FROM snippet_batches WHERE id > ?1 AND contact_id = ?2 LIMIT 1`
 
@@ -32,7 +32,7 @@ const basisOf = (work: DeliveryWork, lastId: number): Basis => ({
 
 type DeliveryReads = ReturnType<typeof createDeliveryReads>
 
-/** Decides about deliveries when they are claimed, and once more in the transaction that hands them over. */
+/** Decides about deliveries when they are claimed, and again in the transaction that hands them over. */
 export function createDeciding(db: Database, deliveries: DeliveryReads, { decide }: Pick<DeliveryRules, 'decide'>) {
   let opened: DecisionReads | null = null
   const reads = (): DecisionReads =>
@@ -42,37 +42,37 @@ export function createDeciding(db: Database, deliveries: DeliveryReads, { decide
       ...createHistoryReads(db),
       ...createReportReads(db),
     })
-  let together: ReturnType<typeof createGroupReads> | null = null
-  const readTogether = (works: readonly DeliveryWork[]): DecisionReads => {
-    if (!works.some(asksVisits)) return reads()
-    together ??= createGroupReads(db)
-    return together(
+  let groupReads: ReturnType<typeof createGroupReads> | null = null
+  const readsOfGroup = (works: readonly DeliveryWork[]): DecisionReads => {
+    if (!works.some(hasRules)) return reads()
+    groupReads ??= createGroupReads(db)
+    return groupReads(
       reads(),
       works.map(({ contact }) => contact.id),
     )
   }
   const last = db.prepare<{ id: number }, []>(LAST_ID)
-  const news = db.prepare<object, [number, number]>(IS_NEW)
+  const newerRows = db.prepare<object, [number, number]>(IS_NEW)
 
   const isUnchanged = (work: DeliveryWork, { lastId, person }: Basis): boolean =>
-    hashPerson(work) === person && news.get(lastId, work.contact.id) === null
+    hashPerson(work) === person && newerRows.get(lastId, work.contact.id) === null
 
   return {
-    /** When a delivery has been claimed. `basis` is what the final check compares with. */
+    /** `basis` is compared by the final check. */
     decideDelivery(work: DeliveryWork, at: number): Decided {
-      // before the facts: what arrives while they are read counts as new
+      // before reading the facts, so that events that arrive meanwhile count as new
       const lastId = last.get()?.id ?? 0
       return { ...decide(reads(), work, at), basis: basisOf(work, lastId) }
     },
 
     /**
-     * The same for several, in the transaction that claims them: what the index of events does not hold yet is read once
-     * for all (measured with 3,000 such events and ten deliveries: 0.29 ms each in place of 0.84). Null where one cannot be
-     * decided: that fails it when it is sent, and not the claim of all.
+     * In the transaction that claims the deliveries. Unindexed events are read once for all (measured with 3,000 such
+     * events and ten deliveries: 0.29 ms each instead of 0.84). Null if a decision throws: that delivery then fails
+     * when it is sent, without failing the whole claim.
      */
     decideAll(works: readonly DeliveryWork[], at: number): (Decided | null)[] {
       const lastId = last.get()?.id ?? 0
-      const reading = works.length > 1 ? readTogether(works) : reads()
+      const reading = works.length > 1 ? readsOfGroup(works) : reads()
       return works.map((work) => {
         try {
           return { ...decide(reading, work, at), basis: basisOf(work, lastId) }
@@ -83,17 +83,18 @@ export function createDeciding(db: Database, deliveries: DeliveryReads, { decide
     },
 
     /**
-     * Just before the final dot: everything that decides is looked at again. `outdated`: the email was made from settings
-     * or a version that have changed since. The rules read only where something has arrived that they may ask about.
+     * Runs right before the email is handed over. `outdated`: the settings or version have changed since rendering.
+     * The message's rules are evaluated again only if something relevant arrived.
      */
     checkFinally(work: DeliveryWork, { at, record, basis }: Checking): DeliveryDecision | 'outdated' {
       if (basis && basis.mail !== hashMail(work)) return 'outdated'
-      const isAsked = !work.delivery.byHand && (work.message.content.onlyIf ?? []).length > 0
-      const known = !isAsked || (basis && isUnchanged(work, basis)) ? record.verdicts.filter(isOwnRule) : undefined
-      const decided = decide(reads(), work, at, known)
+      const needsRules = !work.delivery.byHand && (work.message.content.onlyIf ?? []).length > 0
+      const knownVerdicts =
+        !needsRules || (basis && isUnchanged(work, basis)) ? record.verdicts.filter(isOwnRule) : undefined
+      const decided = decide(reads(), work, at, knownVerdicts)
       if (decided.outcome !== 'send') return decided
-      if (known) return { outcome: 'send', record, unfit: [] }
-      // what the email links to is not asked again
+      if (knownVerdicts) return { outcome: 'send', record, unfit: [] }
+      // links are not checked again
       const links = record.verdicts.filter(({ rule }) => rule === 'link')
       return {
         outcome: 'send',
@@ -104,27 +105,27 @@ export function createDeciding(db: Database, deliveries: DeliveryReads, { decide
   }
 }
 
-const asksVisits = ({ message }: DeliveryWork): boolean => (message.content.onlyIf ?? []).length > 0
+const hasRules = ({ message }: DeliveryWork): boolean => (message.content.onlyIf ?? []).length > 0
 
-/** Reads for some people, as long as nothing else is written. */
+/** The returned reads are valid until the next write. */
 function createGroupReads(db: Database) {
-  const [findLateViews, findLateReports] = [createUnindexedViews(db), createUnindexedReports(db)]
-  const held = {
+  const [findUnindexedViews, findUnindexedReports] = [createUnindexedViews(db), createUnindexedReports(db)]
+  const indexedOnly = {
     ...createViewReads(db, { isIndexedOnly: true }),
     ...createPresenceReads(db, { isIndexedOnly: true }),
   }
   return (all: DecisionReads, people: readonly number[]): DecisionReads => {
-    const [lateViews, lateReports] = [findLateViews(people), findLateReports(people)]
-    const views = (contactId: number) => (lateViews.has(contactId) ? all : held)
+    const [unindexedViews, unindexedReports] = [findUnindexedViews(people), findUnindexedReports(people)]
+    const views = (contactId: number) => (unindexedViews.has(contactId) ? all : indexedOnly)
     return {
       ...all,
       listViews: (contactId, since) => views(contactId).listViews(contactId, since),
       firstViewAt: (contactId) => views(contactId).firstViewAt(contactId),
       listReports: (appId, contactId, receivedAfter) =>
-        (lateReports.has(contactId) ? all : held).listReports(appId, contactId, receivedAfter),
+        (unindexedReports.has(contactId) ? all : indexedOnly).listReports(appId, contactId, receivedAfter),
     }
   }
 }
 
-/** One that the message itself asks, and not the app or the person. */
+/** A rule of the message, not of the app or person. */
 const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(STOP_REASONS, rule)

@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import { USES_ONCE_UP } from './delivery-states.ts'
+import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { readTimezone } from './local-time.ts'
 import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
 
 /** Apps in the cache; the cache is cleared when full. */
 const CACHED_APPS = 10_000
-/** 10 MB; beyond that all are read again. */
+/** 10 MB; the cache is cleared when full. */
 const CACHED_SOURCES = 1_000
 
 export type LiveMessage = { id: number; version: number; content: MessageContent }
@@ -37,7 +37,7 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
   const oneVersion = db.prepare<{ content: string }, [number, number]>(
     'SELECT content FROM message_versions WHERE message_id = ? AND version = ?',
   )
-  const oneDelivery = db.prepare(`SELECT 1 FROM deliveries WHERE app_id = ? AND ${USES_ONCE_UP} LIMIT 1`)
+  const oneDelivery = db.prepare(`SELECT 1 FROM deliveries WHERE app_id = ? AND ${USES_DEDUPE_KEY} LIMIT 1`)
   const timezone = db.prepare<{ timezone: string | null }, [number]>(
     'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
   )
@@ -60,8 +60,8 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
   }
 
   const of = (appId: number): AppRules => {
-    const known = apps.get(appId)
-    if (known) return known
+    const cached = apps.get(appId)
+    if (cached) return cached
     if (apps.size >= CACHED_APPS) apps.clear()
     const rules = load(appId)
     apps.set(appId, rules)
@@ -82,8 +82,8 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     /** @throws if the version is missing: a message cannot be deleted while it has deliveries */
     contentOf(messageId: number, version: number): MessageRow['content'] {
       const key = `${messageId}:${version}`
-      const known = contents.get(key)
-      if (known) return known
+      const cached = contents.get(key)
+      if (cached) return cached
       const row = oneVersion.get(messageId, version)
       if (!row) throw new Error('A delivery refers to a message version that does not exist')
       if (contents.size >= CACHED_APPS) contents.clear()
@@ -91,18 +91,17 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
       contents.set(key, content)
       return content
     },
-    /** What emails of a version of a message are made of. */
     findSource(messageId: number, version: number): MailSource | null {
       const key = `${messageId}:${version}`
-      const known = sources.get(key)
-      if (known) return known
+      const cached = sources.get(key)
+      if (cached) return cached
       const source = readSource(messageId, version)
       if (source === null) return null
       if (sources.size >= CACHED_SOURCES) sources.clear()
       sources.set(key, source)
       return source
     },
-    /** A message, the app itself or its settings have changed. */
+    /** Call when a message, the app or its settings have changed. */
     drop(appId: number): void {
       apps.delete(appId)
       contents.clear()
@@ -137,8 +136,8 @@ function addTrigger(rules: AppRules, message: LiveMessage): void {
 }
 
 function addTo(map: Map<string, LiveMessage[]>, key: string, message: LiveMessage): void {
-  const known = map.get(key)
-  if (known) known.push(message)
+  const messages = map.get(key)
+  if (messages) messages.push(message)
   else map.set(key, [message])
 }
 

@@ -52,7 +52,7 @@ const SETTINGS_FIELDS = {
 } satisfies Record<keyof MailSettings, string>
 
 type StoredApp = Omit<AppRow, 'hosts' | 'timezone' | 'locale'>
-/** Each part is JSON. `settings`: null where nothing was ever set. */
+/** Each part is JSON. `settings` is null if nothing was ever set. */
 type StoredSource = { message: string; app: string; hosts: string; settings: string | null }
 
 const SOURCE = `
@@ -66,7 +66,6 @@ const SOURCE = `
   LEFT JOIN app_mail_settings AS settings ON settings.app_id = apps.id
   WHERE message_versions.message_id = ? AND message_versions.version = ?`
 
-/** What the emails of a version of a message are made of; null where there is no such version. */
 export function createMailSources(db: Database, sealer: Sealer): FindMailSource {
   const select = db.prepare<StoredSource, [number, number]>(SOURCE)
   return (messageId, version) => {
@@ -81,7 +80,7 @@ export function createMailSources(db: Database, sealer: Sealer): FindMailSource 
   }
 }
 
-/** Of all that an email is made of: a paused message says the same, and so does a renamed one. */
+/** Covers everything that affects rendering; the message's name and status don't. */
 function hashOf({ message, app, settings }: Omit<MailSource, 'sourceHash'>): string {
   const { name, homeUrl, hosts, timezone } = app
   return String(Bun.hash(JSON.stringify([message.version, name, homeUrl, hosts, timezone, settings])))

@@ -167,7 +167,7 @@ export type DeliveryRow = {
   messageId: number
   version: number
   eventId: number | null
-  onceKey: string | null
+  dedupeKey: string | null
   state: DeliveryState
   triggeredAt: number
   plannedAt: number
@@ -191,7 +191,7 @@ export type DeliveryRow = {
   joinedTo: number | null
 }
 
-/** Events listed in one email; further events that join are not listed. */
+/** Events listed in one email; further events that join it count as sent, but are not listed. */
 export const LISTED_EVENTS = 50
 
 /** `id` and `triggeredAt` are those of the event's own delivery. */

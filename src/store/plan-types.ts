@@ -57,7 +57,7 @@ export type BatchPeople = readonly (PersonFacts | null)[]
 export type JoinedFacts = {
   id: number
   eventId: number | null
-  onceKey: string | null
+  dedupeKey: string | null
   triggeredAt: number
   properties: string | null
 }
@@ -197,7 +197,7 @@ export type NewDelivery = {
   messageId: number
   version: number
   eventId: number | null
-  onceKey: string | null
+  dedupeKey: string | null
   triggeredAt: number
   dueAt: number
   joinedTo: number | null

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createContactReads } from './contacts.ts'
-import { IS_NOT_DONE, TAKES_EVENTS, USES_ONCE_UP, WAITS_FOR_LIMIT } from './delivery-states.ts'
+import { IS_NOT_DONE, TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
 import { type StoredOutcome, createOutcomeReads, storedKey } from './idempotency.ts'
 import type { LiveMessages } from './live-messages.ts'
@@ -86,7 +86,7 @@ export function createPlannedWrites(parts: Parts) {
 type FactParts = Pick<Parts, 'db' | 'people' | 'live' | 'sentCache' | 'known'>
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
 
-const JOINED_COLUMNS = 'id, event_id AS eventId, once_key AS onceKey, triggered_at AS triggeredAt'
+const JOINED_COLUMNS = 'id, event_id AS eventId, once_key AS dedupeKey, triggered_at AS triggeredAt'
 const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS messageId, version, state, reason, due_at AS dueAt, handed_at AS handedAt`
 const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
 
@@ -101,7 +101,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
   const { findOutcomes } = createOutcomeReads(db)
-  const isOfMessage = `app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_ONCE_UP}`
+  const isOfMessage = `app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_DEDUPE_KEY}`
   const oneKey = db.prepare<object, [number, number, number, string]>(
     `SELECT 1 FROM deliveries WHERE ${isOfMessage} AND once_key = ?`,
   )
@@ -125,7 +125,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
      WHERE ${isLead} AND ${WAITS_FOR_LIMIT}`,
   )
   const waiting = db.prepare<Row, [number, number]>(
-    `SELECT ${WAITING_COLUMNS}, 0 AS joined FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+    `SELECT ${WAITING_COLUMNS}, 0 AS joined FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
        AND state IN ('waiting', 'deferred', 'claimed') AND by_hand = 0`,
   )
   const joinedTo = db.prepare<Omit<JoinedFacts, 'properties'>, [number]>(
@@ -133,7 +133,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
   )
   const sent = db.prepare<Omit<SentFacts, 'properties'> & { eventId: number | null }, [number, number, number]>(
     `SELECT id, event_id AS eventId, handed_at AS handedAt, came_back_at AS cameBackAt, opened_at AS openedAt
-     FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP}
+     FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
        AND state IN ('handed', 'sent', 'unknown') AND handed_at >= ? AND (came_back_at IS NULL OR opened_at IS NULL)`,
   )
   const propertiesOf = db.prepare<{ properties: string | null }, [number]>('SELECT properties FROM events WHERE id = ?')
@@ -357,9 +357,9 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   }
 
   const applyDelivery = (row: NewDelivery): void => {
-    const { id, appId, contactId, messageId, version, eventId, onceKey, triggeredAt, dueAt, at, joinedTo } = row
+    const { id, appId, contactId, messageId, version, eventId, dedupeKey, triggeredAt, dueAt, at, joinedTo } = row
     const state = row.change === 'join' ? 'joined' : 'waiting'
-    const key = [id, appId, contactId, messageId, version, eventId, onceKey]
+    const key = [id, appId, contactId, messageId, version, eventId, dedupeKey]
     addDelivery.run(...key, state, triggeredAt, dueAt, dueAt, at, joinedTo)
     live.noteDelivery(appId)
   }

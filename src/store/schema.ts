@@ -386,7 +386,7 @@ export const deliveries = sqliteTable(
     messageId: integer('message_id').notNull(),
     version: integer('version').notNull(),
     eventId: integer('event_id'),
-    onceKey: text('once_key'),
+    dedupeKey: text('once_key'),
     state: text('state', { enum: DELIVERY_STATES }).notNull(),
     triggeredAt: integer('triggered_at').notNull(),
     plannedAt: integer('planned_at').notNull(),
@@ -406,7 +406,7 @@ export const deliveries = sqliteTable(
     joinedTo: integer('joined_to'),
   },
   (t) => [
-    uniqueIndex('deliveries_once').on(t.appId, t.contactId, t.messageId, t.onceKey),
+    uniqueIndex('deliveries_once').on(t.appId, t.contactId, t.messageId, t.dedupeKey),
     index('deliveries_ended').on(t.contactId),
     index('deliveries_due').on(t.appId, t.dueAt),
     index('deliveries_claimed').on(t.claimedUntil),

@@ -3,7 +3,7 @@ import { createAudit, type Done, DONE } from './audit.ts'
 import { addVerdict, parseRecord, suppressionVerdict } from './decision-records.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
-import { USES_ONCE_UP } from './delivery-states.ts'
+import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { SuppressionReason } from './message-types.ts'
 import type { Refused } from './types.ts'
@@ -92,7 +92,7 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const byEmail = db.prepare<{ id: number }, [number, string]>('SELECT id FROM contacts WHERE app_id = ? AND email = ?')
   const open = db.prepare<Open, [number, number]>(
     `SELECT id, message_id AS messageId, version, record FROM deliveries
-     WHERE app_id = ? AND contact_id = ? AND ${USES_ONCE_UP} AND state IN ('waiting', 'deferred', 'claimed')`,
+     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')`,
   )
   // OR IGNORE: a newer delivery may have taken the deduplication key of a failed one
   const markEnded = db.prepare<EndedDelivery, [string, string, number, number]>(

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { expiredUntil } from './idempotency.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
-import { USES_ONCE_UP } from './delivery-states.ts'
+import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { BATCH_MS } from './visit-reports.ts'
 
 /** Longer than every rate limit window. */
@@ -70,7 +70,7 @@ const PASS_MS = 3_600_000
 
 /** Waiting emails need visit reports up to a month old, to decide where the person was at the trigger. */
 const IS_NEEDED = `EXISTS (SELECT 1 FROM deliveries d WHERE d.app_id = b.app_id AND d.contact_id = b.contact_id
-  AND ${USES_ONCE_UP} AND d.state IN ('waiting', 'deferred', 'claimed'))`
+  AND ${USES_DEDUPE_KEY} AND d.state IN ('waiting', 'deferred', 'claimed'))`
 
 /**
  * Deletes visit reports older than 48 hours, except of people with waiting emails. Scans by id, which is the order of

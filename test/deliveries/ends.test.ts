@@ -10,7 +10,7 @@ type Delivery = NonNullable<EndFacts['delivery']>
 type Joined = EndFacts['joined'][number]
 
 const delivery = (changes: Partial<Delivery> = {}): Delivery => ({
-  onceKey: 'first',
+  dedupeKey: 'first',
   plannedAt: AT,
   dueAt: AT + 1,
   handedAt: null,
@@ -18,10 +18,10 @@ const delivery = (changes: Partial<Delivery> = {}): Delivery => ({
   record: null,
   ...changes,
 })
-const joined = (id: number, triggeredAt: number, onceKey: string | null = `key ${id}`): Joined => ({
+const joined = (id: number, triggeredAt: number, dedupeKey: string | null = `key ${id}`): Joined => ({
   id,
   triggeredAt,
-  onceKey,
+  dedupeKey,
 })
 const plan = (finish: Finish, facts: Partial<EndFacts> = {}) =>
   planEnd(finish, { delivery: null, joined: [], ...facts })
@@ -34,18 +34,18 @@ describe('the first event ends alone', () => {
       delivery: delivery(),
       joined: [joined(5, 30), joined(7, 20), joined(6, 20)],
     })
-    expect(heir).toEqual({ id: 6, onceKey: 'key 6', plannedAt: AT, dueAt: AT + 1 })
+    expect(heir).toEqual({ id: 6, dedupeKey: 'key 6', plannedAt: AT, dueAt: AT + 1 })
     expect(key).toBe('releasedByTime')
   })
 
   test('an event without a key takes over that of the email', () => {
     const { heir, key } = plan(OF_EVENT, { delivery: delivery(), joined: [joined(5, 30, null)] })
-    expect([heir?.onceKey, key]).toEqual(['first', 'released'])
+    expect([heir?.dedupeKey, key]).toEqual(['first', 'released'])
   })
 
   test('a key by time is not taken over', () => {
-    const facts = { delivery: delivery({ onceKey: TIMED_KEY }), joined: [joined(5, 30, null)] }
-    expect(plan(OF_EVENT, facts).heir?.onceKey).toBeNull()
+    const facts = { delivery: delivery({ dedupeKey: TIMED_KEY }), joined: [joined(5, 30, null)] }
+    expect(plan(OF_EVENT, facts).heir?.dedupeKey).toBeNull()
   })
 
   test('without other events the email ends', () => {

@@ -27,7 +27,7 @@ export const deliveryOf = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]):
   messageId: 1,
   version: 1,
   eventId: 1,
-  onceKey: '',
+  dedupeKey: '',
   state: 'skipped',
   triggeredAt: NOW,
   plannedAt: NOW,

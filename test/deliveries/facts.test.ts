@@ -256,9 +256,9 @@ describe('what is there of a message already', () => {
   })
   test('uses "once" up while it is on its way or was handed over', () => {
     const facts = start([
-      waiting({ onceKey: 'a' }),
-      waiting({ onceKey: 'b', state: 'skipped' }),
-      waiting({ onceKey: 'c', state: 'failed', handedAt: 5 }),
+      waiting({ dedupeKey: 'a' }),
+      waiting({ dedupeKey: 'b', state: 'skipped' }),
+      waiting({ dedupeKey: 'c', state: 'failed', handedAt: 5 }),
     ])
     expect(['a', 'b', 'c', 'd'].map(facts.isUsedUp)).toEqual([true, false, true, false])
     expect(facts.hasAny()).toBe(true)
