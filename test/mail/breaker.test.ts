@@ -23,7 +23,7 @@ const tryAgain = (): Attempt => {
   return breaker.begin()
 }
 
-test('what fails now and then is not paused', () => {
+test('occasional failures cause no pause', () => {
   fail(4)
   expect([breaker.isBlocked(), breaker.findPause()]).toEqual([false, null])
   breaker.begin().succeed()
@@ -31,7 +31,7 @@ test('what fails now and then is not paused', () => {
   expect(breaker.isBlocked()).toBe(false)
 })
 
-test('five failures in a row pause it', () => {
+test('five failures in a row cause a pause', () => {
   const inFlight = Array.from({ length: 5 }, () => breaker.begin())
   fail(5)
   expect([breaker.isBlocked(), breaker.findPause()]).toEqual([true, { reason: 'econnection', until: now + FIRST_MS }])
@@ -40,12 +40,12 @@ test('five failures in a row pause it', () => {
   expect(breaker.findPause()).toEqual({ reason: 'econnection', until: now + FIRST_MS })
 })
 
-test('a server that asks for it is paused at once', () => {
+test('a server that asks for a pause is paused at once', () => {
   fail(1, PLEA)
   expect(breaker.isBlocked()).toBe(true)
 })
 
-test('after a pause one mail tries; each failure makes the next pause longer', () => {
+test('after a pause one email is tried, and each failure makes the next pause longer', () => {
   fail(1, PLEA)
   for (const pause of [...PAUSE_MS.slice(1), PAUSE_MS.at(-1) ?? 0]) {
     const attempt = tryAgain()
@@ -55,7 +55,7 @@ test('after a pause one mail tries; each failure makes the next pause longer', (
   }
 })
 
-test('a mail from before the pause that fails while another tries does not speak for that one', () => {
+test('a failure from before the pause does not count for the try', () => {
   const before = breaker.begin()
   fail(1, PLEA)
   const attempt = tryAgain()
@@ -65,7 +65,7 @@ test('a mail from before the pause that fails while another tries does not speak
   expect([breaker.isBlocked(), breaker.findPause()]).toEqual([false, null])
 })
 
-test('the mail that tries ends the pause when it is taken, and leaves the try to another when it was not offered', () => {
+test('the tried email ends the pause when it is accepted, and passes the try on when it was not offered', () => {
   fail(1, PLEA)
   tryAgain().abstain()
   expect(breaker.isBlocked()).toBe(false)
@@ -75,7 +75,7 @@ test('the mail that tries ends the pause when it is taken, and leaves the try to
   expect(breaker.findPause()?.until).toBe(now + FIRST_MS)
 })
 
-test('a mail that tries and takes long leaves the try to another, and still tells how it went', () => {
+test('a slow try passes to another email, and still reports its outcome', () => {
   fail(1, PLEA)
   const slow = tryAgain()
   slow.abstain()
@@ -87,7 +87,7 @@ test('a mail that tries and takes long leaves the try to another, and still tell
   expect(breaker.findPause()?.until).toBe(now + (PAUSE_MS[1] ?? 0))
 })
 
-test('what began before a pause does not end it, and is told that it began', () => {
+test('an email from before a pause does not end it', () => {
   const before = breaker.begin()
   expect(before.isInterrupted()).toBe(false)
   fail(1, PLEA)
@@ -100,7 +100,7 @@ test('what began before a pause does not end it, and is told that it began', () 
   expect([before.isInterrupted(), breaker.findPause()]).toEqual([false, null])
 })
 
-test('a clock that is set moves no pause, and the end of it is told by that clock', () => {
+test('a clock change does not move a pause', () => {
   fail(1, PLEA)
   const until = now + FIRST_MS
   for (const set of [86_400_000, -86_400_000]) {

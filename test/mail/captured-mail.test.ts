@@ -23,7 +23,7 @@ const compose = async (subject: string, name = 'Ada', dkim = false): Promise<str
   return (await composeMail(letter)).raw.toString('utf8')
 }
 
-describe('what was composed is read again', () => {
+describe('reads a composed email back', () => {
   test.each([
     'Ready',
     'Zwölf Bilder sind fertig',
@@ -39,18 +39,18 @@ describe('what was composed is read again', () => {
     expect(mail.text.replaceAll('\r\n', '\n').trimEnd()).toBe(TEXT.replaceAll('\r\n', '\n').trimEnd())
   })
 
-  test('also when it is signed', async () => {
+  test('also when signed', async () => {
     const mail = await readSource(await compose('Ready', 'Ada', true))
     expect([mail.subject, mail.html.trimEnd()]).toEqual(['Ready', HTML])
   })
 })
 
-test('the content that was kept beside the source is taken as it is', async () => {
+test('uses the stored content as it is', async () => {
   const content = { from: 'a@example.com', to: 'b@example.com', subject: 'Kept', html: '<p>x</p>', text: 'x' }
   expect(await readCaptured({ raw: 'Subject: Source', content })).toBe(content)
 })
 
 test.each(['', 'no header at all', 'Content-Type: multipart/mixed; boundary=x\r\n\r\nnothing between'])(
-  'what is no such mail is read as far as it goes: %j',
+  'reads a foreign email as far as possible: %j',
   async (raw) => expect(await readSource(raw)).toMatchObject({ from: '', to: '', subject: '', html: '' }),
 )

@@ -28,7 +28,7 @@ const compose = async (fields: Partial<EmailFields> = {}) => {
   return { raw: raw.toString('latin1'), envelope }
 }
 
-test('a mail has the headers that receivers ask for, and both parts', async () => {
+test('an email has the required headers and both parts', async () => {
   const { raw, envelope } = await compose()
   expect(envelope).toEqual({ from: 'hello@example.com', to: 'ada@receiver.example' })
   const mail = readMail(raw)
@@ -47,14 +47,14 @@ test('a mail has the headers that receivers ask for, and both parts', async () =
   expect(mail.parts.map(({ text }) => text.trimEnd())).toEqual([EMAIL.mail.text.trimEnd(), EMAIL.mail.html.trimEnd()])
 })
 
-test('lines end in CR and LF, and none is too long', async () => {
+test('lines end in CRLF and are not too long', async () => {
   const mail = renderForTest({ body: 'word '.repeat(3_000) })
   const { raw } = await compose({ mail })
   expect(raw.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/)
   expect(Math.max(...raw.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(998)
 })
 
-test('a reply goes where the app says; a transactional mail has no link to unsubscribe', async () => {
+test('replies go to the address of the app; a transactional email has no unsubscribe link', async () => {
   const { raw } = await compose({ replyTo: { name: '', address: 'help@example.com' }, unsubscribeUrl: null })
   const mail = readMail(raw)
   expect(headersOf(mail, 'reply-to')).toEqual(['help@example.com'])
@@ -67,14 +67,14 @@ test.each([
   ['http://127.0.0.1:8080/u/1', true],
   ['http://[::1]:8080/u/1', true],
   ['http://post.example.com/u/1', false],
-])('one click is offered at %s: %p', async (unsubscribeUrl, isOffered) => {
+])('one-click unsubscribe at %s: %p', async (unsubscribeUrl, isOffered) => {
   const { raw } = await compose({ unsubscribeUrl })
   const offered = headersOf(readMail(raw), 'list-unsubscribe')
   expect(offered).toEqual(isOffered ? [`<${unsubscribeUrl}>`] : [])
 })
 
 describe('a signature', () => {
-  test('holds, and covers what one acts on', async () => {
+  test('is valid and covers the important headers', async () => {
     const { raw } = await compose({ dkim: DKIM })
     const { isValid, domain, selector, signed } = checkDkim(raw, publicKey)
     expect({ isValid, domain, selector }).toEqual({ isValid: true, domain: 'example.com', selector: 's1' })
@@ -92,7 +92,7 @@ describe('a signature', () => {
     expect(checkDkim(change(raw), publicKey).isValid).toBe(false)
   })
 
-  test.each(['', 'nonsense', publicKey])('that cannot be made stops the mail (%#)', async (key) => {
+  test.each(['', 'nonsense', publicKey])('that cannot be made stops the email (%#)', async (key) => {
     await expect(composeMail({ ...EMAIL, dkim: { ...DKIM, key } })).rejects.toThrow()
   })
 })

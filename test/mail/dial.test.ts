@@ -29,7 +29,7 @@ async function listen(options: SMTPServerOptions = {}) {
   return { ...server, count: () => connections }
 }
 
-describe('an address that is refused', () => {
+describe('a refused address', () => {
   test.each(['127.0.0.1', '127.1', '0x7f.1', '2130706433', '0.0.0.0', '::ffff:127.0.0.1', '::1', 'localhost'])(
     'is not dialled: %s',
     async (host) => {
@@ -40,7 +40,7 @@ describe('an address that is refused', () => {
     },
   )
 
-  test('gives the same answer whether its port is open, closed or silent, and for a name that does not exist', async () => {
+  test('gives the same answer for an open, closed or silent port and an unknown name', async () => {
     const [open, closed] = [await listen(), await listen()]
     await closed.stop()
     const silent = await startMailServer({ connect: () => 'hang' })
@@ -62,7 +62,7 @@ describe('an address that is refused', () => {
     expect(open.count()).toBe(0)
   })
 
-  test('is passed over where the name has another one', async () => {
+  test('is skipped if the name has another one', async () => {
     const { port } = await listen()
     const allowed = readPrivateHosts(['127.0.0.1'])
     if ('wrong' in allowed) throw new Error(allowed.wrong)
@@ -74,7 +74,7 @@ describe('an address that is refused', () => {
   })
 })
 
-test('where one address of a server does not answer, the next one is tried', async () => {
+test('tries the next address of a server if one does not answer', async () => {
   const { port } = await listen()
   const allowed = readPrivateHosts(['127.0.0.0/8'])
   if ('wrong' in allowed) throw new Error(allowed.wrong)
@@ -85,7 +85,7 @@ test('where one address of a server does not answer, the next one is tried', asy
   socket.destroy()
 })
 
-test('the address that was checked is dialled, and the name is asked for in TLS', async () => {
+test('dials the checked address, and uses the name for TLS', async () => {
   const names: (string | undefined)[] = []
   const { port } = await listen({
     disabledCommands: [],
@@ -103,7 +103,7 @@ test('the address that was checked is dialled, and the name is asked for in TLS'
   expect([found, asked, names]).toEqual([{ is: 'failed', reason: 'euntrusted' }, 1, ['mail.example']])
 })
 
-test('every connection is checked anew: a name that has moved to a private address is refused', async () => {
+test('checks every connection: a name that moved to a private address is refused', async () => {
   const { port, received, connections } = await listen()
   const allowed = readPrivateHosts(['127.0.0.1'])
   if ('wrong' in allowed) throw new Error(allowed.wrong)
@@ -125,7 +125,7 @@ test('every connection is checked anew: a name that has moved to a private addre
 })
 
 describe('the server of an app', () => {
-  test('on a private address gets no live mail, no test and no check; the mails wait', async () => {
+  test('on a private address gets no email, test or check; emails wait', async () => {
     const own = await listen()
     const sending = await start({}, {}, { privateHosts: NOBODY })
     await sending.setSettings({ smtpUrl: own.url })
@@ -140,7 +140,7 @@ describe('the server of an app', () => {
     expect(own.count()).toBe(0)
   })
 
-  test('that names the server of the operator is refused like any other, and holds up nobody else’s mail', async () => {
+  test('that names the server of the operator is refused like any other, and delays no other app', async () => {
     const sending = await start({}, {}, { privateHosts: NOBODY })
     await sending.setSettings({ smtpUrl: sending.server.url })
     await inTurn(20, (index) => sending.sendEvent(`p${index}@example.com`))
@@ -152,7 +152,7 @@ describe('the server of an app', () => {
     expect(await sending.states()).toEqual({ sent: 20 })
   })
 
-  test('that is the shared server of the installation asks for a login of its own', async () => {
+  test('that is the shared server of the installation needs its own login', async () => {
     const sending = await start()
     await sending.setSettings({ smtpUrl: sending.server.url })
     await sending.sendEvent('ada@example.com')
@@ -161,7 +161,7 @@ describe('the server of an app', () => {
   })
 })
 
-test('a shared server is known by its address, whatever it is called; on a public one, at every port', async () => {
+test('a shared server is recognized by its address; a public one at every port', async () => {
   const addresses: Record<string, string[]> = { 'relay.example': ['8.8.8.8'], 'alias.example': ['8.8.8.8'] }
   const resolve = async (host: string) => addresses[host] ?? []
   const findShared = async () => ({ host: 'relay.example', port: 587 })

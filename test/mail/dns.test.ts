@@ -43,11 +43,11 @@ const ask = async (answer: Parameters<typeof listen>[0], answerMs = 3_000) =>
   createTxtResolver({ servers: [await listen(answer)], answerMs })('example.com')
 
 describe('a name server', () => {
-  test('that answers: each record is one text, however it was cut', async () => {
+  test('that answers: each record is one text, however it is split', async () => {
     const records = [[`v=DKIM1; k=rsa; p=${'A'.repeat(237)}`, 'BB'], ['v=spf1 -all']]
     expect((await ask({ records }))?.sort()).toEqual([`v=DKIM1; k=rsa; p=${'A'.repeat(237)}BB`, 'v=spf1 -all'])
   })
-  test('that knows no such name', async () => expect(await ask({ records: [], code: 3 })).toEqual([]))
+  test('that does not know the name', async () => expect(await ask({ records: [], code: 3 })).toEqual([]))
   test('that has no such record', async () => expect(await ask({ records: [] })).toEqual([]))
   test('that fails', async () => expect(await ask({ records: [], code: 2 })).toBe(null))
   test('that is silent is not waited for', async () => {

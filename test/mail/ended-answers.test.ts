@@ -102,7 +102,7 @@ async function startHolding(mail: Partial<SenderDependencies> = {}) {
   return { sending, running, answer: () => answered.resolve('accept') }
 }
 
-describe('an email that is handed over while this happens comes before the answer', () => {
+describe('an email that is being handed over is finished before the answer', () => {
   test.each(ACTS)('%s', async (_, act) => {
     const { sending, running, answer } = await startHolding()
     let answeredAt = 0
@@ -120,7 +120,7 @@ describe('an email that is handed over while this happens comes before the answe
   })
 })
 
-describe('a mail server that does not answer is not waited for much longer, and the answer says so', () => {
+describe('waits only briefly for a silent mail server, and the answer says so', () => {
   test.each(ACTS)('%s', async (_, act) => {
     const { sending, answer } = await startHolding({ settleMs: 200 })
     const startedAt = performance.now()
@@ -131,7 +131,7 @@ describe('a mail server that does not answer is not waited for much longer, and 
   })
 })
 
-test('what has no final dot yet is not waited for, and not handed over', async () => {
+test('an email without a final dot is not waited for and not handed over', async () => {
   const [offered, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const sending = await start()
   const store = sending.store()

@@ -12,7 +12,7 @@ const start = useSending()
 const readFiles = (folder: string): string =>
   Bun.spawnSync(['cat', ...readdirSync(folder).map((file) => join(folder, file))]).stdout.toString('latin1')
 
-test('a mail server without a valid certificate is named in the log', async () => {
+test('logs a mail server without a valid certificate', async () => {
   const lines: Record<string, unknown>[] = []
   const createProvider = () => ({
     send: async () => ({ is: 'unreachable', reason: 'euntrusted' }) as const,
@@ -24,7 +24,7 @@ test('a mail server without a valid certificate is named in the log', async () =
   expect(lines).toEqual([expect.objectContaining({ deliveryId: expect.stringMatching(/^dlv_/), reason: 'euntrusted' })])
 })
 
-describe('what the mail server answered', () => {
+describe('the reply of the mail server', () => {
   const reply = async ({ deliveries }: Sending): Promise<string | undefined> => {
     const [delivery] = await deliveries()
     return delivery && recordOf(delivery).reply
@@ -61,7 +61,7 @@ describe('what the mail server answered', () => {
     expect(readFiles(sending.folder)).not.toContain('Not you')
   })
 
-  test('is there while it waits, replaced by the next reply, and gone once it is sent', async () => {
+  test('is shown while the email waits, replaced by the next, and removed once sent', async () => {
     const { sending, next } = await startRefusing(450)
     expect(await reply(sending)).toBe('450 5.7.1')
     next.says = 'Come again'
@@ -78,7 +78,7 @@ describe('what the mail server answered', () => {
     expect([await sending.states(), await reply(sending)]).toEqual([{ sent: 1 }, undefined])
   })
 
-  test('is still there where something else puts it off, and gone where the mail is kept', async () => {
+  test('stays when something else defers the email, and is removed when it is captured', async () => {
     const { sending } = await startRefusing(450)
     await sending.setSettings({ sendWindow: { days: [0, 1, 2, 3, 4, 5, 6], from: '03:00', until: '04:00' } })
     await live(sending, MINUTE)
@@ -88,7 +88,7 @@ describe('what the mail server answered', () => {
     expect([await sending.states(), await reply(sending)]).toEqual([{ kept: 1 }, undefined])
   })
 
-  test('is still there while the server is paused', async () => {
+  test('stays while the server is paused', async () => {
     const { sending, next } = await startRefusing(450)
     next.does = 421
     await sending.sendEvent('bob@example.com')

@@ -42,7 +42,7 @@ describe('a server that fails for ten minutes', () => {
     60_000,
   )
 
-  test('uses up none of the waits of mails that are asked to come again', async () => {
+  test('does not use up the retry delays of deferred emails', async () => {
     let isDown = true
     const asked = new Set<string>()
     const recipient = (to: string): Doing => {
@@ -60,7 +60,7 @@ describe('a server that fails for ten minutes', () => {
     expect(sent).toBeWithin(50, 61)
   }, 60_000)
 
-  test('takes events as fast as ever', async () => {
+  test('does not slow down events', async () => {
     const sending = await start({}, { connect: () => 'hang' }, { createProvider: impatient })
     await sending.sendEvents(20)
     const loop = sending.sendDue()
@@ -73,7 +73,7 @@ describe('a server that fails for ten minutes', () => {
 })
 
 describe('a connection that breaks', () => {
-  test('before the final dot: every mail arrives once', async () => {
+  test('before the final dot: every email arrives once', async () => {
     let drops = 20
     const sending = await start({}, { recipient: () => (drops-- > 0 ? 'drop' : 'accept') })
     await sending.sendEvents(60)
@@ -83,7 +83,7 @@ describe('a connection that breaks', () => {
     expect(countEach(sending)).toEqual(Array(60).fill(1))
   }, 30_000)
 
-  test('after the final dot: nobody knows, and the mail is sent once more', async () => {
+  test('after the final dot: the outcome is unknown, and the email is resent', async () => {
     const broken = new Set<string>()
     const dot = (to: string) =>
       Number(/\d+/.exec(to)?.[0]) % 10 === 0 && broken.size < 6 && !broken.has(to) ? drop(to) : 'accept'
@@ -101,7 +101,7 @@ describe('a connection that breaks', () => {
     expect((await sending.deliveries()).filter(({ resent }) => resent)).toHaveLength(6)
   }, 30_000)
 
-  test('after the final dot, where the message leaves it to a person: it is unknown, and there is no second', async () => {
+  test('after the final dot, without automatic resending: the email stays unknown', async () => {
     const sending = await start(
       { ifUnconfirmed: 'leave' },
       { dot: (to) => (to === 'p3@example.com' ? 'drop' : 'accept'), keepsDropped: true },

@@ -9,7 +9,7 @@ import { countEach, impatient, live, MINUTE, type Sending, type startSending, us
 const start = useSending()
 
 describe('one recipient among a hundred', () => {
-  test('who does not exist is not written to again; the others get theirs', async () => {
+  test('that does not exist gets no more email; the others get theirs', async () => {
     const sending = await start({}, { recipient: (to) => (to === 'p50@example.com' ? 550 : 'accept') })
     await sending.sendEvents(100)
     await sending.sendDue()
@@ -17,7 +17,7 @@ describe('one recipient among a hundred', () => {
     expect(countEach(sending)).toEqual(Array(99).fill(1))
   })
 
-  test('whose mailbox is full gets it later, and holds up nobody', async () => {
+  test('whose mailbox is full gets it later, and delays no one', async () => {
     let isFull = true
     const sending = await start({}, { recipient: (to) => (to === 'p50@example.com' && isFull ? 452 : 'accept') })
     await sending.sendEvents(100)
@@ -29,7 +29,7 @@ describe('one recipient among a hundred', () => {
     expect(await sending.states()).toEqual({ sent: 100 })
   }, 30_000)
 
-  test('whose mailbox is full is asked ever more rarely, also from one morning to the next', async () => {
+  test('whose mailbox is full is tried less and less often, also across send windows', async () => {
     const tries: number[] = []
     let now = (): number => 0
     const sending = await start({}, { recipient: () => (tries.push(now()), 452) })
@@ -45,7 +45,7 @@ describe('one recipient among a hundred', () => {
     expect(second).toHaveLength(1)
   }, 60_000)
 
-  test('whose server hangs holds up nobody', async () => {
+  test('whose server hangs delays no one', async () => {
     const sending = await start(
       {},
       { recipient: (to) => (to === 'p5@example.com' ? 'hang' : 'accept') },
@@ -57,7 +57,7 @@ describe('one recipient among a hundred', () => {
   }, 30_000)
 })
 
-test('a mailbox that is not there is put on the list', async () => {
+test('an unknown mailbox is suppressed', async () => {
   const sending = await start({ again: { everyHours: 1 } }, { recipient: () => 550, unknownMailbox: true })
   await sending.sendEvent('gone@example.com')
   await sending.sendDue()
@@ -68,7 +68,7 @@ test('a mailbox that is not there is put on the list', async () => {
   expect(await sending.states()).toEqual({ 'failed: smtp_550': 1, 'skipped: bounced': 1 })
 })
 
-test('whoever was erased while the server refused their mailbox is not put on the list', async () => {
+test('a person erased while the server refused their mailbox is not suppressed', async () => {
   const refuse = Promise.withResolvers<void>()
   const handed = Promise.withResolvers<void>()
   const createProvider = (): Provider => ({
@@ -91,7 +91,7 @@ test('whoever was erased while the server refused their mailbox is not put on th
   expect(await sending.store().findSuppression(sending.app.id, 'gone@example.com')).toBeNull()
 })
 
-test('a mailbox that is not there gets on the list although the disk was full', async () => {
+test('an unknown mailbox is suppressed even though the disk was full', async () => {
   const sending = await start({}, { recipient: () => 550, unknownMailbox: true })
   await sending.sendEvent('gone@example.com')
   const store = sending.store()
@@ -103,7 +103,7 @@ test('a mailbox that is not there gets on the list although the disk was full', 
   expect(await sending.states()).toEqual({ 'failed: smtp_550': 1 })
 })
 
-test('what cannot be sent is tried ever more rarely, and given up after 72 hours', async () => {
+test('an email is tried less and less often, and given up after 72 hours', async () => {
   const sending = await start({}, { recipient: () => 451 })
   await sending.sendEvent('ada@example.com')
   const tries: number[] = []
@@ -121,12 +121,17 @@ test('what cannot be sent is tried ever more rarely, and given up after 72 hours
   expect(await sending.states()).toEqual({ 'failed: smtp_451': 1 })
 })
 
-describe('what the rules said stays known', () => {
+describe('the verdicts of the rules stay', () => {
   test.each<[string, Parameters<typeof startSending>, DeliveryState, number]>([
-    ['who was refused for good', [{}, { recipient: () => 550 }], 'failed', 1],
-    ['what the server asked for later', [{}, { recipient: () => 451 }], 'deferred', 1],
-    ['what was given up after its last try', [{}, { recipient: () => 451 }], 'failed', 4],
-    ['what may have arrived', [{ ifUnconfirmed: 'leave' }, { dot: () => 'drop', keepsDropped: true }], 'unknown', 1],
+    ['a person refused for good', [{}, { recipient: () => 550 }], 'failed', 1],
+    ['an email that the server deferred', [{}, { recipient: () => 451 }], 'deferred', 1],
+    ['an email given up after its last try', [{}, { recipient: () => 451 }], 'failed', 4],
+    [
+      'an email that may have arrived',
+      [{ ifUnconfirmed: 'leave' }, { dot: () => 'drop', keepsDropped: true }],
+      'unknown',
+      1,
+    ],
   ])('of %s', async (_, given, state, tries) => {
     const sending = await start(...given)
     await sending.setSettings({ giveUpHours: 1 })
@@ -141,7 +146,7 @@ describe('what the rules said stays known', () => {
   })
 })
 
-describe('what became of a hand-over is written down, also where that fails at first', () => {
+describe('the outcome of a hand-over is stored, also if storing fails at first', () => {
   /** Refuses the first write of that name, like a stalled disk. */
   function refuseOnce(sending: Sending, name: 'markDeferred' | 'markFailed'): void {
     const store = sending.store()
@@ -166,7 +171,7 @@ describe('what became of a hand-over is written down, also where that fails at f
     },
   )
 
-  test('a hand-over that was saved and not confirmed is none, and comes later', async () => {
+  test('a hand-over whose commit is not confirmed does not happen, and is retried', async () => {
     const sending = await start()
     const store = sending.store()
     const { markHanded } = store
@@ -183,7 +188,7 @@ describe('what became of a hand-over is written down, also where that fails at f
     expect([await sending.states(), countEach(sending)]).toEqual([{ sent: 1 }, [1]])
   })
 
-  test('a mail that is given up is known to be', async () => {
+  test('an email that is given up is recorded', async () => {
     const sending = await start({}, { dot: () => 451 })
     await sending.sendEvents(1)
     await sending.sendDue()

@@ -75,7 +75,7 @@ describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
   })
   afterAll(() => sending.close())
 
-  test('is one mail to one person, signed by the domain of its sender', () => {
+  test('is one email to one person, signed by the domain of its sender', () => {
     expect(sending.server.received).toHaveLength(1)
     const [received] = sending.server.received
     expect(received).toMatchObject({ from: 'hello@first.example', to: ['ada@example.com'] })
@@ -84,7 +84,7 @@ describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
     expect(signed).toContain('list-unsubscribe-post')
   })
 
-  test('breaks out of no header', () => {
+  test('does not break out of a header', () => {
     const mail = readMail(sending.server.received[0]?.raw ?? '')
     const names = mail.headers.map(([name]) => name)
     expect(new Set(names).size).toBe(names.length)
@@ -97,7 +97,7 @@ describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
       expect(line.length).toBeLessThanOrEqual(998)
   })
 
-  test('is text in both parts, and no more', async () => {
+  test('is only text in both parts', async () => {
     const { parts } = readMail(sending.server.received[0]?.raw ?? '')
     expect(parts.map(({ type }) => type)).toEqual(['text/plain; charset=utf-8', 'text/html; charset=utf-8'])
     const [text = { text: '' }, html = { text: '' }] = parts
@@ -121,7 +121,7 @@ describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
   })
 })
 
-test('the API itself takes such values as values', async () => {
+test('the API accepts such values as data', async () => {
   const sending = await startSending({ mail: { ...CONTENT.mail, subject: '{{ event.headline }}' } })
   const body = { newsletter: sending.app.publicId, email: 'ada@example.com', firstName: '<b>{{x}}</b>' }
   expect((await sending.call('POST', CONTACTS, { body })).status).toBe(201)

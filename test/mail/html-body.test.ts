@@ -31,27 +31,27 @@ describe('Markdown of the author', () => {
   })
 })
 
-describe('a link alone in its paragraph', () => {
+describe('a link alone in a paragraph', () => {
   const button = (href: string) => `<table role="presentation"><tr><td><a href="${href}">Open</a></td></tr></table>`
 
   test('becomes a button', () => {
     expect(bodyOf('[Open]({{ event.url }})')).toBe(button(RESULTS.url))
   })
 
-  test('leads home where the mail may not link to its target', () => {
+  test('leads to the home page if the email may not link to its target', () => {
     const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' })
     expect(bodyOf('[Open]({{ event.url }})', facts)).toBe(button('https://app.example.com/home'))
     expect(renderForTest({}, facts).refusedLinks).toEqual(['https://evil.example/'])
   })
 
-  test('stays a link in a list, and leads home where it has to', () => {
+  test('stays a link in a list, and leads to the home page if necessary', () => {
     const list = '- [Open]({{ event.url }})\n\n- second'
     expect(bodyOf(list)).toContain(`<li><a href="${RESULTS.url}">Open</a></li>`)
     const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' })
     expect(bodyOf(list, facts)).toContain('<li><a href="https://app.example.com/home">Open</a></li>')
   })
 
-  test('is text where the app has no home', () => {
+  test('is text if the app has no home page', () => {
     const app = { name: 'Demo', homeUrl: null, ...DEFAULT_PLACE, hosts: ['app.example.com'] }
     const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' }, { app })
     expect(bodyOf('[Open]({{ event.url }})', facts)).toBe('<p>Open</p>')
@@ -83,18 +83,18 @@ describe('a value', () => {
     expect(bodyOf('{{ event.headline }} | a\n---|---\nb | {{ event.headline }}', facts)).toContain(`<td>${shown}</td>`)
   })
 
-  test('stays out of the text that stands for a picture, but as text', () => {
+  test('appears in the alternative text of an image only as text', () => {
     const facts = makeFacts({ ...RESULTS, headline: '"><script> \u05d0 *x*' })
     expect(bodyOf('![{{ event.headline }}](https://x.example/a.png)', facts)).toBe(
       '<p><img src="https://x.example/a.png" alt="&quot;&gt;&lt;script&gt; \u05d0 *x*"></p>',
     )
   })
 
-  test('brings no picture from anywhere', () => {
+  test('adds no image', () => {
     expect(bodyOf('![cat]({{ event.url }}) ![dog](https://x.example/{{ contact.email }})')).toBe('<p>cat dog</p>')
   })
 
-  test('as 10 KB of text stays one value', () => {
+  test('stays one value at 10 KB', () => {
     const fields = { long: 'word [x](y) '.repeat(1000) }
     const html = bodyOf('{{ contact.fields.long }}', makeFacts(RESULTS, { contact: { ...CONTACT, fields } }))
     expect(html).toBe(`<p>${fields.long.trim()}</p>`)

@@ -83,7 +83,7 @@ async function addSlowApp(
   await inTurns(mails, (index) => call('POST', EVENTS, { body: { ...event, email: `p${index}@example.com` } }))
 }
 
-test('a slow mail server of one account holds up no other', async () => {
+test('a slow mail server of one account does not delay another', async () => {
   const { sending, sent, end, most } = await startServers()
   const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
   await sending.sendEvents(300)
@@ -100,7 +100,7 @@ test('a slow mail server of one account holds up no other', async () => {
   expect([sent.length, most()]).toEqual([302, SIDE_BY_SIDE])
 })
 
-test('at a server that both use, a mail waits for a few of another account, and not for all', async () => {
+test('at a shared server, an email waits for a few of another account, not for all', async () => {
   const { sending, sent, answer, end, waiting } = await startServers()
   const sendSecond = await startSecond(sending, { smtpUrl: SLOW })
   await sending.sendEvents(80)
@@ -118,7 +118,7 @@ test('at a server that both use, a mail waits for a few of another account, and 
   expect(sent.length).toBe(81)
 })
 
-test('however many apps are slow, what is claimed is bounded, and some is left', async () => {
+test('claims stay limited, however many apps are slow', async () => {
   const { sending, sent, end } = await startServers()
   const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
   await sending.sendEvents(60)
@@ -135,7 +135,7 @@ test('however many apps are slow, what is claimed is bounded, and some is left',
   expect(sent.length).toBe(60 + 29 * 30 + 1)
 }, 30_000)
 
-test('however many apps wait at one slow login, another login is not waited for', async () => {
+test('a slow login does not delay another one, however many apps wait', async () => {
   const { sending, sent, end, waiting, most } = await startServers()
   const sendSecond = await startSecond(sending, { smtpUrl: QUICK })
   const apps = CLAIMED + 20
@@ -156,7 +156,7 @@ test('however many apps wait at one slow login, another login is not waited for'
   expect([sent.length, most()]).toEqual([apps + 2, SIDE_BY_SIDE])
 }, 60_000)
 
-test('an app that waits long for its rate holds up no other', async () => {
+test('an app that waits for its rate does not delay another', async () => {
   const { sending, sent, end } = await startServers()
   end()
   await sending.setSettings({ perSecond: 1 })
@@ -169,7 +169,7 @@ test('an app that waits long for its rate holds up no other', async () => {
   expect(sent.at(-1)).toBe('one@example.com')
 })
 
-test('what waited until its lease was shorter than a mail may take is not begun, but claimed anew', async () => {
+test('an email whose lease is too short to send is claimed again', async () => {
   const { sending, sent, answer, end, waiting } = await startServers()
   await sending.sendEvents(18)
   const running = sending.sendDue()
@@ -183,7 +183,7 @@ test('what waited until its lease was shorter than a mail may take is not begun,
   expect([await sending.states(), new Set(sent).size, sent.length]).toEqual([{ sent: 18 }, 18, 18])
 })
 
-test('it waits for its turn without asking the store again and again', async () => {
+test('waits for its turn without polling the store', async () => {
   const { sending, end, waiting } = await startServers()
   await sending.sendEvents(60)
   const store = sending.store()
@@ -214,7 +214,7 @@ async function countStates({ store, first }: Sending): Promise<Record<string, nu
   )
 }
 
-test('what was claimed and waited for its turn goes by what is stored when it begins', async () => {
+test('a claimed email that waited uses the settings stored when it starts', async () => {
   const { sending, sent, end, waiting } = await startServers()
   await sending.sendEvents(15)
   const going = sending.sendDue()
@@ -242,7 +242,7 @@ async function startFailing() {
   return { sending, good }
 }
 
-test('an app that has left a failing mail server sends within a second', async () => {
+test('an app that leaves a failing mail server sends within a second', async () => {
   const { sending, good } = await startFailing()
   await sending.setSettings({ smtpUrl: good.url })
   await sending.sendEvent('new@example.com')
@@ -251,7 +251,7 @@ test('an app that has left a failing mail server sends within a second', async (
   expect(good.counts().has('new@example.com')).toBe(true)
 })
 
-test('what the old server did not take goes then too, each once', async () => {
+test('then sends once what the old server did not accept', async () => {
   const { sending, good } = await startFailing()
   await sending.setSettings({ smtpUrl: good.url })
   sending.clock.tick(1_000)
@@ -260,7 +260,7 @@ test('what the old server did not take goes then too, each once', async () => {
   expect(countEach({ ...sending, server: good })).toEqual(Array(20).fill(1))
 })
 
-test('an app that stays is not tried for what else it sets', async () => {
+test('other settings do not restart the tries of an app that stays', async () => {
   const { sending } = await startFailing()
   const before = await sending.deliveries()
   await sending.setSettings({ perSecond: 7, fromEmail: 'other@first.example' })
@@ -291,7 +291,7 @@ test.each(['drop', 454, 421] as const)('an app to whose sender the server says %
   expect(sending.server.received.map(({ to }) => to)).toEqual([['cy@example.com']])
 })
 
-test('a server that takes no login is found out once for all apps that use it, and tried by one mail', async () => {
+test('a server that refuses the login is detected once for all its apps, and tried by one email', async () => {
   let [asked, isDown] = [0, true]
   const sending = await start({}, { connect: () => (isDown ? (asked++, 421) : 'accept') })
   const sendSecond = await startSecond(sending, {})
@@ -309,7 +309,7 @@ test('a server that takes no login is found out once for all apps that use it, a
   expect([await sending.findPause(), await findSecondPause(sending)]).toEqual([null, null])
 })
 
-test('an app whose mails never get as far as the server does not keep the turn', async () => {
+test('an app whose emails never reach the server does not keep the turn', async () => {
   let isDown = true
   const sending = await start({}, { connect: () => (isDown ? 421 : 'accept') })
   await sending.setSettings({ perSecond: 1_000, dkimDomain: 'first.example', dkimSelector: 'k', dkimKey: 'broken' })
@@ -327,7 +327,7 @@ test('an app whose mails never get as far as the server does not keep the turn',
   await running
 })
 
-test('a clock that is set back makes no pause longer', async () => {
+test('a clock set back does not extend a pause', async () => {
   let isDown = true
   const sending = await start({}, { connect: () => (isDown ? 421 : 'accept') })
   await sending.sendEvents(1)
@@ -364,7 +364,7 @@ describe('the rate of an app', () => {
     return { clock, rate: createRate(clock, perSecond) }
   }
 
-  test('is 100 at once, and 100 a second after that', () => {
+  test('allows 100 at once, then 100 a second', () => {
     const { clock, rate } = startRate(null)
     expect(PER_SECOND).toBe(100)
     for (let mail = 0; mail < 100; mail++) rate.spend()
@@ -381,7 +381,7 @@ describe('the rate of an app', () => {
     expect(sent).toBeWithin(990, 1_010)
   })
 
-  test('waits for what was overdrawn', () => {
+  test('waits for the overdraft', () => {
     const { clock, rate } = startRate(2)
     for (let mail = 0; mail < 12; mail++) rate.spend()
     expect(rate.waitMs()).toBe(5_500)
@@ -389,7 +389,7 @@ describe('the rate of an app', () => {
     expect(rate.waitMs()).toBe(0)
   })
 
-  test('saves up nothing, and follows what is set', () => {
+  test('saves up nothing, and follows the setting', () => {
     const { clock, rate } = startRate(5)
     for (let mail = 0; mail < 5; mail++) rate.spend()
     expect(rate.waitMs()).toBe(200)

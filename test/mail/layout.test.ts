@@ -54,7 +54,7 @@ function lowestContrast(): number {
   return lowest
 }
 
-describe('a mail in Chromium', () => {
+describe('an email in Chromium', () => {
   let open: OpenChromium
   beforeAll(async () => {
     open = await openChromium()

@@ -11,7 +11,7 @@ function read(target: string, value: string) {
   return readMailLink(filling.filled, FACTS)
 }
 
-describe('a link that an event gave', () => {
+describe('a link from an event', () => {
   test.each([
     ['https://example.com/results/1', 'https://example.com/results/1'],
     ['https://app.example.com/results/1?a=b&c=%20#d', 'https://app.example.com/results/1?a=b&c=%20#d'],
@@ -50,7 +50,7 @@ describe('a link that an event gave', () => {
     expect(read('{{ event.url }}', url)).toEqual({ refused: url })
   })
 
-  test('has as a part of a link no say about where it leads', () => {
+  test('cannot change the target as a part of a link', () => {
     expect(read('https://example.com/r/{{ event.url }}', '../../x?y#z')).toEqual({
       href: 'https://example.com/r/..%2F..%2Fx%3Fy%23z',
     })
@@ -70,6 +70,6 @@ test.each([
   ['data:text/html,x', { refused: 'data:text/html,x' }],
   ['/relative', { refused: '/relative' }],
   ['', { refused: '' }],
-])('the author may link to %s as said', (target, link) => {
+])('the author may link to %s', (target, link) => {
   expect(readMailLink(target, FACTS)).toEqual(link)
 })

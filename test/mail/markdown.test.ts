@@ -43,7 +43,7 @@ describe('Markdown', () => {
     expect(render(body)).toEqual(outcome)
   })
 
-  test('of an author cannot stand for a part of the tree', () => {
+  test('cannot fake parts of the tree', () => {
     const { html, text } = renderForTest({ body: 'a \u00010\u0002 &#1;0&#2; b\n\n[&#1;0&#2;](https://x.example/&#1;)' })
     expect(html).toContain('>a 0 0 b</p>')
     expect(text).toContain('a 0 0 b\n')
@@ -51,7 +51,7 @@ describe('Markdown', () => {
     expect(html + text).not.toMatch(/[\u0001\u0002]/)
   })
 
-  test('a link with a picture, a broken line within a style, and a picture in a list', () => {
+  test('a link with an image, a line break in bold text, and an image in a list', () => {
     const tree = parseMarkdown(
       '[![of *a* cat](https://x.example/c.png)](https://x.example/)\n\n*a\nb*\n\n- ![c](http://x)',
     )
@@ -62,7 +62,7 @@ describe('Markdown', () => {
   })
 })
 
-describe('an email without text', () => {
+describe('a body without text', () => {
   test.each([
     '{% if event.nothing %}Hello{% endif %}',
     '   \n\n',
@@ -71,12 +71,12 @@ describe('an email without text', () => {
     '![ ](http://x.example/no-picture.png)',
     '{% comment %}Hello{% endcomment %}',
     '[](https://x.example/)',
-  ])('is not one: %p', (body) => {
+  ])('is empty: %p', (body) => {
     expect(renderMail({ ...WORDS, body }, makeFacts())).toEqual({ empty: 'body' })
   })
 
   test.each(['a', '![](https://x.example/picture.png)', '> - **1**', '{{ event.headline }}', '\u{1f389}', '`x`'])(
-    'is one: %p',
+    'has text and is rendered: %p',
     (body) => {
       expect(renderMail({ ...WORDS, body }, makeFacts())).toHaveProperty('html')
       expect(isBlank(parseMarkdown(body))).toBeFalse()

@@ -35,7 +35,7 @@ const guess = async (count: number, email = 'ada@example.com') => {
 }
 
 describe('many wrong passwords', () => {
-  test('are told to the member, once a day, and to nobody else', async () => {
+  test('notify the member, once a day, and no one else', async () => {
     await guess(MANY_FAILURES.wrong_password - 1)
     expect(await settled(0)).toEqual([])
     await guess(1)
@@ -54,7 +54,7 @@ describe('many wrong passwords', () => {
     expect(await settled(2)).toHaveLength(2)
   })
 
-  test('are told once a day also over a restart', async () => {
+  test('notify once a day, also across a restart', async () => {
     await guess(MANY_FAILURES.wrong_password)
     expect(await settled(1)).toHaveLength(1)
     const member = await pages.store.findMember('ada@example.com')
@@ -62,7 +62,7 @@ describe('many wrong passwords', () => {
     expect(await pages.store.claimNotice(claim)).toEqual({ refusal: 'already_done' })
   })
 
-  test('cost nobody anything where the mail server hangs or refuses', async () => {
+  test('do not slow sign-ins if the mail server hangs or refuses', async () => {
     await server.stop()
     await guess(MANY_FAILURES.wrong_password)
     expect((await createBrowser(pages, { address: '10.0.1.1' }).signIn('ada@example.com')).status).toBe(303)
@@ -73,7 +73,7 @@ describe('many wrong passwords', () => {
   })
 })
 
-test('wrong codes are told sooner: whoever types them has the password', async () => {
+test('wrong codes notify sooner, because the password is known', async () => {
   const { secret } = await turnOn(pages, await pages.signedIn())
   expect(await settled(1)).toEqual(['Two-step sign-in for Eventpost was turned on'])
   for (let i = 0; i < MANY_FAILURES.wrong_code; i++) {
@@ -86,7 +86,7 @@ test('wrong codes are told sooner: whoever types them has the password', async (
   expect(codeAt(secret, pages.clock.ms)).toMatch(/^\d{6}$/)
 })
 
-test('changes of how somebody signs in are told to them', async () => {
+test('changes to sign-in notify the member', async () => {
   const ada = await pages.signedIn()
   const { secret, codes } = await turnOn(pages, ada)
   const change = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
@@ -105,7 +105,7 @@ test('changes of how somebody signs in are told to them', async () => {
   ])
 })
 
-test('without a mail server of the installation, one of an app of the member sends them', async () => {
+test('notices use the mail server of an app if the installation has none', async () => {
   await pages.close()
   await open({ smtpUrl: null, from: null })
   const { id: appId } = await appOf(pages)

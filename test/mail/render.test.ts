@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { renderMail } from '../../src/mail/render.ts'
 import { makeFacts, renderForTest, RESULTS, UNSUBSCRIBE, WORDS } from './facts.ts'
 
-describe('a mail about results', () => {
-  test('carries the headline and the link', () => {
+describe('an email about results', () => {
+  test('contains the headline and the link', () => {
     const mail = renderForTest()
     expect(mail.subject).toBe('Your 12 pictures are ready.')
     expect(mail.text).toBe(`Hello Ada,
@@ -47,18 +47,18 @@ describe('the subject', () => {
     ['\u{1f600}'.repeat(300), `${'\u{1f600}'.repeat(199)}\u2026`],
     ['\u202e\u05d0\u05d1', '\u05d0\u05d1'],
     ['<b> & {{ contact.email }}', '<b> & {{ contact.email }}'],
-  ])('is one short line of %p', (headline, subject) => {
+  ])('is one short line from %p', (headline, subject) => {
     expect(renderForTest({}, makeFacts({ ...RESULTS, headline })).subject).toBe(subject)
   })
 })
 
-test('a transactional mail says nothing of unsubscribing', () => {
+test('a transactional email does not mention unsubscribing', () => {
   const mail = renderForTest({ category: 'transactional' })
   expect(mail.text).not.toContain('nsubscribe')
   expect(mail.html).not.toContain('nsubscribe')
 })
 
-test('{{ unsubscribeUrl }} may stand in the words', () => {
+test('{{ unsubscribeUrl }} works in the body', () => {
   const { html, text } = renderForTest({ body: 'Or [stop these]({{ unsubscribeUrl }}).' })
   expect(html).toContain(`<p style="margin:0 0 16px">Or <a class="link" href="${UNSUBSCRIBE}"`)
   expect(text).toStartWith(`Or stop these (${UNSUBSCRIBE}).`)

@@ -34,7 +34,7 @@ const see = (sending: Sending, path: string) =>
   send(sending, report(sending.first, { email: ADA, id: `tab.${crypto.randomUUID()}`, events: [page(path)] }))
 
 describe('twelve results', () => {
-  test.each([0, 1])('are one email with twelve links: draft %d', async (nth) => {
+  test.each([0, 1])('make one email with twelve links: draft %d', async (nth) => {
     const sending = await start(contentOf(nth, { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }))
     for (let index = 1; index <= 12; index += 1) {
       await sending.sendEvent(ADA, { url: urlOf(index), headline: `Result ${index} is <ready>` })
@@ -48,7 +48,7 @@ describe('twelve results', () => {
     expect(await sending.states()).toEqual({ sent: 1, joined: 11 })
   })
 
-  test('that were opened are not listed, and the others are, oldest first', async () => {
+  test('are listed oldest first, without opened ones', async () => {
     const sending = await start(contentOf(0, { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }))
     for (const name of ['a', 'b', 'c', 'd']) await sending.sendEvent(ADA, { url: urlOf(name), headline: name })
     sending.clock.tick(MINUTE)
@@ -58,7 +58,7 @@ describe('twelve results', () => {
     expect(await sending.states()).toEqual({ sent: 1, joined: 1, 'skipped: seen': 2 })
   })
 
-  test('of which all were opened are no email', async () => {
+  test('send no email if all were opened', async () => {
     const sending = await start(contentOf(0, { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }))
     for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
     sending.clock.tick(MINUTE)
@@ -68,7 +68,7 @@ describe('twelve results', () => {
     expect(await sending.states()).toEqual({ 'skipped: seen': 2 })
   })
 
-  test('each have the link rule: what leads elsewhere leads home, and the email says so', async () => {
+  test('each follow the link rule: foreign links lead to the home page, and the email says so', async () => {
     const sending = await start(contentOf(0, { onlyIf: [] }))
     const urls = [urlOf(1), 'https://evil.example/', 'javascript:alert(1)', `${urlOf(2)}"onclick="x`]
     for (const url of urls) await sending.sendEvent(ADA, { url, headline: '](https://evil.example/) <a href="x">' })
@@ -81,7 +81,7 @@ describe('twelve results', () => {
     )
   })
 
-  test('later get another email, and the same one does not', async () => {
+  test('send another email if new, but not if the same', async () => {
     const sending = await start(contentOf(0, { onlyIf: [] }))
     await sending.sendEvent(ADA, { url: urlOf(1) })
     await live(sending, HOUR)
@@ -90,7 +90,7 @@ describe('twelve results', () => {
     expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf(1)], [urlOf(2)]])
   })
 
-  test('more than an email lists start another one', async () => {
+  test('start another email beyond the limit of a list', async () => {
     const sending = await start(contentOf(0, { onlyIf: [] }))
     for (let index = 0; index < 60; index += 1) await sending.sendEvent(ADA, { url: urlOf(index) })
     await live(sending, HOUR)
@@ -99,7 +99,7 @@ describe('twelve results', () => {
     expect(await sending.states()).toEqual({ sent: 2, joined: 58 })
   })
 
-  test('are not lost to the limit of emails a day: those that come while an email waits for it go with that email', async () => {
+  test('that arrive while an email waits for a daily limit join that email', async () => {
     const sending = await start(contentOf(0, { onlyIf: [] }))
     await sending.setSettings({ perPersonDay: 1 })
     for (let index = 0; index < 8; index += 1) {
@@ -114,7 +114,7 @@ describe('twelve results', () => {
     expect(await sending.states()).toEqual({ sent: 2, joined: 6 })
   })
 
-  test('of an email that its server refuses end with it, and go when a member sends it on', async () => {
+  test('end with a refused email, and are sent when a member resends it', async () => {
     let answer: 'accept' | number = 550
     const sending = await start(contentOf(0, { onlyIf: [] }), { dot: () => answer })
     for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
@@ -130,14 +130,14 @@ describe('twelve results', () => {
   })
 })
 
-describe('a result is not lost with another of its email', () => {
+describe('a result is not lost with another result', () => {
   const NOT_SEEN: Partial<MessageContent> = { onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }
   const sendTwo = async (sending: Sending): Promise<void> => {
     for (const name of ['a', 'b']) await sending.sendEvent(ADA, { url: urlOf(name) })
     await live(sending, 11 * MINUTE)
   }
 
-  test('that was opened after the server had asked for later', async () => {
+  test('that was opened after the server deferred the email', async () => {
     let answer: 'accept' | number = 451
     const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answer })
     await sendTwo(sending)
@@ -155,7 +155,7 @@ describe('a result is not lost with another of its email', () => {
     expect(await sending.states()).toEqual({ 'skipped: seen': 1, sent: 1, joined: 1, waiting: 1 })
   })
 
-  test('that was opened while nobody knew whether the email had arrived', async () => {
+  test('that was opened while the outcome of the email was unknown', async () => {
     const answers: ('drop' | number)[] = ['drop', 451, 451, 451]
     const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answers.shift() ?? 'accept' })
     await sendTwo(sending)
@@ -172,7 +172,7 @@ describe('a result is not lost with another of its email', () => {
     ['dot', 451],
     ['recipient', 451],
     ['dot', 554],
-  ])('that a server refused for good, at the %s by %d: it starts again', async (where, code) => {
+  ])('that the server refused for good, at the %s by %d: it starts again', async (where, code) => {
     let answer: 'accept' | number = code
     const sending = await start(contentOf(0, NOT_SEEN), { [where]: () => answer })
     await sendTwo(sending)
@@ -184,7 +184,7 @@ describe('a result is not lost with another of its email', () => {
     expect(mailsOf(sending).map(({ links }) => links)).toEqual([['a', 'b', 'c'].map(urlOf)])
   })
 
-  describe('where each person gets the message once, and nobody knows whether the email arrived', () => {
+  describe('with once per person and an unknown outcome', () => {
     const again: Again = { once: 'person', collect: { minutes: 30 } }
     /** The first dot gets no reply; then the server asks for later. */
     const unsure = () => {
@@ -199,7 +199,7 @@ describe('a result is not lost with another of its email', () => {
       expect(mailsOf(sending)).toHaveLength(1)
     }
 
-    test('a result that was opened leaves the email to the other', async () => {
+    test('an opened result passes the email to the other', async () => {
       const sending = await start(contentOf(0, { ...NOT_SEEN, again }), unsure())
       await sendTwo(sending)
       expect((await see(sending, '/results/a')).status).toBe(202)
@@ -207,7 +207,7 @@ describe('a result is not lost with another of its email', () => {
       await expectSentOnce(sending)
     })
 
-    test('so does one that an event settles, which is stored', async () => {
+    test('a result cancelled by a stored event does too', async () => {
       const onlyIf: MessageContent['onlyIf'] = [{ rule: 'notDone', event: 'paid', since: 'trigger' }]
       const sending = await start(contentOf(0, { onlyIf, again }), unsure())
       await sending.sendEvent(ADA, { url: urlOf('a') })
@@ -220,7 +220,7 @@ describe('a result is not lost with another of its email', () => {
       await expectSentOnce(sending)
     })
 
-    test('so does one of which it is found out when it is tried again', async () => {
+    test('a result that fails a rule on retry does too', async () => {
       const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', at: 'trigger', ifUnknown: 'send' }]
       const sending = await start(contentOf(0, { onlyIf, again }), unsure())
       await addPerson(sending)
@@ -239,7 +239,7 @@ describe('a result is not lost with another of its email', () => {
     })
   })
 
-  test('nor sent once more without saying so, after an email of which nobody knows whether it arrived', async () => {
+  test('after an unknown outcome, a result sent again says so', async () => {
     const answers: ('drop' | number)[] = ['drop', 451, 451, 451]
     const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answers.shift() ?? 'accept' })
     await sendTwo(sending)
@@ -250,7 +250,7 @@ describe('a result is not lost with another of its email', () => {
     expect(mailsOf(sending).map(({ links }) => links)).toEqual([[urlOf('a')]])
   })
 
-  test('also not after a member sent the email on, and the server refused it', async () => {
+  test('also after a member resent the email and the server refused it', async () => {
     const answers: ('drop' | number)[] = ['drop', 554]
     const content = contentOf(0, { ...NOT_SEEN, ifUnconfirmed: 'leave' })
     const sending = await start(content, { dot: () => answers.shift() ?? 'accept' })
@@ -268,7 +268,7 @@ describe('a result is not lost with another of its email', () => {
     expect(sent && mayHaveArrivedTwice(sent)).toBe(true)
   })
 
-  test('with a value of another that cannot be written: that one alone is left out', async () => {
+  test('an invalid value of one result removes only that result', async () => {
     const body =
       '{% for event in events %}[Open]({{ event.url }}) {{ event.amount | money: event.currency }}\n{% endfor %}'
     const sending = await start(contentOf(0, { onlyIf: [], mail: { subject: 'Ready', body } }))
@@ -287,7 +287,7 @@ describe('a result is not lost with another of its email', () => {
   test.each<[string, string]>([
     ['a value of the person is missing', '{{ contact.firstName }}'],
     ['the template itself has a mistake', '{{ 1 | money: "EURO" }}'],
-  ])('but where %s the email ends as one', async (_, subject) => {
+  ])('if %s, the whole email ends', async (_, subject) => {
     const body = '{% for event in events %}[Open]({{ event.url }}){% endfor %}'
     const sending = await start(contentOf(0, { onlyIf: [], mail: { subject, body } }))
     await sendTwo(sending)
@@ -297,7 +297,7 @@ describe('a result is not lost with another of its email', () => {
     expect(rows.filter(({ record }) => record !== null)).toHaveLength(1)
   })
 
-  test('and what a member sends on of such an email says that it may have arrived twice', async () => {
+  test('a result resent from such an email says that it may arrive twice', async () => {
     const answers: ('drop' | number)[] = ['drop', 554]
     const sending = await start(contentOf(0, NOT_SEEN), { dot: () => answers.shift() ?? 'accept' })
     await sendTwo(sending)
@@ -309,7 +309,7 @@ describe('a result is not lost with another of its email', () => {
     expect(sent && mayHaveArrivedTwice(sent)).toBe(true)
   })
 
-  test('at which they were there: of each the draft asks where they were when it came', async () => {
+  test('the draft checks presence for each result at its time', async () => {
     const sending = await start(contentOf(0))
     const load = crypto.randomUUID()
     let reports = 0
@@ -338,7 +338,7 @@ describe('a result without a page', () => {
     ['empty properties', {}],
     ['only a headline', { headline: 'Ready' }],
     ['a blank url', { url: ' ', headline: 'Ready' }],
-  ])('is one email that leads to the home page: %s', async (_, properties) => {
+  ])('sends one email that links to the home page: %s', async (_, properties) => {
     const sending = await start(contentOf(0))
     for (const same of [properties, properties]) await sending.sendEvent(ADA, same)
     await live(sending, HOUR)
@@ -347,7 +347,7 @@ describe('a result without a page', () => {
     expect(test).toEqual({ is: 'sent' })
   })
 
-  test('goes out also of an app that has neither a home page nor a domain', async () => {
+  test('is sent also by an app without home page and domain', async () => {
     const sending = await start(contentOf(0))
     const { accountId, id: appId, name, timezone, locale } = sending.app
     const snippet = { hosts: [], addsPeople: false }

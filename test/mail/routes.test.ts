@@ -50,16 +50,16 @@ describe('the sender', () => {
     [{ fromName: 'Studio' }, {}, { name: 'Studio', address: 'post@example.com' }],
     [{ fromName: 'Studio', fromEmail: 'a@studio.example' }, {}, { name: 'Studio', address: 'a@studio.example' }],
     [{ fromName: 'Studio' }, { fromName: 'Ada', fromEmail: 'b@x.example' }, { name: 'Ada', address: 'b@x.example' }],
-  ])('is the message’s, the app’s or the installation’s (%#)', (settings, mail, from) => {
+  ])('comes from the message, the app or the installation (%#)', (settings, mail, from) => {
     expect(find(settings, mail).route).toMatchObject({ from })
   })
 
-  test('is missing where nobody says one', () => {
+  test('is missing if none is set', () => {
     expect(find({}, {}, { smtpUrl: null, from: null }).route).toEqual({ fault: 'no_sender' })
     expect(find({ fromName: 'Studio' }, {}, { smtpUrl: null, from: null }).route).toEqual({ fault: 'no_sender' })
   })
 
-  test('is answered where the message or the app says', () => {
+  test('gets the reply address of the message or the app', () => {
     expect(find({ replyTo: 'help@studio.example' }).route).toMatchObject({
       replyTo: { address: 'help@studio.example' },
     })
@@ -71,7 +71,7 @@ describe('the sender', () => {
 })
 
 describe('the server', () => {
-  test('is the app’s or the installation’s, is opened once, and is named without its password', () => {
+  test('comes from the app or the installation, opens once, and is shown without its password', () => {
     const { route, again, opened } = find()
     expect(route).toMatchObject({ login: { server: 'smtp://mail.example.com:587' } })
     again()
@@ -81,7 +81,7 @@ describe('the server', () => {
     })
   })
 
-  test('is forgotten, and its connections end, when nobody has named it for an hour', () => {
+  test('is closed after an hour without use', () => {
     const { route, again, wait, opened, closed } = find()
     const other = { smtpUrl: 'smtp://other.example.com' }
     again(other)
@@ -94,17 +94,17 @@ describe('the server', () => {
     expect(opened).toHaveLength(3)
   })
 
-  test('is none where nothing is set: mails are kept', () => {
+  test('is absent without settings: emails are captured', () => {
     const { route, opened } = find({}, {}, { ...OURS, smtpUrl: null })
     expect([route, opened]).toMatchObject([{ login: { server: 'capture', provider: null } }, []])
   })
 
-  test('that cannot be used is said', () => {
+  test('reports an unusable one', () => {
     expect(find({ smtpUrl: 'http://own.example' }).route).toEqual({ fault: 'smtp_url' })
   })
 })
 
-test('mails are signed where domain, selector and key are all there', () => {
+test('emails are signed if domain, selector and key are set', () => {
   const dkim = { dkimDomain: 'studio.example', dkimSelector: 's1', dkimKey: 'pem' }
   expect(find(dkim).route).toMatchObject({ dkim: { domain: 'studio.example', selector: 's1', key: 'pem' } })
   expect(find({ ...dkim, dkimKey: null }).route).toMatchObject({ dkim: null })

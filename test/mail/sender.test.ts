@@ -22,7 +22,7 @@ const keep = useClosing()
 const start = async (...given: Parameters<typeof startSending>): Promise<Sending> => keep(await startSending(...given))
 
 describe('an event', () => {
-  test('becomes one mail to the person', async () => {
+  test('becomes one email to the person', async () => {
     const sending = await start()
     await sending.sendEvent('ada@example.com')
     await sending.sendDue()
@@ -33,7 +33,7 @@ describe('an event', () => {
     expect(delivery).toMatchObject({ attempt: 1, sentAt: sending.clock.now(), handedAt: sending.clock.now() })
   })
 
-  test('comes once, in 64 at the same instant', async () => {
+  test('sends one email for 64 simultaneous copies', async () => {
     const sending = await start()
     await Promise.all(Array.from({ length: 64 }, () => sending.sendEvent('ada@example.com')))
     await Promise.all([sending.sendDue(), sending.sendDue()])
@@ -52,7 +52,7 @@ describe('an event', () => {
   test.each([
     [{ headline: 'Ready' }, 'skipped: missing_value', 'event.url'],
     [{ url: 'https://first.example/' }, 'skipped: missing_value', 'event.headline'],
-  ])('that lacks a value (%p) sends nothing and says so', async (properties, state, about) => {
+  ])('without a value (%p) sends nothing and says so', async (properties, state, about) => {
     const sending = await start()
     await sending.sendEvent('ada@example.com', properties)
     await sending.sendDue()
@@ -70,7 +70,7 @@ describe('an event', () => {
     ['a further event', [{ headline: 'A' }, {}, { headline: 'C' }]],
     ['the first event', [{}, { headline: 'A' }, { headline: 'C' }]],
   ])('%s of an email that lists several', (_, events) => {
-    test('lacks a value, and the others are sent', async () => {
+    test('lacks a value, so only the others are sent', async () => {
       const body = '{% for event in events %}{{ event.headline }}\n{% endfor %}'
       const again: Again = { once: 'property', property: 'n', collect: { minutes: 30 } }
       const sending = await start({ wait: { minutes: 10 }, again, mail: { subject: 'Ready', body } })
@@ -84,7 +84,7 @@ describe('an event', () => {
     })
   })
 
-  test('that lacks a value like all others of its email sends nothing', async () => {
+  test('without a value, like all others of its email, sends nothing', async () => {
     const again: Again = { once: 'property', property: 'n', collect: { minutes: 30 } }
     const sending = await start({ wait: { minutes: 10 }, again, mail: { subject: '{{ event.headline }}', body: 'Hi' } })
     for (const n of [1, 2, 3]) await sending.sendEvent('ada@example.com', { n })
@@ -105,7 +105,7 @@ describe('an event', () => {
     expect(JSON.parse(delivery?.record ?? '').verdicts).toContainEqual(verdict)
   })
 
-  test('whose url is not on the own domain is sent without that link, and says so', async () => {
+  test('with a foreign URL is sent without that link, and says so', async () => {
     const sending = await start()
     await sending.sendEvent('ada@example.com', { headline: 'Ready', url: 'https://evil.example/' })
     await sending.sendDue()
@@ -121,7 +121,7 @@ describe('an event', () => {
   })
 })
 
-describe('a mail links what the answer to its event says it links', () => {
+describe('an email links to what the answer to its event announced', () => {
   test.each<[string, string | undefined, string]>([
     ['https://first.example/1', undefined, 'https://first.example/1'],
     [' https://first.example/2\n', 'url_trimmed', 'https://first.example/2'],
@@ -141,7 +141,7 @@ describe('a mail links what the answer to its event says it links', () => {
   })
 })
 
-test('without a mail server every mail is kept, and nothing leaves', async () => {
+test('without a mail server every email is captured, and none is sent', async () => {
   const sending = await start({}, {}, { defaults: { smtpUrl: null, from: 'hello@first.example' } })
   await sending.sendEvent('ada@example.com')
   await sending.sendDue()
@@ -153,14 +153,14 @@ test('without a mail server every mail is kept, and nothing leaves', async () =>
   expect(sending.server.received).toEqual([])
 })
 
-test('without a sender nothing is sent, and that is said', async () => {
+test('without a sender nothing is sent, and the reason is shown', async () => {
   const sending = await start({}, {}, { defaults: { smtpUrl: null, from: null } })
   await sending.sendEvent('ada@example.com')
   await sending.sendDue()
   expect(await sending.states()).toEqual({ 'skipped: no_sender': 1 })
 })
 
-test('an app sends at its rate, and holds up no other', async () => {
+test('an app sends at its rate and does not delay another', async () => {
   const sending = await start()
   await sending.setSettings({ perSecond: 5 })
   await sending.sendEvents(40)
@@ -175,7 +175,7 @@ test('an app sends at its rate, and holds up no other', async () => {
   expect(countEach(sending)).toEqual(Array(40).fill(1))
 })
 
-test('an account whose password is refused holds up no other at the same mail server', async () => {
+test('an account with a refused password does not delay another at the same server', async () => {
   const onAuth: SMTPServerOptions['onAuth'] = ({ username, password }, _, done) =>
     password === 'right' ? done(null, { user: username }) : done(Object.assign(new Error('no'), { responseCode: 535 }))
   const shared = await startMailServer({}, { authOptional: false, disabledCommands: [], onAuth })
@@ -193,7 +193,7 @@ test('an account whose password is refused holds up no other at the same mail se
   expect(await findSecondPause(sending)).toBe(null)
 })
 
-describe('what one app sets, and is refused, holds up no other at the same login', () => {
+describe('a refused setting of one app does not delay another with the same login', () => {
   const WRONG = 'wrong@first.example'
 
   async function startRefused() {
@@ -205,7 +205,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
     return { sending, sendSecond }
   }
 
-  test('the address that its mails come from', async () => {
+  test('its sender address', async () => {
     const { sending, sendSecond } = await startRefused()
     const counts = await sending.states()
     expect(counts).toEqual({ 'deferred: from_553': expect.any(Number), 'deferred: sender_paused': expect.any(Number) })
@@ -215,7 +215,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
     expect(await sending.findPause()).toMatchObject({ reason: 'from_553', isOwn: true })
   })
 
-  test('nor its many addresses, of which each is tried', async () => {
+  test('many sender addresses, each tried', async () => {
     let asked = 0
     const sending = await start({}, { sender: (from) => (from.startsWith('m') ? (asked++, 553) : 'accept') })
     const by = {
@@ -238,7 +238,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
     expect(asked).toBeLessThan(30)
   })
 
-  test('and another address sends what waited, at once', async () => {
+  test('another address sends the waiting emails at once', async () => {
     const { sending } = await startRefused()
     await sending.setSettings({ fromEmail: 'right@first.example' })
     sending.clock.tick(1_000)
@@ -246,7 +246,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
     expect(await sending.states()).toEqual({ sent: 20 })
   })
 
-  test('people whom the server does not take without a login', async () => {
+  test('recipients refused without a login', async () => {
     const sending = await start({}, { recipient: () => 530 })
     await sending.sendEvents(12)
     await sending.sendDue()
@@ -255,7 +255,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
     expect(states.filter((state) => !/^(waiting|deferred: (smtp_530|server_paused))/.test(state))).toEqual([])
   })
 
-  test('TLS that the server does not speak', async () => {
+  test('TLS that the server does not support', async () => {
     const sending = await start()
     const sendSecond = await startSecond(sending, {})
     await sending.setSettings({ smtpUrl: sending.server.url.replace('smtp://', 'smtps://anna:a@') })
@@ -268,7 +268,7 @@ describe('what one app sets, and is refused, holds up no other at the same login
   })
 })
 
-test('to stop is to let what is under way end, and to claim nothing more', async () => {
+test('stopping finishes the emails under way and claims no more', async () => {
   const [arrived, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<'accept'>()]
   const dot = () => {
     arrived.resolve()
@@ -298,7 +298,7 @@ test('to stop is to let what is under way end, and to claim nothing more', async
   expect(countEach(sending)).toEqual(Array(100).fill(1))
 }, 20_000)
 
-test('a delivery that cannot even be read is deferred, and holds up nobody', async () => {
+test('an unreadable delivery is deferred and delays no other', async () => {
   const faults: unknown[] = []
   const sending = await start({}, {}, { onFault: (error) => void faults.push(error) })
   await sending.sendEvents(20)
@@ -312,7 +312,7 @@ test('a delivery that cannot even be read is deferred, and holds up nobody', asy
 describe('an email that takes too long to render', () => {
   const SOME_WORK = { subject: 'Ready', body: '{% for i in (1..900) %}{{ i }} {% endfor %}' }
 
-  test('is tried once more, with more time, and its neighbours are sent', async () => {
+  test('is tried again with more time, and its neighbours are sent', async () => {
     const sending = await start({ mail: SOME_WORK }, {}, { templates: createTemplateWorker({ renderMs: 0 }) })
     await sending.sendEvent('ada@example.com')
     await sending.sendDue()
@@ -323,7 +323,7 @@ describe('an email that takes too long to render', () => {
     expect(await sending.states()).toEqual({ sent: 1 })
   })
 
-  test('is then failed, and says so', async () => {
+  test('then fails with that reason', async () => {
     const templates = createTemplateWorker({ renderMs: 0, aloneMs: 0 })
     const sending = await start({ mail: SOME_WORK }, {}, { templates })
     await sending.sendEvent('ada@example.com')

@@ -28,7 +28,7 @@ async function impersonate(sending: Sending, settings: object = { fromEmail: 'ce
   }
 }
 
-test('one account cannot send as another through the installation’s server: its mails wait, and so do its tests', async () => {
+test('an account cannot send as another through the installation: emails and tests wait', async () => {
   const sending = await start()
   const other = await impersonate(sending)
   await other.send()
@@ -50,7 +50,7 @@ test('one account cannot send as another through the installation’s server: it
   expect(sending.server.received).toEqual([])
 })
 
-test('what waits goes out by itself once the record is in DNS', async () => {
+test('waiting emails are sent once the DNS record exists', async () => {
   const records = new Map<string, string[]>()
   const sending = await start({}, {}, { resolveTxt: async (name) => records.get(name) ?? [] })
   const other = await impersonate(sending, { fromEmail: 'hello@mail.mine.example' })
@@ -62,7 +62,7 @@ test('what waits goes out by itself once the record is in DNS', async () => {
   expect(sending.server.received.map(({ from }) => from)).toEqual(['hello@mail.mine.example'])
 })
 
-test('and at once when the operator binds the domain', async () => {
+test('waiting emails are sent when the operator binds the domain', async () => {
   const sending = await start()
   const other = await impersonate(sending, { fromEmail: 'hello@mine.example' })
   await other.send()
@@ -74,7 +74,7 @@ test('and at once when the operator binds the domain', async () => {
   expect(sending.server.received.map(({ from }) => from)).toEqual(['hello@mine.example'])
 })
 
-test('through a server of its own an app sends as its provider lets it', async () => {
+test('an app with its own server sends as its provider allows', async () => {
   const own = await startMailServer()
   const sending = await start({}, {}, { privateHosts: LOOPBACK_HOSTS })
   const other = await impersonate(sending, { fromEmail: 'hello@mine.example', smtpUrl: own.url })
@@ -84,7 +84,7 @@ test('through a server of its own an app sends as its provider lets it', async (
   await own.stop()
 })
 
-test('an address that an owner has taken from the app sends nothing more, whatever a message says', async () => {
+test('an address removed by an owner sends nothing, whatever a message says', async () => {
   const sending = await start({ mail: { ...CONTENT.mail, fromEmail: 'old@first.example' } })
   await sending.setSettings({ otherFromEmails: ['old@first.example'] })
   await sending.sendEvent('ada@example.com')

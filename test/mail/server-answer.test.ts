@@ -19,25 +19,25 @@ test.each([
   ['with controls and marks of direction', '550 \u001b[31mred\u202e\u2066\u200f\u200b\u0000 end', '550 [31mred end'],
   ['with half of a character', '550 \ud83d no', '550 \ufffd no'],
   ['in another script', '550 почта не принята', '550 почта не принята'],
-])('words %s', (_, response, words) => {
+])('text %s', (_, response, words) => {
   expect(read(response)).toBe(words)
 })
 
-test('email addresses are left out', () => {
+test('leaves out email addresses', () => {
   expect(read('550 <ada@example.com>: unknown, says bob@mx.example')).toBe('550 [email] unknown, says [email]')
 })
 
-test('words that are long are cut, never within a character', () => {
+test('truncates long text, never within a character', () => {
   const long = read(`550 ${'x'.repeat(1_995)}\u{1f600}${'y'.repeat(100_000)}`)
   expect(long).toBe(`550 ${'x'.repeat(1_995)}\u2026`)
   expect(long?.isWellFormed()).toBe(true)
 })
 
-test('a mountain of marks grows into no other line', () => {
+test('limits stacked marks to their line', () => {
   expect(read(`550 a${'\u0301'.repeat(200)}`)).toBe(`550 a${'\u0301'.repeat(4)}`)
 })
 
-test('where nothing is left there is nothing', () => {
+test('returns nothing if nothing is left', () => {
   for (const nothing of ['', ' \r\n', '\u200b']) expect(read(nothing)).toBeUndefined()
 })
 
@@ -51,12 +51,12 @@ test.each([
   ['with something unseen in it', `535 cannot read ${Array.from(btoa('pass word')).join('\u200b')}`],
   ['where reading ends', `550 ${' '.repeat(3_989)}pass word`],
   ['folded over lines', `535-cannot read ${btoa('pass word').slice(0, 5)}\r\n${btoa('pass word').slice(5)}`],
-])('nothing is kept of an answer that repeats the password %s', (_, response) => {
+])('drops an answer that repeats the password %s', (_, response) => {
   expect(readServerAnswer(response, LOGIN)).toBeUndefined()
   expect(readServerAnswer(response, { ...LOGIN, password: 'other' })).toBeDefined()
 })
 
-test('a long answer to a long password takes no time', () => {
+test('handles a long answer and a long password quickly', () => {
   const startedAt = performance.now()
   expect(readServerAnswer(`535 ${'ab'.repeat(500_000)}`, { ...LOGIN, password: 'ba'.repeat(14_000) })).toBeUndefined()
   // pieces differ in their last letter only
@@ -68,6 +68,6 @@ test('a long answer to a long password takes no time', () => {
   expect(performance.now() - startedAt).toBeLessThan(300)
 })
 
-test('without a password nothing can be repeated', () => {
+test('keeps the answer if there is no password', () => {
   expect(readServerAnswer('535 no', { ...LOGIN, password: '' })).toBe('535 no')
 })

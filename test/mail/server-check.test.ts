@@ -40,7 +40,7 @@ async function check({ behaviour, options, mailMs = CHECK_LIMITS.mailMs, ...give
   return { found, server, failures }
 }
 
-test("an app's own server that offers no login is refused where one is set: a made-up one would do for anybody", async () => {
+test('refuses a server of an app that offers no login although one is set', async () => {
   const server = await startMailServer(undefined, { disabledCommands: ['AUTH'] })
   keep({ close: server.stop })
   const dial = createGuardedDial({
@@ -53,7 +53,7 @@ test("an app's own server that offers no login is refused where one is set: a ma
   expect(await checkServer(own, { limits: PATIENT })).toMatchObject({ is: 'fine', login: 'unasked' })
 })
 
-describe('a server that is as it should be', () => {
+describe('a working server', () => {
   test.each<[string, Given, object]>([
     ['with a login', { login: LOGIN, options: ASKS }, { isSecure: true, login: 'taken' }],
     ['under TLS from the first byte', { isSecure: true, options: { secure: true } }, { isSecure: true, login: 'none' }],
@@ -78,7 +78,7 @@ describe('a server that is as it should be', () => {
   })
 
   test(
-    'is left at once, and no connection stays open',
+    'is left at once, without open connections',
     async () => {
       const left = Promise.withResolvers<void>()
       const { server } = await check({ options: { onClose: () => left.resolve() } })
@@ -89,7 +89,7 @@ describe('a server that is as it should be', () => {
   )
 })
 
-describe('a server that is not', () => {
+describe('a broken server', () => {
   test.each<[string, string, Given]>([
     ['a wrong password', 'smtp_535', { login: { ...LOGIN, password: 'wrong' }, options: ASKS }],
     ['no TLS far away', 'etls', { host: FAR }],
@@ -103,7 +103,7 @@ describe('a server that is not', () => {
     expect((await check(given)).found).toMatchObject({ is: 'failed', reason })
   })
 
-  test('only the codes of its answer are told; the text goes to the log, unless it repeats the password', async () => {
+  test('shows only the codes of its answer; the text is logged unless it repeats the password', async () => {
     const sayNo = (text: string): Given => ({
       login: LOGIN,
       options: {
@@ -117,14 +117,14 @@ describe('a server that is not', () => {
     expect((await check(sayNo('secret is wrong'))).failures).toMatchObject([{ is: 'refused', answer: undefined }])
   })
 
-  test('nobody listens', async () => {
+  test('no one listens', async () => {
     const { port, stop } = await startMailServer()
     await stop()
     const found = await checkServer({ host: NEAR, port, isSecure: false, login: null })
     expect(found).toMatchObject({ is: 'failed', reason: 'erefused' })
   })
 
-  test('a name that is none', async () => {
+  test('an unknown name', async () => {
     const found = await checkServer({ host: 'nowhere.invalid', port: 25, isSecure: false, login: null })
     expect(found).toMatchObject({ is: 'failed', reason: expect.stringMatching(/^e/) })
   })
@@ -140,6 +140,6 @@ describe('a server that is not', () => {
   })
 })
 
-test('none is set: nothing is tried', async () => {
+test('without a server nothing is tried', async () => {
   expect(await checkServer(null)).toBe(null)
 })

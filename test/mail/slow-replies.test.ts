@@ -42,7 +42,7 @@ const sendSlow = async (sending: Sending, count: number): Promise<void> => {
   for (let number = 0; number < count; number += 1) await sending.sendEvent(`slow${number}@example.com`)
 }
 
-test('a reply after 61 seconds or more is waited for: none of 20 comes twice', async () => {
+test('waits for replies over 61 seconds: none of 20 emails arrives twice', async () => {
   const dot = async () => {
     await Bun.sleep(610 + Math.random() * 400)
     return 'accept' as const
@@ -57,7 +57,7 @@ test('a reply after 61 seconds or more is waited for: none of 20 comes twice', a
   expect((await sending.deliveries()).filter(({ resent }) => resent)).toEqual([])
 }, 40_000)
 
-test('a reply that does not come in 10 minutes leaves it unknown', async () => {
+test('without a reply in 10 minutes the outcome is unknown', async () => {
   const sending = await start({ ifUnconfirmed: 'leave' }, { dot: () => 'hang' }, { createProvider: scaled })
   await sending.sendEvent('ada@example.com')
   const startedAt = performance.now()
@@ -66,8 +66,8 @@ test('a reply that does not come in 10 minutes leaves it unknown', async () => {
   expect(performance.now() - startedAt).toBeGreaterThan(SCALED.dotMs * 0.95)
 }, 40_000)
 
-describe('while replies to final dots do not come', () => {
-  test('other emails of the same app go out', async () => {
+describe('while replies to final dots are missing', () => {
+  test('other emails of the same app are sent', async () => {
     const { dot, held, answer } = heldDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
     await sendSlow(sending, SIDE_BY_SIDE + 5)
@@ -82,7 +82,7 @@ describe('while replies to final dots do not come', () => {
     expect(countEach(sending)).toEqual(Array(SIDE_BY_SIDE + 35).fill(1))
   }, 40_000)
 
-  test('so do those of another account at the same server, and no pause comes of it', async () => {
+  test('emails of another account at the same server are sent, without a pause', async () => {
     const { dot, held, answer } = heldDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
     const sendSecond = await startSecond(sending, { smtpUrl: sending.server.url })
@@ -113,7 +113,7 @@ describe('while replies to final dots do not come', () => {
     await until(async () => (await sending.states()).sent === most + 20)
   }, 40_000)
 
-  test('a stop waits for them, gives up what has no dot yet, and none comes twice', async () => {
+  test('a stop waits for them, drops emails without a dot, and none arrives twice', async () => {
     const { dot, held, answer } = heldDots()
     let isHanging = false
     const recipient = () => (isHanging ? 'hang' : 'accept')

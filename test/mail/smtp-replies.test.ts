@@ -45,7 +45,7 @@ describe('after the final dot', () => {
     ['half a reply', '25'],
     ['a reply without its end', '250-queued\r\n'],
     ['nothing', ''],
-  ])('%s: nobody knows, and it is not sent again by itself', async (_, reply) => {
+  ])('%s: the outcome is unknown, and the email is not resent automatically', async (_, reply) => {
     const { server, send, handed } = await start({ dot: ({ say }) => say(reply) })
     expect(await send()).toEqual(UNKNOWN)
     await Bun.sleep(50)
@@ -62,7 +62,7 @@ describe('after the final dot', () => {
     expect(await send()).toEqual({ is: 'unknown', reason: 'econnection' })
   })
 
-  test('a reply that never comes to its end: it is waited for no longer than one that never comes', async () => {
+  test('waits for an endless reply no longer than for a missing one', async () => {
     let timer: ReturnType<typeof setInterval> | undefined
     const { send } = await start({ dot: ({ say }) => void (timer = setInterval(() => say('250-still busy\r\n'), 20)) })
     const startedAt = performance.now()
@@ -82,7 +82,7 @@ describe('after the final dot', () => {
       ['550-5.7.1 no\r\n', '550 5.7.1 spam\r\n'],
       { is: 'refused', code: 550, enhanced: '5.7.1', answer: '550 5.7.1 no spam', about: 'mail' },
     ],
-  ])('a well-formed reply counts as it is, %s', async (_, pieces, outcome) => {
+  ])('accepts a well-formed reply, %s', async (_, pieces, outcome) => {
     const { send } = await start({
       async dot({ say }) {
         for (const piece of pieces) {
@@ -94,13 +94,13 @@ describe('after the final dot', () => {
     expect(await send()).toEqual(outcome)
   })
 
-  test('a goodbye along with the reply takes nothing back', async () => {
+  test('a goodbye with the reply changes nothing', async () => {
     const { send } = await start({ dot: ({ say }) => say('250 queued\r\n421 closing\r\n') })
     expect([await send(), await send()]).toEqual([{ is: 'sent' }, { is: 'sent' }])
   })
 })
 
-describe('before the final dot nothing is handed over', () => {
+describe('nothing is handed over before the final dot', () => {
   test.each<[string, Script]>([
     ['a reply with the go-ahead', { DATA: ({ say }) => say('354 go ahead\r\n250 queued\r\n') }],
     ['a reply to the body', { body: ({ say }) => say('250 queued\r\n') }],
@@ -158,7 +158,7 @@ describe('a server with one reply too many', () => {
     },
   )
 
-  test('after the final dot: each email goes once, on connections of their own', async () => {
+  test('after the final dot: each email is sent once, on its own connection', async () => {
     const { server, send } = await start(extraAt('dot', 0, '250 extra\r\n'))
     const outcomes = await Promise.all(Array.from({ length: 20 }, (_, number) => send(`p${number}@example.com`)))
     expect(outcomes).toEqual(outcomes.map(() => ({ is: 'sent' })))
@@ -166,16 +166,16 @@ describe('a server with one reply too many', () => {
   })
 })
 
-describe('a server that takes several commands at once', () => {
+describe('a server with pipelining', () => {
   const PIPELINING = ['250-PIPELINING', '250 8BITMIME']
 
-  test('gets them at once, and every email once', async () => {
+  test('gets commands at once, and every email once', async () => {
     const { server, send } = await start({}, PIPELINING)
     expect([await send('a@example.com'), await send('b@example.com')]).toEqual([{ is: 'sent' }, { is: 'sent' }])
     expect(server.emails.map(({ to }) => to)).toEqual(['a@example.com', 'b@example.com'])
   })
 
-  test('a recipient that it refuses is refused, also where it waits for an email to nobody', async () => {
+  test('reports a refused recipient, also if it waits for an email without recipients', async () => {
     const refuse = ({ say, to }: { say: (text: string) => void; to: string }) =>
       say(to.startsWith('no') ? '550 5.1.1 no such user\r\n' : '250 OK\r\n')
     const { server, send } = await start({ RCPT: refuse }, PIPELINING)
@@ -184,14 +184,14 @@ describe('a server that takes several commands at once', () => {
     expect(server.emails.map(({ to }) => to)).toEqual(['yes@example.com'])
   })
 
-  test('a reply too many among them: nothing is handed over', async () => {
+  test('with one reply too many: nothing is handed over', async () => {
     const { server, send, handed } = await start({ RCPT: ({ say }) => say('250 OK\r\n250 extra\r\n') }, PIPELINING)
     expect(await send()).toEqual({ is: 'unreachable', reason: 'eprotocol' })
     expect([server.emails.length, handed.length]).toEqual([0, 0])
   })
 })
 
-test('an email is not handed over before all of it has left', async () => {
+test('an email is handed over only after all of it is sent', async () => {
   const server = await startScriptedServer({ DATA: ({ say, stopReading }) => (stopReading(), say('354 go ahead\r\n')) })
   keep({ close: server.stop })
   const limits = { ...QUICK, mailMs: 500 }
@@ -203,7 +203,7 @@ test('an email is not handed over before all of it has left', async () => {
   expect([outcome, isAsked]).toEqual([{ is: 'unreachable', reason: 'eabort' }, false])
 })
 
-test('a connection that refused an email is used again', async () => {
+test('a connection that refused an email is reused', async () => {
   const { server, send } = await start({
     RCPT: ({ say, to }) => say(to.startsWith('no') ? '550 no\r\n' : '250 OK\r\n'),
   })
@@ -212,7 +212,7 @@ test('a connection that refused an email is used again', async () => {
   expect([server.most(), server.commands.filter((line) => line === 'RSET').length]).toEqual([1, 1])
 })
 
-test('an email begins anew where the server had ended the connection', async () => {
+test('an email starts over if the server ended the connection', async () => {
   const { server, send } = await start({ MAIL: ({ say, drop, emails }) => (emails > 0 ? drop() : say('250 OK\r\n')) })
   for (let number = 0; number < 5; number += 1) expect(await send(`p${number}@example.com`)).toEqual({ is: 'sent' })
   expect(server.emails.map(({ to }) => to)).toEqual([0, 1, 2, 3, 4].map((number) => `p${number}@example.com`))
@@ -225,7 +225,7 @@ function oneAhead(): Script {
   return { MAIL: ({ say }) => say('250 OK\r\n250 extra\r\n') }
 }
 
-test('a server one reply ahead gets no email twice in an hour', async () => {
+test('a server one reply ahead gets no email twice within an hour', async () => {
   const server = await startScriptedServer(oneAhead())
   keep({ close: server.stop })
   const sending = await startService()
@@ -265,7 +265,7 @@ describe('what goes over the wire', () => {
     expect(toData(Buffer.from(raw)).toString()).toBe(sent)
   })
 
-  test('a reply of many megabytes is none', () => {
+  test('a reply of many megabytes is rejected', () => {
     let malformed = 0
     const reader = createReplyReader({ onReply: () => {}, onMalformed: () => (malformed += 1) })
     for (let piece = 0; piece < 20; piece += 1) reader.read(Buffer.from('250-a\r\n'.repeat(1_000)))

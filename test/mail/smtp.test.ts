@@ -27,15 +27,15 @@ async function start(behaviour: Behaviour = {}, options: SMTPServerOptions = {},
   return { server, provider, send, asked }
 }
 
-describe('a mail that is taken', () => {
-  test('arrives as it was written, with its envelope, and was handed over before', async () => {
+describe('an accepted email', () => {
+  test('arrives unchanged with its envelope, after the hand-over', async () => {
     const { server, send, asked } = await start()
     expect(await send()).toEqual({ is: 'sent' })
     expect(server.received).toMatchObject([{ from: 'hello@example.com', to: ['ada@example.com'], raw: RAW }])
     expect(asked).toEqual([0])
   })
 
-  test('shares connections with the others', async () => {
+  test('shares connections with others', async () => {
     const { server, send } = await start()
     const outcomes = await Promise.all(Array.from({ length: 100 }, (_, n) => send(`p${n}@example.com`)))
     expect(outcomes).toEqual(outcomes.map(() => ({ is: 'sent' })))
@@ -43,7 +43,7 @@ describe('a mail that is taken', () => {
     expect(server.connections()).toBeLessThanOrEqual(SMTP_LIMITS.connections)
   })
 
-  test('goes under TLS where the server offers it', async () => {
+  test('uses TLS if the server offers it', async () => {
     const secured: boolean[] = []
     const onData: SMTPServerOptions['onData'] = (stream, session, done) => {
       secured.push(session.secure)
@@ -54,7 +54,7 @@ describe('a mail that is taken', () => {
     expect(secured).toEqual([true])
   })
 
-  test.each([true, false])('goes on one connection with a login, TLS from the first byte: %p', async (isSecure) => {
+  test.each([true, false])('uses one connection with a login, TLS from the first byte: %p', async (isSecure) => {
     const logins: string[] = []
     const onAuth: SMTPServerOptions['onAuth'] = ({ username }, { secure }, done) => {
       logins.push(`${username}, secure: ${secure}`)
@@ -72,7 +72,7 @@ describe('a mail that is taken', () => {
     expect([logins, server.connections()]).toEqual([['ada, secure: true'], 1])
   })
 
-  test('waits for the hand-over: the server sees no final dot before it', async () => {
+  test('waits for the hand-over before the final dot', async () => {
     const { server, send } = await start()
     const gate = Promise.withResolvers<boolean>()
     const sending = send('ada@example.com', () => gate.promise)
@@ -84,8 +84,8 @@ describe('a mail that is taken', () => {
   })
 })
 
-describe('a mail that is withheld', () => {
-  test('never arrives, and the others go on', async () => {
+describe('a withheld email', () => {
+  test('never arrives, and others do', async () => {
     const { server, send } = await start()
     const [withheld, other] = await Promise.all([send('no@example.com', false), send('yes@example.com')])
     expect([withheld, other]).toEqual([{ is: 'withheld' }, { is: 'sent' }])
@@ -93,7 +93,7 @@ describe('a mail that is withheld', () => {
     expect(Array.from(server.counts().keys())).toEqual(['yes@example.com', 'yes2@example.com'])
   })
 
-  test('also where the hand-over breaks', async () => {
+  test('also if the hand-over breaks', async () => {
     const { server, send } = await start()
     expect(await send('no@example.com', () => Promise.reject(new Error('disk')))).toEqual({ is: 'withheld' })
     expect(server.received).toEqual([])
@@ -105,7 +105,7 @@ const refused = (code: number, about: About = 'session', words = 'as the test sa
 
 type Login = { username?: string; password?: string | null }
 
-describe('a mail that the server refuses', () => {
+describe('a refused email', () => {
   test.each<[string, Behaviour, Outcome]>([
     ['at the greeting', { connect: () => 421 }, refused(421)],
     ['at the greeting for good', { connect: () => 554 }, refused(554)],
@@ -122,14 +122,14 @@ describe('a mail that the server refuses', () => {
     expect(server.received).toEqual([])
   })
 
-  test('with the code that says what is wrong with the mailbox', async () => {
+  test('with the code about the mailbox', async () => {
     const onRcptTo: SMTPServerOptions['onRcptTo'] = (_, __, done) =>
       done(Object.assign(new Error('5.1.1 no such user'), { responseCode: 550 }))
     const { send } = await start({}, { onRcptTo })
     expect(await send()).toEqual({ ...refused(550, 'recipient', '5.1.1 no such user'), enhanced: '5.1.1' })
   })
 
-  test('after a long while, on a connection that took mails before', async () => {
+  test('after a long wait, on a used connection', async () => {
     let isSlow = false
     const slow = async (error: Error | null, done: (error?: Error | null) => void): Promise<void> => {
       if (isSlow) await Bun.sleep(200)
@@ -144,7 +144,7 @@ describe('a mail that the server refuses', () => {
     expect(await send()).toEqual(refused(550, 'recipient', 'no'))
   })
 
-  test('is one among a hundred', async () => {
+  test('is one of a hundred', async () => {
     const { server, send } = await start({ recipient: (to) => (to === 'p50@example.com' ? 550 : 'accept') })
     const outcomes = await Promise.all(Array.from({ length: 100 }, (_, n) => send(`p${n}@example.com`)))
     expect(outcomes.filter(({ is }) => is === 'sent')).toHaveLength(99)
@@ -166,7 +166,7 @@ describe('a mail that the server refuses', () => {
       'a piece of that',
       (login: Login) => `cannot read ${btoa(`\0${login.username}\0${login.password}`).slice(2, 11)}...`,
     ],
-  ])('for a wrong password, with %s in its answer: nothing of that is kept', async (_, say) => {
+  ])('for a wrong password, with %s in its answer, which is dropped', async (_, say) => {
     const onAuth: SMTPServerOptions['onAuth'] = (login, __, done) =>
       done(Object.assign(new Error(say(login)), { responseCode: 535 }))
     const { send } = await start({}, { onAuth, disabledCommands: [] })
@@ -174,7 +174,7 @@ describe('a mail that the server refuses', () => {
   })
 })
 
-describe('a mail that certainly did not go', () => {
+describe('an email that was certainly not sent', () => {
   test.each<[string, Behaviour]>([
     ['the connection drops at once', { connect: () => 'drop' }],
     ['nobody is greeted', { connect: () => 'hang' }],
@@ -202,7 +202,7 @@ describe('a mail that certainly did not go', () => {
     expect(server.received).toEqual([])
   })
 
-  test('the connection drops before the final dot, while the hand-over is written', async () => {
+  test('the connection drops before the final dot, during the hand-over', async () => {
     const { server, send } = await start({ data: () => 'drop' })
     const slow = async (): Promise<boolean> => {
       await Bun.sleep(100)
@@ -212,7 +212,7 @@ describe('a mail that certainly did not go', () => {
     expect(server.received).toEqual([])
   })
 
-  test('the recipient gets no answer on a connection that took mails before: it is not waited for twice', async () => {
+  test('no answer to the recipient on a used connection: waits only once', async () => {
     const asked: string[] = []
     const { send } = await start({ recipient: (to) => (asked.push(to) > 1 ? 'hang' : 'accept') })
     expect(await send('first@example.com')).toEqual({ is: 'sent' })
@@ -220,7 +220,7 @@ describe('a mail that certainly did not go', () => {
     expect(asked).toEqual(['first@example.com', 'ada@example.com'])
   })
 
-  test('nobody listens', async () => {
+  test('no one listens', async () => {
     const { server, send } = await start()
     await server.stop()
     expect(await send()).toEqual({ is: 'unreachable', reason: 'erefused' })
@@ -242,7 +242,7 @@ describe('a mail that certainly did not go', () => {
   })
 })
 
-describe('a mail of which nobody knows', () => {
+describe('an email with an unknown outcome', () => {
   test.each<[string, Behaviour]>([
     ['the connection drops after the final dot', { dot: () => 'drop' }],
     ['the final dot gets no answer', { dot: () => 'hang' }],
@@ -257,7 +257,7 @@ describe('a mail of which nobody knows', () => {
   })
 })
 
-describe('that a server was reached and took the login is told', () => {
+describe('reports that a server was reached and accepted the login', () => {
   test.each<[string, Behaviour, number]>([
     ['not where it refuses the connection', { connect: () => 421 }, 0],
     ['not where it drops the connection', { connect: () => 'drop' }, 0],
@@ -271,7 +271,7 @@ describe('that a server was reached and took the login is told', () => {
     expect(Math.min(told, 1)).toBe(least)
   })
 
-  test('not by a connection that is left from before, where it takes no other', async () => {
+  test('not by an old connection if it accepts no new one', async () => {
     let isDown = false
     const doing = () => (isDown ? ('drop' as const) : ('accept' as const))
     const { provider, send } = await start({ connect: doing, sender: doing })
@@ -284,14 +284,14 @@ describe('that a server was reached and took the login is told', () => {
   })
 })
 
-test('a server that is slow at every step does not hold a mail for ever', async () => {
+test('a server that is slow at every step does not hold an email forever', async () => {
   const { send } = await start({ recipient: () => 'hang' }, {}, { ...QUICK, answerMs: 10_000, mailMs: 300 })
   const startedAt = performance.now()
   expect(await send()).toEqual({ is: 'unreachable', reason: 'eabort' })
   expect(performance.now() - startedAt).toBeLessThan(2_000)
 })
 
-test('what is given up from outside was not handed over', async () => {
+test('an aborted email was not handed over', async () => {
   const { server, provider } = await start({ recipient: () => 'hang' })
   const stop = new AbortController()
   const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
@@ -302,10 +302,10 @@ test('what is given up from outside was not handed over', async () => {
   expect(server.received).toEqual([])
 })
 
-describe('a reply to the final dot that takes long', () => {
+describe('a slow reply to the final dot', () => {
   const SLOW = { ...QUICK, connections: 2, slowConnections: 3, slowDotMs: 50, dotMs: 5_000 }
 
-  test('is waited for, and holds up nobody', async () => {
+  test('is waited for and delays no one', async () => {
     const answers: (() => void)[] = []
     const dot = (to: string) =>
       to.startsWith('slow') ? new Promise<'accept'>((done) => answers.push(() => done('accept'))) : 'accept'
@@ -318,7 +318,7 @@ describe('a reply to the final dot that takes long', () => {
     expect(Array.from(server.counts().values(), (all) => all.length)).toEqual([1, 1, 1, 1])
   })
 
-  test('leaves only so many connections open', async () => {
+  test('limits open connections', async () => {
     const answers: (() => void)[] = []
     const dot = () => new Promise<'accept'>((done) => answers.push(() => done('accept')))
     const { server, send } = await start({ dot }, {}, SLOW)

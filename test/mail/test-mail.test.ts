@@ -22,7 +22,7 @@ async function start(mail: Partial<Mail> = {}, ...rest: [Behaviour?, object?]) {
   return { sending, sample: sample satisfies Sample, mailer: sending.parts().mailer }
 }
 
-test('a test goes to the member and says what it is; nothing else happens', async () => {
+test('a test email goes to the member, says what it is, and has no other effect', async () => {
   const { sending, sample, mailer } = await start()
   expect(await mailer.sendTest(sample, MEMBER)).toEqual({ is: 'sent' })
   expect(sending.server.received).toMatchObject([{ to: ['member@owner.example'] }])
@@ -32,7 +32,7 @@ test('a test goes to the member and says what it is; nothing else happens', asyn
   expect(await sending.states()).toEqual({ waiting: 1 })
 })
 
-test('a test is kept where nothing leaves, and refused where the mail is', async () => {
+test('a test email is captured without a server, and refused like the email', async () => {
   const kept = await start({}, {}, { defaults: { smtpUrl: null, from: 'hello@first.example' } })
   const result = await kept.mailer.sendTest(kept.sample, MEMBER)
   expect(result).toMatchObject({ is: 'kept', raw: expect.stringContaining('To: member@owner.example') })
@@ -75,7 +75,7 @@ test.each([
   expect(isTaken).toBe(false)
 })
 
-test('the preview is the mail that would go out', async () => {
+test('the preview equals the email that would be sent', async () => {
   const { sending, sample, mailer } = await start()
   const preview = await mailer.preview(sample)
   await sending.sendDue()

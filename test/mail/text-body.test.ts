@@ -25,12 +25,12 @@ test.each([
   expect(textOf(body)).toBe(text)
 })
 
-test('values are text on one line', () => {
+test('values become one line of text', () => {
   const facts = makeFacts({ ...RESULTS, headline: '[x](https://evil.example)\r\n-- \r\n<b>' })
   expect(textOf('{{ event.headline }}', facts)).toBe('[x](https://evil.example) -- <b>')
 })
 
-test('what may not be linked leads home, or nowhere', () => {
+test('forbidden links lead to the home page or become text', () => {
   const facts = makeFacts({ ...RESULTS, url: 'https://evil.example/' })
   expect(textOf('[Open]({{ event.url }})', facts)).toBe('Open:\nhttps://app.example.com/home')
   expect(textOf('now [Open]({{ event.url }})', facts)).toBe('now Open')

@@ -16,7 +16,7 @@ function luminance(colour: string): number {
 
 const COLOURS = ['#2b4acb', '#ffdd00', '#000000', '#ffffff', '#777777', '#0b6b3a', '#ff0000', '#123456']
 
-describe('every colour that an app may choose', () => {
+describe('any accent colour', () => {
   test.each(COLOURS)('%s can be read on a button', (colour) => {
     expect(contrast(inkOn(colour), colour)).toBeGreaterThanOrEqual(4.5)
   })
@@ -27,7 +27,7 @@ describe('every colour that an app may choose', () => {
   })
 })
 
-test('a colour that is readable stays as it is', () => {
+test('a readable colour stays unchanged', () => {
   expect(readableOn('#2b4acb', '#ffffff')).toBe('#2b4acb')
 })
 

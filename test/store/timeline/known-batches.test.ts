@@ -52,7 +52,7 @@ test('finds every added batch, and takes fewer than 1 in 1,000 others for known'
   expect(known.find(7, added[0]?.batch ?? 0)).toEqual(NOWHERE)
 })
 
-test('what waits for the timeline is known by its id, and by no id once it is indexed', () => {
+test('a batch is known by its ID until the timeline indexes it', () => {
   const known = createKnownBatches(db)
   const rows = createBatches(3).slice(0, 12_000)
   const add = (from: number, to: number): void => {
