@@ -25,7 +25,7 @@ const boxes = (selector: string): Promise<Box[]> =>
 
 describe('the editor', () => {
   test.each([900, 800])(
-    'shows the mail and the way to test it at once, in a window %d high',
+    'shows the email and the test form without scrolling, in a window %d high',
     async (height) => {
       await page.setViewportSize({ width: 1440, height })
       await page.evaluate('scrollTo(0, 400)')
@@ -39,7 +39,7 @@ describe('the editor', () => {
   )
 
   test(
-    'shows what came of a test mail',
+    'shows the result of a test email',
     async () => {
       await page.locator('#test button').scrollIntoViewIfNeeded()
       await page.click('#test button')
@@ -52,7 +52,7 @@ describe('the editor', () => {
   )
 
   test(
-    'keeps the buttons of a question apart',
+    'separates the buttons of a dialog',
     async () => {
       await page.click('[popovertarget=go-live]')
       await page.waitForSelector('dialog:popover-open')

@@ -44,7 +44,7 @@ const waits = (page: Page, words: string) => page.waitForSelector(`[data-feed-sh
 
 describe('the feed', () => {
   test(
-    'shows the first event in place of the words that there is none, and hostile text as text',
+    'shows the first event in place of the empty state, and hostile text as text',
     async () => {
       const { page, send, close } = await openFeed()
       expect(await page.isVisible('.feed-section .empty')).toBe(true)
@@ -60,7 +60,7 @@ describe('the feed', () => {
   )
 
   test(
-    'lets new rows wait while somebody reads, and shows them when they have finished',
+    'holds new rows back while someone reads, and shows them afterwards',
     async () => {
       const { page, send, close } = await openFeed('', ['old'])
       const placeOf = async () => (await page.locator('.feed > li').last().boundingBox())?.y
@@ -80,7 +80,7 @@ describe('the feed', () => {
   )
 
   test(
-    'pauses and goes on; the button shows what came, and the focus goes there',
+    'pauses and resumes; the button shows new events, and gets the focus',
     async () => {
       const { page, send, close } = await openFeed('', ['old'])
       await page.click('[data-feed-pause]')
@@ -102,7 +102,7 @@ describe('the feed', () => {
   )
 
   test(
-    'keeps the sentence, the names and the chart up to date',
+    'updates the summary, the names and the chart',
     async () => {
       const { page, send, close } = await openFeed('', ['old'])
       await send('new')
@@ -133,7 +133,7 @@ describe('the feed', () => {
   )
 
   test(
-    'comes back after the server did, with what came in between and nothing twice',
+    'reconnects after the server restarts, with missed events and no duplicates',
     async () => {
       const { server, page, send, close } = await openFeed('', ['before'])
       await server.stop()
@@ -164,7 +164,7 @@ describe('the feed', () => {
   )
 
   test(
-    'stops when newer pages of the same member take its place, and says why',
+    'stops when newer pages of the member replace it, and says why',
     async () => {
       const { server, page, close } = await openFeed()
       const cookies = await page.context().cookies()

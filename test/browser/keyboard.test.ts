@@ -67,7 +67,7 @@ async function enter(words: string, next: string): Promise<void> {
 
 describe('by Tab', () => {
   test(
-    'everything is reached in order, and seen',
+    'everything is reached in order and visible',
     async () => {
       await seedEvents(server)
       for (const name of [
@@ -127,7 +127,7 @@ describe('by Tab', () => {
   )
 
   test(
-    'the list of apps closes once the focus has left it, either way, and with Escape',
+    'the list of apps closes when the focus leaves it, and with Escape',
     async () => {
       const isOpen = () => page.evaluate<boolean>("document.querySelector('.switcher').open")
       await page.goto(at('keys'))
@@ -152,7 +152,7 @@ describe('by Tab', () => {
   )
 
   test(
-    'the first one skips to the content',
+    'the first Tab skips to the content',
     async () => {
       await page.goto(at('keys'))
       await page.keyboard.press('Tab')

@@ -71,7 +71,7 @@ const PAGES =
 
 describe('with the longest texts', () => {
   test.each([375, 1440])(
-    'no page is wider than a window of %i pixels, and no script fails',
+    'no page is wider than %i pixels, and no script fails',
     async (width) => {
       const { page, faults } = await openPage(width)
       const lists = [
@@ -95,7 +95,7 @@ describe('with the longest texts', () => {
     SWEEP_MS,
   )
 
-  test('the chart is drawn where the browser names no language tag', async () => {
+  test('the chart is drawn if the browser reports no language', async () => {
     const { page, faults } = await openPage(1440)
     await page.goto(at('events'))
     await page.waitForSelector('.chart canvas')
@@ -110,7 +110,7 @@ describe('with the longest texts', () => {
     ['docs/http', 800],
     ['docs/snippet', 800],
     ['docs/messages', 800],
-  ])('%s breaks no word of a table at %i pixels, and is no wider', async (path, width) => {
+  ])('%s breaks no word of a table at %i pixels and is not wider', async (path, width) => {
     const page = await browser.newPage({ viewport: { width, height: 900 } })
     await page.goto(`${base}/${path}`)
     expect(await page.evaluate<string[]>(BROKEN_WORDS)).toEqual([])

@@ -56,7 +56,7 @@ describe('a page of another origin', () => {
   afterAll(() => browser?.close())
 
   test(
-    'calls the MCP server where it is listed, and reads why not where its key is wrong; elsewhere nothing',
+    'calls the MCP server if listed, and reads errors of a wrong key; others read nothing',
     async () => {
       const [listed, other] = [servePage(), servePage()]
       const server = await serveTest({ mcpOrigins: [`http://127.0.0.1:${listed.port}`] })

@@ -38,7 +38,7 @@ const mail = () => page.frameLocator('.screen:visible iframe >> nth=0').locator(
 
 describe('the editor', () => {
   test(
-    'shows what is typed within half a second, on a phone, on a desk and as text, and Back leads to the page before',
+    'previews input within half a second on phone, desktop and as text, and Back leaves the page',
     async () => {
       await open('messages')
       await page.click('.person >> nth=0')
@@ -69,7 +69,7 @@ describe('the editor', () => {
   )
 
   test(
-    'says what is missing, and keeps the last mail in sight',
+    'shows what is missing, and keeps the last preview',
     async () => {
       await open('messages')
       await page.click('.person >> nth=0')
@@ -86,7 +86,7 @@ describe('the editor', () => {
   )
 
   test(
-    'adds and removes rules in their place, and keeps what was typed, the scroll and the focus',
+    'adds and removes rules in place, and keeps input, scroll and focus',
     async () => {
       await page.fill(named('name'), 'Typed and not saved')
       await page.selectOption(named('newRule'), 'tagLacks')
@@ -107,7 +107,7 @@ describe('the editor', () => {
   )
 
   test(
-    'saves with Enter, simulates in its place, and asks before it goes live',
+    'saves with Enter, simulates in place, and asks before going live',
     async () => {
       page.once('dialog', (dialog) => void dialog.accept())
       await open('messages')
@@ -130,7 +130,7 @@ describe('the editor', () => {
     TRY_MS,
   )
 
-  test('and the browser has nothing to complain of', () => {
+  test('causes no browser errors', () => {
     // refusals appear there too
     expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([])
   })

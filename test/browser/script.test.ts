@@ -28,7 +28,7 @@ describe('with script', () => {
   }
 
   test(
-    'a value is copied, and the button says so',
+    'copies a value, and the button says so',
     async () => {
       const { page, close } = await open({ permissions: ['clipboard-read', 'clipboard-write'] })
       await page.click('[data-copy=app-id]')
@@ -40,7 +40,7 @@ describe('with script', () => {
   )
 
   test(
-    'nothing moves while a page with a chart loads, and its scripts and style are at most 60 KB on the wire',
+    'a page with a chart loads without layout shift, with at most 60 KB of scripts and styles',
     async () => {
       const { page, close } = await open({ viewport: { width: 1440, height: 900 } })
       await seedEvents(server)
@@ -67,7 +67,7 @@ describe('with script', () => {
   )
 
   test(
-    'the colours change at once, stay, and keep what was typed',
+    'the theme changes at once, persists, and keeps input',
     async () => {
       const { page, close } = await open({ colorScheme: 'light' })
       const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
@@ -88,7 +88,7 @@ describe('with script', () => {
   )
 
   test(
-    'the list of apps closes with Escape and with a click beside it',
+    'the list of apps closes with Escape and a click outside',
     async () => {
       const { page, close } = await open()
       for (const leave of [() => page.keyboard.press('Escape'), () => page.click('h1')]) {
@@ -103,7 +103,7 @@ describe('with script', () => {
   )
 
   test(
-    'a long list of apps opens where one is, and its other end is reached by Tab',
+    'a long list of apps opens at the current one, and Tab reaches the end',
     async () => {
       const { page, close } = await open()
       const maker = { store: server.parts().store, now: server.clock.now(), actor: 'test' }
@@ -130,7 +130,7 @@ describe('with script', () => {
   )
 
   test(
-    'the keyboard alone signs in, opens a question and closes it',
+    'sign-in and dialogs work by keyboard alone',
     async () => {
       const { page, context, close } = await open()
       await context.clearCookies()

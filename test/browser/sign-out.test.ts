@@ -39,7 +39,7 @@ const signOut = async (page: Awaited<ReturnType<typeof openTabs>>['tabs'][number
 
 describe('after signing out', () => {
   test(
-    'other tabs show the sign-in page, also one with a form that was filled in',
+    'other tabs show the sign-in page, also one with a filled form',
     async () => {
       const { tabs } = await openTabs('events', 'members', 'settings')
       const [events, members, settings] = tabs
@@ -55,7 +55,7 @@ describe('after signing out', () => {
   )
 
   test(
-    'the tab does not come back with the Back button',
+    'the Back button does not restore the page',
     async () => {
       const { tabs } = await openTabs('people')
       const [people] = tabs
@@ -71,7 +71,7 @@ describe('after signing out', () => {
   )
 
   test(
-    'a page that the browser kept whole is hidden until it was checked',
+    'a page from the back-forward cache is hidden until it is checked',
     async () => {
       const { context, tabs } = await openTabs('people')
       const [people] = tabs
@@ -94,7 +94,7 @@ describe('after signing out', () => {
   )
 
   test(
-    'the answer to a form is left without sending the form again',
+    'the answer to a form closes without submitting the form again',
     async () => {
       const { tabs } = await openTabs('keys/new', 'people')
       const [keys, people] = tabs
@@ -116,7 +116,7 @@ describe('after signing out', () => {
   )
 
   test(
-    'a session that ended elsewhere leaves what was typed, which can still be sent',
+    'input stays when the session ends elsewhere, and can still be submitted',
     async () => {
       const { context, tabs } = await openTabs('settings', 'people')
       const [settings, people] = tabs

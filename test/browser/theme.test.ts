@@ -29,7 +29,7 @@ async function refuse(javaScriptEnabled: boolean): Promise<Page> {
 }
 
 test(
-  'change on a page that refused a form, which keeps what was typed',
+  'change on a page with a refused form, which keeps its input',
   async () => {
     const page = await refuse(true)
     await page.fill('#fromName', 'Typed after that')
@@ -49,7 +49,7 @@ test(
 )
 
 test(
-  'without script are chosen on pages that can be seen again',
+  'can be chosen without script on pages that can be reloaded',
   async () => {
     const page = await refuse(false)
     expect(await page.isVisible('.themes')).toBe(false)

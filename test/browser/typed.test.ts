@@ -30,7 +30,7 @@ const readSettings = async () => [
 ]
 
 test(
-  'Back from a refused form brings what was typed, and so do a link away and reload',
+  'Back, links and reload keep the input of a refused form',
   async () => {
     await typeSettings('no domain')
     await page.click('main .primary')
@@ -51,7 +51,7 @@ test(
 )
 
 test(
-  'one of several stays the one that was chosen',
+  'a chosen option stays chosen',
   async () => {
     await open('members/new')
     await page.check('[value=owner]')
@@ -63,7 +63,7 @@ test(
 )
 
 test(
-  'a page that is opened anew shows what is saved, and a password is never kept',
+  'a page opened again shows saved values, and never a password',
   async () => {
     await typeSettings('first.example')
     await Promise.all([page.waitForEvent('load'), page.click('nav >> text=Settings')])

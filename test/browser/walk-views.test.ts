@@ -5,7 +5,7 @@ import { findInViews, walk, WALK_MS } from './walking.ts'
 const VIEWS = { desk: { width: 1440, height: 900 }, phone: { width: 375, height: 800 } }
 
 test(
-  'on a desk and a phone, in light and in dark: axe-core and the policy find nothing, and nothing is too wide',
+  'every page passes axe-core, CSP and width checks on desktop and phone, light and dark',
   async () => {
     const found: Record<string, string[]> = {}
     const complaints = await walk({ viewport: VIEWS.phone }, async (page, step, server) => {

@@ -3,7 +3,7 @@ import { STEPS } from './walk.ts'
 import { walk, WALK_MS } from './walking.ts'
 
 test(
-  'without script every page is reached, and nothing is shown that needs one',
+  'without script every page works, and nothing that needs one is shown',
   async () => {
     const seen: string[] = []
     await walk({ javaScriptEnabled: false, viewport: { width: 375, height: 800 } }, async (page, { name }) => {

@@ -49,14 +49,14 @@ const here = (pages: Pages, lastReportAt = TRIGGERED - MINUTE): Presence => ({
   lastLeftAt: null,
 })
 
-test('without rules nothing is found', () => expect(checkRules({}, factsOf())).toEqual([]))
+test('without rules there are no verdicts', () => expect(checkRules({}, factsOf())).toEqual([]))
 
-test('of somebody who did nothing nothing is known', () => {
+test('someone who did nothing is unknown', () => {
   expect(NOTHING_DONE.presence(NOW, 0)).toEqual(gone(null))
   expect([NOTHING_DONE.firstOnPageSince(PATH, 0), NOTHING_DONE.doneAt('paid', 0)]).toEqual([null, null])
 })
 
-describe('what a contact is', () => {
+describe('properties of a contact', () => {
   const contact = { status: 'unsubscribed' as const, tags: ['beta'], fields: { plan: 'pro' } }
   test.each<[rule: Rule, expected: Verdict]>([
     [
@@ -98,7 +98,7 @@ describe('what a contact is', () => {
   ])('%j', (rule, expected) => expect(check(rule, { contact })).toEqual(expected))
 })
 
-describe('what was done', () => {
+describe('done and not done', () => {
   const doneAt = (event: string, since: number) => (event === 'paid' && since <= NOW - 2 * DAY ? NOW - 2 * DAY : null)
   test.each<[rule: Rule, verdict: Verdict['verdict']]>([
     [{ rule: 'done', event: 'paid', since: 'ever' }, 'pass'],
@@ -112,7 +112,7 @@ describe('what was done', () => {
     expect(check(rule, { doneAt })).toEqual({ rule: rule.rule, about: 'paid', value, verdict })
   })
 
-  test('is looked for from a time on', () => {
+  test('is searched from the given time', () => {
     expect(sinceWhen('ever', 5, 10 * DAY)).toBe(0)
     expect(sinceWhen(undefined, 5, 10 * DAY)).toBe(5)
     expect(sinceWhen('trigger', 5, 10 * DAY)).toBe(5)
@@ -136,11 +136,11 @@ describe('a rule about one event', () => {
     [{ rule: 'status', is: 'bounced' }, false],
   ])('%j: %p', (rule, is) => expect(rulesOfEvent({ onlyIf: [rule] })).toEqual(is ? [rule] : []))
 
-  test('there is none without rules', () => expect(rulesOfEvent({})).toEqual([]))
+  test('without rules there is none', () => expect(rulesOfEvent({})).toEqual([]))
 })
 
 describe('away', () => {
-  test('at sending: the last leave is so many minutes old, to the millisecond', () => {
+  test('at send time: the last leave is old enough, to the millisecond', () => {
     const rule: Rule = { rule: 'away', minutes: 5 }
     const left = (lastLeftAt: number) => check(rule, { presence: () => gone(lastLeftAt) })
     expect(left(NOW - 5 * MINUTE)).toEqual({
@@ -153,7 +153,7 @@ describe('away', () => {
     expect(passed({ rule: 'away' }, { presence: () => gone(NOW) })).toBe('pass')
   })
 
-  test('when it was triggered: looks at that moment', () => {
+  test('at the trigger: checks that moment', () => {
     const rule: Rule = { rule: 'away', at: 'trigger', minutes: 5 }
     const asked: number[] = []
     const presence = (at: number) => {
@@ -164,7 +164,7 @@ describe('away', () => {
     expect(asked).toEqual([TRIGGERED])
   })
 
-  test('without a leave they are gone in silence since the last report', () => {
+  test('without a leave, silence since the last report counts', () => {
     expect(check({ rule: 'away', minutes: 5 }, { presence: () => gone(null, NOW - HOUR) })).toEqual({
       rule: 'away',
       about: 'sending',
@@ -174,7 +174,7 @@ describe('away', () => {
     })
   })
 
-  test('a page that was heard of after the event keeps them here', () => {
+  test('a report after the event means present', () => {
     const presence = () =>
       here([
         { path: '/old', heardAt: TRIGGERED },
@@ -188,7 +188,7 @@ describe('away', () => {
     })
   })
 
-  test('a page that is silent since is waited for, as long as it may be silent', () => {
+  test('waits for a silent page as long as it may be silent', () => {
     const presence = () => here([{ path: '/', heardAt: TRIGGERED }])
     const rule: Rule = { rule: 'away', quietMinutes: 10 }
     const until = TRIGGERED + 10 * MINUTE
@@ -210,7 +210,7 @@ describe('away', () => {
     expect(atTrigger).toMatchObject({ about: 'trigger', verdict: 'pass' })
   })
 
-  test('asks with the silence that the rule allows', () => {
+  test('uses the silence limit of the rule', () => {
     expect(quietMsOf({ rule: 'away' })).toBe(PRESENCE_MS)
     expect(quietMsOf({ rule: 'away', quietMinutes: 2 })).toBe(2 * MINUTE)
     const asked: number[] = []
@@ -223,7 +223,7 @@ describe('away', () => {
     expect(asked).toEqual([3 * MINUTE, PRESENCE_MS])
   })
 
-  test('of a person never seen until then it says what to do', () => {
+  test('applies ifUnknown to a person never seen', () => {
     const unknown = { rule: 'away', about: 'sending', value: null, isUnknown: true } as const
     expect(check({ rule: 'away' }, { firstReportedAt: null })).toEqual({ ...unknown, verdict: 'pass' })
     expect(check({ rule: 'away', ifUnknown: 'skip' }, { firstReportedAt: null })).toEqual({
@@ -235,7 +235,7 @@ describe('away', () => {
     expect(check({ rule: 'away', at: 'trigger' }, { firstReportedAt: TRIGGERED + 1 }).isUnknown).toBe(true)
   })
 
-  test('is marked where it is estimated', () => {
+  test('marks an estimate', () => {
     expect(check({ rule: 'away' }, { presence: () => ({ ...gone(0), isEstimated: true }) }).isEstimated).toBe(true)
     expect(check({ rule: 'away' }, { presence: () => gone(0) })).not.toHaveProperty('isEstimated')
   })
@@ -246,7 +246,7 @@ describe('the page of the event', () => {
   const resultPath = PATH
   const open = (heardAt: number, path = `${PATH}/`) => ({ resultPath, presence: () => here([{ path, heardAt }]) })
 
-  test('was opened since', () => {
+  test('was opened after the event', () => {
     const firstOnPageSince = (path: string, since: number) => (path === PATH && since === TRIGGERED ? NOW - 1 : null)
     expect(check(seen, { resultPath, firstOnPageSince })).toEqual({
       rule: 'seen',
@@ -260,11 +260,11 @@ describe('the page of the event', () => {
     expect(check(seen, { resultPath })).toEqual({ rule: 'seen', about: PATH, value: null, verdict: 'fail' })
     expect(passed({ rule: 'notSeen' }, { resultPath })).toBe('pass')
   })
-  test('was open already, and was heard of after', () => {
+  test('was open before and reported after', () => {
     expect(check(seen, open(TRIGGERED + 1))).toMatchObject({ value: TRIGGERED, verdict: 'pass' })
     expect(check(seen, { ...open(TRIGGERED + 1, '/other') })).toMatchObject({ value: null, verdict: 'fail' })
   })
-  test('was open, and is silent since: waited for half an hour', () => {
+  test('was open and silent since: waits half an hour', () => {
     const until = TRIGGERED + PRESENCE_MS
     expect(check(seen, { ...open(TRIGGERED), at: until - 1 })).toEqual({
       rule: 'seen',
@@ -279,7 +279,7 @@ describe('the page of the event', () => {
     const other = check(seen, { ...open(TRIGGERED, '/other'), at: until - 1 })
     expect(other).not.toHaveProperty('until')
   })
-  test('is unknown without a page or a visit', () => {
+  test('is unknown without a page or visit', () => {
     const skip: Rule = { rule: 'notSeen', ifUnknown: 'skip' }
     expect(check(skip)).toEqual({ rule: 'notSeen', about: null, value: null, verdict: 'fail', isUnknown: true })
     expect(check(skip, { resultPath, firstReportedAt: null })).toMatchObject({ about: PATH, isUnknown: true })
@@ -292,7 +292,7 @@ describe('the page of the event', () => {
   })
 })
 
-describe('the first rule that failed for good', () => {
+describe('the first final failure', () => {
   const fail = (rule: string, more: Partial<Verdict> = {}): Verdict => ({
     rule,
     about: 'a',
@@ -303,7 +303,7 @@ describe('the first rule that failed for good', () => {
   const pass = (rule: string): Verdict => ({ ...fail(rule), verdict: 'pass' })
   const onlyIf: Rule[] = [{ rule: 'notSeen' }, { rule: 'tag', has: 'a' }]
 
-  test('is settled unless it can still change', () => {
+  test('is final unless it can still change', () => {
     expect(isSettled(fail('tag'))).toBe(true)
     expect(isSettled(fail('tag', { until: 1 }))).toBe(false)
     expect(isSettled(pass('tag'))).toBe(false)

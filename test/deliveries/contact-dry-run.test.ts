@@ -60,7 +60,7 @@ describe('dryRun', () => {
     if (!dry.isError) expect(dry.data.dryRun).toBe(true)
     server.clock.tick(1)
   })
-  test('nobody who would be made has an ID, and nothing is queued for them', async () => {
+  test('a person who would be added has no ID and no deliveries', async () => {
     const { data } = await call('add_contact', { email: 'nobody@example.com', tags: ['beta'], dryRun: true })
     expect(data).toMatchObject({ contactId: null, created: true, contact: { id: null, tags: ['beta'] } })
     expect(data.messages).toMatchObject([{ deliveryId: null }, { deliveryId: null }])
@@ -70,7 +70,7 @@ describe('dryRun', () => {
     expect((await call('add_contact', { ...eve, dryRun: 'yes' })).data).toMatchObject({ field: 'dryRun' })
     expect((await call('update_contact', { ...eve, dryRun: null })).data.dryRun).toBeUndefined()
   })
-  test('many mails are cut to what fits, and counted', async () => {
+  test('limits the listed emails and counts all', async () => {
     const { put } = await createMessaging(server)
     const name = (index: number) => `${index} ${'"'.repeat(90)}`
     for (let index = 0; index < 60; index += 1) await put(messageOf({ name: name(index), trigger: { tag: 'many' } }))

@@ -103,7 +103,7 @@ describe('limits per person', () => {
     ['two, one of them a week ago', [AT - 2 * DAY, AT - 7 * DAY], 'send'],
   ])('%s', (_, handed, outcome) => expect(outcomeOf({ settings }, { handed })).toBe(outcome))
 
-  test('each count without the other, and only what is within its time', () => {
+  test('count independently and only within their period', () => {
     expect(outcomeOf({ settings: { perPersonDay: 2 } }, { handed: [AT - HOUR, AT - DAY] })).toBe('send')
     const { verdicts } = decide(
       messageOf({ settings: { perPersonDay: 2 } }),
@@ -112,13 +112,13 @@ describe('limits per person', () => {
     expect(verdicts.slice(2)).toEqual([{ rule: 'perDay', about: '2', value: 1, verdict: 'pass' }])
   })
 
-  test('are not for transactional emails, and neither is the window', () => {
+  test('do not apply to transactional emails, nor does the window', () => {
     const mail = { subject: 'S', body: 'B', category: 'transactional' as const }
     const sendWindow = window('13:00', '14:00')
     expect(outcomeOf({ mail, settings: { ...settings, sendWindow } }, { handed: [AT] })).toBe('send')
   })
 
-  test('and the window are both told, with what they found', () => {
+  test('and the send window are both recorded', () => {
     const { verdicts } = decide(
       messageOf({ settings: { ...settings, sendWindow: window('09:00', '17:00') } }),
       factsOf(),
@@ -135,7 +135,7 @@ describe('limits per person', () => {
 
 describe('giving up', () => {
   const settings = { sendWindow: window('09:00', '17:00', [1]), giveUpHours: 24 }
-  test('comes before waiting for longer', () => {
+  test('comes before a longer wait', () => {
     expect(outcomeOf({ settings })).toBe('gave_up')
     expect(outcomeOf({ settings: { ...settings, giveUpHours: null } })).toBe(`window ${(2 * DAY + 21 * HOUR) / MINUTE}`)
   })
@@ -144,13 +144,13 @@ describe('giving up', () => {
     expect(decision.verdicts.at(-1)).toEqual({ rule: 'giveUp', about: null, value: AT - HOUR, verdict: 'fail' })
     expect(decide(messageOf(), factsOf()).verdicts.map(({ rule }) => rule)).toEqual(['wish', 'message'])
   })
-  test('counts from when it was planned, and not before its hour', () => {
+  test('counts from the planned time', () => {
     expect(outcomeOf({ settings: { giveUpHours: 2 } }, { plannedAt: AT - 2 * HOUR })).toBe('send')
     expect(outcomeOf({ settings: { giveUpHours: 2 } }, { plannedAt: AT - 2 * HOUR - 1 })).toBe('gave_up')
   })
 })
 
-describe('what comes first', () => {
+describe('precedence', () => {
   const tag: Rule = { rule: 'tag', has: 'beta' }
   test.each<[reason: string, message: Changes, facts: Partial<Facts>]>([
     ['bounced', { status: 'paused', onlyIf: [tag] }, { suppression: 'bounced' }],
@@ -163,7 +163,7 @@ describe('what comes first', () => {
     ['complained', {}, { isByHand: true, suppression: 'complained' }],
   ])('%s', (reason, message, facts) => expect(outcomeOf(message, facts)).toBe(reason))
 
-  test('what is sent on by hand is recorded with the suppression alone', () => {
+  test('a manual resend records the suppression check only', () => {
     const message = messageOf({ status: 'paused', onlyIf: [tag] })
     const decisions = [null, 'bounced' as const].map((suppression) =>
       decide(message, factsOf({ isByHand: true, suppression })),
@@ -178,7 +178,7 @@ describe('what comes first', () => {
     ])
   })
 
-  test('what can be told only later is waited for, beside all other waits', () => {
+  test('waits for a verdict that needs time, along with other waits', () => {
     const page = { path: '/', heardAt: AT }
     const presence = () => ({ isHere: true, paths: ['/'], pages: [page], lastReportAt: AT, lastLeftAt: null })
     const facts = { presence, firstReportedAt: AT - DAY }
@@ -189,11 +189,11 @@ describe('what comes first', () => {
     expect(decide(messageOf({ onlyIf }), factsOf(facts)).unfit).toEqual([])
   })
 
-  test('what a person never got may go at once', () => {
+  test('a message never sent to the person may be sent at once', () => {
     expect(outcomeOf({ again: { everyHours: 24 } }, { lastHandedAt: null, at: HOUR })).toBe('send')
   })
 
-  test('what was found before stands, where nothing has changed since', () => {
+  test('known verdicts are reused if nothing changed', () => {
     const known = [{ rule: 'tag', about: 'beta', value: true, verdict: 'pass' as const }]
     expect(outcomeOf({ onlyIf: [tag] }, { known })).toBe('send')
     const joined = () => {
@@ -205,7 +205,7 @@ describe('what comes first', () => {
   })
 })
 
-describe('a law', () => {
+describe('properties', () => {
   const minutes = (most: number) => fc.nat({ max: most })
   /** null: given up. */
   const decideUntilSent = (message: DecidedMessage, at: number, handed: readonly number[]): number | null => {
@@ -219,7 +219,7 @@ describe('a law', () => {
     throw new Error('it waits for ever')
   }
 
-  test('nobody gets more within any day or week than the limits say', () => {
+  test('no one gets more than the limits in any day or week', () => {
     const limits = fc.record({
       perPersonDay: fc.integer({ min: 1, max: 3 }),
       perPersonWeek: fc.integer({ min: 1, max: 5 }),
@@ -243,7 +243,7 @@ describe('a law', () => {
     )
   })
 
-  test('what waits for the send window goes on one of its days, within its hours', () => {
+  test('an email that waits for the window is sent on its days and within its hours', () => {
     const hour = fc.integer({ min: 0, max: 23 })
     const days = fc.subarray(EVERY_DAY, { minLength: 1 })
     fc.assert(
@@ -282,11 +282,11 @@ describe('an email of several events', () => {
   const facts = (seen: string[]) =>
     factsOf({ ...event('/1', seen), joined: () => [event('/2', seen), event('/3', seen)] })
 
-  test('goes on without those that a rule about each of them rules out', () => {
+  test('continues without events that fail a rule about each event', () => {
     const decision = decide(messageOf({ onlyIf }), facts(['/3']))
     expect(decision).toMatchObject({ outcome: 'send', unfit: [{ index: 1, reason: 'seen' }] })
   })
-  test('are not read where no rule is about each', () => {
+  test('are not read without such a rule', () => {
     const joined = () => {
       throw new Error('not asked for')
     }
@@ -303,7 +303,7 @@ describe('an email of several events', () => {
       ['notSeen', AT],
     ])
   })
-  test('passes to the others where it is the first', () => {
+  test('passes to the others if the first one fails', () => {
     const decision = decide(messageOf({ onlyIf }), facts(['/1', '/2']))
     expect(decision).toMatchObject({ outcome: 'skip', reason: 'seen', isOfEvent: true, unfit: [{ index: 0 }] })
   })
@@ -314,7 +314,7 @@ describe('an email of several events', () => {
   })
 })
 
-describe('what arrives cancels an email that waits', () => {
+describe('an arrival cancels a waiting email', () => {
   const change = { addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: {} }
   const cancelled = (rule: Rule, arrival: Arrival, isJoined = false) => {
     const waiting = { triggeredAt: AT, dueAt: AT + HOUR, resultPath: () => '/results/1', isJoined }
@@ -342,7 +342,7 @@ describe('what arrives cancels an email that waits', () => {
     ['where they are is not told by it', { rule: 'away', ifUnknown: 'skip' }, { path: '/', occurredAt: AT }, null],
   ])('%s', (_, rule, arrival, reason) => expect(cancelled(rule, arrival)).toBe(reason))
 
-  test('names the first rule that turned, and none that failed before', () => {
+  test('names the first rule that changed, not one that failed before', () => {
     const waiting = { triggeredAt: AT, dueAt: AT + HOUR, resultPath: () => null, isJoined: false }
     const onlyIf: Rule[] = [
       { rule: 'tag', has: 'beta' },
@@ -356,7 +356,7 @@ describe('what arrives cancels an email that waits', () => {
     expect(findCancelled({}, waiting, { ...change, addedTags: ['vip'] })).toBeNull()
   })
 
-  test('of an event that joined an email only by rules about each event', () => {
+  test('a joined event is cancelled only by rules about each event', () => {
     const arrival = { event: 'paid', occurredAt: AT }
     expect(cancelled({ rule: 'notDone', event: 'paid' }, arrival, true)).toBe('done')
     expect(cancelled({ rule: 'notDone', event: 'paid', since: 'ever' }, arrival, true)).toBeNull()

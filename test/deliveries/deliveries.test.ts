@@ -11,14 +11,14 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-describe('what the app has set', () => {
+describe('settings of the app', () => {
   const two = async (content: Partial<MessageContent> = {}): Promise<void> => {
     await messaging.put(messageOf({ ...content, name: 'One' }))
     await messaging.put(messageOf({ ...content, name: 'Two' }))
     await messaging.event()
   }
 
-  test('at most one a day: the second follows when the first is a day old, also where both are judged at once', async () => {
+  test('at most one a day: the second follows a day later, also if both are decided together', async () => {
     await messaging.set({ perPersonDay: 1 })
     await two()
     expect(verdictsOf(await messaging.decide())).toEqual(['send', 'perDay'])
@@ -34,7 +34,7 @@ describe('what the app has set', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['send', 'gave_up'])
   })
 
-  test('limits are of one person, and not of transactional mail', async () => {
+  test('limits apply per person, not to transactional email', async () => {
     await messaging.set({ perPersonDay: 1 })
     await two({ mail: { subject: 'Receipt', body: 'Paid', category: 'transactional' } })
     expect(verdictsOf(await messaging.decide())).toEqual(['send', 'send'])
@@ -56,7 +56,7 @@ describe('what the app has set', () => {
     expect(verdicts.find((one) => one.rule === rule)).toMatchObject({ value: 0, about: '1', verdict: 'pass' })
   })
 
-  test('what counts is the category of the version that was sent', async () => {
+  test('the category of the sent version counts', async () => {
     await messaging.set({ perPersonDay: 1 })
     const mail = { subject: 'Receipt', body: 'Paid', category: 'transactional' as const }
     const receipt = messageOf({ name: 'Receipt', trigger: { event: 'paid' }, mail })
@@ -76,7 +76,7 @@ describe('what the app has set', () => {
     ])
   })
 
-  test('mail waits for the send window, in the zone of the app', async () => {
+  test('email waits for the send window in the timezone of the app', async () => {
     await messaging.set({
       sendWindow: { days: [1, 2, 3, 4, 5], from: '09:00', until: '17:00' },
       timezone: 'Asia/Tokyo',
@@ -91,7 +91,7 @@ describe('what the app has set', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])
   })
 
-  test('what is later than the time to give up is given up', async () => {
+  test('an email due after the give-up time is given up', async () => {
     await messaging.set({ giveUpHours: 1 })
     await messaging.put(messageOf())
     await messaging.event()
@@ -99,7 +99,7 @@ describe('what the app has set', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['gave_up'])
   })
 
-  test('what comes due while the message is paused is skipped, and goes out when a member sends it on', async () => {
+  test('an email due while the message is paused is skipped, and sent if a member resends it', async () => {
     const { id } = await messaging.put(messageOf())
     await messaging.event()
     await messaging.store().setMessageStatus({ ...messaging.by, id, status: 'paused' })

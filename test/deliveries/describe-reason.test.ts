@@ -4,7 +4,7 @@ import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
 import { STOP_REASONS, SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
 import { say } from './explaining.ts'
 
-describe('a reason has a sentence of its own', () => {
+describe('each reason has its own sentence', () => {
   const judged = [
     'never_reported',
     'no_page',
@@ -49,5 +49,5 @@ describe('a reason has a sentence of its own', () => {
   const codes = [...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS, ...judged, ...sending, ...server, ...network]
 
   test.each(codes)('%s', (code) => expect(say({ reason: code })).toMatch(/^[A-Z][^()]+\.$/))
-  test('and there are no others', () => expect([...REASON_TEXTS.keys()].sort()).toEqual([...new Set(codes)].sort()))
+  test('there are no other reasons', () => expect([...REASON_TEXTS.keys()].sort()).toEqual([...new Set(codes)].sort()))
 })

@@ -6,7 +6,7 @@ import { HOUR, NOW } from '../helper.ts'
 import { MINUTE } from '../messaging.ts'
 import { ADA, CONTENT, deliveryOf, explain, fail, pass, sayRule, WHEN } from './explaining.ts'
 
-describe('a rule is said', () => {
+describe('describes a rule', () => {
   test.each<[Verdict, string]>([
     [pass('wish', null, null), 'Ada may get email.'],
     [fail('wish', null, 'unsubscribed'), 'Ada had unsubscribed.'],
@@ -90,7 +90,7 @@ describe('a rule is said', () => {
     [1, 20_000, '1 minute'],
     [1, 2 * MINUTE + 20_000, '2 minutes'],
     [undefined, 20_000, '30 minutes'],
-  ])('with a silence of at least what counts: %p minutes, after a report %d ms before', (quietMinutes, ago, span) => {
+  ])('with at least the silence that counts: %p minutes, after a report %d ms before', (quietMinutes, ago, span) => {
     const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, quietMinutes }] }
     const delivery = deliveryOf({}, [{ ...pass('away', 'trigger', NOW - ago), isSilent: true }])
     expect(explainDelivery({ delivery, person: ADA, content, zone: 'UTC' }).rules[0]?.sentence).toBe(
@@ -98,7 +98,7 @@ describe('a rule is said', () => {
     )
   })
 
-  test('by the one of several that it is', () => {
+  test('by its own values among several', () => {
     const both = explain(deliveryOf({}, [fail('field', 'plan', 'free'), fail('field', 'plan', 'free')]))
     expect(both.rules.map(({ sentence }) => sentence)).toEqual([
       'Ada had free in the field plan, and this message asks for pro.',
@@ -106,7 +106,7 @@ describe('a rule is said', () => {
     ])
   })
 
-  test('whatever it is', () => {
+  test('of any kind', () => {
     const judged = ['wish', 'message', 'again', 'window', 'perDay', 'perWeek', 'giveUp', 'template', 'link']
     expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(STOP_REASONS), ...judged].sort())
   })

@@ -6,7 +6,7 @@ import { HOUR, NOW } from '../helper.ts'
 import { MINUTE } from '../messaging.ts'
 import { ADA, CONTENT, deliveryOf, explain, fail, pass, say, WHEN } from './explaining.ts'
 
-describe('a state is said', () => {
+describe('describes a state', () => {
   const LATER = '15 May 2026, 12:10 UTC'
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
@@ -36,7 +36,7 @@ describe('a state is said', () => {
     [{ state: 'deferred', reason: 'enew' }, `The mail server could not be used (enew). It is tried again on ${LATER}.`],
   ])('%j', (changes, sentence) => expect(say(changes)).toBe(sentence))
 
-  test('by the rule that stopped it, and not by another that failed', () => {
+  test('by the rule that stopped it, not another failed rule', () => {
     const verdicts = [fail('window', '09:00-17:00', NOW), fail('giveUp', null, NOW)]
     expect(say({ reason: 'gave_up' }, verdicts)).toBe(`It had to be sent by ${WHEN} and could not be.`)
     expect(say({ reason: 'unsubscribed' }, [fail('seen', '/r/1', null)])).toBe('Ada had unsubscribed.')
@@ -45,7 +45,7 @@ describe('a state is said', () => {
     )
   })
 
-  test('by the rule that nothing was known for', () => {
+  test('by the rule with unknown facts', () => {
     const stranger = { ...fail('away', 'sending', null), isUnknown: true as const }
     const unreported = "The browser script had never reported Ada. This message isn't sent to such people."
     expect(say({ reason: 'never_reported' }, [fail('field', 'plan', 'pro'), stranger])).toBe(unreported)
@@ -56,30 +56,30 @@ describe('a state is said', () => {
     )
   })
 
-  test('as what cannot be told yet', () => {
+  test('as not decided yet', () => {
     const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
     expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
       "A page was open at the time of the event, and it's not known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC.",
     )
   })
 
-  test('as kept where it did not leave', () => {
+  test('as captured if it was not sent', () => {
     expect(say({ state: 'kept', handedAt: NOW })).toBe(`It was captured on ${WHEN}, because no mail server was set.`)
   })
 
-  test('with what the mail server answered, unless it is on its way again or gone', () => {
+  test('with the reply of the mail server, unless it is being sent again or gone', () => {
     const record = JSON.stringify({ at: NOW, verdicts: [], reply: '550 5.7.1' })
     const telling = DELIVERY_STATES.filter((state) => explain(deliveryOf({ state, record })).serverReply !== undefined)
     expect(telling.sort()).toEqual(['deferred', 'failed', 'skipped'])
     expect(explain(deliveryOf({ state: 'failed', reason: 'smtp_550' })).serverReply).toBeUndefined()
   })
 
-  test.each([...DELIVERY_STATES])('also when nothing is known of %s', (state) => {
+  test.each([...DELIVERY_STATES])('also if %s is unknown', (state) => {
     expect(say({ state })).toMatch(/^[A-Z].+\.$/)
   })
 })
 
-describe('that an email may have arrived twice is said for good', () => {
+describe('always says that an email may have arrived twice', () => {
   const record = JSON.stringify({ at: NOW, verdicts: [], unconfirmedAt: NOW })
   const TWICE = `It may have arrived twice: the attempt on ${WHEN} wasn't confirmed by the mail server.`
   const ALREADY = `It may already have arrived: the attempt on ${WHEN} wasn't confirmed by the mail server.`
@@ -96,7 +96,7 @@ describe('that an email may have arrived twice is said for good', () => {
     expect(deliveryView(deliveryOf({ state })).mayHaveArrivedTwice).toBe(false)
   })
 
-  test('of an event that joined it, by what is said of its email', () => {
+  test('of a joined event, like its email', () => {
     const [joined, lead] = [
       deliveryOf({ state: 'joined', resent: true, record }),
       deliveryOf({ state: 'sent', record }),
@@ -106,14 +106,14 @@ describe('that an email may have arrived twice is said for good', () => {
     expect(why).not.toContain(ALREADY)
   })
 
-  test('also where it is not known when', () => {
+  test('also if the time is unknown', () => {
     expect(say({ state: 'sent', sentAt: NOW, resent: true })).toBe(
       `It was sent on ${WHEN}. It may have arrived twice: an earlier attempt wasn't confirmed by the mail server.`,
     )
   })
 })
 
-test('times are told by the clock of the app', () => {
+test('times are in the timezone of the app', () => {
   const zone = 'America/New_York'
   const late = [fail('window', '09:00-17:00', NOW + HOUR), pass('again', '24', NOW - HOUR)]
   const delivery = deliveryOf({ state: 'deferred', reason: 'window' }, late)
@@ -125,13 +125,13 @@ test('times are told by the clock of the app', () => {
   expect(rules[1]?.sentence).toBe('Ada last received this message on 15 May 2026, 07:00 America/New York.')
 })
 
-describe('a line of a simulation is said', () => {
+describe('describes a line of a simulation', () => {
   const line = (outcome: string, verdicts: Verdict[] = []) =>
     explainSimulation(
       { contactId: 1, email: ADA.email, triggeredAt: NOW, dueAt: NOW, outcome, verdicts },
       { person: ADA, content: CONTENT, zone: 'UTC' },
     )
-  test('as a delivery would be', () => {
+  test('like a delivery', () => {
     expect(line('send').why).toBe(`It would have been sent on ${WHEN}.`)
     expect(line('waiting')).toEqual({ why: `It would wait until ${WHEN}.`, judgedAt: null, rules: [] })
     expect(line('again').why).toBe('Ada had received this message already, or it was waiting.')

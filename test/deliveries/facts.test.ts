@@ -62,8 +62,8 @@ const reportOf = (changes: Partial<ReportRow>): ReportRow => ({
 })
 const AWAY: Rule = { rule: 'away' }
 
-describe('what is read', () => {
-  test('is only the suppression where nothing else is asked', () => {
+describe('the facts that are read', () => {
+  test('are only the suppression if nothing else is needed', () => {
     const { reads, asked } = readsOf({ findSuppression: () => 'bounced' })
     const facts = readFacts(reads, workOf(), NOW)
     expect(facts).toMatchObject({ at: NOW, plannedAt: TRIGGERED + 1, triggeredAt: TRIGGERED, suppression: 'bounced' })
@@ -72,7 +72,7 @@ describe('what is read', () => {
     expect(facts.resultPath).toBe('/results/1')
     expect(asked).toEqual([['findSuppression', 1, 'ada@example.com']])
   })
-  test('is of the contact as it stands', () => {
+  test('include the current contact', () => {
     const contact = { email: 'a@b.example', status: 'bounced' as const, tags: ['a'], fields: { n: 1 } }
     expect(readFacts(readsOf().reads, workOf({ contact }), NOW).contact).toEqual({
       status: 'bounced',
@@ -80,14 +80,14 @@ describe('what is read', () => {
       fields: { n: 1 },
     })
   })
-  test('is when they got it last, where "once" is by time and no member sends it on', () => {
+  test('include the last hand-over if "once" is by time and it is not resent', () => {
     const timed = { again: { everyHours: 24 } }
     expect(readFacts(readsOf().reads, workOf({ content: timed }), NOW).lastHandedAt).toBe(NOW - DAY)
     const byHand = readFacts(readsOf().reads, workOf({ content: timed, delivery: { byHand: true } }), NOW)
     expect([byHand.isByHand, byHand.lastHandedAt]).toEqual([true, null])
     expect(readFacts(readsOf().reads, workOf({ content: { again: { once: 'person' } } }), NOW).lastHandedAt).toBeNull()
   })
-  test('is what they got in the last week, where a limit is set and counts', () => {
+  test('include the emails of the last week if a limit applies', () => {
     for (const limit of [{ perPersonDay: 1 }, { perPersonWeek: 1 }]) {
       const settings = { ...NO_SETTINGS, ...limit }
       const { reads, asked } = readsOf()
@@ -103,14 +103,14 @@ describe('what is read', () => {
     [{ rule: 'seen' }, true],
     [{ rule: 'notSeen' }, true],
     [{ rule: 'tag', has: 'a' }, false],
-  ])('of visits only for rules that ask: %j', (rule, looks) => {
+  ])('include visits only for rules that need them: %j', (rule, looks) => {
     const { reads, names } = readsOf({ firstViewAt: () => 5 })
     const facts = readFacts(reads, workOf({ content: { onlyIf: [{ rule: 'tag', has: 'b' }, rule] } }), NOW)
     expect(facts.firstReportedAt).toBe(looks ? 5 : null)
     expect(names().includes('listReports')).toBe(looks)
     expect(names().includes('listViews')).toBe(looks)
   })
-  test('is nothing of visits where it is known, or a member sends it on', () => {
+  test('include no visits if verdicts are known or a member resends it', () => {
     const content = { onlyIf: [AWAY, { rule: 'done', event: 'paid' }] satisfies Rule[] }
     const known = readsOf()
     expect(readFacts(known.reads, workOf({ content }), NOW, [])).toMatchObject({ known: [], triggeredAt: TRIGGERED })
@@ -119,13 +119,13 @@ describe('what is read', () => {
     expect(readFacts(byHand.reads, workOf({ content, delivery: { byHand: true } }), NOW).resultPath).toBeNull()
     expect(byHand.names()).toEqual(['findSuppression'])
   })
-  test('goes as far back as reports are kept, and views as long as a page may be silent', () => {
+  test('go back as far as reports are stored, and views as far as a page may be silent', () => {
     const { reads, asked } = readsOf({ firstViewAt: () => 5 })
     readFacts(reads, workOf({ content: { onlyIf: [{ rule: 'away', quietMinutes: 90 }] } }), NOW)
     expect(asked).toContainEqual(['listReports', 1, 3, TRIGGERED - BATCH_MS])
     expect(asked.filter(([name]) => name === 'listViews')).toEqual([['listViews', 3, TRIGGERED - 90 * MINUTE]])
   })
-  test('is nothing of the views of somebody who never opened a page', () => {
+  test('include no views of someone who never opened a page', () => {
     const { reads, names } = readsOf()
     readFacts(reads, workOf({ content: { onlyIf: [AWAY] } }), NOW)
     expect(names()).toContain('listReports')
@@ -133,7 +133,7 @@ describe('what is read', () => {
   })
 })
 
-test('a page may be silent for as long as the most patient rule says, and half an hour at least', () => {
+test('a page may be silent as long as the longest rule allows, at least half an hour', () => {
   expect(longestQuietMs([])).toBe(PRESENCE_MS)
   expect(longestQuietMs([{ rule: 'away', quietMinutes: 5 }])).toBe(PRESENCE_MS)
   expect(longestQuietMs([{ rule: 'away', quietMinutes: 60 }, { rule: 'seen' }])).toBe(60 * MINUTE)
@@ -144,14 +144,14 @@ describe('visits', () => {
   const read = (changes: Partial<FactReads>, work: WorkChanges = {}) =>
     readFacts(readsOf(changes).reads, workOf({ content, ...work }), NOW)
 
-  test('first view: the earliest of page views and returns', () => {
+  test('the first view is the earliest page view or return', () => {
     const back = reportOf({ isReturn: true, reportedAt: 70 })
     expect(read({ firstViewAt: () => 80, listReports: () => [back] }).firstReportedAt).toBe(70)
     expect(read({ firstViewAt: () => 60, listReports: () => [back] }).firstReportedAt).toBe(60)
     expect(read({ firstViewAt: () => null, listReports: () => [back] }).firstReportedAt).toBe(70)
     expect(read({ listReports: () => [reportOf({ reportedAt: 70 })] }).firstReportedAt).toBeNull()
   })
-  test('a path was viewed by a view or a return since, the earliest of them', () => {
+  test('the first view of a path is the earliest view or return', () => {
     const facts = read({
       listViews: () => [
         { path: '/a', occurredAt: TRIGGERED + 30 },
@@ -167,7 +167,7 @@ describe('visits', () => {
     const before = read({ listViews: () => [{ path: '/a', occurredAt: TRIGGERED - 1 }] })
     expect(before.firstOnPageSince('/a', 0)).toBeNull()
   })
-  test('presence is by reports; for the time of the event also by views that no report follows', () => {
+  test('presence comes from reports, at the event also from views without later reports', () => {
     const lost = { path: '/lost', occurredAt: TRIGGERED - MINUTE }
     const facts = read({ listViews: () => [lost] })
     expect(facts.presence(TRIGGERED, PRESENCE_MS).paths).toEqual(['/lost'])
@@ -180,13 +180,13 @@ describe('visits', () => {
     const later = read({ listViews: () => [{ path: '/x', occurredAt: TRIGGERED + 1 }], listReports: () => [left] })
     expect(later.presence(TRIGGERED, PRESENCE_MS).lastReportAt).toBe(TRIGGERED - MINUTE)
   })
-  test('presence of a simulation stands in place of the reports', () => {
+  test('presence of a simulation replaces the reports', () => {
     const simulated = { isHere: true, paths: ['/s'], pages: [], lastReportAt: null, lastLeftAt: null }
     const facts = read({ presenceAt: ({ when }) => (when === NOW ? simulated : null) })
     expect(facts.presence(NOW, 1)).toBe(simulated)
     expect(facts.presence(NOW - 1, 1).isHere).toBe(false)
   })
-  test('what was done is read from when each rule asks, without the event itself', () => {
+  test('events are read from the time that each rule needs, without the event itself', () => {
     const onlyIf: Rule[] = [
       { rule: 'done', event: 'paid', since: 'ever' },
       { rule: 'notDone', event: 'paid' },
@@ -204,7 +204,7 @@ describe('visits', () => {
       { ...one, name: 'left', since: NOW - DAY },
     ])
   })
-  test('events that joined are read each by their own time and page', () => {
+  test('joined events are read by their own time and page', () => {
     const event = { id: 12, properties: '{"url":"https://a.example/results/2"}' }
     const { reads, asked } = readsOf()
     const onlyIf: Rule[] = [{ rule: 'notDone', event: 'paid' }]
@@ -219,7 +219,7 @@ describe('visits', () => {
   })
 })
 
-describe('what is there of a message already', () => {
+describe('earlier deliveries of a message', () => {
   const start = (deliveries: DeliveryRow[], isEvent = true) =>
     readStart(
       { message: { version: 2, content: workOf().message.content }, deliveries, timezone: 'Asia/Tokyo' },
@@ -228,13 +228,13 @@ describe('what is there of a message already', () => {
   const waiting = (changes: Partial<DeliveryRow> = {}) => deliveryOf({ state: 'waiting', version: 2, ...changes })
   const idsOf = (leads: readonly { id: number }[] | undefined) => leads?.map(({ id }) => id)
 
-  test('is passed on with the event', () => {
+  test('are passed on with the event', () => {
     const facts = start([])
     expect(facts).toMatchObject({ at: NOW, occurredAt: NOW - 1, timezone: 'Asia/Tokyo' })
     expect(facts.properties()).toEqual({ n: 1 })
     expect([facts.hasAny(), facts.lastHandedAt(), facts.isUsedUp('')]).toEqual([false, null, false])
   })
-  test('leads wait, are of this version and take events; the oldest is first', () => {
+  test('leads wait, have this version and accept events, oldest first', () => {
     const deliveries = [
       waiting({ id: 6, triggeredAt: NOW - 1 }),
       waiting({ id: 5, version: 1 }),
@@ -254,7 +254,7 @@ describe('what is there of a message already', () => {
     expect(leads?.near(0).map(({ joined }) => joined)).toEqual([2])
     expect(start(deliveries, false).leads).toBeNull()
   })
-  test('uses "once" up while it is on its way or was handed over', () => {
+  test('use up "once" while on their way or after the hand-over', () => {
     const facts = start([
       waiting({ dedupeKey: 'a' }),
       waiting({ dedupeKey: 'b', state: 'skipped' }),
@@ -264,7 +264,7 @@ describe('what is there of a message already', () => {
     expect(facts.hasAny()).toBe(true)
     expect(start([waiting({ state: 'skipped' })]).hasAny()).toBe(false)
   })
-  test('was handed over last by what did not fail', () => {
+  test('give the last hand-over that did not fail', () => {
     const sent = (handedAt: number | null, state: DeliveryRow['state'] = 'sent') => waiting({ state, handedAt })
     expect(start([sent(50), sent(70), sent(null)]).lastHandedAt()).toBe(70)
     expect(start([sent(50), sent(70, 'failed'), sent(80, 'skipped')]).lastHandedAt()).toBe(50)

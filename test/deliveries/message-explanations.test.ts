@@ -32,8 +32,8 @@ async function explain(id: number) {
 const say = async (id: number): Promise<string> => (await explain(id)).why
 const addAda = () => messaging.event({ event: 'other' })
 
-describe('nothing was ever queued', () => {
-  test('for the event has not come', async () => {
+describe('no delivery was queued', () => {
+  test('because the event did not arrive', async () => {
     const id = await putMessage()
     await addAda()
     expect(await explain(id)).toMatchObject({
@@ -44,7 +44,7 @@ describe('nothing was ever queued', () => {
     })
   })
 
-  test('for the event is another than the message asks for', async () => {
+  test('because the event is a different one', async () => {
     const where = [{ property: 'plan', is: 'equal' as const, to: 'pro' }]
     const id = await putMessage({ trigger: { event: 'results_ready', where } })
     await messaging.event({ properties: { plan: 'free' } })
@@ -58,7 +58,7 @@ describe('nothing was ever queued', () => {
     expect(await say(id)).toContain('its plan was "["pro"]"')
   })
 
-  test('for the message asked for something else then', async () => {
+  test('because the message had another trigger then', async () => {
     const id = await putMessage({ trigger: { event: 'other' } })
     await messaging.event()
     server.clock.wallMs += MINUTE
@@ -68,7 +68,7 @@ describe('nothing was ever queued', () => {
     )
   })
 
-  test('for the message is a draft, is paused, or was not live then', async () => {
+  test('because the message is a draft, paused, or was not live then', async () => {
     await messaging.event()
     const id = await putMessage({ status: 'draft' })
     expect(await say(id)).toBe('The message is a draft, so nobody gets it.')
@@ -84,7 +84,7 @@ describe('nothing was ever queued', () => {
     expect(await say(id)).toBe(`${came} The message is paused.`)
   })
 
-  test('for it was told too late', async () => {
+  test('because the event arrived too late', async () => {
     const id = await putMessage()
     await messaging.event({ occurredAt: iso(NOW - 73 * HOUR) })
     expect(await say(id)).toBe(
@@ -92,14 +92,14 @@ describe('nothing was ever queued', () => {
     )
   })
 
-  test('for the page was not opened', async () => {
+  test('because the page was not opened', async () => {
     const id = await putMessage({ trigger: { page: '/pricing' } })
     await addAda()
     await messaging.browse('a', page('/home'))
     expect(await say(id)).toBe(`${ADA} has not opened /pricing.`)
   })
 
-  test('for the tag is not there, or was before', async () => {
+  test('because the tag is absent or was there before', async () => {
     const body = { app: server.first.appId, email: ADA, tags: ['old'] }
     expect((await server.call('POST', '/api/v1/contacts', { body })).status).toBe(201)
     const old = await putMessage({ name: 'Old', trigger: { tag: 'old' } })
@@ -108,7 +108,7 @@ describe('nothing was ever queued', () => {
     expect(await say(id)).toBe(`${ADA} does not have the tag new.`)
   })
 
-  test('for the person was there before', async () => {
+  test('because the person existed before', async () => {
     await addAda()
     server.clock.wallMs += DAY
     const id = await putMessage({ trigger: { contact: 'created' } })
@@ -116,8 +116,8 @@ describe('nothing was ever queued', () => {
   })
 })
 
-describe('something was queued', () => {
-  test('and is told by its record', async () => {
+describe('a delivery was queued', () => {
+  test('and explains itself by its record', async () => {
     const id = await putMessage({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     await messaging.event()
     await messaging.decide()
@@ -131,7 +131,7 @@ describe('something was queued', () => {
     [undefined, 'once to a person'],
     [{ once: 'property', property: 'url' }, 'once for each url'],
     [{ everyHours: 24 }, 'at most every 24 hours'],
-  ])('and what came again found it used up (%j)', async (again, how) => {
+  ])('and a repeated event was blocked by "once" (%j)', async (again, how) => {
     const id = await putMessage({ again })
     await messaging.event()
     expect((await messaging.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
@@ -143,7 +143,7 @@ describe('something was queued', () => {
     )
   })
 
-  test('and what came while that waited is told so, also after it went', async () => {
+  test('and an event during its wait is explained, also after sending', async () => {
     const id = await putMessage({ again: { everyHours: 1 }, wait: { minutes: 300 } })
     await messaging.event()
     server.clock.wallMs += HOUR

@@ -30,10 +30,10 @@ async function preview(changes: Partial<MessageContent & { name: string }> = {},
   return { isMadeUp, to: sample.contact.email, mail: 'html' in mail ? mail.subject : mail }
 }
 
-test('somebody made up has a value for all that the mail asks for', async () => {
+test('a made-up person has a value for everything in the email', async () => {
   expect(await preview()).toEqual({ isMadeUp: true, to: ADA, mail: 'Your 12 pictures are ready' })
 })
-test('the last event that would start it, and none that would not', async () => {
+test('uses the last event that would trigger it, and no other', async () => {
   await messaging.event({ email: 'pro@example.com', properties: { ...RESULT, plan: 'pro', headline: 'Pro' } })
   await messaging.event({ email: 'free@example.com', properties: { ...RESULT, plan: 'free', headline: 'Free' } })
   const where = [{ property: 'plan', is: 'equal' as const, to: 'pro' }]
@@ -42,7 +42,7 @@ test('the last event that would start it, and none that would not', async () => 
     mail: 'Pro',
   })
 })
-test('one person: their own last event, or none', async () => {
+test('one person: their last event or none', async () => {
   await messaging.event({ properties: { ...RESULT, plan: 'pro', headline: 'First' } })
   await messaging.event({ properties: { ...RESULT, plan: 'pro', headline: 'Second' } })
   await messaging.event({ email: 'bob@example.com', event: 'other' })
@@ -50,6 +50,6 @@ test('one person: their own last event, or none', async () => {
   const second = await preview({ name: 'Another' }, 'bob@example.com')
   expect(second).toEqual({ isMadeUp: false, to: 'bob@example.com', mail: { missing: 'event.headline' } })
 })
-test('nobody whom the app does not know', async () => {
+test('an unknown person gives no sample', async () => {
   expect(await preview({}, 'nobody@example.com')).toEqual({ refusal: 'contact_not_found' })
 })

@@ -100,7 +100,7 @@ function changesOf({ deliveries }: Plan): string[] {
 }
 
 describe('people', () => {
-  test('the second event of somebody new finds who the first one made', () => {
+  test('the second event of a new person finds the person added by the first', () => {
     const plan = planOf([{}, { createContact: false }])
     const [first, second] = plan.outcomes
     expect(first).toEqual({ contactId: FIRST_ID, eventId: FIRST_ID + 16, created: true })
@@ -111,13 +111,13 @@ describe('people', () => {
     expect(plan.lastId).toBe(FIRST_ID + 32)
   })
 
-  test('nobody is made before an event that may make them', () => {
+  test('no person is added before an event that may add them', () => {
     const { outcomes, events, counted } = planOf([{ createContact: false }, {}])
     expect(outcomes).toMatchObject([{ refusal: 'contact_not_found' }, { created: true }])
     expect([events.length, counted.length]).toEqual([1, 2])
   })
 
-  test('the plan counts those whom the batch has made, by month', () => {
+  test('counts the people added by the batch, by month', () => {
     const newPeople = new Map([[monthKey({ accountId: 'acc_1', month: '2026-05' }), 1]])
     const next = Date.UTC(2026, 5, 1)
     const made = ['a', 'b', 'a', 'c'].map((name, index) => ({
@@ -133,12 +133,12 @@ describe('people', () => {
     ])
   })
 
-  test('whoever is on the list begins with what they want', () => {
+  test('a suppressed address starts with its status', () => {
     const { contacts } = planOf([{}], { person: { ...NOBODY, suppression: 'bounced' } })
     expect(contacts).toMatchObject([{ status: 'bounced' }])
   })
 
-  test('names fill what is empty, once, and those that are not taken are told', () => {
+  test('names fill empty fields once, and ignored ones are reported', () => {
     const person = { ...ADA, names: { firstName: null, lastName: 'King' } }
     const plan = planOf([{ firstName: 'Ada' }, { firstName: 'Eve', lastName: ' King ' }, { lastName: 'Byron' }], {
       person,
@@ -153,7 +153,7 @@ describe('people', () => {
 })
 
 describe('emails', () => {
-  test('once per person is once within a batch', () => {
+  test('once per person also applies within a batch', () => {
     expect(changesOf(planOf([{}, {}, { email: 'eve@example.com' }], { messages: [message()] }))).toEqual([
       'start',
       'start',
@@ -168,13 +168,13 @@ describe('emails', () => {
     expect(changesOf(plan)).toEqual(['start', 'join 0', 'join 0', 'start'])
   })
 
-  test('what an event triggers a later one of the batch cancels, and one after that triggers again', () => {
+  test('a later event of the batch cancels an email, and another triggers it again', () => {
     const messages = [message({ onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
     const plan = planOf([{}, { name: 'paid', at: AT + 1 }, {}], { messages })
     expect(changesOf(plan)).toEqual(['start', 'cancel 0 done', 'start'])
   })
 
-  test('an email whose first event was seen passes to the next, which further events join', () => {
+  test('an email whose first result was seen passes to the next, and more events join', () => {
     const again = { once: 'property', property: 'url', collect: { minutes: 30 } } as const
     const messages = [message({ again, onlyIf: [{ rule: 'notSeen' }] })]
     const result = (n: number) => ({ properties: JSON.stringify({ url: `https://a.example/${n}` }) })
@@ -183,7 +183,7 @@ describe('emails', () => {
     expect(changesOf(plan)).toEqual(['start', 'join 0', 'cancel 0 seen', 'join 1', 'join 1'])
   })
 
-  test('a new person triggers what waits for new people, before the event does', () => {
+  test('a new person triggers messages for new people before the event does', () => {
     const messages = [message({ trigger: { contact: 'created' } }, 2), message()]
     expect(planOf([{}, {}], { messages }).deliveries).toMatchObject([
       { messageId: 2, eventId: null },
@@ -191,13 +191,13 @@ describe('emails', () => {
     ])
   })
 
-  test('what somebody had before counts', () => {
+  test('earlier emails of the person count', () => {
     const used = new Map([[1, { keys: new Set(['']), count: 1, handed: [] }]])
     const emails: EmailFacts = { waiting: [], sent: [], used }
     expect(changesOf(planOf([{}], { messages: [message()], person: { ...ADA, emails } }))).toEqual([])
   })
 
-  test('who came back is noted once, and once more for the result', () => {
+  test('records a return once, and once more for the result', () => {
     const sent = { id: 5, handedAt: AT - MINUTE, cameBackAt: null, openedAt: null }
     const properties = ['{"url":"https://a.example/1"}']
     const emails: EmailFacts = { waiting: [], sent: [{ ...sent, properties }], used: new Map() }
@@ -210,7 +210,7 @@ describe('emails', () => {
   })
 })
 
-test('an Idempotency-Key answers within a batch, and a refusal leaves it free', () => {
+test('an Idempotency-Key replays within a batch, and a refusal leaves it free', () => {
   const key = idempotency()
   const writes = [
     { idempotency: key, createContact: false },
@@ -233,7 +233,7 @@ test('an Idempotency-Key answers within a batch, and a refusal leaves it free', 
   expect([again.outcomes, again.events]).toEqual([[{ ...first, replayed: true }], []])
 })
 
-test('a request is compared with each of its parts, and a part with its request alone', () => {
+test('a request is compared with its parts, and a part only with its request', () => {
   const key = idempotency()
   const outcome = JSON.stringify({ contactId: KNOWN })
   const parts = new Map([[1, { part: 1, bodyHash: 'other', outcome }]])
@@ -248,7 +248,7 @@ test('a request is compared with each of its parts, and a part with its request 
   ])
 })
 
-test('of a request that is refused nothing is recorded or asked, but an outcome of its key is told', () => {
+test('a refused request records nothing, but replays the outcome of its key', () => {
   const key = idempotency()
   const stored = { part: null, bodyHash: key.bodyHash, outcome: JSON.stringify({ contactId: KNOWN }) }
   const batch: PlannedWrite[] = [eventWrite(), eventWrite({ idempotency: key })].map((input) => ({
@@ -266,7 +266,7 @@ test('of a request that is refused nothing is recorded or asked, but an outcome 
   expect([plan.contacts, plan.events, plan.requests, plan.counted]).toEqual([[], [], [], []])
 })
 
-test('a plan changes nothing of its facts: it can be made again', () => {
+test('planning does not change its facts and can be repeated', () => {
   const messages = [message({ onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
   const used = new Map([[1, { keys: new Set<string>(), count: 0, handed: [] }]])
   const person = { ...ADA, names: { firstName: null, lastName: null }, emails: { waiting: [], sent: [], used } }
@@ -277,8 +277,8 @@ test('a plan changes nothing of its facts: it can be made again', () => {
   expect(person.names).toEqual({ firstName: null, lastName: null })
 })
 
-describe('what is asked for', () => {
-  test('nothing where no live message needs it', () => {
+describe('the facts asked for', () => {
+  test('are none if no live message needs them', () => {
     const { matches, reports, ...asked } = askOf([{}, { name: 'other' }], { person: ADA, hasDeliveries: true })
     expect([asked, matches.size, reports.length]).toEqual([
       { names: [], contacts: [], newcomers: [], months: [], outcomes: [], emails: [] },
@@ -287,7 +287,7 @@ describe('what is asked for', () => {
     ])
   })
 
-  test('the keys and emails of who is known, and nothing of who is new', () => {
+  test('include keys and emails of known people only', () => {
     const again = { once: 'property', property: 'n', collect: { minutes: 30 } } as const
     const messages = [message({ again, onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
     expect(askOf([{}], { messages }).emails).toEqual([])
@@ -298,7 +298,7 @@ describe('what is asked for', () => {
     expect(cancelling).toMatchObject({ waiting: 'bare', sentSince: null })
   })
 
-  test('not what is too old to trigger anything', () => {
+  test('exclude events too old to trigger', () => {
     const old = { occurredAt: AT - 73 * 60 * MINUTE }
     expect(askOf([old], { messages: [message()], person: ADA }).emails[0]?.messages.size).toBe(0)
   })

@@ -76,8 +76,8 @@ function compare({ tried, sent }: Pick<Compared, 'tried' | 'sent'>): [string, nu
 const put = (changes: Partial<MessageContent & { name: string; status: string }> = {}) =>
   messaging.put(messageOf(changes))
 
-describe('what is queued', () => {
-  test('live messages on this event, with when they are due', async () => {
+describe('an event queues', () => {
+  test('live messages for this event, with their due times', async () => {
     await put({ name: 'At once' })
     await put({ name: 'Later', wait: { minutes: 10 } })
     await put({ name: 'Other', trigger: { event: 'other' } })
@@ -92,19 +92,19 @@ describe('what is queued', () => {
     await messaging.set({ timezone: 'Asia/Tokyo' })
     expect(await queued()).toEqual([['Morning', 12 * HOUR]])
   })
-  test('where the properties are as asked', async () => {
+  test('messages whose property conditions match', async () => {
     const where = (to: string) => [{ property: 'plan', is: 'equal' as const, to }]
     await put({ name: 'Pro', trigger: { event: 'results_ready', where: where('pro') } })
     await put({ name: 'Free', trigger: { event: 'results_ready', where: where('free') } })
     expect(await queued()).toEqual([['Pro', 0]])
     expect(await queued({ properties: null })).toEqual([])
   })
-  test('to whoever is new also what starts with a person', async () => {
+  test('for a new person, also messages for new people', async () => {
     await put({ name: 'Welcome', trigger: { contact: 'created' } })
     expect(await queued({ event: 'other', occurredAt: NOW - HOUR })).toEqual([['Welcome', 0]])
     expect(await queued({ event: 'other' })).toEqual([])
   })
-  test('once, also while it waits, and again after it was skipped', async () => {
+  test('once, also while it waits, and again after a skip', async () => {
     const { id } = await put({ name: 'Once', onlyIf: [{ rule: 'tag', has: 'beta' }] })
     expect(await queued()).toEqual([['Once', 0]])
     expect(await queued()).toEqual([])
@@ -122,7 +122,7 @@ describe('what is queued', () => {
     expect(await queued()).toEqual([])
     expect(await queued({ properties: '{"id":2}' })).toEqual([['Each', 0]])
   })
-  test('at most every so many hours', async () => {
+  test('at most every N hours', async () => {
     await put({ name: 'Daily', again: { everyHours: 24 } })
     expect(await queued()).toEqual([['Daily', 0]])
     await messaging.decide()
@@ -131,7 +131,7 @@ describe('what is queued', () => {
     server.clock.tick(HOUR)
     expect(await queued()).toEqual([['Daily', 24 * HOUR]])
   })
-  test('of what happened long ago, nothing after 72 hours, and the rest at once', async () => {
+  test('nothing after 72 hours, and earlier events at once', async () => {
     await put({ name: 'Late', wait: { minutes: 10 } })
     expect(await queued({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual([])
     expect(await queued({ occurredAt: NOW - 72 * HOUR })).toEqual([['Late', 0]])
@@ -142,7 +142,7 @@ describe('events that share an email', () => {
   const again = { once: 'property' as const, property: ['id', 'url'], collect: { minutes: 30 } }
   const result = (id: number) => tryAndSend({ properties: JSON.stringify({ id }) })
 
-  test('join while it waits, so many minutes long, and of the same version', async () => {
+  test('join while it waits, within the minutes, for the same version', async () => {
     const { id } = await put({ name: 'Results', again, wait: { minutes: 60 } })
     expect(compare(await result(1))).toEqual([['Results', HOUR]])
     server.clock.tick(30 * MINUTE)
@@ -159,7 +159,7 @@ describe('events that share an email', () => {
       ['Results: This message is sent once for each id or url. An email was waiting already.'],
     ])
   })
-  test('once a person: all join, also the same one', async () => {
+  test('once per person: all join, also a repeated one', async () => {
     await put({ name: 'Results', again: { once: 'person', collect: { minutes: 30 } }, wait: { minutes: 60 } })
     for (const state of ['waiting', 'joined', 'joined']) {
       const found = await result(1)
@@ -169,10 +169,10 @@ describe('events that share an email', () => {
   })
 })
 
-describe('an event that starts nothing', () => {
+describe('an event that triggers nothing', () => {
   const unstarted = async (changes: Partial<Event> = {}) => (await tryAndSend(changes)).unstarted
 
-  test('says which messages it fits, and why', async () => {
+  test('lists the messages it matches, and why', async () => {
     await put({ name: 'Once' })
     await put({ name: 'Each', again: { once: 'property', property: 'id' } })
     await put({ name: 'Daily', again: { everyHours: 24 } })
@@ -199,7 +199,7 @@ describe('an event that starts nothing', () => {
   })
 })
 
-describe('what a change of a person queues', () => {
+describe('a change of a person queues', () => {
   async function tagged(tags: string[], removeTags: string[] = []): Promise<[string, number][]> {
     const { store, app } = messaging
     const [before, at] = [await store().findContact(app.id, ADA), server.clock.now()]
@@ -218,13 +218,13 @@ describe('what a change of a person queues', () => {
     await put({ name: 'Event' })
   })
 
-  test('to whoever is new, what starts with a person and with their tags', async () => {
+  test('for a new person, messages for new people and for their tags', async () => {
     expect(await tagged(['beta', 'other'])).toEqual([
       ['Beta', 10 * MINUTE],
       ['Welcome', 0],
     ])
   })
-  test('to whoever is known, what starts with the tags that they did not have', async () => {
+  test('for a known person, messages for new tags', async () => {
     expect(await tagged([])).toEqual([['Welcome', 0]])
     server.clock.tick(MINUTE)
     expect(await tagged(['beta'])).toEqual([['Beta', 11 * MINUTE]])

@@ -196,7 +196,7 @@ describe('the draft "Results ready, they left"', () => {
     expect(delivery?.state === 'sent' ? 'send' : delivery?.reason).toBe(outcome)
   })
 
-  test('two tabs: one is left, in the other the person is still here', async () => {
+  test('two tabs: one closes, and the person is still present in the other', async () => {
     await messaging.event({ event: 'other' })
     await messaging.put({ ...draft?.content, name: 'Left', status: 'live' })
     await messaging.browse('a', page('/one'))
@@ -210,7 +210,7 @@ describe('the draft "Results ready, they left"', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['not_away'])
   })
 
-  test('who was here when it came is known to the end of the wait, after days and a restart', async () => {
+  test('presence at the event is known until the wait ends, after days and a restart', async () => {
     const wait = { minutes: 5 * 24 * 60 }
     for (const [name, at] of [
       ['Left', 'trigger'],

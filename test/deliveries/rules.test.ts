@@ -25,7 +25,7 @@ afterEach(() => server.close())
 
 const RESULTS = '/results/1'
 
-describe('a rule, judged at the moment of sending', () => {
+describe('a rule at the time of sending', () => {
   const send = async (rule: Rule, act: () => Promise<unknown> = async () => {}, minutes = 10): Promise<string[]> => {
     await messaging.event({ event: 'known' })
     server.clock.tick(2)
@@ -92,7 +92,7 @@ describe('a rule, judged at the moment of sending', () => {
   ]
   test.each(CASES)('%s', async (_, rule, act, outcome) => expect(await send(rule, act)).toEqual(outcome))
 
-  test('a view that came late counts by when it happened', async () => {
+  test('a late view counts by the time it happened', async () => {
     await messaging.event({ event: 'known' })
     server.clock.tick(HOUR)
     await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen' }] }))
@@ -104,7 +104,7 @@ describe('a rule, judged at the moment of sending', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['seen'])
   })
 
-  test('what a clock ahead of ours told before the event counts by when it happened', async () => {
+  test('an event from a clock ahead of ours counts by the time it happened', async () => {
     await messaging.event({ event: 'known' })
     await messaging.event({ event: 'paid', occurredAt: new Date(server.clock.now() + 9 * MINUTE).toISOString() })
     server.clock.tick(MINUTE)
@@ -113,7 +113,7 @@ describe('a rule, judged at the moment of sending', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['done'])
   })
 
-  test('days after the event it is known that the page was open when it came', async () => {
+  test('days later it is still known that the page was open at the event', async () => {
     await messaging.event({ event: 'known' })
     await messaging.browse('a', page(RESULTS))
     server.clock.tick(MINUTE)
@@ -126,7 +126,7 @@ describe('a rule, judged at the moment of sending', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['seen'])
   })
 
-  test('the record holds every rule with its value, also those after one that failed', async () => {
+  test('the record contains every rule with its value, also after a failed one', async () => {
     await send({ rule: 'tag', has: 'beta' })
     const [delivery] = await messaging.deliveries()
     expect(delivery && recordOf(delivery)).toEqual({

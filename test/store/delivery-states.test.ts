@@ -122,7 +122,9 @@ describe('no statement scans all deliveries', () => {
     expect(plans.length).toBeGreaterThanOrEqual(least)
     // gone through are the apps that wait, the few that someone has claimed, so many of the newest, and lists of ids
     const wrong = plans.filter((plan) =>
-      /SCAN (?!waiting|heads|states|newest|json_each|CONSTANT ROW|deliveries USING INDEX deliveries_claimed)/.test(plan),
+      /SCAN (?!waiting|heads|states|newest|json_each|CONSTANT ROW|deliveries USING INDEX deliveries_claimed)/.test(
+        plan,
+      ),
     )
     expect(wrong).toEqual([])
   })

@@ -4,7 +4,7 @@ import { BATCH, HOUR } from '../../helper.ts'
 import { MINUTE, page } from '../../messaging.ts'
 import { openSimulating, type Simulating } from './simulating.ts'
 
-describe('several events of one batch, which came in the same millisecond,', () => {
+describe('events of one batch in the same millisecond', () => {
   let at: Simulating
   beforeEach(async () => {
     at = await openSimulating()

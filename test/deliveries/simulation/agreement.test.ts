@@ -13,7 +13,7 @@ const SEED = Number(process.env.SIMULATION_SEED ?? 1)
 const PLAYED_MS = 50_000 + STORIES * 1_000
 
 test(
-  'random stories go as they are foreseen, explained and simulated',
+  'dry run, sending, explanation and simulation agree on random histories',
   async () => {
     const outcomes = new Set<string>()
     let wrong: Story | null = null

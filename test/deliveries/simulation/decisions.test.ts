@@ -16,7 +16,7 @@ const suppress = (email: string, reason: 'unsubscribed' | 'bounced') =>
 /** The suppression of the address stays. */
 const erase = (email: string) => at.messaging.store().eraseContact({ ...at.messaging.by, email, at: at.clock.now() })
 
-test('somebody who unsubscribed, was erased and came again is still not written to', async () => {
+test('someone who unsubscribed, was erased and returned still gets no email', async () => {
   await at.putLive()
   const people = { 'gone@example.com': 'unsubscribed', 'lost@example.com': 'bounced' } as const
   for (const [email, reason] of Object.entries(people)) {
@@ -36,7 +36,7 @@ test('somebody who unsubscribed, was erased and came again is still not written 
   expect(outcomesOf(await at.simulate({ mail }))).toEqual({ ...expected, 'gone@example.com': 'send' })
 })
 
-test('whom the pages never reported, and what named no page, is no finding about anybody', async () => {
+test('people never reported and events without a page are no estimate', async () => {
   const rules: Record<string, Rule> = {
     seen: { rule: 'seen' },
     unseen: { rule: 'notSeen', ifUnknown: 'skip' },

@@ -7,7 +7,7 @@ import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
 
 const URL = 'https://first.example/results/1'
 
-describe('a mail', () => {
+describe('an email', () => {
   let at: Simulating
   beforeEach(async () => {
     at = await openSimulating()
@@ -45,13 +45,13 @@ describe('a mail', () => {
     expect(outcomes).toEqual(Object.fromEntries(expected))
   })
 
-  test('without a subject is none, and one that cannot be read is said to be', async () => {
+  test('without a subject is not sent, and an invalid template is reported', async () => {
     const outcomes = async (mail: Mail) => (await at.simulate({ mail })).counts
     expect(await outcomes({ subject: '{% if false %}x{% endif %}', body: 'B' })).toEqual({ missing_value: 4 })
     expect(await outcomes({ subject: 'S', body: '{{ event.url' })).toEqual({ broken_template: 4 })
   })
 
-  test('that lacks a value says which, what is of today, and does not use the once up', async () => {
+  test('with a missing value names it and does not use up "once"', async () => {
     await at.event('few@example.com', { properties: { url: URL, headline: 'Later' } })
     at.clock.tick(MINUTE)
     const mail = { subject: '{{ event.headline }}', body: '{{ contact.firstName }}' }
@@ -70,7 +70,7 @@ describe('a mail', () => {
 
 const keep = useClosing()
 
-test('is what sending finds', async () => {
+test('matches live sending', async () => {
   const mail = { subject: '{{ event.headline }}', body: 'B' }
   const sending = keep(await startSending({ mail }))
   await sending.sendEvent('ada@example.com', { url: URL })

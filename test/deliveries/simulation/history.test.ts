@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => at.close())
 
-describe('where people whom the browser script never saw are skipped, who', () => {
+describe('if unknown visitors are skipped, a person who', () => {
   const onlyIf: MessageContent['onlyIf'] = [
     { rule: 'notSeen', ifUnknown: 'skip' },
     { rule: 'away', minutes: 30, ifUnknown: 'skip' },
@@ -33,7 +33,7 @@ describe('where people whom the browser script never saw are skipped, who', () =
     expect(outcomesOf(await at.simulate({ onlyIf }, { days }))).toEqual({ 'old@example.com': 'send' })
   })
 
-  test('was seen only after it was decided', async () => {
+  test('was seen only after the decision', async () => {
     await at.putLive({ onlyIf })
     await at.event('new@example.com')
     at.clock.tick(MINUTE)
@@ -62,7 +62,7 @@ describe('an event that happened in the same millisecond', () => {
   test.each<['done' | 'notDone', string]>([
     ['done', 'send'],
     ['notDone', 'done'],
-  ])('as the person who was made by it: %s', async (rule, outcome) => {
+  ])('as the person it added: %s', async (rule, outcome) => {
     const onlyIf: MessageContent['onlyIf'] = [{ rule, event: 'results_ready' }]
     const content: Partial<MessageContent> = { trigger: { contact: 'created' }, wait: { minutes: 10 }, onlyIf }
     await at.putLive(content)
@@ -72,7 +72,7 @@ describe('an event that happened in the same millisecond', () => {
     expect(outcomesOf(await at.simulate(content))).toEqual({ [ADA]: outcome })
   })
 
-  test('as the trigger, by a clock of whole seconds', async () => {
+  test('as the trigger, with a clock of whole seconds', async () => {
     const content: Partial<MessageContent> = { wait: { minutes: 10 }, onlyIf: [{ rule: 'notDone', event: 'paid' }] }
     await at.putLive(content)
     const occurredAt = new Date(at.clock.now()).toISOString()
@@ -97,7 +97,7 @@ describe('an event that happened in the same millisecond', () => {
   })
 })
 
-describe('what came only after the mail had gone', () => {
+describe('events after the email was sent', () => {
   test.each<[string, MessageContent['onlyIf'], () => Promise<unknown>]>([
     ['a view', [{ rule: 'notSeen' }], () => at.browse(ADA, page('/results/1', 15 * MINUTE))],
     [
@@ -122,7 +122,7 @@ describe('what came only after the mail had gone', () => {
   })
 })
 
-test('many events and views of one person take no longer each than a few', async () => {
+test('many events and views of a person take no longer each than a few', async () => {
   await at.event(ADA)
   await at.browse(ADA, page('/wait'))
   const db = openDatabase(at.server.folder)

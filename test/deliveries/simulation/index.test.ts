@@ -71,7 +71,7 @@ test('decides as the live message did', async () => {
   expect(simulation).toMatchObject({ triggered: 7, counts: { send: 3, not_away: 1, seen: 1, done: 1, again: 1 } })
 })
 
-test('lists one person alone, also behind hundreds who came later, and counts all', async () => {
+test('lists one person alone, also behind hundreds of later ones, and counts all', async () => {
   await messaging.event(of('early@example.com'))
   server.clock.tick(MINUTE)
   await inTurns(150, (index) => messaging.event(of(`p${index}@example.com`)))
@@ -83,14 +83,14 @@ test('lists one person alone, also behind hundreds who came later, and counts al
   expect([triggered, counts, emails(lines)]).toEqual([151, { send: 151 }, ['early@example.com']])
 })
 
-test('who was on a page of which nothing is heard is waited for', async () => {
+test('waits for a person on a silent page', async () => {
   await play()
   expect((await at.simulate(LEFT)).counts).toMatchObject({ waiting: 2 })
   server.clock.tick(10 * MINUTE)
   expect((await at.simulate(LEFT)).counts).toMatchObject({ not_away: 1, send: 3 })
 })
 
-test('changes nothing, and says of which rules it took what is so today', async () => {
+test('changes nothing, and names the rules that use current data', async () => {
   await play()
   server.clock.tick(HOUR)
   const { lines } = await at.simulate(LEFT)
@@ -109,11 +109,11 @@ test('changes nothing, and says of which rules it took what is so today', async 
   })
 })
 
-describe('looks at', () => {
+describe('considers', () => {
   const outcomes = async (content: Partial<MessageContent>, changes: Partial<SimulationInput> = {}) =>
     (await at.simulate(content, changes)).counts
 
-  test('the days that are asked for, and what is due by now', async () => {
+  test('the requested days, and emails due by now', async () => {
     await messaging.event(of('old@example.com'))
     server.clock.tick(7 * DAY)
     await messaging.event(of('new@example.com'))
@@ -123,7 +123,7 @@ describe('looks at', () => {
     expect(await outcomes({ wait: { minutes: 10 } }, { days: 8 })).toEqual({ send: 1, waiting: 1 })
   })
 
-  test('conditions, "once", and who may get email', async () => {
+  test('conditions, "once" and suppressions', async () => {
     for (const n of [1, 2, 2]) await messaging.event({ properties: { n } })
     await messaging.event({ email: 'gone@example.com', properties: { n: 1 } })
     await messaging
@@ -143,7 +143,7 @@ describe('looks at', () => {
     })
   })
 
-  test('page views, new people, and not at tags', async () => {
+  test('page views and new people, not tags', async () => {
     await messaging.event({ event: 'known' })
     await messaging.browse('a', page('/pricing'), page('/docs/a'))
     server.clock.tick(1)
@@ -159,7 +159,7 @@ describe('looks at', () => {
     expect(await outcomes({})).toEqual({})
   })
 
-  test('a window: the mail would have gone out when it opened', async () => {
+  test('a send window: the email would be sent when it opens', async () => {
     await messaging.event()
     server.clock.tick(4 * DAY)
     const sendWindow = { days: [1], from: '09:00', until: '10:00' }
@@ -171,7 +171,7 @@ describe('looks at', () => {
     expect(await dueTimes(transactional)).toEqual(['2026-05-15T12:00:00.000Z'])
   })
 
-  test('a window that opens too late, and what was so when it was due and not when the window opened', async () => {
+  test('a window that opens too late, and the facts at the due time', async () => {
     const settings = { sendWindow: { days: [1], from: '09:00', until: '10:00' }, timezone: null, giveUpHours: null }
     await messaging.event({ event: 'known' })
     server.clock.tick(MINUTE)
@@ -189,7 +189,7 @@ describe('looks at', () => {
   })
 })
 
-test('of more than 10,000 triggers looks at the newest, and tells how far it is', async () => {
+test('considers the newest of over 10,000 triggers, and reports progress', async () => {
   await messaging.event(of('ada@example.com'))
   const db = openDatabase(server.folder)
   const first = db.query<{ id: number }, []>('SELECT id FROM events').get()?.id ?? 0
@@ -214,7 +214,7 @@ test('of more than 10,000 triggers looks at the newest, and tells how far it is'
   expect(simulations.progressOf(messaging.app.id)).toBeNull()
 })
 
-describe('several', () => {
+describe('concurrent simulations', () => {
   const outcomeOf = async (asked: Promise<Simulation | Refusal | null>) => {
     const outcome = await asked
     return outcome && isRefusal(outcome) ? outcome.message : outcome?.triggered
@@ -226,7 +226,7 @@ describe('several', () => {
     server.clock.tick(1)
   })
 
-  test('are all answered, and one that fails does not stop the next', async () => {
+  test('all finish, and a failing one does not stop the next', async () => {
     const { simulate: simulateIn } = createSimulations('/nowhere')
     const failing = Promise.allSettled([simulateIn(at.inputOf({})), simulateIn(at.inputOf({}))])
     const { simulate: here } = server.parts().simulations
@@ -242,7 +242,7 @@ describe('several', () => {
     expect(done).toEqual([7, 7, 8, 9, 7])
   })
 
-  test('of somebody who has left are not done, whether they wait or run', async () => {
+  test('are cancelled when the caller leaves, waiting or running', async () => {
     const { simulate: here } = server.parts().simulations
     const [running, waiting] = [new AbortController(), new AbortController()]
     const [first, second] = [
@@ -255,13 +255,13 @@ describe('several', () => {
     expect(await Promise.all([first, second, third].map(outcomeOf))).toEqual([STOPPING, STOPPING, 1])
   })
 
-  test('end after a while, and say so', async () => {
+  test('time out with a message', async () => {
     const { simulate: here } = createSimulations(server.folder, 1)
     const said = 'The simulation took longer than a minute and was stopped. Try fewer days.'
     expect(await Promise.all([here(at.inputOf({})), here(at.inputOf({}))].map(outcomeOf))).toEqual([said, said])
   })
 
-  test('are refused while the service stops; the one that runs may finish, for so long', async () => {
+  test('are refused during shutdown; a running one may finish within a limit', async () => {
     const [patient, hasty] = [createSimulations(server.folder), createSimulations(server.folder)]
     const ask = (simulations: Simulations) =>
       Array.from({ length: 2 }, () => outcomeOf(simulations.simulate(at.inputOf({}))))

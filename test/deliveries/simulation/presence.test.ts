@@ -11,7 +11,7 @@ import { report, send } from '../../api/reports.ts'
 import { leave, MINUTE, page } from '../../messaging.ts'
 import { openSimulating, outcomesOf, type Simulating } from './simulating.ts'
 
-describe('by page views alone', () => {
+describe('by page views only', () => {
   const NOW = Date.UTC(2026, 4, 15)
   const WHEN = NOW - 3 * DAY
   const viewOf = (at: number, path: string) => ({ id: at, at, occurredAt: at, path })
@@ -42,12 +42,12 @@ describe('by page views alone', () => {
     expect(at(WHEN, QUIET, ...minutes)).toEqual(expected)
   })
 
-  test('as long as the rule has it', () => {
+  test('for the silence of the rule', () => {
     expect(at(WHEN, 5 * MINUTE, -2, 3)).toEqual(here('/-2'))
     expect(at(WHEN, 5 * MINUTE, -2, 4)).toEqual(gone(-2))
   })
 
-  test('of two views in one millisecond the one is named that is named live', () => {
+  test('of two views in a millisecond, names the same as live sending', () => {
     const both = ['/a', '/b'].map((path) => viewOf(NOW - MINUTE, path))
     const pathsOf = (views: typeof both) =>
       estimatePresence({ views, reports: [], when: NOW, quietMs: QUIET, reportedSince: NOW - DAY }).paths
@@ -56,7 +56,7 @@ describe('by page views alone', () => {
   })
 })
 
-test('what was heard of somebody after it was decided changes nothing', async () => {
+test('reports after the decision change nothing', async () => {
   const at = await openSimulating()
   const content = { wait: { minutes: 60 }, onlyIf: [{ rule: 'away', at: 'trigger' }] } satisfies Partial<MessageContent>
   await at.putLive(content)
@@ -76,7 +76,7 @@ test('what was heard of somebody after it was decided changes nothing', async ()
   await at.close()
 })
 
-test('a report that came late proves that its page was still there, however long ago it was made', async () => {
+test('a late report proves that its page was still open', async () => {
   const at = await openSimulating()
   const content = { onlyIf: [{ rule: 'notSeen' }] } satisfies Partial<MessageContent>
   await at.putLive(content)
@@ -132,7 +132,7 @@ describe('three days later', () => {
     return removed
   }
 
-  test('the first draft is judged as it was on the day, and says that it is estimated', async () => {
+  test('the first draft is decided as on that day, and marked as an estimate', async () => {
     await play(['a@example.com', 'b@example.com', 'c@example.com'], ['d@example.com', 'e@example.com'])
     const onTheDay = await simulate()
     expect(onTheDay).toMatchObject({ counts: { send: 3, not_away: 2 }, estimated: 0 })
@@ -149,7 +149,7 @@ describe('three days later', () => {
     expect(dueTimes(later)).toEqual(dueTimes(onTheDay))
   })
 
-  test('what page views prove is no estimate', async () => {
+  test('a page view is not an estimate', async () => {
     await play(['a@example.com'], [])
     await at.browse('a@example.com', page('/results/1'))
     at.clock.tick(3 * DAY)
@@ -158,7 +158,7 @@ describe('three days later', () => {
     expect([counts, estimated]).toEqual([{ seen: 1 }, 0])
   })
 
-  test('what asks nobody where they were is no estimate', async () => {
+  test('a message without presence rules is not an estimate', async () => {
     await play(['a@example.com'], [])
     at.clock.tick(3 * DAY)
     expect(await simulate({ onlyIf: [{ rule: 'notDone', event: 'paid' }] })).toMatchObject({ estimated: 0 })

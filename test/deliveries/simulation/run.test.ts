@@ -17,7 +17,7 @@ afterEach(() => at.close())
 const change = (values: object) =>
   at.server.call('PATCH', CONTACTS, { body: { app: at.server.first.appId, email: ADA, ...values } })
 
-describe('what is stored of somebody is that of today, and said to be:', () => {
+describe('current data is used and named:', () => {
   const mail = (body: string): { mail: Mail } => ({ mail: { subject: 'S', body } })
   const rule = (one: Rule): Partial<MessageContent> => ({ onlyIf: [one] })
   type Case = [name: string, content: Partial<MessageContent>, change: object | null, outcome: string, isToday: boolean]
@@ -43,7 +43,7 @@ describe('what is stored of somebody is that of today, and said to be:', () => {
     expect([lines.length, line?.outcome, said]).toEqual([1, outcome, [isToday]])
   })
 
-  test('their wish', async () => {
+  test('their subscription', async () => {
     const { app, store } = at.messaging
     await store().suppress({ appId: app.id, email: ADA, reason: 'complained', at: at.clock.now() })
     const { lines } = await at.simulate()
@@ -52,7 +52,7 @@ describe('what is stored of somebody is that of today, and said to be:', () => {
   })
 })
 
-test('what came again was judged by nothing, and would have been due as any other', async () => {
+test('a repeated event has no verdicts, but a due time', async () => {
   await at.event(ADA)
   const cameAt = at.clock.now()
   at.clock.tick(MINUTE)

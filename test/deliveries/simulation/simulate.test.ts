@@ -23,7 +23,7 @@ function simulateNewest(most: number, progress: Progress[] = []) {
   }
 }
 
-test('looks at the newest triggers only, and says so where there were more', async () => {
+test('considers only the newest triggers, and says if there were more', async () => {
   const names = ['a', 'b', 'c', 'd']
   for (const name of names) {
     await at.event(`${name}@example.com`)
@@ -41,7 +41,7 @@ test('looks at the newest triggers only, and says so where there were more', asy
   expect(describeSimulation(some)[0]).toContain('of the newest 10,000')
 })
 
-test('lists the latest hundred of each outcome, counts all, and tells how far it is', async () => {
+test('lists the latest hundred of each outcome, counts all, and reports progress', async () => {
   for (let index = 0; index < 205; index += 1) await at.event(`p${index}@example.com`)
   at.clock.tick(MINUTE)
   const progress: Progress[] = []
@@ -49,7 +49,7 @@ test('lists the latest hundred of each outcome, counts all, and tells how far it
   expect([counts, lines.length, progress]).toEqual([{ send: 205 }, 100, [{ done: 200, of: 205 }]])
 })
 
-test('says always what is never looked at, and what was not this time', () => {
+test('always names what is never considered, and what was skipped this time', () => {
   const nothing = { hasMore: false, estimated: 0, untried: 0 }
   const always = [
     expect.stringContaining("Past events use today's subscriptions"),

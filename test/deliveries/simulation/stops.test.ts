@@ -25,7 +25,7 @@ async function countLive(): Promise<Record<string, number>> {
 
 const wait = { minutes: 60 }
 
-describe('somebody for whom it was stopped', () => {
+describe('a person whose email was cancelled', () => {
   const cases: [string, Partial<MessageContent>, () => Promise<unknown>, string][] = [
     ['by a view', { onlyIf: [{ rule: 'notSeen' }] }, () => at.browse(ADA, page('/results/1')), 'seen'],
     [
@@ -52,7 +52,7 @@ describe('somebody for whom it was stopped', () => {
   })
 })
 
-test('the first that stops it is the reason, also where an earlier rule would fail when it is due', async () => {
+test('the first cancellation is the reason, even if an earlier rule would fail when due', async () => {
   const content: Partial<MessageContent> = { onlyIf: [{ rule: 'away', minutes: 300 }, { rule: 'notSeen' }], wait }
   await at.putLive(content)
   await at.event(ADA, urlOf(1))
@@ -63,7 +63,7 @@ test('the first that stops it is the reason, also where an earlier rule would fa
   expect((await at.simulate(content)).counts).toEqual({ seen: 1 })
 })
 
-test('what came before the event does not stop it; the rules find it when it is due', async () => {
+test('events before the trigger do not cancel it; the rules find them when due', async () => {
   const content: Partial<MessageContent> = { onlyIf: [{ rule: 'notDone', event: 'paid', since: { days: 2 } }], wait }
   await at.putLive(content)
   await at.event(ADA, { event: 'paid', properties: {} })
@@ -76,7 +76,7 @@ test('what came before the event does not stop it; the rules find it when it is 
   expect((await at.simulate(content)).counts).toEqual({ done: 1, again: 1 })
 })
 
-test('what comes while it waits for the hours in which mails go stops it', async () => {
+test('an arrival during the wait for the send window cancels it', async () => {
   const sendWindow = { days: [1, 2, 3, 4, 5, 6, 7], from: '08:00', until: '09:00' }
   const settings = { sendWindow, timezone: 'UTC', giveUpHours: null }
   const content: Partial<MessageContent> = { onlyIf: [{ rule: 'notSeen' }] }
@@ -92,7 +92,7 @@ test('what comes while it waits for the hours in which mails go stops it', async
   expect(lines[0]?.dueAt).toBe(stoppedAt)
 })
 
-test('what came late does not free "once" before it came', async () => {
+test('a late arrival does not free "once" before it arrived', async () => {
   const content: Partial<MessageContent> = { onlyIf: [{ rule: 'notSeen' }], wait }
   await at.putLive(content)
   await at.event(ADA, urlOf(1))
@@ -105,7 +105,7 @@ test('what came late does not free "once" before it came', async () => {
   expect((await at.simulate(content)).counts).toEqual({ seen: 1, again: 1 })
 })
 
-test('what is asked of the days before it is due does not stop it before', async () => {
+test('a rule about the days before the due time does not cancel earlier', async () => {
   const onlyIf: MessageContent['onlyIf'] = [{ rule: 'notDone', event: 'paid', since: { days: 1 } }]
   const content: Partial<MessageContent> = { onlyIf, wait: { minutes: 3 * 24 * 60 } }
   await at.putLive(content)
@@ -117,7 +117,7 @@ test('what is asked of the days before it is due does not stop it before', async
   expect((await at.simulate(content)).counts).toEqual({ waiting: 1 })
 })
 
-test('what a clock ahead of ours told stops it when it comes', async () => {
+test('an event from a clock ahead of ours cancels it when it arrives', async () => {
   const content: Partial<MessageContent> = { onlyIf: [{ rule: 'notDone', event: 'paid' }], wait: { minutes: 5 } }
   await at.putLive(content)
   await at.event(ADA, urlOf(1))

@@ -11,7 +11,7 @@ afterEach(() => at.close())
 
 const ago = (ms: number) => ({ occurredAt: new Date(at.clock.now() - ms).toISOString() })
 
-describe('what is told late', () => {
+describe('a late event', () => {
   test.each([
     ['starts nothing after 72 hours', 73 * HOUR, {}],
     ['starts it before', 71 * HOUR, { 'ada@example.com': 'send' }],
@@ -25,7 +25,7 @@ describe('what is told late', () => {
     expect(simulation.triggered).toBe(Object.keys(expected).length)
   })
 
-  test('is judged when it came, not before, and with what had happened by then', async () => {
+  test('is decided at its arrival, with everything known by then', async () => {
     const content = { wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen' as const }] }
     await at.putLive(content)
     for (const email of ['saw@example.com', 'away@example.com']) await at.event(email, { event: 'signed_up' })
@@ -44,7 +44,7 @@ describe('what is told late', () => {
     )
   })
 
-  test('counts for “again” by when it came', async () => {
+  test('counts for "again" by its arrival', async () => {
     const again = { everyHours: 24 }
     await at.putLive({ again })
     await at.event('ada@example.com')
@@ -58,7 +58,7 @@ describe('what is told late', () => {
     expect((await at.simulate({ again })).counts).toEqual({ send: 2 })
   })
 
-  test('a page view too', async () => {
+  test('may be a page view', async () => {
     const trigger = { page: '/pricing' }
     await at.event('ada@example.com', { event: 'signed_up' })
     await at.browse('ada@example.com', { ...page('/pricing'), age: 20 * HOUR })
@@ -69,7 +69,7 @@ describe('what is told late', () => {
   })
 })
 
-test('what a clock ahead of ours has happen soon waits, as it does live', async () => {
+test('an event in the near future waits, as with live sending', async () => {
   const content = { wait: { minutes: 1 } }
   await at.putLive(content)
   await at.event('ada@example.com', ago(-5 * MINUTE))
@@ -80,7 +80,7 @@ test('what a clock ahead of ours has happen soon waits, as it does live', async 
   expect(outcomesOf(await at.simulate(content))).toEqual({ 'ada@example.com': 'send' })
 })
 
-test('what a clock ahead of ours told just before the days that are looked at, and happened within them, is among them', async () => {
+test('an event that arrived before the range but happened within it is included', async () => {
   await at.event('ada@example.com', ago(-5 * MINUTE))
   at.clock.tick(7 * DAY + 4 * MINUTE)
   expect(outcomesOf(await at.simulate())).toEqual({ 'ada@example.com': 'send' })
