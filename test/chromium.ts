@@ -1,12 +1,14 @@
 /**
- * A real Chromium, started once per test file: the one at CHROMIUM_PATH, Debian's, or else the npm package's, which has
- * windows instead of tabs, no back/forward cache and no prerendering. Where none runs, importing this fails.
+ * A real Chromium, started once per test file. The shell of the npm package has windows instead of tabs, no back/forward
+ * cache and no prerendering, and takes a third of the CPU time of the whole one: that at CHROMIUM_PATH, or Debian's.
+ * Where only one of them runs, it stands in for the other; where none does, importing this fails.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import packed from '@sparticuz/chromium'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { makeAlone } from './executable.ts'
 
 const DEBIAN = '/usr/bin/chromium'
 const READY_MS = 20_000
@@ -21,12 +23,6 @@ const WORDS = [
   '--disable-dev-shm-usage',
 ]
 
-type Found = {
-  path: string
-  /** with tabs, a back/forward cache and prerendering */
-  isWhole: boolean
-}
-
 export type OpenChromium = {
   browser: Browser
   /** Of the user's own profile: a page here is hidden when another is brought to the front, as in life. */
@@ -34,28 +30,34 @@ export type OpenChromium = {
   close(): Promise<void>
 }
 
-async function findChromium(): Promise<Found> {
-  const installed = process.env.CHROMIUM_PATH ?? (existsSync(DEBIAN) ? DEBIAN : null)
-  if (installed !== null) return { path: installed, isWhole: true }
-  const path = await packed.executablePath().catch(() => null)
+/** Unpacked by one process: the others would start what is half written. */
+async function findShell(): Promise<string | null> {
+  const path = await makeAlone('chromium', () => packed.executablePath()).catch(() => null)
   const runs = path !== null && Bun.spawnSync([path, '--version'], { stdout: 'ignore', stderr: 'ignore' }).success
-  if (runs) return { path, isWhole: false }
-  throw new Error('No Chromium runs here. Install the package chromium, or set CHROMIUM_PATH.')
+  return runs ? path : null
 }
 
-const FOUND = await findChromium()
-export const CHROMIUM = FOUND.path
+function orFail(path: string | null): string {
+  if (path === null) throw new Error('No Chromium runs here. Install the package chromium, or set CHROMIUM_PATH.')
+  return path
+}
 
-/** @throws Error in the npm package's Chromium, which cannot do what the test is about */
+const WHOLE = process.env.CHROMIUM_PATH ?? (existsSync(DEBIAN) ? DEBIAN : null)
+const HAS_TABS = WHOLE !== null
+/** For pages that need no tabs. */
+export const CHROMIUM_SHELL = orFail((await findShell()) ?? WHOLE)
+export const CHROMIUM = WHOLE ?? CHROMIUM_SHELL
+
+/** @throws Error in the shell, which cannot do what the test is about */
 export function requireWholeChromium(): void {
-  if (!FOUND.isWhole)
+  if (!HAS_TABS)
     throw new Error('This test needs a whole Chromium. Install the package chromium, or set CHROMIUM_PATH.')
 }
 
 /** A browser process that opens `url`, driven by nobody. */
-export function startChromium(url: string, words: string[] = []): { profile: string; stop(): Promise<void> } {
+export function startChromium(url: string, words: string[] = [], path = CHROMIUM) {
   const profile = mkdtempSync(join(tmpdir(), 'eventpost-chromium-'))
-  const command = [FOUND.path, ...WORDS, `--user-data-dir=${profile}`, ...words, url]
+  const command = [path, ...WORDS, `--user-data-dir=${profile}`, ...words, url]
   const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM')
@@ -65,9 +67,15 @@ export function startChromium(url: string, words: string[] = []): { profile: str
   return { profile, stop }
 }
 
+/** The shell, for pages that stay in front. */
+export const openChromium = (): Promise<OpenChromium> => take(CHROMIUM_SHELL)
+
+/** The whole browser, in whose window tabs are hidden and shown. */
+export const openTabbedChromium = (): Promise<OpenChromium> => take(CHROMIUM)
+
 /** Starts a browser and takes hold of it. Playwright's own start would keep every tab visible. */
-export async function openChromium(): Promise<OpenChromium> {
-  const { profile, stop } = startChromium('about:blank', ['--remote-debugging-port=0'])
+async function take(path: string): Promise<OpenChromium> {
+  const { profile, stop } = startChromium('about:blank', ['--remote-debugging-port=0'], path)
   const port = await readPort(join(profile, 'DevToolsActivePort'))
   const browser = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, { noDefaults: true })
   const [window] = browser.contexts()
@@ -81,7 +89,7 @@ export async function openChromium(): Promise<OpenChromium> {
 
 /** Shows a page of a browser's window, and hides the others. */
 export async function bringToFront(page: Page): Promise<void> {
-  if (FOUND.isWhole) return page.bringToFront()
+  if (HAS_TABS) return page.bringToFront()
   for (const one of page.context().pages()) if (one !== page) await setWindow(one, 'minimized')
   await setWindow(page, 'normal')
 }
@@ -91,7 +99,7 @@ export async function openBehind(front: Page, url: string): Promise<Page> {
   const context = front.context()
   const session = await context.newCDPSession(front)
   const coming = context.waitForEvent('page')
-  const [name, how] = ['Target.createTarget' as const, FOUND.isWhole ? { background: true } : MINIMIZED]
+  const [name, how] = ['Target.createTarget' as const, HAS_TABS ? { background: true } : MINIMIZED]
   await session.send(name, { url, ...how })
   const page = await coming
   // a hidden tab draws no frames, on which other ways of waiting rest; the script is there when all is loaded

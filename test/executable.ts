@@ -30,15 +30,20 @@ async function build(): Promise<void> {
   }
 }
 
-/** Of several test files that want it at once one builds it. The lock is the system's own, so that none is left behind. */
-export async function ensureExecutable(): Promise<void> {
+/** Of several test processes that want the same thing one makes it. The lock is the system's own, so that none is left behind. */
+export async function makeAlone<T>(name: string, make: () => Promise<T>): Promise<T> {
   mkdirSync(join(ROOT, 'dist'), { recursive: true })
-  const lock = new Database(join(ROOT, 'dist/executable.lock'), { create: true })
+  const lock = new Database(join(ROOT, `dist/${name}.lock`), { create: true })
   try {
     lock.run(`PRAGMA busy_timeout = ${BUILD_MS}`)
     lock.run('BEGIN EXCLUSIVE')
-    if (isOutdated()) await build()
+    return await make()
   } finally {
     lock.close()
   }
 }
+
+export const ensureExecutable = (): Promise<void> =>
+  makeAlone('executable', async () => {
+    if (isOutdated()) await build()
+  })

@@ -1,12 +1,12 @@
 /** A real Chromium with a real server. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { CHROMIUM } from '../chromium.ts'
+import { CHROMIUM_SHELL } from '../chromium.ts'
 import { createTestServer, type Options } from '../helper.ts'
 
 const QUIET = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync']
 
-export const openChromium = (more: string[] = []): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM, args: [...QUIET, ...more] })
+export const openChromium = (more: string[] = [], path = CHROMIUM_SHELL): Promise<Browser> =>
+  chromium.launch({ executablePath: path, args: [...QUIET, ...more] })
 
 export const PASSWORD = 'correct horse battery'
 

@@ -5,6 +5,7 @@
 import { createServer } from 'node:net'
 import lighthouse from 'lighthouse'
 import type { Page } from 'playwright-core'
+import { CHROMIUM } from '../chromium.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 
@@ -83,7 +84,7 @@ async function findOne(page: Page, server: Served): Promise<string[]> {
 }
 
 async function run(server: Served, port: number): Promise<boolean> {
-  const browser = await openChromium([`--remote-debugging-port=${port}`])
+  const browser = await openChromium([`--remote-debugging-port=${port}`], CHROMIUM)
   const context = await browser.newContext()
   const page = await context.newPage()
   await signIn(page, server)

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { CHROMIUM } from '../chromium.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { STEPS } from './walk.ts'
 
@@ -21,7 +22,7 @@ const isSignedIn = async (page: Page): Promise<boolean> =>
   (await page.context().cookies()).some(({ name }) => name.startsWith('eventpost_session'))
 
 mkdirSync(FOLDER, { recursive: true })
-const browser = await openChromium()
+const browser = await openChromium([], CHROMIUM)
 for (const width of WIDTHS) {
   for (const colorScheme of SCHEMES) {
     const server = await serveTest()

@@ -6,42 +6,36 @@ import { type Step, STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 export const WALK_MS = 300_000
-/** Rules that depend on the theme. */
-const COLOURS_ONLY = {
-  runOnly: ['color-contrast', 'link-in-text-block'],
-  // excluded details, and slow rules
-  preload: false,
-}
+const THEMES = ['light', 'dark'] as const
+type Theme = (typeof THEMES)[number]
 
 const TIMES = 3
 
 /** Problems of the page, one per line. Repeated if a pending navigation replaces the page. */
-async function findViolations(page: Page, time = 1): Promise<string[]> {
+async function findViolations(page: Page, theme: Theme, time = 1): Promise<string[]> {
   try {
-    return await lookOver(page)
+    return await lookOver(page, theme)
   } catch (error) {
-    if (time < TIMES && /context was destroyed/.test(String(error))) return findViolations(page, time + 1)
+    if (time < TIMES && /context was destroyed/.test(String(error))) return findViolations(page, theme, time + 1)
     throw error
   }
 }
 
-/** All axe-core rules in light, theme-dependent ones in dark, and the width. */
-async function lookOver(page: Page): Promise<string[]> {
+/** All axe-core rules, and the width. */
+async function lookOver(page: Page, theme: Theme): Promise<string[]> {
   // wait for the page that a click opened
   await page.waitForLoadState()
-  await page.emulateMedia({ colorScheme: 'light' })
-  await page.evaluate(AXE)
-  const inLight = await runAxe(page)
-  await page.emulateMedia({ colorScheme: 'dark' })
-  const inDark = await runAxe(page, COLOURS_ONLY)
+  await page.emulateMedia({ colorScheme: theme })
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(AXE)
+  const found = await runAxe(page)
   const over = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
-  return [...inLight, ...inDark.map((line) => `dark: ${line}`), ...(over > 0 ? [`${over} pixels too wide`] : [])]
+  return [...found, ...(over > 0 ? [`${over} pixels too wide`] : [])]
 }
 
-/** axe-core can't judge text on gradients, so only scroll edges have them. */
-const runAxe = (page: Page, options?: object): Promise<string[]> =>
+/** axe-core can't judge text on gradients, so only scroll edges have them. Media and frames have no need of preloading. */
+const runAxe = (page: Page): Promise<string[]> =>
   page.evaluate<string[]>(
-    `axe.run(${JSON.stringify({ resultTypes: ['violations', 'incomplete'], ...options })})
+    `axe.run({ resultTypes: ['violations', 'incomplete'], preload: false })
       .then(({ violations, incomplete }) => {
         const isUnjudged = ({ data, relatedNodes }) =>
           data?.messageKey === 'bgGradient' && !relatedNodes.every(({ html }) => html.includes('role="region"'))
@@ -77,18 +71,22 @@ export async function walk(
   return complaints
 }
 
-/** Runs axe-core and width checks on a page in each view and both themes. The walk goes on in the last view. */
+/**
+ * Runs axe-core and width checks on a page in both views, in light in one and in dark in the other, by turns. So what all
+ * pages share is looked at in each pair. The walk goes on in the last view.
+ */
 export async function findInViews(
   views: Record<string, { width: number; height: number }>,
   page: Page,
-  { go, isPerView }: Step,
+  step: Step,
   server: Served,
 ): Promise<string[]> {
   const found: string[] = []
-  for (const [view, size] of Object.entries(views)) {
+  for (const [index, [view, size]] of Object.entries(views).entries()) {
+    const theme = THEMES[(STEPS.indexOf(step) + index) % THEMES.length] ?? 'light'
     await page.setViewportSize(size)
-    if (isPerView) await go(page, server)
-    found.push(...(await findViolations(page)).map((line) => `${view}: ${line}`))
+    if (step.isPerView) await step.go(page, server)
+    found.push(...(await findViolations(page, theme)).map((line) => `${view}, ${theme}: ${line}`))
   }
   return found
 }

@@ -5,7 +5,7 @@ import { bringToFront, requireWholeChromium, startChromium } from '../chromium.t
 import { quiet, until } from './collector.ts'
 import { identify, useBench, LOADED, SITE_ID } from './site.ts'
 
-const bench = useBench()
+const bench = useBench({ tabs: true })
 const IDENTIFY = identify()
 
 const told = (): string[] => bench.collector().told()

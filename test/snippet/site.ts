@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout }
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { signEmail } from '../../src/accounts/identity.ts'
 import { makeSnippetTag, type SnippetTag } from '../../src/visits/snippet-tag.ts'
-import { bringToFront, openBehind, type OpenChromium, openChromium } from '../chromium.ts'
+import { bringToFront, openBehind, type OpenChromium, openChromium, openTabbedChromium } from '../chromium.ts'
 import { type Collector, quiet, startCollector, STUB, until } from './collector.ts'
 
 const START_MS = 60_000
@@ -34,15 +34,15 @@ export const identify = (email = 'ada@example.com', signature = signEmail(email,
 /** The signed person, as the collector receives them. */
 export const proofOf = (email: string) => ({ email, signature: signEmail(email, SECRET) })
 
-/** Browser, site and collector of a test file; reset before each test. */
-export function useBench() {
+/** Browser, site and collector of a test file; reset before each test. Tabs are hidden only where `tabs` asks for them. */
+export function useBench({ tabs = false } = {}) {
   setDefaultTimeout(TEST_MS)
   let browser: OpenChromium
   let collector: Collector
   let site: ReturnType<typeof startSite>
   const opened: { close(): Promise<void> }[] = []
   beforeAll(async () => {
-    ;[browser, collector] = await Promise.all([openChromium(), startCollector()])
+    ;[browser, collector] = await Promise.all([tabs ? openTabbedChromium() : openChromium(), startCollector()])
     site = startSite(collector.url)
   }, START_MS)
   afterAll(async () => {

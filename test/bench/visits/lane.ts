@@ -1,7 +1,7 @@
 /** A window of a real Chromium, a customer's site and a whole service, whose clock and the pages' are moved together. */
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import { serveTest } from '../../browser/chromium.ts'
-import { type OpenChromium, openChromium } from '../../chromium.ts'
+import { type OpenChromium, openTabbedChromium } from '../../chromium.ts'
 import type { Eventpost } from '../../demo/eventpost.ts'
 import { startSite } from '../../demo/site.ts'
 import { createMessaging } from '../../messaging.ts'
@@ -70,7 +70,7 @@ function createWindows() {
       }
       visits += 1
       if (browser) return browser.window
-      browser = await openChromium()
+      browser = await openTabbedChromium()
       await browser.window.clock.install()
       return browser.window
     },
