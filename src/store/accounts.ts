@@ -20,7 +20,6 @@ export type NewAccount = {
   name: string
   at: number
   actor: string
-  /** refuse if any account exists */
   onlyFirst: boolean
   /** set-up link that this uses up */
   setupToken: string | null
@@ -53,7 +52,6 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     .where(eq(accounts.id, sql.placeholder('id')))
     .prepare()
 
-  /** A null id finds the oldest account. */
   const findAccount = (id: string | null): Account | null => {
     const account = id === null ? first.get() : byId.get({ id })
     return account ? { id: account.id, name: account.name, plan: toPlan(account) } : null
@@ -63,7 +61,6 @@ export function createAccountReads(db: Database, sealer: Sealer) {
     findAccount,
     isSetUp: (): boolean => first.get() !== undefined,
 
-    /** Oldest first. */
     listAccounts: (): { id: string; name: string; createdAt: number }[] =>
       orm
         .select({ id: accounts.id, name: accounts.name, createdAt: accounts.createdAt })
@@ -71,7 +68,6 @@ export function createAccountReads(db: Database, sealer: Sealer) {
         .orderBy(asc(accounts.createdAt), asc(accounts.id))
         .all(),
 
-    /** Null for an unknown or revoked key. */
     findAccess(keyHash: string): Access | null {
       const key = findKey(keyHash)
       const account = key && findAccount(key.accountId)

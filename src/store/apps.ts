@@ -18,7 +18,6 @@ export type NewApp = Pick<AppRow, 'publicId' | 'siteId' | 'name' | 'homeUrl' | '
 
 type FoundApp = {
   app: typeof apps.$inferSelect
-  /** JSON array */
   hosts: string
   timezone: string | null
   locale: string | null
@@ -79,7 +78,6 @@ export function createAppReads(db: Database) {
       return row ? { hosts: row.hosts ?? [], addsPeople: row.addsPeople } : NO_SNIPPET
     },
 
-    /** Apps that own at least one of the hosts. */
     findAppsByHost: (hosts: string[]): number[] =>
       orm
         .selectDistinct({ appId: appHosts.appId })

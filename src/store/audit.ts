@@ -36,7 +36,6 @@ export function createAudit(db: Database) {
 
 type AuditEntry = typeof auditEntries.$inferSelect
 
-/** `before`: the last entry of the previous page. */
 type AuditQuery = {
   accountId: string
   kind: 'all' | 'sign_ins' | 'changes'
@@ -48,7 +47,6 @@ export function createAuditReads(db: Database) {
   const orm = drizzle(db)
   const { createdAt, address, accountId, id } = auditEntries
   return {
-    /** Newest first. */
     listAudit(query: AuditQuery): AuditEntry[] {
       const { before } = query
       const older = before && or(lt(createdAt, before.at), and(eq(createdAt, before.at), lt(id, before.id)))

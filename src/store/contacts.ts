@@ -14,8 +14,7 @@ import {
 const RECENT_EVENTS = 16
 /** Rows scanned per page when filtering (measured: 10 ms). */
 const SCANNED_ROWS = 10_000
-/** Higher than any id. */
-const NO_ID = Number.MAX_SAFE_INTEGER
+const MAX_ID = Number.MAX_SAFE_INTEGER
 
 /** `updatedAt` is used only with `updatedAfter`. */
 export type ContactCursor = { id: number; updatedAt: number | null }
@@ -34,7 +33,6 @@ export type ContactMatch = {
   tag: string | null
 }
 
-/** Row as stored: tags and fields are JSON. */
 export type StoredJson = Omit<StoredContact, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
 
 export const CONTACT_FIELDS = {
@@ -58,7 +56,6 @@ export const toContact = ({ tags, fields, ...row }: StoredJson): StoredContact =
   fields: fields === null ? null : (JSON.parse(fields) as Record<string, FieldValue>),
 })
 
-/** Newest first. */
 export function createContactReads(db: Database) {
   const select = <Values extends (number | string)[]>(rest: string) =>
     db.prepare<StoredJson, Values>(`SELECT ${selectFields(CONTACT_FIELDS)} FROM ${rest}`)
@@ -145,18 +142,17 @@ export function createContactReads(db: Database) {
   const one = (row: StoredJson | null): StoredContact[] => (row ? [toContact(row)] : [])
 
   const list = ({ appId, tag, updatedAfter, before, limit }: ContactQuery): StoredContact[] => {
-    const id = before?.id ?? NO_ID
+    const id = before?.id ?? MAX_ID
     if (updatedAfter === null) {
       return (tag === null ? newest.all(appId, id, limit) : tagged.all(appId, tag, id, limit)).map(toContact)
     }
-    const position = [appId, updatedAfter, before?.updatedAt ?? NO_ID, id, limit] as const
+    const position = [appId, updatedAfter, before?.updatedAt ?? MAX_ID, id, limit] as const
     return (tag === null ? updated.all(...position) : updatedTagged.all(...position, tag)).map(toContact)
   }
 
   return {
     byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get(contactId)))[0] ?? null,
     storedById: (contactId: number): StoredContact | null => one(oneById.get(contactId))[0] ?? null,
-    /** In no particular order; missing people are left out. */
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
@@ -165,19 +161,18 @@ export function createContactReads(db: Database) {
      * page is not full.
      */
     listRefusing(appId: number, before: number | null, limit: number): { people: ContactRow[]; next: number | null } {
-      const scanned = newestStatuses.all(appId, before ?? NO_ID, SCANNED_ROWS)
+      const scanned = newestStatuses.all(appId, before ?? MAX_ID, SCANNED_ROWS)
       const found = scanned.filter(({ status }) => status !== 'subscribed').slice(0, limit)
       const people = inSnapshot(() => found.flatMap((row) => one(oneById.get(row.id))))
       const last = found.length === limit ? found.at(-1) : scanned.length === SCANNED_ROWS ? scanned.at(-1) : undefined
       return { people, next: last?.id ?? null }
     },
-    /** Matching people, newest first, paged like listRefusing. */
     listMatching(
       appId: number,
       { status, field, tag }: ContactMatch,
       { before, limit }: { before: number | null; limit: number },
     ): { people: ContactRow[]; next: number | null } {
-      const scanned = newestMatchable.all(appId, before ?? NO_ID, SCANNED_ROWS)
+      const scanned = newestMatchable.all(appId, before ?? MAX_ID, SCANNED_ROWS)
       const found = scanned.filter(
         (row) =>
           (status === null || row.status === status) &&
@@ -221,6 +216,5 @@ function hasField(json: string | null, { name, value }: { name: string; value: s
 
 type Times = { receivedAt: number; occurredAt: number | null }
 
-/** Uses the time of the event, not of its arrival. */
 const pickTime = (pick: (...times: number[]) => number, rows: Times[]): number | null =>
   rows.length === 0 ? null : pick(...rows.map(({ receivedAt, occurredAt }) => occurredAt ?? receivedAt))

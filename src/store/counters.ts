@@ -11,7 +11,6 @@ const MAX_HOURLY_ROWS = 2_000
 /** Listed names: some customers put an id into every name. */
 const MAX_NAMES = 200
 
-/** `day`: days since 1970 (UTC). */
 export type DayCount = { day: number; isPage: boolean; count: number }
 
 export type NameCount = { name: string; count: number }
@@ -23,7 +22,6 @@ export type HourCount = { hour: number; count: number }
 
 type Sum = { total: number | null; rows: number }
 
-/** Daily rows since day ?2, newest first. */
 const daysOf = (limit: number): string =>
   `(SELECT day, name_id, count FROM daily_rollups WHERE app_id = ?1 AND day >= ?2 ORDER BY day DESC LIMIT ${limit})`
 
@@ -45,10 +43,6 @@ type Rollup = Pick<Counted, 'appId' | 'nameId'> & {
 }
 type Usage = { bucket: string; second: number; count: number }
 
-/**
- * Counters that a commit group writes once: hourly and daily rollups, and limit usage. Call `write` inside the
- * transaction.
- */
 export type Counters = ReturnType<typeof createCounters>
 
 export function createCounters(db: Database) {
@@ -66,7 +60,7 @@ export function createCounters(db: Database) {
   )
   const rollups = new Map<string, Rollup>()
   const usage = new Map<string, Usage>()
-  // limit rows of a commit group hit the same counter as the row before
+  // most rows of a commit group hit the same counter as the row before
   let [rollup, used]: [Rollup | null, Usage | null] = [null, null]
   const clear = (): void => {
     rollups.clear()
@@ -102,7 +96,6 @@ export function createCounters(db: Database) {
       for (const u of usage.values()) addUsage.run(u.bucket, u.second, u.count)
     },
     settle: clear,
-    /** After a rollback: the rows are counted again on retry. */
     forget: clear,
   }
 }
@@ -171,7 +164,6 @@ export function createCounterReads(db: Database) {
   const isWholeDay = (hour: number): boolean => hour % DAY_HOURS === 0
 
   return {
-    /** A whole first day is counted from daily rows. */
     countNames(appId: number, fromHour: number): NameCounts {
       const day = dayOf(fromHour)
       if (!isWholeDay(fromHour)) {
@@ -182,29 +174,22 @@ export function createCounterReads(db: Database) {
       const sum = sumByDay.get(appId, day)
       return { names: namesByDay.all(appId, day), total: sum?.total ?? 0, isWhole: (sum?.rows ?? 0) < MAX_DAILY_ROWS }
     },
-    /** A null name counts all names. */
     countByHour: (appId: number, name: string | null, fromHour: number): HourCount[] =>
       name === null ? appByHour.all(appId, dayOf(fromHour), fromHour) : nameByHour.all(appId, name, fromHour),
-    /** By day for all names, by hour for one name. */
     countByDay: (appId: number, name: string | null, fromDay: number): HourCount[] =>
       name === null ? appByDay.all(appId, fromDay) : nameByHour.all(appId, name, fromDay * DAY_HOURS),
 
-    /** Names used since `sinceHour` in alphabetical order, from `after` on. */
     listNames: ({ appId, sinceHour, after, limit }: Since & { after: string; limit: number }): NameCount[] =>
       namesAfter.all(appId, sinceHour, after, limit),
 
-    /** Most frequent first. */
     listTopNames: ({ appId, sinceHour, limit }: Since & { limit: number }): NameCount[] =>
       topNames.all(appId, sinceHour, limit),
 
-    /** Page views (`pageName`) are counted separately. */
     countDays: ({ appId, sinceHour, pageName }: Since & { pageName: string }): DayCount[] =>
       byDay.all(appId, sinceHour, pageName).map((row) => ({ ...row, isPage: row.isPage === 1 })),
 
-    /** `month` is UTC, such as "2026-05". */
     countNewPeople: (accountId: string, month: string): number => newPeople.get(accountId, month)?.count ?? 0,
 
-    /** Fills the limits' buckets at start; `sinceSecond` is UTC. */
     listUsage: (sinceSecond: number): Usage[] => usage.all(sinceSecond),
 
     /**

@@ -21,10 +21,8 @@ export type DecisionRecord = {
 export const parseRecord = (json: string | null): DecisionRecord | null =>
   json === null ? null : (JSON.parse(json) as DecisionRecord)
 
-/** For a retry. */
 export const forgetReply = ({ reply: _, ...record }: DecisionRecord): DecisionRecord => record
 
-/** A null `reason` passes. */
 export const suppressionVerdict = (reason: SuppressionReason | null): Verdict => ({
   rule: 'wish',
   about: null,

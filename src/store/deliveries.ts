@@ -21,9 +21,7 @@ export type DeliveryQuery = {
   appId: number
   messageId: number | null
   contactId: number | null
-  /** null = any state */
   states: readonly DeliveryState[] | null
-  /** a delivery id; the page starts after it */
   before: number | null
   limit: number
 }
@@ -71,10 +69,8 @@ const FIELDS = {
   joinedTo: 'deliveries.joined_to',
 } satisfies Record<keyof DeliveryRow, string>
 
-/** Booleans are stored as numbers. */
 type StoredDelivery = Omit<DeliveryRow, 'resent' | 'byHand'> & { resent: number; byHand: number }
 type StoredCapture = { [K in keyof CapturedMail]: string | null } & { raw: string; createdAt: number }
-/** Each part is JSON, or null. */
 type StoredWork = StoredDelivery & { contact: string; event: string | null }
 
 const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => ({
@@ -105,7 +101,6 @@ const JOINED = `
 
 type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
 
-/** Newest first. */
 export function createDeliveryReads(db: Database, findSource: FindMailSource) {
   const pages = createDeliveryPages(db)
   const { listDueApps } = createDeliveryQueue(db)
@@ -179,7 +174,6 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
         .map(({ at }) => at)
         .sort((a, b) => b - a),
 
-    /** Any version of the message (ms UTC). */
     lastHandedAt: ({ appId, contactId, messageId }: DeliveryKey): number | null =>
       lastHanded.get(appId, contactId, messageId)?.at ?? null,
 
@@ -188,7 +182,6 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
       return row && { raw: row.raw, createdAt: row.createdAt, content: contentOf(row) }
     },
 
-    /** Newest first. `before`: a delivery id. */
     listCaptured: (appId: number, before: number | null, limit: number): ListedCapture[] =>
       newestCaptured.all(appId, before ?? Number.MAX_SAFE_INTEGER, limit),
   }
@@ -240,7 +233,6 @@ export function createDeliveryPages(db: Database) {
   // no index by event: it would slow down every event, and a person has few deliveries
   const ofEvent = OF_PERSON.map((where) => prepareIds(`SELECT id FROM deliveries WHERE ${where} AND event_id = ?3`))
 
-  /** One person has few deliveries, so they are sorted here. */
   const listOfPerson = ({ appId, messageId, before, limit }: Page, contactId: number, states: string): number[] =>
     ofPerson.flatMap((query) => ids(query, appId, contactId, messageId, states, before, limit))
 
@@ -251,7 +243,6 @@ export function createDeliveryPages(db: Database) {
   }
 
   return {
-    /** Newest first. */
     listIdsOfEvent: ({ appId, contactId, eventId }: EventOfPerson): number[] =>
       ofEvent.flatMap((query) => ids(query, appId, contactId, eventId)).sort((a, b) => b - a),
 

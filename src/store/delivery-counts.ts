@@ -4,7 +4,6 @@ import { type DeliveryState, type MessageCounts, NO_COUNTS } from './message-typ
 type Count = { messageId: number; n: number }
 type StateCount = Count & { state: DeliveryState }
 
-/** Uses indexes only. */
 export function createDeliveryCounts(db: Database) {
   const any = db.prepare('SELECT 1 FROM deliveries WHERE message_id = ? LIMIT 1')
   const states = (where: string) =>

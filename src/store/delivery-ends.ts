@@ -7,7 +7,6 @@ type Ended = { messageId: number; contactId: number }
 type Delivery = Omit<NonNullable<EndFacts['delivery']>, 'resent'> & { resent: number }
 type Parts = { db: Database; sentCache: SentCache; rules: Pick<DeliveryRules, 'queryEnd' | 'planEnd'> }
 
-/** Ends or defers deliveries: results of sending, cancellations, and unsubscribes. */
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 
 const NO_FACTS: EndFacts = { delivery: null, joined: [] }

@@ -27,7 +27,6 @@ export function createDeliveryQueue(db: Database) {
   )
 
   return {
-    /** Oldest first, including expired leases. */
     listDue({ now, most, skipApps }: { now: number; most: number; skipApps: readonly number[] }): number[] {
       const skipped = new Set(skipApps)
       const due = byApp
@@ -44,7 +43,6 @@ export function createDeliveryQueue(db: Database) {
         .map(({ id }) => id)
     },
 
-    /** Apps with due deliveries or expired leases. */
     listDueApps({ now }: { now: number }): number[] {
       const due = byApp.all().filter(({ dueAt }) => dueAt <= now)
       return [...new Set([...due, ...expired.all(now)].map(({ app }) => app))]
@@ -70,18 +68,14 @@ export function createDeliveryRetries(db: Database) {
   const ofSenders = prepare('app_id IN (SELECT id FROM apps WHERE account_id = ?)', WAITS_FOR_SENDER)
 
   return {
-    /** Deliveries deferred because of the app's mail server or sender address. */
     tryServerAgain: (appId: number, at: number): void => void ofServer.run(at, at, appId, at),
     trySenderAgain: (appId: number, at: number): void => void ofSender.run(at, at, appId, at),
-    /** Deliveries of all apps of an account that wait for a sender address. */
     trySendersAgain: (accountId: string, at: number): void => void ofSenders.run(at, at, accountId, at),
   }
 }
 
-/** What finishing a claimed delivery needs. */
 export type ClaimedRow = { id: number; state: string; messageId: number; version: number; resent: number }
 
-/** What resending a delivery needs. */
 export type EndedRow = { state: DeliveryState; reason: string | null; handedAt: number | null; record: string | null }
 
 export function prepareDeliveryStatements(db: Database) {

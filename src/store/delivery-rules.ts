@@ -33,7 +33,6 @@ export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[] } &
   | { outcome: 'wait'; reason: string; dueAt: number }
 )
 
-/** Facts that a decision reads besides the delivery itself. */
 export type DecisionReads = Pick<ReturnType<typeof createDeliveryReads>, 'lastHandedAt' | 'listHanded'> & {
   findSuppression: (appId: number, email: string) => SuppressionReason | null
 } & ReturnType<typeof createHistoryReads> &
@@ -47,7 +46,6 @@ export type DecideDelivery = (
   known?: readonly Verdict[],
 ) => DeliveryDecision
 
-/** Why an email must not be sent, or null. `suppression`: of the address. */
 export type RefusedBy = (
   about: { contact: Pick<ContactRow, 'status'>; message: Pick<MessageRow, 'content'> },
   suppression: SuppressionReason | null,
@@ -72,20 +70,16 @@ export type WaitingEvent = {
   isJoined: boolean
 }
 
-/** `isOfEvent`: concerns only this event. */
 export type Cancelled = { reason: string; verdict: Verdict; isOfEvent: boolean }
 
-/** Null if the input cancels nothing. A cancellation is final. */
 export type FindCancelled = (
   content: Pick<MessageContent, 'onlyIf'>,
   waiting: WaitingEvent,
   arrival: Arrival,
 ) => Cancelled | null
 
-/** A waiting email that accepts further events; `joined` is their number so far. */
 export type Lead = { id: number; dueAt: number; joined: number }
 
-/** Facts for deciding whether an event starts an email. `at`: time of arrival. `timezone`: of the app (IANA name). */
 export type StartFacts<L extends Lead = Lead> = {
   at: number
   occurredAt: number
@@ -103,13 +97,11 @@ export type StartFacts<L extends Lead = Lead> = {
   lastHandedAt: () => number | null
 }
 
-/** `key`: deduplication key, null if the lead has it. */
 export type Start<L extends Lead = Lead> =
   | { outcome: 'start'; key: string; dueAt: number }
   | { outcome: 'join'; lead: L; key: string | null; dueAt: number }
   | { outcome: 'none'; reason: 'too_old' | 'again' }
 
-/** Whether a matching event starts an email, joins a waiting one, or does nothing. */
 export type DecideStart = <L extends Lead>(
   content: Pick<MessageContent, 'wait' | 'again'>,
   facts: StartFacts<L>,

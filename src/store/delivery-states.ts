@@ -14,7 +14,6 @@ export const IS_WAITING = `state IN ('waiting', 'deferred')`
 export const WAITS_FOR_SERVER = `state = 'deferred' AND (reason IN ('server_paused', 'unknown') OR reason GLOB 'smtp_*' OR reason GLOB 'e*')`
 /** Deferred because the sender address was refused or is not allowed. */
 export const WAITS_FOR_SENDER = `state = 'deferred' AND (reason GLOB 'sender_*' OR reason GLOB 'from_*')`
-/** In progress or sent. */
 export const IS_NOT_DONE = `state NOT IN ('skipped', 'failed')`
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 /** Uses its deduplication key: in progress, or handed over. */
@@ -26,7 +25,6 @@ const IS_OVER: ReadonlySet<DeliveryState> = new Set(['skipped', 'failed'])
 export const TAKES_EVENTS = `state IN ('waiting', 'deferred') AND handed_at IS NULL AND by_hand = 0`
 export const takesEvents = ({ state, handedAt, byHand }: Pick<DeliveryRow, 'state' | 'handedAt' | 'byHand'>): boolean =>
   (state === 'waiting' || state === 'deferred') && handedAt === null && !byHand
-/** Deferred because the person has reached the app's limit. */
 export const WAITS_FOR_LIMIT = `state = 'deferred' AND reason IN ('perDay', 'perWeek')`
 /** Released its deduplication key, or failed after it was handed over. */
 export const IS_ENDED = `state IN ('skipped', 'failed')`

@@ -15,13 +15,11 @@ type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number;
 
 type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: DeliveryRules }
 
-/** `by`: member or key, for the audit log. */
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
 
 /** Without `basis`, the final check evaluates everything. */
 type HandingOver = Claim & { record: string; basis?: Basis }
 
-/** `isOfEvent`: the reason concerns only the email's first event. */
 type Skipping = Claim & { reason: string; record: string | null; isOfEvent?: boolean }
 
 const LOST: Marked = { held: false, because: 'lost' }
@@ -56,7 +54,6 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
   const take = (id: number, { claimedBy, now, leaseMs }: Claiming): DeliveryWork | null => {
     statements.claim.run(claimedBy, now + leaseMs, now, id)
     const work = reads.findWork(id)
-    // its event or app was deleted
     if (work === null) end(id, now, { state: 'skipped', reason: 'gone' })
     return work
   }
@@ -65,7 +62,6 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     for (const { id, reason, record } of unfit) end(id, at, { state: 'skipped', reason, record })
   }
 
-  /** Includes the final check, in the same transaction. */
   const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
     const work = reads.findWork(id)
     const isHeld = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
@@ -112,10 +108,8 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
       return HELD
     },
 
-    /** Call right before the email's final dot, after which it cannot be stopped. */
     markHanded: handOver,
 
-    /** Captures the email instead of sending it, after the same final check. */
     markCaptured({ raw, content, ...held }: HandingOver & { raw: string; content: CapturedMail }): Marked {
       const marked = handOver(held)
       if (!marked.held) return marked

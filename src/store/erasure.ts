@@ -47,7 +47,6 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
         deliveries?.run(id)
       }
       people.drop(appId, email)
-      // the id does not identify the person
       audit(by, 'contact.erase', publicId('con', person.id))
       return { contactId: person.id }
     },

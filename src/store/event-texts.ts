@@ -3,16 +3,14 @@ import type { AppRow, EventWrite, Idempotency, RecordedEvent, Refused } from './
 
 /** What parsing an event needs to know of its key. Sent to the writer thread once per object. */
 export type EventSender = {
-  /** `hosts`: the app's own hosts, for the link rule */
   apps: (Pick<AppRow, 'id' | 'accountId' | 'publicId'> & { hosts: readonly string[] })[]
   newPeoplePerMonth: number | null
   buckets: string[]
 }
 
-/** Idempotency-Key of an event that is not parsed yet. `target`: method and path of the request. */
+/** `target`: method and path of the request. */
 export type TextIdempotency = Pick<Idempotency, 'keyId' | 'key' | 'at'> & { target: string }
 
-/** Refuses a request whose input is valid; nothing is recorded. */
 export type TextRefusal = 'idempotency_in_progress' | 'rate_limited'
 
 /** An event whose body is not parsed yet; the writer thread parses it. `at`: ms UTC. */
@@ -24,14 +22,13 @@ export type EventText = {
   refusal?: TextRefusal
 }
 
-/** Nothing was written. `appId`: the app that the input names. `lacksEmail`: the input has no email. */
+/** `appId`: the app that the input names. `lacksEmail`: the input has no email. */
 export type RefusedText = { refused: Refusal; appId?: number; lacksEmail?: boolean }
 
 export type ReadText = { write: EventWrite; warnings: Warning[] }
 
 export type ReadEvent = (event: EventText) => ReadText | RefusedText
 
-/** `warnings` is absent if there are none. */
 export type TextOutcome = (RecordedEvent & { warnings?: Warning[] }) | (Refused & { appId?: number }) | RefusedText
 
 export const NO_READER: ReadEvent = () => ({ refused: { refusal: 'internal_error' } })

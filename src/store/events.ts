@@ -4,16 +4,13 @@ import { selectFields } from './engine/columns.ts'
 import { selectIds, selectUnindexedPeople, selectSomeIds } from './timeline/timeline-reads.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from './types.ts'
 
-/** Hours of a name read per query. */
 const HOURS_PER_QUERY = 64
-/** Rows of an hour scanned per chunk. */
 const CHUNK_ROWS = 1_000
 /**
  * Rows scanned per page of one name: 3 ms, at worst 10 (measured), while all other requests wait. If a page ends
  * early, its cursor continues.
  */
 const MAX_SCANNED = 5_000
-/** Cost of finding a chunk, in rows. */
 const CHUNK_COST = 100
 
 export type EventQuery = {
@@ -59,7 +56,6 @@ export const toEvent = ({ type, via, occurredAt, ...row }: StoredEvent): EventRo
   occurredAt: occurredAt ?? row.receivedAt,
 })
 
-/** Newest first. */
 export function createEventReads(db: Database) {
   const select = <Values extends (number | string | null)[]>(where: string) =>
     db.prepare<StoredEvent, Values>(
@@ -162,14 +158,12 @@ export function createEventReads(db: Database) {
   }
 }
 
-/** `from`: all rows found are above this id. */
 function cut(rows: EventRow[], limit: number, from: number): EventPage {
   if (rows.length <= limit) return { rows, next: from > 0 ? from : null }
   const page = rows.slice(0, limit)
   return { rows: page, next: page.at(-1)?.id ?? null }
 }
 
-/** More page views than this during a message's wait come from a bot. */
 const MAX_VIEWS = 10_000
 
 export type ViewRow = { path: string; occurredAt: number }
@@ -187,7 +181,6 @@ export function createHistoryReads(db: Database) {
   return {
     ...createViewReads(db),
 
-    /** At or after `since` (ms UTC); `exceptId` is ignored. */
     lastDoneAt(query: { appId: number; contactId: number; name: string; since: number; exceptId: number | null }) {
       const { appId, name, contactId, since, exceptId } = query
       return done.get(appId, name, contactId, idSince(since), since, exceptId ?? 0)?.at ?? null
@@ -198,7 +191,6 @@ export function createHistoryReads(db: Database) {
 const HAPPENED = 'ifnull(occurred_at, received_at)'
 const IS_VIEW = `= ${EVENT_TYPES.indexOf('page')}`
 
-/** `isIndexedOnly`: skips page views that are not indexed yet. */
 export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
   const ofPerson = { contact: '?1', types: IS_VIEW, order: 'ASC', isIndexedOnly } as const
   const views = db.prepare<ViewRow, [number, number, number]>(
@@ -211,15 +203,12 @@ export function createViewReads(db: Database, { isIndexedOnly = false } = {}) {
   )
 
   return {
-    /** At or after `since` (ms UTC). */
     listViews: (contactId: number, since: number): ViewRow[] => views.all(contactId, idSince(since), since),
 
-    /** Null if the browser script never saw the person (ms UTC). */
     firstViewAt: (contactId: number): number | null => firstView.get(contactId)?.at ?? null,
   }
 }
 
-/** Those of the people who have page views that are not indexed yet. */
 export function createUnindexedViews(db: Database) {
   const unindexed = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('events', IS_VIEW, '?'))
   return (people: readonly number[]): Set<number> => new Set(unindexed.all(JSON.stringify(people)).map(({ id }) => id))
@@ -230,7 +219,6 @@ export function createUnindexedViews(db: Database) {
  */
 const CACHED_NAMES = 10_000
 
-/** Maps event names to ids, adding unknown names. */
 export type EventNames = ReturnType<typeof createEventNames>
 
 export function createEventNames(db: Database) {
@@ -242,7 +230,7 @@ export function createEventNames(db: Database) {
   const cache = new Map<string, number>()
   /** by the open transaction */
   const found = new Map<string, number>()
-  // maxRows events of a commit group have the same name as the one before
+  // most events of a commit group have the same name as the one before
   let last: { appId: number; name: string; id: number } | null = null
 
   const add = (appId: number, name: string): number => {

@@ -58,7 +58,6 @@ export function createDeciding(db: Database, deliveries: DeliveryReads, { decide
     hashPerson(work) === person && newerRows.get(lastId, work.contact.id) === null
 
   return {
-    /** `basis` is compared by the final check. */
     decideDelivery(work: DeliveryWork, at: number): Decided {
       // before reading the facts, so that events that arrive meanwhile count as new
       const lastId = last.get()?.id ?? 0
@@ -127,5 +126,4 @@ function createGroupReads(db: Database) {
   }
 }
 
-/** A rule of the message, not of the app or person. */
 const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(STOP_REASONS, rule)

@@ -44,7 +44,6 @@ export function createOutcomeReads(db: Database) {
     one.all(query.keyId, storedKey(query), expiredUntil(query.at)).map(outcomeOf)
 
   return {
-    /** Outcomes of the request and all its parts, of the last 24 hours. */
     listOutcomes,
     /** For a part, its own outcome and the request's; for a request, those of all parts as well. */
     findOutcomes: (query: Idempotency): StoredOutcome[] =>

@@ -21,7 +21,6 @@ export function createInstallWrites(db: Database) {
     .prepare()
 
   return {
-    /** Does not overwrite an existing value. */
     keepInstallValue({ name, value }: { name: string; value: string }): Done {
       orm.insert(install).values({ name, value }).onConflictDoNothing().run()
       return DONE

@@ -34,7 +34,6 @@ export function createKeyReads(db: Database, sealer: Sealer) {
     .prepare()
 
   return {
-    /** Null for an unknown or revoked key. */
     findKey(keyHash: string): KeyRow | null {
       const key = byHash.get({ keyHash })
       return key ? toKey(key) : null
@@ -49,7 +48,6 @@ export function createKeyReads(db: Database, sealer: Sealer) {
         .all()
         .map(toKey),
 
-    /** The current secret and those retired after `retiredAfter` (ms UTC), newest first. */
     listSecrets: (accountId: string, retiredAfter: number): SecretRow[] =>
       secrets
         .all({ accountId, retiredAfter })
@@ -57,7 +55,6 @@ export function createKeyReads(db: Database, sealer: Sealer) {
   }
 }
 
-/** Steps that creating an account shares, inside its transaction. */
 export function createKeySteps(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   return {
@@ -82,7 +79,6 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
   const { addKey, addSecret } = createKeySteps(db, sealer)
   const removeNotes = createNoteRemoval(db)
 
-  /** False if the form was submitted before. */
   const takeForm = (form: string, at: number): boolean =>
     orm.insert(sentForms).values({ form, sentAt: at }).onConflictDoNothing().returning().all().length > 0
 
@@ -109,7 +105,6 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
       return DONE
     },
 
-    /** Stores the last use of keys, collected in memory. */
     noteKeyUse(uses: { keyId: string; lastUsedAt: number; seenInBrowserAt: number | null }[]): Done {
       for (const { keyId, lastUsedAt, seenInBrowserAt } of uses) {
         orm
@@ -139,7 +134,6 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
       return DONE
     },
 
-    /** Deletes retired secrets, which stops them from working. */
     revokeOldSecrets(change: Change): Done {
       const secrets = identitySecrets
       const old = orm

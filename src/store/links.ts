@@ -19,14 +19,12 @@ export function createLinks(db: Database) {
         .values({ ...link, ...owner, createdAt: at })
         .run()
     },
-    /** Does not use up the link. */
     findLink: (tokenHash: string, at: number) =>
       orm
         .select()
         .from(oneTimeLinks)
         .where(and(eq(oneTimeLinks.tokenHash, tokenHash), gt(oneTimeLinks.expiresAt, at)))
         .get(),
-    /** Uses up the link. Null if it was unknown, used or expired. */
     useLink(tokenHash: string, purpose: NewLink['purpose'], at: number) {
       const wanted = and(eq(oneTimeLinks.tokenHash, tokenHash), purposeIs(purpose))
       const link = orm.delete(oneTimeLinks).where(wanted).returning().get()
@@ -38,14 +36,13 @@ export function createLinks(db: Database) {
         .where(and(eq(oneTimeLinks.memberId, memberId), purposeIs('password')))
         .run()
     },
-    /** Deletes the account's invitation and its owners' password links. */
+    /** Its invitation, and its owners' password links. */
     dropLinksOfAccount(accountId: string, memberId: string): void {
       orm
         .delete(oneTimeLinks)
         .where(and(eq(oneTimeLinks.memberId, memberId), eq(oneTimeLinks.accountId, accountId)))
         .run()
     },
-    /** Deletes all password links that owners created. */
     dropOwnersLinks(): void {
       orm
         .delete(oneTimeLinks)
@@ -80,7 +77,6 @@ export function createLinkWrites(db: Database) {
   const orm = drizzle(db)
   const { addLink } = createLinks(db)
   return {
-    /** Replaces the set-up link: only the newest works. */
     makeSetupLink({ link, at }: { link: NewLink; at: number }): Done {
       orm.delete(oneTimeLinks).where(eq(oneTimeLinks.purpose, 'setup')).run()
       addLink(link, { memberId: null, accountId: null }, at)

@@ -3,14 +3,12 @@ import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { readTimezone } from './local-time.ts'
 import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
 
-/** Apps in the cache; the cache is cleared when full. */
 const CACHED_APPS = 10_000
 /** 10 MB; the cache is cleared when full. */
 const CACHED_SOURCES = 1_000
 
 export type LiveMessage = { id: number; version: number; content: MessageContent }
 
-/** An app's messages by trigger, indexed because they are looked up for every event. */
 export type AppRules = {
   byEvent: Map<string, LiveMessage[]>
   byTag: Map<string, LiveMessage[]>
@@ -20,7 +18,6 @@ export type AppRules = {
   cancelledBy: Set<Rule['rule']>
   cancellingEvents: Set<string>
   timezone: string
-  /** the app has deliveries that can be cancelled, or whose people can come back */
   hasDeliveries: boolean
 }
 
@@ -101,7 +98,6 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
       sources.set(key, source)
       return source
     },
-    /** Call when a message, the app or its settings have changed. */
     drop(appId: number): void {
       apps.delete(appId)
       contents.clear()

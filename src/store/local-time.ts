@@ -36,7 +36,6 @@ export function fromLocalTime(local: number, zone: string): number {
   return times.find((time) => localTime(time, zone) === local) ?? before ?? local
 }
 
-/** "09:30" to milliseconds since midnight. */
 export function readTimeOfDay(text: string): number {
   const [hours = 0, minutes = 0] = text.split(':').map(Number)
   return (hours * 60 + minutes) * MINUTE_MS
@@ -50,7 +49,6 @@ export function nextTimeOfDay(after: number, time: string, zone: string): number
   return days.find((candidate) => candidate >= after) ?? after + DAY_MS
 }
 
-/** Falls back to UTC. */
 export const readTimezone = (zone: string | null | undefined): string => (zone && isTimezone(zone) ? zone : 'UTC')
 
 export function isTimezone(zone: string): boolean {
@@ -64,11 +62,9 @@ export function isTimezone(zone: string): boolean {
 
 const DEFAULT_LOCALE = 'en-US'
 
-/** Falls back to US English. */
 export const readLocale = (locale: string | null | undefined): string =>
   locale && isLocale(locale) ? locale : DEFAULT_LOCALE
 
-/** BCP 47, such as `de-CH`. */
 export function isLocale(locale: string): boolean {
   try {
     return Intl.DateTimeFormat.supportedLocalesOf(locale).length > 0

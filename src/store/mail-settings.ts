@@ -50,10 +50,8 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
     .prepare()
 
   return {
-    /** Settings that were never set are null. */
     mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),
 
-    /** Mail servers that apps set themselves. */
     listSmtpUrls: (): string[] =>
       orm
         .select({ appId: appMailSettings.appId, smtpUrl: appMailSettings.smtpUrl })

@@ -52,7 +52,6 @@ const SETTINGS_FIELDS = {
 } satisfies Record<keyof MailSettings, string>
 
 type StoredApp = Omit<AppRow, 'hosts' | 'timezone' | 'locale'>
-/** Each part is JSON. `settings` is null if nothing was ever set. */
 type StoredSource = { message: string; app: string; hosts: string; settings: string | null }
 
 const SOURCE = `

@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
 
-/** `ms`: duration. `calledAt`: ms UTC. */
 export type CallRow = {
   accountId: string
   keyId: string
@@ -8,7 +7,6 @@ export type CallRow = {
   /** `ok` or the refusal's code */
   outcome: string
   ms: number
-  /** client name as the client reports it */
   client: string | null
   calledAt: number
 }
@@ -20,12 +18,10 @@ export function createCallReads(db: Database) {
     `SELECT ${COLUMNS} FROM mcp_calls WHERE account_id = ? ORDER BY called_at DESC, id DESC LIMIT ?`,
   )
   return {
-    /** Newest first. */
     listCalls: (accountId: string, limit: number): CallRow[] => newest.all(accountId, limit),
   }
 }
 
-/** Calls are frequent, so they are written in batches. */
 export function createCallWrites(db: Database) {
   const insert = db.prepare(
     'INSERT INTO mcp_calls (account_id, key_id, tool, outcome, ms, client, called_at) VALUES (?, ?, ?, ?, ?, ?, ?)',

@@ -60,7 +60,6 @@ export function createMemberships(db: Database) {
     find: (accountId: string, memberId: string) =>
       orm.select().from(memberships).where(isMembership(accountId, memberId)).get(),
 
-    /** By membership id; a membership of another account is not found. */
     findById: (accountId: string, id: string) =>
       orm
         .select()
@@ -68,7 +67,6 @@ export function createMemberships(db: Database) {
         .where(and(eq(memberships.id, id), eq(memberships.accountId, accountId)))
         .get(),
 
-    /** Creates the person if the email is unknown. @returns their id */
     ensurePerson({ id, email, passwordHash }: Person, at: number): string {
       const known = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
       if (known) return known.id
@@ -83,7 +81,6 @@ export function createMemberships(db: Database) {
         .run()
     },
 
-    /** Accepting removes the invitation's link. */
     accept(accountId: string, memberId: string, at: number): void {
       orm.update(memberships).set({ acceptedAt: at }).where(isMembership(accountId, memberId)).run()
       dropLinksOfAccount(accountId, memberId)
@@ -93,7 +90,6 @@ export function createMemberships(db: Database) {
     listInvited: (memberId: string): string[] => accountsWhere(memberId, isNull(memberships.acceptedAt)),
     listAll: (memberId: string): string[] => accountsWhere(memberId),
 
-    /** Whether any account that the person has joined requires two-step sign-in. */
     needsTwoStep: (memberId: string): boolean =>
       orm
         .select({ id: accounts.id })
@@ -153,13 +149,11 @@ export function createMemberReads(db: Database) {
     .prepare()
 
   return {
-    /** `email` must be normalised. */
     findMember(email: string): MemberRow | null {
       const member = byEmail.get({ email })
       return member ? toMember(member) : null
     },
 
-    /** Joined and invited, oldest first. */
     listMembers: (accountId: string): MemberEntry[] =>
       orm
         .select()
@@ -177,7 +171,6 @@ export function createMemberReads(db: Database) {
           createdAt,
         })),
 
-    /** Grouped by account, oldest first. */
     listPlaces: (memberId: string): Place[] => places.all({ memberId }),
 
     findMemberLink(tokenHash: string, now: number): MemberLink | null {
@@ -213,7 +206,6 @@ type InviteOutcome = (Done & { membershipId: string }) | Refused
 /** `passwordHash`: the hash that the password was verified against. */
 type Acceptance = { tokenHash: string; memberId: string; passwordHash: string; at: number }
 
-/** Never reveals one account's members to another. */
 export function createMemberWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
@@ -227,7 +219,6 @@ export function createMemberWrites(db: Database) {
     orm.delete(members).where(eq(members.id, memberId)).run()
   }
 
-  /** Invalidates earlier links of the invitation. */
   const replaceLink = ({ memberId, link, ...change }: Change & { memberId: string; link: NewLink }): void => {
     dropLinksOfAccount(change.accountId, memberId)
     addLink(link, { memberId, accountId: change.accountId }, change.at)
@@ -257,7 +248,6 @@ export function createMemberWrites(db: Database) {
       return { ...DONE, membershipId: id }
     },
 
-    /** Invalidates the earlier link. */
     inviteAgain({ membershipId, link, ...change }: Change & { membershipId: string; link: NewLink }): Done | Refused {
       const invited = findById(change.accountId, membershipId)
       if (!invited || invited.acceptedAt !== null) return { refusal: 'not_found' }

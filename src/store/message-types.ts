@@ -47,7 +47,6 @@ export type Again =
   | { once: 'property'; property: string | string[]; collect?: Collect }
   | { everyHours: number }
 type IfUnknown = { ifUnknown?: 'send' | 'skip' }
-/** Since the delivery's trigger, ever, or the last `days` days. */
 export type Since = 'trigger' | 'ever' | { days: number }
 
 export type Rule =
@@ -95,7 +94,6 @@ export type MessageRow = {
   content: MessageContent
 }
 
-/** Deliveries by state, and how many sent ones led to a return or an open. */
 export type MessageCounts = Record<DeliveryState, number> & { cameBack: number; opened: number }
 
 export const NO_COUNTS = {
@@ -117,9 +115,7 @@ export type SenderProof = (typeof SENDER_PROOFS)[number]
 
 export type MailSettings = {
   fromName: string | null
-  /** default sender address */
   fromEmail: string | null
-  /** other senders that messages may choose */
   otherFromEmails: string[] | null
   replyTo: string | null
   postalAddress: string | null
@@ -128,7 +124,6 @@ export type MailSettings = {
   smtpUrl: string | null
   dkimDomain: string | null
   dkimSelector: string | null
-  /** PEM */
   dkimKey: string | null
   /** authenticates the mail provider's bounce reports */
   bounceSecret: string | null
@@ -137,7 +132,6 @@ export type MailSettings = {
   perPersonWeek: number | null
   sendWindow: SendWindow | null
   timezone: string | null
-  /** BCP 47 */
   locale: string | null
   giveUpHours: number | null
 }
@@ -145,7 +139,6 @@ export type MailSettings = {
 /** The result of one rule. `isUnknown`: the rule's `ifUnknown` decided. */
 export type Verdict = {
   rule: string
-  /** the rule's subject, such as an event name or a path */
   about: string | null
   value: string | number | boolean | null
   verdict: 'pass' | 'fail'
@@ -156,7 +149,6 @@ export type Verdict = {
   isEstimated?: true
   /** for a further event in the email: when it happened (ms UTC) */
   eventAt?: number
-  /** decide again at this time (ms UTC) */
   until?: number
 }
 
@@ -177,17 +169,14 @@ export type DeliveryRow = {
   claimedUntil: number | null
   handedAt: number | null
   sentAt: number | null
-  /** an unknown outcome was already resent */
   resent: boolean
   /** a member sent it, bypassing the rules */
   byHand: boolean
   reason: string | null
-  /** JSON of a DecisionRecord (decision-records.ts) */
   record: string | null
   cameBackAt: number | null
   openedAt: number | null
   updatedAt: number
-  /** the delivery whose email lists this delivery's event */
   joinedTo: number | null
 }
 
@@ -203,15 +192,12 @@ export type UnfitEvent = { id: number; reason: string; record: string }
 /** What all emails of a message version share. `sourceHash` is equal if the emails would be the same. */
 export type MailSource = { message: MessageRow; app: AppRow; settings: MailSettings; sourceHash: string }
 
-/** Null if the message version does not exist. */
 export type FindMailSource = (messageId: number, version: number) => MailSource | null
 
-/** Everything needed to decide and render a delivery. */
 export type DeliveryWork = MailSource & {
   delivery: DeliveryRow
   contact: StoredContact
   event: EventRow | null
-  /** further listed events, oldest first */
   joined: JoinedEvent[]
   /** for a joined event: the delivery of the email that lists it */
   lead: DeliveryRow | null

@@ -55,7 +55,6 @@ export function createMessageReads(db: Database) {
     .prepare()
 
   return {
-    /** Oldest first. */
     listMessages: (appId: number): MessageRow[] => all.all({ appId }).map(toMessageRow),
 
     findMessage(appId: number, id: number): MessageRow | null {
@@ -73,7 +72,6 @@ export function createMessageReads(db: Database) {
       return found ? { ...toMessageRow(found), version } : null
     },
 
-    /** In no particular order. */
     listVersionsById(versions: { messageId: number; version: number }[]): MessageRow[] {
       const pairs = new Set(versions.map(({ messageId, version }) => JSON.stringify([messageId, version])))
       const found = manyVersions.all({ versions: `[${[...pairs].join()}]` })
@@ -94,7 +92,6 @@ export function createMessageReads(db: Database) {
       )
     },
 
-    /** Newest first, from before version `before`. */
     listVersions: (
       id: number,
       { before, limit }: { before: number | null; limit: number },

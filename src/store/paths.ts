@@ -7,7 +7,6 @@ const trimSlash = (path: string): string => (path.length > 1 && path.endsWith('/
 /** Fast path for most URLs: parsing would not change them, and matching takes a fifth of the time. */
 const PLAIN_URL = /^https?:\/\/(?!(?:.*\.)?xn--)(?:[a-z0-9-]+\.)+[a-z]{2,}(\/[\w~/-]*)?$/
 
-/** The path that the browser script reports for this URL. */
 export function pathOfUrl(url: unknown): string | null {
   if (typeof url !== 'string') return null
   const plain = PLAIN_URL.exec(url)
@@ -18,6 +17,5 @@ export function pathOfUrl(url: unknown): string | null {
 
 export const isSamePath = (path: string, other: string): boolean => trimSlash(path) === trimSlash(other)
 
-/** `/docs/*` matches everything that begins with `/docs/`. */
 export const isPathLike = (path: string, pattern: string): boolean =>
   pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : isSamePath(path, pattern)

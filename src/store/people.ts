@@ -14,7 +14,6 @@ export function createPeople(db: Database) {
   // one number holds both: the id, negative if a name is missing
   const cache = createPersonCache()
   type Changed = { appId: number; email: string; value: number }
-  /** by the open transaction */
   const changed = new Map<string, Changed>()
   const keyOf = (appId: number, email: string): string => `${appId}:${email}`
   const valueOf = ({ id, lacksName }: Person): number => (lacksName ? -id : id)
@@ -34,7 +33,6 @@ export function createPeople(db: Database) {
       cache.set(appId, email, valueOf(person))
       return person
     },
-    /** Applies to this transaction now and to others after the commit. */
     remember,
     drop(appId: number, email: string): void {
       cache.delete(appId, email)

@@ -33,7 +33,6 @@ export function createPersonCache() {
     return undefined
   }
 
-  /** A free slot, else evict round-robin. */
   const takeSlot = (first: number): number => {
     for (let slot = first; slot < first + WAYS; slot += 1) if (lengths[slot] === 0) return slot
     evictions += 1

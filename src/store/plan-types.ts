@@ -31,13 +31,11 @@ export type PlannedOutcome = RecordedEvent | StoredBatch | SavedContact | Refuse
 
 export type Names = { [name in NameField]: string | null }
 
-/** `hasDeliveries`: the app has deliveries that can be cancelled, or whose people can come back. */
 export type AppFacts = { id: number; rules: AppRules; hasDeliveries: boolean }
 
 /** `id` is null for an unknown email. Fields from `names` on are loaded only if queried. */
 export type PersonFacts = {
   app: AppFacts
-  /** only one write of the batch is about this person */
   isAlone: boolean
   id: number | null
   lacksName: boolean
@@ -50,10 +48,8 @@ export type PersonFacts = {
 
 export type KnownPerson = PersonFacts & { id: number }
 
-/** The person of each write, shared by writes about the same person; null if nothing is recorded. */
 export type BatchPeople = readonly (PersonFacts | null)[]
 
-/** An event that joined another email. `properties`: JSON. */
 export type JoinedFacts = {
   id: number
   eventId: number | null
@@ -75,7 +71,6 @@ export type WaitingFacts = JoinedFacts & {
   parts: JoinedFacts[]
 }
 
-/** `properties`: JSON of the events that the email lists. */
 export type SentFacts = {
   id: number
   handedAt: number
@@ -96,7 +91,6 @@ export type Matched = {
   cancels: Arrival | null
   seen: { path: string; occurredAt: number } | null
 }
-/** By input; no entry if the input has no effect. */
 export type Matches = Map<object, Matched>
 
 export type MessageQuery = {
@@ -124,7 +118,6 @@ export type AccountMonth = { accountId: string; month: string }
 
 /** `batch`: hash of the visit report's id. `isRepeated` is filled in by loading. */
 export type ReportQuery = { person: PersonFacts; batch: number; at: number; isRepeated: boolean }
-/** By index in the batch. */
 export type ReportQueries = (ReportQuery | undefined)[]
 
 export type FactQuery = {
@@ -138,14 +131,11 @@ export type FactQuery = {
   matches: Matches
 }
 
-/** By `outcomeKey`, then by part; null is the request itself. */
 export type KeyedOutcomes = ReadonlyMap<string, ReadonlyMap<number | null, StoredOutcome>>
 
 export type Facts = {
   people: BatchPeople
-  /** ids of the batch start here */
   firstId: number
-  /** new people so far, by `monthKey` */
   newPeople: ReadonlyMap<string, number>
   outcomes: KeyedOutcomes
   reports: Readonly<ReportQueries>
@@ -209,10 +199,8 @@ export type DeliveryChange =
   | { change: 'cameBack'; id: number; at: number; isResult: boolean }
 export type NewOutcome = Idempotency & { outcome: string; contactId: number }
 
-/** Rows to write, in order, and one outcome per write. */
 export type Plan = {
   outcomes: PlannedOutcome[]
-  /** highest id used */
   lastId: number
   contacts: NewContact[]
   newPeople: (AccountMonth & { count: number })[]
@@ -222,7 +210,6 @@ export type Plan = {
   reports: NewReport[]
   deliveries: DeliveryChange[]
   requests: NewOutcome[]
-  /** writes that count towards rate limits */
   counted: Pick<PersonWrite, 'buckets' | 'at'>[]
 }
 

@@ -90,7 +90,6 @@ const JOINED_COLUMNS = 'id, event_id AS eventId, once_key AS dedupeKey, triggere
 const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS messageId, version, state, reason, due_at AS dueAt, handed_at AS handedAt`
 const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
 
-/** Loads facts by key: first the people, then what the planner queries about them. */
 export function createPlannedFacts({ db, people, live, sentCache, known }: FactParts) {
   const names = db.prepare<Names, [number]>(
     'SELECT first_name AS firstName, last_name AS lastName FROM contacts WHERE id = ?',

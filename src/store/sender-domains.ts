@@ -8,7 +8,6 @@ import { accounts, appMailSettings, apps, senderDomains } from './schema.ts'
 
 export type SenderDomain = { accountId: string; domain: string; proof: SenderProof; createdAt: number }
 
-/** `hasOwnServer`: the app has its domainsOf mail server. */
 export type AppSenders = {
   accountId: string
   accountName: string
@@ -40,7 +39,6 @@ export function createSenderDomainReads(db: Database) {
     listSenderDomains: (): SenderDomain[] =>
       orm.select().from(senderDomains).orderBy(asc(senderDomains.domain), asc(senderDomains.createdAt)).all(),
 
-    /** Apps with their domainsOf sender addresses. */
     listSenders: (): AppSenders[] =>
       orm
         .select({

@@ -11,7 +11,6 @@ export type SentCache = ReturnType<typeof createSentCache>
 export function createSentCache() {
   const people = new Map<number, Set<number>>()
   let count = 0
-  /** by the open transaction */
   let added: [messageId: number, contactId: number][] = []
 
   const clear = (): void => {
@@ -27,9 +26,7 @@ export function createSentCache() {
   }
   return {
     has: (messageId: number, contactId: number): boolean => people.get(messageId)?.has(contactId) ?? false,
-    /** Takes effect after the commit. */
     add: (messageId: number, contactId: number): void => void added.push([messageId, contactId]),
-    /** Call when a delivery is skipped or failed. */
     release(messageId: number, contactId: number): void {
       people.get(messageId)?.delete(contactId)
       added = added.filter(([message, contact]) => message !== messageId || contact !== contactId)

@@ -42,7 +42,6 @@ export function createSessionReads(db: Database) {
       return found ? { session: toSession(found.sessions), member: toMember(found.members) } : null
     },
 
-    /** Newest first. */
     listSessions: (memberId: string): SessionRow[] =>
       orm
         .select()
@@ -55,7 +54,6 @@ export function createSessionReads(db: Database) {
 }
 
 type Own = { memberId: string; sessionId: string; at: number }
-/** `address`: keyed hash. */
 type Start = {
   session: NewSession
   passwordHash: string
@@ -68,7 +66,6 @@ type Start = {
 /** Per member; a new session ends the least recently used one. */
 export const MOST_SESSIONS = 20
 
-/** A member gets each notice at most once in this time. */
 const NOTICE_EVERY_MS = 24 * 3_600_000
 
 /**
@@ -89,7 +86,6 @@ export function createSessionWrites(db: Database) {
       .where(and(eq(members.id, memberId), eq(members.passwordHash, passwordHash)))
       .get() !== undefined
 
-  /** In each account that the member has joined. */
   const auditEverywhere = (
     { memberId, at, actor = memberId }: { memberId: string; at: number; actor?: string },
     action: string,
@@ -158,7 +154,6 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** Refuses already_done if the same notice was sent within a day. */
     claimNotice({ memberId, action, at }: { memberId: string; action: string; at: number }): Done | Refused {
       const joined = listJoined(memberId)
       const wanted = and(
@@ -191,14 +186,12 @@ export function createSessionWrites(db: Database) {
       return confirmed ? DONE : { refusal: 'already_done' }
     },
 
-    /** Does nothing for a session that has ended or belongs to someone else. */
     endSession(own: Own): Done {
       const ended = orm.delete(sessions).where(isOwn(own)).returning().get()
       if (ended) auditEverywhere(own, 'session.end', ended.id)
       return DONE
     },
 
-    /** By an owner of an account that the member has joined. Refusals: not_found. */
     endMemberSessions({ membershipId, ...change }: Change & { membershipId: string }): Done | Refused {
       const membership = findById(change.accountId, membershipId)
       if (!membership?.acceptedAt) return { refusal: 'not_found' }

@@ -5,10 +5,7 @@ import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
 import { BATCH_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 
-/**
- * Something a person did: `at` is when it arrived, `occurredAt` when it happened (ms UTC). Ids are in order of
- * arrival.
- */
+/** `at`: arrival. `occurredAt`: when it happened (ms UTC). Ids are in order of arrival. */
 export type Happening = { id: number; at: number; occurredAt: number }
 export type ViewHappening = Happening & { path: string }
 export type TriggerHappening = Happening & { contactId: number; path: string | null; properties: string | null }
@@ -24,7 +21,6 @@ export type SimulatedPerson = {
   fields: Record<string, FieldValue> | null
 }
 
-/** `from`: ms UTC. */
 type Range = { appId: number; from: number }
 type Stored = Omit<SimulatedPerson, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
 type StoredApp = { name: string; homeUrl: string | null; timezone: string | null; locale: string | null }
@@ -34,7 +30,7 @@ const HAPPENING = `id, received_at AS at, ${HAPPENED} AS occurredAt`
 const TRIGGER = `${HAPPENING}, contact_id AS contactId, path, properties`
 /** Rows per statement, so that no write waits long. */
 const ROWS_AT_ONCE = 5_000
-/** First page views to arrive, among where the earliest is searched: they may arrive out of order. */
+/** The earliest of the first few page views to arrive is used, because they may arrive out of order. */
 const FIRST_VIEWS = 16
 
 /** Reads of a simulation, limited to what arrived by `until` (ms UTC). */
@@ -96,7 +92,6 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       return found && { ...found, timezone: readTimezone(found.timezone), locale: readLocale(found.locale) }
     },
 
-    /** Null if the person was erased. */
     findPerson(contactId: number): SimulatedPerson | null {
       const found = person.get(contactId)
       if (!found) return null
@@ -108,7 +103,6 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       }
     },
 
-    /** Newest first. */
     newestEvents: (range: Range, name: string): Generator<TriggerHappening> =>
       newestOf(
         'events',
@@ -117,11 +111,9 @@ export function createSimulationReads(db: Database, { until }: { until: number }
         TRIGGER,
       ),
 
-    /** Newest first. */
     newestViews: (range: Range): Generator<TriggerHappening> =>
       newestOf('events', range, `${isInRange(range.from)} AND type = ${page}`, TRIGGER),
 
-    /** People created since `from`, newest first, in the form of triggers. */
     newestPeople: (range: Range): Generator<TriggerHappening> =>
       newestOf(
         'contacts',
@@ -130,18 +122,14 @@ export function createSimulationReads(db: Database, { until }: { until: number }
         'id, id AS contactId, created_at AS at, created_at AS occurredAt, NULL AS path, NULL AS properties',
       ),
 
-    /** Page views that happened at or after `since` (ms UTC). */
     listViews: (contactId: number, since: number): ViewHappening[] =>
       views.all(contactId, idSince(since), since, until),
 
-    /** Not limited in time. */
     listFirstViews: (contactId: number): Happening[] => firstViews.all(contactId, until),
 
-    /** Events and actions that happened at or after `since` (ms UTC). */
     listDone: ({ appId, contactId, name, since }: { appId: number; contactId: number; name: string; since: number }) =>
       eventsNamed.all(contactId, idSince(since), idOfName(appId, name), since, until),
 
-    /** Page load reports received at or after `since` (ms UTC). */
     listReports: (appId: number, contactId: number, since: number): ReportHappening[] =>
       reports.all(appId, contactId, since, until).map(toReport),
   }

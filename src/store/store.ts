@@ -57,11 +57,9 @@ export type Store = {
 
     /** Resolves when all accepted writes are on disk and the WAL is checkpointed. */
     close(): Promise<void>
-    /** Another process wrote to the database: drop caches. */
     onForeignWrite(listener: () => void): void
-    /** Commits can no longer be trusted: the process must stop. */
+    /** Commits can't be trusted any more: the process must stop. */
     onBroken(listener: (reason: string) => void): void
-    /** Called when commits start to fail temporarily, and when they work again. */
     onFault(listener: FaultListener): void
     onCommit(listener: (commit: { rows: number; ms: number }) => void): void
     canCommit(): Promise<boolean>
@@ -195,7 +193,7 @@ const readsOf = (reads: Reads): Async<Reads> =>
 /** Used if the disk gave no reason: the queue is full or a commit takes too long. */
 const NO_REASON = 'commits take too long'
 
-/** Called with the reason when commits start to fail, and with null when they work again. */
+/** Null when commits work again. */
 export type FaultListener = (reason: string | null) => void
 
 /** One outcome per commit is enough: a temporary fault (full disk, replaced file) refuses all of them. */

@@ -38,7 +38,6 @@ export function createSuppressionList(db: Database) {
       key = stored ?? key ?? Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
       if (stored === undefined) db.run('INSERT INTO install (name, value) VALUES (?, ?)', [KEY_NAME, key])
     },
-    /** `email` must be normalised. */
     find(appId: number, email: string): SuppressionReason | null {
       const emailHash = hash(appId, email)
       return emailHash === null ? null : (select.get(appId, emailHash)?.reason ?? null)
@@ -53,10 +52,8 @@ export function createSuppressionReads(db: Database) {
      WHERE app_id = ? AND (created_at, email_hash) < (?, ?) ORDER BY created_at DESC, email_hash DESC LIMIT ?`,
   )
   return {
-    /** `email` must be normalised. */
     findSuppression: (appId: number, email: string): SuppressionReason | null => list.find(appId, email),
 
-    /** Newest first. `before`: the last row of the previous page. */
     listSuppressions: (appId: number, before: Pick<Suppressed, 'emailHash' | 'createdAt'> | null, limit: number) =>
       newest.all(appId, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.emailHash ?? '', limit),
   }
@@ -136,7 +133,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   return {
     suppress,
 
-    /** Called by the unsubscribe link of an email. */
     unsubscribe({ contactId, at }: { contactId: number; at: number }): { appId: number } | Refused {
       const person = byId.get(contactId)
       if (!person) return { refusal: 'not_found' }
@@ -144,7 +140,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       return { appId: person.appId }
     },
 
-    /** By a member, on the person's request. */
     unsuppress(unsuppressing: Person & { at: number; by?: By }): Done {
       const { appId, email, at } = unsuppressing
       remove.run(appId, list.hash(appId, email))

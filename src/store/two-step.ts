@@ -11,7 +11,6 @@ import type { Refused } from './types.ts'
 /** `startedAt`: when the secret was created; identifies the secret. */
 export type TwoStepRow = {
   memberId: string
-  /** base32 */
   secret: string
   startedAt: number
   /** null during set-up; sign-in ignores it until then */
@@ -19,7 +18,6 @@ export type TwoStepRow = {
   /** 30-second step (since 1970) of the last accepted code */
   lastStep: number
   codesMadeAt: number
-  /** unused recovery codes */
   codesLeft: number
 }
 
@@ -34,7 +32,6 @@ export function createTwoStepReads(db: Database, sealer: Sealer) {
     .prepare()
 
   return {
-    /** Includes one that is being set up. */
     findTwoStep(member: string): TwoStepRow | null {
       const row = ofMember.get({ memberId: member })
       if (!row) return null
@@ -42,7 +39,6 @@ export function createTwoStepReads(db: Database, sealer: Sealer) {
       return { ...row, secret: sealer.unseal(row.secret, twoStepContext(member)), codesLeft: left?.codes ?? 0 }
     },
 
-    /** Those of the members who have turned it on. */
     listTwoStepOn: (memberIds: string[]): string[] =>
       orm
         .select({ memberId: twoSteps.memberId })
@@ -57,7 +53,6 @@ type Own = { memberId: string; at: number }
 /** `startedAt` identifies the secret that the code was checked against; refused if the secret has changed. */
 type Code = { memberId: string; startedAt: number; step: number }
 
-/** Writes to the audit log of each account that the member has joined. */
 function createMemberAudit(db: Database) {
   const audit = createAudit(db)
   const { listJoined } = createMemberships(db)
@@ -112,7 +107,6 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
       return DONE
     },
 
-    /** Ends the member's other sessions. */
     turnOnTwoStep(on: Own & Code & { sessionId: string; codeHashes: string[] }): Done | Refused {
       const { memberId, startedAt, step, sessionId, codeHashes, at } = on
       const waiting = and(

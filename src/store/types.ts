@@ -39,7 +39,6 @@ export type WriteRefusal =
   | 'commit_unconfirmed'
   | 'internal_error'
 
-/** `reason`: the disk error behind `unavailable`, for the log. */
 export type Refused = { refusal: WriteRefusal; reason?: string }
 
 /**
@@ -53,9 +52,7 @@ export type PersonWrite = {
   appId: number
   /** normalised; identifies the person */
   email: string
-  /** as entered, if different */
   shownEmail: string | null
-  /** limit of the plan; null = unlimited */
   newPeoplePerMonth: number | null
   at: number
   /** limits that counted this write, stored so that a restart does not refill them */
@@ -69,7 +66,6 @@ export type EventWrite = PersonWrite & {
   lastName: string | null
   type: EventType
   name: string
-  /** compact JSON */
   properties: string | null
   path: string | null
   via: Via
@@ -136,7 +132,6 @@ export type NameField = 'firstName' | 'lastName'
 export type SavedContact = { contactId: number; created: boolean; contact: ContactRow; replayed?: true }
 
 export type Plan = {
-  /** null = unlimited */
   newPeoplePerMonth: number | null
   /** null = default limit */
   eventsPerHour: number | null
@@ -155,9 +150,7 @@ export type AppRow = {
   hosts: string[]
   accountId: string
   createdAt: number
-  /** IANA name, for the dashboard and emails */
   timezone: string
-  /** BCP 47, for numbers, money and dates in emails */
   locale: string
 }
 
@@ -174,7 +167,6 @@ export type KeyRow = {
 
 export type SecretRow = { id: string; secret: string; createdAt: number; retiredAt: number | null }
 
-/** Everything needed to authorise an API request. */
 export type Access = { key: KeyRow; plan: Plan; apps: AppRow[] }
 
 export type NewKey = { id: string; name: string; scope: KeyScope; keyHash: string }
@@ -189,7 +181,6 @@ export type MemberRow = { id: string; email: string; passwordHash: string | null
 /** Empty `hosts`: pages of any host may report. */
 export type SnippetSettings = { hosts: string[]; addsPeople: boolean }
 
-/** Everything needed to authorise a browser script request. */
 export type Site = { app: AppRow; plan: Plan; secrets: SecretRow[]; settings: SnippetSettings }
 
 /** `identified`: a valid signature, even if the request was refused afterwards. */

@@ -12,9 +12,7 @@ const FORM_MS = 48 * 3_600_000
 const IDLE_MS = 72 * 3_600_000
 /** Retired secrets work for 24 hours (accounts/identity.ts); the rest allows for a wrong clock. */
 const RETIRED_MS = 48 * 3_600_000
-/** An unfinished two-step set-up expires after this. */
 const SETUP_MS = 3_600_000
-/** Retention of the MCP audit list. */
 const CALLS_MS = 90 * 24 * 3_600_000
 /** Retention of sign-ins in the audit log; changes are kept forever. */
 export const SIGN_INS_KEPT_MS = 400 * 24 * 3_600_000
@@ -88,7 +86,6 @@ export function createBatchUpkeep(db: Database, timeline: Pick<Timeline, 'remove
   )
   const pass = { beganAt: 0, scannedUntil: 0, isOver: true }
 
-  /** `at`: ms UTC. @returns the number of deleted rows */
   return (at: number): number => {
     if (pass.isOver && Math.abs(at - pass.beganAt) >= PASS_MS) Object.assign(pass, { beganAt: at, scannedUntil: 0 })
     const until = at - BATCH_MS

@@ -15,14 +15,12 @@ export type ReportedItem = {
   occurredAt: number
 }
 
-/** One request of the browser script, stored atomically. */
 export type BatchWrite = Omit<PersonWrite, 'buckets' | 'idempotency'> & {
   batchId: string
   createContact: boolean
   items: ReportedItem[]
 }
 
-/** `repeated`: the report was already stored within 48 hours. */
 export type StoredBatch = { contactId: number; created: boolean; repeated: boolean }
 
 /** How long a report's id and presence data are kept; longer while an email to the person waits. */
@@ -43,10 +41,8 @@ export type ReportRow = {
   isReturn: boolean
 }
 
-/** Values of `snippet_batches.is_here`; null = no report. */
 export const REPORT_CODES = { leave: 0, page: 1, here: 2 } as const
 
-/** As the rate limits count it. */
 export type BatchSize = { appId: number; email: string; receivedAt: number; items: number }
 
 const IS_BATCH = `>= ${BATCH_TYPES}`
@@ -63,7 +59,6 @@ export function createReportReads(db: Database) {
   const limited = db.prepare<{ id: number }, []>(
     'SELECT apps.id FROM apps JOIN accounts ON accounts.id = apps.account_id WHERE accounts.snippet_limits = 1',
   )
-  // returned as they are: up to 60,000 rows per app
   const sizes = db.prepare<BatchSize, [number, number, string]>(
     `SELECT b.app_id AS appId, c.email, b.received_at AS receivedAt, b.items
      FROM snippet_batches b JOIN contacts c ON c.id = b.contact_id
@@ -74,7 +69,6 @@ export function createReportReads(db: Database) {
   return {
     ...createPresenceReads(db),
 
-    /** Since `receivedAfter` (ms UTC), oldest first; fills the rate limits' buckets at start. */
     listBatchSizes(receivedAfter: number): BatchSize[] {
       const apps = limited.all().map(({ id }) => id)
       // without limited apps, the query would scan many reports for nothing
@@ -83,7 +77,6 @@ export function createReportReads(db: Database) {
   }
 }
 
-/** `isIndexedOnly`: skips reports that are not indexed yet. */
 export function createPresenceReads(db: Database, { isIndexedOnly = false } = {}) {
   const ofPerson = { contact: '?2', types: IS_BATCH }
   const reports = db.prepare<StoredReport, [number, number, number]>(
@@ -94,13 +87,11 @@ export function createPresenceReads(db: Database, { isIndexedOnly = false } = {}
   )
 
   return {
-    /** Reports received after `receivedAfter` (ms UTC). */
     listReports: (appId: number, contactId: number, receivedAfter: number): ReportRow[] =>
       reports.all(appId, contactId, receivedAfter).map(toReport),
   }
 }
 
-/** Those of the people who have reports that are not indexed yet. */
 export function createUnindexedReports(db: Database) {
   const late = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('snippet_batches', IS_BATCH, '?'))
   return (people: readonly number[]): Set<number> => new Set(late.all(JSON.stringify(people)).map(({ id }) => id))

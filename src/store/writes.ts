@@ -38,7 +38,6 @@ import type { BatchWrite, StoredBatch } from './visit-reports.ts'
 
 /** Every write of the store. Each runs as one step of the engine's transaction. */
 export type Writes = ReturnType<typeof createWrites>['writes'] & PlannedWrites
-/** Planned together with adjacent writes (engine/engine.ts). */
 type PlannedWrites = {
   recordEvent: (input: EventWrite) => RecordedEvent | Refused
   recordEventText: (input: EventText) => TextOutcome
@@ -47,7 +46,6 @@ type PlannedWrites = {
   updateContact: (input: ContactWrite) => SavedContact | Refused
 }
 export type WriteName = keyof Writes
-/** A write queued for the engine. */
 export type Job<N extends WriteName = WriteName> = { name: N; input: Parameters<Writes[N]>[0] }
 export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | Refused
 
@@ -176,7 +174,6 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
   const settle = (): void => {
     for (const one of [counters, timeline, known, people, names, live, sentCache]) one.settle()
   }
-  /** After a rollback: discards what the transaction cached. */
   const undo = (): void => {
     counters.forget()
     for (const one of [timeline, known, people, names, sentCache]) one.undo()
@@ -214,7 +211,6 @@ export const textWrite = ({ refusal }: EventText, { write }: ReadText): PlannedW
   isRefused: refusal !== undefined,
 })
 
-/** Adds the warnings, or the app of a refused event. */
 export function toTextOutcome(outcome: RecordedEvent | Refused, { write, warnings }: ReadText): TextOutcome {
   if (!('refusal' in outcome)) return warnings.length === 0 ? outcome : { ...outcome, warnings }
   const { refusal } = outcome

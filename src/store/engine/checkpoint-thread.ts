@@ -1,4 +1,3 @@
-/** Checkpoints a long WAL on its own thread, so that neither requests nor commits wait for it. */
 import { copyLongLog } from './checkpoints.ts'
 import { openForReading } from './database.ts'
 import { isPassingFault } from './errors.ts'
@@ -6,7 +5,6 @@ import type { FromThread } from './writer-thread.ts'
 
 declare const self: Worker
 
-/** Each message gets one answer, in order. */
 export type ToCheckpointer = { open: string } | { close: true }
 
 const CHECK_EVERY_MS = 100

@@ -21,7 +21,6 @@ const FILE_BYTES = 64 * 1024 * 1024
 const UNUSED_FOR_MS = 60_000
 /** Retry interval for truncating a WAL that a reader uses. Writes wait during each attempt. */
 const ERASE_EVERY_MS = 1_000
-/** How long an attempt waits for readers, while all writes wait. */
 const TRUNCATE_WAIT_MS = 100
 
 type Progress = { busy: number; log: number; checkpointed: number }
@@ -46,7 +45,6 @@ export function finishCheckpoint(db: Database, pages = LOG_PAGES): void {
   if (progress.log >= pages && isShort(progress)) checkpoint(db, 'PASSIVE')
 }
 
-/** Run after each commit, for a WAL too long to wait for the next check. */
 export const finishAfterCommit = (db: Database): void => finishCheckpoint(db, START_OVER_PAGES)
 
 /**
@@ -73,7 +71,6 @@ export function createLogErasure(db: Database, monotonicMs: () => number) {
   let triedAt = -Infinity
   return {
     demand: (): void => void (isDue = true),
-    /** Call periodically on the writer's connection. */
     run: (): void => {
       if (!isDue || monotonicMs() - triedAt < ERASE_EVERY_MS) return
       triedAt = monotonicMs()

@@ -1,4 +1,3 @@
-/** Column name to SQL expression. */
 type Fields = Record<string, string>
 
 export const selectFields = (fields: Fields): string =>

@@ -9,7 +9,6 @@ import { applyMigrations, upgrade } from './upgrades.ts'
 const DATABASE_FILE = 'eventpost.db'
 /** "EVPT": distinguishes our files from other SQLite databases. */
 const APPLICATION_ID = 0x45565054
-/** How long to wait for another process's write lock. */
 export const BUSY_TIMEOUT_MS = 5_000
 /**
  * Page cache per connection, for the hot ends of the indexes. The system caches the rest; a larger cache made nothing
@@ -53,12 +52,10 @@ function listNames(folder: string): string[] {
   try {
     return readdirSync(folder)
   } catch {
-    // opening the database reports the error
     return []
   }
 }
 
-/** Null if it is not a file or was deleted meanwhile. */
 function modeOf(file: string): number | null {
   const found = statSync(file, { throwIfNoEntry: false })
   return found?.isFile() ? found.mode & 0o777 : null
@@ -69,7 +66,6 @@ function restrict(file: string): boolean {
     chmodSync(file, 0o600)
     return true
   } catch {
-    // it belongs to another user
     return false
   }
 }
@@ -98,7 +94,6 @@ export function openDatabase(folder: string, migrations: readonly string[] = MIG
   return db
 }
 
-/** Read-only. `openDatabase` must have run before. */
 export function openForReading(folder: string): Database {
   const db = openFile(databasePath(folder))
   db.run('PRAGMA query_only = ON')

@@ -101,7 +101,6 @@ export function createEngine(
     isBusy = false
     return isDone && hasWaiting()
   }
-  // call `readEarlier` periodically too
   return { run, tidy, readEarlier, hasForeignWrite: foreign.takeNews }
 }
 
@@ -114,12 +113,10 @@ function reportBrokenJob(name: string | undefined, error: unknown): void {
 }
 
 type Parts = Pick<ReturnType<typeof createWrites>, 'writes' | 'runPlanned'> & { readEvent: ReadEvent }
-/** `reading`: for events that arrived as text. */
 type Read = { index: number; write: PlannedWrite; reading: ReadText | null }
 const PLANNED: ReadonlySet<WriteName> = new Set(['recordEvent', 'recordBatch', 'addContact', 'updateContact'])
 const isOfContact = ({ name }: PlannedWrite): boolean => name === 'addContact' || name === 'updateContact'
 
-/** Runs jobs in order; adjacent plannable jobs are planned together. */
 function createJobs({ writes, runPlanned, readEvent }: Parts) {
   const runOne = ({ name, input }: Job): Outcome =>
     (writes[name as keyof typeof writes] as (input: Job['input']) => Outcome)(input)

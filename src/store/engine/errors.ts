@@ -22,11 +22,9 @@ export class StoreError extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-/** Acknowledged pages may be lost, so the process must stop. */
 export const isBrokenDisk = (error: unknown): boolean =>
   /^SQLITE_(IOERR_FSYNC|IOERR_DIR_FSYNC|CORRUPT|NOTADB)/.test(codeOf(error))
 
-/** Commits may work later: full disk, lock held by another process, failed read or write. */
 export const isPassingFault = (error: unknown): boolean =>
   !isBrokenDisk(error) &&
   /^(SQLITE_(FULL|BUSY|LOCKED|IOERR|CANTOPEN|READONLY|PROTOCOL)|ENOSPC|EDQUOT)/.test(codeOf(error))

@@ -12,7 +12,6 @@ export type FolderLock = {
   release(): void
   /** Releases the lock, and removes the folder if the lock created it and it is otherwise empty. */
   abandon(): void
-  /** Stores the base URL for `readAddress`. */
   noteAddress(baseUrl: string): void
 }
 
@@ -47,7 +46,6 @@ export function lockFolder(folder: string): FolderLock {
   }
 }
 
-/** Null if no server noted one. */
 export function readAddress(folder: string): string | null {
   try {
     return readFileSync(join(folder, ADDRESS_FILE), 'utf8').trim() || null

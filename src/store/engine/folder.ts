@@ -17,7 +17,6 @@ export function ensureFolder(folder: string): string | null {
   }
 }
 
-/** Removes empty folders upwards, from `folder` to `first`. */
 export function removeEmpty(folder: string, first: string): void {
   let path = resolve(folder)
   while (path.startsWith(resolve(first)) && readdirSync(path).length === 0) {

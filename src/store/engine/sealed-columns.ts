@@ -31,7 +31,6 @@ export const twoStepContext = (memberId: string): string => contextOf('two_steps
 export const sealMail = <T extends MailSecrets>({ seal }: Sealer, appId: number, settings: T): T =>
   mapSecrets(settings, (text, column) => seal(text, contextOf(column, appId)))
 
-/** @throws StoreError `sealed` */
 export const unsealMail = <T extends MailSecrets>({ unseal }: Sealer, appId: number, settings: T): T =>
   mapSecrets(settings, (text, column) => unseal(text, contextOf(column, appId)))
 

@@ -1,7 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { StoreError } from './errors.ts'
 
-/** No other stored value starts like this. */
 export const SEALED_PREFIX = 'sealed:v1:'
 const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
@@ -19,7 +18,6 @@ export function createSealer(masterKey: string | null) {
   return {
     hasKey: key !== null,
 
-    /** Prefix, then base64url of nonce, ciphertext and tag. */
     seal(text: string, context: string): string {
       if (key === null) return text
       const nonce = randomBytes(NONCE_BYTES)

@@ -5,7 +5,6 @@ import { CHECKPOINT_THREAD, takeWorker, WRITER_THREAD } from './workers.ts'
 import { type Channel, createGroupEncoder } from './writer.ts'
 import type { Outcome } from '../writes.ts'
 
-/** @throws StoreError if the folder cannot be opened */
 export async function startThreads(folder: string, masterKey: string | null): Promise<Channel> {
   const listeners = createListeners()
   const writer = createCaller<ToWriter>(WRITER_THREAD, listeners)

@@ -18,13 +18,11 @@ import { createGroupDecoder } from './writer.ts'
 declare const self: Worker
 
 type OpenMessage = { open: string; masterKey: string | null }
-/** Each message gets one answer, in order. Text is a commit group. */
 export type ToWriter = string | OpenMessage | { close: true }
 export type Failure = { code: StoreError['code'] | null; message: string }
 /** Text and `answer` are answers; the others are notifications. */
 export type FromThread = string | { answer: unknown } | { foreignWrite: true } | { broken: string }
 
-/** Interval of checking for foreign writes, a replaced database file and a long WAL. */
 const CHECK_EVERY_MS = 200
 /** Pause between index maintenance steps while the writer is idle. */
 const IDLE_STEP_MS = 10
@@ -41,7 +39,6 @@ type Open = {
   stopTimers: () => void
 }
 
-/** `readEvent` parses event texts. `rules`: planners and decisions of the domain modules. */
 type DomainRules = { readEvent: ReadEvent; rules: Rules }
 
 function open({ open: folder, masterKey }: OpenMessage, domainRules: DomainRules): Open {
@@ -95,7 +92,6 @@ function stop(error: unknown): void {
   post({ broken: reasonOf(error) })
 }
 
-/** Ignores temporary faults such as a full or busy disk. */
 function guard(step: () => void): void {
   if (isBroken) return
   try {
@@ -142,7 +138,6 @@ function serve(store: Open): void {
   }
 }
 
-/** Waits for the message that names its folder. */
 export function serveWrites(domainRules: DomainRules): void {
   self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
     if (typeof data !== 'object' || !('open' in data)) return

@@ -4,7 +4,6 @@ import type { EventSender, EventText } from '../event-texts.ts'
 /** New writes are refused above this many waiting writes, or if the oldest has waited this long. */
 const MAX_WAITING = 2_000
 const MAX_WAIT_MS = 1_000
-/** A write without an outcome is answered after this time. */
 const ANSWER_MS = 8_000
 const GROUP_MAX = 256
 /** Rows that justify a commit of their own. */
@@ -23,7 +22,6 @@ export type Channel = {
 
 type Parts = {
   commit: Channel['commit']
-  /** monotonic */
   monotonicMs: () => number
   onCommit: (commit: { rows: number; ms: number }) => void
 }
@@ -167,7 +165,6 @@ export function createGroupEncoder(): (jobs: Job[]) => string {
   }
 }
 
-/** Decodes the groups of one encoder, in order. */
 export function createGroupDecoder(): (group: string) => Job[] {
   let known: EventSender[] = []
 

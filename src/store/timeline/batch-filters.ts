@@ -7,10 +7,8 @@ const REPORTS_PER_FILTER = 125_000
 /** 16 MB for four million reports; beyond that, filters are merged and false positives increase. */
 const MAX_FILTERS = 32
 
-/** `from`, `upTo`: range of the ids in the filter. */
 type Filter = { words: Uint32Array; count: number; from: number; upTo: number; lastAt: number }
 
-/** Inclusive range of ids. */
 export type IdRange = { from: number; upTo: number }
 
 /** Bloom filters of visit reports in order of arrival. All bits of a report are in one word pair. */
@@ -34,7 +32,6 @@ export function createBatchFilters() {
   }
 
   return {
-    /** `at`: when it was received (ms UTC). */
     add(id: number, contactId: number, batch: number, at: number): void {
       let last = filters.at(-1) ?? addOne()
       if (last.count >= REPORTS_PER_FILTER) {
@@ -50,7 +47,6 @@ export function createBatchFilters() {
       last.lastAt = Math.max(last.lastAt, at)
     },
 
-    /** Null if it was certainly not added. */
     find(contactId: number, batch: number): IdRange | null {
       const { at, bits, more } = bitsOf(contactId, batch)
       let found: IdRange | null = null

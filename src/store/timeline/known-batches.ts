@@ -4,7 +4,6 @@ import { indexedUntil } from './timeline-reads.ts'
 
 /** Reports from before the start that are read per call: 2 ms. */
 const ROWS_PER_READ = 2_000
-/** Indexed reports are removed from the map in steps of this many. */
 const FORGET_STEP = 4_096
 
 /**
@@ -30,7 +29,6 @@ export function createKnownBatches(db: Database) {
   const filters = createBatchFilters()
   const waiting = new Map<number, number>()
   let forgetAt = FORGET_STEP
-  /** The filters contain all ids after this. */
   let loadedAfter = indexedUntil(db)
   let [readUntil, lastAdded] = [loadedAfter, loadedAfter]
 
@@ -53,7 +51,6 @@ export function createKnownBatches(db: Database) {
       const id = indexed && (waiting.get(keyOf(contactId, batch)) ?? null)
       return { id, indexed: loadedAfter === 0 ? indexed : { from: 0, upTo: Math.max(loadedAfter, indexed?.upTo ?? 0) } }
     },
-    /** `at`: when it was received (ms UTC). */
     add(id: number, contactId: number, batch: number, at: number): void {
       addOne(id, contactId, batch, at)
       lastAdded = id
@@ -76,7 +73,6 @@ export function createKnownBatches(db: Database) {
       forgetAt = waiting.size + FORGET_STEP
     },
     undo: (): void => void (lastAdded = readUntil),
-    /** After another process wrote. */
     catchUp: readLater,
   }
 }

@@ -2,10 +2,8 @@ import type { Database } from 'bun:sqlite'
 
 /** Adjacent rows copied per statement; one person's rows are never split. */
 const ROWS_PER_COPY = 32
-/** Cost of a statement, in rows. */
 const STATEMENT_COST = 2
-/** Higher than any person's id. */
-const NOBODY = Number.MAX_SAFE_INTEGER
+const MAX_CONTACT_ID = Number.MAX_SAFE_INTEGER
 
 /** Progress of a merge: all people before `from` are merged. */
 export type MergePlace = { runs: readonly number[]; from: number }
@@ -30,23 +28,22 @@ export function createTimelineMerge(db: Database, { runs, from }: MergePlace) {
     `SELECT count(*) AS rows FROM timeline_run_rows WHERE ${isInRange}`,
   )
 
-  const findHead = (run: number, contactId: number): number => headOf.get(run, contactId)?.contactId ?? NOBODY
-  /** The next unmerged person in each run. */
+  const findHead = (run: number, contactId: number): number => headOf.get(run, contactId)?.contactId ?? MAX_CONTACT_ID
   const heads = new Map(runs.map((run) => [run, findHead(run, from)]))
   /** The runs in `left` still have to copy their people from `first` to before `end`. */
   let range: { first: number; end: number; left: number[] } = { first: from, end: from, left: [] }
 
-  const headOfRun = (run: number): number => heads.get(run) ?? NOBODY
+  const headOfRun = (run: number): number => heads.get(run) ?? MAX_CONTACT_ID
   const holders = (end: number): number[] => runs.filter((run) => headOfRun(run) < end)
 
   /** Chooses the next range, starting with the run that has the first person. @returns the cost in rows */
   const beginRange = (): number => {
     const first = Math.min(...heads.values())
     const nearest = runs.findIndex((run) => headOfRun(run) === first)
-    let [end, lookups] = [NOBODY, 0]
+    let [end, lookups] = [MAX_CONTACT_ID, 0]
     for (const run of [...runs.slice(nearest), ...runs.slice(0, nearest)]) {
       if (headOfRun(run) >= end) continue
-      end = Math.min(end, after.get(run, first)?.contactId ?? NOBODY)
+      end = Math.min(end, after.get(run, first)?.contactId ?? MAX_CONTACT_ID)
       lookups += 1
     }
     range = { first, end, left: holders(end) }
@@ -63,8 +60,7 @@ export function createTimelineMerge(db: Database, { runs, from }: MergePlace) {
 
   return {
     runs,
-    isOver: (): boolean => range.left.length === 0 && holders(NOBODY).length === 0,
-    /** @returns the cost in rows */
+    isOver: (): boolean => range.left.length === 0 && holders(MAX_CONTACT_ID).length === 0,
     step(): number {
       const run = range.left.shift()
       return run === undefined ? beginRange() : copyOf(run)

@@ -22,7 +22,6 @@ export const indexedUntil = (db: Database): number => readMark(db, INDEXED_UNTIL
 /** Types from here on are visit reports (migration 12); smaller ones are events. */
 export const BATCH_TYPES = EVENT_TYPES.length
 
-/** Rows of finished runs that are not merged yet; the start of a WHERE clause. */
 export const WAITING_RUNS = `timeline_runs CROSS JOIN timeline_run_rows AS run_rows ON run_rows.run = timeline_runs.last
   WHERE is_whole AND last > ${MERGED_UNTIL}`
 
@@ -37,7 +36,6 @@ type Newest = { order: 'ASC' | 'DESC'; limit: string; isIndexedOnly?: boolean }
 const runOf = (id: string): string =>
   `ifnull((SELECT min(last) FROM timeline_runs WHERE last >= ${id} AND is_whole), ${Number.MAX_SAFE_INTEGER})`
 
-/** One SELECT per part of the index. */
 function partsOf(table: 'events' | 'snippet_batches', { contact, types, from = '0', upTo }: IdFilter) {
   const isOfPerson = `contact_id = ${contact} AND type ${types}`
   const [isBelow, merged, isOfRuns] =
@@ -51,18 +49,15 @@ function partsOf(table: 'events' | 'snippet_batches', { contact, types, from = '
   }
 }
 
-/** Ids that are in the timeline table or a run. */
 export function selectIndexedIds(filter: IdFilter): string {
   const { merged, inRuns } = partsOf('events', filter)
   return `${merged} UNION ALL ${inRuns}`
 }
 
-/** Those of the people (JSON) who have unindexed rows, in one read. */
 export const selectUnindexedPeople = (table: 'events' | 'snippet_batches', types: string, people: string): string =>
   `SELECT DISTINCT contact_id AS id FROM ${table}
    WHERE id > ${INDEXED_UNTIL} AND type ${types} AND contact_id IN (SELECT value FROM json_each(${people}))`
 
-/** In no particular order. */
 export function selectIds(table: 'events' | 'snippet_batches', filter: IdFilter): string {
   const { merged, inRuns, unindexed } = partsOf(table, filter)
   return `${merged} UNION ALL ${inRuns} UNION ALL ${unindexed}`

@@ -37,7 +37,6 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
   let merge: ReturnType<typeof createTimelineMerge> | null = null
   let committedMerge: MergePlace | null = null
 
-  /** `writing`: the run being written. */
   const load = (writing: number | null): void => {
     const until = mergedUntil(db)
     const runs = isAlone ? list.all().filter(({ last }) => last !== writing) : []
@@ -46,7 +45,6 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
   }
   load(null)
 
-  /** @returns the cost in rows */
   const deleteSome = (run: number, rows: number): number => {
     const { changes } = drop.run(run, rows)
     if (changes < rows) {
@@ -63,7 +61,6 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     merge = null
   }
 
-  /** @returns the cost in rows */
   const mergeSome = (): number => {
     merge ??= createTimelineMerge(db, { runs: waiting.slice(0, MAX_RUNS), from: 0 })
     if (!merge.isOver()) return merge.step()
@@ -85,7 +82,6 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
       finish.run(last)
       waiting = [...waiting, last]
     },
-    /** Deletes and merges about `rows` rows, or fewer if `isOver` returns true. */
     advance(rows: number, isOver: () => boolean): void {
       for (let left = rows; left > 0 && (waiting.length > 0 || spent.length > 0) && !isOver();) {
         const [run] = spent
@@ -95,12 +91,11 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
     settle(): void {
       committedMerge = merge?.place() ?? null
     },
-    /** After a rollback: the merge continues from its committedMerge position. */
+    /** After a rollback: the merge continues from its committed position. */
     undo(writing: number | null): void {
       load(writing)
       merge = committedMerge && createTimelineMerge(db, committedMerge)
     },
-    /** Inside the transaction that deletes the rows. */
     erase: (contactId: number): void => void dropPerson.run(contactId),
     remove: (contactId: number, type: number, id: number): void => void dropOne.run(contactId, type, id),
   }

@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { INDEXED_UNTIL } from './timeline-reads.ts'
 
-/** Rows sorted at once. */
 export const RUN_ROWS = 4_096
 
 /**
@@ -41,11 +40,9 @@ export function createUnwritten(db: Database) {
       read.run()
       return extent.get() ?? { rows: 0, last: null }
     },
-    /** Rows `from` (exclusive) to `until`. */
     writeToTimeline: (from: number, until: number): void => void toTimeline.run(from, until),
     writeToRun: (run: number, from: number, until: number): void => void toRun.run(run, from, until),
     erase: (contactId: number): void => void dropPerson.run(contactId),
-    /** Removes rows that were deleted since they were read. */
     dropGone: (): void => void dropGone.run(),
   }
 }

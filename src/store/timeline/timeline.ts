@@ -18,8 +18,7 @@ const SMALL_WAIT_MS = 200
 const SMALL_ROWS = 500
 /** More rows wait this long for a full run. Also, after a run, load counts as high for this long. */
 const LARGE_WAIT_MS = 1_000
-/** The number of unindexed rows is unknown. */
-const UNKNOWN = Number.POSITIVE_INFINITY
+const UNKNOWN_COUNT = Number.POSITIVE_INFINITY
 /** Rows that each commit indexes: per event of the commit, and at least. */
 const ROWS_PER_EVENT = 1.25
 const MIN_ROWS = 32
@@ -30,10 +29,8 @@ const MIN_MERGED = 500
 const IDLE_ROWS = 12_000
 const IDLE_MS = 4
 
-/** An event or visit report in the index. */
 export type TimelineRow = { contactId: number; type: number; id: number }
 
-/** `isWhole`: a full run. */
 type Run = { rows: number; last: number; written: number; isWhole: boolean }
 
 /**
@@ -52,7 +49,7 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
   const runs = createTimelineRuns(db, isAlone)
   let run: Run | null = null
   /** Unindexed rows, except those being written. */
-  let waiting = UNKNOWN
+  let waiting = UNKNOWN_COUNT
   /** Another process may have erased rows that are being written. */
   let isStale = false
   let committed: Run | null = null
@@ -110,12 +107,10 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
   const isCalm = (): boolean => monotonicMs() >= calmAt
 
   return {
-    /** Call for each event and visit report written. */
     count(): void {
       waiting += 1
       added += 1
     },
-    /** Call once per transaction before the commit; does more work if `isIdle`. */
     advance(isIdle: boolean): void {
       // the service that has runs indexes the rows after them
       if (!isAlone && hasRuns.get() !== null) return void (run = null)
@@ -138,17 +133,15 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
     /** After a rollback, which restored the tables: unindexed rows are counted again. */
     undo(): void {
       run = committed
-      waiting = UNKNOWN
+      waiting = UNKNOWN_COUNT
       added = 0
       runs.undo(run?.isWhole ? run.last : null)
     },
-    /** Inside the transaction that erases the person. */
     erase(contactId: number): void {
       dropMerged.run(contactId)
       runs.erase(contactId)
       unwritten.erase(contactId)
     },
-    /** Inside the transaction that deletes the rows. */
     remove(rows: TimelineRow[]): void {
       const [merged, indexed] = [mergedUntil(db), indexedUntil(db)]
       for (const { contactId, type, id } of rows.toSorted((a, b) => a.contactId - b.contactId)) {
@@ -157,9 +150,8 @@ export function createTimeline(db: Database, monotonicMs: () => number, isAlone 
         isStale ||= id > indexed
       }
     },
-    /** Another process may have erased people and added events. */
     catchUp(): void {
-      waiting = UNKNOWN
+      waiting = UNKNOWN_COUNT
       isStale = true
     },
   }
