@@ -21,7 +21,6 @@ export type NewAccount = {
   at: number
   actor: string
   onlyFirst: boolean
-  /** set-up link that this uses up */
   setupToken: string | null
   /** the owner; an existing person keeps their id and password; a null hash means that they set a password by link */
   member: { id: string; membershipId: string; email: string; passwordHash: string | null }
@@ -74,7 +73,6 @@ export function createAccountReads(db: Database, sealer: Sealer) {
       return account ? { key, plan: account.plan, apps: listApps(account.id) } : null
     },
 
-    /** Includes the secrets that were retired after `retiredAfter` (ms UTC). */
     findSite(siteId: string, retiredAfter: number): Site | null {
       const app = findAppBySiteId(siteId)
       const account = app && findAccount(app.accountId)
@@ -99,8 +97,8 @@ export function createAccountWrites({ db, addApp, senderDomains, sealer }: Parts
   }
 
   /**
-   * A person without a password has joined no account, so this grants access to the new account only. Invitations
-   * stay pending; unused password links are removed.
+   * Safe: a person without a password has joined no other account. Invitations stay; unused password links are
+   * removed.
    */
   const setFirstPassword = (memberId: string, passwordHash: string): void => {
     const hasNoPassword = and(eq(members.id, memberId), isNull(members.passwordHash))

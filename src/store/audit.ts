@@ -13,7 +13,6 @@ export type Change = { accountId: string; actor: string; at: number }
 /** `address`: keyed hash. `count`: how many identical attempts the row stands for. */
 export type SignInMark = { address: string; count?: number }
 
-/** Runs inside the transaction of the change that it records. */
 export function createAudit(db: Database) {
   const insert = drizzle(db)
     .insert(auditEntries)

@@ -16,7 +16,6 @@ const RECENT_EVENTS = 16
 const SCANNED_ROWS = 10_000
 const MAX_ID = Number.MAX_SAFE_INTEGER
 
-/** `updatedAt` is used only with `updatedAfter`. */
 export type ContactCursor = { id: number; updatedAt: number | null }
 export type ContactQuery = {
   appId: number
@@ -26,7 +25,7 @@ export type ContactQuery = {
   limit: number
 }
 
-/** All criteria must match; null matches anyone. Field values are compared as text. */
+/** Null matches anyone. Field values are compared as text. */
 export type ContactMatch = {
   status: ContactStatus | null
   field: { name: string; value: string } | null
@@ -112,8 +111,8 @@ export function createContactReads(db: Database) {
   )
 
   /**
-   * Reads seen times from the ends of indexes, so that writing an event costs nothing extra. Runs are read only if
-   * there are any; events that are not indexed yet are read once for all rows.
+   * Seen times come from the ends of indexes, so that writing an event costs nothing extra. Unindexed events are read
+   * once for all rows.
    */
   const complete = (rows: StoredContact[]): ContactRow[] => {
     const all = unindexed.all(JSON.stringify(rows.map((row) => row.id)))
@@ -156,10 +155,7 @@ export function createContactReads(db: Database) {
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
-    /**
-     * People who don't get emails, newest first. One call scans a fixed number of rows; `next` continues even if the
-     * page is not full.
-     */
+    /** One call scans a fixed number of rows; `next` continues even if the page is not full. */
     listRefusing(appId: number, before: number | null, limit: number): { people: ContactRow[]; next: number | null } {
       const scanned = newestStatuses.all(appId, before ?? MAX_ID, SCANNED_ROWS)
       const found = scanned.filter(({ status }) => status !== 'subscribed').slice(0, limit)
@@ -184,10 +180,7 @@ export function createContactReads(db: Database) {
       const last = found.length > limit ? page.at(-1) : scanned.length === SCANNED_ROWS ? scanned.at(-1) : undefined
       return { people, next: last?.id ?? null }
     },
-    /**
-     * Prefix search: by email first, then by first, last or full name among the newest people. `isPartial`: there may
-     * be more.
-     */
+    /** By email first, then by names of the newest people. `isPartial`: there may be more. */
     searchContacts(appId: number, start: string, limit: number): { people: ContactRow[]; isPartial: boolean } {
       const prefix = start.trim().toLowerCase()
       const byEmail = emailsFrom.all(appId, prefix, `${prefix}\u{10FFFF}`, limit + 1)

@@ -17,7 +17,7 @@ export type NameCount = { name: string; count: number }
 /** Most frequent first. `isWhole` false: only the newest days were counted, because there are too many names. */
 export type NameCounts = { names: NameCount[]; total: number; isWhole: boolean }
 
-/** `hour`: since 1970, or the first hour of a day. Hours without events are left out. */
+/** `hour`: since 1970, or a day's first. Hours without events are left out. */
 export type HourCount = { hour: number; count: number }
 
 type Sum = { total: number | null; rows: number }
@@ -25,7 +25,7 @@ type Sum = { total: number | null; rows: number }
 const daysOf = (limit: number): string =>
   `(SELECT day, name_id, count FROM daily_rollups WHERE app_id = ?1 AND day >= ?2 ORDER BY day DESC LIMIT ${limit})`
 
-/** Hourly rows since hour ?3, found through the names of those days, because hours are clustered by name. */
+/** Found through the names of those days, because hours are clustered by name. */
 const hoursOf = `rollups r JOIN (SELECT DISTINCT name_id FROM ${daysOf(MAX_HOURLY_ROWS)}) d ON r.name_id = d.name_id
   WHERE r.app_id = ?1 AND r.hour >= ?3`
 
@@ -192,10 +192,7 @@ export function createCounterReads(db: Database) {
 
     listUsage: (sinceSecond: number): Usage[] => usage.all(sinceSecond),
 
-    /**
-     * Newest event, newest that is no page view, newest page view (ms UTC or null). If the person was erased, the
-     * latter two are exact to the hour only.
-     */
+    /** ms UTC. `lastNamedAt` and `lastViewAt` are exact to the hour only if the person was erased. */
     firstSigns(appId: number): { lastEventAt: number | null; lastNamedAt: number | null; lastViewAt: number | null } {
       const [lastNamedAt, lastViewAt] = [newestOther, newestView].map((one) => one.get(appId, PAGE_NAME)?.at ?? null)
       return {

@@ -39,7 +39,7 @@ export type EventOfPerson = { appId: number; contactId: number; eventId: number 
 
 type Page = { appId: number; messageId: number | null; before: number; limit: number }
 
-/** Counts towards limits. Captured emails count as if they were sent. */
+/** Captured emails count as if they were sent. */
 const COUNTS_AS_SENT = `state IN ('handed', 'sent', 'kept', 'unknown', 'bounced', 'complained')`
 
 const FIELDS = {
@@ -79,7 +79,6 @@ const toDelivery = ({ resent, byHand, ...row }: StoredDelivery): DeliveryRow => 
   byHand: byHand === 1,
 })
 
-// one statement per email, because each is read several times before it is sent
 const WORK = `
   SELECT ${selectFields(FIELDS)},
     ${jsonOfFields(CONTACT_FIELDS)} AS contact,
@@ -167,7 +166,7 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
       }
     },
 
-    /** Times (ms UTC) of lifecycle emails after `since`, newest first; transactional ones are not limited. */
+    /** Only lifecycle emails, newest first (ms UTC): transactional ones are not limited. */
     listHanded: (appId: number, contactId: number, since: number): number[] =>
       handedSince
         .all(appId, contactId, since)

@@ -55,7 +55,6 @@ const RETRIED_PER_WRITE = 10_000
 
 export type DeliveryRetries = ReturnType<typeof createDeliveryRetries>
 
-/** Makes deferred deliveries due at once and resets their attempts. */
 export function createDeliveryRetries(db: Database) {
   const prepare = (whichApps: string, reason: string) =>
     db.prepare<unknown, [number, number, number | string, number]>(

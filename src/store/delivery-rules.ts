@@ -86,13 +86,13 @@ export type StartFacts<L extends Lead = Lead> = {
   timezone: string
   properties: () => Record<string, unknown>
   /**
-   * Emails of this version that accept events, oldest first: with events within `withinMs`, or waiting only for the
-   * person's limit. Null if the event cannot join an email.
+   * `near`: with events within `withinMs`. `limited`: waiting only for the person's limit. Oldest first; null if the
+   * event cannot join an email.
    */
   leads: { near: (withinMs: number) => L[]; limited: () => L[] } | null
   /** whether the deduplication key is used; false if only the database can tell */
   isUsedUp: (key: string) => boolean
-  /** whether the person has any email of this message, in any version */
+  /** in any version of the message */
   hasAny: () => boolean
   lastHandedAt: () => number | null
 }
@@ -108,8 +108,8 @@ export type DecideStart = <L extends Lead>(
 ) => Start<L>
 
 /**
- * Absent fields stay unchanged. `record`: JSON. `isOfEvent`: only the first event is affected, so the email continues
- * with its other events. `isRefused`: no server has accepted the email.
+ * Absent fields stay unchanged. `isOfEvent`: the email continues with its other events. `isRefused`: no server has
+ * accepted the email.
  */
 export type Finish = {
   state: string
@@ -121,7 +121,7 @@ export type Finish = {
   isRefused?: boolean
 }
 
-/** Only what `QueryEnd` returns is loaded. `joined`: events that wait with the email. */
+/** Only what `QueryEnd` returns is loaded. */
 export type EndFacts = {
   delivery: {
     dedupeKey: string | null

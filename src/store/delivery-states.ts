@@ -16,7 +16,6 @@ export const WAITS_FOR_SERVER = `state = 'deferred' AND (reason IN ('server_paus
 export const WAITS_FOR_SENDER = `state = 'deferred' AND (reason GLOB 'sender_*' OR reason GLOB 'from_*')`
 export const IS_NOT_DONE = `state NOT IN ('skipped', 'failed')`
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
-/** Uses its deduplication key: in progress, or handed over. */
 export const USES_DEDUPE_KEY = `(handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'))`
 export const usesDedupeKey = ({ handedAt, state }: Pick<DeliveryRow, 'handedAt' | 'state'>): boolean =>
   handedAt !== null || !IS_OVER.has(state)
@@ -26,7 +25,6 @@ export const TAKES_EVENTS = `state IN ('waiting', 'deferred') AND handed_at IS N
 export const takesEvents = ({ state, handedAt, byHand }: Pick<DeliveryRow, 'state' | 'handedAt' | 'byHand'>): boolean =>
   (state === 'waiting' || state === 'deferred') && handedAt === null && !byHand
 export const WAITS_FOR_LIMIT = `state = 'deferred' AND reason IN ('perDay', 'perWeek')`
-/** Released its deduplication key, or failed after it was handed over. */
 export const IS_ENDED = `state IN ('skipped', 'failed')`
 
 /** The time-based deduplication key of an email whose outcome is unknown yet. */

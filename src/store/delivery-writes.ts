@@ -17,7 +17,6 @@ type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: Deli
 
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
 
-/** Without `basis`, the final check evaluates everything. */
 type HandingOver = Claim & { record: string; basis?: Basis }
 
 type Skipping = Claim & { reason: string; record: string | null; isOfEvent?: boolean }
@@ -88,10 +87,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
   }
 
   return {
-    /**
-     * Claims due deliveries and those with expired leases, oldest first. Decides each one here, while its pages are
-     * cached; `decisions` has the order of `works`.
-     */
+    /** Decides here, while the pages are cached; `decisions` has the order of `works`. */
     claimDeliveries(claiming: Claiming): PackedClaim {
       const ids = queue.listDue(claiming)
       const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)

@@ -1,7 +1,7 @@
 import type { Refusal, Warning } from '../core/refusals.ts'
 import type { AppRow, EventWrite, Idempotency, RecordedEvent, Refused } from './types.ts'
 
-/** What parsing an event needs to know of its key. Sent to the writer thread once per object. */
+/** Sent to the writer thread once per object. */
 export type EventSender = {
   apps: (Pick<AppRow, 'id' | 'accountId' | 'publicId'> & { hosts: readonly string[] })[]
   newPeoplePerMonth: number | null
@@ -13,7 +13,7 @@ export type TextIdempotency = Pick<Idempotency, 'keyId' | 'key' | 'at'> & { targ
 
 export type TextRefusal = 'idempotency_in_progress' | 'rate_limited'
 
-/** An event whose body is not parsed yet; the writer thread parses it. `at`: ms UTC. */
+/** The writer thread parses `text`. `at`: ms UTC. */
 export type EventText = {
   text: string
   sender: EventSender

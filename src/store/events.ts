@@ -17,14 +17,12 @@ export type EventQuery = {
   appId: number
   contactId: number | null
   name: string | null
-  /** an event id; the page starts after it */
   before: number | null
-  /** an event id; the page ends before it */
   after?: number
   limit: number
 }
 
-/** `next` is the `before` of the next page, null at the end. A page may have fewer rows than `limit`. */
+/** `next` is null at the end. A page may have fewer rows than `limit`. */
 export type EventPage = { rows: EventRow[]; next: number | null }
 
 type Range = { from: number; before: number }
@@ -109,13 +107,13 @@ export function createEventReads(db: Database) {
   }
 
   /**
-   * Hours in which a name was used, newest first: finds a rare name among ten million events without a scan. Ordered
-   * by id, because hours repeat when the clock is set back.
+   * Finds a rare name among ten million events without a scan. Ordered by id, because hours repeat when the clock is
+   * set back.
    */
   const hoursOf = ({ appId, after = 0 }: EventQuery, named: number, before: number) =>
     hours.all(appId, named, before - 1, after)
 
-  /** The hours of a name in chunks, newest first. Between two chunks there are no events of that name. */
+  /** Between two chunks there are no events of that name. */
   function* chunksOf(query: EventQuery, named: number, before: number): Generator<Range & { cost: number }> {
     for (let cursor = before, isLast = false; !isLast;) {
       const found = hoursOf(query, named, cursor)

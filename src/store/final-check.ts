@@ -7,7 +7,7 @@ import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.t
 import { createSuppressionReads } from './suppressions.ts'
 import { createUnindexedReports, createPresenceReads, createReportReads } from './visit-reports.ts'
 
-/** State behind a decision: the newest event or report of anyone, the person's data, and the content of the email. */
+/** The newest event or report of anyone, and hashes of the person's data and the email's content. */
 export type Basis = { lastId: number; person: string; mail: string }
 
 export type Decided = DeliveryDecision & { basis: Basis }
@@ -32,7 +32,6 @@ const basisOf = (work: DeliveryWork, lastId: number): Basis => ({
 
 type DeliveryReads = ReturnType<typeof createDeliveryReads>
 
-/** Decides about deliveries when they are claimed, and again in the transaction that hands them over. */
 export function createDeciding(db: Database, deliveries: DeliveryReads, { decide }: Pick<DeliveryRules, 'decide'>) {
   let opened: DecisionReads | null = null
   const reads = (): DecisionReads =>

@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { Idempotency } from './types.ts'
 
-/** How long a repeated request gets the first outcome. */
 const IDEMPOTENCY_MS = 24 * 3_600_000
 
 /** Records created at or before this time (ms UTC) have expired. */
@@ -45,7 +44,7 @@ export function createOutcomeReads(db: Database) {
 
   return {
     listOutcomes,
-    /** For a part, its own outcome and the request's; for a request, those of all parts as well. */
+    /** For a part, its own outcome and the request's. */
     findOutcomes: (query: Idempotency): StoredOutcome[] =>
       query.part === null ? listOutcomes(query) : [{ ...query, part: null }, query].flatMap(findOne),
   }

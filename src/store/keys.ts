@@ -91,7 +91,7 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
       return DONE
     },
 
-    /** Revoking twice keeps the first time. A key of another account is not found. */
+    /** Revoking twice keeps the first time. */
     revokeKey({ keyId, ...change }: Change & { keyId: string }): Done | Refused {
       const keys = apiKeys
       const own = and(eq(keys.id, keyId), eq(keys.accountId, change.accountId))
@@ -116,10 +116,7 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
       return DONE
     },
 
-    /**
-     * The current secret becomes the previous one. `replaces` names the secret to replace, so that a repeated request
-     * rotates once; null replaces the current one.
-     */
+    /** A repeated request with the same `replaces` rotates once; null replaces the current secret. */
     rotateSecret({ secret, replaces, ...change }: Rotation): Done | Refused {
       const secrets = identitySecrets
       const own = and(eq(secrets.accountId, change.accountId), isNull(secrets.retiredAt))

@@ -65,17 +65,13 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
 type Parts = { db: Database; live: LiveMessages; sealer: Sealer; retries: DeliveryRetries }
 export type MailSettingsWrites = ReturnType<typeof createMailSettingsWrites>
 
-/** Every change drops the writer thread's cache. */
 export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const reads = createMailSettingsReads(db, sealer)
 
   return {
-    /**
-     * Absent settings stay, null clears. A new sender or mail server makes deferred deliveries due at once and resets
-     * their attempts.
-     */
+    /** Null clears. A new sender or mail server makes deferred deliveries due at once and resets their attempts. */
     setMailSettings({ settings, ...by }: MessageChange & { settings: Partial<MailSettings> }): Done {
       if (Object.keys(settings).length === 0) return DONE
       const old = reads.mailSettings(by.appId)

@@ -6,10 +6,7 @@ import { createLinks } from './links.ts'
 import { accounts, apps, members, memberships, oneTimeLinks, sessions } from './schema.ts'
 import type { MemberRow, NewLink, Refused, Role } from './types.ts'
 
-/**
- * A member as an account lists them. `id` differs per account; `personId` is the same in all accounts and is never
- * shown. `isInvited`: has not accepted yet.
- */
+/** `id` differs per account; `personId` does not, and is never shown. `isInvited`: has not accepted yet. */
 export type MemberEntry = {
   id: string
   personId: string
@@ -28,10 +25,7 @@ export type Place = {
   appName: string
 }
 
-/**
- * A one-time link that is still valid. `invited`: set for invitations. `endsTwoStep`: setting the password turns
- * two-step sign-in off.
- */
+/** `endsTwoStep`: setting the password turns two-step sign-in off. */
 export type MemberLink = {
   member: MemberRow
   endsTwoStep: boolean
@@ -41,7 +35,6 @@ export type MemberLink = {
 type Person = { id: string; email: string; passwordHash: string | null }
 type NewMembership = { id: string; accountId: string; memberId: string; role: Role; isAccepted: boolean; at: number }
 
-/** Steps that several writes share, inside the caller's transaction. */
 export function createMemberships(db: Database) {
   const orm = drizzle(db)
   const { dropLinksOfAccount } = createLinks(db)
@@ -197,10 +190,7 @@ export function createMemberReads(db: Database) {
   }
 }
 
-/**
- * `id` is used if the email is unknown, `membershipId` if there is no membership. A null `role` keeps the current
- * one, or "editor" for new invitations.
- */
+/** `id` is used if the email is unknown. A null `role` keeps the current one, or "editor" for new invitations. */
 type Invited = { id: string; membershipId: string; email: string; role: Role | null }
 type InviteOutcome = (Done & { membershipId: string }) | Refused
 /** `passwordHash`: the hash that the password was verified against. */
@@ -233,7 +223,7 @@ export function createMemberWrites(db: Database) {
   }
 
   return {
-    /** Invites a new or existing person. Someone already invited gets a new link. */
+    /** Someone already invited gets a new link. */
     inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): InviteOutcome {
       const { accountId, at } = change
       const memberId = ensurePerson({ ...member, passwordHash: null }, at)

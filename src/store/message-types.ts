@@ -1,4 +1,3 @@
-/** Times are ms UTC. */
 import type { AppRow, EventRow, StoredContact } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
@@ -209,7 +208,6 @@ export type CapturedMail = { from: string; to: string; subject: string; html: st
 export type FoundCapture = { raw: string; createdAt: number; content: CapturedMail | null }
 export type ListedCapture = { deliveryId: number; createdAt: number; to: string | null; subject: string | null }
 
-/** Identifies the claim: `claimedBy` is the process, `attempt` its number. */
 export type Claim = { id: number; claimedBy: string; attempt: number; at: number }
 /**
  * `because`: `lost` (claimed by another process, or cancelled), `outdated` (must be rendered again), or the reason

@@ -113,7 +113,6 @@ export function createMessageReads(db: Database) {
 type Parts = { db: Database; ids: IdSequence; live: LiveMessages }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
-/** Every change drops the writer thread's cache. */
 export function createMessageWrites({ db, ids, live }: Parts) {
   const orm = drizzle(db)
   const reads = createMessageReads(db)

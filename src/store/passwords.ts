@@ -8,10 +8,7 @@ import { accounts, members, sessions } from './schema.ts'
 import { createSetUpEnd, createTwoStepEnd } from './two-step.ts'
 import type { NewLink, Refused } from './types.ts'
 
-/**
- * `accountId`: the owner's account; null if the operator resets. `endsTwoStep`: setting the password turns two-step
- * sign-in off.
- */
+/** `accountId`: null if the operator resets. `endsTwoStep`: setting the password turns two-step sign-in off. */
 type Reset = {
   email: string
   link: NewLink
@@ -34,8 +31,8 @@ export function createPasswordWrites(db: Database) {
 
   return {
     /**
-     * The old password works until the link is used; earlier links stop working. Owners may do this only if the
-     * server has one account, because it would open the member's other accounts to them.
+     * Owners may do this only if the server has one account, because it would open the member's other accounts to
+     * them.
      */
     makePasswordLink({ email, link, accountId, endsTwoStep, actor, at }: Reset): Done | Refused {
       const member = orm.select({ id: members.id }).from(members).where(eq(members.email, email)).get()
@@ -49,8 +46,8 @@ export function createPasswordWrites(db: Database) {
     },
 
     /**
-     * Uses up the link and ends all sessions. A first password accepts the link's invitation, or all invitations if
-     * the operator made the link. An invitation can only set a first password.
+     * A first password accepts the link's invitation, or all invitations if the operator made the link. An invitation
+     * can only set a first password.
      */
     setPasswordByLink({ tokenHash, passwordHash, at }: { tokenHash: string; passwordHash: string; at: number }) {
       const link = findLink(tokenHash, at)

@@ -84,7 +84,6 @@ export type UsedFacts = { keys: Set<string>; count: number; handed: { id: number
 
 export type EmailFacts = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
 
-/** What an event or page view means in an app: messages that it triggers, what it can cancel, and the page seen. */
 export type Matched = {
   starts: LiveMessage[]
   properties: () => Record<string, unknown>
@@ -108,7 +107,7 @@ export type MessageQuery = {
 export type EmailQuery = {
   person: KnownPerson
   messages: Map<number, MessageQuery>
-  /** loads all waiting emails, because some may be cancelled; page views also need their events' properties */
+  /** page views also need the properties of the events */
   waiting: 'none' | 'bare' | 'withProperties'
   sentSince: number | null
 }

@@ -58,7 +58,6 @@ type Parts = {
   rules: Planner
 }
 
-/** Runs a batch of writes about people: load facts, plan, apply. */
 export function createPlannedWrites(parts: Parts) {
   const { db, ids, people, live, sentCache, known, rules } = parts
   const facts = createPlannedFacts({ db, people, live, sentCache, known })

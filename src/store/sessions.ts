@@ -10,7 +10,6 @@ import type { MemberRow, Refused } from './types.ts'
 export type SessionRow = {
   id: string
   memberId: string
-  /** our own description, not the user agent */
   browser: string
   createdAt: number
   lastSeenAt: number
@@ -68,10 +67,7 @@ export const MOST_SESSIONS = 20
 
 const NOTICE_EVERY_MS = 24 * 3_600_000
 
-/**
- * Steps that depend on a password carry the hash that it was verified against. They are refused if the password
- * changed in between.
- */
+/** Steps that depend on a password are refused if it changed since it was verified (`passwordHash`). */
 export function createSessionWrites(db: Database) {
   const orm = drizzle(db)
   const audit = createAudit(db)
@@ -128,10 +124,7 @@ export function createSessionWrites(db: Database) {
     and(eq(sessions.id, sessionId), eq(sessions.memberId, memberId))
 
   return {
-    /**
-     * `replaces`: token hash of the browser's previous session, which ends. Two-step sign-in may have been turned on
-     * since the password was verified, so `isSecondStepDone` is checked again here.
-     */
+    /** Checks two-step sign-in again: it may have been turned on since the password was verified. */
     startSession(start: Start) {
       const { session, passwordHash, address, replaces, at } = start
       const isStepMissing = !start.isSecondStepDone && hasTwoStep(session.memberId)
@@ -146,7 +139,6 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** Wrong passwords and codes, collected in memory. */
     noteFailedSignIns(failures: FailedSignIns[]): Done {
       for (const { memberId, action, address, count, at } of failures) {
         auditEverywhere({ memberId, at, actor: 'stranger' }, action, memberId, { address, count })
@@ -174,10 +166,7 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /**
-     * After the password was entered again; the session gets a new token. Refuses already_done if the session is
-     * gone.
-     */
+    /** The session gets a new token. Refuses already_done if the session is gone. */
     confirmSession(confirmation: Own & { passwordHash: string; tokenHash: string }): Done | Refused {
       const { memberId, passwordHash, tokenHash, at } = confirmation
       if (!isHashOf(memberId, passwordHash)) return { refusal: 'not_found' }
@@ -209,7 +198,7 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    /** Ends all other sessions and any unfinished two-step set-up; this session gets a new token. */
+    /** Also ends any unfinished two-step set-up; this session gets a new token. */
     changePassword(change: Own & { oldHash: string; passwordHash: string; tokenHash: string }): Done | Refused {
       const { memberId, sessionId, at, oldHash, passwordHash, tokenHash } = change
       if (!isHashOf(memberId, oldHash)) return { refusal: 'not_found' }

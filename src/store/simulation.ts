@@ -33,7 +33,7 @@ const ROWS_AT_ONCE = 5_000
 /** The earliest of the first few page views to arrive is used, because they may arrive out of order. */
 const FIRST_VIEWS = 16
 
-/** Reads of a simulation, limited to what arrived by `until` (ms UTC). */
+/** Limited to what arrived by `until` (ms UTC). */
 export function createSimulationReads(db: Database, { until }: { until: number }) {
   const [event, page, action] = EVENT_TYPES.map((_, code) => code)
   const nameId = db.prepare<{ id: number }, [number, string]>(

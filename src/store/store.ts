@@ -107,8 +107,7 @@ type OpenOptions = {
 }
 
 /**
- * Creates the data folder if it is missing. With `threads`, commits run on another thread, so requests don't wait for
- * the disk.
+ * With `threads`, commits run on another thread, so requests don't wait for the disk.
  * @throws StoreError with the reason and the remedy
  */
 export async function openStore(folder: string, options: OpenOptions): Promise<Store> {

@@ -68,7 +68,6 @@ type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
 
 type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: Pick<DeliveryRules, 'refusedBy'> }
 
-/** Ends emails to a person in one step: the list, their status, and waiting deliveries. */
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [list, audit] = [createSuppressionList(db), createAudit(db)]
   // bounces replace unsubscribes, because they also block transactional emails
@@ -148,7 +147,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       return DONE
     },
 
-    /** A bounce or complaint about a sent email also suppresses the person. */
     markBounced(input: {
       deliveryId: number
       kind: 'bounced' | 'complained'

@@ -61,7 +61,6 @@ function createMemberAudit(db: Database) {
   }
 }
 
-/** Also removes an unfinished set-up. Runs inside the caller's transaction. */
 export function createTwoStepEnd(db: Database) {
   const orm = drizzle(db)
   const auditMember = createMemberAudit(db)

@@ -175,7 +175,7 @@ export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone'
 }
 export type NewLink = { tokenHash: string; purpose: 'setup' | 'password' | 'invite'; expiresAt: number }
 
-/** A person who can sign in to any number of accounts. `passwordHash` is null until they set a password by link. */
+/** `passwordHash` is null until they set a password by link. */
 export type MemberRow = { id: string; email: string; passwordHash: string | null }
 
 /** Empty `hosts`: pages of any host may report. */
@@ -198,7 +198,7 @@ export const NOTE_KINDS = [
 ] as const
 export type NoteKind = (typeof NOTE_KINDS)[number]
 
-/** Counter of one kind. `lastAt`, `reason` and `origin` describe the latest occurrence. */
+/** `lastAt`, `reason` and `origin` describe the latest occurrence. */
 export type NoteRow = {
   appId: number
   kind: NoteKind

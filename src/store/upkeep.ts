@@ -63,7 +63,6 @@ export function createUpkeep(db: Database, timeline: Timeline) {
 
 /** Visit reports scanned per commit: 10 ms, so that no request waits long. */
 const SCANNED_PER_RUN = 5_000
-/** How often the reports that were kept are checked again. */
 const PASS_MS = 3_600_000
 
 /** Waiting emails need visit reports up to a month old, to decide where the person was at the trigger. */
@@ -71,8 +70,8 @@ const IS_NEEDED = `EXISTS (SELECT 1 FROM deliveries d WHERE d.app_id = b.app_id 
   AND ${USES_DEDUPE_KEY} AND d.state IN ('waiting', 'deferred', 'claimed'))`
 
 /**
- * Deletes visit reports older than 48 hours, except of people with waiting emails. Scans by id, which is the order of
- * arrival, and stops at the first row that is younger; rows with a future time (the clock was set back) are skipped.
+ * Scans by id, which is the order of arrival, and stops at the first row that is younger than 48 hours; rows with a
+ * future time (the clock was set back) are skipped.
  */
 export function createBatchUpkeep(db: Database, timeline: Pick<Timeline, 'remove'>) {
   const slice = db.prepare<{ last: number | null; young: number | null; rows: number }, [number, number, number]>(

@@ -36,7 +36,6 @@ import type { ContactWrite, EventWrite, RecordedEvent, Refused, SavedContact } f
 import { createUpkeep } from './upkeep.ts'
 import type { BatchWrite, StoredBatch } from './visit-reports.ts'
 
-/** Every write of the store. Each runs as one step of the engine's transaction. */
 export type Writes = ReturnType<typeof createWrites>['writes'] & PlannedWrites
 type PlannedWrites = {
   recordEvent: (input: EventWrite) => RecordedEvent | Refused
@@ -187,7 +186,7 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
     known.catchUp()
     ids.passOver(last.get()?.id ?? 0)
   }
-  /** Before the commit. `isIdle`: the transaction has no jobs and only maintains the index. */
+  /** `isIdle`: the transaction has no jobs and only maintains the index. */
   const finish = (isIdle: boolean): void => {
     counters.write()
     timeline.advance(isIdle)

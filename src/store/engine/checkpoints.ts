@@ -7,7 +7,7 @@ import { BUSY_TIMEOUT_MS } from './database.ts'
  * commits (measured: with 8,000 pages, one request in a hundred took 40 ms instead of 9).
  */
 const LOG_PAGES = 2_000
-/** Pages that the writer thread copies itself, in a few milliseconds. */
+/** Few enough for the writer thread to copy itself. */
 const REST_PAGES = 1_000
 /** Passes per check; a WAL that grows meanwhile shrinks to the rest within these. */
 const PASSES = 4
@@ -30,7 +30,7 @@ const checkpoint = (db: Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'): Progre
 
 const isShort = ({ log, checkpointed }: Progress): boolean => log - checkpointed < REST_PAGES
 
-/** Runs on its own connection while the writer continues. Each pass leaves only what was written during it. */
+/** Needs its own connection. Each pass leaves only what was written during it. */
 export function copyLongLog(db: Database): void {
   for (let pass = 0; pass < PASSES; pass += 1) {
     const progress = checkpoint(db, 'NOOP')
@@ -79,7 +79,7 @@ export function createLogErasure(db: Database, monotonicMs: () => number) {
   }
 }
 
-/** Removes erased data from the WAL. @returns false while a reader uses the WAL */
+/** @returns false while a reader uses the WAL */
 export function truncateLog(db: Database): boolean {
   db.run(`PRAGMA busy_timeout = ${TRUNCATE_WAIT_MS}`)
   try {

@@ -28,7 +28,6 @@ export function hasDatabase(folder: string): boolean {
   }
 }
 
-/** A file that other users could open. `isRestricted` is false if its mode could not be changed. */
 export type ExposedFile = { file: string; mode: string; isRestricted: boolean }
 
 const OTHER_USERS_BITS = 0o077
@@ -76,8 +75,8 @@ export const describeExposed = ({ file, mode, isRestricted }: ExposedFile): stri
     : `other users of this machine can open ${file} (mode ${mode}); its mode cannot be changed because it belongs to another user`
 
 /**
- * Opens the database and migrates it. A new one is created under a temporary name and linked into place, so a crash
- * leaves no partial database and an existing file is never replaced.
+ * A new database is created under a temporary name and linked into place, so a crash leaves no partial database and
+ * an existing file is never replaced.
  * @throws StoreError with the reason and the remedy
  */
 export function openDatabase(folder: string, migrations: readonly string[] = MIGRATIONS): Database {

@@ -11,8 +11,8 @@ type EngineOptions = { isAlone?: boolean; readEvent?: ReadEvent; rules?: Rules }
 export type Engine = ReturnType<typeof createEngine>
 
 /**
- * Runs jobs on the writing connection: many per transaction, one outcome each, in order. Synchronous, because an
- * async callback in a transaction would not roll back. `isAlone`: no other process writes for longer than a command.
+ * Many jobs per transaction, one outcome each. Synchronous, because an async callback in a transaction would not roll
+ * back. `isAlone`: no other process writes for longer than a command.
  */
 export function createEngine(
   db: Database,
@@ -89,10 +89,7 @@ export function createEngine(
     }
   }
 
-  /**
-   * Call periodically. Maintains the timeline index if nothing was written since the last call.
-   * @returns whether to call again soon
-   */
+  /** Maintains the timeline index if nothing was written since the last call. @returns whether to call again soon */
   const tidy = (): boolean => {
     const isTime = !isBusy && hasWaiting()
     isBusy = false
@@ -162,7 +159,6 @@ function createJobs({ writes, runPlanned, readEvent }: Parts) {
   }
 }
 
-/** Notices commits of other processes through `PRAGMA data_version`. */
 function createForeignWatch(db: Database, catchUp: () => void) {
   const dataVersion = db.prepare<{ data_version: number }, []>('PRAGMA data_version')
   let seen = dataVersion.get()?.data_version

@@ -16,8 +16,8 @@ export type FolderLock = {
 }
 
 /**
- * Locks a data folder for one `serve`. Uses the operating system's lock on an empty SQLite file, so a killed process
- * leaves no lock behind. Other commands run next to the server without it.
+ * Uses the operating system's lock on an empty SQLite file, so a killed process leaves no lock behind. Other commands
+ * don't take it.
  * @throws StoreError `folder_in_use`, `folder_unwritable`
  */
 export function lockFolder(folder: string): FolderLock {

@@ -2,11 +2,7 @@ import { accessSync, constants, mkdirSync, readdirSync, rmdirSync } from 'node:f
 import { dirname, resolve } from 'node:path'
 import { StoreError } from './errors.ts'
 
-/**
- * Creates the data folder and its parents.
- * @returns the first folder created, or null
- * @throws StoreError `folder_unwritable`
- */
+/** @returns the first folder created, or null @throws StoreError `folder_unwritable` */
 export function ensureFolder(folder: string): string | null {
   try {
     const created = mkdirSync(folder, { recursive: true, mode: 0o700 }) ?? null

@@ -4,7 +4,7 @@ import { openDatabase } from './database.ts'
 import type { MailSettings } from '../message-types.ts'
 import { SEALED_PREFIX, type Sealer } from './sealing.ts'
 
-/** Every sealed column, with the column that identifies its row. Hashed secrets are not sealed. */
+/** Sealed columns, with the column that identifies the row. */
 const SEALED = {
   'identity_secrets.secret': 'id',
   'app_mail_settings.smtp_url': 'app_id',
@@ -44,9 +44,8 @@ function mapSecrets<T extends MailSecrets>(settings: T, change: (text: string, c
 }
 
 /**
- * Opens the folder for writing and seals unsealed secrets if there is a master key. `beforeFirst` runs before the
- * first sealing and may throw.
- * @throws StoreError with the reason and the remedy; `sealed` if the key is missing or wrong
+ * Seals unsealed secrets if there is a master key. `beforeFirst` runs before the first sealing and may throw.
+ * @throws StoreError; `sealed` if the key is missing or wrong
  */
 export function openForWriting(folder: string, sealer: Sealer, beforeFirst = (): void => {}): Database {
   const db = openDatabase(folder)
@@ -74,9 +73,9 @@ function sealDatabase(db: Database, sealer: Sealer): void {
 }
 
 /**
- * Reseals everything with another key in one transaction. The folder must not be served (folder-lock.ts).
+ * In one transaction; the folder must not be served (folder-lock.ts).
  * @returns the number of values
- * @throws StoreError `sealed` if `from` is not the key
+ * @throws StoreError `sealed` if `from` is wrong
  */
 export function changeMasterKey(folder: string, from: Sealer, to: Sealer): number {
   const db = openForWriting(folder, from)

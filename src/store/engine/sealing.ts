@@ -10,8 +10,8 @@ const TAG_BYTES = 16
 export type Sealer = ReturnType<typeof createSealer>
 
 /**
- * Encrypts with AES-256-GCM under a key derived from the master key; without a master key, text is stored as it is.
- * `context` (column and row) is authenticated, so a sealed value cannot be moved to another row.
+ * AES-256-GCM; without a master key, text is stored as it is. `context` (column and row) is authenticated, so a
+ * sealed value cannot be moved to another row.
  */
 export function createSealer(masterKey: string | null) {
   const key = masterKey === null ? null : deriveKey(masterKey)

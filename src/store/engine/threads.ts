@@ -56,7 +56,7 @@ type Caller<Message> = {
   end: () => void
 }
 
-/** Calls a thread that answers in order. After a failure, every call rejects and the listeners are notified. */
+/** The thread answers in order. After a failure, every call rejects. */
 function createCaller<Message>(file: string, listeners: Listeners): Caller<Message> {
   const worker = takeWorker(file)
   let calls: Call[] = []

@@ -46,7 +46,6 @@ export function applyMigrations(db: Database, from: number, migrations: readonly
   for (const [index, sql] of migrations.slice(from).entries()) {
     const target = from + index + 1
     db.transaction(() => {
-      // another process may have migrated while this one waited for the lock
       if (schemaVersion(db) >= target) return
       db.run(sql)
       CODE_STEPS.get(target)?.(db)

@@ -21,8 +21,8 @@ const makeWorker = (file: string): Thread => new Worker(threadPath(file), { smol
 const started = new Map<string, Thread>()
 
 /**
- * Starts a thread early; it does not keep the process alive until taken. Take it before the event loop turns, because
- * its earlier messages and errors are lost.
+ * The thread does not keep the process alive until taken. Take it before the event loop turns, because earlier
+ * messages and errors are lost.
  */
 export function beginWorker(file: string): void {
   const worker = makeWorker(file)

@@ -20,7 +20,6 @@ declare const self: Worker
 type OpenMessage = { open: string; masterKey: string | null }
 export type ToWriter = string | OpenMessage | { close: true }
 export type Failure = { code: StoreError['code'] | null; message: string }
-/** Text and `answer` are answers; the others are notifications. */
 export type FromThread = string | { answer: unknown } | { foreignWrite: true } | { broken: string }
 
 const CHECK_EVERY_MS = 200
@@ -72,7 +71,6 @@ function runChecks(db: Database, engine: Engine): void {
   finishCheckpoint(db)
 }
 
-/** Maintains the timeline index in steps while nothing else is written, with pauses for incoming groups. */
 function createIdleWork(engine: Engine, isReplaced: () => boolean) {
   let next: ReturnType<typeof setTimeout> | undefined
   const step = (): void => {

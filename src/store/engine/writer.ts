@@ -12,7 +12,6 @@ const GROUPS_AHEAD = 4
 
 type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; isAnswered: boolean }
 
-/** Connects a store to the engine: on another thread for `serve`, inline for commands. */
 export type Channel = {
   commit: (jobs: Job[]) => Promise<Outcome[]>
   close: () => Promise<void>
@@ -105,7 +104,7 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
       for (const entry of inFlight.flat()) if (entry.since < limit) answer(entry, { refusal: 'commit_unconfirmed' })
     },
     waiting: () => waiting.length + rowsInFlight,
-    /** Accepts no more writes. @returns when all accepted writes have outcomes */
+    /** @returns when all accepted writes have outcomes */
     stop(): Promise<void> {
       isStopped = true
       if (waiting.length === 0 && inFlight.length === 0) return Promise.resolve()

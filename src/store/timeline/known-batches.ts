@@ -6,10 +6,7 @@ import { indexedUntil } from './timeline-reads.ts'
 const ROWS_PER_READ = 2_000
 const FORGET_STEP = 4_096
 
-/**
- * Where a report may already be stored. `id`: an unindexed row that matches. `indexed`: the index may have it in this
- * range.
- */
+/** `id`: a matching unindexed row. `indexed`: the index may have it in this range. */
 export type KnownReport = { id: number | null; indexed: IdRange | null }
 
 /**
@@ -55,7 +52,6 @@ export function createKnownBatches(db: Database) {
       addOne(id, contactId, batch, at)
       lastAdded = id
     },
-    /** Call periodically: loads some reports from before the start. */
     readEarlier(): void {
       if (loadedAfter === 0) return
       const rows = earlier.values(loadedAfter) as Row[]

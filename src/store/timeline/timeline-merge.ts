@@ -5,7 +5,7 @@ const ROWS_PER_COPY = 32
 const STATEMENT_COST = 2
 const MAX_CONTACT_ID = Number.MAX_SAFE_INTEGER
 
-/** Progress of a merge: all people before `from` are merged. */
+/** All people before `from` are merged. */
 export type MergePlace = { runs: readonly number[]; from: number }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Reads the index of people's events and visit reports. It has three parts in order of ids: the timeline table up to
- * one mark, finished runs up to another (timeline-runs.ts), and then unindexed rows of the tables themselves.
+ * The index has three parts in order of ids: the timeline table up to one mark, finished runs up to another
+ * (timeline-runs.ts), and then unindexed rows of the tables themselves.
  */
 import type { Database } from 'bun:sqlite'
 import { EVENT_TYPES } from '../types.ts'
@@ -30,9 +30,7 @@ type IdFilter = { contact: string; types: string; from?: string; upTo?: string }
 /** Requires a single type. `isIndexedOnly`: skips unindexed rows. */
 type Newest = { order: 'ASC' | 'DESC'; limit: string; isIndexedOnly?: boolean }
 
-/**
- * The finished run that contains an id, or a value above all runs. Unfinished runs of a killed process do not count.
- */
+/** Unfinished runs of a killed process do not count. */
 const runOf = (id: string): string =>
   `ifnull((SELECT min(last) FROM timeline_runs WHERE last >= ${id} AND is_whole), ${Number.MAX_SAFE_INTEGER})`
 
