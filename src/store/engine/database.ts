@@ -186,7 +186,7 @@ function setPragmas(db: Database, path: string): void {
   const expected = { synchronous: 2, foreign_keys: 1, secure_delete: 1 } as const
   for (const [name, value] of Object.entries(expected)) {
     const read = Object.values(db.query<Record<string, unknown>, []>(`PRAGMA ${name}`).get() ?? {})[0]
-    if (read !== value) throw new Error(`PRAGMA ${name} is ${String(read)} and should be ${value}`)
+    if (read !== value) throw new Error(`PRAGMA ${name} is ${String(read)} instead of ${value}`)
   }
 }
 

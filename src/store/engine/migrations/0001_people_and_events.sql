@@ -1,11 +1,11 @@
--- Times are milliseconds UTC, ids are made by the service. Every tenant table carries account_id or app_id.
+-- Times are ms UTC; the service makes ids. Every table of a tenant has account_id or app_id.
 
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   -- null = unlimited
   new_people_per_month INTEGER,
-  -- null = the specification's limit
+  -- null = default limit
   events_per_hour INTEGER,
   adds_per_hour INTEGER,
   updates_per_hour INTEGER,
@@ -19,13 +19,13 @@ CREATE TABLE members (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   email TEXT NOT NULL UNIQUE,
   role TEXT NOT NULL,
-  -- argon2id; null until the one-time link has set one
+  -- argon2id; null until set by the one-time link
   password_hash TEXT,
   created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX members_by_account ON members (account_id);
 
--- Links that work once: set up the first account, set a member's password.
+-- For setting up the first account and setting passwords.
 CREATE TABLE one_time_links (
   token_hash TEXT PRIMARY KEY,
   purpose TEXT NOT NULL,
@@ -35,7 +35,7 @@ CREATE TABLE one_time_links (
 ) STRICT;
 
 CREATE TABLE apps (
-  -- small, because every event carries it
+  -- small, because every event has it
   id INTEGER PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
   public_id TEXT NOT NULL UNIQUE,
@@ -46,7 +46,7 @@ CREATE TABLE apps (
 ) STRICT;
 CREATE INDEX apps_by_account ON apps (account_id);
 
--- The hosts that count as the customer's own domain.
+-- Hosts that belong to the customer.
 CREATE TABLE app_hosts (
   app_id INTEGER NOT NULL REFERENCES apps (id),
   host TEXT NOT NULL,
@@ -58,12 +58,12 @@ CREATE TABLE api_keys (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   name TEXT NOT NULL,
   scope TEXT NOT NULL,
-  -- SHA-256 of the printed key, which itself is stored nowhere
+  -- SHA-256 of the key; the key itself is not stored
   key_hash TEXT NOT NULL UNIQUE,
   created_at INTEGER NOT NULL,
   last_used_at INTEGER,
   revoked_at INTEGER,
-  -- when a request with this key last carried a browser's headers
+  -- last request with this key and a browser's headers
   seen_in_browser_at INTEGER
 ) STRICT;
 CREATE INDEX api_keys_by_account ON api_keys (account_id);
@@ -73,7 +73,7 @@ CREATE TABLE identity_secrets (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   secret TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  -- null = current; one rotated out keeps working for 24 hours
+  -- null = current; retired secrets work for 24 hours
   retired_at INTEGER
 ) STRICT;
 CREATE INDEX identity_secrets_by_account ON identity_secrets (account_id);
@@ -81,15 +81,15 @@ CREATE INDEX identity_secrets_by_account ON identity_secrets (account_id);
 CREATE TABLE contacts (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
-  -- the identity: trimmed, lowercased, domain in punycode
+  -- trimmed, lowercase, domain in punycode; identifies the person
   email TEXT NOT NULL,
-  -- as it was sent, where that differs
+  -- as entered, if different
   shown_email TEXT,
   first_name TEXT,
   last_name TEXT,
   source TEXT,
   status TEXT NOT NULL,
-  -- JSON array and object; null when empty
+  -- JSON array and JSON object; null if empty
   tags TEXT,
   fields TEXT,
   created_at INTEGER NOT NULL,
@@ -107,7 +107,7 @@ CREATE TABLE contact_tags (
   PRIMARY KEY (app_id, tag, contact_id)
 ) STRICT, WITHOUT ROWID;
 
--- Names are stored once, so that an event carries a small number.
+-- Events store the small id instead of the name.
 CREATE TABLE event_names (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
@@ -116,7 +116,7 @@ CREATE TABLE event_names (
 ) STRICT;
 
 CREATE TABLE events (
-  -- made in the order of commits, so "newest first" is "id descending" and a cursor misses nothing
+  -- in commit order, so that sorting by id descending is newest first and a cursor misses nothing
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
   contact_id INTEGER NOT NULL,
@@ -129,15 +129,15 @@ CREATE TABLE events (
   properties TEXT,
   path TEXT,
   received_at INTEGER NOT NULL,
-  -- null = when it was received, which costs no byte
+  -- null = received_at, which saves space
   occurred_at INTEGER
 ) STRICT;
--- Both end in the rowid: (contact_id, type, id) is a person's timeline and answers when they were first and last seen
--- and had their last event, (app_id, id) the newest events of an app.
+-- Both indexes end with the rowid: (contact_id, type, id) is a person's timeline with first and last seen times;
+-- (app_id, id) finds an app's newest events.
 CREATE INDEX events_by_contact ON events (contact_id, type);
 CREATE INDEX events_by_app ON events (app_id);
 
--- Counts by hour, so that no page scans raw events. first and last id lead a search by name to the right stretch.
+-- Hourly counts, so that no page scans events. The first and last id locate events of a name.
 CREATE TABLE rollups (
   app_id INTEGER NOT NULL,
   name_id INTEGER NOT NULL,
@@ -149,7 +149,7 @@ CREATE TABLE rollups (
   PRIMARY KEY (app_id, name_id, hour)
 ) STRICT, WITHOUT ROWID;
 
--- New people by account and calendar month (UTC, "2026-05"): what the plan limits.
+-- By account and calendar month (UTC, such as 2026-05), for the plan's limit.
 CREATE TABLE new_people (
   account_id TEXT NOT NULL,
   month TEXT NOT NULL,
@@ -157,7 +157,7 @@ CREATE TABLE new_people (
   PRIMARY KEY (account_id, month)
 ) STRICT, WITHOUT ROWID;
 
--- What the limits counted, by second and in the commit of the write itself, so that no restart gives tokens back.
+-- Usage of rate limits by second, committed with the writes, so that a restart does not refill them.
 CREATE TABLE limit_usage (
   bucket TEXT NOT NULL,
   second INTEGER NOT NULL,
@@ -170,9 +170,9 @@ CREATE TABLE idempotency_records (
   key_id TEXT NOT NULL,
   idempotency_key TEXT NOT NULL,
   body_hash TEXT NOT NULL,
-  -- the outcome as JSON, from which the same answer is made again
+  -- JSON, replayed for a repeated request
   outcome TEXT NOT NULL,
-  -- so that erasing a person finds the answers that hold them
+  -- for erasing a person
   contact_id INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   PRIMARY KEY (key_id, idempotency_key)
@@ -183,7 +183,7 @@ CREATE INDEX idempotency_records_by_age ON idempotency_records (created_at);
 CREATE TABLE audit_entries (
   id TEXT PRIMARY KEY,
   account_id TEXT NOT NULL,
-  -- who: "cli", a key id, a member id
+  -- "cli", a key id or a member id
   actor TEXT NOT NULL,
   action TEXT NOT NULL,
   subject TEXT,
@@ -191,7 +191,7 @@ CREATE TABLE audit_entries (
 ) STRICT;
 CREATE INDEX audit_entries_by_account ON audit_entries (account_id, created_at);
 
--- Facts of this installation: keys that blind addresses.
+-- Values of this installation, such as the key of the address hashes.
 CREATE TABLE install (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL

@@ -1,20 +1,20 @@
--- Who is signed in where. The cookie's token has 256 bits and is kept as its SHA-256 only.
+-- Only the SHA-256 of the cookie's 256-bit token is stored.
 CREATE TABLE sessions (
   token_hash TEXT PRIMARY KEY,
-  -- what the list of sessions calls it
+  -- public id
   id TEXT NOT NULL UNIQUE,
   member_id TEXT NOT NULL REFERENCES members (id),
-  -- such as "Firefox on Linux", in words of our own
+  -- our own description, such as "Firefox on Linux"
   browser TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  -- within a minute
+  -- accurate to a minute
   last_seen_at INTEGER NOT NULL,
-  -- when the password was last typed
+  -- when the password was last entered
   confirmed_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_by_member ON sessions (member_id);
 
--- Forms that make something, by the random text each one carries: sent again, by a reload, it makes nothing more.
+-- Submitted forms by their random token, so that resubmitting creates nothing twice.
 CREATE TABLE sent_forms (
   form TEXT PRIMARY KEY,
   sent_at INTEGER NOT NULL

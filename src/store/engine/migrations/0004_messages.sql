@@ -1,4 +1,4 @@
--- A message is one rule and one mail. What it says stands in its versions.
+-- One rule and one email; the content is in message_versions.
 CREATE TABLE messages (
   id INTEGER PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -6,7 +6,7 @@ CREATE TABLE messages (
   name TEXT NOT NULL,
   -- draft, live or paused
   status TEXT NOT NULL,
-  -- the one that new deliveries use
+  -- for new deliveries
   version INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
@@ -22,55 +22,55 @@ CREATE TABLE message_versions (
   PRIMARY KEY (message_id, version)
 ) STRICT, WITHOUT ROWID;
 
--- One message to one person, written in the transaction of what triggered it.
+-- One message to one person, created in the transaction of its trigger.
 CREATE TABLE deliveries (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
   contact_id INTEGER NOT NULL,
   message_id INTEGER NOT NULL,
   version INTEGER NOT NULL,
-  -- what triggered it; null for a contact that was created and a tag that was added
+  -- null for the triggers contact created and tag added
   event_id INTEGER,
-  -- for what a person is written to once: empty for once at all; null = it may come again
+  -- deduplication key: empty = once per person; null = not deduplicated
   once_key TEXT,
   -- waiting, claimed, handed, sent, skipped, deferred, failed, unknown, bounced, complained
   state TEXT NOT NULL,
-  -- when what triggered it happened
+  -- time of the trigger
   triggered_at INTEGER NOT NULL,
-  -- when it was first to be sent: giving up is measured from here
+  -- first planned time; giving up is measured from here
   planned_at INTEGER NOT NULL,
   due_at INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
   claimed_by TEXT,
   claimed_until INTEGER,
-  -- just before the mail's final dot
+  -- right before the email's final dot
   handed_at INTEGER,
   sent_at INTEGER,
-  -- 1 = an unknown outcome was sent again already
+  -- 1 = an unknown outcome was resent
   resent INTEGER NOT NULL,
-  -- 1 = a member sent it on, whatever the rules say
+  -- 1 = a member sent it, bypassing the rules
   by_hand INTEGER NOT NULL,
-  -- a code: why it is skipped, deferred, failed or unknown
+  -- code: why it is skipped, deferred, failed or unknown
   reason TEXT,
-  -- JSON: every rule with its value and verdict
+  -- JSON: the verdict of every rule
   record TEXT,
   came_back_at INTEGER,
   opened_at INTEGER,
   updated_at INTEGER NOT NULL
 ) STRICT;
--- "Once" is this key: what is on its way or was handed over uses it up, what was skipped gives it back. It leads to what
--- is open for a person, and to what they got lately.
+-- Unique among deliveries in progress or handed over; skipped ones release their key. Also finds a person's open and
+-- recent deliveries.
 CREATE UNIQUE INDEX deliveries_once ON deliveries (app_id, contact_id, message_id, once_key)
   WHERE (handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'));
 CREATE INDEX deliveries_ended ON deliveries (contact_id) WHERE state IN ('skipped', 'failed');
--- By app, so that one which is held back, however much waits in it, costs the others nothing. The rest is for counting.
+-- By app, so that a paused app costs the others nothing. The last two columns are for counting.
 CREATE INDEX deliveries_due ON deliveries (app_id, due_at, message_id, state) WHERE state IN ('waiting', 'deferred');
 CREATE INDEX deliveries_claimed ON deliveries (claimed_until) WHERE state IN ('claimed', 'handed');
 CREATE INDEX deliveries_by_message ON deliveries (message_id, state) WHERE state <> 'waiting';
 CREATE INDEX deliveries_came_back ON deliveries (message_id, came_back_at) WHERE came_back_at IS NOT NULL;
 CREATE INDEX deliveries_opened ON deliveries (message_id, opened_at) WHERE opened_at IS NOT NULL;
 
--- What the capture provider kept instead of sending.
+-- Emails captured instead of sent.
 CREATE TABLE captured_mails (
   delivery_id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
@@ -79,7 +79,7 @@ CREATE TABLE captured_mails (
 ) STRICT;
 CREATE INDEX captured_mails_by_app ON captured_mails (app_id);
 
--- Who is not written to. A keyed hash and no address, so that it may outlive the person's erasure.
+-- A keyed hash instead of the address, so that it may outlive the person's erasure.
 CREATE TABLE suppressions (
   app_id INTEGER NOT NULL,
   email_hash TEXT NOT NULL,
@@ -89,7 +89,7 @@ CREATE TABLE suppressions (
   PRIMARY KEY (app_id, email_hash)
 ) STRICT, WITHOUT ROWID;
 
--- Sender and limits of an app; no row = the defaults.
+-- Sender and limits; no row = defaults.
 CREATE TABLE app_mail_settings (
   app_id INTEGER PRIMARY KEY REFERENCES apps (id),
   from_name TEXT,
@@ -98,12 +98,12 @@ CREATE TABLE app_mail_settings (
   postal_address TEXT,
   logo_url TEXT,
   colour TEXT,
-  -- null = the one of the installation
+  -- null = the installation's
   smtp_url TEXT,
   dkim_domain TEXT,
   dkim_selector TEXT,
   dkim_key TEXT,
-  -- signs what a mail provider reports later
+  -- authenticates the mail provider's bounce reports
   bounce_secret TEXT,
   per_second INTEGER,
   -- null = no limit

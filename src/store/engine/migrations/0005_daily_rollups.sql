@@ -1,4 +1,4 @@
--- Counts by day: which names came in weeks is told without adding up every hour of each. A range of days lies together.
+-- Daily counts, so that long ranges need not sum hours. Clustered by day.
 CREATE TABLE daily_rollups (
   app_id INTEGER NOT NULL,
   -- days since 1970 (UTC)

@@ -1,3 +1,2 @@
--- Which batch of its page load it was: what a page load reported is put in this order, because a request may overtake
--- another. Null = its id does not say.
+-- Position in its page load; orders reports, because requests may overtake each other. Null if not given.
 ALTER TABLE snippet_batches ADD COLUMN batch_number INTEGER;

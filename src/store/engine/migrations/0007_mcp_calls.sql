@@ -1,14 +1,14 @@
--- What was called over MCP: who, what, how it ended, how long it took; never a value that was sent or answered.
+-- MCP calls, without any arguments or results.
 CREATE TABLE mcp_calls (
-  -- in the order in which they came, so the oldest are found without an index
+  -- in order of arrival, so that the oldest are found without another index
   id INTEGER PRIMARY KEY,
   account_id TEXT NOT NULL,
   key_id TEXT NOT NULL,
   tool TEXT NOT NULL,
-  -- "ok", or the code of the refusal
+  -- "ok" or the refusal's code
   outcome TEXT NOT NULL,
   ms INTEGER NOT NULL,
-  -- as the client calls itself; null = it does not
+  -- client name as the client reports it; null if not given
   client TEXT,
   called_at INTEGER NOT NULL
 ) STRICT;

@@ -1,5 +1,5 @@
--- Who did what of which type: the index of a person's events, and all that is in it. It is filled some thousand events at
--- a time, in its own order, up to the event that install.timeline_until names; those after it are found in events itself.
+-- Index of people's events. Filled in batches of some thousand events, sorted, up to the event id in
+-- install.timeline_until; later events are read from the events table.
 CREATE TABLE timeline (
   contact_id INTEGER NOT NULL,
   type INTEGER NOT NULL,

@@ -1,25 +1,25 @@
--- Batches of the browser script lie in the order in which they came, numbered like events, and the timeline finds those of
--- a person: a row with each batch at its person's place would change a page of its own.
+-- Stores visit reports in order of arrival, with ids like events; the timeline finds those of a person. Clustering
+-- them by person would change a page per report.
 CREATE TABLE arrived_batches (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
   contact_id INTEGER NOT NULL,
-  -- 53 bits of a hash of the sender's id, which may be 64 characters long
+  -- 53-bit hash of the report's id, which may have 64 characters
   batch INTEGER NOT NULL,
   received_at INTEGER NOT NULL,
-  -- how many items it held: what the limits counted
+  -- number of items, for rate limits
   items INTEGER NOT NULL,
-  -- 32 bits of a hash of the page load it came from, and which batch of it it was; null = its id does not say
+  -- 32-bit hash of the page load, and the position in it; null if not given
   page_load INTEGER,
   batch_number INTEGER,
-  -- its last page view or leave: milliseconds before it was received, path, 1 for a view and 0 for a leave; null = none
+  -- last page view or leave: its age in ms on arrival, its path, 1 for a view and 0 for a leave; null = none
   age INTEGER,
   path TEXT,
   is_here INTEGER,
-  -- as what it stands in the timeline, beside the types of events, which end at 2: a part of the hash finds a repetition
+  -- type in the timeline, above those of events (0 to 2); contains part of the hash to find repetitions
   type INTEGER GENERATED ALWAYS AS (3 + (batch & 65535)) VIRTUAL
 ) STRICT;
--- about as ids.ts makes them, but odd, which those of people and events never are: no two rows share an id
+-- similar to ids.ts, but odd, unlike ids of people and events, so that no two rows share an id
 INSERT INTO arrived_batches (id, app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here)
   SELECT max(received_at - 1767225600000, 0) * 8192 + 2 * row_number() OVER (ORDER BY received_at) + 1,
     app_id, contact_id, batch, received_at, items, page_load, batch_number, age, path, is_here

@@ -1,11 +1,11 @@
--- Further addresses that messages of the app may come from, as a JSON array; from_email is the default one.
+-- Additional sender addresses that messages may use, as a JSON array; from_email is the default.
 ALTER TABLE app_mail_settings ADD COLUMN other_from_emails TEXT;
 
--- Domains that an account may send from through the mail server of the installation, where several accounts share it.
+-- Domains that an account may use with the installation's mail server, when several accounts share it.
 CREATE TABLE sender_domains (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   domain TEXT NOT NULL,
-  -- txt or dkim: found in DNS; operator: bound by a command; existing: in use before there were several accounts
+  -- txt or dkim: found in DNS; operator: bound by a command; existing: in use before a second account was added
   proof TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   PRIMARY KEY (account_id, domain)
@@ -13,8 +13,8 @@ CREATE TABLE sender_domains (
 
 CREATE INDEX sender_domains_by_domain ON sender_domains (domain);
 
--- Addresses that messages set for themselves, now or in a version that a delivery still waits with or was kept with.
--- Drafts are left out: editors could write any address into them, and nothing was sent from it.
+-- Senders set by messages, in the current version or one that a delivery waits with or was captured with.
+-- Not from drafts: editors could enter any address there, and nothing was sent.
 INSERT INTO app_mail_settings (app_id, other_from_emails)
 SELECT app_id, json_group_array(email) FROM (
   SELECT DISTINCT messages.app_id, lower(trim(json_extract(content, '$.mail.fromEmail'))) AS email
@@ -29,7 +29,7 @@ WHERE true
 GROUP BY app_id
 ON CONFLICT (app_id) DO UPDATE SET other_from_emails = excluded.other_from_emails;
 
--- Each domain in use goes to the account that was created first; the service lists the others at start.
+-- Each domain in use goes to the oldest account; the service lists the others at start.
 INSERT INTO sender_domains (account_id, domain, proof, created_at)
 SELECT account_id, domain, 'existing', CAST(unixepoch('subsec') * 1000 AS INTEGER) FROM (
   SELECT apps.account_id, substr(email, instr(email, '@') + 1) AS domain,

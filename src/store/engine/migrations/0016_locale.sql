@@ -1,2 +1,2 @@
--- BCP 47: how emails write numbers, money and dates; null is the default.
+-- BCP 47, for numbers, money and dates in emails; null = default.
 ALTER TABLE app_mail_settings ADD COLUMN locale TEXT;

@@ -1,3 +1,3 @@
--- Bodies are hashed in another way now, and a hash cannot be made anew. Requests from before are answered again by their
--- key alone until they expire.
+-- Bodies are hashed differently now, and the old hashes cannot be recomputed. Until they expire, older requests match
+-- by their key alone.
 UPDATE idempotency_records SET body_hash = '';

@@ -1,5 +1,5 @@
--- A page of deliveries, those that wait too, is read in the order of ids. Counting reads this index as well, so that the
--- one by time holds no more than the queue needs.
+-- Pages of deliveries, including waiting ones, are read in order of ids. Counting uses this index too, so the index by
+-- time has only what the queue needs.
 DROP INDEX deliveries_by_message;
 CREATE INDEX deliveries_by_message ON deliveries (message_id, state);
 DROP INDEX deliveries_due;
