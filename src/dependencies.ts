@@ -34,7 +34,7 @@ export type Dependencies = {
   /** hashes addresses in bucket names */
   addressKey: string
   unsubscribeKey: string
-  /** proves that a message was previewed */
+  /** proves that a message was previewed, and which settings a form showed */
   previewKey: string
   mailer: Mailer
   templates: TemplateWorker

@@ -2,12 +2,15 @@ import type { Clock } from '../core/clock.ts'
 import type { AppRow, KeyAccess } from './access.ts'
 import type { Store } from '../store/store.ts'
 import { isLocale, isTimezone, readLocale } from '../store/local-time.ts'
-import type { Refused, SnippetSettings } from '../store/types.ts'
+import { pickSettings } from '../store/apps.ts'
+import type { AppSettings, Refused } from '../store/types.ts'
 import { DOMAIN_MESSAGE, readAppText } from './account-input.ts'
 import { ownHosts, readTypedHost } from './app-hosts.ts'
 import { linkableUrl } from './links.ts'
 import { LOCALHOST } from '../core/domains.ts'
 import type { FieldError } from '../core/refusals.ts'
+
+export type { AppSettings }
 
 export type AppSettingsText = {
   name: string
@@ -19,14 +22,17 @@ export type AppSettingsText = {
   addsPeople: boolean
 }
 
-export type AppSettings = Pick<AppRow, 'name' | 'homeUrl' | 'hosts' | 'timezone' | 'locale'> & {
-  snippet: SnippetSettings
-}
+export const findAppSettings = async (store: Store, app: AppRow): Promise<AppSettings> =>
+  pickSettings(app, await store.snippetSettings(app.id))
 
-export const writeAppSettings = (
-  { name, homeUrl, hosts, timezone, locale }: AppRow,
-  snippet: SnippetSettings,
-): AppSettingsText => ({
+export const writeAppSettings = ({
+  name,
+  homeUrl,
+  hosts,
+  timezone,
+  locale,
+  snippet,
+}: AppSettings): AppSettingsText => ({
   name,
   home: homeUrl ?? '',
   domains: hosts.join('\n'),
@@ -96,10 +102,10 @@ function readHosts(field: string, text: string, errors: FieldError[]): string[] 
 export async function saveAppSettings(
   { store, clock, access }: { store: Store; clock: Clock; access: KeyAccess },
   app: AppRow,
-  { settings, actor }: { settings: AppSettings; actor: string },
+  { actor, ...change }: { settings: AppSettings; basedOn: AppSettings; actor: string },
 ): Promise<{ done: true } | Refused> {
   const { accountId, id: appId } = app
-  const outcome = await store.updateApp({ accountId, actor, at: clock.now(), appId, settings })
+  const outcome = await store.updateApp({ accountId, actor, at: clock.now(), appId, ...change })
   access.forget()
   return outcome
 }

@@ -38,6 +38,32 @@ export type SenderSettings = Partial<
   Omit<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey' | 'bounceSecret' | 'timezone' | 'locale'>
 >
 
+/** The settings that each form of the Sender page saves. */
+const SENDER_FORMS = {
+  sender: [
+    'fromName',
+    'fromEmail',
+    'otherFromEmails',
+    'replyTo',
+    'postalAddress',
+    'logoUrl',
+    'colour',
+    'smtpUrl',
+    'perSecond',
+    'giveUpHours',
+    'perPersonDay',
+    'perPersonWeek',
+    'sendWindow',
+  ],
+  dkim: ['dkimDomain', 'dkimSelector', 'dkimKey'],
+  reports: ['bounceSecret'],
+} as const satisfies Record<string, (keyof MailSettings)[]>
+
+export type SenderForm = keyof typeof SENDER_FORMS
+
+export const pickForm = (form: SenderForm, settings: MailSettings): Partial<MailSettings> =>
+  Object.fromEntries(SENDER_FORMS[form].map((name) => [name, settings[name]]))
+
 export const readSenderText = (text: (name: string) => string): SenderText => ({
   ...(Object.fromEntries(WORDS.map((name) => [name, text(name)])) as Record<Word, string>),
   days: WEEK.filter((day) => text(`day${day}`) !== ''),
@@ -186,5 +212,5 @@ export function readSender(text: SenderText): { settings: SenderSettings } | { e
 export const saveSender = (
   { store, clock }: { store: Store; clock: Clock },
   { id: appId, accountId }: AppRow,
-  { settings, actor }: { settings: Partial<MailSettings>; actor: string },
-): Promise<{ done: true } | Refused> => store.setMailSettings({ accountId, appId, actor, at: clock.now(), settings })
+  { actor, ...change }: { settings: Partial<MailSettings>; basedOn: Partial<MailSettings>; actor: string },
+): Promise<{ done: true } | Refused> => store.setMailSettings({ accountId, appId, actor, at: clock.now(), ...change })

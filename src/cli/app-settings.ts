@@ -4,6 +4,7 @@ import { type AppRow, createAccess } from '../accounts/access.ts'
 import {
   type AppSettings,
   type AppSettingsText,
+  findAppSettings,
   readAppSettings,
   saveAppSettings,
   writeAppSettings,
@@ -88,11 +89,12 @@ export const appSet: Command = {
       throw new UsageError('--snippet-adds-people takes on or off.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, appId)
-      const reading = readAppSettings(changeText(writeAppSettings(app, await store.snippetSettings(app.id)), given))
+      const basedOn = await findAppSettings(store, app)
+      const reading = readAppSettings(changeText(writeAppSettings(basedOn), given))
       if ('errors' in reading) throw new UsageError(nameOptions(reading.errors))
       const clock = systemClock
       const deps = { store, clock, access: createAccess({ store, clock }) }
-      expectDone(await saveAppSettings(deps, app, { ...reading, actor: 'cli' }))
+      expectDone(await saveAppSettings(deps, app, { ...reading, basedOn, actor: 'cli' }))
       return show(app, reading.settings)
     })
   },

@@ -53,6 +53,10 @@ export const REFUSALS = {
     status: 409,
     message: 'Someone else changed this message, so nothing was done. Read the current version, then try again.',
   },
+  settings_changed: {
+    status: 409,
+    message: 'Someone else changed these settings, so nothing was saved. Read the current ones, then try again.',
+  },
   delivery_not_found: { status: 404, message: 'This app has no such delivery.' },
   delivery_in_use: {
     status: 409,

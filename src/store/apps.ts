@@ -22,6 +22,7 @@ type FoundApp = {
   timezone: string | null
   locale: string | null
 }
+type AppChange = Change & { appId: number; settings: AppSettings; basedOn?: AppSettings }
 type Parts = { db: Database; live: LiveMessages; messages: MessageWrites; mailSettings: MailSettingsWrites }
 
 /** Default limit of lifecycle emails per person and day. */
@@ -34,6 +35,11 @@ export const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
   timezone: readTimezone(timezone),
   locale: readLocale(locale),
 })
+
+export const pickSettings = (
+  { name, homeUrl, hosts, timezone, locale }: AppRow,
+  snippet: SnippetSettings,
+): AppSettings => ({ name, homeUrl, hosts, timezone, locale, snippet })
 
 export function createAppReads(db: Database) {
   const orm = drizzle(db)
@@ -94,6 +100,7 @@ export type AppWrites = ReturnType<typeof createAppWrites>
 export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
+  const reads = createAppReads(db)
 
   const saveSnippet = (appId: number, { hosts, addsPeople }: SnippetSettings): void => {
     const row = { hosts: hosts.length === 0 ? null : hosts, addsPeople }
@@ -110,6 +117,11 @@ export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
       .from(apps)
       .where(and(eq(apps.id, appId), eq(apps.accountId, accountId)))
       .get()
+
+  const isOutdated = (appId: number, basedOn: AppSettings): boolean => {
+    const app = reads.findApp(appId)
+    return !app || !Bun.deepEquals(basedOn, pickSettings(app, reads.snippetSettings(appId)), true)
+  }
 
   const findLocale = (appId: number) =>
     orm
@@ -158,9 +170,11 @@ export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
         return DONE
       },
 
-      updateApp({ appId, settings, ...change }: Change & { appId: number; settings: AppSettings }): Done | Refused {
+      /** `basedOn`: must still be the settings, else settings_changed. */
+      updateApp({ appId, settings, basedOn, ...change }: AppChange): Done | Refused {
         const app = findOwn(change.accountId, appId)
         if (!app) return { refusal: 'app_not_found' }
+        if (basedOn && isOutdated(appId, basedOn)) return { refusal: 'settings_changed' }
         const { name, homeUrl, hosts, timezone, locale, snippet } = settings
         orm.update(apps).set({ name, homeUrl }).where(eq(apps.id, appId)).run()
         orm.delete(appHosts).where(eq(appHosts.appId, appId)).run()

@@ -9,6 +9,7 @@ import type { LiveMessages } from './live-messages.ts'
 import type { MailSettings } from './message-types.ts'
 import type { MessageChange } from './messages.ts'
 import { appMailSettings } from './schema.ts'
+import type { Refused } from './types.ts'
 
 export const NO_SETTINGS: MailSettings = {
   fromName: null,
@@ -62,6 +63,8 @@ export function createMailSettingsReads(db: Database, sealer: Sealer) {
   }
 }
 
+type MailChange = MessageChange & { settings: Partial<MailSettings>; basedOn?: Partial<MailSettings> }
+
 type Parts = { db: Database; live: LiveMessages; sealer: Sealer; retries: DeliveryRetries }
 export type MailSettingsWrites = ReturnType<typeof createMailSettingsWrites>
 
@@ -71,10 +74,14 @@ export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
   const reads = createMailSettingsReads(db, sealer)
 
   return {
-    /** Null clears. A new sender or mail server makes deferred deliveries due at once and resets their attempts. */
-    setMailSettings({ settings, ...by }: MessageChange & { settings: Partial<MailSettings> }): Done {
+    /**
+     * Null clears. A new sender or mail server makes deferred deliveries due at once and resets their attempts.
+     * `basedOn`: settings that must not have changed, else settings_changed.
+     */
+    setMailSettings({ settings, basedOn = {}, ...by }: MailChange): Done | Refused {
       if (Object.keys(settings).length === 0) return DONE
       const old = reads.mailSettings(by.appId)
+      if (!Bun.deepEquals({ ...old, ...basedOn }, old, true)) return { refusal: 'settings_changed' }
       const set = sealMail(sealer, by.appId, settings)
       orm
         .insert(appMailSettings)

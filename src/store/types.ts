@@ -29,6 +29,7 @@ export type WriteRefusal =
   | 'message_name_taken'
   | 'message_in_use'
   | 'message_changed'
+  | 'settings_changed'
   | 'delivery_not_found'
   | 'delivery_in_use'
   | 'message_on_its_way'

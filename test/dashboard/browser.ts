@@ -2,7 +2,7 @@
 import type { AppRow } from '../../src/accounts/access.ts'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
-import { openPages, type Pages, SAME_ORIGIN } from './pages.ts'
+import { attributesOf, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
@@ -40,9 +40,21 @@ export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.
     },
     post: (path: string, fields: Record<string, string> = {}, headers: Record<string, string> = SAME_ORIGIN) =>
       send(path, { method: 'POST', headers, body: new URLSearchParams(fields) }),
+    /** Posts a form with the hidden fields that its page shows. */
+    async submit(page: string, action: string, fields: Record<string, string> = {}): Promise<Seen> {
+      const hidden = await hiddenFieldsOf((await get(page)).html, `form[action="${action}"]`)
+      return send(action, { method: 'POST', headers: SAME_ORIGIN, body: new URLSearchParams({ ...hidden, ...fields }) })
+    },
     signIn: (email: string, password = PASSWORD, next = '/') =>
       send('/sign-in', { method: 'POST', headers: SAME_ORIGIN, body: new URLSearchParams({ email, password, next }) }),
   }
+}
+
+export async function hiddenFieldsOf(html: string, within = 'main'): Promise<Record<string, string>> {
+  const [names, values] = await Promise.all(
+    ['name', 'value'].map((attribute) => attributesOf(html, `${within} input[type=hidden]`, attribute)),
+  )
+  return Object.fromEntries((names ?? []).map((name, index) => [name ?? '', values?.[index] ?? '']))
 }
 
 /** Pages of an account whose owner is ada@example.com. */

@@ -79,4 +79,5 @@ export type PageDependencies = {
   baseUrl: string
   addressKey: string
   unsubscribeKey: string
+  previewKey: string
 }

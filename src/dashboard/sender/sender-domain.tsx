@@ -112,9 +112,10 @@ const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderProps['settin
   )
 }
 
-const KeyForm = ({ viewer, settings, mailRoute, typed }: DkimProps) => (
+const KeyForm = ({ viewer, settings, mailRoute, typed, basedOn }: DkimProps) => (
   <Form
     action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`}
+    hidden={{ basedOn: basedOn.dkim }}
     errors={typed?.errors}
     submit="Make a key pair"
     kind="plain"
@@ -147,7 +148,11 @@ const ChangeKey = (props: DkimProps) => (
     </Dialog>
     <Dialog id="remove-key" opener="Remove the key" kind="danger" title="Remove the key?">
       <p>Emails are then sent unsigned, unless your mail provider signs them.</p>
-      <ActionForm action={`${pathOf(props.viewer.app.publicId, 'sender')}/dkim/remove`} kind="danger">
+      <ActionForm
+        action={`${pathOf(props.viewer.app.publicId, 'sender')}/dkim/remove`}
+        fields={{ basedOn: props.basedOn.dkim }}
+        kind="danger"
+      >
         Remove the key
       </ActionForm>
     </Dialog>

@@ -5,8 +5,16 @@ import type { DomainStatus } from '../../accounts/senders.ts'
 import type { FieldError, Refusal } from '../../core/refusals.ts'
 import type { RenderedMail, ServerCheck, MailRoute } from '../../messages/mailer.ts'
 import type { DkimText } from '../../accounts/dkim.ts'
-import { type MailSettings, maskSmtpUrl, type SenderText, WEEK } from '../../accounts/sender-settings.ts'
+import {
+  type MailSettings,
+  maskSmtpUrl,
+  type SenderForm,
+  type SenderText,
+  WEEK,
+  writeSender,
+} from '../../accounts/sender-settings.ts'
 import { formatZone } from '../../core/format-time.ts'
+import type { ChangedField } from '../access/settings-conflicts.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Toggle } from '../ui/choice.tsx'
 import { Field, useField } from '../ui/field.tsx'
@@ -158,6 +166,42 @@ const LimitFields = ({ input }: FieldsProps) => (
   </section>
 )
 
+const LABELS: Record<string, string> = {
+  fromName: 'Name',
+  fromEmail: 'Address',
+  otherFromEmails: 'Other addresses',
+  replyTo: 'Replies go to',
+  postalAddress: 'Postal address',
+  logoUrl: 'Logo',
+  colour: 'Colour',
+  perSecond: 'Emails per second',
+  giveUpHours: 'Give up after',
+  perPersonDay: 'Lifecycle emails per day',
+  perPersonWeek: 'Lifecycle emails per week',
+}
+/** Never shown: they are secret. */
+const SECRETS: Record<string, string> = {
+  smtpUrl: 'Mail server',
+  dkimKey: 'Signature (DKIM)',
+  bounceSecret: 'Bounce reports',
+}
+
+/** The fields of the changed settings, with what is stored now. */
+export function listChangedFields(settings: MailSettings, names: string[]): ChangedField[] {
+  const text: Record<string, unknown> = writeSender(settings)
+  return names.flatMap((name): ChangedField[] => {
+    if (name === 'sendWindow') return [{ label: 'Sending hours', now: describeWindow(writeSender(settings)) }]
+    const [label, secret] = [LABELS[name], SECRETS[name]]
+    if (secret !== undefined) return [{ label: secret }]
+    return label === undefined ? [] : [{ label, now: String(text[name]).replaceAll('\n', ', ') }]
+  })
+}
+
+const describeWindow = ({ days, windowFrom, windowUntil }: SenderText): string => {
+  const which = days.length === WEEK.length ? 'every day' : days.map((day) => DAYS[day]).join(', ')
+  return windowFrom === '' ? which : `${which}, ${windowFrom} to ${windowUntil}`
+}
+
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 
 const HourFields = ({ input, app }: FieldsProps) => {
@@ -203,7 +247,8 @@ const HourFields = ({ input, app }: FieldsProps) => {
   )
 }
 
-export type Typed = { sender?: SenderText; dkim?: DkimText; errors: FieldError[] }
+/** `basedOn`: the marks that the form sent, which it keeps while it has errors. */
+export type Typed = { sender?: SenderText; dkim?: DkimText; basedOn?: string; errors: FieldError[] }
 
 export type SenderProps = {
   viewer: Viewer
@@ -211,6 +256,8 @@ export type SenderProps = {
   mailRoute: MailRoute
   settings: MailSettings
   input: SenderText
+  /** marks of the settings that each form was filled from */
+  basedOn: Record<SenderForm, string>
   typed?: Typed
   /** error of the last action */
   notice?: string

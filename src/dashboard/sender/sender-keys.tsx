@@ -2,10 +2,8 @@
 import { Elysia } from 'elysia'
 import { makeDkimKey, readDkim } from '../../accounts/dkim.ts'
 import { randomBase62 } from '../../core/base62.ts'
-import { REFUSALS } from '../../core/refusals.ts'
-import { saveSender } from '../../accounts/sender-settings.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { onForm } from '../layout/require-member.tsx'
+import { doneAnswer, onForm } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -28,26 +26,30 @@ const changeOf = (to: string) => ({ role: 'owner', confirm: { to }, page: 'sende
 
 async function makeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const dkim = { domain: form.text('dkimDomain'), selector: form.text('dkimSelector') }
+  const basedOn = form.text('basedOn')
   const reading = readDkim(dkim)
   if ('errors' in reading) {
-    return showSender(deps, request, viewer, { status: 400, typed: { dkim, errors: reading.errors } })
+    return showSender(deps, request, viewer, { status: 400, typed: { dkim, basedOn, errors: reading.errors } })
   }
   const { domain: dkimDomain, selector: dkimSelector } = reading.input
   const settings = { dkimDomain, dkimSelector, dkimKey: await makeDkimKey() }
-  return saveSettings(deps, request, viewer, { settings, typed: { dkim, errors: [] }, flash: 'dkim_made' })
+  const typed = { dkim, basedOn, errors: [] }
+  const saving = { form: 'dkim', settings, basedOn, typed } as const
+  return saveSettings(deps, request, viewer, saving, () => doneAnswer(deps, viewer, 'sender', 'dkim_made'))
 }
 
-function removeKey(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
+function removeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const settings = { dkimDomain: null, dkimSelector: null, dkimKey: null }
-  return saveSettings(deps, request, viewer, { settings, flash: 'dkim_removed' })
+  const saving = { form: 'dkim', settings, basedOn: form.text('basedOn') } as const
+  return saveSettings(deps, request, viewer, saving, () => doneAnswer(deps, viewer, 'sender', 'dkim_removed'))
 }
 
-async function makeSecret(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
+function makeSecret(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const bounceSecret = randomBase62(SECRET_CHARACTERS)
-  const outcome = await saveSender(deps, viewer.app, { settings: { bounceSecret }, actor: viewer.member.id })
-  if (!('refusal' in outcome)) return pageAnswer(request, 200, <SecretPage viewer={viewer} secret={bounceSecret} />)
-  const { status, message } = REFUSALS[outcome.refusal]
-  return showSender(deps, request, viewer, { status, notice: message })
+  const saving = { form: 'reports', settings: { bounceSecret }, basedOn: form.text('basedOn') } as const
+  return saveSettings(deps, request, viewer, saving, () =>
+    pageAnswer(request, 200, <SecretPage viewer={viewer} secret={bounceSecret} />),
+  )
 }
 
 const SecretPage = ({ viewer, secret }: { viewer: Viewer; secret: string }) => (

@@ -14,14 +14,20 @@ import { Value, Values } from '../ui/values.tsx'
 import { ServerSection } from './sender-server.tsx'
 
 export const SenderPage = (props: SenderProps) => {
-  const { viewer, typed, input, notice, settings } = props
+  const { viewer, typed, input, basedOn, notice, settings } = props
   const isOwner = hasRole(viewer.member.role, 'owner')
   const locked = !isOwner && 'Only owners of the account can change the sender.'
   return (
     <Frame viewer={viewer} page="sender" title="Sender" state={<State {...props} />}>
       <FormNotices notice={typed && typed.errors.length > 0 ? NOT_SAVED : notice} locked={locked} />
       <MailNotices viewer={viewer} state={props.mail} on="sender" />
-      <Form action={pathOf(viewer.app.publicId, 'sender')} errors={typed?.errors} isLocked={!isOwner} submit="Save">
+      <Form
+        action={pathOf(viewer.app.publicId, 'sender')}
+        hidden={{ basedOn: basedOn.sender }}
+        errors={typed?.errors}
+        isLocked={!isOwner}
+        submit="Save"
+      >
         <SenderFields input={input} app={viewer.app} settings={settings} isOwner={isOwner} />
       </Form>
       <DomainsSection {...props} />
@@ -65,20 +71,20 @@ const SampleSection = ({ viewer, mailRoute: { from }, sample }: SenderProps) =>
     </section>
   )
 
-const SecretForm = ({ viewer, isNew }: { viewer: SenderProps['viewer']; isNew: boolean }) => {
-  const action = `${pathOf(viewer.app.publicId, 'sender')}/reports`
-  return isNew ? (
-    <ActionForm action={action}>Make a secret</ActionForm>
+const SecretForm = ({ viewer, basedOn, settings }: SenderProps) => {
+  const form = { action: `${pathOf(viewer.app.publicId, 'sender')}/reports`, fields: { basedOn: basedOn.reports } }
+  return settings.bounceSecret === null ? (
+    <ActionForm {...form}>Make a secret</ActionForm>
   ) : (
     <Dialog id="new-secret" opener="Make a new secret" title="Make a new secret?">
       <p>Reports signed with the current secret are refused until your provider uses the new one.</p>
-      <ActionForm action={action}>Make a new secret</ActionForm>
+      <ActionForm {...form}>Make a new secret</ActionForm>
     </Dialog>
   )
 }
 
 /** Bounces reported by signed webhooks (docs: bounces). */
-const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { isOwner: boolean }) => (
+const ReportsSection = ({ isOwner, ...props }: SenderProps & { isOwner: boolean }) => (
   <section>
     <h2>Bounce reports</h2>
     <p>
@@ -87,12 +93,12 @@ const ReportsSection = ({ viewer, settings, baseUrl, isOwner }: SenderProps & { 
     </p>
     <Values>
       <Value id="report-url" name="Address">
-        {`${baseUrl}/hooks/bounces/${viewer.app.publicId}`}
+        {`${props.baseUrl}/hooks/bounces/${props.viewer.app.publicId}`}
       </Value>
     </Values>
     <p class="hint">
-      {settings.bounceSecret === null ? 'No secret yet. Every report is refused.' : 'The secret is set.'}
+      {props.settings.bounceSecret === null ? 'No secret yet. Every report is refused.' : 'The secret is set.'}
     </p>
-    {isOwner && <SecretForm viewer={viewer} isNew={settings.bounceSecret === null} />}
+    {isOwner && <SecretForm {...props} />}
   </section>
 )

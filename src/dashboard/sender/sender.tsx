@@ -6,24 +6,27 @@ import { checkSender } from '../../accounts/sender-checks.ts'
 import { readDkimKey } from '../../accounts/dkim.ts'
 import type { Limit } from '../../accounts/limits.ts'
 import { findRemovedInUse } from '../../accounts/senders.ts'
-import { type FieldError, isRefusal, REFUSALS } from '../../core/refusals.ts'
+import { type FieldError, isRefusal, REFUSALS, refuse } from '../../core/refusals.ts'
 import {
   type MailSettings,
+  pickForm,
   readSender,
   readSenderText,
   saveSender,
+  type SenderForm,
   writeSender,
 } from '../../accounts/sender-settings.ts'
+import { listChanged, markSettings } from '../../accounts/settings-basis.ts'
+import { describeConflict } from '../access/settings-conflicts.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
-import type { FlashCode } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { mailAnswer } from '../deliveries/mail-frames.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 import { SenderPage } from './sender-page.tsx'
-import { type SenderProps, type Typed } from './sender-fields.tsx'
+import { listChangedFields, type SenderProps, type Typed } from './sender-fields.tsx'
 
 export const senderRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -94,6 +97,7 @@ export async function showSender(
       mailRoute={deps.mailer.findMailRoute(settings)}
       settings={settings}
       input={typed?.sender ?? writeSender(settings)}
+      basedOn={findMarks(deps, viewer, settings, typed)}
       typed={typed}
       notice={notice}
       sample={'html' in sample ? sample : null}
@@ -119,36 +123,83 @@ async function check({ mailer, resolveTxt }: Pick<PageDependencies, 'mailer' | '
   })
 }
 
+const marked = ({ previewKey: key }: PageDependencies, { app }: Viewer, form: SenderForm, settings: MailSettings) => ({
+  key,
+  appId: app.publicId,
+  settings: pickForm(form, settings),
+})
+
+function findMarks(
+  deps: PageDependencies,
+  viewer: Viewer,
+  settings: MailSettings,
+  typed?: Typed,
+): Record<SenderForm, string> {
+  const markOf = (form: SenderForm): string => markSettings(marked(deps, viewer, form, settings))
+  return {
+    sender: (typed?.sender && typed.basedOn) ?? markOf('sender'),
+    dkim: (typed?.dkim && typed.basedOn) ?? markOf('dkim'),
+    reports: markOf('reports'),
+  }
+}
+
 async function save(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const sender = readSenderText(form.text)
-  const refuse = (status: number, errors: FieldError[]) =>
-    showSender(deps, request, viewer, { status, typed: { sender, errors } })
+  const basedOn = form.text('basedOn')
+  const showErrors = (status: number, errors: FieldError[]) =>
+    showSender(deps, request, viewer, { status, typed: { sender, basedOn, errors } })
   const reading = readSender(sender)
-  if ('errors' in reading) return refuse(400, reading.errors)
+  if ('errors' in reading) return showErrors(400, reading.errors)
   const { settings } = reading
   const { smtpUrl, fromEmail = null, otherFromEmails = null } = settings
   if (typeof smtpUrl === 'string' && deps.mailer.refusesServer(smtpUrl)) {
-    return refuse(400, [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }])
+    return showErrors(400, [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }])
   }
   const inUse = await findRemovedInUse(deps.store, viewer.app, { fromEmail, otherFromEmails })
-  if (inUse !== null) return refuse(409, [{ field: 'otherFromEmails', code: 'conflict', message: inUse }])
-  return saveSettings(deps, request, viewer, { settings, typed: { sender, errors: [] }, flash: 'sender_saved' })
+  if (inUse !== null) return showErrors(409, [{ field: 'otherFromEmails', code: 'conflict', message: inUse }])
+  const saving: Saving = { form: 'sender', settings, typed: { sender, basedOn, errors: [] }, basedOn }
+  return saveSettings(deps, request, viewer, saving, () => doneAnswer(deps, viewer, 'sender', 'sender_saved'))
 }
 
 const PRIVATE_SERVER =
   'This address is not public. Use a public mail server, or ask the operator of this installation to allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.'
 
-type Saving = { settings: Partial<MailSettings>; typed?: Typed; flash: FlashCode }
+/** `basedOn`: the marks that the form sent. */
+type Saving = { form: SenderForm; settings: Partial<MailSettings>; basedOn: string; typed?: Typed }
 
-/** Redirects after success; otherwise shows the input again. */
+/** Answers with `done` after success; otherwise shows the input again. */
 export async function saveSettings(
   deps: PageDependencies,
   request: Request,
   viewer: Viewer,
-  { settings, typed, flash }: Saving,
+  { form, settings, basedOn, typed }: Saving,
+  done: () => Response,
 ): Promise<Response> {
-  const outcome = await saveSender(deps, viewer.app, { settings, actor: viewer.member.id })
-  if (!('refusal' in outcome)) return doneAnswer(deps, viewer, 'sender', flash)
+  const stored = await deps.store.mailSettings(viewer.app.id)
+  const isOutdated = listChanged(marked(deps, viewer, form, stored), basedOn).length > 0
+  const saved = { settings, basedOn: pickForm(form, stored), actor: viewer.member.id }
+  const outcome = isOutdated ? refuse('settings_changed') : await saveSender(deps, viewer.app, saved)
+  if (!('refusal' in outcome)) return done()
   const { status, message } = REFUSALS[outcome.refusal]
-  return showSender(deps, request, viewer, { status, notice: message, typed })
+  if (outcome.refusal !== 'settings_changed')
+    return showSender(deps, request, viewer, { status, notice: message, typed })
+  const notice = await describeChange(deps, viewer, form, basedOn)
+  return showSender(deps, request, viewer, { status, notice, typed: typed && { ...typed, basedOn: undefined } })
+}
+
+/** Audit entries of the sender name no app, so who it was is known in accounts with one app. */
+async function describeChange(
+  deps: PageDependencies,
+  viewer: Viewer,
+  form: SenderForm,
+  basedOn: string,
+): Promise<string> {
+  const settings = await deps.store.mailSettings(viewer.app.id)
+  const names = listChanged(marked(deps, viewer, form, settings), basedOn)
+  const hasOneApp = viewer.accounts.find(({ id }) => id === viewer.account.id)?.apps.length === 1
+  return describeConflict(deps, viewer, {
+    changed: listChangedFields(settings, names),
+    isIt: ({ action, subject }) =>
+      hasOneApp && action === 'mail.set' && (subject ?? '').split(',').some((name) => names.includes(name)),
+  })
 }

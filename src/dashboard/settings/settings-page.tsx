@@ -10,12 +10,20 @@ import { Form, NOT_SAVED } from '../ui/form.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-type SettingsProps = { viewer: Viewer; input: AppSettingsText; errors?: FieldError[]; notice?: string }
+export type SettingsProps = {
+  viewer: Viewer
+  input: AppSettingsText
+  /** marks of the settings that the form was filled from */
+  basedOn: string
+  errors?: FieldError[]
+  notice?: string
+}
 
-export const SettingsPage = ({ viewer, input, errors = [], notice }: SettingsProps) => (
+export const SettingsPage = ({ viewer, input, basedOn, errors = [], notice }: SettingsProps) => (
   <Frame viewer={viewer} page="settings" title="Settings" state={`Settings for ${viewer.app.name}.`}>
     <Form
       action={pathOf(viewer.app.publicId, 'settings')}
+      hidden={{ basedOn }}
       errors={errors}
       notice={errors.length > 0 ? NOT_SAVED : notice}
       locked={!hasRole(viewer.member.role, 'owner') && 'Only owners of the account can change these settings.'}

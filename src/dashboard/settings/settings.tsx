@@ -1,28 +1,38 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import {
+  type AppSettings,
   type AppSettingsText,
+  findAppSettings,
   readAppSettings,
   saveAppSettings,
   writeAppSettings,
 } from '../../accounts/app-settings.ts'
-import { type FieldError, REFUSALS } from '../../core/refusals.ts'
-import { readSnippetSettings } from '../../visits/snippet-settings.ts'
+import { listChanged, markSettings } from '../../accounts/settings-basis.ts'
+import { REFUSALS, refuse } from '../../core/refusals.ts'
 import { pageAnswer } from '../layout/answers.ts'
+import { type ChangedField, describeConflict } from '../access/settings-conflicts.ts'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
-import type { PageDependencies, Who } from '../layout/viewer.ts'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
-import { SettingsPage } from './settings-page.tsx'
+import { SettingsPage, type SettingsProps } from './settings-page.tsx'
 
 export const settingsRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/settings', ({ request, params: { app } }) =>
       showPage(deps, request, app, async (viewer) => {
-        const input = writeAppSettings(viewer.app, await readSnippetSettings(deps, viewer.app))
-        return pageAnswer(request, 200, <SettingsPage viewer={viewer} input={input} />)
+        const settings = await findAppSettings(deps.store, viewer.app)
+        const basedOn = markSettings(marked(deps, viewer, settings))
+        return pageAnswer(request, 200, <SettingsPage {...{ viewer, input: writeAppSettings(settings), basedOn }} />)
       }),
     )
     .post('/apps/:app/settings', onForm(deps, { role: 'owner' }, saveSettings), { parse: 'none' })
+
+const marked = ({ previewKey: key }: PageDependencies, { app }: Viewer, settings: AppSettings) => ({
+  key,
+  appId: app.publicId,
+  settings,
+})
 
 async function saveSettings(
   deps: PageDependencies,
@@ -31,13 +41,42 @@ async function saveSettings(
   { viewer }: Who,
 ): Promise<Response> {
   const input = readText(form)
-  const refuse = (status: number, errors: FieldError[], notice?: string) =>
-    pageAnswer(request, status, <SettingsPage {...{ viewer, input, errors, notice }} />)
+  const basedOn = form.text('basedOn')
+  const show = (status: number, more: Pick<SettingsProps, 'errors' | 'notice'>, from = basedOn) =>
+    pageAnswer(request, status, <SettingsPage {...{ viewer, input, basedOn: from, ...more }} />)
   const reading = readAppSettings(input)
-  if ('errors' in reading) return refuse(400, reading.errors)
-  const outcome = await saveAppSettings(deps, viewer.app, { ...reading, actor: viewer.member.id })
+  if ('errors' in reading) return show(400, reading)
+  const stored = await findAppSettings(deps.store, viewer.app)
+  const isOutdated = listChanged(marked(deps, viewer, stored), basedOn).length > 0
+  const outcome = isOutdated
+    ? refuse('settings_changed')
+    : await saveAppSettings(deps, viewer.app, { ...reading, basedOn: stored, actor: viewer.member.id })
   if (!('refusal' in outcome)) return doneAnswer(deps, viewer, 'settings', 'settings_saved')
-  return refuse(REFUSALS[outcome.refusal].status, [], REFUSALS[outcome.refusal].message)
+  const { status, message } = REFUSALS[outcome.refusal]
+  if (outcome.refusal !== 'settings_changed') return show(status, { notice: message })
+  const app = (await deps.store.findAppByPublicId(viewer.app.publicId)) ?? viewer.app
+  const settings = await findAppSettings(deps.store, app)
+  const notice = await describeConflict(deps, viewer, {
+    changed: listChangedFields(settings, listChanged(marked(deps, viewer, settings), basedOn)),
+    isIt: ({ action, subject }) => action === 'app.update' && subject === app.publicId,
+  })
+  return show(status, { notice }, markSettings(marked(deps, viewer, settings)))
+}
+
+function listChangedFields(settings: AppSettings, changed: string[]): ChangedField[] {
+  const { name, homeUrl, hosts, timezone, locale, snippet } = settings
+  const fields: Record<keyof AppSettings, ChangedField[]> = {
+    name: [{ label: 'Name', now: name }],
+    homeUrl: [{ label: 'Home page', now: homeUrl ?? '' }],
+    hosts: [{ label: 'Own domains', now: hosts.join(', ') }],
+    timezone: [{ label: 'Timezone', now: timezone }],
+    locale: [{ label: 'Locale', now: locale }],
+    snippet: [
+      { label: 'Hosts that may report', now: snippet.hosts.join(', ') },
+      { label: 'Add people from the tag', now: snippet.addsPeople ? 'on' : 'off' },
+    ],
+  }
+  return Object.entries(fields).flatMap(([key, field]) => (changed.includes(key) ? field : []))
 }
 
 const readText = (form: FormInput): AppSettingsText => ({

@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'bun:test'
-import { createBrowser, PASSWORD } from '../browser.ts'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { findAppSettings } from '../../../src/accounts/app-settings.ts'
+import { markSettings } from '../../../src/accounts/settings-basis.ts'
+import { appOf, createBrowser, hiddenFieldsOf, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 import { useSecondStep } from '../access/second-step.ts'
 
@@ -10,15 +12,21 @@ const WRONG = 'Error: This code is wrong, or was used before.'
 const USED_UP = 'You used a recovery code. Your page shows how many are left.'
 
 describe('a form that came after its session had ended', () => {
-  const SETTINGS = { app: HOSTILE, home: 'https://app.example.com', domains: 'app.example.com', timezone: 'UTC' }
+  const TYPED = { app: HOSTILE, home: 'https://app.example.com', domains: 'app.example.com', timezone: 'UTC' }
   const ADA = { signInEmail: 'ada@example.com', signInPassword: PASSWORD }
   const nameOfApp = async () => (await step.pages.store.listApps(step.pages.begun.accountId)).at(0)?.name
 
-  async function hiddenOf(html: string): Promise<Record<string, string>> {
-    const names = await attributesOf(html, 'main input[type=hidden]', 'name')
-    const values = await attributesOf(html, 'main input[type=hidden]', 'value')
-    return Object.fromEntries(names.map((name, index) => [name ?? '', values[index] ?? '']))
+  /** With the marks of the settings as a form shows them. */
+  async function shownSettings(): Promise<Record<string, string>> {
+    const { store, previewKey: key } = step.pages
+    const app = await appOf(step.pages)
+    return {
+      ...TYPED,
+      basedOn: markSettings({ key, appId: app.publicId, settings: await findAppSettings(store, app) }),
+    }
   }
+  let SETTINGS: Record<string, string> = {}
+  beforeEach(async () => void (SETTINGS = await shownSettings()))
 
   /** The page that asks for the code, and its browser. */
   async function lateAsked() {
@@ -29,11 +37,11 @@ describe('a form that came after its session had ended', () => {
 
   test('is kept over the second step, and sent with it', async () => {
     const { browser, status, html } = await lateAsked()
-    expect([status, await hiddenOf(html), await nameOfApp()]).toEqual([401, SETTINGS, 'Engine'])
+    expect([status, await hiddenFieldsOf(html), await nameOfApp()]).toEqual([401, SETTINGS, 'Engine'])
     expect(await attributesOf(html, '#signInCode', 'autocomplete')).toEqual(['one-time-code'])
     expect(html).not.toContain(PASSWORD)
     await expectHarmless(html)
-    const fields = await hiddenOf(html)
+    const fields = await hiddenFieldsOf(html)
     const sent = await browser.post(step.pages.at('settings'), {
       ...fields,
       signInCode: step.now(),
@@ -47,7 +55,7 @@ describe('a form that came after its session had ended', () => {
     const { browser } = await lateAsked()
     const wrong = await browser.post(step.pages.at('settings'), { ...SETTINGS, signInCode: '000000' })
     expect([wrong.status, await textOf(wrong.html, '#signInCode-fault')]).toEqual([400, [WRONG]])
-    expect([await hiddenOf(wrong.html), await nameOfApp()]).toEqual([SETTINGS, 'Engine'])
+    expect([await hiddenFieldsOf(wrong.html), await nameOfApp()]).toEqual([SETTINGS, 'Engine'])
     const typed = { signInCode: '', signInRecoveryCode: step.codes[0] ?? '' }
     expect((await browser.post(step.pages.at('settings'), { ...SETTINGS, ...typed })).status).toBe(303)
     expect(await nameOfApp()).toBe(HOSTILE)
@@ -75,7 +83,7 @@ describe('a form that came after its session had ended', () => {
         400,
         ['Error: This code expired. Enter your password again.'],
       ])
-      expect([await hiddenOf(late.html), await nameOfApp()]).toEqual([SETTINGS, 'Engine'])
+      expect([await hiddenFieldsOf(late.html), await nameOfApp()]).toEqual([SETTINGS, 'Engine'])
       expect(await attributesOf(late.html, '#signInEmail', 'name')).toEqual(['signInEmail'])
     }
   })

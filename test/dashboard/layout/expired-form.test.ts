@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { type AccountPages, type Browser, createBrowser, openAccount, PASSWORD } from '../browser.ts'
+import { type AccountPages, type Browser, createBrowser, hiddenFieldsOf, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
 let browser: Browser
+/** hidden fields of the settings, seen before the session ended */
+let shown: Record<string, string>
 beforeEach(async () => {
   pages = await openAccount()
   browser = await pages.signedIn()
+  shown = await hiddenFieldsOf((await browser.get(pages.at('settings'))).html)
   pages.clock.ms += 12 * 3_600_000
 })
 afterEach(() => pages.close())
@@ -14,25 +17,18 @@ afterEach(() => pages.close())
 const SETTINGS = { app: 'Typed at night', home: 'https://app.example.com', domains: 'app.example.com', timezone: 'UTC' }
 const ADA = { signInEmail: 'ada@example.com', signInPassword: PASSWORD }
 
-/** Hidden fields of a page. */
-async function hiddenOf(html: string): Promise<Record<string, string>> {
-  const names = await attributesOf(html, 'main input[type=hidden]', 'name')
-  const values = await attributesOf(html, 'main input[type=hidden]', 'value')
-  return Object.fromEntries(names.map((name, index) => [name ?? '', values[index] ?? '']))
-}
-
 const nameOfApp = async (): Promise<string | undefined> =>
   (await pages.store.listApps(pages.begun.accountId)).at(0)?.name
 
 test('a form that came after its session had ended is kept, and sent with the sign-in', async () => {
-  const typed = { ...SETTINGS, app: HOSTILE }
+  const typed = { ...SETTINGS, ...shown, app: HOSTILE }
   const { status, html } = await browser.post(pages.at('settings'), typed)
-  expect([status, await textOf(html, 'h1'), await hiddenOf(html)]).toEqual([401, ['Sign in'], typed])
+  expect([status, await textOf(html, 'h1'), await hiddenFieldsOf(html)]).toEqual([401, ['Sign in'], typed])
   expect(await attributesOf(html, 'main form', 'action')).toEqual([pages.at('settings')])
   await expectHarmless(html)
   expect(await nameOfApp()).toBe('Engine')
 
-  const sent = await browser.post(pages.at('settings'), { ...(await hiddenOf(html)), ...ADA })
+  const sent = await browser.post(pages.at('settings'), { ...(await hiddenFieldsOf(html)), ...ADA })
   expect([sent.status, sent.location]).toEqual([303, pages.at('settings')])
   expect(await nameOfApp()).toBe(HOSTILE)
   const after = await browser.get(sent.location ?? '')
@@ -42,7 +38,7 @@ test('a form that came after its session had ended is kept, and sent with the si
 test('a wrong password changes nothing, and keeps what was typed', async () => {
   const { status, html } = await browser.post(pages.at('settings'), { ...SETTINGS, ...ADA, signInPassword: 'wrong' })
   expect([status, await textOf(html, '[role=alert]')]).toEqual([400, ['Error: The email or the password is wrong.']])
-  expect([await hiddenOf(html), await attributesOf(html, '#signInEmail', 'value')]).toEqual([
+  expect([await hiddenFieldsOf(html), await attributesOf(html, '#signInEmail', 'value')]).toEqual([
     SETTINGS,
     [ADA.signInEmail],
   ])
@@ -52,14 +48,14 @@ test('a wrong password changes nothing, and keeps what was typed', async () => {
 
 test('one that concerns keys is done at once, because the password was just typed', async () => {
   const late = await browser.post(pages.at('keys'), { form: 'x'.repeat(43), name: 'Late', scope: 'standard' })
-  const { status, html } = await browser.post(pages.at('keys'), { ...(await hiddenOf(late.html)), ...ADA })
+  const { status, html } = await browser.post(pages.at('keys'), { ...(await hiddenFieldsOf(late.html)), ...ADA })
   expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your new key']])
 })
 
 test('the page that asks for the password again keeps the form, and not the password', async () => {
   const fields = { form: 'x'.repeat(43), name: 'Late', scope: 'standard' }
   const { html } = await browser.post(pages.at('keys'), { ...fields, confirmPassword: PASSWORD })
-  expect(await hiddenOf(html)).toEqual(fields)
+  expect(await hiddenFieldsOf(html)).toEqual(fields)
   expect(html).not.toContain(PASSWORD)
 })
 
@@ -81,7 +77,7 @@ test.each([
   const page = pages.at(path.split('/')[0] ?? '')
   expect([status, location, html]).toEqual([303, `/sign-in?${new URLSearchParams({ next: page, unsent: '1' })}`, ''])
   const kept = await browser.post(pages.at('sender'), { fromName: 'Engine', smtpUrl: '' })
-  expect(await hiddenOf(kept.html)).toEqual({ fromName: 'Engine', smtpUrl: '' })
+  expect(await hiddenFieldsOf(kept.html)).toEqual({ fromName: 'Engine', smtpUrl: '' })
 })
 
 test('somebody of another account finds no such page, and changes nothing', async () => {

@@ -26,7 +26,8 @@ beforeEach(async () => {
 })
 afterEach(() => pages.close())
 
-const save = (fields: Record<string, string>) => browser.post(pages.at('sender'), { ...EVERY_DAY, ...fields })
+const save = (fields: Record<string, string>) =>
+  browser.submit(pages.at('sender'), pages.at('sender'), { ...EVERY_DAY, ...fields })
 const settings = () => pages.store.mailSettings(app.id)
 const see = async () => (await browser.get(pages.at('sender'))).html
 

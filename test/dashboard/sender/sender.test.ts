@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import type { MailSettings } from '../../../src/store/message-types.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
-import { type AccountPages, appOf, type Browser, openAccount, PASSWORD } from '../browser.ts'
+import { type AccountPages, appOf, type Browser, hiddenFieldsOf, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -29,7 +29,7 @@ const path = (what = '') => pages.at(`sender${what}`)
 const see = async (query = '') => (await browser.get(path(query))).html
 const settings = (): Promise<MailSettings> => Promise.resolve(pages.store.mailSettings(app.id))
 const EVERY_DAY = Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((day) => [`day${day}`, 'on']))
-const save = (fields: Record<string, string>) => browser.post(path(), { ...EVERY_DAY, ...fields })
+const save = (fields: Record<string, string>) => browser.submit(path(), path(), { ...EVERY_DAY, ...fields })
 describe('the sender', () => {
   test('is what is set, or the one of the installation', async () => {
     expect(await textOf(await see(), '.page-head .lead bdi')).toEqual(['Demo <hello@first.example>'])
@@ -140,7 +140,7 @@ test('a sender that is refused is said on the pages of its app', async () => {
 
 describe('the signature', () => {
   const make = (fields: Record<string, string> = {}) =>
-    browser.post(path('/dkim'), { dkimDomain: 'Engine.example', dkimSelector: 'post', ...fields })
+    browser.submit(path(), path('/dkim'), { dkimDomain: 'Engine.example', dkimSelector: 'post', ...fields })
 
   test('is made with its record, which fits the key', async () => {
     expect(await attributesOf(await see(), '#dkimDomain, #dkimSelector', 'value')).toEqual([
@@ -173,7 +173,7 @@ describe('the signature', () => {
 
   test('can be removed', async () => {
     await make()
-    expect((await browser.post(path('/dkim/remove'))).status).toBe(303)
+    expect((await browser.submit(path(), path('/dkim/remove'))).status).toBe(303)
     expect(await settings()).toMatchObject({ dkimDomain: null, dkimSelector: null, dkimKey: null })
   })
 
@@ -227,7 +227,7 @@ describe('the records of the domain', () => {
   })
 
   test('find the key that signs', async () => {
-    await browser.post(path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
+    await browser.submit(path(), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
     answer = () => []
     expect((await ask())[1]).toBe('Wrong')
     const [record = ''] = await textOf(await see('?check=1'), '#check-DKIM-value')
@@ -246,7 +246,7 @@ describe('the records of the domain', () => {
 describe('the secret for reports', () => {
   test('is shown once', async () => {
     expect(await textOf(await see(), '#report-url')).toEqual([`http://localhost:8080/hooks/bounces/${app.publicId}`])
-    const { status, html } = await browser.post(path('/reports'))
+    const { status, html } = await browser.submit(path(), path('/reports'))
     const { bounceSecret } = await settings()
     expect(status).toBe(200)
     expect(await textOf(html, '#report-secret')).toEqual([bounceSecret ?? 'none'])
@@ -255,7 +255,77 @@ describe('the secret for reports', () => {
 
   test('is replaced only after a question', async () => {
     expect(await textOf(await see(), 'dialog#new-secret h2')).toEqual([])
-    await browser.post(path('/reports'))
+    await browser.submit(path(), path('/reports'))
     expect(await textOf(await see(), 'dialog#new-secret h2')).toEqual(['Make a new secret?'])
+  })
+})
+
+describe('two owners who change the sender at once', () => {
+  const form = (what = '') => `form[action="${path(what)}"]`
+  const shown = async (what = '') => hiddenFieldsOf(await see(), form(what))
+
+  test('the second is told what the first changed, keeps what they typed, and can save it on purpose', async () => {
+    const typed = { ...EVERY_DAY, fromName: 'Ada', ...(await shown()) }
+    const limits = { ...(await shown()), windowFrom: '09:00', windowUntil: '17:00', perPersonDay: '2' }
+    const other = await pages.signedIn()
+    await other.post(path(), { ...EVERY_DAY, ...limits, smtpUrl: 'smtp://user:pa55@127.0.0.1:1' })
+    const before = await settings()
+
+    const wrong = await browser.post(path(), { ...typed, colour: 'x' })
+    const { status, html } = await browser.post(path(), { ...typed, ...(await hiddenFieldsOf(wrong.html, form())) })
+    expect([wrong.status, status, await attributesOf(html, '#fromName', 'value')]).toEqual([400, 409, ['Ada']])
+    expect((await textOf(html, '[role=alert]'))[0]).toBe(
+      'Error: ada@example.com changed these settings meanwhile: Mail server; Lifecycle emails per day (now 2); Sending hours (now every day, 09:00 to 17:00). Nothing was saved. Save again to write over that.',
+    )
+    expect(html).not.toContain('pa55')
+    expect(await settings()).toEqual(before)
+
+    expect((await browser.post(path(), { ...typed, ...(await hiddenFieldsOf(html, form())) })).status).toBe(303)
+    expect(await settings()).toMatchObject({ fromName: 'Ada', sendWindow: null, perPersonDay: null })
+  })
+
+  test('a change of one form does not affect the other forms', async () => {
+    const typed = { ...EVERY_DAY, ...(await shown()) }
+    await browser.submit(path(), path('/reports'))
+    await browser.submit(path(), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'a' })
+    expect((await browser.post(path(), typed)).status).toBe(303)
+  })
+
+  test('a key or secret that another owner made is neither replaced nor removed', async () => {
+    const [dkim, reports] = [await shown('/dkim'), await shown('/reports')]
+    const make = { dkimDomain: 'first.example', dkimSelector: 'a' }
+    await browser.submit(path(), path('/dkim'), make)
+    await browser.submit(path(), path('/reports'))
+    const before = await settings()
+    for (const [what, fields, label] of [
+      ['/dkim', { ...dkim, ...make, dkimSelector: 'b' }, 'Signature (DKIM)'],
+      ['/dkim/remove', dkim, 'Signature (DKIM)'],
+      ['/reports', reports, 'Bounce reports'],
+    ] as const) {
+      const { status, html } = await browser.post(path(what), fields)
+      const notice = `ada@example.com changed these settings meanwhile: ${label}.`
+      expect([status, await textOf(html, '[role=alert]')]).toEqual([409, [expect.stringContaining(notice)]])
+    }
+    expect(await settings()).toEqual(before)
+  })
+
+  test('a form without marks saves nothing', async () => {
+    expect((await browser.post(path(), { ...EVERY_DAY, fromName: 'Ada' })).status).toBe(409)
+    expect((await settings()).fromName).toBe(null)
+  })
+
+  test('a change between the check and the save is kept', async () => {
+    const { setMailSettings } = pages.store
+    const racing = spyOn(pages.store, 'setMailSettings').mockImplementationOnce(async (asked) => {
+      await setMailSettings({ ...asked, settings: { perPersonDay: 3 }, basedOn: undefined })
+      return setMailSettings(asked)
+    })
+    const { status, html } = await save({ fromName: 'Ada' })
+    racing.mockRestore()
+    expect([status, await textOf(html, '[role=alert]')]).toEqual([
+      409,
+      [expect.stringContaining('Lifecycle emails per day (now 3).')],
+    ])
+    expect(await settings()).toMatchObject({ fromName: null, perPersonDay: 3 })
   })
 })

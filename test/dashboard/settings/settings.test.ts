@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
-import { type AccountPages, openAccount } from '../browser.ts'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import type { AppRow } from '../../../src/accounts/access.ts'
+import { type AccountPages, type Browser, hiddenFieldsOf, openAccount } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -18,18 +19,22 @@ const FIELDS = {
   addsPeople: 'on',
 }
 const save = async (more: Record<string, string> = {}, who?: string) =>
-  (await pages.signedIn(who)).post(pages.at('settings'), { ...FIELDS, ...more })
+  (await pages.signedIn(who)).submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, ...more })
 const apps = () => pages.store.listApps(pages.begun.accountId)
 
 test('what is set is shown, saved, and holds from the next request on', async () => {
   const browser = await pages.signedIn()
   const { html } = await browser.get(pages.at('settings'))
-  expect(await attributesOf(html, 'main input', 'value')).toEqual(['Engine', 'https://app.example.com', null])
+  expect(await attributesOf(html, 'main input:not([type=hidden])', 'value')).toEqual([
+    'Engine',
+    'https://app.example.com',
+    null,
+  ])
   expect(await textOf(html, 'textarea')).toEqual(['app.example.com', ''])
   expect(await attributesOf(html, '[role=switch]', 'checked')).toEqual([null])
   await pages.access.findSite(pages.begun.siteId)
 
-  const { status, location } = await browser.post(pages.at('settings'), FIELDS)
+  const { status, location } = await browser.submit(pages.at('settings'), pages.at('settings'), FIELDS)
   expect([status, location]).toEqual([303, pages.at('settings')])
   const hosts = ['app.example.com', 'www.example.com']
   expect(await apps()).toMatchObject([{ name: 'Renamed', homeUrl: 'https://www.example.com/', hosts, locale: 'de-CH' }])
@@ -81,17 +86,54 @@ test('its pages tell times by its timezone', async () => {
   const { html } = await browser.get(pages.at('settings'))
   expect(await attributesOf(html, 'option[selected]', 'value')).toEqual(['UTC', 'en-US'])
   await browser.post(pages.at('activation/test'))
-  await browser.post(pages.at('settings'), FIELDS)
+  await browser.submit(pages.at('settings'), pages.at('settings'), FIELDS)
   const events = (await browser.get(pages.at('events'))).html
   expect(events).toContain('Times in America/New York.')
   expect(await textOf(events, '.feed time')).toEqual(['3 May 08:00:00'])
   expect((await textOf(events, '.chart .axis'))[0]).toEndWith('3 May, 08:00')
   const days = (await browser.get(pages.at('events?range=days'))).html
   expect((await textOf(days, '.chart figcaption'))[0]).toStartWith('All events by the day (UTC)')
-  const wrong = await browser.post(pages.at('settings'), { ...FIELDS, timezone: HOSTILE })
+  const wrong = await browser.submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, timezone: HOSTILE })
   expect([wrong.status, (await textOf(wrong.html, '#timezone-fault'))[0]]).toEqual([
     400,
     'Error: Choose a timezone by its name, such as Europe/Zurich, or UTC.',
   ])
   await expectHarmless(wrong.html)
+})
+
+describe('two owners who change them at once', () => {
+  const shown = async (browser: Browser) => hiddenFieldsOf((await browser.get(pages.at('settings'))).html, 'form')
+
+  test('the second is told what the first changed, keeps what they typed, and can save it on purpose', async () => {
+    const [ada, bob] = [await pages.signedIn(), await pages.signedIn()]
+    const typed = { ...FIELDS, app: 'Typed', ...(await shown(ada)) }
+    const fields = { ...FIELDS, home: 'https://first.example/', ...(await shown(bob)) }
+    expect((await bob.post(pages.at('settings'), fields)).status).toBe(303)
+    const wrong = await ada.post(pages.at('settings'), { ...typed, timezone: 'Mars' })
+    const before = await apps()
+    const { status, html } = await ada.post(pages.at('settings'), { ...typed, ...(await hiddenFieldsOf(wrong.html)) })
+    expect([wrong.status, status, await attributesOf(html, '#app', 'value')]).toEqual([400, 409, ['Typed']])
+    const [notice] = await textOf(html, '[role=alert]')
+    expect(notice).toStartWith('Error: ada@example.com changed these settings meanwhile: Name (now Renamed);')
+    expect(notice).toContain('Home page (now https://first.example/)')
+    expect(await apps()).toEqual(before)
+    expect((await ada.post(pages.at('settings'), { ...typed, ...(await hiddenFieldsOf(html)) })).status).toBe(303)
+    expect(await apps()).toMatchObject([{ name: 'Typed', homeUrl: 'https://www.example.com/' }])
+  })
+
+  test('a change between the check and the save is kept', async () => {
+    const ada = await pages.signedIn()
+    const typed = { ...FIELDS, ...(await shown(ada)) }
+    const [app] = await apps()
+    const { updateApp } = pages.store
+    const other = { ...(app as AppRow), name: 'Other', snippet: { hosts: [], addsPeople: false } }
+    const racing = spyOn(pages.store, 'updateApp').mockImplementationOnce(async (asked) => {
+      await updateApp({ ...asked, settings: other, basedOn: undefined })
+      return updateApp(asked)
+    })
+    const { status, html } = await ada.post(pages.at('settings'), typed)
+    racing.mockRestore()
+    expect([status, await textOf(html, '[role=alert]')]).toEqual([409, [expect.stringContaining('Name (now Other).')]])
+    expect(await apps()).toMatchObject([{ name: 'Other' }])
+  })
 })
