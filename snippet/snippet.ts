@@ -46,9 +46,9 @@ let wasVisible: boolean | undefined
 let lastPath: string | undefined
 let herePath: string | undefined
 /** The path about to be reported, and when it appeared. */
-let heldPath = ''
-let heldSince: number
-/** The latest 50 events of the current person, kept while sending is not allowed. */
+let pendingPath = ''
+let pendingSince: number
+/** The latest 50 events of the current person, stored while sending is not allowed. */
 let waiting: Item[] = []
 /** Reports to send or retry, without those in flight. */
 let batches: Batch[] = []
@@ -63,25 +63,25 @@ const add = (type: Item['type'], path: string, name?: string, age = performance.
   waiting = [...waiting.slice(1 - WAITING_ITEMS), { type, path, age, name }]
 }
 
-const look = (path = readPath()): void => {
+const addView = (path = readPath()): void => {
   if (isOpen && person && isVisible && path != herePath)
-    add(path == lastPath ? 'here' : 'page', (lastPath = herePath = path), undefined, heldSince)
+    add(path == lastPath ? 'here' : 'page', (lastPath = herePath = path), undefined, pendingSince)
 }
 
 /**
  * Reports a path once it has settled or been replaced, so that redirects are skipped and calls of one task take effect
  * together.
  */
-const lookSoon = (isReplaced?: boolean): void => {
+const addViewSoon = (isReplaced?: boolean): void => {
   const path = readPath()
-  if (heldPath != path) {
-    if (heldPath && !isReplaced) look(heldPath)
-    heldPath = path
-    const since = (heldSince = performance.now())
+  if (pendingPath != path) {
+    if (pendingPath && !isReplaced) addView(pendingPath)
+    pendingPath = path
+    const since = (pendingSince = performance.now())
     setTimeout(() => {
-      if (since == heldSince) {
-        heldPath = ''
-        look()
+      if (since == pendingSince) {
+        pendingPath = ''
+        addView()
         send()
       }
     }, REDIRECT_MS)
@@ -161,7 +161,7 @@ const deliver = async (batch: Batch): Promise<void> => {
 
 /** Sends pending reports and reports that the person left. */
 const leave = (): void => {
-  look()
+  addView()
   if (herePath) add('leave', herePath)
   herePath = ''
 }
@@ -205,7 +205,7 @@ const call = (given: Iterable<unknown>): void => {
       }
     } else if (name === 'reset') reset()
     else warn('bad call')
-    lookSoon()
+    addViewSoon()
   } catch {} // an argument, or a console, that throws
 }
 
@@ -215,8 +215,8 @@ const follow = (event?: string): void => {
   isVisible = !isAway
   wasVisible ||= isVisible
   if (isAway || event == 'online') send(1)
-  heldPath = ''
-  lookSoon()
+  pendingPath = ''
+  addViewSoon()
 }
 
 if (!script) warn('remove type="module"')
@@ -233,14 +233,16 @@ else if (script instanceof HTMLScriptElement && /^http/.test(location.protocol))
       addEventListener(name, () => follow(name)),
     )
     if (window.navigation)
-      navigation.addEventListener('currententrychange', ({ navigationType }) => lookSoon(navigationType == 'replace'))
+      navigation.addEventListener('currententrychange', ({ navigationType }) =>
+        addViewSoon(navigationType == 'replace'),
+      )
     else {
-      addEventListener('popstate', () => lookSoon())
+      addEventListener('popstate', () => addViewSoon())
       ;(['pushState', 'replaceState'] as const).forEach((name) => {
         const original = history[name]
         history[name] = function (...given) {
           original.apply(this, given)
-          lookSoon(name == 'replaceState')
+          addViewSoon(name == 'replaceState')
         }
       })
     }

@@ -200,8 +200,8 @@ async function refuseAddress(
   const found = app.routes.filter((one) => one.path === route).map(({ method }) => method)
   const methods = found.includes('GET') ? [...found, 'HEAD'] : found
   if (methods.length === 0) {
-    const told = refuseOtherBuild(request, path) ?? (await pages.refuse(request, 'not_found'))
-    return told ?? refusalAnswer(request, { refusal: 'not_found' })
+    const refused = refuseOtherBuild(request, path) ?? (await pages.refuse(request, 'not_found'))
+    return refused ?? refusalAnswer(request, { refusal: 'not_found' })
   }
   const headers = { Allow: methods.join(', ') }
   const page = request.method === 'GET' ? await pages.refuse(request, 'method_not_allowed') : null

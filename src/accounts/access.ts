@@ -56,8 +56,8 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
     },
     /** Like `find`, for site IDs. Unknown ones are cached too. */
     findSite(siteId: string): Site | null | Promise<Site | null> {
-      const kept = sites.get(siteId)
-      if (kept !== undefined) return kept
+      const cached = sites.get(siteId)
+      if (cached !== undefined) return cached
       return siteId.startsWith(SITE_PREFIX) && siteId.length <= MAX_SITE_ID_CHARACTERS ? sites.load(siteId) : null
     },
     cachedSite: (siteId: string): Site | null => sites.get(siteId) ?? null,
@@ -67,7 +67,7 @@ export function createAccess({ store, clock }: { store: Store; clock: Clock }) {
       return hosts.get(host) ?? (await hosts.load(host)) ?? []
     },
     forget(): void {
-      for (const kept of [keys, sites, hosts]) kept.forget()
+      for (const cache of [keys, sites, hosts]) cache.forget()
     },
     /** A key that browsers send may be exposed; the API keys page shows this. */
     noteUse({ key }: Access, fromBrowser: boolean): void {
@@ -137,8 +137,8 @@ function createCache<T>(read: (key: string) => Promise<T | null>, most: number, 
   }
 }
 
-function cacheEntry<V>(kept: Map<string, V>, key: string, value: V, most: number): void {
+function cacheEntry<V>(cache: Map<string, V>, key: string, value: V, most: number): void {
   if (most === 0) return
-  if (kept.size >= most) kept.delete(kept.keys().next().value ?? '')
-  kept.set(key, value)
+  if (cache.size >= most) cache.delete(cache.keys().next().value ?? '')
+  cache.set(key, value)
 }

@@ -29,7 +29,7 @@ type Outcome = { contactId: number; replayed?: true }
 export type KnownOutcomes = { stored: KeyedOutcomes; added: Map<string, Map<number | null, NewOutcome>> }
 
 /**
- * Runs a write unless its key has an outcome. A refusal is not kept, so the caller can mend the cause and send the same
+ * Runs a write unless its key has an outcome. A refusal is not stored, so the caller can mend the cause and send the same
  * key again. The first part of a request that is done also leaves a record of the request, which holds its key against
  * every other one.
  */
@@ -51,9 +51,9 @@ export function planOnce<T extends Outcome>(
   if (earlier) return { ...(JSON.parse(earlier.outcome) as T), replayed: true }
   const outcome = run()
   if ('refusal' in outcome) return outcome
-  const kept = added ?? new Map<number | null, NewOutcome>()
-  known.added.set(id, kept)
-  kept.set(part, { keyId, key, part, bodyHash, at, outcome: JSON.stringify(outcome), contactId: outcome.contactId })
-  if (part !== null && !request) kept.set(null, { keyId, key, part: null, bodyHash, at, ...REQUEST_OF_PARTS })
+  const outcomes = added ?? new Map<number | null, NewOutcome>()
+  known.added.set(id, outcomes)
+  outcomes.set(part, { keyId, key, part, bodyHash, at, outcome: JSON.stringify(outcome), contactId: outcome.contactId })
+  if (part !== null && !request) outcomes.set(null, { keyId, key, part: null, bodyHash, at, ...REQUEST_OF_PARTS })
   return outcome
 }

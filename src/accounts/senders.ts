@@ -54,8 +54,11 @@ const isListed = (email: string, settings: SenderSettings, installation: Install
 
 export async function findRemovedInUse(store: Store, app: AppRow, next: SenderSettings): Promise<string | null> {
   const before = await store.mailSettings(app.id)
-  const [kept, listed] = [next, before].map(({ fromEmail, otherFromEmails }) => [fromEmail, ...(otherFromEmails ?? [])])
-  const removed = (listed ?? []).filter((email) => email !== null && !kept?.includes(email)) as string[]
+  const [after, listed] = [next, before].map(({ fromEmail, otherFromEmails }) => [
+    fromEmail,
+    ...(otherFromEmails ?? []),
+  ])
+  const removed = (listed ?? []).filter((email) => email !== null && !after?.includes(email)) as string[]
   return (await findSendersInUse(store, app, removed))[0] ?? null
 }
 

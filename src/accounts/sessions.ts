@@ -46,25 +46,25 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
 
   /** An unsaved session, unless the password has changed since. */
   const findUnsaved = async (tokenHash: string): Promise<SignedIn | null> => {
-    const held = unsaved.get(tokenHash)
-    if (!held) return null
-    const member = await store.findMember(held.member.email)
-    if (member?.passwordHash !== held.member.passwordHash) {
+    const recent = unsaved.get(tokenHash)
+    if (!recent) return null
+    const member = await store.findMember(recent.member.email)
+    if (member?.passwordHash !== recent.member.passwordHash) {
       unsaved.delete(tokenHash)
       return null
     }
-    if (clock.monotonicMs() >= held.saveAgainAt) {
-      held.saveAgainAt = clock.monotonicMs() + TOUCH_EVERY_MS
-      const session = { id: held.session.id, tokenHash, memberId: member.id, browser: held.session.browser }
+    if (clock.monotonicMs() >= recent.saveAgainAt) {
+      recent.saveAgainAt = clock.monotonicMs() + TOUCH_EVERY_MS
+      const session = { id: recent.session.id, tokenHash, memberId: member.id, browser: recent.session.browser }
       const proof = { member, passwordHash: member.passwordHash ?? '', isSecondStepDone: true } as const
-      const outcome = await save(session, proof, { address: held.address, replaces: null })
+      const outcome = await save(session, proof, { address: recent.address, replaces: null })
       if (!isPassing(outcome)) unsaved.delete(tokenHash)
     }
-    return held
+    return recent
   }
 
-  const dropUnsaved = (isMeant: (held: SignedIn) => boolean): void => {
-    for (const [tokenHash, held] of unsaved) if (isMeant(held)) unsaved.delete(tokenHash)
+  const dropUnsaved = (isMeant: (one: SignedIn) => boolean): void => {
+    for (const [tokenHash, one] of unsaved) if (isMeant(one)) unsaved.delete(tokenHash)
   }
 
   const save = (
@@ -114,11 +114,11 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     list: async (memberId: string): Promise<SessionRow[]> => (await store.listSessions(memberId)).filter(isLive),
     /** By default, the asking session. Refusals: unavailable. */
     async end({ session, member }: SignedIn, sessionId = session.id) {
-      dropUnsaved((held) => held.session.id === sessionId && held.member.id === member.id)
+      dropUnsaved((one) => one.session.id === sessionId && one.member.id === member.id)
       return store.endSession({ memberId: member.id, sessionId, at: clock.now() })
     },
     async endOthers({ session, member }: SignedIn) {
-      dropUnsaved((held) => held.session.id !== session.id && held.member.id === member.id)
+      dropUnsaved((one) => one.session.id !== session.id && one.member.id === member.id)
       return store.endOtherSessions({ memberId: member.id, sessionId: session.id, at: clock.now() })
     },
     /** By an owner of one of the member's accounts. Refusals: not_found, unavailable. */
@@ -127,7 +127,7 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
       change: { accountId: string; actor: string; membershipId: string },
     ): Promise<{ done: true } | Refused> {
       const outcome = await store.endMemberSessions({ ...change, at: clock.now() })
-      if (!('refusal' in outcome)) dropUnsaved((held) => held.member.id === memberId)
+      if (!('refusal' in outcome)) dropUnsaved((one) => one.member.id === memberId)
       return outcome
     },
     /**
@@ -153,7 +153,7 @@ export function createSessions({ store, clock }: { store: Store; clock: Clock })
     ): Promise<{ done: true } | Refused> {
       const own = { memberId: member.id, sessionId: session.id, at: clock.now() }
       const outcome = await store.turnOnTwoStep({ ...own, ...on })
-      if (!('refusal' in outcome)) dropUnsaved((held) => held.session.id !== session.id && held.member.id === member.id)
+      if (!('refusal' in outcome)) dropUnsaved((one) => one.session.id !== session.id && one.member.id === member.id)
       return outcome
     },
   }

@@ -26,7 +26,7 @@ const ENTRIES_EVERY_MS = 10 * 60_000
 
 /** Per day. A wrong code means that someone has the password. */
 export const MANY_FAILURES = { wrong_password: 20, wrong_code: 5 } as const
-const FAILURES_KEPT_MS = 24 * 3_600_000
+const FAILURES_MS = 24 * 3_600_000
 
 type Gathered = { entries: Map<string, FailedSignIns>; nextAt: number }
 type Counted = { count: number; addresses: Set<string>; since: number }
@@ -98,8 +98,8 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
   const notifyIfMany = (member: MemberRow, failure: 'wrong_password' | 'wrong_code', address: string): void => {
     const key = `${failure}:${member.id}`
     const known = counted.get(key)
-    const isKept = known !== undefined && clock.monotonicMs() - known.since < FAILURES_KEPT_MS
-    const own = isKept ? known : { count: 0, addresses: new Set<string>(), since: clock.monotonicMs() }
+    const isRecent = known !== undefined && clock.monotonicMs() - known.since < FAILURES_MS
+    const own = isRecent ? known : { count: 0, addresses: new Set<string>(), since: clock.monotonicMs() }
     own.count += 1
     if (own.addresses.size < MANY_FAILURES[failure]) own.addresses.add(address)
     counted.set(key, own)

@@ -18,7 +18,7 @@ const LOCAL_PART_AND_AT = new RegExp(`^${LOCAL_PART}@$`, 'i')
 export const signedEmail = (text: string): string => text.trim().toLowerCase()
 
 /**
- * ASCII dot-atom, @, domain with a dot. IDN becomes punycode. Dots and plus tags are kept: two spellings are two
+ * ASCII dot-atom, @, domain with a dot. IDN becomes punycode. Dots and plus tags stay: two spellings are two
  * people.
  */
 export function readEmail(text: string): EmailAddress | null {

@@ -39,7 +39,7 @@ export function scanJson(text: string): { repeated: KeyPath[]; lost: LostNumbers
       if (typeof level.step === 'number') level.step += 1
     } else if (code === MINUS || isDigit(code)) {
       const source = readNumber(text, index)
-      if (!isHeld(source)) addLost(level, LOST_NUMBER)
+      if (!isExact(source)) addLost(level, LOST_NUMBER)
       index += source.length - 1
     }
   }
@@ -100,7 +100,7 @@ function readNumber(text: string, index: number): string {
 const MOST_DIGITS = 100
 
 /** A fraction below 2^53 is always approximate. */
-function isHeld(source: string): boolean {
+function isExact(source: string): boolean {
   const value = Number(source)
   if (Math.abs(value) < WHOLE_NUMBERS_END) return true
   if (!Number.isFinite(value)) return false

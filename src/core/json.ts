@@ -31,7 +31,7 @@ const PROBLEMS = {
 
 type Problem = keyof typeof PROBLEMS
 
-/** `perhaps`: a large number that only the source text can judge. */
+/** `perhaps`: a large number that only the source text can decide. */
 type Finding = Problem | 'perhaps' | undefined
 
 export const isJsonObject = (value: unknown): value is Record<string, unknown> =>

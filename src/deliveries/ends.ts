@@ -36,7 +36,7 @@ export const planEnd: PlanEnd = (finish, facts) => {
   const { delivery } = facts
   const heir = delivery && isPassing(finish) ? findHeir(facts.joined) : null
   return {
-    key: keptKey(finish, heir),
+    key: keyAfter(finish, heir),
     handedAt: finish.isRefused ? earlierHandOver(finish, delivery) : undefined,
     isUnsent: isUnsent(finish),
     heir: delivery && heir && inherit(delivery, heir),
@@ -46,9 +46,9 @@ export const planEnd: PlanEnd = (finish, facts) => {
 
 type Joined = EndFacts['joined'][number]
 
-function keptKey({ state, reason }: Finish, heir: Joined | null): EndPlan['key'] {
-  if (WAITING.includes(state)) return 'kept'
-  return reason === 'gone' || heir?.dedupeKey === null ? 'released' : 'releasedByTime'
+function keyAfter({ state, reason }: Finish, heir: Joined | null): EndPlan['key'] {
+  if (WAITING.includes(state)) return 'keep'
+  return reason === 'gone' || heir?.dedupeKey === null ? 'release' : 'releaseTimed'
 }
 
 const inherit = ({ dedupeKey, plannedAt, dueAt }: NonNullable<EndFacts['delivery']>, heir: Joined) => ({

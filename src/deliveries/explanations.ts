@@ -11,13 +11,13 @@ import { describeVerdicts } from './describe-verdict.ts'
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
 /**
- * `why` answers in one sentence; `rules` are all checks at `judgedAt` (ms UTC). `rulesAt`: when the rules ran, if only
- * one was checked again at `judgedAt`.
+ * `why` answers in one sentence; `rules` are all checks at `decidedAt` (ms UTC). `rulesAt`: when the rules ran, if only
+ * one was checked again at `decidedAt`.
  */
 export type Explanation = {
   why: string
   serverReply?: string
-  judgedAt: number | null
+  decidedAt: number | null
   rulesAt?: number
   rules: ExplainedRule[]
 }
@@ -62,7 +62,7 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explanation
     serverReply:
       record?.reply !== undefined && NOT_GONE.includes(delivery.state) ? describeReply(record.reply) : undefined,
     // a manual resend has no decision
-    judgedAt: record && verdicts.length > 0 ? record.at : null,
+    decidedAt: record && verdicts.length > 0 ? record.at : null,
     rulesAt: record?.rulesAt,
     rules: explainVerdicts(verdicts, subject),
   }
@@ -180,7 +180,7 @@ export function explainSimulation(
 ): Explanation {
   const subject = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt }
   const rules = explainVerdicts(line.verdicts, subject)
-  return { why: describeOutcome(line, subject), judgedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
+  return { why: describeOutcome(line, subject), decidedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
 }
 
 function describeOutcome({ outcome, dueAt, verdicts }: SimulationLine, subject: DescribedSubject): string {

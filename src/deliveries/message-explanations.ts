@@ -37,7 +37,7 @@ export async function explainMessageFor(
   const subject = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
   if (!work) {
     const why = describeNever(subject, message, { ...causes, liveAt: await store.firstLiveAt(message) })
-    return { message, delivery: null, why, judgedAt: null, rules: [] }
+    return { message, delivery: null, why, decidedAt: null, rules: [] }
   }
   const explained = explainDelivery(toExplained(work))
   const why = [explained.why, describeAgain(subject, message, deliveries, causes)]

@@ -361,8 +361,8 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   const names = { firstName: write.firstName ?? null, lastName: write.lastName ?? null }
   const person = found ?? addPerson(planning, { ...write, ...names })
   if ('refusal' in person) return person
-  const changed = changeContact(changes.people, known, write, (held) =>
-    name === 'updateContact' ? (write.source ?? held.source) : held.source,
+  const changed = changeContact(changes.people, known, write, (stored) =>
+    name === 'updateContact' ? (write.source ?? stored.source) : stored.source,
   )
   if ('refusal' in changed) return changed
   const { before, after } = changed

@@ -101,8 +101,8 @@ async function previewQueue(
   const preview: QueuePreview = { queued: [], unstarted: [] }
   for (const message of await store.listMessages(app.id)) {
     const { id, name, status, content } = message
-    const isTold = status === 'live' || (status === 'paused' && 'event' in content.trigger)
-    const cause = isTold ? findCauseOf(content) : null
+    const isStarting = status === 'live' || (status === 'paused' && 'event' in content.trigger)
+    const cause = isStarting ? findCauseOf(content) : null
     if (cause === null) continue
     const deliveries =
       contactId === null ? [] : await listDeliveries(store, { app, contactId, messageId: id, limit: MAX_DELIVERIES })

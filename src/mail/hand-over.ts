@@ -138,15 +138,15 @@ async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refus
   const { store, clock } = deps
   const reason = reasonOf(refusal)
   const failed = { ...claimOf(deps, work), reason, record: JSON.stringify(record) }
-  let isHeld = false
+  let isMarked = false
   const markFailed = async () => {
     const marked = await store.markFailed(failed)
-    isHeld = 'held' in marked && marked.held
+    isMarked = 'held' in marked && marked.held
     return marked
   }
   const delivered = await persist(deps, markFailed, done('failed', reason))
   // don't suppress a person who was erased meanwhile
-  if (!isHeld) return delivered
+  if (!isMarked) return delivered
   if (refusal.enhanced !== null && NO_MAILBOX.has(refusal.enhanced)) {
     const { appId, email } = work.contact
     await persist(deps, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
@@ -176,9 +176,9 @@ export function createHanded() {
         .filter(([, ids]) => asked.every(([name, id]) => ids[name as keyof Ids] === id))
         .map(([answered]) => answered)
       if (waited.length === 0) return 0
-      const late = Promise.withResolvers<void>()
-      const timer = setTimeout(late.resolve, ms)
-      await Promise.race([Promise.all(waited), late.promise])
+      const timeout = Promise.withResolvers<void>()
+      const timer = setTimeout(timeout.resolve, ms)
+      await Promise.race([Promise.all(waited), timeout.promise])
       clearTimeout(timer)
       return waited.filter((answered) => open.has(answered)).length
     },

@@ -79,7 +79,7 @@ export function createSmtpProvider(
   }
 
   /** `wasAsked`: whether the hand-over has begun; then it is never retried. */
-  const sendOn = async (mail: ComposedMail, sending: Sending & { onLogin: () => void }, wasAsked: () => boolean) => {
+  const sendOver = async (mail: ComposedMail, sending: Sending & { onLogin: () => void }, wasAsked: () => boolean) => {
     for (let left = NEW_BEGINNINGS; ; left -= 1) {
       const reused = left > 0 ? takeIdle() : undefined
       const session = reused ?? (await open(sending.signal))
@@ -104,7 +104,7 @@ export function createSmtpProvider(
       }
       const sending = { handOver: ask, onLogin, onDot: () => slot?.watch(onSlow), signal: giveUp.signal }
       const { outcome, session } = slot
-        ? await sendOn(mail, sending, () => isAsked)
+        ? await sendOver(mail, sending, () => isAsked)
         : { outcome: givenUp(giveUp.signal), session: null }
       clearTimeout(timer)
       giveUp.unfollow()
@@ -140,7 +140,7 @@ function followSignal(signal: AbortSignal | undefined) {
 /** A connection that waits long for the final reply makes room for another. */
 function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
   const waiting: (() => void)[] = []
-  const late = new Set<() => void>()
+  const waitingSlow = new Set<() => void>()
   let [busy, slow] = [0, 0]
 
   const admit = (): void => {
@@ -155,7 +155,7 @@ function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
     return {
       watch(onSlow = (): void => {}): void {
         becomeSlow = () => {
-          if (slow >= slowConnections) return void late.add(becomeSlow)
+          if (slow >= slowConnections) return void waitingSlow.add(becomeSlow)
           state = 'slow'
           slow += 1
           busy -= 1
@@ -166,11 +166,11 @@ function createSlots({ connections, slowConnections, slowDotMs }: SmtpLimits) {
       },
       leave(): void {
         clearTimeout(timer)
-        late.delete(becomeSlow)
+        waitingSlow.delete(becomeSlow)
         if (state === 'busy') busy -= 1
         if (state === 'slow') slow -= 1
-        const [next] = late
-        if (state === 'slow' && next && late.delete(next)) next()
+        const [next] = waitingSlow
+        if (state === 'slow' && next && waitingSlow.delete(next)) next()
         state = 'left'
         admit()
       },

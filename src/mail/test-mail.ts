@@ -47,12 +47,12 @@ export async function sendTest(
 
 /** Sends within the time limit or not at all: after a failure it is never handed over. */
 export async function sendSoon(provider: Provider, mail: ComposedMail, withinMs = TEST_MS): Promise<Outcome> {
-  let [isLate, isHanded] = [false, false]
-  const { promise: late, resolve } = Promise.withResolvers<Outcome>()
+  let [isTimedOut, isHanded] = [false, false]
+  const { promise: timedOut, resolve } = Promise.withResolvers<Outcome>()
   const timer = setTimeout(() => {
-    isLate = true
+    isTimedOut = true
     resolve({ is: isHanded ? 'unknown' : 'unreachable', reason: 'etimedout' })
   }, withinMs)
-  const sent = provider.send(mail, async () => (isHanded = !isLate))
-  return Promise.race([sent, late]).finally(() => clearTimeout(timer))
+  const sent = provider.send(mail, async () => (isHanded = !isTimedOut))
+  return Promise.race([sent, timedOut]).finally(() => clearTimeout(timer))
 }

@@ -9,7 +9,7 @@ export type Caller = {
   facts: RequestFacts
   narrowing: Narrowing
   signal: AbortSignal
-  /** hears how far a long call is; only a client that asked for it is told */
+  /** reports the progress of a long call, if the client asked for it */
   onProgress(progress: { done: number; of: number }): void
   /** as the client calls itself; null where it does not */
   client: string | null

@@ -1,7 +1,7 @@
 /**
  * What a message says: the one schema for the editor, the file, MCP and the documentation.
  * `say` is the sentence for someone who wrote something else (core/inputs.ts). `isKind` marks the property
- * that tells which variant of a union is meant, and `brief` is what a model is told beside the shape.
+ * that tells which variant of a union is meant, and `brief` is the description for a model.
  */
 import { Kind, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { COMPARISONS, MESSAGE_STATUSES } from '../store/message-types.ts'

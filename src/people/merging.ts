@@ -2,12 +2,12 @@
 import { MAX_CUSTOM_FIELDS, MAX_CUSTOM_FIELDS_BYTES, MAX_STORED_TAGS } from '../core/field-limits.ts'
 import type { ContactRow, ContactWrite, FieldValue, Refused } from '../store/types.ts'
 
-type Held = Pick<ContactRow, 'firstName' | 'lastName' | 'tags' | 'fields'>
+type Stored = Pick<ContactRow, 'firstName' | 'lastName' | 'tags' | 'fields'>
 type Change = Pick<ContactWrite, 'firstName' | 'lastName' | 'tags' | 'removeTags' | 'fields'>
 type Merged = Pick<ContactRow, 'firstName' | 'lastName'> & { tags: string[]; fields: Record<string, FieldValue> }
 
 /** Refuses what makes a full row fuller (tags_full, fields_full); removing always works. */
-export function mergeContact(old: Held, change: Change): Merged | Refused {
+export function mergeContact(old: Stored, change: Change): Merged | Refused {
   const next = {
     firstName: change.firstName === undefined ? old.firstName : change.firstName,
     lastName: change.lastName === undefined ? old.lastName : change.lastName,
@@ -23,11 +23,11 @@ const mergeTags = (old: string[], { tags, removeTags }: Change): string[] =>
 /** null removes. Entries, not assignment: a field may be called `__proto__`. */
 function mergeFields(old: Record<string, FieldValue>, changes: Record<string, FieldValue | null>) {
   const merged = new Map<string, FieldValue | null>([...Object.entries(old), ...Object.entries(changes)])
-  const kept = Array.from(merged).filter((entry): entry is [string, FieldValue] => entry[1] !== null)
-  return Object.fromEntries(kept)
+  const entries = Array.from(merged).filter((entry): entry is [string, FieldValue] => entry[1] !== null)
+  return Object.fromEntries(entries)
 }
 
-function findOverfull(old: Held, next: Merged): Refused | null {
+function findOverfull(old: Stored, next: Merged): Refused | null {
   const [tagsBefore, tags] = [old.tags?.length ?? 0, next.tags.length]
   if (tags > MAX_STORED_TAGS && tags > tagsBefore) return { refusal: 'tags_full' }
   const [before, after] = [sizeOf(old.fields), sizeOf(next.fields)]
@@ -35,7 +35,7 @@ function findOverfull(old: Held, next: Merged): Refused | null {
   return after.bytes > MAX_CUSTOM_FIELDS_BYTES && after.bytes > before.bytes ? { refusal: 'fields_full' } : null
 }
 
-const sizeOf = (fields: Held['fields']) => ({
+const sizeOf = (fields: Stored['fields']) => ({
   keys: Object.keys(fields ?? {}).length,
   bytes: Buffer.byteLength(JSON.stringify(fields ?? {})),
 })

@@ -153,8 +153,8 @@ export function fillEmptyNames(
 /** Names of an event that differ from the stored ones and are ignored. */
 export const listKeptNames = (stored: Names, sent: Names): NameField[] =>
   NAMES.filter((name) => {
-    const [kept, offered] = [stored[name], sent[name]]
-    return kept !== null && offered !== null && tidy(kept) !== tidy(offered)
+    const [current, offered] = [stored[name], sent[name]]
+    return current !== null && offered !== null && tidy(current) !== tidy(offered)
   })
 
 /** Whitespace doesn't make a different name. */

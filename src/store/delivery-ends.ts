@@ -22,7 +22,7 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
   const finish = db.prepare<Ended, (string | number | null)[]>(
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
        sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ?,
-       once_key = CASE ? WHEN 'kept' THEN once_key WHEN 'releasedByTime' THEN nullif(once_key, '${TIMED_KEY}') END,
+       once_key = CASE ? WHEN 'keep' THEN once_key WHEN 'releaseTimed' THEN nullif(once_key, '${TIMED_KEY}') END,
        handed_at = iif(?, ?, handed_at), joined_to = ifnull(?, joined_to)
      WHERE id = ?
      RETURNING message_id AS messageId, contact_id AS contactId`,

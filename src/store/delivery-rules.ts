@@ -141,7 +141,7 @@ export type QueryEnd = (finish: Finish) => { delivery: boolean; joined: boolean 
  * the email; if `isUnsent` without an heir, all its events end too.
  */
 export type EndPlan = {
-  key: 'kept' | 'releasedByTime' | 'released'
+  key: 'keep' | 'releaseTimed' | 'release'
   handedAt: number | null | undefined
   isUnsent: boolean
   heir: { id: number; dedupeKey: string | null; plannedAt: number; dueAt: number } | null

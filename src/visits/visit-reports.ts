@@ -182,8 +182,8 @@ export type Caller = { address(): string; origin: string | null }
 export async function recordVisitReport(deps: VisitDependencies, body: Body, caller: Caller): Promise<Refusal | null> {
   const { access, snippetLimits, clock } = deps
   const siteId = typeof body.site === 'string' ? body.site : ''
-  const held = access.isUnlimited(siteId) ? null : snippetLimits.takeRequest(caller.address())
-  if (held) return noteRefusal(deps, access.cachedSite(siteId), held, caller)
+  const limited = access.isUnlimited(siteId) ? null : snippetLimits.takeRequest(caller.address())
+  if (limited) return noteRefusal(deps, access.cachedSite(siteId), limited, caller)
   const found = access.findSite(siteId)
   // no promise for a known site: each costs a turn of the queue on every request
   const site = found instanceof Promise ? await found : found
@@ -223,8 +223,8 @@ function proveIdentity(deps: VisitDependencies, site: Site, input: VisitReportFi
   const { snippetLimits, notes, clock } = deps
   const { app, plan, secrets } = site
   const guesser = plan.snippetLimits ? { appId: app.id, address: caller.address() } : null
-  const held = guesser && snippetLimits.checkSignatures(guesser)
-  if (held) return held
+  const limited = guesser && snippetLimits.checkSignatures(guesser)
+  if (limited) return limited
   const { emailShown: email, signature } = input
   const verified = verifyIdentity({ email, signature, secrets, now: expiryNow(clock) })
   if (verified.ok) {

@@ -35,12 +35,12 @@ describe('the first event ends alone', () => {
       joined: [joined(5, 30), joined(7, 20), joined(6, 20)],
     })
     expect(heir).toEqual({ id: 6, dedupeKey: 'key 6', plannedAt: AT, dueAt: AT + 1 })
-    expect(key).toBe('releasedByTime')
+    expect(key).toBe('releaseTimed')
   })
 
   test('an event without a key takes over that of the email', () => {
     const { heir, key } = plan(OF_EVENT, { delivery: delivery(), joined: [joined(5, 30, null)] })
-    expect([heir?.dedupeKey, key]).toEqual(['first', 'released'])
+    expect([heir?.dedupeKey, key]).toEqual(['first', 'release'])
   })
 
   test('a key by time is not taken over', () => {
@@ -52,7 +52,7 @@ describe('the first event ends alone', () => {
     expect(plan(OF_EVENT, { delivery: delivery() })).toMatchObject({
       heir: null,
       isUnsent: true,
-      key: 'releasedByTime',
+      key: 'releaseTimed',
     })
   })
 
@@ -70,14 +70,14 @@ test.each<Finish>([
 })
 
 test.each<[Finish, string]>([
-  [{ state: 'waiting' }, 'kept'],
-  [{ state: 'deferred', reason: 'window' }, 'kept'],
-  [{ state: 'sent' }, 'releasedByTime'],
-  [{ state: 'kept' }, 'releasedByTime'],
-  [{ state: 'unknown' }, 'releasedByTime'],
-  [{ state: 'skipped', reason: 'tag' }, 'releasedByTime'],
-  [{ state: 'skipped', reason: 'gone' }, 'released'],
-])('%j: the key is %s', (finish, key) => expect<string>(plan(finish).key).toBe(key))
+  [{ state: 'waiting' }, 'keep'],
+  [{ state: 'deferred', reason: 'window' }, 'keep'],
+  [{ state: 'sent' }, 'releaseTimed'],
+  [{ state: 'kept' }, 'releaseTimed'],
+  [{ state: 'unknown' }, 'releaseTimed'],
+  [{ state: 'skipped', reason: 'tag' }, 'releaseTimed'],
+  [{ state: 'skipped', reason: 'gone' }, 'release'],
+])('%j: the key: %s', (finish, key) => expect<string>(plan(finish).key).toBe(key))
 
 test('the message may reach the person again only if the email was not sent', () => {
   const unsent = DELIVERY_STATES.filter((state) => plan({ state }).isUnsent)

@@ -133,11 +133,11 @@ describe('describes a line of a simulation', () => {
     )
   test('like a delivery', () => {
     expect(line('send').why).toBe(`It would have been sent on ${WHEN}.`)
-    expect(line('waiting')).toEqual({ why: `It would wait until ${WHEN}.`, judgedAt: null, rules: [] })
+    expect(line('waiting')).toEqual({ why: `It would wait until ${WHEN}.`, decidedAt: null, rules: [] })
     expect(line('again').why).toBe('Ada had received this message already, or it was waiting.')
     expect(line('seen', [fail('notSeen', '/r/1', NOW)])).toEqual({
       why: 'Ada had /r/1 open at the time of the event, so this email was not needed.',
-      judgedAt: NOW,
+      decidedAt: NOW,
       rules: [
         {
           ...fail('notSeen', '/r/1', NOW),

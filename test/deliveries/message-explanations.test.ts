@@ -39,7 +39,7 @@ describe('no delivery was queued', () => {
     expect(await explain(id)).toMatchObject({
       why: `results_ready has not come for ${ADA}.`,
       delivery: null,
-      judgedAt: null,
+      decidedAt: null,
       rules: [],
     })
   })

@@ -177,8 +177,8 @@ const SnippetSection = ({ source, addsPeople, appId }: SnippetProps) => (
       </p>
     ) : (
       <p>
-        Only views of people whom this app knows are kept: add the others with <code>createContact</code> in an event of
-        your server, or let pages add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
+        Only views of known people are stored. Add others with <code>createContact</code> in an event of your server, or
+        let pages add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
       </p>
     )}
     <p class="hint">

@@ -84,7 +84,7 @@ async function findMail(
   { work }: ShownDelivery,
 ): Promise<ReadableMail> {
   const captured = await store.findCaptured(work.app.id, work.delivery.id)
-  if (captured) return { ...(await readCaptured(captured)), raw: captured.raw, keptAt: captured.createdAt }
+  if (captured) return { ...(await readCaptured(captured)), raw: captured.raw, capturedAt: captured.createdAt }
   const preview = await mailer.preview(work)
   if (!('html' in preview)) return preview
   const { from } = mailer.findMailRoute(work.settings)

@@ -34,7 +34,9 @@ import type { Viewer } from '../layout/viewer.ts'
 
 /** The captured email with its source, a new rendering, or the reason why there is neither. */
 export type ReadableMail =
-  (CapturedMail & { raw: string; keptAt: number }) | (RenderedMail & Pick<CapturedMail, 'from' | 'to'>) | TemplateFault
+  | (CapturedMail & { raw: string; capturedAt: number })
+  | (RenderedMail & Pick<CapturedMail, 'from' | 'to'>)
+  | TemplateFault
 
 export type DeliveryProps = {
   viewer: Viewer
@@ -111,7 +113,7 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
           <ExactTime at={delivery.dueAt} />
         </Fact>
         <Fact name="Attempts">{String(delivery.attempt)}</Fact>
-        {delivery.byHand && <Fact name="Sent on">By a member</Fact>}
+        {delivery.byHand && <Fact name="Resent">By a member</Fact>}
         <Value id="delivery-id" name="Delivery ID">
           {publicId('dlv', delivery.id)}
         </Value>
@@ -149,9 +151,9 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
     {'html' in mail ? (
       <>
         <p class="hint">
-          {'keptAt' in mail ? (
+          {'capturedAt' in mail ? (
             <>
-              Captured on <ExactTime at={mail.keptAt} />. It was not sent.
+              Captured on <ExactTime at={mail.capturedAt} />. It was not sent.
             </>
           ) : (
             'As it would be written now. What people were sent is not stored.'
@@ -215,7 +217,7 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
       </p>
       <Doubt delivery={delivery} />
       {isResent(message.content) && <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>}
-      {'keptAt' in mail && (
+      {'capturedAt' in mail && (
         <p>{`It is rendered again with version ${delivery.version} and leaves the outbox once sent.`}</p>
       )}
     </>

@@ -60,20 +60,20 @@ export const ReplySection = ({ explained: { serverReply } }: { explained: Explan
     </section>
   )
 
-export const RulesSection = ({ explained: { rules, judgedAt, rulesAt } }: { explained: Explanation }) => (
+export const RulesSection = ({ explained: { rules, decidedAt, rulesAt } }: { explained: Explanation }) => (
   <section>
     <h2>Rules</h2>
-    {judgedAt === null ? (
+    {decidedAt === null ? (
       <EmptyState title="Nothing yet">
         Rules are checked right before sending, or earlier when an event decides one.
       </EmptyState>
     ) : (
       <>
         <p class="hint">
-          Checked on <ExactTime at={rulesAt ?? judgedAt} />
+          Checked on <ExactTime at={rulesAt ?? decidedAt} />
           {rulesAt !== undefined && (
             <>
-              , with a final check on <ExactTime at={judgedAt} />
+              , with a final check on <ExactTime at={decidedAt} />
             </>
           )}
           .
@@ -99,15 +99,15 @@ function momentsOf(shown: ShownDelivery): Moment[] {
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
   const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
   const isAhead = state === 'waiting' || state === 'deferred'
-  const isKept = state === 'kept'
+  const isCaptured = state === 'kept'
   const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
   const times: [string, number | null, string][] = [
     ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
-    ['judged', whenAsked(shown), 'Rules checked'],
-    ['kept', isKept ? handedAt : keptAt, 'Captured in the outbox'],
+    ['checked', whenAsked(shown), 'Rules checked'],
+    ['kept', isCaptured ? handedAt : keptAt, 'Captured in the outbox'],
     ['sent-on', sentOn?.at ?? null, 'Resent by a member'],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
-    ['handed', isKept || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
+    ['handed', isCaptured || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
     ['sent', sentAt, 'Sent'],
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],
@@ -123,8 +123,8 @@ function momentsOf(shown: ShownDelivery): Moment[] {
 /** Rules that also apply when a member resends. */
 const ALWAYS_ASKED = ['wish', 'link', 'template']
 
-function whenAsked({ explained: { rules, judgedAt, rulesAt } }: ShownDelivery): number | null {
-  return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? judgedAt) : null
+function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery): number | null {
+  return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? decidedAt) : null
 }
 
 function describeUpcoming({ byHand, state }: ShownDelivery['work']['delivery']): string {

@@ -8,8 +8,8 @@ import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** A captured email; `keptAt` is in ms UTC. */
-export type Captured = { deliveryId: number; to: string; subject: string; keptAt: number }
+/** A captured email; `capturedAt` is in ms UTC. */
+export type Captured = { deliveryId: number; to: string; subject: string; capturedAt: number }
 
 type OutboxProps = {
   viewer: Viewer
@@ -60,7 +60,7 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
     ),
   },
   { name: 'To', cell: ({ to }) => <SentText most={120}>{to}</SentText> },
-  { name: 'Captured', cell: ({ keptAt }) => <Time at={keptAt} now={now} /> },
+  { name: 'Captured', cell: ({ capturedAt }) => <Time at={capturedAt} now={now} /> },
 ]
 
 const NoMails = ({ isFirst, isCapturing }: { isFirst: boolean; isCapturing: boolean }) => {

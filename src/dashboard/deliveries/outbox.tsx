@@ -38,8 +38,8 @@ async function readListed(
   { app }: Viewer,
   listed: ListedCapture,
 ): Promise<Captured | null> {
-  const { deliveryId, createdAt: keptAt, to, subject } = listed
-  if (to !== null && subject !== null) return { deliveryId, to, subject, keptAt }
+  const { deliveryId, createdAt: capturedAt, to, subject } = listed
+  if (to !== null && subject !== null) return { deliveryId, to, subject, capturedAt }
   const found = await store.findCaptured(app.id, deliveryId)
-  return found && { deliveryId, keptAt, ...(await readCaptured(found)) }
+  return found && { deliveryId, capturedAt, ...(await readCaptured(found)) }
 }

@@ -4,7 +4,7 @@
  * Saves input in the history entry, so that Back and reload restore it. Never saves passwords, the SMTP URL or
  * searches; the message editor warns before leaving instead.
  */
-const KEPT =
+const CONTROLS =
   'form[method=post]:not(#editor, .themes, .search) :is(input:not([type=hidden], [type=password], [name=smtpUrl]), textarea, select)'
 
 /** Delay after typing; Safari allows 100 history changes in 30 seconds. */
@@ -18,7 +18,7 @@ const isTicked = (control: Control): control is HTMLInputElement =>
   control.type === 'checkbox' || control.type === 'radio'
 
 const findControls = (): [key: string, control: Control][] =>
-  [...document.querySelectorAll<Control>(KEPT)].map((control) => {
+  [...document.querySelectorAll<Control>(CONTROLS)].map((control) => {
     const key = `${control.form?.getAttribute('action')} ${control.name}`
     return [isTicked(control) ? `${key} ${control.value}` : key, control]
   })

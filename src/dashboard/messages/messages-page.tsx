@@ -82,7 +82,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
   numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),
   numberOf(viewer, 'Not sent', { count: ({ skipped }) => skipped, state: 'skipped' }),
-  numberOf(viewer, 'Went wrong', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
+  numberOf(viewer, 'Problems', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
 ]
 
 const describeStart = (text: string): string => `When ${text}`

@@ -19,7 +19,7 @@ const ASKED = takes({
   ...PAGE,
 })
 
-/** A model is told three of the states, and the others where it sends none of them. */
+/** The schema names three states; the refusal of an unknown one lists all. */
 const STATE = oneOf(DELIVERY_STATES, `Send one of ${DELIVERY_STATES.join(', ')}.`)
 
 const readQuery = createArguments({

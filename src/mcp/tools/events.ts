@@ -66,13 +66,15 @@ export const sendEvent: Tool = {
     const outcome = await (dryRun === true ? tryEvent : saveEvent)(deps, context, input)
     if (isRefusal(outcome)) return outcome
     const all = [...joinWarnings(caller.warnings, warnings), ...warnOfLink(input, app), ...warnOfNames(outcome, access)]
-    return withWarnings(outcome.told, cleanValue(all))
+    return withWarnings(outcome.view, cleanValue(all))
   },
 }
 
-type Told = { ok: true; contactId: string | null; created: boolean; dryRun?: true } & ReturnType<typeof queuedView> &
+type EventView = { ok: true; contactId: string | null; created: boolean; dryRun?: true } & ReturnType<
+  typeof queuedView
+> &
   ReturnType<typeof unstartedView>
-type Outcome = Promise<{ told: Told; keptNames?: NameField[] } | Refusal>
+type Outcome = Promise<{ view: EventView; keptNames?: NameField[] } | Refusal>
 
 async function saveEvent(deps: ToolDependencies, context: WriteContext, input: EventFields): Outcome {
   const counted = await deps.eventLimit.take(context.access)
@@ -88,8 +90,8 @@ async function saveEvent(deps: ToolDependencies, context: WriteContext, input: E
     store.findEvent(context.app.id, outcome.eventId),
   ])
   const unstarted = person && event ? await listUnstarted(store, person, event) : []
-  const told = { contactId: publicId('con', contactId), created, ...queuedView(queued), ...unstartedView(unstarted) }
-  return { told: { ok: true, ...told }, keptNames }
+  const view = { contactId: publicId('con', contactId), created, ...queuedView(queued), ...unstartedView(unstarted) }
+  return { view: { ok: true, ...view }, keptNames }
 }
 
 async function tryEvent(deps: ToolDependencies, { access, app }: WriteContext, input: EventFields): Outcome {
@@ -100,7 +102,7 @@ async function tryEvent(deps: ToolDependencies, { access, app }: WriteContext, i
   if (!contact && (await isPlanUsedUp(deps, access))) return refuse('plan_limit_reached')
   const contactId = contact?.id ?? null
   const { queued, unstarted } = await listWouldQueue(deps.store, app, { contactId, input, at: deps.clock.now() })
-  const told = { contactId: contact && publicId('con', contact.id), created: contact === null }
+  const view = { contactId: contact && publicId('con', contact.id), created: contact === null }
   const keptNames = contact ? listKeptNames(contact, input) : []
-  return { told: { ok: true, ...told, dryRun: true, ...queuedView(queued), ...unstartedView(unstarted) }, keptNames }
+  return { view: { ok: true, ...view, dryRun: true, ...queuedView(queued), ...unstartedView(unstarted) }, keptNames }
 }

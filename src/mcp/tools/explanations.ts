@@ -99,7 +99,7 @@ function explanationView(found: MessageExplanation) {
     ...(found.serverReply === undefined ? {} : { serverReply: found.serverReply }),
     message: { id: publicId('msg', id), name: cleanText(name), status },
     delivery: found.delivery && deliveryView(found.delivery),
-    judgedAt: found.judgedAt === null ? null : new Date(found.judgedAt).toISOString(),
+    judgedAt: found.decidedAt === null ? null : new Date(found.decidedAt).toISOString(),
     rules,
     ...(rules.length < all.length ? { omitted: { rules: all.length - rules.length } } : {}),
   }

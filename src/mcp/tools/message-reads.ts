@@ -80,14 +80,14 @@ export const getMessage: Tool = {
     const { message, input } = asked
     const { name, ...view } = messageView(message)
     const written = cleanWritten({ name, ...message.content })
-    const told = { untrusted: UNTRUSTED, ok: true, ...view }
+    const shown = { untrusted: UNTRUSTED, ok: true, ...view }
     if (input.place) {
       const isSame = input.place.updatedAt === message.updatedAt
-      return isSame ? { ...told, ...takePiece(written, message, input.place.id) } : refuseFields([CHANGED])
+      return isSame ? { ...shown, ...takePiece(written, message, input.place.id) } : refuseFields([CHANGED])
     }
     const counts = countsView(await deps.store.countDeliveries(message.id))
     const fitted = fitMessage(written, PAGE_BYTES - ENVELOPE_BYTES)
-    return { ...told, counts, ...fitted, nextCursor: fitted.omitted ? cursorTo(message, 0) : null }
+    return { ...shown, counts, ...fitted, nextCursor: fitted.omitted ? cursorTo(message, 0) : null }
   },
 }
 

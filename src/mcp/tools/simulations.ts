@@ -97,7 +97,7 @@ function simulationView(simulation: Simulation, about: About, { skip, limit }: {
   const data = takeWithin(views, PAGE_BYTES - COUNTS_BYTES)
   const shown = skip + data.length
   const nextCursor = shown < lines.length ? writeContactCursor({ id: shown, updatedAt: until }) : null
-  const told = {
+  const summary = {
     from: iso(from),
     until: iso(until),
     triggered,
@@ -105,7 +105,7 @@ function simulationView(simulation: Simulation, about: About, { skip, limit }: {
     estimated,
     notes: describeSimulation(simulation),
   }
-  return { simulation: told, data, nextCursor }
+  return { simulation: summary, data, nextCursor }
 }
 
 const COUNTS_BYTES = 2 * 1024

@@ -111,7 +111,7 @@ describe('the tag', () => {
   test('says whose views are kept, and where that is changed', async () => {
     const { html } = await (await pages.signedIn()).get(pages.at('activation'))
     expect(await textOf(html, 'section p')).toContain(
-      'Only views of people whom this app knows are kept: add the others with createContact in an event of your server, or let pages add them in Settings.',
+      'Only views of known people are stored. Add others with createContact in an event of your server, or let pages add them in Settings.',
     )
     expect(await attributesOf(html, 'section p a', 'href')).toEqual([pages.at('settings')])
     const [app] = await pages.store.listApps(pages.begun.accountId)
