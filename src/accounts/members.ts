@@ -1,11 +1,11 @@
 import type { Store } from '../store/store.ts'
-import type { MemberEntry, MemberLink, Place } from '../store/members.ts'
+import type { MemberEntry, MemberLink, AppAccess } from '../store/members.ts'
 import type { NewLink, Refused, Role } from '../store/types.ts'
 import type { PasswordContext } from './passwords.ts'
 import { makeTextId } from '../core/ids.ts'
 import { hashToken, makeToken } from '../core/tokens.ts'
 
-export type { MemberEntry, MemberLink, Place, Role }
+export type { MemberEntry, MemberLink, AppAccess, Role }
 
 type Maker = { store: Store; now: number; actor: string }
 
@@ -31,7 +31,7 @@ export async function findPasswordContext(
   invited: MemberLink['invited'] = null,
 ): Promise<PasswordContext> {
   if (!invited) {
-    const places = await store.listPlaces(id)
+    const places = await store.listAppAccess(id)
     return { email, names: places.flatMap(({ accountName, appName }) => [accountName, appName]) }
   }
   const apps = await store.listApps(invited.accountId)

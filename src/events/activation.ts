@@ -96,7 +96,7 @@ export async function readActivation(
   { store, notes }: { store: Store; notes: Notes },
   app: AppRow,
 ): Promise<Activation> {
-  const [stored, signs] = await Promise.all([store.listNotes(app.id), store.firstSigns(app.id)])
+  const [stored, signs] = await Promise.all([store.listNotes(app.id), store.latestActivity(app.id)])
   const all = [...stored, ...notes.pending(app.id)]
   const of = (kind: NoteKind): Noted | null => mergeNotes(all.filter((note) => note.kind === kind))
   const [withoutEmail, scriptLoaded] = [of('without_email'), of('script_loaded')]

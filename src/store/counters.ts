@@ -193,7 +193,11 @@ export function createCounterReads(db: Database) {
     listUsage: (sinceSecond: number): Usage[] => usage.all(sinceSecond),
 
     /** ms UTC. `lastNamedAt` and `lastViewAt` are exact to the hour only if the person was erased. */
-    firstSigns(appId: number): { lastEventAt: number | null; lastNamedAt: number | null; lastViewAt: number | null } {
+    latestActivity(appId: number): {
+      lastEventAt: number | null
+      lastNamedAt: number | null
+      lastViewAt: number | null
+    } {
       const [lastNamedAt, lastViewAt] = [newestOther, newestView].map((one) => one.get(appId, PAGE_NAME)?.at ?? null)
       return {
         lastEventAt: newestEvent.get(appId)?.at ?? null,

@@ -78,7 +78,7 @@ export type ClaimedRow = { id: number; state: string; messageId: number; version
 export type EndedRow = { state: DeliveryState; reason: string | null; handedAt: number | null; record: string | null }
 
 export function prepareDeliveryStatements(db: Database) {
-  const held = 'id, state, message_id AS messageId, version, resent'
+  const claimedColumns = 'id, state, message_id AS messageId, version, resent'
   return {
     claim: db.prepare(
       `UPDATE deliveries SET state = 'claimed', claimed_by = ?, claimed_until = ?, attempt = attempt + 1, updated_at = ?
@@ -87,8 +87,8 @@ export function prepareDeliveryStatements(db: Database) {
     extend: db.prepare(
       `UPDATE deliveries SET claimed_until = ? WHERE id = ? AND claimed_by = ? AND attempt = ? AND state = 'claimed'`,
     ),
-    held: db.prepare<ClaimedRow, [number, string, number]>(
-      `SELECT ${held} FROM deliveries
+    claimed: db.prepare<ClaimedRow, [number, string, number]>(
+      `SELECT ${claimedColumns} FROM deliveries
        WHERE id = ? AND claimed_by = ? AND attempt = ? AND state IN ('claimed', 'handed')`,
     ),
     hand: db.prepare(
@@ -105,8 +105,8 @@ export function prepareDeliveryStatements(db: Database) {
           FROM deliveries lead WHERE lead.id = ?)
        WHERE joined_to = ? AND state = 'joined'`,
     ),
-    left: db.prepare<ClaimedRow, [string]>(
-      `SELECT ${held} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,
+    claimsOfOthers: db.prepare<ClaimedRow, [string]>(
+      `SELECT ${claimedColumns} FROM deliveries WHERE state IN ('claimed', 'handed') AND claimed_by <> ?`,
     ),
     capture: db.prepare(
       `INSERT OR REPLACE INTO captured_mails (delivery_id, app_id, raw, created_at, sender, recipient, subject, html, text)
@@ -116,14 +116,14 @@ export function prepareDeliveryStatements(db: Database) {
       'SELECT state, reason, handed_at AS handedAt, record FROM deliveries WHERE id = ? AND app_id = ?',
     ),
     // takes back a released time-based deduplication key; OR IGNORE, because another delivery may have it by now
-    again: db.prepare(
+    resendByHand: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
          handed_at = iif(state = 'kept', NULL, handed_at), record = ?, updated_at = ?, joined_to = NULL,
          once_key = ifnull(once_key, iif(joined_to IS NULL, '${TIMED_KEY}', ''))
        WHERE id = ?`,
     ),
     // rejoins events that ended with the email, unless their key is taken; removed events have verdicts of their own
-    joinAgain: db.prepare(
+    rejoin: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'joined', reason = NULL, handed_at = iif(resent, handed_at, NULL), updated_at = ?
        WHERE joined_to = ? AND state = ? AND reason IS ?
          AND ifnull(json_array_length(record, '$.verdicts'), 0) = 0`,

@@ -37,7 +37,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
   const audit = createAudit(db)
 
   const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
-    if (!statements.held.get(id, claimedBy, attempt)) return LOST
+    if (!statements.claimed.get(id, claimedBy, attempt)) return LOST
     end(id, at, how)
     return HELD
   }
@@ -98,41 +98,41 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
       statements.extend.run(at + leaseMs, id, claimedBy, attempt).changes > 0 ? HELD : LOST,
 
     /** Removes events from an email before it is rendered, such as results opened meanwhile. */
-    dropJoined({ unfit, ...held }: Claim & { unfit: UnfitEvent[] }): Marked {
-      if (!statements.held.get(held.id, held.claimedBy, held.attempt)) return LOST
-      endUnfit(unfit, held.at)
+    dropJoined({ unfit, ...claim }: Claim & { unfit: UnfitEvent[] }): Marked {
+      if (!statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)) return LOST
+      endUnfit(unfit, claim.at)
       return HELD
     },
 
     markHanded: handOver,
 
-    markCaptured({ raw, content, ...held }: HandingOver & { raw: string; content: CapturedMail }): Marked {
-      const marked = handOver(held)
+    markCaptured({ raw, content, ...claim }: HandingOver & { raw: string; content: CapturedMail }): Marked {
+      const marked = handOver(claim)
       if (!marked.held) return marked
       const { from, to, subject, html, text } = content
-      statements.capture.run(raw, held.at, from, to, subject, html, text, held.id)
-      end(held.id, held.at, { state: 'kept' })
+      statements.capture.run(raw, claim.at, from, to, subject, html, text, claim.id)
+      end(claim.id, claim.at, { state: 'kept' })
       return HELD
     },
 
-    markSent: (held: Claim): Marked => mark(held, { state: 'sent', sentAt: held.at }),
-    markSkipped: ({ reason, record, isOfEvent, ...held }: Skipping): Marked =>
-      mark(held, { state: 'skipped', reason, record, isOfEvent }),
+    markSent: (claim: Claim): Marked => mark(claim, { state: 'sent', sentAt: claim.at }),
+    markSkipped: ({ reason, record, isOfEvent, ...claim }: Skipping): Marked =>
+      mark(claim, { state: 'skipped', reason, record, isOfEvent }),
     /** Retried at `dueAt`. No server has accepted the email, so further events may join it. */
-    markDeferred: ({ reason, dueAt, record, ...held }: Claim & { reason: string; dueAt: number; record: string }) =>
-      mark(held, { state: 'deferred', reason, dueAt, record, isRefused: true }),
-    markFailed: ({ reason, record, ...held }: Claim & { reason: string; record: string }): Marked =>
-      mark(held, { state: 'failed', reason, record, isRefused: true }),
-    markUnknown({ reason, ...held }: Claim & { reason: string }): Marked {
-      const row = statements.held.get(held.id, held.claimedBy, held.attempt)
+    markDeferred: ({ reason, dueAt, record, ...claim }: Claim & { reason: string; dueAt: number; record: string }) =>
+      mark(claim, { state: 'deferred', reason, dueAt, record, isRefused: true }),
+    markFailed: ({ reason, record, ...claim }: Claim & { reason: string; record: string }): Marked =>
+      mark(claim, { state: 'failed', reason, record, isRefused: true }),
+    markUnknown({ reason, ...claim }: Claim & { reason: string }): Marked {
+      const row = statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
       if (!row) return LOST
-      endUnknown(row, held.at, reason)
+      endUnknown(row, claim.at, reason)
       return HELD
     },
 
     /** At start: claims of the previous process become due, and emails it was handing over become unknown. */
     releaseClaims({ notOf, at }: { notOf: string; at: number }): { released: number; unconfirmed: number } {
-      const rows = statements.left.all(notOf)
+      const rows = statements.claimsOfOthers.all(notOf)
       const handed = rows.filter(({ state }) => state === 'handed')
       for (const row of rows) {
         if (row.state === 'handed') endUnknown(row, at, 'stopped')
@@ -150,9 +150,9 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
       const ended = statements.ended.get(id, appId)
       if (!ended) return { refusal: 'delivery_not_found' }
       if (!rules.isResendable(ended.state)) return { refusal: 'delivery_in_use' }
-      const { changes } = statements.again.run(at, at, JSON.stringify(markResent(ended, at)), at, id)
+      const { changes } = statements.resendByHand.run(at, at, JSON.stringify(markResent(ended, at)), at, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
-      statements.joinAgain.run(at, id, ended.state, ended.reason)
+      statements.rejoin.run(at, id, ended.state, ended.reason)
       if (ended.state === 'unknown') statements.resendJoined.run(id, id)
       if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
       return { done: true }

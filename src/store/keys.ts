@@ -120,8 +120,8 @@ export function createKeyWrites({ db, sealer }: { db: Database; sealer: Sealer }
     rotateSecret({ secret, replaces, ...change }: Rotation): Done | Refused {
       const secrets = identitySecrets
       const own = and(eq(secrets.accountId, change.accountId), isNull(secrets.retiredAt))
-      const wanted = replaces === null ? own : and(own, eq(secrets.id, replaces))
-      if (orm.update(secrets).set({ retiredAt: change.at }).where(wanted).returning().all().length === 0) {
+      const replaced = replaces === null ? own : and(own, eq(secrets.id, replaces))
+      if (orm.update(secrets).set({ retiredAt: change.at }).where(replaced).returning().all().length === 0) {
         return { refusal: 'already_done' }
       }
       addSecret(change.accountId, secret, change.at)

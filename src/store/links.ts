@@ -26,8 +26,8 @@ export function createLinks(db: Database) {
         .where(and(eq(oneTimeLinks.tokenHash, tokenHash), gt(oneTimeLinks.expiresAt, at)))
         .get(),
     useLink(tokenHash: string, purpose: NewLink['purpose'], at: number) {
-      const wanted = and(eq(oneTimeLinks.tokenHash, tokenHash), purposeIs(purpose))
-      const link = orm.delete(oneTimeLinks).where(wanted).returning().get()
+      const isLink = and(eq(oneTimeLinks.tokenHash, tokenHash), purposeIs(purpose))
+      const link = orm.delete(oneTimeLinks).where(isLink).returning().get()
       return link && link.expiresAt > at ? link : null
     },
     dropPasswordLinks(memberId: string): void {

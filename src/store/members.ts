@@ -16,7 +16,7 @@ export type MemberEntry = {
   createdAt: number
 }
 
-export type Place = {
+export type AppAccess = {
   accountId: string
   accountName: string
   role: Role
@@ -125,7 +125,7 @@ export function createMemberReads(db: Database) {
     .where(eq(members.email, sql.placeholder('email')))
     .prepare()
   // prepared because every page runs it, and a person may be in a hundred accounts
-  const places = orm
+  const appAccess = orm
     .select({
       accountId: accounts.id,
       accountName: accounts.name,
@@ -164,7 +164,7 @@ export function createMemberReads(db: Database) {
           createdAt,
         })),
 
-    listPlaces: (memberId: string): Place[] => places.all({ memberId }),
+    listAppAccess: (memberId: string): AppAccess[] => appAccess.all({ memberId }),
 
     findMemberLink(tokenHash: string, now: number): MemberLink | null {
       const found = orm

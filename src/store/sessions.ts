@@ -148,14 +148,15 @@ export function createSessionWrites(db: Database) {
 
     claimNotice({ memberId, action, at }: { memberId: string; action: string; at: number }): Done | Refused {
       const joined = listJoined(memberId)
-      const wanted = and(
+      const isSameNotice = and(
         eq(auditEntries.accountId, joined[0] ?? ''),
         gt(auditEntries.createdAt, at - NOTICE_EVERY_MS),
         isNull(auditEntries.address),
         eq(auditEntries.action, action),
         eq(auditEntries.subject, memberId),
       )
-      const isSent = orm.select({ id: auditEntries.id }).from(auditEntries).where(wanted).limit(1).get() !== undefined
+      const isSent =
+        orm.select({ id: auditEntries.id }).from(auditEntries).where(isSameNotice).limit(1).get() !== undefined
       if (isSent || joined.length === 0) return { refusal: 'already_done' }
       auditEverywhere({ memberId, at, actor: 'eventpost' }, action, memberId)
       return DONE

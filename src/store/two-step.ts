@@ -137,8 +137,8 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
     },
 
     takeRecoveryCode({ codeHash, ...own }: Own & { codeHash: string }): Done | Refused {
-      const wanted = and(eq(recoveryCodes.memberId, own.memberId), eq(recoveryCodes.codeHash, codeHash))
-      if (!orm.delete(recoveryCodes).where(wanted).returning().get()) return { refusal: 'not_found' }
+      const isRequested = and(eq(recoveryCodes.memberId, own.memberId), eq(recoveryCodes.codeHash, codeHash))
+      if (!orm.delete(recoveryCodes).where(isRequested).returning().get()) return { refusal: 'not_found' }
       auditMember('two_step.use_recovery_code', own)
       return DONE
     },
@@ -146,12 +146,12 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
     /** `replaces`: `codesMadeAt` of the codes to replace, so that a repeated request renews once. */
     renewRecoveryCodes(renewal: Own & { codeHashes: string[]; replaces: number }): Done | Refused {
       const { memberId, codeHashes, replaces, at } = renewal
-      const wanted = and(
+      const isRequested = and(
         eq(twoSteps.memberId, memberId),
         eq(twoSteps.codesMadeAt, replaces),
         isNotNull(twoSteps.turnedOnAt),
       )
-      const renewed = orm.update(twoSteps).set({ codesMadeAt: at }).where(wanted).returning().get()
+      const renewed = orm.update(twoSteps).set({ codesMadeAt: at }).where(isRequested).returning().get()
       if (!renewed) return { refusal: 'already_done' }
       putCodes(memberId, codeHashes)
       auditMember('two_step.renew_recovery_codes', renewal)

@@ -93,6 +93,6 @@ export function createPresenceReads(db: Database, { isIndexedOnly = false } = {}
 }
 
 export function createUnindexedReports(db: Database) {
-  const late = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('snippet_batches', IS_BATCH, '?'))
-  return (people: readonly number[]): Set<number> => new Set(late.all(JSON.stringify(people)).map(({ id }) => id))
+  const unindexed = db.prepare<{ id: number }, [string]>(selectUnindexedPeople('snippet_batches', IS_BATCH, '?'))
+  return (people: readonly number[]): Set<number> => new Set(unindexed.all(JSON.stringify(people)).map(({ id }) => id))
 }

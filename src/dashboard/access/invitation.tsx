@@ -92,6 +92,6 @@ export async function findFirstPage(
   memberId: string,
   { accountId }: Invitation['invited'],
 ): Promise<string> {
-  const place = (await store.listPlaces(memberId)).find((one) => one.accountId === accountId)
+  const place = (await store.listAppAccess(memberId)).find((one) => one.accountId === accountId)
   return place ? pathOf(place.appId, 'activation') : '/'
 }

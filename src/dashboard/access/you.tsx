@@ -33,7 +33,7 @@ export async function showYou(
   { status = 200, ...errors }: YouErrors & { status?: number } = {},
 ) {
   const list = await sessions.list(who.signedIn.member.id)
-  const places = await store.listPlaces(who.signedIn.member.id)
+  const places = await store.listAppAccess(who.signedIn.member.id)
   const requiring = places.filter(({ requiresTwoStep }) => requiresTwoStep).map(({ accountName }) => accountName)
   const page = (
     <YouPage

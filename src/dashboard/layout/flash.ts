@@ -1,9 +1,9 @@
 import type { StoppedEmails } from '../../core/hand-overs.ts'
-import type { Place } from '../../accounts/members.ts'
+import type { AppAccess } from '../../accounts/members.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
 import { ROLE_PHRASES } from '../../accounts/members.ts'
 
-type Where = Pick<Place, 'accountName' | 'role'>
+type Where = Pick<AppAccess, 'accountName' | 'role'>
 
 /** Messages shown after a redirect. The cookie holds codes only, so no one can inject text. */
 const FLASHES = {

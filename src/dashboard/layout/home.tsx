@@ -14,7 +14,7 @@ export const homeRoutes = (deps: PageDependencies) =>
     if (!(await deps.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
     const signedIn = await findSignedIn(deps, request)
     if (!signedIn) return redirectAnswer('/sign-in')
-    const places = await deps.store.listPlaces(signedIn.member.id)
+    const places = await deps.store.listAppAccess(signedIn.member.id)
     const last = readLastApp(request, deps.baseUrl)
     const place = places.find(({ appId }) => appId === last) ?? places[0]
     return place

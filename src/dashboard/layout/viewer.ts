@@ -1,7 +1,7 @@
 import type { SignIns } from '../../accounts/sign-ins.ts'
 import type { MemberRow, Sessions, SignedIn } from '../../accounts/sessions.ts'
 import type { AppRow, KeyAccess } from '../../accounts/access.ts'
-import type { Place, Role } from '../../accounts/members.ts'
+import type { AppAccess, Role } from '../../accounts/members.ts'
 import type { Limits } from '../../accounts/limits.ts'
 import type { ResolveTxt } from '../../accounts/sender-checks.ts'
 import type { NoteSecurity, SignInNotes } from '../../accounts/sign-in-notes.ts'
@@ -37,7 +37,7 @@ export async function findViewer(
   appId: string,
   codes: FlashCode[],
 ): Promise<Viewer | null> {
-  const places = await store.listPlaces(id)
+  const places = await store.listAppAccess(id)
   const place = places.find((one) => one.appId === appId)
   const app = place ? await store.findAppByPublicId(appId) : null
   if (!place || !app) return null
@@ -49,7 +49,7 @@ export async function findViewer(
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
 
 /** Sorted by name. Expects the apps of an account in sequence. */
-function toAccounts(places: Place[]): OwnAccount[] {
+function toAccounts(places: AppAccess[]): OwnAccount[] {
   const accounts: OwnAccount[] = []
   for (const { accountId, accountName, appId, appName } of places) {
     const app = { publicId: appId, name: appName }

@@ -6,13 +6,13 @@ const STATEMENT_COST = 2
 const MAX_CONTACT_ID = Number.MAX_SAFE_INTEGER
 
 /** All people before `from` are merged. */
-export type MergePlace = { runs: readonly number[]; from: number }
+export type MergeProgress = { runs: readonly number[]; from: number }
 
 /**
  * Merges runs into the timeline in order of person id, so that each page changes once for many rows. Each step copies
  * one run's rows of the next few people; runs without rows for them cost nothing.
  */
-export function createTimelineMerge(db: Database, { runs, from }: MergePlace) {
+export function createTimelineMerge(db: Database, { runs, from }: MergeProgress) {
   const headOf = db.prepare<{ contactId: number }, [number, number]>(
     'SELECT contact_id AS contactId FROM timeline_run_rows WHERE run = ? AND contact_id >= ? ORDER BY contact_id LIMIT 1',
   )
@@ -65,6 +65,6 @@ export function createTimelineMerge(db: Database, { runs, from }: MergePlace) {
       const run = range.left.shift()
       return run === undefined ? beginRange() : copyOf(run)
     },
-    place: (): MergePlace => ({ runs, from: range.first }),
+    progress: (): MergeProgress => ({ runs, from: range.first }),
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { createTimelineMerge, type MergePlace } from './timeline-merge.ts'
+import { createTimelineMerge, type MergeProgress } from './timeline-merge.ts'
 import { MERGED_MARK, mergedUntil } from './timeline-reads.ts'
 
 /** With this many, runs are merged even under load; about as many arrive meanwhile. Looking into a run takes 2 us. */
@@ -35,7 +35,7 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
   /** `waiting`: finished runs to merge. `spent`: merged or never finished, to be deleted. */
   let [waiting, spent]: [readonly number[], readonly number[]] = [[], []]
   let merge: ReturnType<typeof createTimelineMerge> | null = null
-  let committedMerge: MergePlace | null = null
+  let committedMerge: MergeProgress | null = null
 
   const load = (writing: number | null): void => {
     const until = mergedUntil(db)
@@ -89,7 +89,7 @@ export function createTimelineRuns(db: Database, isAlone: boolean) {
       }
     },
     settle(): void {
-      committedMerge = merge?.place() ?? null
+      committedMerge = merge?.progress() ?? null
     },
     /** After a rollback: the merge continues from its committed position. */
     undo(writing: number | null): void {

@@ -9,7 +9,7 @@ export const RUN_ROWS = 4_096
  */
 export function createUnwritten(db: Database) {
   db.run(
-    'CREATE TEMP TABLE IF NOT EXISTS unwritten (place INTEGER PRIMARY KEY, contact_id INTEGER, type INTEGER, id INTEGER)',
+    'CREATE TEMP TABLE IF NOT EXISTS unwritten (position INTEGER PRIMARY KEY, contact_id INTEGER, type INTEGER, id INTEGER)',
   )
   const clear = db.prepare('DELETE FROM temp.unwritten')
   const read = db.prepare(
@@ -23,7 +23,7 @@ export function createUnwritten(db: Database) {
     'SELECT count(*) AS rows, max(id) AS last FROM temp.unwritten',
   )
   // OR IGNORE: a killed process may have left some of the rows
-  const slice = 'contact_id, type, id FROM temp.unwritten WHERE place > ? AND place <= ?'
+  const slice = 'contact_id, type, id FROM temp.unwritten WHERE position > ? AND position <= ?'
   const toTimeline = db.prepare(`INSERT OR IGNORE INTO timeline SELECT ${slice}`)
   const toRun = db.prepare(`INSERT OR IGNORE INTO timeline_run_rows SELECT ?, ${slice}`)
   const dropPerson = db.prepare('DELETE FROM temp.unwritten WHERE contact_id = ?')

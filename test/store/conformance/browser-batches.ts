@@ -293,13 +293,13 @@ export function testSites(store: Fresh): void {
   })
 
   test('activation reads the newest event, the newest other than a page view, and the newest page view', async () => {
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: null, lastNamedAt: null, lastViewAt: null })
+    expect(await store().latestActivity(1)).toEqual({ lastEventAt: null, lastNamedAt: null, lastViewAt: null })
     done(await store().recordEvent(eventWrite({ at: AT + 3 })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 3, lastNamedAt: AT + 3, lastViewAt: null })
+    expect(await store().latestActivity(1)).toEqual({ lastEventAt: AT + 3, lastNamedAt: AT + 3, lastViewAt: null })
     done(await store().recordBatch(batchWrite({ at: AT + 4, items: [action('x', '/')] })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 4, lastNamedAt: AT + 4, lastViewAt: null })
+    expect(await store().latestActivity(1)).toEqual({ lastEventAt: AT + 4, lastNamedAt: AT + 4, lastViewAt: null })
     done(await store().recordBatch(batchWrite({ batchId: 'page', at: AT + 5 })))
-    expect(await store().firstSigns(1)).toEqual({ lastEventAt: AT + 5, lastNamedAt: AT + 4, lastViewAt: AT + 5 })
-    expect(await store().firstSigns(2)).toEqual({ lastEventAt: null, lastNamedAt: null, lastViewAt: null })
+    expect(await store().latestActivity(1)).toEqual({ lastEventAt: AT + 5, lastNamedAt: AT + 4, lastViewAt: AT + 5 })
+    expect(await store().latestActivity(2)).toEqual({ lastEventAt: null, lastNamedAt: null, lastViewAt: null })
   })
 }

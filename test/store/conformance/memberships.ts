@@ -17,7 +17,7 @@ const withPassword = (number: number) => ({ ...newAccount(number).member, passwo
 /** One person in several accounts, and what each account sees of it, in order. */
 export function testMemberships(store: Fresh): void {
   const placesOf = async (memberId: string) =>
-    (await store().listPlaces(memberId)).map(({ accountId, role, appId }) => [accountId, role, appId])
+    (await store().listAppAccess(memberId)).map(({ accountId, role, appId }) => [accountId, role, appId])
   const listed = async (number: number) =>
     (await store().listMembers(`acc_${number}`)).map(({ personId, role, isInvited }) => [personId, role, isInvited])
   const idIn = async (number: number, person: string) =>
@@ -40,7 +40,7 @@ export function testMemberships(store: Fresh): void {
   test('an owner with a password joins at once and sees the apps of the account', async () => {
     await store().createAccount(newAccount(1, { member: withPassword(1) }))
     await store().createAccount(newAccount(2, { member: withPassword(2) }))
-    expect(await store().listPlaces('mem_1')).toEqual([
+    expect(await store().listAppAccess('mem_1')).toEqual([
       {
         accountId: 'acc_1',
         accountName: 'Account 1',
@@ -50,7 +50,7 @@ export function testMemberships(store: Fresh): void {
         appName: 'App 1',
       },
     ])
-    expect(await store().listPlaces('mem_none')).toEqual([])
+    expect(await store().listAppAccess('mem_none')).toEqual([])
   })
 
   test('a member of another account is invited like anyone and sees nothing before accepting', async () => {
