@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createContactReads } from './contacts.ts'
-import { IS_NOT_DONE, TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
+import { IS_NOT_ENDED, TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
 import { type StoredOutcome, createOutcomeReads, storedKey } from './idempotency.ts'
 import type { LiveMessages } from './live-messages.ts'
@@ -108,7 +108,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
   )
   // two rows, because the newest one may be cancelled by this batch
   const handed = db.prepare<{ id: number; at: number }, [number, number, number]>(
-    `SELECT id, handed_at AS at FROM deliveries WHERE ${isOfMessage} AND ${IS_NOT_DONE} AND handed_at IS NOT NULL
+    `SELECT id, handed_at AS at FROM deliveries WHERE ${isOfMessage} AND ${IS_NOT_ENDED} AND handed_at IS NOT NULL
      ORDER BY handed_at DESC LIMIT 2`,
   )
   // ids are in order of arrival, so the index skips old deliveries
