@@ -1,4 +1,4 @@
-/** Idempotency-Keys: what one must be, what it is compared by, and that every write that came with one is done once. */
+/** Idempotency-Keys: their format, how requests are compared, and that a write runs once. */
 import type { TextIdempotency } from '../store/event-texts.ts'
 import { isSameBody, REQUEST_OF_PARTS, type StoredOutcome } from '../store/idempotency.ts'
 import { type KeyedOutcomes, type NewOutcome, outcomeKey } from '../store/plan-types.ts'
@@ -10,14 +10,14 @@ export const HEADER = 'Idempotency-Key'
 export const MAX_IDEMPOTENCY_KEY_CHARACTERS = 255
 const KEY = new RegExp(`^[\\x20-\\x7e]{1,${MAX_IDEMPOTENCY_KEY_CHARACTERS}}$`)
 
-/** A 400 for an Idempotency-Key that cannot be one. */
+/** 400 for a malformed Idempotency-Key. */
 export function findKeyFault(key: string): Refusal | null {
   if (KEY.test(key)) return null
   const message = 'Send 1 to 255 printable ASCII characters, a new random value for each write.'
   return refuseFields([{ field: HEADER, code: 'invalid', message }])
 }
 
-/** With the hash that tells the same request from another one, however its body is spelled. */
+/** With a hash that is the same for equal requests, however their JSON is written. */
 export function hashRequest({ target, ...rest }: TextIdempotency, body: Record<string, unknown>): Idempotency {
   const bodyHash = new Bun.CryptoHasher('sha256').update(`${target} ${canonicalJson(body)}`).digest('base64url')
   return { ...rest, bodyHash, part: null }
@@ -25,13 +25,12 @@ export function hashRequest({ target, ...rest }: TextIdempotency, body: Record<s
 
 type Outcome = { contactId: number; replayed?: true }
 
-/** The outcomes that a batch found and those that it adds, which its later writes see. */
+/** Stored outcomes and those that the batch adds for its later writes. */
 export type KnownOutcomes = { stored: KeyedOutcomes; added: Map<string, Map<number | null, NewOutcome>> }
 
 /**
- * Runs a write unless its key has an outcome. A refusal is not stored, so the caller can mend the cause and send the same
- * key again. The first part of a request that is done also leaves a record of the request, which holds its key against
- * every other one.
+ * Runs a write unless its key has an outcome. A refusal is not stored, so the caller can fix the cause and reuse the key.
+ * The first part of a request that runs also reserves the key for that request.
  */
 export function planOnce<T extends Outcome>(
   known: KnownOutcomes,
@@ -43,7 +42,7 @@ export function planOnce<T extends Outcome>(
   const [stored, added] = [known.stored.get(id), known.added.get(id)]
   const find = (one: number | null): StoredOutcome | undefined => added?.get(one) ?? stored?.get(one)
   const [request, earlier] = [find(null), find(part)]
-  // the records of parts that were done later outlive that of their request
+  // records of later parts outlive the record of their request
   const records = part === null ? [...(stored?.values() ?? []), ...(added?.values() ?? [])] : [request, earlier]
   if (records.some((record) => record && !isSameBody(record.bodyHash, bodyHash))) {
     return { refusal: 'idempotency_mismatch' }

@@ -102,7 +102,7 @@ const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answ
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
 const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 
-/** They are read by MCP and by who refuses an input (core/inputs.ts), and mean nothing in OpenAPI. */
+/** Read by MCP and core/inputs.ts; unknown to OpenAPI. */
 const OWN_KEYWORDS = new Set(['brief', 'say', 'isKind'])
 
 /** Without TypeBox's symbols and our own keywords. */

@@ -152,6 +152,6 @@ export const appTag: Command = {
   },
 }
 
-/** Their reports are answered with 202 like all others, so nothing else tells. */
+/** Their reports get 202 like all others, so this warning is the only sign. */
 const describeIgnoredReports = (appId: string): string =>
   `eventpost: page views of unknown people are ignored; to add these people: eventpost app set ${appId} --snippet-adds-people on`

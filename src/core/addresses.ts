@@ -95,5 +95,5 @@ function readForwarded(entry: string): string | null {
   return foldAddress(bracketed ?? plain ?? text)
 }
 
-/** The one spelling of an IP address that somebody sent. A zone names an interface of the sender's own machine: null. */
+/** The canonical form of an IP address from input; null with a zone, which names an interface of the sender's machine. */
 export const readIp = (text: string): string | null => (text.includes('%') ? null : foldAddress(text))

@@ -1,7 +1,6 @@
 /**
- * Fields that several inputs have, as TypeBox schemas with their sentences (`say`), and the rules of them that a schema
- * cannot state. An input is declared once: it is checked by its schema (inputs.ts), and OpenAPI, MCP and the names that it
- * knows are made from it. `brief` is the description for a model. Unknown fields are allowed, and ignored with a warning.
+ * Fields shared by several inputs, with their error messages (`say`) and rules beyond the schema. Validation (inputs.ts),
+ * OpenAPI and MCP use the same schemas. `brief` is the description for a model. Unknown fields are ignored with a warning.
  */
 import { type TObject, Type } from '@sinclair/typebox'
 import { readEmail } from './email.ts'
@@ -27,8 +26,8 @@ export const NEWSLETTER = appId('The app ID from the Activation screen. `app` is
 })
 
 /**
- * Not without both names. TypeBox hands it on to JSON Schema without checking it; `appRules` and `findAppId` do. `anyOf`
- * would say the same, but makers of typed clients read it as "or anything".
+ * Requires one of the names. TypeBox publishes `not` without checking it; `appRules` and `findAppId` do. Generators of
+ * typed clients would read an equivalent `anyOf` as "or anything".
  */
 export const EITHER_APP_NAME = { not: { properties: { app: false, newsletter: false } } }
 
@@ -39,13 +38,13 @@ const CONFLICT: Fault = {
 
 type AppNames = { app?: string; newsletter?: string }
 
-/** The app ID under either of its names, or null where there is none or there are two. */
+/** The app ID under either name; null if none or two are given. */
 export function findAppId({ app, newsletter }: AppNames): string | null {
   if (app !== undefined && newsletter !== undefined && app !== newsletter) return null
   return app ?? newsletter ?? null
 }
 
-/** The faults of what findAppId does not find. One that is missing is missed under the name that the schema has first. */
+/** The errors for `findAppId`. A missing ID is reported under the first name in the schema. */
 export function appRules({ properties }: TObject): Rules {
   const first = Object.keys(properties).find((name) => name === 'app' || name === 'newsletter')
   const missing = (name: 'app' | 'newsletter', { app, newsletter }: Body): Fault | null =>
@@ -74,7 +73,7 @@ export const EMAIL = Type.String({
   },
 })
 
-/** What EMAIL_PATTERN leaves open. */
+/** The part of the rule that EMAIL_PATTERN can't express. */
 export const emailRule = (value: unknown): Fault | null =>
   typeof value === 'string' && readEmail(value) === null ? faultOf(EMAIL, 'invalid', value) : null
 
@@ -102,7 +101,7 @@ export const nameField = (description: string) =>
     { description, say: oneLine('a name', `up to ${limits.MAX_NAME_CHARACTERS}`) },
   )
 
-/** `what`: how its sentence calls it. */
+/** `what`: its name in error messages. */
 export const shortText = (maxLength: number, what: string, description?: string) => {
   const say = oneLine(what, `1 to ${maxLength}`)
   return Type.String({ description, minLength: 1, maxLength, pattern: patterns.NO_CONTROL_PATTERN, say })
@@ -115,7 +114,7 @@ export const TIME_SAY = 'Send an ISO 8601 time with a timezone, such as 2026-03-
 
 const TIME = new RegExp(patterns.TIME_PATTERN)
 
-/** Milliseconds since 1970 of an ISO 8601 time with `Z` or an offset, or null. Days that do not exist are refused. */
+/** Milliseconds since 1970 of an ISO 8601 time with `Z` or an offset; null if invalid or not a real day. */
 export function parseTime(text: string): number | null {
   const [, date = '', minutes = '', seconds = '00', fraction = '', zone = 'Z'] = TIME.exec(text) ?? []
   const local = Date.parse(`${date}T${minutes}:${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)

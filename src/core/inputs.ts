@@ -1,7 +1,6 @@
 /**
- * Reads what was sent by its schema. The compiled schema passes right inputs; what it does not pass is walked in the order
- * of the schema's fields, so that one answer names every field that fails. Sentences are the schema's `say`, and nothing
- * that was sent is echoed. Values are as parseJsonObject gives them: whole Unicode characters, finite numbers.
+ * Validates inputs by their TypeBox schemas. A compiled check accepts valid inputs; only others are walked to list every
+ * invalid field. Messages come from the schema (`say`) and never echo input.
  */
 import { Kind, type Static, type TObject, type TSchema, TypeRegistry } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
@@ -11,36 +10,36 @@ import type { FieldError, Warning } from './refusals.ts'
 
 export type Body = Record<string, unknown>
 
-/** The clean input with what had no effect in it, or every field that cannot be accepted, in the schema's order. */
+/** Errors name every invalid field, in schema order. */
 export type Reading<T> = { input: T; warnings: Warning[] } | { errors: FieldError[] }
 
-/** `field`: of the part that it is about, where that is not the whole field. */
+/** `field`: the invalid part, if it isn't the whole field. */
 export type Fault = { code: string; message: string; field?: string }
 
 type Sentence = string | ((value: unknown) => string)
 
 /**
- * What a schema says to who sent something else. One sentence answers with the code `invalid`, or `missing`; more give each
- * code its own, and a code without one is `invalid`. `key` is about the names in a record, and its code is `invalid`.
+ * Error messages of a schema: one for all codes, or one per code. A code without a message is reported as `invalid`, and
+ * so is `key`, which is about the names in a record.
  */
 export type Say =
   Sentence | ({ invalid: Sentence } & Partial<Record<'missing' | 'too_long' | 'too_large' | 'key', Sentence>>)
 
-/** `isKind`: of the variants of a union, this property tells which is meant. */
+/** `isKind`: the property that distinguishes the variants of a union. */
 type Node = TSchema & { say?: Say; isKind?: boolean }
 
-/** A list of words as `enum`, which TypeBox publishes and does not check by itself. */
+/** A list of words as `enum`. TypeBox publishes `enum` without checking it. */
 export const WORD = 'Word'
 TypeRegistry.Set<{ enum: unknown[] }>(WORD, (schema, value) => schema.enum.includes(value))
 
-/** More problems of one input are not listed: the first ones say enough. */
+/** Further problems of an input are not listed. */
 const MAX_PROBLEMS = 50
 
 const sentence = (say: Sentence, value: unknown): string => (typeof say === 'string' ? say : say(value))
 
 type Code = 'invalid' | 'missing' | 'too_long' | 'too_large' | 'key'
 
-/** What the schema says about a value with that fault. */
+/** The error of a schema for a value. */
 export function faultOf({ say = 'Give another value.' }: Node, code: Code, value: unknown): Fault {
   if (typeof say !== 'object') return { code: code === 'missing' ? code : 'invalid', message: sentence(say, value) }
   const said = say[code]
@@ -52,10 +51,10 @@ export function faultOf({ say = 'Give another value.' }: Node, code: Code, value
 export const isFault = (value: unknown): value is Fault =>
   typeof value === 'object' && value !== null && 'code' in value && 'message' in value
 
-/** Rules beyond the schema, by field. Each is asked once the field fits its schema, with undefined where it is absent. */
+/** Rules beyond the schema, by field. Each runs if the field fits its schema; undefined means absent. */
 export type Rules = Record<string, (value: unknown, body: Body) => Fault | null>
 
-/** The first fault of each field, in the schema's order, under the field's own name. */
+/** The first error of each field, in schema order. */
 export function listErrors({ properties, required = [] }: TObject, body: Body, rules: Rules = {}): FieldError[] {
   const errors: FieldError[] = []
   for (const [field, schema] of Object.entries(properties)) {
@@ -72,18 +71,18 @@ function findFault(schema: Node, value: unknown, isRequired: boolean): Fault | u
   return problem && { code: problem.code, message: problem.message }
 }
 
-/** Whether a value has nothing wrong with it; undefined has. */
+/** Undefined is invalid. */
 export const isFine = (schema: TSchema, value: unknown): boolean =>
   value !== undefined && findProblems(schema, value).length === 0
 
-/** `clean` gives null for what one of `rules` refuses. */
+/** `clean` returns null for inputs that `rules` refuse. */
 export type Input<T extends TObject, C, R> = {
   schema: T
   clean: (body: Static<T>, context: C) => R | null
   rules: (context: C) => Rules
 }
 
-/** A reader of one input. The schema is compiled when the first one comes. */
+/** The schema is compiled at the first input. */
 export function createReader<T extends TObject, C, R>({ schema, clean, rules }: Input<T, C, R>) {
   let compiled: TypeCheck<T> | undefined
   return (body: Body, context: C): { input: R } | { errors: FieldError[] } => {
@@ -92,14 +91,14 @@ export function createReader<T extends TObject, C, R>({ schema, clean, rules }: 
     if (input !== null) return { input }
     const errors = listErrors(schema, body, rules(context))
     if (errors.length > 0) return { errors }
-    // TypeBox counts UTF-16: a text of rare characters is longer there than it may be, and has no error here
+    // TypeBox counts UTF-16 units and may refuse a text of rare characters that is short enough
     const cleaned = clean(body as Static<T>, context)
     if (cleaned === null) throw new Error('an input was refused without an error')
     return { input: cleaned }
   }
 }
 
-/** A text with a rule of its own is not tried against its pattern too: the rule is stricter, and `clean` follows it. */
+/** A text with its own rule needs no pattern check: the rule is stricter. */
 function withoutRuled<T extends TObject>(schema: T, rules: Rules): T {
   const isRuled = (name: string, { type }: TSchema): boolean => type === 'string' && name in rules
   const bare = ({ pattern: _, ...rest }: TSchema): TSchema => rest as TSchema
@@ -109,9 +108,8 @@ function withoutRuled<T extends TObject>(schema: T, rules: Rules): T {
 }
 
 /**
- * Every part of a value that does not fit its schema, named by its whole path (`onlyIf[0].minutes`), so that an editor
- * can say it beside the field. Of a union the variant that was meant is taken: the one whose literals fit, or that shares
- * the most names with the value.
+ * Every invalid part of a value, by its path (`onlyIf[0].minutes`). A union is checked as the variant whose literals fit,
+ * or which shares the most names with the value.
  */
 export function findProblems(schema: TSchema, value: unknown): FieldError[] {
   const problems: FieldError[] = []
@@ -119,7 +117,7 @@ export function findProblems(schema: TSchema, value: unknown): FieldError[] {
   return problems.slice(0, MAX_PROBLEMS)
 }
 
-/** The problems of a whole value, which are not looked for where the compiled schema passes it. */
+/** The problems of a whole value. A compiled check skips the search for valid values. */
 export function checkWhole(schema: TSchema): (value: unknown) => FieldError[] {
   let compiled: TypeCheck<TSchema> | undefined
   return (value) => {
@@ -142,12 +140,12 @@ const problem = (schema: Node, code: Code, path: string, value: unknown): FieldE
   ...faultOf(schema, code, value),
 })
 
-/** As TypeBox checks it, but for the length of texts: JSON Schema counts characters. */
+/** Like TypeBox, except for lengths: JSON Schema counts characters. */
 function fits(schema: Node, value: unknown): boolean {
   return !(schema[Kind] === 'String' && isTooLong(schema, value)) && leafOf(schema).Check(value)
 }
 
-/** What a leaf compiles to, once: interpreting it compiles its pattern each time. */
+/** Compiled leaves: interpreting one compiles its pattern each time. */
 const leaves = new WeakMap<TSchema, TypeCheck<TSchema>>()
 
 function leafOf(schema: Node): TypeCheck<TSchema> {
@@ -159,7 +157,7 @@ function leafOf(schema: Node): TypeCheck<TSchema> {
   return compiled
 }
 
-/** Whether a text has more than `max` code points; the length in UTF-16 settles it for almost all. */
+/** Whether a text has more than `max` code points. Almost always the length in UTF-16 units decides. */
 export const isLongerThan = (text: string, max: number): boolean =>
   text.length > max && (text.length > 2 * max || Array.from(text).length > max)
 
@@ -176,7 +174,7 @@ function visitUnion(schema: Node, value: unknown, path: string, problems: FieldE
   problems.push(problem(schema, isLong ? 'too_long' : 'invalid', path, value))
 }
 
-/** The variant with which the value shares most; one of another kind is out. */
+/** The variant that shares the most names; never one of another kind. */
 function findMeant(variants: Node[], value: Record<string, unknown>): Node | undefined {
   const scored = variants
     .filter((variant) => variant.type === 'object')
@@ -191,7 +189,7 @@ function scoreOf(variant: Node, value: Record<string, unknown>): number {
     ([name]) => Object.hasOwn(value, name) && value[name] !== undefined,
   )
   const other = shared.find(([name, property]) => isOtherKind(property, value[name]))?.[1]
-  // a literal with a sentence of its own may be misspelt, and is then named itself
+  // a literal with its own message may be misspelt, and is then reported itself
   return other ? (other.say === undefined ? 0 : 0.5) : shared.length
 }
 
@@ -204,7 +202,7 @@ function visitObject(schema: Node, value: unknown, path: string, problems: Field
   const required = (schema.required ?? []) as string[]
   for (const [name, property] of Object.entries(properties)) {
     const field = join(path, name)
-    // a program may write `undefined` where a file has nothing
+    // programs may write `undefined` for an absent field
     if (Object.hasOwn(value, name) && value[name] !== undefined) visit(property, value[name], field, problems)
     else if (required.includes(name)) problems.push(problem(property, 'missing', field, undefined))
   }
@@ -216,7 +214,7 @@ function visitObject(schema: Node, value: unknown, path: string, problems: Field
   }
 }
 
-/** The number of keys, then their names, then what kind of values they have, then how long these are. */
+/** Checks the number of keys, then their names, types and lengths. */
 function visitRecord(schema: Node, value: unknown, path: string, problems: FieldError[]): void {
   if (!isJsonObject(value)) return void problems.push(problem(schema, 'invalid', path, value))
   const [pattern, inner] = Object.entries(schema.patternProperties as Record<string, Node>)[0] ?? []
@@ -240,7 +238,7 @@ function visitArray(schema: Node, value: unknown, path: string, problems: FieldE
 
 const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
-/** A warning for each field that the input does not know, up to MAX_UNKNOWN_FIELD_WARNINGS. */
+/** A warning for each unknown field, up to MAX_UNKNOWN_FIELD_WARNINGS. */
 export function warnOfUnknown(body: Body, known: ReadonlySet<string>): Warning[] {
   const warnings: Warning[] = []
   for (const name of Object.keys(body)) {
@@ -252,5 +250,5 @@ export function warnOfUnknown(body: Body, known: ReadonlySet<string>): Warning[]
   return warnings
 }
 
-/** Whether a request names nobody's email. */
+/** Whether a request has no email. */
 export const lacksEmail = ({ email }: Body): boolean => email === undefined || email === null || email === ''

@@ -4,7 +4,7 @@ export type TextPiece = { text: string } | { hidden: string[] }
 
 /** Controls, formats (bidi, zero width, tags), separators and blank letters; not tab and line feed. */
 const HIDDEN =
-  // oxlint-disable-next-line no-misleading-character-class -- each of them is meant by itself
+  // oxlint-disable-next-line no-misleading-character-class -- each character is matched by itself
   /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u
 /** Stacked marks would grow into neighbouring lines. */
 const MARK = /\p{M}/u

@@ -5,7 +5,7 @@ import { TIMED_KEY } from '../store/delivery-states.ts'
 import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from '../store/message-types.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
-/** The person may not be sent anything any more, so a captured email is of no use either. */
+/** After these the person gets no more email, so the captured copy is useless too. */
 const FINAL_REASONS: readonly string[] = [...SUPPRESSION_REASONS, 'gone']
 
 const RESENDABLE: readonly DeliveryState[] = ['skipped', 'failed', 'unknown', 'deferred', 'kept']
@@ -19,7 +19,7 @@ export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
 
 const isUnsent = ({ state }: Finish): boolean => state === 'skipped' || state === 'failed'
 
-/** Only an end of the first event alone asks about the others, and only a refusal whether an earlier try may count. */
+/** The joined events are needed when only the first event ends; the delivery also after a refusal. */
 export const queryEnd: QueryEnd = (finish) => ({
   delivery: isPassing(finish) || finish.isRefused === true,
   joined: isPassing(finish),

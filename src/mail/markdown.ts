@@ -106,7 +106,7 @@ export function parseMarkdown(source: string): MarkdownChild[] {
 }
 
 /** Letters, digits and symbols; no spaces, controls or blank letters. */
-// oxlint-disable-next-line no-misleading-character-class -- each of them is meant by itself
+// oxlint-disable-next-line no-misleading-character-class -- each character is matched by itself
 const VISIBLE = /[^\s\p{C}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u
 
 export const isBlank = (children: readonly MarkdownChild[]): boolean =>

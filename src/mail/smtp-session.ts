@@ -39,7 +39,7 @@ export function createSession(
   const ended = Promise.withResolvers<Lost>()
   const waiting: ((reply: Reply) => void)[] = []
   let [isOpen, isRefused, emails] = [true, false, 0]
-  /** a reply that nobody had asked for */
+  /** an unexpected reply */
   let stray: Reply | null = null
 
   const end = (reason: string): void => {

@@ -20,7 +20,7 @@ export type SmtpLimits = {
   slowConnections: number
 }
 
-/** `mailMs` is below a claim's lease, so that nobody else takes the email before it is handed over. */
+/** `mailMs` is below a claim's lease, so that the email isn't claimed again before the hand-over. */
 export const SMTP_LIMITS: SmtpLimits = {
   connections: 10,
   connectMs: 10_000,

@@ -1,4 +1,4 @@
-/** From the arguments of a reading tool to clean input, as of the API's queries. */
+/** Validates arguments of read tools, like queries of the API. */
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
@@ -30,7 +30,7 @@ export function findAsked<T extends { app: string }>(access: Access, reading: Re
 
 export type Names = ReadonlySet<string>
 
-/** What a tool takes besides the app, with the rules and the clean form of what it takes. */
+/** Arguments besides the app, with their rules and clean form. */
 type Arguments<S extends TObject, C, R> = {
   schema: S
   clean: (sent: Static<S>, context: C) => R | null
@@ -40,7 +40,7 @@ type Arguments<S extends TObject, C, R> = {
 const APP_NAMES = { app: fields.APP, newsletter: fields.NEWSLETTER }
 const APP_RULES = fields.appRules(Type.Object(APP_NAMES))
 
-/** A reader of arguments about one app, under either of the names that the API has for it. */
+/** Reads arguments about one app, under either of its names in the API. */
 export function createArguments<S extends TObject, C, R extends object>({
   schema,
   clean,
@@ -62,7 +62,7 @@ export function createArguments<S extends TObject, C, R extends object>({
   return (args, context) => read(toQuery(args), context)
 }
 
-/** The identity form of an email that may be left out: null. */
+/** The identity form of an optional email; null if absent. */
 export const emailOf = (text: string | undefined): string | null =>
   text === undefined ? null : (readEmail(text)?.email ?? null)
 

@@ -22,7 +22,7 @@ export const isPerPerson = (again: Again | undefined): boolean =>
 export const collectMsOf = (again: Again | undefined): number | null =>
   again !== undefined && 'collect' in again && again.collect ? again.collect.minutes * MINUTE_MS : null
 
-/** The value that `once` goes by; empty for once per person, or when the event has none of the properties. */
+/** The deduplication key of `once`; empty for once per person or an event without the properties. */
 export function dedupeKeyOf(again: Again | undefined, properties: () => Record<string, unknown>): string {
   if (again !== undefined && 'everyHours' in again) return TIMED_KEY
   if (again === undefined || !('property' in again)) return ''
@@ -39,7 +39,7 @@ function dedupeValueOf({ property }: { property: string | string[] }, properties
   return null
 }
 
-/** Queries and fragments change with each link; a fragment that is a route (`#/results/1`) is kept. */
+/** Queries and fragments change with each link; a fragment that is a route (`#/results/1`) stays. */
 function pageOf(url: string): string {
   const [page = '', fragment = ''] = url.trim().split('#', 2)
   const route = /^!?\//.test(fragment) ? `#${withoutQuery(fragment)}` : ''

@@ -104,7 +104,7 @@ async function stopSending(sender: Stopping['sender'], ms: number, log: Log): Pr
 }
 
 /**
- * Closing while clients send would reset them: so answers are held back until nobody sends, then the port closes and
+ * Closing while clients send would reset them: so answers wait until no client sends, then the port closes and
  * the answers go out.
  */
 async function closeServer(http: Stopping['http'], answer: Answer): Promise<void> {

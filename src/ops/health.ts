@@ -5,7 +5,7 @@ import { isLoopback } from '../core/mail-addresses.ts'
 import type { Log } from './log.ts'
 import type { Metrics, StoreSizes } from './metrics.ts'
 
-/** One commit a second is enough, however often it is asked. */
+/** At most one commit a second. */
 const ASK_EVERY_MS = 1_000
 
 export type Health = { isDraining: boolean }

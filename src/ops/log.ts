@@ -11,7 +11,7 @@ export type Log = {
   write(level: Level, message: string, fields?: LogFields): void
   request(line: RequestLine): void
   flush(): void
-  /** Resolves when written, or when nobody reads. */
+  /** Resolves when written, or when the reader is gone. */
   end(): Promise<void>
   endNow(): void
 }

@@ -60,7 +60,7 @@ export async function reportBounce(
   if (unsigned) return unsigned
   const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
-  // whose delivery it is says who it is about
+  // the delivery identifies the person
   const { email: _, ...named } = body.object
   const report = readReport(body.object.delivery === undefined ? body.object : named, null)
   if ('errors' in report) return refuseFields(report.errors)

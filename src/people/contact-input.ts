@@ -1,4 +1,4 @@
-/** From the bodies of POST, PATCH and DELETE /contacts to clean input. */
+/** Validates the bodies of POST, PATCH and DELETE /contacts. */
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import * as limits from '../core/field-limits.ts'
 import { CUSTOM_FIELD_KEY_PATTERN, IP_PATTERN } from '../core/field-patterns.ts'
@@ -121,7 +121,7 @@ const namesOf = ({ properties }: TObject): ReadonlySet<string> => new Set(Object
 const UPDATE_FIELD_NAMES = namesOf(ContactUpdateInput)
 const ERASE_FIELD_NAMES = namesOf(ContactErase)
 
-/** Reads POST /contacts. `removeTags` has no effect there and is answered with a warning, whatever it holds. */
+/** Reads POST /contacts. `removeTags` is ignored with a warning, whatever it contains. */
 export function readContactInput(body: inputs.Body): inputs.Reading<ContactFields> {
   const reading = readAdded(body, null)
   if ('errors' in reading) return reading
@@ -202,7 +202,7 @@ function cleanErased(sent: Static<typeof ContactErase>): ContactEraseFields | nu
   return person && { app: person.app, email: person.email }
 }
 
-/** `removeTags` of an input that does not have it is not read. */
+/** Ignores `removeTags` in inputs without it. */
 function clean(sent: Static<typeof ContactInput>, removed: string[] = []): ContactFields | null {
   const person = cleanPerson(sent)
   const { tags = [], fields: own, source, ip } = sent

@@ -1,4 +1,4 @@
-/** What a write makes of what a person holds: merged, and no more than one person may hold. */
+/** Merges a write into a person, within the limits of tags and fields per person. */
 import { MAX_CUSTOM_FIELDS, MAX_CUSTOM_FIELDS_BYTES, MAX_STORED_TAGS } from '../core/field-limits.ts'
 import type { ContactRow, ContactWrite, FieldValue, Refused } from '../store/types.ts'
 
@@ -6,7 +6,7 @@ type Stored = Pick<ContactRow, 'firstName' | 'lastName' | 'tags' | 'fields'>
 type Change = Pick<ContactWrite, 'firstName' | 'lastName' | 'tags' | 'removeTags' | 'fields'>
 type Merged = Pick<ContactRow, 'firstName' | 'lastName'> & { tags: string[]; fields: Record<string, FieldValue> }
 
-/** Refuses what makes a full row fuller (tags_full, fields_full); removing always works. */
+/** Refuses additions beyond a limit (tags_full, fields_full). Removing always works. */
 export function mergeContact(old: Stored, change: Change): Merged | Refused {
   const next = {
     firstName: change.firstName === undefined ? old.firstName : change.firstName,

@@ -85,7 +85,7 @@ const FILTERS = {
 }
 const FILTERED = Type.Object(FILTERS)
 
-/** A page of people, or those whom `search` finds. */
+/** A page of people, or the matches of `search`. */
 function readSearch(args: Query, known: Names) {
   const { search, status, field, ...query } = args
   const beside = search === undefined ? [] : OF_LISTS.filter((name) => args[name] !== undefined)

@@ -31,7 +31,7 @@ const MESSAGE = { ...MessageSchema, properties }
 
 const DRAFT = takes({ app: APP, messageId: Type.Optional(MESSAGE_ID), message: MESSAGE })
 
-/** `message`, as it was sent, is the context; what is in it, the message's own schema checks. */
+/** `message` is the context; its content is checked by the schema of messages. */
 const readDraft = createArguments({
   schema: takes({ ...DRAFT.properties, message: Type.Optional(Type.Unknown()) }),
   clean: ({ messageId }, message: unknown) =>

@@ -60,7 +60,7 @@ export const MESSAGE_ID = Type.String({
 })
 export const text = (brief?: string) => Type.String({ brief })
 
-/** One of some words; `type` is left out where a model needs no more than the words. */
+/** One of a list of words; without `type` if the words are enough for a model. */
 export const oneOf = <const T extends readonly string[]>(words: T, say: Say, type?: 'string') =>
   Type.Unsafe<T[number]>({ [Kind]: WORD, type, enum: [...words], say })
 
@@ -87,7 +87,7 @@ export function forModels(schema: TSchema): TSchema {
     ...(items ? { items: forModels(items) } : {}),
     ...(anyOf ? { anyOf: anyOf.map(forModels) } : {}),
   }
-  // a literal and a list of words say their type themselves
+  // literals and lists of words imply their type
   const shape = {
     ...(literal === undefined && words === undefined ? { type } : {}),
     const: literal,
