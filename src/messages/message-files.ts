@@ -6,7 +6,7 @@ import type { StoppedEmails } from '../core/hand-overs.ts'
 import { type CheckContext, checkLive } from './message-checks.ts'
 import { type ReadMessage, readMessage } from './message-input.ts'
 import type { MessageInput } from './message-schema.ts'
-import { type FieldError, isRefusal, type Refusal, refuseFields } from '../core/refusals.ts'
+import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 const MAX_MESSAGES = 200
 
@@ -24,7 +24,7 @@ export async function exportMessages(store: Store, app: AppRow): Promise<Message
 
 /**
  * All or none: messages with the same name are changed, others created, none removed. `status` overrides the file;
- * `dryRun` saves nothing. Refusals: invalid_field by path.
+ * `dryRun` saves nothing. Refusals: invalid_field by path, message_changed.
  */
 export async function importMessages(
   context: CheckContext,
@@ -39,10 +39,15 @@ export async function importMessages(
   const { problems, warnings } = await checkAll(context, messages, changes)
   if (problems.length > 0) return refuseFields(problems)
   if (dryRun) return { messages: changes, warnings, stillSending: 0 }
-  const outcome = await context.store.saveMessages({ ...by, drafts: messages.map((one) => ({ id: null, ...one })) })
-  if (isRefusal(outcome)) return outcome
+  const drafts = messages.map((one) => ({ id: null, ...one, basedOn: findByName(old, one.name)?.updatedAt ?? null }))
+  const outcome = await context.store.saveMessages({ ...by, drafts })
+  if (isRefusal(outcome)) return outcome.refusal === 'message_changed' ? refuse('message_changed', CHANGED) : outcome
   const stopped = old.filter(({ id, status: was }) => was === 'live' && outcome.saved.some((one) => isStopped(one, id)))
   return { messages: changes, warnings, stillSending: await settleElsewhere(context.store, stopped) }
+}
+
+const CHANGED = {
+  message: 'Someone else changed these messages meanwhile, so nothing was imported. Import them again.',
 }
 
 const isStopped = (saved: SavedMessage, id: number): boolean => saved.id === id && saved.status !== 'live'

@@ -59,8 +59,9 @@ export async function saveMessage(
   const status = reading.input.status ?? old?.status ?? 'draft'
   const problems = status === 'live' ? await findProblems(context, reading.input.content) : []
   if (problems.length > 0) return refuseFields(problems)
-  const outcome = await store.saveMessages({ ...by, drafts: [{ id, ...reading.input, basedOn }] })
-  if (isRefusal(outcome)) return outcome
+  const draft = { id, ...reading.input, basedOn: basedOn ?? old?.updatedAt ?? null }
+  const outcome = await store.saveMessages({ ...by, drafts: [draft] })
+  if (isRefusal(outcome)) return old || outcome.refusal !== 'message_changed' ? outcome : refuse('message_name_taken')
   const [saved] = outcome.saved
   return saved ? { ...saved, ...(await settleStopped(context, saved)) } : refuse('internal_error')
 }

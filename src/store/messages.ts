@@ -10,13 +10,13 @@ import { auditEntries, messages, messageVersions } from './schema.ts'
 import type { Refused } from './types.ts'
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
-/** Null `id`: found by name, or created. Null `status`: unchanged. `basedOn`: refuse if `updatedAt` differs. */
+/** Null `id`: found by name, or created. Null `status`: unchanged. `basedOn`: refuse if `updatedAt` differs (null: if it exists). */
 export type MessageDraft = {
   id: number | null
   name: string
   content: MessageContent
   status: MessageStatus | null
-  basedOn?: number
+  basedOn?: number | null
 }
 export type SavedMessage = { id: number; name: string; version: number; status: MessageStatus; change: Change }
 type StatusChange = MessageChange & { id: number; status: MessageStatus; content?: MessageContent }
@@ -148,7 +148,7 @@ export function createMessageWrites({ db, ids, live }: Parts) {
     if (!isSameContent) addVersion(old.id, version, content, at)
     orm
       .update(messages)
-      .set({ ...next, version, updatedAt: at })
+      .set({ ...next, version, updatedAt: nextUpdate(old, at) })
       .where(eq(messages.id, old.id))
       .run()
     return { id: old.id, ...next, version, change: 'changed' }
@@ -158,7 +158,7 @@ export function createMessageWrites({ db, ids, live }: Parts) {
     id === null ? reads.findMessageByName(appId, name) : reads.findMessage(appId, id)
 
   const isOutdated = (appId: number, draft: MessageDraft): boolean =>
-    draft.basedOn !== undefined && findOld(appId, draft)?.updatedAt !== draft.basedOn
+    draft.basedOn !== undefined && (findOld(appId, draft)?.updatedAt ?? null) !== draft.basedOn
 
   const isNameTaken = (appId: number, { id, name }: MessageDraft): boolean => {
     const other = id === null ? null : reads.findMessageByName(appId, name)
@@ -191,7 +191,11 @@ export function createMessageWrites({ db, ids, live }: Parts) {
       const old = reads.findMessage(by.appId, id)
       if (!old) return { refusal: 'message_not_found' }
       if (content && !isEqual(content, old.content)) return { refusal: 'message_changed' }
-      orm.update(messages).set({ status, updatedAt: by.at }).where(eq(messages.id, id)).run()
+      orm
+        .update(messages)
+        .set({ status, updatedAt: nextUpdate(old, by.at) })
+        .where(eq(messages.id, id))
+        .run()
       audit(by, `message.${status}`, publicId('msg', id))
       live.drop(by.appId)
       return DONE
@@ -209,6 +213,9 @@ export function createMessageWrites({ db, ids, live }: Parts) {
     },
   }
 }
+
+/** Differs after each change, so that `basedOn` finds two within a millisecond. */
+const nextUpdate = ({ updatedAt }: MessageRow, at: number): number => Math.max(at, updatedAt + 1)
 
 /** Ignores key order, which differs between forms and files. */
 const isEqual = (a: MessageContent, b: MessageContent): boolean => Bun.deepEquals(a, b, true)

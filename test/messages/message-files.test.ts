@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages, importMessages } from '../../src/messages/message-files.ts'
 import { listMessages } from '../../src/messages/messages.ts'
@@ -55,6 +55,30 @@ describe('a file', () => {
     })
     await messaging.event()
     expect(await messaging.deliveries()).toHaveLength(2)
+  })
+
+  test.each([
+    ['changed content', 'Q', (id: number) => messaging.put({ ...messageOf({ name: 'Q' }), status: 'draft' }, id)],
+    ['a status', 'Q', (id: number) => messaging.store().setMessageStatus({ ...messaging.by, id, status: 'live' })],
+    ['a new name', 'New', () => messaging.put(messageOf({ name: 'New' }))],
+  ])('saves nothing over %s that was saved after the check', async (_, name, change) => {
+    const { id } = await messaging.put({ ...messageOf({ name: 'Q', wait: { minutes: 1 } }), status: 'draft' })
+    const { status: _status, ...draft } = messageOf({ name, mail: { subject: 'S', body: '{{ x | nofilter }}' } })
+    const store = messaging.store()
+    const { saveMessages } = store
+    const racing = spyOn(store, 'saveMessages').mockImplementationOnce(async (asked) => {
+      racing.mockRestore()
+      await change(id)
+      return saveMessages(asked)
+    })
+    const context = { ...messaging.context(), store }
+    const other = messageOf({ name: 'Other' })
+    const outcome = await importMessages(context, messaging.by, { file: [other, draft], status: null, dryRun: false })
+    racing.mockRestore()
+    expect(outcome).toEqual({ refusal: 'message_changed', message: expect.stringContaining('nothing was imported') })
+    const saved = await listMessages(store, messaging.app)
+    expect(saved.filter(({ content }) => content.mail.body.includes('nofilter'))).toEqual([])
+    expect(saved.some((one) => one.name === 'Other')).toBe(false)
   })
 
   test('says which events send no email, by their place in the file', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { checkLive } from '../../src/messages/message-checks.ts'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { exportMessages } from '../../src/messages/message-files.ts'
@@ -104,6 +104,20 @@ describe('saving', () => {
     expect(await saveMine(basedOn)).toEqual({ refusal: 'message_changed' })
     expect((await rowOf(id)).content.mail.subject).toBe('Theirs')
     expect(await saveMine(basedOn + 1)).toMatchObject({ change: 'changed' })
+  })
+
+  test('a name that is taken between the check and the save is refused', async () => {
+    const store = messaging.store()
+    const { saveMessages } = store
+    const racing = spyOn(store, 'saveMessages').mockImplementationOnce(async (asked) => {
+      racing.mockRestore()
+      await messaging.put(messageOf())
+      return saveMessages(asked)
+    })
+    const value = { ...messageOf(), status: 'draft', mail: { subject: '{{ oh', body: 'B' } }
+    const outcome = await saveMessage({ ...messaging.context(), store }, messaging.by, { id: null, value })
+    racing.mockRestore()
+    expect(outcome).toEqual({ refusal: 'message_name_taken' })
   })
 
   test('names are unique in an app, and only there', async () => {
