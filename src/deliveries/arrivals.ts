@@ -31,7 +31,7 @@ export type Emails = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<num
 export function emailsOf(facts: EmailFacts | null): Emails {
   const used = new Map<number, UsedFacts>()
   if (facts === null) return { waiting: [], sent: [], used }
-  for (const [id, { keys, count, handed }] of facts.used) used.set(id, { keys: new Set(keys), count, handed })
+  for (const [id, { keys, ...rest }] of facts.used) used.set(id, { ...rest, keys: new Set(keys) })
   return {
     waiting: facts.waiting.map((one) => ({ ...one, parts: [...one.parts] })),
     sent: facts.sent.map((one) => ({ ...one })),
@@ -145,7 +145,7 @@ function start(
     isUsedUp: (key) => used.keys.has(key),
     // the dedupe key covers version 1; a later version may have another key
     hasAny: () => version > 1 && used.count > 0,
-    lastHandedAt: () => used.handed.reduce<number | null>((last, { at: one }) => Math.max(last ?? one, one), null),
+    lastHandedAt: () => used.lastHandedAt,
   })
   if (started.outcome === 'none') return
   const { key: dedupeKey, dueAt } = started
@@ -169,7 +169,7 @@ function start(
 function usedOf({ used }: Emails, messageId: number): UsedFacts {
   const known = used.get(messageId)
   if (known) return known
-  const none: UsedFacts = { keys: new Set(), count: 0, handed: [] }
+  const none: UsedFacts = { keys: new Set(), count: 0, lastHandedAt: null }
   used.set(messageId, none)
   return none
 }
@@ -232,7 +232,6 @@ function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
   const used = usedOf(emails, email.messageId)
   const heir = isOfEvent ? findHeir(email.parts) : null
   emails.waiting = emails.waiting.filter((one) => one !== email)
-  used.handed = used.handed.filter(({ id }) => id !== email.id)
   // a mail server may have accepted it, so its key stays used
   if (email.handedAt === null) {
     releaseKey(used, email.dedupeKey)

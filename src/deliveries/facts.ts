@@ -20,7 +20,10 @@ import {
 
 /** The part of a delivery that a simulation knows too. */
 export type DecidedWork = {
-  delivery: Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId' | 'eventId' | 'triggeredAt' | 'plannedAt' | 'byHand'>
+  delivery: Pick<
+    DeliveryRow,
+    'id' | 'appId' | 'contactId' | 'messageId' | 'eventId' | 'triggeredAt' | 'plannedAt' | 'byHand'
+  >
   message: { content: MessageContent }
   contact: Pick<ContactRow, 'email' | 'status' | 'tags' | 'fields'>
   event: Pick<EventRow, 'properties'> | null
@@ -48,7 +51,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
     isByHand: delivery.byHand,
     suppression: reads.findSuppression(delivery.appId, contact.email),
     lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
-    handed: isLimited && !delivery.byHand ? reads.listHanded(delivery.appId, delivery.contactId, at - LIMITED_MS) : [],
+    handed: isLimited && !delivery.byHand ? reads.listHanded(delivery, at - LIMITED_MS) : [],
     contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
     ...(known || delivery.byHand
       ? { triggeredAt: delivery.triggeredAt, ...NOTHING_DONE }
@@ -133,7 +136,6 @@ export function readStart({ message, deliveries, timezone }: EarlierDeliveries, 
       joined: deliveries.filter(({ state, joinedTo }) => state === 'joined' && joinedTo === one.id).length,
     }))
     .reverse()
-  const handed = used.filter(({ state }) => state !== 'skipped' && state !== 'failed')
   return {
     ...came,
     timezone,
@@ -147,6 +149,6 @@ export function readStart({ message, deliveries, timezone }: EarlierDeliveries, 
     isUsedUp: (key) => used.some(({ dedupeKey }) => dedupeKey === key),
     hasAny: () => used.length > 0,
     lastHandedAt: () =>
-      handed.reduce<number | null>((last, { handedAt }) => Math.max(last ?? 0, handedAt ?? 0) || null, null),
+      used.reduce<number | null>((last, { handedAt }) => Math.max(last ?? 0, handedAt ?? 0) || null, null),
   }
 }

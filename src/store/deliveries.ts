@@ -39,8 +39,11 @@ export type EventOfPerson = { appId: number; contactId: number; eventId: number 
 
 type Page = { appId: number; messageId: number | null; before: number; limit: number }
 
-/** Captured emails count as if they were sent. */
-const COUNTS_AS_SENT = `state IN ('handed', 'sent', 'kept', 'unknown', 'bounced', 'complained')`
+/**
+ * Handed over or captured, and not refused: the person may have it, whatever happened since. Its events have the same
+ * time. `?` is the email being decided, whose own earlier attempt doesn't count.
+ */
+const MAY_HAVE_ARRIVED = `handed_at IS NOT NULL AND deliveries.id <> ? AND ifnull(joined_to, 0) <> ?`
 
 const FIELDS = {
   id: 'deliveries.id',
@@ -98,7 +101,7 @@ const JOINED = `
   WHERE joined_to = ? AND state = 'joined'
   ORDER BY triggered_at, deliveries.id LIMIT ${LISTED_EVENTS - 1}`
 
-type DeliveryKey = Pick<DeliveryRow, 'appId' | 'contactId' | 'messageId'>
+type DeliveryKey = Pick<DeliveryRow, 'id' | 'appId' | 'contactId' | 'messageId'>
 
 export function createDeliveryReads(db: Database, findSource: FindMailSource) {
   const pages = createDeliveryPages(db)
@@ -109,16 +112,16 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
   )
   const work = db.prepare<StoredWork, [number]>(WORK)
   const joinedTo = db.prepare<StoredEvent & { deliveryId: number; triggeredAt: number }, [number]>(JOINED)
-  const handedSince = db.prepare<{ at: number }, [number, number, number]>(
-    `SELECT handed_at AS at FROM deliveries
+  const handedSince = db.prepare<{ at: number }, number[]>(
+    `SELECT DISTINCT deliveries.message_id, handed_at AS at FROM deliveries
      JOIN message_versions
        ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
-     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND ${COUNTS_AS_SENT} AND handed_at > ?
+     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND ${MAY_HAVE_ARRIVED} AND handed_at > ?
        AND ifnull(json_extract(content, '$.mail.category'), '') <> 'transactional'`,
   )
-  const lastHanded = db.prepare<{ at: number | null }, [number, number, number]>(
+  const lastHanded = db.prepare<{ at: number | null }, number[]>(
     `SELECT max(handed_at) AS at FROM deliveries
-     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_DEDUPE_KEY} AND ${COUNTS_AS_SENT}`,
+     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_DEDUPE_KEY} AND ${MAY_HAVE_ARRIVED}`,
   )
   const captured = db.prepare<StoredCapture, [number, number]>(
     `SELECT raw, created_at AS createdAt, sender AS "from", recipient AS "to", subject, html, text
@@ -167,14 +170,14 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
     },
 
     /** Only lifecycle emails, newest first (ms UTC): transactional ones are not limited. */
-    listHanded: (appId: number, contactId: number, since: number): number[] =>
+    listHanded: ({ appId, contactId, id }: Omit<DeliveryKey, 'messageId'>, since: number): number[] =>
       handedSince
-        .all(appId, contactId, since)
+        .all(appId, contactId, id, id, since)
         .map(({ at }) => at)
         .sort((a, b) => b - a),
 
-    lastHandedAt: ({ appId, contactId, messageId }: DeliveryKey): number | null =>
-      lastHanded.get(appId, contactId, messageId)?.at ?? null,
+    lastHandedAt: ({ appId, contactId, messageId, id }: DeliveryKey): number | null =>
+      lastHanded.get(appId, contactId, messageId, id, id)?.at ?? null,
 
     findCaptured(appId: number, deliveryId: number): FoundCapture | null {
       const row = captured.get(deliveryId, appId)

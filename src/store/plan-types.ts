@@ -79,8 +79,8 @@ export type SentFacts = {
   properties: (string | null)[]
 }
 
-/** One person's past deliveries of one message. `keys`: used deduplication keys. `handed`: when emails were sent. */
-export type UsedFacts = { keys: Set<string>; count: number; handed: { id: number; at: number }[] }
+/** One person's past deliveries of one message. `keys`: used deduplication keys. `lastHandedAt`: the last that may have arrived. */
+export type UsedFacts = { keys: Set<string>; count: number; lastHandedAt: number | null }
 
 export type EmailFacts = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
 

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createContactReads } from './contacts.ts'
-import { IS_NOT_ENDED, TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
+import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
 import { type StoredOutcome, createOutcomeReads, storedKey } from './idempotency.ts'
 import type { LiveMessages } from './live-messages.ts'
@@ -106,10 +106,8 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
   const count = db.prepare<{ count: number }, [number, number, number]>(
     `SELECT count(*) AS count FROM deliveries WHERE ${isOfMessage}`,
   )
-  // two rows, because the newest one may be cancelled by this batch
-  const handed = db.prepare<{ id: number; at: number }, [number, number, number]>(
-    `SELECT id, handed_at AS at FROM deliveries WHERE ${isOfMessage} AND ${IS_NOT_ENDED} AND handed_at IS NOT NULL
-     ORDER BY handed_at DESC LIMIT 2`,
+  const lastHanded = db.prepare<{ at: number | null }, [number, number, number]>(
+    `SELECT max(handed_at) AS at FROM deliveries WHERE ${isOfMessage}`,
   )
   // ids are in order of arrival, so the index skips old deliveries
   const isLead = `${isOfMessage} AND id >= ? AND ${TAKES_EVENTS} AND version = ?`
@@ -183,7 +181,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
     return {
       keys: used,
       count: needsCount ? (count.get(app.id, id, message.id)?.count ?? 0) : 0,
-      handed: needsHanded ? handed.all(app.id, id, message.id) : [],
+      lastHandedAt: needsHanded ? (lastHanded.get(app.id, id, message.id)?.at ?? null) : null,
     }
   }
 

@@ -192,7 +192,7 @@ describe('emails', () => {
   })
 
   test('earlier emails of the person count', () => {
-    const used = new Map([[1, { keys: new Set(['']), count: 1, handed: [] }]])
+    const used = new Map([[1, { keys: new Set(['']), count: 1, lastHandedAt: null }]])
     const emails: EmailFacts = { waiting: [], sent: [], used }
     expect(changesOf(planOf([{}], { messages: [message()], person: { ...ADA, emails } }))).toEqual([])
   })
@@ -268,7 +268,7 @@ test('a refused request records nothing, but replays the outcome of its key', ()
 
 test('planning does not change its facts and can be repeated', () => {
   const messages = [message({ onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
-  const used = new Map([[1, { keys: new Set<string>(), count: 0, handed: [] }]])
+  const used = new Map([[1, { keys: new Set<string>(), count: 0, lastHandedAt: null }]])
   const person = { ...ADA, names: { firstName: null, lastName: null }, emails: { waiting: [], sent: [], used } }
   const given: Given = { messages, person }
   const writes = [{ firstName: 'Ada' }, {}, { name: 'paid', at: AT + 1 }]

@@ -115,7 +115,11 @@ describe('no statement scans all deliveries', () => {
     [
       'how many mails a person had',
       1,
-      (watched) => createDeliveryReads(watched, createMailSources(watched, sealer)).listHanded(1, 2, 3),
+      (watched) =>
+        createDeliveryReads(watched, createMailSources(watched, sealer)).listHanded(
+          { id: 0, appId: 1, contactId: 2 },
+          3,
+        ),
     ],
   ])('%s', (_, least, run) => {
     const plans = plansOf(run)

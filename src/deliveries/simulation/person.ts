@@ -225,7 +225,7 @@ function workOf(
   joined: readonly SimulatedEvent[],
 ) {
   const { id, contactId, occurredAt: triggeredAt, properties } = lead.trigger
-  const delivery = { appId, contactId, messageId: 0, eventId: id, triggeredAt, plannedAt, byHand: false }
+  const delivery = { id: 0, appId, contactId, messageId: 0, eventId: id, triggeredAt, plannedAt, byHand: false }
   return {
     delivery,
     message: { content },

@@ -83,7 +83,10 @@ export function testClaims(store: Fresh): void {
     expect(await list(app)).toMatchObject([
       { state: 'sent', handedAt: held.at, sentAt: held.at + 5, record: RECORD, claimedBy: null },
     ])
-    expect(await store().listHanded(app.appId, (await list(app))[0]?.contactId ?? 0, held.at - 1)).toEqual([held.at])
+    const contactId = (await list(app))[0]?.contactId ?? 0
+    const asked = { appId: app.appId, contactId }
+    expect(await store().listHanded({ ...asked, id: 0 }, held.at - 1)).toEqual([held.at])
+    expect(await store().listHanded({ ...asked, id: held.id }, held.at - 1)).toEqual([])
   })
 
   test('a deferred delivery is due again at its time, with the server reply', async () => {
