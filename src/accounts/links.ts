@@ -102,7 +102,11 @@ function isPlainlyOwn(raw: string, hosts: OwnHosts): boolean {
   return owner !== undefined && (host === owner || foldDomain(host) === host)
 }
 
-const findOwner = (host: string, hosts: OwnHosts): string | undefined => hosts.find((one) => isPartOf(host, one))
+/** Subdomains of the app's hosts count. */
+export const isOwnHost = (host: string, hosts: readonly string[]): boolean => findOwner(host, hosts) !== undefined
+
+const findOwner = (host: string, hosts: readonly string[]): string | undefined =>
+  hosts.find((one) => isPartOf(host, one))
 
 const isPartOf = (host: string, own: string): boolean =>
   host.endsWith(own) && (host === own || host.at(-own.length - 1) === '.')

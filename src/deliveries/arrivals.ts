@@ -1,11 +1,11 @@
 /** Plans which of one person's emails an arrival starts, extends or cancels, and records that the person came back. Pure. */
 import { collectMsOf, isPerPerson } from '../messages/again.ts'
-import { allHold, parseProperties, propertyOf } from '../store/conditions.ts'
+import { allHold, parseProperties } from '../store/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
 import type { Arrival, Cancelled } from '../store/delivery-rules.ts'
 import { takesEvents } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
-import { isPathLike, isSamePath, pathOfUrl } from '../store/paths.ts'
+import { isPathLike, isSamePath } from '../store/paths.ts'
 import type {
   AppFacts,
   DeliveryChange,
@@ -20,6 +20,7 @@ import type {
 import type { EventType } from '../store/types.ts'
 import { decideStart, findCancelled } from './decide.ts'
 import { findHeir, keyToPass } from './ends.ts'
+import { resultPathOf } from './rules.ts'
 
 /** A visit within this time after an email counts as its result. */
 export const CAME_BACK_MS = 7 * 24 * 3_600_000
@@ -112,6 +113,7 @@ export type Cause = {
   appId: number
   contactId: number
   timezone: string
+  hosts: readonly string[]
   eventId: number | null
   /** JSON */
   properties: string | null
@@ -124,7 +126,7 @@ type Changing = { emails: Emails; changes: DeliveryChange[]; takeId: () => numbe
 /** Cancels first, then records the return, then starts emails. */
 export function planArrival(changing: Changing, matched: Matched, cause: Cause): void {
   if (matched.cancels) cancelBy(changing, cause, matched.cancels)
-  if (matched.seen) noteReturn(changing, matched.seen)
+  if (matched.seen) noteReturn(changing, matched.seen, cause.hosts)
   for (const message of matched.starts) start(changing, { message, matched }, cause)
 }
 
@@ -187,11 +189,16 @@ function leadsOf({ waiting }: Emails, { id, version }: LiveMessage, occurredAt: 
   }
 }
 
-function cancelBy(changing: Changing, { eventId, at }: Cause, arrival: Arrival): void {
+function cancelBy(changing: Changing, { eventId, at, hosts }: Cause, arrival: Arrival): void {
   // an event never cancels an email that it started itself
   const findIn = (part: JoinedFacts, email: WaitingFacts, isJoined: boolean): Cancelled | null => {
     if (part.eventId !== null && part.eventId === eventId) return null
-    const waiting = { triggeredAt: part.triggeredAt, dueAt: email.dueAt, isJoined, resultPath: () => resultPath(part) }
+    const waiting = {
+      triggeredAt: part.triggeredAt,
+      dueAt: email.dueAt,
+      isJoined,
+      resultPath: () => resultPathOf(part.properties, hosts),
+    }
     return findCancelled(email.content, waiting, arrival)
   }
   for (const email of changing.emails.waiting) {
@@ -246,12 +253,13 @@ function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
   emails.waiting.push({ ...email, ...heir, dedupeKey, ...rest })
 }
 
-const resultPath = ({ properties }: Pick<JoinedFacts, 'properties'>): string | null =>
-  properties === null ? null : pathOfUrl(propertyOf(parseProperties(properties), 'url'))
-
-function noteReturn({ emails, changes }: Changing, { path, occurredAt }: { path: string; occurredAt: number }): void {
+function noteReturn(
+  { emails, changes }: Changing,
+  { path, occurredAt }: { path: string; occurredAt: number },
+  hosts: readonly string[],
+): void {
   const isResult = (properties: string | null): boolean => {
-    const result = resultPath({ properties })
+    const result = resultPathOf(properties, hosts)
     return result !== null && isSamePath(path, result)
   }
   for (const email of emails.sent) {

@@ -1,9 +1,9 @@
-import { parseProperties, propertyOf } from '../store/conditions.ts'
+import { parseProperties } from '../store/conditions.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import type { ViewRow } from '../store/events.ts'
 import { takesEvents, usesDedupeKey } from '../store/delivery-states.ts'
 import type { DeliveryRow, MessageContent, MessageRow, Rule, Verdict } from '../store/message-types.ts'
-import { isSamePath, pathOfUrl } from '../store/paths.ts'
+import { isSamePath } from '../store/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { lastReportUntil, presenceAt, toLostReport } from '../visits/presence.ts'
@@ -14,6 +14,7 @@ import {
   longestQuietMs,
   NOTHING_DONE,
   readsPages,
+  resultPathOf,
   type RuleFacts,
   sinceWhen,
 } from './rules.ts'
@@ -29,6 +30,7 @@ export type DecidedWork = {
   event: Pick<EventRow, 'properties'> | null
   joined: readonly { triggeredAt: number; event: Pick<EventRow, 'id' | 'properties'> }[]
   settings: SendingSettings
+  app: { hosts: readonly string[] }
 }
 
 /** `presenceAt` overrides the stored reports; null: it doesn't. */
@@ -66,7 +68,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
 
 type Visits = EventFacts & Pick<RuleFacts, 'firstReportedAt'>
 
-function readVisits(reads: FactReads, { delivery, message, event }: DecidedWork, at: number): Visits {
+function readVisits(reads: FactReads, { delivery, message, event, app }: DecidedWork, at: number): Visits {
   const { appId, contactId, triggeredAt } = delivery
   const { onlyIf = [] } = message.content
   const isPageRead = readsPages(onlyIf)
@@ -80,7 +82,7 @@ function readVisits(reads: FactReads, { delivery, message, event }: DecidedWork,
   const done = readDone(reads, { delivery, onlyIf }, at)
   return {
     triggeredAt,
-    resultPath: pathOfUrl(propertyOf(parseProperties(event?.properties ?? null), 'url')),
+    resultPath: resultPathOf(event?.properties ?? null, app.hosts),
     firstReportedAt: earliest(firstViewAt, ...returns.map(({ reportedAt }) => reportedAt)),
     presence: (when, quietMs) =>
       reads.presenceAt?.({ when, triggeredAt, quietMs }) ??

@@ -419,5 +419,6 @@ function applyToEmails({ changes, facts, index }: Planning, matched: Matched, ca
     ...cause,
     appId: app.id,
     timezone: app.rules.timezone,
+    hosts: app.rules.hosts,
   })
 }

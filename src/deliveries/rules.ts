@@ -1,12 +1,29 @@
 import { isSentUnknown } from '../messages/describe-message.ts'
 import { type MessageContent, type Rule, type Since, STOP_REASONS, type Verdict } from '../store/message-types.ts'
-import { compares, propertyOf } from '../store/conditions.ts'
-import { isSamePath } from '../store/paths.ts'
+import { isOwnHost } from '../accounts/links.ts'
+import { foldHost } from '../core/domains.ts'
+import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
+import { isSamePath, pathOfUrl } from '../store/paths.ts'
 import type { ContactStatus, FieldValue } from '../store/types.ts'
 import { PRESENCE_MS, type Presence, presenceAt } from '../visits/presence.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
+
+/** A route of a single-page app, which the browser script doesn't report. */
+const HASH_ROUTE = /#!?\//
+const HOST = /^https?:\/\/([^/?#:@\\]+)(?=(?::\d+)?(?:[/?#]|$))/i
+
+/**
+ * The path of an event's `url`, if the browser script can report it; null for other domains and hash routes. Without
+ * domains of the app, every domain counts. `properties` is JSON.
+ */
+export function resultPathOf(properties: string | null, hosts: readonly string[]): string | null {
+  const url = properties === null ? null : propertyOf(parseProperties(properties), 'url')
+  if (typeof url !== 'string' || HASH_ROUTE.test(url)) return null
+  const host = foldHost(HOST.exec(url)?.[1] ?? '')
+  return host !== null && (hosts.length === 0 || isOwnHost(host, hosts)) ? pathOfUrl(url) : null
+}
 
 /** What a rule needs to know of one event, independent of the source. */
 export type EventFacts = {

@@ -18,6 +18,8 @@ export type AppRules = {
   cancelledBy: Set<Rule['rule']>
   cancellingEvents: Set<string>
   timezone: string
+  /** the app's own domains */
+  hosts: string[]
   hasDeliveries: boolean
 }
 
@@ -35,8 +37,9 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     'SELECT content FROM message_versions WHERE message_id = ? AND version = ?',
   )
   const oneDelivery = db.prepare(`SELECT 1 FROM deliveries WHERE app_id = ? AND ${USES_DEDUPE_KEY} LIMIT 1`)
-  const timezone = db.prepare<{ timezone: string | null }, [number]>(
-    'SELECT timezone FROM app_mail_settings WHERE app_id = ?',
+  const app = db.prepare<{ timezone: string | null; hosts: string }, [number]>(
+    `SELECT (SELECT timezone FROM app_mail_settings WHERE app_id = ?1) AS timezone,
+       (SELECT json_group_array(host) FROM app_hosts WHERE app_id = ?1) AS hosts`,
   )
   const apps = new Map<number, AppRules>()
   const contents = new Map<string, MessageContent>()
@@ -46,7 +49,8 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
 
   const load = (appId: number): AppRules => {
     const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
-    const rules = emptyRules(readTimezone(timezone.get(appId)?.timezone))
+    const found = app.get(appId)
+    const rules = emptyRules(readTimezone(found?.timezone), JSON.parse(found?.hosts ?? '[]') as string[])
     rules.hasDeliveries = oneDelivery.get(appId) !== null
     for (const { id, status, version, current, content } of versions) {
       // deliveries of older versions may still be waiting
@@ -112,7 +116,7 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
   }
 }
 
-const emptyRules = (timezone: string): AppRules => ({
+const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   byEvent: new Map(),
   byTag: new Map(),
   byPage: [],
@@ -120,6 +124,7 @@ const emptyRules = (timezone: string): AppRules => ({
   cancelledBy: new Set(),
   cancellingEvents: new Set(),
   timezone,
+  hosts,
   hasDeliveries: false,
 })
 

@@ -10,6 +10,7 @@ import {
   type RuleFacts,
   rulesOfEvent,
   sinceWhen,
+  resultPathOf,
 } from '../../src/deliveries/rules.ts'
 import type { Rule, Verdict } from '../../src/store/message-types.ts'
 import { PRESENCE_MS, type Presence } from '../../src/visits/presence.ts'
@@ -322,5 +323,30 @@ describe('the first final failure', () => {
     expect(reasonOfRule(fail('notSeen'))).toBe('seen')
     expect(reasonOfRule(fail('notSeen', { isUnknown: true, about: null }))).toBe('no_page')
     expect(reasonOfRule(fail('notSeen', { isUnknown: true }))).toBe('never_reported')
+  })
+})
+
+describe('the page of a result', () => {
+  const HOSTS = ['app.example', 'shop.example']
+  test.each([
+    ['https://app.example/results/1', '/results/1'],
+    ['https://www.app.example/results/1/?a=1#top', '/results/1'],
+    ['HTTPS://APP.EXAMPLE/results/1', '/results/1'],
+    ['http://shop.example:8080/', '/'],
+    ['https://partner.example/', null],
+    ['https://app.example.evil.example/', null],
+    ['https://app.example@partner.example/', null],
+    ['https://app.example/#/results/1', null],
+    ['https://app.example/app#!/results/1', null],
+    ['ftp://app.example/', null],
+    ['/results/1', null],
+  ])('%s: %p', (url, path) => {
+    expect(resultPathOf(JSON.stringify({ url }), HOSTS)).toBe(path)
+  })
+  test('is missing without a URL', () => {
+    for (const properties of [null, '{}', '{"url":7}']) expect(resultPathOf(properties, HOSTS)).toBeNull()
+  })
+  test('may be on any domain while the app has none', () => {
+    expect(resultPathOf('{"url":"https://partner.example/1"}', [])).toBe('/1')
   })
 })

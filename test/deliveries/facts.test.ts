@@ -22,6 +22,7 @@ const workOf = ({ delivery, content, ...changes }: WorkChanges = {}): DecidedWor
   event: { properties: '{"url":"https://a.example/results/1"}' },
   joined: [],
   settings: NO_SETTINGS,
+  app: { hosts: ['a.example'] },
   ...changes,
 })
 

@@ -35,6 +35,7 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
     cancelledBy: new Set(),
     cancellingEvents: new Set(),
     timezone: 'UTC',
+    hosts: [],
     hasDeliveries: false,
   }
   for (const one of messages) {

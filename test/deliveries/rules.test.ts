@@ -139,3 +139,21 @@ describe('a rule at the time of sending', () => {
     })
   })
 })
+
+test("a visit to the home page is no visit to a partner's page", async () => {
+  const onlyIf: Rule[] = [{ rule: 'notSeen', ifUnknown: 'send' }]
+  await messaging.put(messageOf({ again: { once: 'property', property: ['url'] }, onlyIf }))
+  await messaging.browse('first', page('/start'), leave('/start'))
+  await messaging.event({ properties: { url: 'https://partner.example/', headline: 'Ready' } })
+  await messaging.event({ properties: { url: 'https://first.example/#/results/1', headline: 'Ready' } })
+  await messaging.event({ properties: { url: 'https://first.example/', headline: 'Ready' } })
+  server.clock.tick(MINUTE)
+  await messaging.browse('second', page('/'), leave('/'))
+  server.clock.tick(HOUR)
+  expect((await messaging.deliveries()).map(({ state, reason }) => reason ?? state)).toEqual([
+    'waiting',
+    'waiting',
+    'seen',
+  ])
+  expect(verdictsOf(await messaging.decide())).toEqual(['send', 'send'])
+})

@@ -153,7 +153,8 @@ async function simulate(editing: Editing, fields: Fields, asked: number): Promis
   const settings = await deps.store.mailSettings(viewer.app.id)
   const days = asked === 30 ? 30 : 7
   const { content } = reading.input
-  const asking = { appId: viewer.app.id, content, settings, days, now: deps.clock.now() }
+  const { id: appId, hosts } = viewer.app
+  const asking = { appId, hosts, content, settings, days, now: deps.clock.now() }
   const found = await deps.simulations.simulate(asking, { signal: request.signal })
   if (found !== null && isRefusal(found)) return answerRefusal(editing, fields, found)
   return answerEditor(editing, { fields, simulation: { days, content, found } })

@@ -1,11 +1,11 @@
 import { whenDue } from '../../messages/again.ts'
-import { parseProperties, propertyOf } from '../../store/conditions.ts'
+import { parseProperties } from '../../store/conditions.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import { LISTED_EVENTS, type MessageContent, type Verdict } from '../../store/message-types.ts'
-import { pathOfUrl } from '../../store/paths.ts'
 import type { SimulatedPerson, TriggerHappening } from '../../store/simulation.ts'
 import { decide, decideStart, findCancelled, isTimed, type SendingSettings } from '../decide.ts'
 import { readFacts } from '../facts.ts'
+import { resultPathOf } from '../rules.ts'
 import type { Past } from './past.ts'
 
 /** `at` (ms UTC): when it was decided, or is due. */
@@ -19,6 +19,7 @@ export type Simulated = {
   content: MessageContent
   settings: SendingSettings
   timezone: string
+  hosts: readonly string[]
   now: number
   person: SimulatedPerson | null
   past: Past
@@ -153,7 +154,12 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
       ? null
       : findCancelled(
           content,
-          { triggeredAt: trigger.occurredAt, dueAt, isJoined, resultPath: () => resultPathOf(trigger) },
+          {
+            triggeredAt: trigger.occurredAt,
+            dueAt,
+            isJoined,
+            resultPath: () => resultPathOf(trigger.properties, simulated.hosts),
+          },
           arrival,
         )
 
@@ -216,11 +222,8 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
 const isDueFirst = (a: Email, b: Email): boolean =>
   a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.lead.trigger.id < b.lead.trigger.id)
 
-const resultPathOf = ({ properties }: TriggerHappening): string | null =>
-  pathOfUrl(propertyOf(parseProperties(properties), 'url'))
-
 function workOf(
-  { appId, content, settings, person }: Simulated,
+  { appId, content, settings, person, hosts }: Simulated,
   { lead, plannedAt }: Email,
   joined: readonly SimulatedEvent[],
 ) {
@@ -236,5 +239,6 @@ function workOf(
       event: { id: trigger.id, properties: trigger.properties },
     })),
     settings,
+    app: { hosts },
   }
 }

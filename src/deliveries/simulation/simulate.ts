@@ -22,6 +22,8 @@ export type SimulationInput = {
   appId: number
   content: MessageContent
   settings: Pick<MailSettings, 'sendWindow' | 'timezone' | 'giveUpHours'>
+  /** the app's own domains */
+  hosts: string[]
   days: number
   now: number
   contactId?: number
@@ -60,13 +62,13 @@ export function simulate(
   input: SimulationInput,
   { most, onProgress = () => {} }: { most: number; onProgress?: (progress: Progress) => void },
 ): Simulation {
-  const { appId, content, days, now } = input
+  const { appId, hosts, content, days, now } = input
   const from = now - days * DAY_MS
   const { triggers, hasMore } = takeNewest(readTriggers(reads, { appId, from }, content), most)
   const lines: SimulationLine[] = []
   const trials = createTrials(reads, input)
   const settings = { ...input.settings, perPersonDay: null, perPersonWeek: null }
-  const asked = { appId, content, settings, from, now, timezone: readTimezone(settings.timezone) }
+  const asked = { appId, hosts, content, settings, from, now, timezone: readTimezone(settings.timezone) }
   let [done, reported] = [0, 0]
   for (const [contactId, own] of Map.groupBy(triggers, (trigger) => trigger.contactId)) {
     const person = reads.findPerson(contactId)

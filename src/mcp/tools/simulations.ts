@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { explainSimulation } from '../../deliveries/explanations.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
+import type { AppRow } from '../../accounts/access.ts'
 import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
 import { type Fault, faultOf, isFault } from '../../core/inputs.ts'
 import type { MessageRow } from '../../messages/messages.ts'
@@ -67,7 +68,13 @@ export const simulateTool: Tool = {
     if (input.email !== null && !person) return UNKNOWN_PERSON
     const refused = takeCostly(deps, access, 'simulate_message')
     if (refused) return refused
-    const simulation = await simulate(deps, message, { ...input, contactId: person?.id, signal, onProgress })
+    const simulation = await simulate(deps, message, {
+      ...input,
+      hosts: app.hosts,
+      contactId: person?.id,
+      signal,
+      onProgress,
+    })
     if (simulation !== null && isRefusal(simulation)) return simulation
     if (simulation === null) return refuseFields([{ field: 'messageId', code: 'invalid', message: BY_TAG }])
     return {
@@ -85,10 +92,16 @@ const BY_TAG = "Messages that start with a tag can't be simulated: the time a ta
 const simulate = async (
   deps: ToolDependencies,
   { appId, content }: MessageRow,
-  { days, at, contactId, ...asking }: Days & { contactId: number | undefined } & Pick<Caller, 'signal' | 'onProgress'>,
+  {
+    hosts,
+    days,
+    at,
+    contactId,
+    ...asking
+  }: Days & Pick<AppRow, 'hosts'> & { contactId: number | undefined } & Pick<Caller, 'signal' | 'onProgress'>,
 ): Promise<Simulation | Refusal | null> => {
   const settings = await deps.store.mailSettings(appId)
-  return deps.simulations.simulate({ appId, content, days, now: at, contactId, settings }, asking)
+  return deps.simulations.simulate({ appId, hosts, content, days, now: at, contactId, settings }, asking)
 }
 
 function simulationView(simulation: Simulation, about: About, { skip, limit }: { skip: number; limit: number }) {

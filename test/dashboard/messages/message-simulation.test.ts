@@ -7,7 +7,7 @@ const [MINUTE, DAY] = [60_000, 86_400_000]
 
 const pages = useEditing()
 
-const RESULT = { url: 'https://first.example/results/1', headline: 'Ready' }
+const RESULT = { url: 'https://app.example.com/results/1', headline: 'Ready' }
 
 const view = async (email: string, path: string): Promise<void> => {
   const at = pages.clock.now()

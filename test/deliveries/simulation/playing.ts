@@ -71,7 +71,7 @@ async function openStory({ content, settings, setUp }: Story) {
     const [now, db] = [server.clock.now(), openForReading(server.folder)]
     const days = Math.ceil((now - LIVE_AT) / DAY) + EARLIER_DAYS
     try {
-      const input = { appId: app.id, content, settings, days, now }
+      const input = { appId: app.id, hosts: app.hosts, content, settings, days, now }
       return simulate(createSimulationReads(db, { until: now }), input, { most: 10_000 })
     } finally {
       db.close()
