@@ -124,10 +124,10 @@ type Joined = { verdicts: Verdict[]; unfit: Unfit[] }
 const NOTHING_NEW: Joined = { verdicts: [], unfit: [] }
 
 function checkJoined(content: MessageContent, facts: Facts): Joined {
-  const ofEvent = { onlyIf: rulesOfEvent(content) }
+  const ofEvent = rulesOfEvent(content)
   const joined: Joined = { verdicts: [], unfit: [] }
-  for (const [index, event] of ofEvent.onlyIf.length === 0 ? [] : facts.joined().entries()) {
-    const verdicts = checkRules(ofEvent, { ...facts, ...event })
+  for (const [index, event] of ofEvent.length === 0 ? [] : facts.joined().entries()) {
+    const verdicts = checkRules(content, { ...facts, ...event }, ofEvent)
     const failed = verdicts.find(isSettled)
     if (failed === undefined)
       joined.verdicts.push(...verdicts.map((verdict) => ({ ...verdict, eventAt: event.triggeredAt })))
@@ -240,8 +240,8 @@ export const findCancelled: FindCancelled = (content, waiting, arrival) => {
   const onlyIf = waiting.isJoined ? rulesOfEvent(content) : (content.onlyIf ?? [])
   if (onlyIf.length === 0) return null
   const { before, after } = factsAround(waiting, arrival)
-  const passed = checkRules({ onlyIf }, before)
-  const verdicts = checkRules({ onlyIf }, after)
+  const passed = checkRules(content, before, onlyIf)
+  const verdicts = checkRules(content, after, onlyIf)
   const found = findFailed(
     { onlyIf: onlyIf.filter((_, index) => passed[index]?.verdict === 'pass') },
     verdicts.filter((_, index) => passed[index]?.verdict === 'pass'),

@@ -175,12 +175,20 @@ function describeVerdict(verdict: Verdict, subject: DescribedSubject, nth: numbe
   return `For the event on ${formatTimeInZone(verdict.eventAt, subject.zone)}: ${found}`
 }
 
-/** Verdicts are in the message's order; a cancellation names one rule. */
 function describeFound(verdict: Verdict, subject: DescribedSubject, nth: number): string {
-  const rules = (subject.content.onlyIf ?? []).filter((rule) => isAbout(rule, verdict))
   if (verdict.until !== undefined) return describeUnsure(subject)
   const describe = VERDICT_TEXTS.get(verdict.rule)
-  return describe?.(verdict, subject, rules[nth] ?? rules[0]) ?? `${verdict.rule}: ${String(verdict.value)}.`
+  return (
+    describe?.(verdict, subject, findRule(verdict, subject.content.onlyIf ?? [], nth)) ??
+    `${verdict.rule}: ${String(verdict.value)}.`
+  )
+}
+
+/** Older records have no index: their verdicts are in the message's order. */
+function findRule(verdict: Verdict, onlyIf: readonly Rule[], nth: number): Rule | undefined {
+  if (verdict.index !== undefined) return onlyIf[verdict.index]
+  const rules = onlyIf.filter((rule) => isAbout(rule, verdict))
+  return rules[nth] ?? rules[0]
 }
 
 function isAbout(rule: Rule, { rule: name, about }: Verdict): boolean {

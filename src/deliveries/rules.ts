@@ -55,9 +55,13 @@ export const NOTHING_DONE: Omit<EventFacts, 'triggeredAt'> & Pick<RuleFacts, 'fi
 
 type Rules = Pick<MessageContent, 'onlyIf'>
 
-/** All rules run, so that the record is complete. */
-export const checkRules = ({ onlyIf = [] }: Rules, facts: RuleFacts): Verdict[] =>
-  onlyIf.map((rule) => definitionOf(rule).check(rule, facts))
+/** All rules run, so that the record is complete. `rules`: those of the message to check. */
+export const checkRules = ({ onlyIf = [] }: Rules, facts: RuleFacts, rules: readonly Rule[] = onlyIf): Verdict[] =>
+  rules.map((rule) => {
+    const checked = definitionOf(rule).check(rule, facts)
+    const isOneOfSeveral = onlyIf.some((other) => other !== rule && other.rule === rule.rule)
+    return isOneOfSeveral ? { ...checked, index: onlyIf.indexOf(rule) } : checked
+  })
 
 type RuleOf<Name extends Rule['rule']> = Extract<Rule, { rule: Name }>
 

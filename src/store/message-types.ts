@@ -141,6 +141,8 @@ export type Verdict = {
   about: string | null
   value: string | number | boolean | null
   verdict: 'pass' | 'fail'
+  /** the rule's place in `onlyIf`, if the message has several rules of this kind */
+  index?: number
   isUnknown?: true
   /** rule "away" without a reported leave, but also without activity; `value` is the last activity */
   isSilent?: true

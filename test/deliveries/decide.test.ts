@@ -351,7 +351,7 @@ describe('an arrival cancels a waiting email', () => {
     expect(findCancelled({ onlyIf }, waiting, { ...change, addedTags: ['vip'] })).toEqual({
       reason: 'tag',
       isOfEvent: false,
-      verdict: { rule: 'tag', about: 'vip', value: true, verdict: 'fail' },
+      verdict: { rule: 'tag', about: 'vip', value: true, verdict: 'fail', index: 1 },
     })
     expect(findCancelled({}, waiting, { ...change, addedTags: ['vip'] })).toBeNull()
   })

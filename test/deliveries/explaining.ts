@@ -47,9 +47,10 @@ export const deliveryOf = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]):
   joinedTo: null,
   ...changes,
 })
-export const explain = (delivery: DeliveryRow, person: DescribedSubject['person'] = ADA) =>
-  explainDelivery({ delivery, person, content: CONTENT, zone: 'UTC' })
-export const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[]) => explain(deliveryOf(changes, verdicts)).why
+export const explain = (delivery: DeliveryRow, person: DescribedSubject['person'] = ADA, content = CONTENT) =>
+  explainDelivery({ delivery, person, content, zone: 'UTC' })
+export const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[], content = CONTENT) =>
+  explain(deliveryOf(changes, verdicts), ADA, content).why
 export const sayRule = (verdict: Verdict) => explain(deliveryOf({}, [verdict])).rules[0]?.sentence
 
 export const fail = (rule: string, about: string | null, value: Verdict['value']): Verdict => ({

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { findCancelled } from '../../src/deliveries/decide.ts'
 import { explainDelivery, explainSimulation } from '../../src/deliveries/explanations.ts'
 import { deliveryView } from '../../src/mcp/message-views.ts'
 import { DELIVERY_STATES, type DeliveryRow, type Verdict } from '../../src/store/message-types.ts'
@@ -43,6 +44,16 @@ describe('describes a state', () => {
     expect(say({ reason: 'seen' }, [fail('notSeen', '/r/1', NOW + MINUTE)])).toBe(
       'Ada was on /r/1 1 minute after the event, so this email was not needed.',
     )
+  })
+
+  test('by the rule that failed if a message has several of its kind', () => {
+    const onlyIf = ['free', 'trial'].map((to) => ({ rule: 'field', field: 'plan', is: 'notEqual', to }) as const)
+    const arrival = { addedTags: [], removedTags: [], fieldsBefore: {}, fieldsAfter: { plan: 'trial' } }
+    const waiting = { triggeredAt: NOW, dueAt: NOW + MINUTE, resultPath: () => null, isJoined: false }
+    const cancelled = findCancelled({ onlyIf }, waiting, arrival)
+    if (!cancelled) throw new Error('the change cancels')
+    const content = { ...CONTENT, onlyIf }
+    expect(say({ reason: cancelled.reason }, [cancelled.verdict], content)).toContain('anything but trial')
   })
 
   test('by the rule with unknown facts', () => {
