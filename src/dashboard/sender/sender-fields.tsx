@@ -166,32 +166,36 @@ const LimitFields = ({ input }: FieldsProps) => (
   </section>
 )
 
-const LABELS: Record<string, string> = {
-  fromName: 'Name',
-  fromEmail: 'Address',
-  otherFromEmails: 'Other addresses',
-  replyTo: 'Replies go to',
-  postalAddress: 'Postal address',
-  logoUrl: 'Logo',
-  colour: 'Colour',
-  perSecond: 'Emails per second',
-  giveUpHours: 'Give up after',
-  perPersonDay: 'Lifecycle emails per day',
-  perPersonWeek: 'Lifecycle emails per week',
-}
+const LABELS = new Map(
+  Object.entries({
+    fromName: 'Name',
+    fromEmail: 'Address',
+    otherFromEmails: 'Other addresses',
+    replyTo: 'Replies go to',
+    postalAddress: 'Postal address',
+    logoUrl: 'Logo',
+    colour: 'Colour',
+    perSecond: 'Emails per second',
+    giveUpHours: 'Give up after',
+    perPersonDay: 'Lifecycle emails per day',
+    perPersonWeek: 'Lifecycle emails per week',
+  }),
+)
 /** Never shown: they are secret. */
-const SECRETS: Record<string, string> = {
-  smtpUrl: 'Mail server',
-  dkimKey: 'Signature (DKIM)',
-  bounceSecret: 'Bounce reports',
-}
+const SECRETS = new Map(
+  Object.entries({
+    smtpUrl: 'Mail server',
+    dkimKey: 'Signature (DKIM)',
+    bounceSecret: 'Bounce reports',
+  }),
+)
 
 /** The fields of the changed settings, with what is stored now. */
 export function listChangedFields(settings: MailSettings, names: string[]): ChangedField[] {
   const text: Record<string, unknown> = writeSender(settings)
   return names.flatMap((name): ChangedField[] => {
     if (name === 'sendWindow') return [{ label: 'Sending hours', now: describeWindow(writeSender(settings)) }]
-    const [label, secret] = [LABELS[name], SECRETS[name]]
+    const [label, secret] = [LABELS.get(name), SECRETS.get(name)]
     if (secret !== undefined) return [{ label: secret }]
     return label === undefined ? [] : [{ label, now: String(text[name]).replaceAll('\n', ', ') }]
   })
