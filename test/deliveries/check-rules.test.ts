@@ -313,8 +313,8 @@ describe('the first final failure', () => {
     ['none', [pass('notSeen'), pass('tag')], null],
     ['about the event', [fail('notSeen'), pass('tag')], ['notSeen', true]],
     ['about the person', [pass('notSeen'), fail('tag')], ['tag', false]],
-    ['of two the first', [fail('notSeen'), fail('tag')], ['notSeen', true]],
-    ['not what is waited for', [fail('notSeen', { until: 1 }), pass('tag')], null],
+    ['the first of two', [fail('notSeen'), fail('tag')], ['notSeen', true]],
+    ['not a verdict that is waited for', [fail('notSeen', { until: 1 }), pass('tag')], null],
   ])('%s', (_, verdicts, expected) => {
     const found = findFailed({ onlyIf }, verdicts)
     expect(found && [found.failed.rule, found.isOfEvent]).toEqual(expected)

@@ -51,13 +51,13 @@ describe('the draft "Results ready, they left"', () => {
       [],
       'send',
     ],
-    ['closed without a word half an hour before', [[-31, page('/wait')]], [], 'send'],
-    ['watches the page where the results appear', [[-5, page(RESULTS)]], [[20, leave(RESULTS)]], 'seen'],
-    ['watches another page', [[-5, page('/wait')]], [[20, leave('/wait')]], 'not_away'],
-    ['watches another page and does something there', [[-5, page('/wait')]], [[9, track('zoomed')]], 'not_away'],
-    ['lost their tab without a word five minutes before', [[-5, page('/wait')]], [], 'send'],
-    ['lost the tab with the results without a word', [[-5, page(RESULTS)]], [], 'send'],
-    ['comes back after it to another tab', [[-5, page('/wait')]], [[5, 'b', page('/home')]], 'not_away'],
+    ['closed without a report half an hour before', [[-31, page('/wait')]], [], 'send'],
+    ['is on the page of the results', [[-5, page(RESULTS)]], [[20, leave(RESULTS)]], 'seen'],
+    ['is on another page', [[-5, page('/wait')]], [[20, leave('/wait')]], 'not_away'],
+    ['is on another page and does something there', [[-5, page('/wait')]], [[9, track('zoomed')]], 'not_away'],
+    ['lost the tab without a report five minutes before', [[-5, page('/wait')]], [], 'send'],
+    ['lost the tab with the results without a report', [[-5, page(RESULTS)]], [], 'send'],
+    ['returns to another tab afterwards', [[-5, page('/wait')]], [[5, 'b', page('/home')]], 'not_away'],
     ['was on another page, and left after', [[-5, page('/wait')]], [[1, leave('/wait')]], 'not_away'],
     [
       'had left, and opens the results',
@@ -99,7 +99,7 @@ describe('the draft "Results ready, they left"', () => {
       'seen',
     ],
     [
-      'came back to the results for a moment, which was reported when they had left again',
+      'returned to the results briefly, reported after leaving again',
       [
         [-5, page(RESULTS)],
         [-4, leave(RESULTS)],
@@ -117,7 +117,7 @@ describe('the draft "Results ready, they left"', () => {
       'not_away',
     ],
     [
-      'came back to another page, and hid it again before the last minutes',
+      'returned to another page and hid it before the last minutes',
       [
         [-5, page('/wait')],
         [-4, leave('/wait')],
@@ -129,7 +129,7 @@ describe('the draft "Results ready, they left"', () => {
       'send',
     ],
     [
-      'was back on another page when it came, which was reported after it',
+      'was back on another page at the event, reported later',
       [
         [-5, page('/wait')],
         [-4, leave('/wait')],
@@ -138,7 +138,7 @@ describe('the draft "Results ready, they left"', () => {
       'not_away',
     ],
     [
-      'looked in and left three minutes ago',
+      'visited and left three minutes ago',
       [
         [-5, page('/wait')],
         [-4, leave('/wait')],
@@ -150,7 +150,7 @@ describe('the draft "Results ready, they left"', () => {
       'not_away',
     ],
     [
-      'looked in and left six minutes ago',
+      'visited and left six minutes ago',
       [
         [-5, page('/wait')],
         [-4, leave('/wait')],

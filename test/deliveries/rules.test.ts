@@ -51,7 +51,7 @@ describe('a rule at the time of sending', () => {
       () => messaging.browse('a', track('paid')),
       ['send'],
     ],
-    ['done ever, before the trigger', { rule: 'done', event: 'known', since: 'ever' }, nothing, ['send']],
+    ['done at any time, before the trigger', { rule: 'done', event: 'known', since: 'ever' }, nothing, ['send']],
     ['done since the trigger, but it was before', { rule: 'done', event: 'known' }, nothing, ['not_done']],
     ['done within a day', { rule: 'done', event: 'known', since: { days: 1 } }, nothing, ['send']],
     [
@@ -62,7 +62,7 @@ describe('a rule at the time of sending', () => {
     ],
     ['notDone, and it was not', { rule: 'notDone', event: 'paid' }, nothing, ['send']],
     [
-      'notDone, and it happened before it was triggered',
+      'notDone, and it happened before the trigger',
       { rule: 'notDone', event: 'paid' },
       () => tell('paid', { occurredAt: new Date(NOW - 1).toISOString() }),
       ['send'],
@@ -82,7 +82,7 @@ describe('a rule at the time of sending', () => {
       () => change({ fields: { plan: 'free' } }),
       ['field'],
     ],
-    ['field that is none of theirs', { rule: 'field', field: 'constructor', is: 'present' }, nothing, ['field']],
+    ['field that they do not have', { rule: 'field', field: 'constructor', is: 'present' }, nothing, ['field']],
     ['status', { rule: 'status', is: 'subscribed' }, nothing, ['send']],
     ['away from someone the script never saw', { rule: 'away', ifUnknown: 'skip' }, nothing, ['never_reported']],
     ['notSeen of someone the script never saw', { rule: 'notSeen', ifUnknown: 'skip' }, nothing, ['never_reported']],

@@ -12,7 +12,7 @@ describe('a server that fails for ten minutes', () => {
     ['answers 454 to the sender', { sender: () => 454 }],
     ['answers 421 at the final dot', { dot: () => 421 }],
     ['drops every connection', { connect: () => 'drop' }],
-    ['refuses the sender for good', { sender: () => 553 }],
+    ['refuses the sender permanently', { sender: () => 553 }],
   ]
   test.each(failures)(
     '%s: every mail arrives once, soon after',

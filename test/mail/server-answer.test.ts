@@ -5,7 +5,7 @@ const read = (response: string) => readServerAnswer(response, null)
 
 test.each([
   [
-    'as it was said',
+    'as received',
     '550 5.7.1 Rejected: see https://mx.example/p?a=1',
     '550 5.7.1 Rejected: see https://mx.example/p?a=1',
   ],
@@ -15,8 +15,8 @@ test.each([
     '550 5.7.26 Not signed. See there.',
   ],
   ['of several lines without enhanced codes', '451-Come again\n451 later', '451 Come again later'],
-  ['with breaks of every kind', '550 a\tb\u2028c\u0085d\v e', '550 a b c d e'],
-  ['with controls and marks of direction', '550 \u001b[31mred\u202e\u2066\u200f\u200b\u0000 end', '550 [31mred end'],
+  ['with all kinds of line breaks', '550 a\tb\u2028c\u0085d\v e', '550 a b c d e'],
+  ['with control and direction characters', '550 \u001b[31mred\u202e\u2066\u200f\u200b\u0000 end', '550 [31mred end'],
   ['with half of a character', '550 \ud83d no', '550 \ufffd no'],
   ['in another script', '550 почта не принята', '550 почта не принята'],
 ])('text %s', (_, response, words) => {
@@ -45,11 +45,11 @@ const LOGIN = { user: 'ada', password: 'pass word' }
 
 test.each([
   ['as it is', '535 "pass word" is wrong'],
-  ['as it was sent alone', `535 cannot read ${btoa('pass word')}`],
-  ['as it was sent with the user', `535 cannot read ${btoa('\0ada\0pass word')}`],
-  ['in a piece', `535 cannot read ${btoa('\0ada\0pass word').slice(3, 11)}...`],
-  ['with something unseen in it', `535 cannot read ${Array.from(btoa('pass word')).join('\u200b')}`],
-  ['where reading ends', `550 ${' '.repeat(3_989)}pass word`],
+  ['as sent alone', `535 cannot read ${btoa('pass word')}`],
+  ['as sent with the user', `535 cannot read ${btoa('\0ada\0pass word')}`],
+  ['in part', `535 cannot read ${btoa('\0ada\0pass word').slice(3, 11)}...`],
+  ['with invisible characters', `535 cannot read ${Array.from(btoa('pass word')).join('\u200b')}`],
+  ['at the read limit', `550 ${' '.repeat(3_989)}pass word`],
   ['folded over lines', `535-cannot read ${btoa('pass word').slice(0, 5)}\r\n${btoa('pass word').slice(5)}`],
 ])('drops an answer that repeats the password %s', (_, response) => {
   expect(readServerAnswer(response, LOGIN)).toBeUndefined()

@@ -59,12 +59,12 @@ describe('a working server', () => {
     ['under TLS from the first byte', { isSecure: true, options: { secure: true } }, { isSecure: true, login: 'none' }],
     ['without a login', {}, { isSecure: false, login: 'none' }],
     [
-      'without TLS far away, where the setting allows it',
+      'without TLS on a remote server, if the setting allows it',
       { host: FAR, isTlsOptional: true },
       { isSecure: false, login: 'none' },
     ],
     [
-      'with TLS far away where it is optional, whoever signed the certificate',
+      'with optional TLS on a remote server, whatever the certificate',
       { host: FAR, isTlsOptional: true, options: { disabledCommands: [] } },
       { isSecure: true, login: 'none' },
     ],
@@ -92,13 +92,13 @@ describe('a working server', () => {
 describe('a broken server', () => {
   test.each<[string, string, Given]>([
     ['a wrong password', 'smtp_535', { login: { ...LOGIN, password: 'wrong' }, options: ASKS }],
-    ['no TLS far away', 'etls', { host: FAR }],
-    ['a certificate that nobody trusts', 'euntrusted', { host: FAR, options: { disabledCommands: [] } }],
-    ['no TLS where it should begin with it', 'eplain', { isSecure: true }],
-    ['a greeting that asks to come later', 'smtp_421', { behaviour: { connect: () => 421 } }],
-    ['a greeting that sends away', 'smtp_554', { behaviour: { connect: () => 554 } }],
+    ['no TLS on a remote server', 'etls', { host: FAR }],
+    ['an untrusted certificate', 'euntrusted', { host: FAR, options: { disabledCommands: [] } }],
+    ['no TLS although it is expected at once', 'eplain', { isSecure: true }],
+    ['a temporary refusal at the greeting', 'smtp_421', { behaviour: { connect: () => 421 } }],
+    ['a permanent refusal at the greeting', 'smtp_554', { behaviour: { connect: () => 554 } }],
     ['a connection that drops', 'econnection', { behaviour: { connect: () => 'drop' } }],
-    ['a silence that is not waited for', 'etimedout', { behaviour: { connect: () => 'hang' }, mailMs: 50 }],
+    ['a silent server', 'etimedout', { behaviour: { connect: () => 'hang' }, mailMs: 50 }],
   ])('%s', async (_, reason, given) => {
     expect((await check(given)).found).toMatchObject({ is: 'failed', reason })
   })

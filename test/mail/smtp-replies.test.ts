@@ -30,11 +30,11 @@ const UNKNOWN = { is: 'unknown', reason: expect.any(String) } as unknown as Outc
 describe('after the final dot', () => {
   test.each([
     ['a reply that asks for more', '354 go ahead\r\n'],
-    ['a reply of no known class', '650 what\r\n'],
-    ['a preliminary one', '150 wait\r\n'],
+    ['a reply of an unknown class', '650 what\r\n'],
+    ['a preliminary reply', '150 wait\r\n'],
     ['a code of two digits', '25 OK\r\n'],
     ['a code of four digits', '2500 OK\r\n'],
-    ['a code without a blank after it', '250OK\r\n'],
+    ['a code without a following space', '250OK\r\n'],
     ['words', 'queued, thank you\r\n'],
     ['lines with different codes', '250-queued\r\n550 or not\r\n'],
     ['lines with different codes, the other way round', '450-later\r\n250 queued\r\n'],
@@ -106,11 +106,11 @@ describe('nothing is handed over before the final dot', () => {
     ['a reply to the body', { body: ({ say }) => say('250 queued\r\n') }],
     ['a refusal of the body', { body: ({ say }) => say('552 too large\r\n') }],
     ['words in between', { body: ({ say }) => say('hold the line\r\n') }],
-    ['a go-ahead that is none', { DATA: ({ say }) => say('250 OK\r\n') }],
+    ['a wrong go-ahead', { DATA: ({ say }) => say('250 OK\r\n') }],
     ['lines with different codes', { RCPT: ({ say }) => say('250-OK\r\n550 no\r\n') }],
     ['a sender that is asked for more', { MAIL: ({ say }) => say('354 go ahead\r\n') }],
     ['two greetings', { greeting: ({ say }) => say('220 one\r\n220 two\r\n') }],
-    ['a greeting that is none', { greeting: ({ say }) => say('250 hello\r\n') }],
+    ['a wrong greeting', { greeting: ({ say }) => say('250 hello\r\n') }],
   ])('%s', async (_, script) => {
     const { server, send, handed } = await start(script)
     // the reply comes during or before the hand-over's commit

@@ -108,11 +108,11 @@ type Login = { username?: string; password?: string | null }
 describe('a refused email', () => {
   test.each<[string, Behaviour, Outcome]>([
     ['at the greeting', { connect: () => 421 }, refused(421)],
-    ['at the greeting for good', { connect: () => 554 }, refused(554)],
+    ['permanently at the greeting', { connect: () => 554 }, refused(554)],
     ['its sender', { sender: () => 553 }, refused(553, 'sender')],
     ['its recipient', { recipient: () => 550 }, refused(550, 'recipient')],
     ['its recipient for now', { recipient: () => 450 }, refused(450, 'recipient')],
-    ['for want of TLS', { sender: () => 454 }, refused(454, 'sender')],
+    ['because TLS is required', { sender: () => 454 }, refused(454, 'sender')],
     ['at the final dot', { dot: () => 552 }, refused(552, 'mail')],
     ['at the final dot for now', { dot: () => 451 }, refused(451, 'mail')],
     ['with a goodbye at the final dot', { dot: () => 421 }, refused(421, 'mail')],
@@ -161,9 +161,9 @@ describe('a refused email', () => {
 
   test.each([
     ['the password', ({ password }: Login) => `${password} is wrong`],
-    ['what was sent of it', (login: Login) => `cannot read ${btoa(`\0${login.username}\0${login.password}`)}`],
+    ['the encoded password', (login: Login) => `cannot read ${btoa(`\0${login.username}\0${login.password}`)}`],
     [
-      'a piece of that',
+      'a part of that',
       (login: Login) => `cannot read ${btoa(`\0${login.username}\0${login.password}`).slice(2, 11)}...`,
     ],
   ])('for a wrong password, with %s in its answer, which is dropped', async (_, say) => {
@@ -177,9 +177,9 @@ describe('a refused email', () => {
 describe('an email that was certainly not sent', () => {
   test.each<[string, Behaviour]>([
     ['the connection drops at once', { connect: () => 'drop' }],
-    ['nobody is greeted', { connect: () => 'hang' }],
-    ['the sender gets no answer', { sender: () => 'hang' }],
-    ['the recipient gets no answer', { recipient: () => 'drop' }],
+    ['there is no greeting', { connect: () => 'hang' }],
+    ['no reply to the sender', { sender: () => 'hang' }],
+    ['no reply to the recipient', { recipient: () => 'drop' }],
   ])('%s', async (_, behaviour) => {
     const { server, send, asked } = await start(behaviour)
     expect(await send()).toEqual({ is: 'unreachable', reason: expect.any(String) })
@@ -245,8 +245,8 @@ describe('an email that was certainly not sent', () => {
 describe('an email with an unknown outcome', () => {
   test.each<[string, Behaviour]>([
     ['the connection drops after the final dot', { dot: () => 'drop' }],
-    ['the final dot gets no answer', { dot: () => 'hang' }],
-    ['it was taken and the answer was lost', { dot: () => 'drop', keepsDropped: true }],
+    ['no reply to the final dot', { dot: () => 'hang' }],
+    ['it was accepted and the reply was lost', { dot: () => 'drop', keepsDropped: true }],
   ])('%s', async (_, behaviour) => {
     const { server, send, asked } = await start(behaviour)
     expect(await send()).toEqual({ is: 'unknown', reason: expect.any(String) })
@@ -259,10 +259,10 @@ describe('an email with an unknown outcome', () => {
 
 describe('reports that a server was reached and accepted the login', () => {
   test.each<[string, Behaviour, number]>([
-    ['not where it refuses the connection', { connect: () => 421 }, 0],
-    ['not where it drops the connection', { connect: () => 'drop' }, 0],
-    ['where it refuses the sender', { sender: () => 421 }, 1],
-    ['where it drops the connection after the sender', { sender: () => 'drop' }, 1],
+    ['not if it refuses the connection', { connect: () => 421 }, 0],
+    ['not if it drops the connection', { connect: () => 'drop' }, 0],
+    ['if it refuses the sender', { sender: () => 421 }, 1],
+    ['if it drops the connection after the sender', { sender: () => 'drop' }, 1],
   ])('%s', async (_, behaviour, least) => {
     const { provider } = await start(behaviour)
     let told = 0

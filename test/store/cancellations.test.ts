@@ -34,13 +34,13 @@ describe('an arrival cancels a waiting email', () => {
   const CASES: Case[] = [
     ['a view of the result', { rule: 'notSeen' }, () => messaging.browse('a', page(RESULTS)), 'seen'],
     [
-      'a return to the result, open since before',
+      'a return to the result, which was open before',
       { rule: 'notSeen' },
       () => messaging.browse('a', here(RESULTS)),
       'seen',
     ],
     [
-      'a return to the result that had ended when it was reported',
+      'a return to the result, reported after leaving',
       { rule: 'notSeen' },
       async () => {
         server.clock.tick(MINUTE)
@@ -81,34 +81,34 @@ describe('an arrival cancels a waiting email', () => {
       null,
     ],
     [
-      'it happened before, and counts for ever',
+      'it happened before, and counts at any time',
       { rule: 'notDone', event: 'paid', since: 'ever' },
       () => messaging.event({ event: 'paid', occurredAt: new Date(NOW - 1).toISOString() }),
       'done',
     ],
     ['another event', { rule: 'notDone', event: 'paid' }, () => messaging.event({ event: 'tried' }), null],
-    ['a tag that was there is taken away', { rule: 'tag', has: 'old' }, () => change({ removeTags: ['old'] }), 'tag'],
+    ['a tag is removed', { rule: 'tag', has: 'old' }, () => change({ removeTags: ['old'] }), 'tag'],
     ['a tag that was never there', { rule: 'tag', has: 'beta' }, () => change({ tags: ['other'] }), null],
     ['a tag that must not be there', { rule: 'tag', lacks: 'beta' }, () => change({ tags: ['beta'] }), 'tag'],
     [
-      'a field that no longer holds',
+      'a field that no longer matches',
       { rule: 'field', field: 'plan', is: 'equal', to: 'free' },
       () => change({ fields: { plan: 'pro' } }),
       'field',
     ],
     [
-      'a field that still holds',
+      'a field that still matches',
       { rule: 'field', field: 'plan', is: 'present' },
       () => change({ fields: { plan: 'pro' } }),
       null,
     ],
     [
-      'a field that never held',
+      'a field that never matched',
       { rule: 'field', field: 'seats', is: 'above', to: 3 },
       () => change({ fields: { seats: 1 } }),
       null,
     ],
-    ['the person is here again, and may go again', { rule: 'away' }, () => messaging.browse('a', page('/home')), null],
+    ['the person is back and may leave again', { rule: 'away' }, () => messaging.browse('a', page('/home')), null],
   ]
   test.each(CASES)('%s', async (_, rule, act, reason) => {
     const body = { newsletter: server.first.appId, email: ADA, tags: ['old'], fields: { plan: 'free' } }

@@ -54,7 +54,7 @@ describe('a page contains the newest deliveries', () => {
   test.each<[string, Partial<DeliveryQuery>, (id: number, state: string) => boolean]>([
     ['of an app', {}, () => true],
     ['of a message', { messageId: 2 }, (id) => id % 2 === 1],
-    ['that wait, behind those of another app', { states: ['waiting'] }, (_, state) => state === 'waiting'],
+    ['that wait, after those of another app', { states: ['waiting'] }, (_, state) => state === 'waiting'],
     ['of some states', { states: ['sent', 'failed'] }, (_, state) => state === 'sent' || state === 'failed'],
     [
       'of a message in a state',

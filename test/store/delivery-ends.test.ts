@@ -45,8 +45,8 @@ const resend = async (sending: Sending, index = 0) => {
 
 describe('at most every N hours: nothing is queued beside an email', () => {
   test.each<[string, Doing]>([
-    ['of which nobody knows whether it arrived, and that is sent once more', 'drop'],
-    ['that its server asked for later at the final dot', 451],
+    ['with an unknown outcome that is sent again', 'drop'],
+    ['that the server deferred at the final dot', 451],
   ])('%s', async (_, first) => {
     const sending = await startWith(DAILY, first, { sendWindow: MORNINGS })
     await live(sending, 10 * MINUTE)

@@ -113,7 +113,7 @@ describe('no statement scans all deliveries', () => {
         }),
     ],
     [
-      'how many mails a person had',
+      'how many emails a person had',
       1,
       (watched) =>
         createDeliveryReads(watched, createMailSources(watched, sealer)).listHanded(

@@ -73,7 +73,7 @@ describe('nothing is handed over if this happens while the email is on its way',
     ],
     ['they open the result', 'skipped: seen', (s) => browse(s, page('/results/1')), rule({ rule: 'notSeen' })],
     [
-      'they do what it was to bring about',
+      'they reach the goal',
       'skipped: done',
       (s) => s.call('POST', EVENTS, { body: { app: s.app.publicId, email: ADA, event: 'paid' } }),
       rule({ rule: 'notDone', event: 'paid' }),
@@ -97,7 +97,7 @@ describe('nothing is handed over if this happens while the email is on its way',
     ['the message is paused', 'skipped: message_paused', (s) => setStatus(s, 'paused'), {}],
     ['the message becomes a draft again', 'skipped: message_paused', (s) => setStatus(s, 'draft'), {}],
     [
-      'the hours end in which the app sends',
+      'the send window closes',
       'deferred: window',
       () => {},
       {
@@ -174,15 +174,15 @@ describe('nothing is handed over if this happens while the email is on its way',
 
 describe('an email is sent', () => {
   test.each<[string, Happens, Given]>([
-    ['where nothing happens', () => {}, rule({ rule: 'away' }, { rule: 'notSeen' }, { rule: 'tag', has: 'beta' })],
-    ['where others are there', (s) => s.sendEvent('bob@example.com'), rule({ rule: 'away' }, { rule: 'notSeen' })],
+    ['if nothing happens', () => {}, rule({ rule: 'away' }, { rule: 'notSeen' }, { rule: 'tag', has: 'beta' })],
+    ['if other people are active', (s) => s.sendEvent('bob@example.com'), rule({ rule: 'away' }, { rule: 'notSeen' })],
     [
-      'where what they do settles nothing',
+      'if their actions change no verdict',
       (s) => s.call('POST', EVENTS, { body: { app: s.app.publicId, email: ADA, event: 'other' } }),
       rule({ rule: 'away' }, { rule: 'notDone', event: 'paid' }),
     ],
-    ['where another field changes', (s) => update(s, { fields: { size: 2 } }), rule({ rule: 'tag', has: 'beta' })],
-    ['that is transactional, to who has unsubscribed', suppress('unsubscribed'), { content: TRANSACTIONAL }],
+    ['if another field changes', (s) => update(s, { fields: { size: 2 } }), rule({ rule: 'tag', has: 'beta' })],
+    ['that is transactional, to an unsubscribed person', suppress('unsubscribed'), { content: TRANSACTIONAL }],
   ])('%s', async (_, happens, given) => {
     const sending = await startWith(happens, given)
     await sending.sendEvent(ADA)

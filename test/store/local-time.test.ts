@@ -11,7 +11,7 @@ describe('the next time of day', () => {
     ['at midnight', '2026-05-15T20:00Z', '00:00', 'Europe/Berlin', '2026-05-15T22:00Z'],
     ['over the change to summer time', '2026-03-28T12:00Z', '09:00', 'Europe/Berlin', '2026-03-29T07:00Z'],
     ['over the change to winter time', '2026-10-24T12:00Z', '09:00', 'Europe/Berlin', '2026-10-25T08:00Z'],
-    ['that is skipped: an hour later', '2026-03-28T12:00Z', '02:30', 'Europe/Berlin', '2026-03-29T01:30Z'],
+    ['in a skipped hour: an hour later', '2026-03-28T12:00Z', '02:30', 'Europe/Berlin', '2026-03-29T01:30Z'],
     ['at the end of a year', '2026-12-31T23:30Z', '09:00', 'Pacific/Kiritimati', '2027-01-01T19:00Z'],
   ])('%s', (_, after, time, zone, next) => {
     expect(new Date(nextTimeOfDay(Date.parse(after), time, zone)).toISOString()).toBe(new Date(next).toISOString())

@@ -81,7 +81,7 @@ describe('a trigger', () => {
     ['present', where('present'), () => tell({ plan: false }), 1],
     ['present, blank', where('present'), () => tell({ plan: '' }), 0],
     ['absent', where('absent'), () => tell({ plan: null }), 1],
-    ['present, what every object has', where('present', undefined, 'toString'), () => tell({}), 0],
+    ['present, an inherited property', where('present', undefined, 'toString'), () => tell({}), 0],
     ['present, __proto__', where('present', undefined, '__proto__'), () => tell({}), 0],
     ['no properties at all', where('absent'), () => tell(undefined), 1],
   ]

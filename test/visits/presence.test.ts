@@ -171,10 +171,10 @@ describe('within a millisecond', () => {
   }
 
   test.each([
-    ['two tabs: the one whose report came last', [reportOf('/one', 2, NOW + 5), reportOf('/two', 1)], ['/one', '/two']],
-    ['two tabs, which reported at once: always the same', [reportOf('/one', 2), reportOf('/two', 1)], ['/two', '/one']],
-    ['one tab: the page whose report came last', [reportOf('/one', 1, NOW + 5), reportOf('/two', 1)], ['/one']],
-    ['one tab, which reported at once: always the same', [reportOf('/one', null), reportOf('/two', null)], ['/two']],
+    ['two tabs: the tab that reported last', [reportOf('/one', 2, NOW + 5), reportOf('/two', 1)], ['/one', '/two']],
+    ['two tabs that reported together: always the same', [reportOf('/one', 2), reportOf('/two', 1)], ['/two', '/one']],
+    ['one tab: the page reported last', [reportOf('/one', 1, NOW + 5), reportOf('/two', 1)], ['/one']],
+    ['one tab that reported together: always the same', [reportOf('/one', null), reportOf('/two', null)], ['/two']],
   ])('%s comes first, in any reading order', (_, reports, paths) => {
     expect([reports, reports.toReversed()].map((read) => presenceAt(read, NOW).paths)).toEqual([paths, paths])
   })

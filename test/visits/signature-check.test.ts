@@ -20,11 +20,11 @@ const raw = (name: string) => new Bun.CryptoHasher('sha256', `is_${name}`).updat
 describe('a signature', () => {
   test.each<[string, string, SignatureVerdict]>([
     ['of the current secret', signEmail(TYPED, 'is_current'), 'current'],
-    ['of the one before', signEmail(TYPED, 'is_previous'), 'previous'],
-    ['of one whose 24 hours are over', signEmail(TYPED, 'is_expired'), 'expired'],
-    ['in capitals', signEmail(TYPED, 'is_current').toUpperCase(), 'uppercase'],
-    ['in capitals, and wrong', signEmail(TYPED, 'is_foreign').toUpperCase(), 'wrong'],
-    ['of the email as it was typed', raw('current'), 'unfolded'],
+    ['of the previous secret', signEmail(TYPED, 'is_previous'), 'previous'],
+    ['of a secret expired after 24 hours', signEmail(TYPED, 'is_expired'), 'expired'],
+    ['in uppercase', signEmail(TYPED, 'is_current').toUpperCase(), 'uppercase'],
+    ['in uppercase and wrong', signEmail(TYPED, 'is_foreign').toUpperCase(), 'wrong'],
+    ['of the email as typed', raw('current'), 'unfolded'],
     ['of another secret', signEmail(TYPED, 'is_foreign'), 'wrong'],
     ['of another email', signEmail('eve@example.com', 'is_current'), 'wrong'],
     ['in base64', Buffer.from(signEmail(TYPED, 'is_current'), 'hex').toString('base64'), 'malformed'],

@@ -15,15 +15,20 @@ describe('events of one batch in the same millisecond', () => {
   const PAID = { event: 'paid' }
   type Case = [name: string, content: Partial<MessageContent>, events: object[], counts: Record<string, number>]
   test.each<Case>([
-    ['start it once, though it is due at once', { onlyIf: [{ rule: 'tag', has: 'beta' }] }, [READY, READY], { tag: 1 }],
     [
-      'start it again after one of them stopped it',
+      'start it once, although it is due at once',
+      { onlyIf: [{ rule: 'tag', has: 'beta' }] },
+      [READY, READY],
+      { tag: 1 },
+    ],
+    [
+      'start it again after one of them cancelled it',
       { onlyIf: [{ rule: 'notDone', event: 'paid' }], wait: { minutes: 10 } },
       [READY, READY, PAID, READY, READY],
       { done: 2 },
     ],
     [
-      'start it again where each stops the one before',
+      'start it again if each cancels the one before',
       { onlyIf: [{ rule: 'notDone', event: 'results_ready' }], wait: { minutes: 10 } },
       [READY, READY],
       { done: 2 },

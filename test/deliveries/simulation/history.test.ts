@@ -19,8 +19,8 @@ describe('if unknown visitors are skipped, a person who', () => {
   ]
 
   test.each([
-    ['was seen long before the days that are looked at', 10 * DAY, 7],
-    ['was seen within them', 2 * DAY, 7],
+    ['was seen long before the range', 10 * DAY, 7],
+    ['was seen within the range', 2 * DAY, 7],
     ['was seen before a month', 40 * DAY, 30],
   ])('%s', async (_, before, days) => {
     await at.event('old@example.com', { event: 'signed_up' })

@@ -35,9 +35,9 @@ describe('by page views only', () => {
     ['nobody opened anything', [], gone(null)],
     ['gone with the last view', [-40, -2], gone(-2)],
     ['there between two views', [-2, 28], here('/-2')],
-    ['as they came in, late ones last', [28, -2, -9], here('/-2')],
-    ['not between two that are further apart', [-2, 29], gone(-2)],
-    ['not before the first', [1, 2], gone(null)],
+    ['in order of arrival, late ones last', [28, -2, -9], here('/-2')],
+    ['not between two views that are further apart', [-2, 29], gone(-2)],
+    ['not before the first view', [1, 2], gone(null)],
   ])('%s', (_, minutes, expected) => {
     expect(at(WHEN, QUIET, ...minutes)).toEqual(expected)
   })

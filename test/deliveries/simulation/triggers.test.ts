@@ -14,7 +14,7 @@ const ago = (ms: number) => ({ occurredAt: new Date(at.clock.now() - ms).toISOSt
 describe('a late event', () => {
   test.each([
     ['starts nothing after 72 hours', 73 * HOUR, {}],
-    ['starts it before', 71 * HOUR, { 'ada@example.com': 'send' }],
+    ['starts it before that', 71 * HOUR, { 'ada@example.com': 'send' }],
   ])('%s', async (_, ms, expected) => {
     await at.putLive()
     await at.event('ada@example.com', ago(ms))

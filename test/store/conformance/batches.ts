@@ -42,7 +42,7 @@ export function testBatches(store: Fresh): void {
   const BROKEN: [string, (email: string) => Promise<unknown>][] = [
     ['a bigint', (email) => record({ email, occurredAt: 10n as unknown as number, at: 1n as unknown as number })],
     [
-      'a loop',
+      'a circular value',
       (email) => {
         const loop: Record<string, unknown> = {}
         loop.self = loop
@@ -50,10 +50,13 @@ export function testBatches(store: Fresh): void {
       },
     ],
     ['a wrong type', (email) => record({ email, at: 'soon' as unknown as number })],
-    ['a name that breaks a rule of the table', (email) => record({ email, name: null as unknown as string })],
-    ['tags that are no list', (email) => store().addContact(contactWrite({ email, tags: 7 as unknown as string[] }))],
+    ['a name that breaks a table constraint', (email) => record({ email, name: null as unknown as string })],
     [
-      'an id that is taken',
+      'tags that are not a list',
+      (email) => store().addContact(contactWrite({ email, tags: 7 as unknown as string[] })),
+    ],
+    [
+      'a duplicate ID',
       () =>
         store().createAccount(
           newAccount(1, {

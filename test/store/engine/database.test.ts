@@ -108,12 +108,12 @@ describe('a new database', () => {
 describe('a database that is refused and left unchanged', () => {
   const REMEDIES: [string, StoreError['code'], string, () => void][] = [
     [
-      'a file that is no database',
+      'a file that is not a database',
       'corrupt',
       'restore a backup: cp BACKUP',
       () => writeFileSync(databasePath(folder), 'x'.repeat(8_192)),
     ],
-    ['a file without a byte', 'corrupt', 'restore a backup', () => writeFileSync(databasePath(folder), '')],
+    ['an empty file', 'corrupt', 'restore a backup', () => writeFileSync(databasePath(folder), '')],
     [
       'a database cut in half',
       'corrupt',

@@ -47,8 +47,8 @@ const inOrder = (id: number): number => id
 const byChance = (id: number): number => (id * 7919) % 5_003
 
 test.each([
-  ['people who come again', byChance],
-  ['somebody new each time', inOrder],
+  ['recurring people', byChance],
+  ['a new person each time', inOrder],
 ])(
   'under constant load runs are merged meanwhile, and a limited number waits: %s',
   (_, personOf) => {
