@@ -1,8 +1,8 @@
 import { parseProperties } from '../store/conditions.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import type { ViewRow } from '../store/events.ts'
-import { takesEvents, usesDedupeKey } from '../store/delivery-states.ts'
-import type { DeliveryRow, MessageContent, MessageRow, Rule, Verdict } from '../store/message-types.ts'
+import { usesDedupeKey } from '../store/delivery-states.ts'
+import type { DeliveryRow, MessageContent, Rule, Verdict } from '../store/message-types.ts'
 import { isSamePath } from '../store/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
@@ -120,34 +120,18 @@ function readDone(
 }
 
 /** `at`: arrival; `occurredAt`: when it happened. `properties` is JSON. */
-export type Arrival = { at: number; occurredAt: number; properties: string | null; isEvent: boolean }
+export type Arrival = { at: number; occurredAt: number; properties: string | null }
 
-type EarlierDeliveries = {
-  message: Pick<MessageRow, 'version' | 'content'>
-  deliveries: readonly DeliveryRow[]
-  timezone: string
-}
+type EarlierDeliveries = { deliveries: readonly DeliveryRow[]; timezone: string }
 
-export function readStart({ message, deliveries, timezone }: EarlierDeliveries, came: Arrival): StartFacts {
-  const { version } = message
+/** Without emails that the event could join. */
+export function readStart({ deliveries, timezone }: EarlierDeliveries, came: Arrival): StartFacts {
   const used = deliveries.filter(usesDedupeKey)
-  const leads = used
-    .filter((one) => takesEvents(one) && one.version === version)
-    .map((one) => ({
-      ...one,
-      joined: deliveries.filter(({ state, joinedTo }) => state === 'joined' && joinedTo === one.id).length,
-    }))
-    .reverse()
   return {
     ...came,
     timezone,
     properties: () => parseProperties(came.properties),
-    leads: came.isEvent
-      ? {
-          near: (withinMs) => leads.filter((lead) => Math.abs(lead.triggeredAt - came.occurredAt) <= withinMs),
-          limited: () => leads.filter(({ reason }) => reason === 'perDay' || reason === 'perWeek'),
-        }
-      : null,
+    leads: null,
     isUsedUp: (key) => used.some(({ dedupeKey }) => dedupeKey === key),
     hasAny: () => used.length > 0,
     lastHandedAt: () =>

@@ -1,6 +1,7 @@
 import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
+import type { DeliveryChange } from '../store/plan-types.ts'
 import type { Store } from '../store/store.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { TIMED_KEY, usesDedupeKey } from '../store/delivery-states.ts'
@@ -46,7 +47,11 @@ export async function explainMessageFor(
   return { ...explained, why, message, delivery: work.delivery }
 }
 
-const listOfPerson = (store: Store, { appId, id }: ContactRow, messageId: number | null): Promise<DeliveryRow[]> =>
+const listOfPerson = (
+  store: Store,
+  { appId, id }: Pick<ContactRow, 'appId' | 'id'>,
+  messageId: number | null,
+): Promise<DeliveryRow[]> =>
   store.listDeliveries({ appId, messageId, contactId: id, states: null, before: null, limit: CHECKED_DELIVERIES })
 
 async function findCauses(store: Store, person: ContactRow, trigger: Trigger): Promise<Causes> {
@@ -128,7 +133,7 @@ function describeFrequency(again: Again = { once: 'person' }): string {
 
 type ArrivingEvent = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
 type PastDeliveries = {
-  message: Pick<MessageRow, 'version' | 'content'>
+  message: Pick<MessageRow, 'content'>
   deliveries: readonly DeliveryRow[]
   zone: string
 }
@@ -136,9 +141,9 @@ type PastDeliveries = {
 /** The delivery that used up the message's frequency, as of then; null: unknown. */
 function findUse({ message, deliveries, zone }: PastDeliveries, row: ArrivingEvent): DeliveryRow | null {
   const { receivedAt: at, occurredAt, properties } = row
-  const came = { at, occurredAt, properties, isEvent: false }
+  const came = { at, occurredAt, properties }
   const isUse = (one: DeliveryRow): boolean => {
-    const earlier = { message, deliveries: [asOf(one, row, message.content)], timezone: zone }
+    const earlier = { deliveries: [asOf(one, row, message.content)], timezone: zone }
     return decideStart(message.content, readStart(earlier, came)).outcome === 'none'
   }
   // ids are in order of arrival
@@ -166,11 +171,14 @@ export async function explainEvents(
   person: ContactRow,
   rows: readonly EventRow[],
 ): Promise<Map<number, EventOutcome[]>> {
-  const [messages, deliveries] = await Promise.all([
-    store.listMessages(person.appId),
-    listOfPerson(store, person, null),
-  ])
-  const zone = (await store.findApp(person.appId))?.timezone ?? 'UTC'
+  return explainAll(store, person.appId, { rows, deliveries: await listOfPerson(store, person, null) })
+}
+
+type Explained = { rows: readonly EventRow[]; deliveries: readonly DeliveryRow[] }
+
+async function explainAll(store: Store, appId: number, { rows, deliveries }: Explained) {
+  const messages = await store.listMessages(appId)
+  const zone = (await store.findApp(appId))?.timezone ?? 'UTC'
   // older events may miss deliveries
   const knownFrom = deliveries.length < CHECKED_DELIVERIES ? 0 : (deliveries.at(-1)?.id ?? 0)
   const outcomes = new Map(rows.map(({ id }): [number, EventOutcome[]] => [id, []]))
@@ -189,11 +197,30 @@ export async function explainEvents(
   return outcomes
 }
 
-export async function listUnstarted(store: Store, person: ContactRow, row: EventRow): Promise<Unstarted[]> {
-  const outcomes = (await explainEvents(store, person, [row])).get(row.id) ?? []
-  return outcomes.flatMap(({ message: { id, name }, ...one }) =>
+export const listUnstarted = async (store: Store, person: ContactRow, row: EventRow): Promise<Unstarted[]> =>
+  toUnstarted((await explainEvents(store, person, [row])).get(row.id))
+
+const toUnstarted = (outcomes: readonly EventOutcome[] = []): Unstarted[] =>
+  outcomes.flatMap(({ message: { id, name }, ...one }) =>
     one.delivery === null ? [{ message: { id, name }, why: one.why }] : [],
   )
+
+type PlannedEvent = { event: EventRow; deliveries: readonly DeliveryChange[] }
+
+/** Of an event that is not recorded; `deliveries`: what it would change. `contactId` null: the person is unknown. */
+export async function listWouldNotStart(
+  store: Store,
+  { appId, contactId }: { appId: number; contactId: number | null },
+  { event, deliveries: changes }: PlannedEvent,
+): Promise<Unstarted[]> {
+  const started = new Set(changes.flatMap((one) => ('messageId' in one ? one.messageId : [])))
+  const cancelled = new Set(changes.flatMap((one) => (one.change === 'cancel' ? one.id : [])))
+  const stored = contactId === null ? [] : await listOfPerson(store, { appId, id: contactId }, null)
+  const deliveries = stored.map((one) =>
+    cancelled.has(one.id) ? { ...one, state: 'skipped' as const, updatedAt: event.receivedAt } : one,
+  )
+  const outcomes = (await explainAll(store, appId, { rows: [event], deliveries })).get(event.id)
+  return toUnstarted(outcomes).filter(({ message }) => !started.has(message.id))
 }
 
 function isOfTrigger(row: EventRow, trigger: Trigger): boolean {
@@ -203,9 +230,9 @@ function isOfTrigger(row: EventRow, trigger: Trigger): boolean {
 
 type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: number | null; zone: string }
 
-export const TOO_OLD = 'It arrived more than 72 hours after it happened.'
+const TOO_OLD = 'It arrived more than 72 hours after it happened.'
 
-export const IS_PAUSED = 'The message is paused, so events start no email. Set it live, then send the event again.'
+const IS_PAUSED = 'The message is paused, so events start no email. Set it live, then send the event again.'
 
 function describeUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
   const { receivedAt, occurredAt } = row
@@ -221,7 +248,7 @@ function describeUnstarted(row: EventRow, { message, deliveries, liveAt, zone }:
 }
 
 /** null when the frequency isn't used up. */
-export function describeUse(row: ArrivingEvent, had: PastDeliveries): string | null {
+function describeUse(row: ArrivingEvent, had: PastDeliveries): string | null {
   const { message, deliveries, zone } = had
   const use = findUse(had, row)
   if (use === null) return null

@@ -11,7 +11,6 @@ import { type EventFields, eventWrite } from './event-input.ts'
 import { warnOfUrl } from '../accounts/links.ts'
 import type { Warning } from '../core/refusals.ts'
 
-export { listKeptNames } from '../people/plan.ts'
 export type { EventRow, NameField, RecordedEvent, TextOutcome }
 
 /**

@@ -47,11 +47,6 @@ export async function readStats(
   return { byDay, byName: byName.map(({ name, count }) => ({ event: name, count })), newPeople }
 }
 
-export async function isPlanUsedUp(deps: { store: Store; clock: Clock }, access: Access): Promise<boolean> {
-  const { count, limit } = await readNewPeople(deps, access)
-  return limit !== null && count >= limit
-}
-
 /** This calendar month (UTC). `limit` null: unlimited. */
 export async function readNewPeople(
   { store, clock }: { store: Store; clock: Clock },

@@ -25,14 +25,14 @@ export const addContact = (
   deps: Dependencies,
   context: WriteContext,
   fields: ContactFields,
-): Promise<SavedContact | Refused> => deps.store.addContact(toWrite(deps, context, fields))
+): Promise<SavedContact | Refused> => deps.store.addContact(contactWrite(deps, context, fields))
 
 /** Never creates one: contact_not_found. */
 export const updateContact = (
   deps: Dependencies,
   context: WriteContext,
   fields: ContactFields,
-): Promise<SavedContact | Refused> => deps.store.updateContact(toWrite(deps, context, fields))
+): Promise<SavedContact | Refused> => deps.store.updateContact(contactWrite(deps, context, fields))
 
 /** Erases all data of a person; `actor` stays in the audit list. Refusals: contact_not_found. */
 export async function eraseContact(
@@ -69,7 +69,7 @@ export const searchContacts = (
   { search, limit }: { search: string; limit: number },
 ): Promise<{ people: ContactRow[]; isPartial: boolean }> => store.searchContacts(app.id, search, limit)
 
-const toWrite = (
+export const contactWrite = (
   { clock }: { clock: Clock },
   { access, app, buckets, idempotency }: WriteContext,
   fields: ContactFields,

@@ -151,7 +151,7 @@ export function fillEmptyNames(
 }
 
 /** Names of an event that differ from the stored ones and are ignored. */
-export const listKeptNames = (stored: Names, sent: Names): NameField[] =>
+const listKeptNames = (stored: Names, sent: Names): NameField[] =>
   NAMES.filter((name) => {
     const [current, offered] = [stored[name], sent[name]]
     return current !== null && offered !== null && tidy(current) !== tidy(offered)

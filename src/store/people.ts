@@ -4,13 +4,24 @@ import { createPersonCache } from './person-cache.ts'
 /** What the hot path needs without reading the whole row. */
 type Person = { id: number; lacksName: boolean }
 
+/** Finds people in the database each time. */
+export function createPersonReads(db: Database) {
+  const select = db.prepare<{ id: number; lacksName: number }, [number, string]>(
+    `SELECT id, first_name IS NULL OR last_name IS NULL AS lacksName FROM contacts WHERE app_id = ? AND email = ?`,
+  )
+  return {
+    find(appId: number, email: string): Person | null {
+      const row = select.get(appId, email)
+      return row && { id: row.id, lacksName: row.lacksName === 1 }
+    },
+  }
+}
+
 /** Cached lookup of people. Call `forget` after another process has written. */
 export type People = ReturnType<typeof createPeople>
 
 export function createPeople(db: Database) {
-  const select = db.prepare<{ id: number; lacksName: number }, [number, string]>(
-    `SELECT id, first_name IS NULL OR last_name IS NULL AS lacksName FROM contacts WHERE app_id = ? AND email = ?`,
-  )
+  const reads = createPersonReads(db)
   // one number holds both: the id, negative if a name is missing
   const cache = createPersonCache()
   type Changed = { appId: number; email: string; value: number }
@@ -26,10 +37,9 @@ export function createPeople(db: Database) {
     find(appId: number, email: string): Person | null {
       const cached = lookUp(appId, email)
       if (cached !== undefined) return { id: Math.abs(cached), lacksName: cached < 0 }
-      const row = select.get(appId, email)
-      if (!row) return null
+      const person = reads.find(appId, email)
+      if (!person) return null
       // safe to cache before the commit: people that this transaction created are in `changed`
-      const person = { id: row.id, lacksName: row.lacksName === 1 }
       cache.set(appId, email, valueOf(person))
       return person
     },

@@ -3,8 +3,8 @@ import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
 import { type StoredOutcome, createOutcomeReads, storedKey } from './idempotency.ts'
-import type { LiveMessages } from './live-messages.ts'
-import type { People } from './people.ts'
+import { createLiveMessages, type LiveMessages } from './live-messages.ts'
+import { createPersonReads, type People } from './people.ts'
 import {
   type AppFacts,
   type BatchPeople,
@@ -36,7 +36,7 @@ import {
 import { BATCH_MS } from './visit-reports.ts'
 import type { KnownBatches } from './timeline/known-batches.ts'
 import { BATCH_TYPES, selectIndexedIds } from './timeline/timeline-reads.ts'
-import type { SentCache } from './sent-cache.ts'
+import { createSentCache, type SentCache } from './sent-cache.ts'
 import { createSuppressionList } from './suppressions.ts'
 import { EVENT_TYPES, type FieldValue, type Idempotency, VIAS } from './types.ts'
 import type { Counters } from './counters.ts'
@@ -59,30 +59,63 @@ type Parts = {
 }
 
 export function createPlannedWrites(parts: Parts) {
-  const { db, ids, people, live, sentCache, known, rules } = parts
-  const facts = createPlannedFacts({ db, people, live, sentCache, known })
-  const apply = createApplying(parts)
+  const { ids } = parts
+  const [makePlan, apply] = [createPlanning(parts), createApplying(parts)]
 
   return (batch: readonly PlannedWrite[]): PlannedOutcome[] => {
-    const batchPeople = facts.loadPeople(batch)
-    const query = rules.queryFacts(batch, batchPeople)
-    const { newPeople, outcomes } = facts.loadFacts(query)
-    const { matches, reports } = query
-    const plan = rules.planWrites(batch, {
-      people: batchPeople,
-      matches,
-      reports,
-      firstId: ids.next(),
-      newPeople,
-      outcomes,
-    })
+    const plan = makePlan(batch, ids.next())
     ids.passOver(plan.lastId)
     apply(plan)
     return plan.outcomes
   }
 }
 
-type FactParts = Pick<Parts, 'db' | 'people' | 'live' | 'sentCache' | 'known'>
+function createPlanning({ rules, ...parts }: FactParts & { rules: Planner }) {
+  const facts = createPlannedFacts(parts)
+
+  return (batch: readonly PlannedWrite[], firstId: number): Plan => {
+    const people = facts.loadPeople(batch)
+    const query = rules.queryFacts(batch, people)
+    const { newPeople, outcomes } = facts.loadFacts(query)
+    const { matches, reports } = query
+    return rules.planWrites(batch, { people, matches, reports, firstId, newPeople, outcomes })
+  }
+}
+
+/** The ids of a plan that is not applied: after all that are stored, so that its emails are the newest. */
+const UNSTORED_IDS = Number.MAX_SAFE_INTEGER - 2 ** 20
+
+/** What a visit report may repeat, which no dry run is of. */
+const NO_BATCHES: FactParts['known'] = { find: () => ({ id: null, indexed: null }) }
+
+export type DryRunWrite = Exclude<PlannedWrite, { name: 'recordBatch' }>
+
+/** On a reading connection, and with nothing of the writing thread's memory: its rules and people are read each time. */
+export function createDryRuns(db: Database, rules: Planner) {
+  const open = () => {
+    const [live, sentCache] = [createLiveMessages(db, () => null), createSentCache()]
+    const parts = { db, people: createPersonReads(db), live, sentCache, known: NO_BATCHES, rules }
+    const makePlan = createPlanning(parts)
+    return db.transaction((write: DryRunWrite): Plan => {
+      for (const one of [live, sentCache]) one.forget()
+      return makePlan([write], UNSTORED_IDS)
+    })
+  }
+  let plan: ReturnType<typeof open> | null = null
+
+  return {
+    /** The plan that the write would be made by now, which is not applied. */
+    planDryRun(write: DryRunWrite): Plan {
+      plan ??= open()
+      return plan(write)
+    },
+  }
+}
+
+type FactParts = Pick<Parts, 'db' | 'live' | 'sentCache'> & {
+  people: Pick<People, 'find'>
+  known: Pick<KnownBatches, 'find'>
+}
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
 
 const JOINED_COLUMNS = 'id, event_id AS eventId, once_key AS dedupeKey, triggered_at AS triggeredAt'

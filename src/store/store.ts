@@ -26,6 +26,7 @@ import { createCallReads } from './mcp-calls.ts'
 import { createMemberReads } from './members.ts'
 import { createMessageReads } from './messages.ts'
 import { NO_RULES, type Rules } from './plan-types.ts'
+import { createDryRuns } from './planned-writes.ts'
 import { createSenderDomainReads } from './sender-domains.ts'
 import { createSessionReads } from './sessions.ts'
 import { createSuppressionReads } from './suppressions.ts'
@@ -91,6 +92,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createDeliveryCounts(db),
   ...deliveries,
   ...createSuppressionReads(db),
+  ...createDryRuns(db, rules),
   decideDelivery: createDeciding(db, deliveries, rules).decideDelivery,
 })
 

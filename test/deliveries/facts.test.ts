@@ -222,39 +222,15 @@ describe('visits', () => {
 })
 
 describe('earlier deliveries of a message', () => {
-  const start = (deliveries: DeliveryRow[], isEvent = true) =>
-    readStart(
-      { message: { version: 2, content: workOf().message.content }, deliveries, timezone: 'Asia/Tokyo' },
-      { at: NOW, occurredAt: NOW - 1, properties: '{"n":1}', isEvent },
-    )
+  const start = (deliveries: DeliveryRow[]) =>
+    readStart({ deliveries, timezone: 'Asia/Tokyo' }, { at: NOW, occurredAt: NOW - 1, properties: '{"n":1}' })
   const waiting = (changes: Partial<DeliveryRow> = {}) => deliveryOf({ state: 'waiting', version: 2, ...changes })
-  const idsOf = (leads: readonly { id: number }[] | undefined) => leads?.map(({ id }) => id)
 
   test('are passed on with the event', () => {
     const facts = start([])
     expect(facts).toMatchObject({ at: NOW, occurredAt: NOW - 1, timezone: 'Asia/Tokyo' })
     expect(facts.properties()).toEqual({ n: 1 })
-    expect([facts.hasAny(), facts.lastHandedAt(), facts.isUsedUp('')]).toEqual([false, null, false])
-  })
-  test('leads wait, have this version and accept events, oldest first', () => {
-    const deliveries = [
-      waiting({ id: 6, triggeredAt: NOW - 1 }),
-      waiting({ id: 5, version: 1 }),
-      waiting({ id: 4, byHand: true }),
-      waiting({ id: 3, state: 'skipped' }),
-      waiting({ id: 2, state: 'deferred', reason: 'perDay', triggeredAt: NOW - 1 - 5 * MINUTE }),
-      waiting({ id: 1, state: 'deferred', reason: 'perWeek', triggeredAt: NOW - 1 + 5 * MINUTE }),
-      waiting({ id: 7, state: 'deferred', reason: 'smtp_421', triggeredAt: NOW - 2 - 5 * MINUTE }),
-      waiting({ id: 8, state: 'joined', joinedTo: 6 }),
-      waiting({ id: 9, state: 'joined', joinedTo: 6 }),
-      waiting({ id: 10, state: 'sent', joinedTo: 6 }),
-      waiting({ id: 11, state: 'joined', joinedTo: 2 }),
-    ]
-    const { leads } = start(deliveries)
-    expect(idsOf(leads?.near(5 * MINUTE))).toEqual([1, 2, 6])
-    expect(idsOf(leads?.limited())).toEqual([1, 2])
-    expect(leads?.near(0).map(({ joined }) => joined)).toEqual([2])
-    expect(start(deliveries, false).leads).toBeNull()
+    expect([facts.hasAny(), facts.lastHandedAt(), facts.isUsedUp(''), facts.leads]).toEqual([false, null, false, null])
   })
   test('use up "once" while on their way or after the hand-over', () => {
     const facts = start([

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { Access, AppRow } from '../../accounts/access.ts'
+import type { AppRow } from '../../accounts/access.ts'
 import { findApp } from '../../accounts/apps.ts'
 import {
   ContactUpdateInput,
@@ -8,7 +8,7 @@ import {
   readContactInput,
   readContactUpdate,
 } from '../../people/contact-input.ts'
-import { dryRunContact, type DryRunContact } from '../../deliveries/contact-dry-run.ts'
+import { dryRunContact, type DryRunContact } from '../../deliveries/dry-runs.ts'
 import * as contacts from '../../people/contacts.ts'
 import type { ContactMatch } from '../../people/contacts.ts'
 import { MAX_CUSTOM_FIELD_KEY_CHARACTERS, MAX_CUSTOM_FIELD_TEXT_CHARACTERS } from '../../core/field-limits.ts'
@@ -27,7 +27,7 @@ import {
 } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
-import { type ContactWriteName, takeForContact } from '../../accounts/write-limits.ts'
+import { type ContactWriteName, takeForContact, type WriteContext } from '../../accounts/write-limits.ts'
 import { createArguments, emailOf, type Names, findAsked, toQuery } from '../arguments.ts'
 import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeWithin } from '../budget.ts'
 import type { Caller } from '../caller.ts'
@@ -193,21 +193,31 @@ async function save(deps: ToolDependencies, caller: Caller, write: ContactWriteN
   const { input } = reading
   const app = findApp(access, input.app)
   if (!app) return refuse('app_not_found')
-  const saved = await (dryRun === true ? dryRunContact : saveContact)(deps, { access, app, write, input })
+  const context: WriteContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
+  const saved = await (dryRun === true ? dryRunContact : saveContact)(deps, context, { write, fields: input })
   if (isRefusal(saved)) return contacts.explainUnknown(saved)
   const warnings = cleanValue(joinWarnings(caller.warnings, reading.warnings))
-  return withWarnings({ untrusted: UNTRUSTED, ok: true, ...savedView(saved, app, costOf(warnings)) }, warnings)
+  const isDry = dryRun === true ? { dryRun } : {}
+  return withWarnings(
+    { untrusted: UNTRUSTED, ok: true, ...isDry, ...savedView(saved, app, costOf(warnings)) },
+    warnings,
+  )
 }
 
-type Wanted = { access: Access; app: AppRow; write: ContactWriteName; input: ContactFields }
-type Saved = { contactId: number; created: boolean; contact: contacts.ContactRow; queued: QueuedMessage[] }
+type Wanted = { write: ContactWriteName; fields: ContactFields }
+type Saved = contacts.SavedContact & { queued: QueuedMessage[] }
 
-async function saveContact(deps: ToolDependencies, { access, app, write, input }: Wanted): Promise<Saved | Refusal> {
-  const before = await contacts.findContact(deps, app, input.email)
-  const counted = takeForContact(deps, { access, app, input }, write)
+async function saveContact(
+  deps: ToolDependencies,
+  context: WriteContext,
+  { write, fields }: Wanted,
+): Promise<Saved | Refusal> {
+  const { access, app } = context
+  const before = await contacts.findContact(deps, app, fields.email)
+  const counted = takeForContact(deps, { access, app, input: fields }, write)
   if (counted.refused) return counted.refused
-  const context = { access, app, via: 'mcp', buckets: counted.buckets, idempotency: null } as const
-  const saved = await (write === 'contactAdds' ? contacts.addContact : contacts.updateContact)(deps, context, input)
+  const save = write === 'contactAdds' ? contacts.addContact : contacts.updateContact
+  const saved = await save(deps, { ...context, buckets: counted.buckets }, fields)
   counted.settle(saved)
   if (isRefusal(saved)) return saved
   const queued = await listQueuedByContact(deps.store, app, { saved, tagsBefore: before?.tags ?? [] })
@@ -219,7 +229,5 @@ function savedView(saved: Saved | DryRunContact, app: AppRow, taken: number) {
   const queued = queuedView(saved.queued)
   const contact = { ...cleanValue(contactView(saved.contact, app)), id }
   const fitted = fitContact(contact, CONTACT_BYTES - taken - costOf(queued))
-  return 'created' in saved
-    ? { contactId: id, created: saved.created, contact: fitted, ...queued }
-    : { contactId: id, created: id === null, dryRun: true, contact: fitted, ...queued }
+  return { contactId: id, created: saved.created, contact: fitted, ...queued }
 }

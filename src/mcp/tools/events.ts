@@ -1,24 +1,23 @@
 import { findApp } from '../../accounts/apps.ts'
 import { noteEventWithoutEmail } from '../../events/activation.ts'
-import { findContact, UNKNOWN_PERSON } from '../../people/contacts.ts'
+import { UNKNOWN_PERSON } from '../../people/contacts.ts'
 import { EventInput, type EventFields, readEventInput } from '../../events/event-input.ts'
 import {
   eventView,
   listEvents as listStoredEvents,
-  listKeptNames,
   recordEvent,
   type NameField,
   warnOfLink,
   warnOfNames,
 } from '../../events/events.ts'
-import { peekForKey, settleTaken, type WriteContext } from '../../accounts/write-limits.ts'
+import { settleTaken, type WriteContext } from '../../accounts/write-limits.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
+import { dryRunEvent } from '../../deliveries/dry-runs.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
-import { listQueued, listWouldQueue } from '../../deliveries/queued-messages.ts'
+import { listQueued } from '../../deliveries/queued-messages.ts'
 import { EventQuery, readEventsQuery, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
-import { isPlanUsedUp } from '../../events/stats.ts'
 import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
@@ -94,15 +93,10 @@ async function saveEvent(deps: ToolDependencies, context: WriteContext, input: E
   return { view: { ok: true, ...view }, keptNames }
 }
 
-async function tryEvent(deps: ToolDependencies, { access, app }: WriteContext, input: EventFields): Outcome {
-  const { refused } = peekForKey(deps, 'events', access)
-  if (refused) return refused
-  const contact = await findContact(deps, app, input.email)
-  if (!contact && !input.createContact) return refuse('contact_not_found')
-  if (!contact && (await isPlanUsedUp(deps, access))) return refuse('plan_limit_reached')
-  const contactId = contact?.id ?? null
-  const { queued, unstarted } = await listWouldQueue(deps.store, app, { contactId, input, at: deps.clock.now() })
-  const view = { contactId: contact && publicId('con', contact.id), created: contact === null }
-  const keptNames = contact ? listKeptNames(contact, input) : []
-  return { view: { ok: true, ...view, dryRun: true, ...queuedView(queued), ...unstartedView(unstarted) }, keptNames }
+async function tryEvent(deps: ToolDependencies, context: WriteContext, input: EventFields): Outcome {
+  const tried = await dryRunEvent(deps, context, input)
+  if (isRefusal(tried)) return tried
+  const { contactId, created, keptNames, queued, unstarted } = tried
+  const view = { contactId: contactId === null ? null : publicId('con', contactId), created, dryRun: true as const }
+  return { view: { ok: true, ...view, ...queuedView(queued), ...unstartedView(unstarted) }, keptNames }
 }

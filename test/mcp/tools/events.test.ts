@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, EVENTS, inTurns, type TestServer } from '../../helper.ts'
-import { createMessaging, messageOf } from '../../messaging.ts'
+import { createMessaging, messageOf, MINUTE } from '../../messaging.ts'
 import { callTool } from '../client.ts'
 import { callBoth, type Doors, openDoors, readAll } from '../doors.ts'
 
@@ -113,6 +113,19 @@ describe('dryRun', () => {
     const again = { messages: [], notStarted: [{ messageId: expect.any(String), name: 'Hello', why }] }
     expect((await send(event)).data).toMatchObject(again)
     expect((await send({ ...event, dryRun: true })).data).toMatchObject(again)
+  })
+  test('knows that the event cancels an email, and starts another', async () => {
+    const messaging = await createMessaging(server)
+    const onlyIf = [{ rule: 'notDone' as const, event: 'seen' }]
+    await messaging.put(messageOf({ name: 'Nudge', trigger: { event: 'seen' }, wait: { minutes: 60 }, onlyIf }))
+    const event = { email: 'nudged@example.com', event: 'seen', createContact: true }
+    for (const dueAt of ['2026-05-15T13:00:00.000Z', '2026-05-15T13:05:00.000Z']) {
+      const [dry, sent] = [await send({ ...event, dryRun: true }), await send(event)]
+      expect(dry.data.messages).toMatchObject([{ name: 'Nudge', state: 'waiting', dueAt, deliveryId: null }])
+      expect(sent.data.messages).toMatchObject([{ name: 'Nudge', state: 'waiting', dueAt }])
+      expect([dry.data.notStarted, sent.data.notStarted]).toEqual([undefined, undefined])
+      server.clock.tick(5 * MINUTE)
+    }
   })
   test('warns as sending would', async () => {
     const args = { event: 'results_ready', properties: { url: 'https://elsewhere.example' }, createContact: true }

@@ -9,9 +9,11 @@ describe('dryRun', () => {
   let server: TestServer
   beforeAll(async () => {
     server = await createTestServer()
-    const { put } = await createMessaging(server)
+    const { app, put, store } = await createMessaging(server)
     await put(messageOf({ name: 'Welcome\u200b', trigger: { contact: 'created' } }))
     await put(messageOf({ name: 'Beta', trigger: { tag: 'beta' }, wait: { minutes: 5 } }))
+    await put(messageOf({ name: 'Tour', trigger: { contact: 'created' }, onlyIf: [{ rule: 'tag', lacks: 'vip' }] }))
+    await store().suppress({ appId: app.id, email: 'off@example.com', reason: 'unsubscribed', at: server.clock.now() })
   })
   afterAll(() => server.close())
   const call = (tool: string, args: object) => callTool(server, tool, { app: server.first.appId, ...args })
@@ -35,9 +37,17 @@ describe('dryRun', () => {
   const eve = { email: 'Eve@Example.com' }
   const CALLS: [string, object, string[]][] = [
     ['update_contact', { ...eve, firstName: 'Eve' }, []],
-    ['add_contact', { ...eve, tags: ['new'], source: 'ads', fields: { plan: 'pro' }, nickname: 'x' }, ['Welcome']],
+    [
+      'add_contact',
+      { ...eve, tags: ['new'], source: 'ads', fields: { plan: 'pro' }, nickname: 'x' },
+      ['Tour', 'Welcome'],
+    ],
     ['add_contact', { ...eve, tags: ['new'], source: 'other', lastName: 'E' }, []],
-    ['add_contact', { email: 'max@example.com', tags: ['beta'], ip: '203.0.113.9' }, ['Beta', 'Welcome']],
+    ['add_contact', { email: 'off@example.com' }, ['Tour', 'Welcome']],
+    ['add_contact', { email: 'off@example.com', source: 'ads' }, []],
+    ['add_contact', { email: 'vip@example.com', tags: ['vip'] }, ['Tour', 'Welcome']],
+    ['update_contact', { ...eve, tags: ['vip'] }, []],
+    ['add_contact', { email: 'max@example.com', tags: ['beta'], ip: '203.0.113.9' }, ['Beta', 'Tour', 'Welcome']],
     ['update_contact', { ...eve, tags: ['beta'], removeTags: ['new'], fields: { plan: null }, source: 'x' }, ['Beta']],
     ['update_contact', { ...eve, tags: ['beta'] }, []],
     ['update_contact', { ...eve, firstName: null, fields: many }, []],
@@ -63,7 +73,7 @@ describe('dryRun', () => {
   test('a person who would be added has no ID and no deliveries', async () => {
     const { data } = await call('add_contact', { email: 'nobody@example.com', tags: ['beta'], dryRun: true })
     expect(data).toMatchObject({ contactId: null, created: true, contact: { id: null, tags: ['beta'] } })
-    expect(data.messages).toMatchObject([{ deliveryId: null }, { deliveryId: null }])
+    expect(data.messages).toMatchObject(Array(3).fill({ deliveryId: null }))
     expect((await call('get_contact', { email: 'nobody@example.com' })).data.error).toBe('contact_not_found')
   })
   test('is true or false', async () => {

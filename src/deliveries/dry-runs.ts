@@ -1,0 +1,100 @@
+/** What a write would do: it is planned like one that is made, and neither saved nor counted. */
+import type { AppRow } from '../accounts/access.ts'
+import {
+  type ContactWriteName,
+  type LimitDependencies,
+  peekForContact,
+  peekForKey,
+  type WriteContext,
+} from '../accounts/write-limits.ts'
+import type { Refusal } from '../core/refusals.ts'
+import { type EventFields, eventWrite } from '../events/event-input.ts'
+import type { ContactFields } from '../people/contact-input.ts'
+import { contactWrite } from '../people/contacts.ts'
+import type { DeliveryChange, PlannedOutcome } from '../store/plan-types.ts'
+import type { DryRunWrite } from '../store/planned-writes.ts'
+import type { Store } from '../store/store.ts'
+import type { ContactWrite, EventWrite, RecordedEvent, Refused, SavedContact } from '../store/types.ts'
+import { listWouldNotStart, type Unstarted } from './message-explanations.ts'
+import { nameMessages, type QueuedMessage } from './queued-messages.ts'
+
+type Dependencies = LimitDependencies & { store: Store }
+
+/** `contactId` null: the person would be created. `unstarted`: messages that match but would start nothing. */
+export type DryRunEvent = Pick<RecordedEvent, 'created' | 'keptNames'> & {
+  contactId: number | null
+  queued: QueuedMessage[]
+  unstarted: Unstarted[]
+}
+
+/** `contactId` null: the person would be created; `contact` then has no ID of its own. */
+export type DryRunContact = Pick<SavedContact, 'created' | 'contact'> & {
+  contactId: number | null
+  queued: QueuedMessage[]
+}
+
+/** Refusals: those of recordEvent, and rate_limited. */
+export async function dryRunEvent(
+  deps: Dependencies,
+  context: WriteContext,
+  fields: EventFields,
+): Promise<DryRunEvent | Refusal> {
+  const { access, app } = context
+  const { refused } = peekForKey(deps, 'events', access)
+  const { newPeoplePerMonth } = access.plan
+  return (
+    refused ?? tryEvent(deps.store, app, eventWrite({ ...context, newPeoplePerMonth, at: deps.clock.now() }, fields))
+  )
+}
+
+export async function tryEvent(store: Store, app: AppRow, input: EventWrite): Promise<DryRunEvent | Refused> {
+  const { outcome, deliveries } = await plan<RecordedEvent>(store, { name: 'recordEvent', input })
+  if ('refusal' in outcome) return outcome
+  const { created, eventId, keptNames } = outcome
+  const contactId = created ? null : outcome.contactId
+  const { email, type, name, properties, path, via, at } = input
+  const row = { id: eventId, contactId: outcome.contactId, email, type, name, properties, path, via }
+  const event = { ...row, receivedAt: at, occurredAt: input.occurredAt ?? at }
+  const unstarted = await listWouldNotStart(store, { appId: app.id, contactId }, { event, deliveries })
+  return { contactId, created, keptNames, queued: await listQueued(store, app, deliveries), unstarted }
+}
+
+/** POST or PATCH /contacts. Refusals: those of addContact and updateContact, and rate_limited. */
+export async function dryRunContact(
+  deps: Dependencies,
+  context: WriteContext,
+  { write, fields }: { write: ContactWriteName; fields: ContactFields },
+): Promise<DryRunContact | Refusal> {
+  const { access, app } = context
+  const refused = peekForContact(deps, { access, app, input: fields }, write)
+  return refused ?? tryContact(deps.store, app, { write, input: contactWrite(deps, context, fields) })
+}
+
+export async function tryContact(
+  store: Store,
+  app: AppRow,
+  { write, input }: { write: ContactWriteName; input: ContactWrite },
+): Promise<DryRunContact | Refused> {
+  const name = write === 'contactAdds' ? 'addContact' : 'updateContact'
+  const { outcome, deliveries } = await plan<SavedContact>(store, { name, input })
+  if ('refusal' in outcome) return outcome
+  const { created, contact } = outcome
+  const contactId = created ? null : outcome.contactId
+  return { contactId, created, contact, queued: await listQueued(store, app, deliveries) }
+}
+
+async function plan<Outcome extends PlannedOutcome>(store: Store, write: DryRunWrite) {
+  const { outcomes, deliveries } = await store.planDryRun(write)
+  return { outcome: outcomes[0] as Outcome | Refused, deliveries }
+}
+
+/** The newest first. What starts a message may also cancel it, such as an added tag. */
+function listQueued(store: Store, app: AppRow, deliveries: readonly DeliveryChange[]): Promise<QueuedMessage[]> {
+  const started = deliveries.filter((one) => 'messageId' in one)
+  const cancelled = new Set(deliveries.flatMap((one) => (one.change === 'cancel' ? one.id : [])))
+  const own = started.map(({ id, change, messageId, dueAt }) => {
+    const state = change === 'join' ? ('joined' as const) : ('waiting' as const)
+    return { messageId, deliveryId: null, state: cancelled.has(id) ? ('skipped' as const) : state, dueAt }
+  })
+  return nameMessages(store, app, own.reverse())
+}
