@@ -1,14 +1,15 @@
 /** The rules of .ci/modules.cjs, which `bun run check` holds the code to, refuse what they are meant to refuse. */
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 
 const ROOT = join(import.meta.dir, '..')
 const folder = mkdtempSync(join(tmpdir(), 'eventpost-modules-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Checks files at these paths. */
+/** Checks files at these paths, by their path. */
 async function check(files: Record<string, string>): Promise<{ code: number; out: string }> {
   const place = mkdtempSync(join(folder, 'case-'))
   const all = { ...files, 'tsconfig.json': '{ "compilerOptions": { "moduleResolution": "bundler" } }' }
@@ -23,21 +24,34 @@ test('modules may import those below them', async () => {
   expect(await check(files)).toMatchObject({ code: 0 })
 })
 
-test.each([
+const REFUSED: [what: string, rule: string, from: string, to: string, isMutual: boolean][] = [
   ['a cycle of types', 'no-cycles', 'src/core/a.ts', 'src/core/b.ts', true],
-  ['an import of a module above', 'people-imports', 'src/people/a.ts', 'src/events/b.ts', false],
-  ['rules in the store', 'store-imports', 'src/store/a.ts', 'src/accounts/b.ts', false],
-  ['core that imports anything', 'core-imports', 'src/core/a.ts', 'src/store/b.ts', false],
-  ['a domain module that knows HTTP', 'people-imports', 'src/people/a.ts', 'src/http/b.ts', false],
-  ['an import of a module beside', 'visits-imports', 'src/visits/a.ts', 'src/events/b.ts', false],
-  ['one way in that imports another', 'api-imports', 'src/api/a.ts', 'src/mcp/b.ts', false],
-])('%s is refused', async (_, rule, from, to, isMutual) => {
-  const importOf = (path: string, name: string): string => `import type { ${name} } from '../../${path}'\n`
-  const files = {
-    [from]: `${importOf(to, 'B')}export type A = B`,
-    [to]: `${isMutual ? importOf(from, 'A') : ''}export type B = ${isMutual ? 'A | 1' : '1'}`,
-  }
-  const { code, out } = await check(files)
-  expect(out).toContain(rule)
-  expect(code).not.toBe(0)
+  ['an import of a module above', 'people-imports', 'src/people/c.ts', 'src/events/d.ts', false],
+  ['rules in the store', 'store-imports', 'src/store/e.ts', 'src/accounts/f.ts', false],
+  ['core that imports anything', 'core-imports', 'src/core/g.ts', 'src/store/h.ts', false],
+  ['a domain module that knows HTTP', 'people-imports', 'src/people/i.ts', 'src/http/j.ts', false],
+  ['an import of a module beside', 'visits-imports', 'src/visits/k.ts', 'src/events/l.ts', false],
+  ['one way in that imports another', 'api-imports', 'src/api/m.ts', 'src/mcp/n.ts', false],
+]
+
+describe('all in one check', () => {
+  let checked: Awaited<ReturnType<typeof check>>
+  beforeAll(async () => {
+    const importOf = (path: string, name: string): string => `import type { ${name} } from '../../${path}'\n`
+    const files = REFUSED.flatMap(([, , from, to, isMutual]) => [
+      [from, `${importOf(to, 'B')}export type A = B`],
+      [to, `${isMutual ? importOf(from, 'A') : ''}export type B = ${isMutual ? 'A | 1' : '1'}`],
+    ])
+    checked = await check(Object.fromEntries(files))
+  })
+
+  test.each(REFUSED)('%s is refused', (_, rule, from, to) => {
+    const told = stripVTControlCharacters(checked.out).replaceAll(/\s+/g, ' ')
+    expect(told).toContain(`error ${rule}: ${from} → ${to}`)
+  })
+
+  test('and nothing else', () => {
+    expect([...checked.out.matchAll(/error .*:/g)]).toHaveLength(REFUSED.length)
+    expect(checked.code).not.toBe(0)
+  })
 })

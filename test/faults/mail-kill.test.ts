@@ -12,9 +12,10 @@ import { type Begun, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { inTurns } from '../helper.ts'
 import { type Doing, startMailServer } from '../mail/mail-server.ts'
 
-const MAILS = Number(process.env.KILLED_MAILS ?? 600)
-/** A kill for every so many mails, at each step in turn: fifteen in all. */
-const MAILS_A_KILL = Math.floor((MAILS * 130) / 2_000)
+const MAILS = Number(process.env.KILLED_MAILS ?? 200)
+/** At each step in turn, twice and once more. */
+const KILLS = Number(process.env.MAIL_KILLS ?? 11)
+const MAILS_A_KILL = Math.floor(MAILS / KILLS)
 const TEST_MS = 300_000
 const STEPS = ['sender', 'recipient', 'data', 'dot', 'sent'] as const
 type Step = (typeof STEPS)[number]

@@ -11,6 +11,12 @@ const MAIL_FROM = ['--mail-from', 'Demo <hello@app.example.com>']
 /** These processes take a second to start. */
 const CLIENTS_MS = 120_000
 
+/**
+ * Nothing, texts, a flag and objects: the Inspector starts for each call, and the SDK's client, which it is made of, calls
+ * every tool. `bun run mcp-clients` calls every tool with it.
+ */
+const INSPECTED = ['get_key_info', 'get_contact', 'send_event', 'save_message_draft']
+
 const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 describe('the MCP server of the executable', () => {
@@ -72,14 +78,16 @@ describe('the MCP server of the executable', () => {
   })
 
   test(
-    'the Inspector lists and calls every tool',
+    'the Inspector lists every tool and calls each kind',
     async () => {
       const { tools } = (await inspect(target, ['--method', 'tools/list'])) as { tools: { name: string }[] }
       const client = await connect(target)
-      const args = await findArguments(client)
+      const argumentsOf = await findArguments(client)
       await client.close()
-      expect(tools.map(({ name }) => name)).toEqual(Object.keys(args))
-      const calls = Object.entries(args).map(async ([name, args]) => {
+      expect(tools.map(({ name }) => name)).toEqual(Object.keys(argumentsOf))
+      const called = process.env.MCP_CALLS === 'all' ? Object.keys(argumentsOf) : INSPECTED
+      const calls = called.map(async (name) => {
+        const args = argumentsOf[name] ?? {}
         const pairs = Object.entries(args).map(([field, value]) => `${field}=${toText(value)}`)
         const words = pairs.length === 0 ? [] : ['--tool-arg', ...pairs]
         const { isError, structuredContent } = await inspect(target, [
@@ -92,7 +100,7 @@ describe('the MCP server of the executable', () => {
         return [name, isError ?? false, structuredContent]
       })
       expect(await Promise.all(calls)).toEqual(
-        tools.map(({ name }) => [name, false, expect.objectContaining({ ok: true })]),
+        called.map((name) => [name, false, expect.objectContaining({ ok: true })]),
       )
     },
     CLIENTS_MS,
