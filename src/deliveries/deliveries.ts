@@ -4,11 +4,12 @@ import {
   type DeliveryState,
   type DeliveryWork,
   type Marked,
+  STOP_REASONS,
   type UnfitEvent,
   type Verdict,
 } from '../store/message-types.ts'
 import { addVerdict, forgetReply, type DecisionRecord, parseRecord } from '../store/decision-records.ts'
-import type { DecideDelivery } from '../store/delivery-rules.ts'
+import type { DecideDelivery, DecideFinally } from '../store/delivery-rules.ts'
 import type { Basis, Decided } from '../store/final-check.ts'
 import type { Rules } from '../store/plan-types.ts'
 import { decide, type Decision, giveUpTime, refusedBy } from './decide.ts'
@@ -27,8 +28,24 @@ const decideDelivery: DecideDelivery = (reads, work, at, known) => {
   return { ...outcome, record, unfit: unfit.flatMap((one) => toUnfitEvent(one, work, at)) }
 }
 
+/** The message's own rules run again only if something about the person arrived since the email was claimed. */
+const decideFinally: DecideFinally = (reads, work, { at, record, isUnchanged }) => {
+  const hasRules = !work.delivery.byHand && (work.message.content.onlyIf ?? []).length > 0
+  const known = !hasRules || isUnchanged() ? record.verdicts.filter(isOwnRule) : undefined
+  const decided = decideDelivery(reads, work, at, known)
+  if (decided.outcome !== 'send') return decided
+  if (known) return { outcome: 'send', record, unfit: [] }
+  // links are not checked again
+  const links = record.verdicts.filter(({ rule }) => rule === 'link')
+  const verdicts = [...decided.record.verdicts, ...links]
+  return { outcome: 'send', unfit: decided.unfit, record: forgetReply({ ...decided.record, verdicts }) }
+}
+
+const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(STOP_REASONS, rule)
+
 export const DELIVERY_RULES: Rules = {
   decide: decideDelivery,
+  decideFinally,
   queryEnd,
   planEnd,
   isResendable,

@@ -16,6 +16,7 @@ import type { ContactRow, FieldValue } from './types.ts'
 
 export type DeliveryRules = {
   decide: DecideDelivery
+  decideFinally: DecideFinally
   queryEnd: QueryEnd
   planEnd: PlanEnd
   isResendable: (state: DeliveryState) => boolean
@@ -44,6 +45,13 @@ export type DecideDelivery = (
   work: DeliveryWork,
   at: number,
   known?: readonly Verdict[],
+) => DeliveryDecision
+
+/** `record`: of the decision when the delivery was claimed. `isUnchanged`: nothing about the person arrived since. */
+export type DecideFinally = (
+  reads: DecisionReads,
+  work: DeliveryWork,
+  last: { at: number; record: DecisionRecord; isUnchanged: () => boolean },
 ) => DeliveryDecision
 
 export type RefusedBy = (

@@ -2,8 +2,8 @@ import type { Database } from 'bun:sqlite'
 import type { createDeliveryReads } from './deliveries.ts'
 import { createHistoryReads, createUnindexedViews, createViewReads } from './events.ts'
 import type { DecisionReads, DeliveryDecision, DeliveryRules } from './delivery-rules.ts'
-import { forgetReply, type DecisionRecord } from './decision-records.ts'
-import { type DeliveryWork, STOP_REASONS, type Verdict } from './message-types.ts'
+import type { DecisionRecord } from './decision-records.ts'
+import type { DeliveryWork } from './message-types.ts'
 import { createSuppressionReads } from './suppressions.ts'
 import { createUnindexedReports, createPresenceReads, createReportReads } from './visit-reports.ts'
 
@@ -32,7 +32,9 @@ const basisOf = (work: DeliveryWork, lastId: number): Basis => ({
 
 type DeliveryReads = ReturnType<typeof createDeliveryReads>
 
-export function createDeciding(db: Database, deliveries: DeliveryReads, { decide }: Pick<DeliveryRules, 'decide'>) {
+type FinalRules = Pick<DeliveryRules, 'decide' | 'decideFinally'>
+
+export function createDeciding(db: Database, deliveries: DeliveryReads, { decide, decideFinally }: FinalRules) {
   let opened: DecisionReads | null = null
   const reads = (): DecisionReads =>
     (opened ??= {
@@ -80,25 +82,11 @@ export function createDeciding(db: Database, deliveries: DeliveryReads, { decide
       })
     },
 
-    /**
-     * Runs right before the email is handed over. `outdated`: the settings or version have changed since rendering.
-     * The message's rules are evaluated again only if something relevant arrived.
-     */
+    /** Right before the email is handed over. `outdated`: the settings or version have changed since rendering. */
     checkFinally(work: DeliveryWork, { at, record, basis }: Checking): DeliveryDecision | 'outdated' {
       if (basis && basis.mail !== hashMail(work)) return 'outdated'
-      const needsRules = !work.delivery.byHand && (work.message.content.onlyIf ?? []).length > 0
-      const knownVerdicts =
-        !needsRules || (basis && isUnchanged(work, basis)) ? record.verdicts.filter(isOwnRule) : undefined
-      const decided = decide(reads(), work, at, knownVerdicts)
-      if (decided.outcome !== 'send') return decided
-      if (knownVerdicts) return { outcome: 'send', record, unfit: [] }
-      // links are not checked again
-      const links = record.verdicts.filter(({ rule }) => rule === 'link')
-      return {
-        outcome: 'send',
-        unfit: decided.unfit,
-        record: forgetReply({ ...decided.record, verdicts: [...decided.record.verdicts, ...links] }),
-      }
+      const isSame = (): boolean => basis !== undefined && isUnchanged(work, basis)
+      return decideFinally(reads(), work, { at, record, isUnchanged: isSame })
     },
   }
 }
@@ -124,5 +112,3 @@ function createGroupReads(db: Database) {
     }
   }
 }
-
-const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(STOP_REASONS, rule)

@@ -226,7 +226,7 @@ const missingRules = (): never => {
 
 /** For commands that neither send nor record. */
 export const NO_RULES: Rules = {
-  decide: missingRules,
+  decide: missingdecideFinally: missing, Rules,
   queryEnd: missingRules,
   planEnd: missingRules,
   isResendable: missingRules,
