@@ -226,7 +226,8 @@ const missingRules = (): never => {
 
 /** For commands that neither send nor record. */
 export const NO_RULES: Rules = {
-  decide: missingdecideFinally: missing, Rules,
+  decide: missingRules,
+  decideFinally: missingRules,
   queryEnd: missingRules,
   planEnd: missingRules,
   isResendable: missingRules,
