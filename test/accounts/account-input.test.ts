@@ -21,7 +21,7 @@ describe('an account', () => {
     [undefined, 'Engine'],
     [null, 'Engine'],
     [' Difference ', 'Difference'],
-  ])('that should be called %p is called %p', async (name, called) => {
+  ])('named %p gets the name %p', async (name, called) => {
     const reading = readAccountInput({ ...TYPED, name })
     if ('errors' in reading) throw new Error(reading.errors.join())
     const maker = { store, now: 1, actor: 'test' }
@@ -35,12 +35,12 @@ describe('an account', () => {
   })
 })
 
-test.each(['', ' ', 'x'.repeat(101), 'two\nlines', '\u200b', 'a\u202eb', '\u115f'])('%p is no name for one', (name) => {
+test.each(['', ' ', 'x'.repeat(101), 'two\nlines', '\u200b', 'a\u202eb', '\u115f'])('refuses the name %p', (name) => {
   const message = 'Give the account a name of 1 to 100 characters.'
   expect(readAccountInput({ ...TYPED, name })).toEqual({ errors: [{ field: 'name', code: 'invalid', message }] })
 })
 
-test('all that is wrong is said at once', () => {
+test('reports all errors at once', () => {
   const reading = readAccountInput({ email: 'x', name: '', appName: '', domains: ['https://'], home: 'x' })
   expect('errors' in reading && reading.errors.map(({ field }) => field)).toEqual([
     'email',

@@ -13,7 +13,7 @@ function checksumOf(checked: string): string {
 }
 
 describe('makeApiKey', () => {
-  test('is mc_, 30 random characters and 6 of checksum', () => {
+  test('returns mc_, 30 random characters and a checksum of 6', () => {
     for (let i = 0; i < 1_000; i++) {
       const key = makeApiKey()
       expect(key).toMatch(/^mc_[0-9A-Za-z]{36}$/)
@@ -50,7 +50,7 @@ describe('hasApiKeyShape', () => {
     expect(hasApiKeyShape(text)).toBe(false)
   })
 
-  test('any one character changed is seen', () => {
+  test('detects any changed character', () => {
     const key = makeApiKey()
     for (let i = 0; i < key.length; i++) {
       const other = key[i] === 'x' ? 'y' : 'x'
@@ -60,7 +60,7 @@ describe('hasApiKeyShape', () => {
 })
 
 describe('hashApiKey', () => {
-  test('is SHA-256 in base64url, as another hand computes it', () => {
+  test('is SHA-256 in base64url', () => {
     expect(hashApiKey('abc')).toBe('ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0')
     for (const key of [ZERO_KEY, makeApiKey(), '']) {
       expect(hashApiKey(key)).toBe(createHash('sha256').update(key).digest('base64url'))
@@ -93,7 +93,7 @@ describe('readBearer', () => {
     expect(readBearer(header)).toBe(token)
   })
 
-  test('a long header of nothing takes no time', () => {
+  test('a long empty header is read quickly', () => {
     const before = performance.now()
     expect(readBearer(`Bearer ${'='.repeat(100_000)}!`)).toBe(null)
     expect(readBearer(`Bearer ${' '.repeat(100_000)}!`)).toBe(null)
@@ -102,6 +102,6 @@ describe('readBearer', () => {
   })
 })
 
-test('the scopes are those of the design', () => {
+test('the scopes are fixed', () => {
   expect(KEY_SCOPES).toEqual(['standard', 'ingest', 'manage'])
 })

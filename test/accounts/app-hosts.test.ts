@@ -56,7 +56,7 @@ describe('readAppHost', () => {
   })
 })
 
-describe('readTypedHost takes the host out of', () => {
+describe('readTypedHost reads the host of', () => {
   test.each([
     'app.example.com',
     ' https://app.example.com/ ',
@@ -86,7 +86,7 @@ describe('readTypedHost takes the host out of', () => {
   })
 })
 
-test("ownHosts are those in the stored form that are nobody else's, in their order, whatever was asked before", () => {
+test('ownHosts are the valid hosts that no one else owns, in order, whatever was asked before', () => {
   const stored = ['app.example.com', 'Example.com', 'bücher.de', 'github.io', 'me.github.io', 'co.uk', '', 'localhost']
   for (let round = 0; round < 2; round += 1)
     expect([...ownHosts(stored)]).toEqual(['app.example.com', 'me.github.io', 'localhost'])

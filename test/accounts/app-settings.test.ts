@@ -19,7 +19,7 @@ const TYPED: AppSettingsText = {
 }
 const read = (more: Partial<AppSettingsText> = {}) => readAppSettings({ ...TYPED, ...more })
 
-test('is read in the form in which it is compared', () => {
+test('is normalized for comparison', () => {
   const snippet = { hosts: ['app.example.com'], addsPeople: true }
   const hosts = ['app.example.com', 'xn--bcher-kva.example', 'localhost']
   const timezone = 'Europe/Zurich'
@@ -35,7 +35,7 @@ test('is read in the form in which it is compared', () => {
   expect(readAppSettings(writeAppSettings(settings))).toEqual({ settings })
 })
 
-test('everything but the name may be empty', () => {
+test('everything except the name may be empty', () => {
   expect(read({ home: '', domains: '\n', snippetHosts: '', addsPeople: false })).toEqual({
     settings: {
       name: 'Engine',
@@ -69,19 +69,19 @@ describe('refused, with the field', () => {
     expect(read(more)).toEqual({ errors: [{ field, code: 'invalid', message }] })
   })
 
-  test('all that is wrong at once', () => {
+  test('reports all errors at once', () => {
     const reading = read({ name: '', domains: '*', snippetHosts: '*' })
     expect('errors' in reading && reading.errors.map(({ field }) => field)).toEqual(['app', 'domains', 'snippetHosts'])
   })
 })
 
-test('timezones to choose from, with the one that is set', () => {
+test('offers timezones, including the current one', () => {
   const all = timezonesWith('Asia/Calcutta')
   expect(all).toEqual(expect.arrayContaining(['UTC', 'Asia/Calcutta', 'Europe/Zurich', 'America/New_York']))
   expect(new Set(timezonesWith('UTC')).size).toBe(timezonesWith('UTC').length)
 })
 
-test('locales are offered by name, with the one that is set', () => {
+test('offers locales by name, including the current one', () => {
   const offered = localesWith('gsw-CH')
   expect(offered).toContainEqual({ locale: 'de-CH', name: 'German (Switzerland)' })
   expect(offered.filter(({ locale }) => locale === 'gsw-CH')).toHaveLength(1)

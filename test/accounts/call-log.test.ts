@@ -22,7 +22,7 @@ function open(answer: () => { done: true } | { refusal: 'unavailable' } = () => 
   return { written, log: createCallLog({ store: { addCalls } as unknown as Store }) }
 }
 
-test('writes what was added, once and together', async () => {
+test('writes added calls once and together', async () => {
   const { log, written } = open()
   await log.save()
   for (const ms of [1, 2, 3]) log.add(call(ms))
@@ -31,14 +31,14 @@ test('writes what was added, once and together', async () => {
   expect(written).toEqual([[1, 2, 3]])
 })
 
-test('writes by itself where many come', async () => {
+test('writes automatically when many are added', async () => {
   const { log, written } = open()
   for (let ms = 0; ms < 1_000; ms += 1) log.add(call(ms))
   await Bun.sleep(1)
   expect(written.map((rows) => rows.length)).toEqual([1_000])
 })
 
-test('keeps in order what could not be saved, and of that the last 10,000', async () => {
+test('keeps the last 10,000 unsaved calls, in order', async () => {
   let isFull = true
   const { log, written } = open(() => (isFull ? { refusal: 'unavailable' } : { done: true }))
   log.add(call(1))

@@ -28,7 +28,7 @@ const namesOf = async (): Promise<string[][]> =>
   Promise.all([1, 2, 3].map(async (appId) => (await store.listMessages(appId)).map(({ name }) => name)))
 const NAMES = FIRST_MESSAGES.map(({ name }) => name)
 
-test('each app gets them once, as drafts, and whoever deletes them is not given them again', async () => {
+test('each app gets the drafts once, also after they are deleted', async () => {
   const content = { trigger: { event: 'paid' }, mail: { subject: 'S', body: 'B' } }
   const own = { id: null, name: 'Own', content, status: null }
   await store.saveMessages({ accountId: 'acc_1', appId: 2, actor: 'test', at: NOW, drafts: [own] })
@@ -43,7 +43,7 @@ test('each app gets them once, as drafts, and whoever deletes them is not given 
   expect(await namesOf()).toEqual([[], ['Own'], NAMES])
 })
 
-test('what could not be saved is given at the next start', async () => {
+test('drafts that could not be saved are added at the next start', async () => {
   const full = { ...store, saveMessages: async () => ({ refusal: 'unavailable' as const }) }
   await giveFirstMessages(full, NOW)
   expect(await namesOf()).toEqual([[], [], []])
@@ -51,7 +51,7 @@ test('what could not be saved is given at the next start', async () => {
   expect(await namesOf()).toEqual([NAMES, NAMES, NAMES])
 })
 
-test('a start does it', async () => {
+test('the start of the server adds them', async () => {
   const server = await createTestServer()
   expect(await server.parts().store.installValue('first_messages')).toBe('given')
   await server.close()

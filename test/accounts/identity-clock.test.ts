@@ -11,8 +11,8 @@ const clockAt = (elapsedMs: number, stepMs: number): Clock => ({
   steadyNow: () => elapsedMs,
 })
 
-describe('the clock of the system', () => {
-  test('the steady one agrees with the wall clock, and goes forward with the monotonic one', async () => {
+describe('the system clock', () => {
+  test('the steady clock starts at the wall clock and advances with the monotonic one', async () => {
     expect(Math.abs(systemClock.steadyNow() - systemClock.now())).toBeLessThan(60_000)
     const [steady, monotonic] = [systemClock.steadyNow(), systemClock.monotonicMs()]
     await Bun.sleep(5)
@@ -22,7 +22,7 @@ describe('the clock of the system', () => {
   })
 })
 
-describe('the previous identity secret, with a clock that is stepped by a day', () => {
+describe('the previous identity secret, when the clock steps by a day', () => {
   const email = 'ada@example.com'
   const isValid = (retiredAt: number, clock: Clock): boolean => {
     const secrets = [
@@ -31,12 +31,12 @@ describe('the previous identity secret, with a clock that is stepped by a day', 
     ]
     return verifyIdentity({ email, signature: signEmail(email, 'old'), secrets, now: expiryNow(clock) }).ok
   }
-  test('forward after the rotation: it keeps its 24 hours, and no more', () => {
+  test('forward after the rotation: works for exactly 24 hours', () => {
     expect(isValid(0, clockAt(1, DAY))).toBe(true)
     expect(isValid(0, clockAt(DAY - 1, DAY))).toBe(true)
     expect(isValid(0, clockAt(DAY, DAY))).toBe(false)
   })
-  test('back before another process rotated: it has its 24 hours by the clock of both', () => {
+  test('back before another process rotated: works for 24 hours by both clocks', () => {
     const rotatedAt = 1_000 - DAY
     expect(isValid(rotatedAt, clockAt(2_000, -DAY))).toBe(true)
     expect(isValid(rotatedAt, clockAt(DAY + 999, -DAY))).toBe(true)

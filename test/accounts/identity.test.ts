@@ -10,7 +10,7 @@ const oracle = (email: string, secret: string) =>
   createHmac('sha256', Buffer.from(secret, 'utf8')).update(email).digest('hex')
 
 describe('makeIdentitySecret', () => {
-  test('is is_ and 43 base62 characters, never twice the same', () => {
+  test('returns is_ and 43 base62 characters, never the same twice', () => {
     const secrets = Array.from({ length: 1_000 }, () => makeIdentitySecret())
     for (const secret of secrets) expect(secret).toMatch(/^is_[0-9A-Za-z]{43}$/)
     expect(new Set(secrets).size).toBe(1_000)
@@ -34,7 +34,7 @@ describe('signEmail', () => {
   })
 
   test.each(['is_x', 'schlüssel-🔑', 'k'.repeat(64), 'k'.repeat(65), 'ü'.repeat(300)])(
-    'the secret is the UTF-8 of its text: %s',
+    'the secret is used as UTF-8 text: %s',
     (secret) => {
       expect(signEmail('a@b.co', secret)).toBe(oracle('a@b.co', secret))
     },
@@ -73,7 +73,7 @@ describe('verifyIdentity', () => {
     [PREVIOUS_SECRET_VALID_MS, false],
     [PREVIOUS_SECRET_VALID_MS + 1_000, false],
     [-60_000, true],
-  ])('%i ms after a rotation, the secret before it is valid: %p', (age, isValid) => {
+  ])('%i ms after a rotation, the previous secret is valid: %p', (age, isValid) => {
     const retired = previous(NOW - age)
     const expected = isValid ? { ok: true, secretId: 'sec_previous', isPrevious: true } : { ok: false, reason: 'wrong' }
     for (const secrets of [[CURRENT, retired], [retired, CURRENT], [retired]]) {
@@ -81,11 +81,11 @@ describe('verifyIdentity', () => {
     }
   })
 
-  test('the time is 24 hours', () => {
+  test('the previous secret is valid for 24 hours', () => {
     expect(PREVIOUS_SECRET_VALID_MS).toBe(86_400_000)
   })
 
-  test('of several rotations in a day every secret is valid for its own 24 hours', () => {
+  test('after several rotations in a day, every secret is valid for its own 24 hours', () => {
     const [old, older] = [previous(NOW - 1_000), { ...previous(NOW - 90_000_000), id: 'sec_older', secret: 'is_older' }]
     const oldest = { id: 'sec_3', secret: 'is_3', retiredAt: NOW - 80_000_000 }
     const secrets = [older, oldest, old, CURRENT]
@@ -123,7 +123,7 @@ describe('verifyIdentity', () => {
     expect(verify(signature)).toEqual({ ok: false, reason })
   })
 
-  test('without secrets nothing is right', () => {
+  test('without secrets no signature is valid', () => {
     expect(verify(right, [])).toEqual({ ok: false, reason: 'wrong' })
   })
 })

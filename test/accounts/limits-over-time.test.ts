@@ -19,7 +19,7 @@ describe('a limit that changes while the server runs', () => {
     ['no longer lifted', Infinity, 100, 60, { allowed: 1, remaining: 39 }],
     ['no longer lifted, after many', Infinity, 100, 300_000, { allowed: 0, remaining: 0 }],
     ['closed', 100, 0, 60, { allowed: 0, remaining: 0, retryAfterSeconds: 3_600 }],
-  ])('%s: what was taken stays counted', (_, before, after, count, expected) => {
+  ])('%s: used tokens stay counted', (_, before, after, count, expected) => {
     const clock = createClock()
     const limits = createLimits({ clock })
     limits.take('k', { max: before, windowMs: HOUR }, count)
@@ -28,7 +28,7 @@ describe('a limit that changes while the server runs', () => {
     expect(limits.peek('k', { max: after, windowMs: HOUR }).remaining).toBe(after)
   })
 
-  test('after lowering, retry waits until enough came back, reset only for the oldest', () => {
+  test('after lowering, retry waits for enough tokens, reset only for the oldest', () => {
     const clock = createClock()
     const limits = createLimits({ clock })
     for (clock.ms = 0; clock.ms < 10_000; clock.ms += 1_000) limits.take('k', EVENTS)
@@ -36,7 +36,7 @@ describe('a limit that changes while the server runs', () => {
     expect(taken).toMatchObject({ allowed: 0, remaining: 0, resetSeconds: 3_590, retryAfterSeconds: 3_597 })
   })
 
-  test('a limit that was never lifted and one that was answer alike once the window is over', () => {
+  test('a limit that was lifted answers like any other after the window', () => {
     const clock = createClock()
     const limits = createLimits({ clock })
     limits.take('k', { max: Infinity, windowMs: HOUR }, 1_000_000)
@@ -46,7 +46,7 @@ describe('a limit that changes while the server runs', () => {
 })
 
 describe('clocks', () => {
-  test('a wall clock that steps a day either way frees nothing and takes nothing', () => {
+  test('a clock step of a day in either direction changes nothing', () => {
     const clock = createClock()
     const limits = createLimits({ clock })
     limits.take('k', EVENTS, 6_000)
@@ -86,7 +86,7 @@ describe('clocks', () => {
     expect(limits.take('k', limit).allowed).toBe(0)
   })
 
-  test('a window longer than the stamps can tell is refused', () => {
+  test('refuses a window longer than its timestamps support', () => {
     const limits = createLimits({ clock: createClock() })
     expect(() => limits.take('k', { max: 1, windowMs: 2 ** 30 + 1 })).toThrow(RangeError)
   })
@@ -97,7 +97,7 @@ describe('restore', () => {
     ['ages', [3_599_999, 1_000, 0]],
     ['ages with counts', [[3_599_999, 1] as const, [1_000, 2] as const]],
     ['in any order, with what is over or in the future', [-5_000, 3_600_000, 9e9, 1_000, 3_599_999]],
-  ])('tokens come back when they would have: %s', (_, ago) => {
+  ])('tokens return at their original time: %s', (_, ago) => {
     const clock = createClock(20)
     const limits = createLimits({ clock })
     limits.restore('k', EVENTS, ago)
@@ -108,7 +108,7 @@ describe('restore', () => {
     expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 6_000, resetSeconds: 0 })
   })
 
-  test('more than the limit is kept, and joins what was taken since', () => {
+  test('restores more than the limit, in addition to later usage', () => {
     const clock = createClock()
     const limits = createLimits({ clock })
     const limit = { max: 10, windowMs: HOUR }
@@ -137,7 +137,7 @@ describe('restore', () => {
 })
 
 describe('memory', () => {
-  test('forgetIdle drops what has come back and keeps what has not', () => {
+  test('forgetIdle drops returned tokens and keeps others', () => {
     const clock = createClock()
     const limits = createLimits({ clock })
     limits.take('early', EVENTS)
@@ -149,7 +149,7 @@ describe('memory', () => {
     expect(limits.peek('late', EVENTS).remaining).toBe(5_999)
   })
 
-  test('buckets that no one asks to forget are swept as new ones come', () => {
+  test('idle buckets are removed when new ones are added', () => {
     const clock = createClock()
     const limits = createLimits({ clock })
     const limit = { max: 5, windowMs: 1_000 }

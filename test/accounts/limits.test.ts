@@ -13,7 +13,7 @@ function createClock(start = 0) {
 }
 
 describe('an hour of 6,000', () => {
-  test('the limits are those of the specification', () => {
+  test('the limits match the documentation', () => {
     expect(RATE_LIMITS).toEqual({
       events: { max: 6_000, windowMs: HOUR },
       contactAdds: { max: 600, windowMs: HOUR },
@@ -22,7 +22,7 @@ describe('an hour of 6,000', () => {
     })
   })
 
-  test('6,000 pass at once, the next only when exactly one hour has gone by since the first', () => {
+  test('6,000 pass at once, the next one exactly an hour after the first', () => {
     const clock = createClock(5)
     const limits = createLimits({ clock })
     for (let i = 1; i <= 6_000; i++) {
@@ -66,7 +66,7 @@ describe('an hour of 6,000', () => {
     expect(limits.peek('k', EVENTS).resetSeconds).toBe(seconds)
   })
 
-  test('a clock that tells fractions never lets one through early', () => {
+  test('fractions of milliseconds never let one through early', () => {
     const clock = createClock(0.9)
     const limits = createLimits({ clock })
     expect(limits.take('k', { max: 1, windowMs: 1_000 })).toMatchObject({ allowed: 1, resetSeconds: 1 })
@@ -78,7 +78,7 @@ describe('an hour of 6,000', () => {
 })
 
 describe('take, peek and give back', () => {
-  test('a batch takes what fits', () => {
+  test('a batch takes as many as fit', () => {
     const limits = createLimits({ clock: createClock() })
     const limit = { max: 150, windowMs: HOUR }
     expect(limits.take('k', limit, 100)).toMatchObject({ allowed: 100, remaining: 50, retryAfterSeconds: 0 })
@@ -86,7 +86,7 @@ describe('take, peek and give back', () => {
     expect(limits.take('k', limit, 100)).toMatchObject({ allowed: 0, remaining: 0 })
   })
 
-  test('peek takes nothing and makes no bucket', () => {
+  test('peek takes nothing and creates no bucket', () => {
     const limits = createLimits({ clock: createClock() })
     const unused = { allowed: 1, remaining: 6_000, resetSeconds: 0, retryAfterSeconds: 0 }
     expect(limits.peek('k', EVENTS)).toMatchObject(unused)
@@ -104,7 +104,7 @@ describe('take, peek and give back', () => {
     )
   })
 
-  test('giving back makes room again, and no more than was taken', () => {
+  test('giving back frees at most what was taken', () => {
     const limits = createLimits({ clock: createClock() })
     limits.giveBack('k')
     limits.take('k', EVENTS)
@@ -122,7 +122,7 @@ describe('take, peek and give back', () => {
     expect(limits.peek('k', EVENTS)).toMatchObject({ remaining: 5_999, resetSeconds: 3_597 })
   })
 
-  test.each([2, 100_001])('a take given back after another came returns its own tokens, not the later one', (max) => {
+  test.each([2, 100_001])('giving back returns the tokens of that take, not of a later one', (max) => {
     const clock = createClock()
     const limits = createLimits({ clock })
     const limit = { max, windowMs: HOUR }
@@ -134,7 +134,7 @@ describe('take, peek and give back', () => {
     expect(limits.peek('k', limit)).toMatchObject({ remaining: max - 1, resetSeconds: 60 })
   })
 
-  test('a take given back after its tokens came back by themselves changes nothing', () => {
+  test('giving back after the window changes nothing', () => {
     const clock = createClock()
     const limits = createLimits({ clock })
     const mine = limits.take('k', EVENTS)
@@ -146,10 +146,10 @@ describe('take, peek and give back', () => {
   })
 })
 
-describe('against a list of every take', () => {
+describe('compared with a list of every take', () => {
   const { below } = createRandom(20_260_101)
 
-  test('the ring answers exactly as the list, while limits change and takes are given back', () => {
+  test('the ring answers exactly like the list, with changing limits and returned takes', () => {
     const clock = createClock(2 ** 32 - 50_000)
     const limits = createLimits({ clock })
     const model = createListModel()
@@ -181,7 +181,7 @@ describe('headers', () => {
     })
   })
 
-  test('of a lifted limit there are none', () => {
+  test('a lifted limit has none', () => {
     expect(rateLimitHeaders({ max: Infinity, windowMs: HOUR }, { ...taken, remaining: Infinity })).toEqual({})
   })
 })

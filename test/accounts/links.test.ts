@@ -212,7 +212,7 @@ describe('a warning about a URL', () => {
     expect(mailLink(url, OWN)).toBeNull()
   })
 
-  test('is given where there is none, of results_ready alone', () => {
+  test('is given for a missing URL of results_ready only', () => {
     expect(warn(null, OWN)).toMatchObject([{ field: 'properties', code: 'url_missing' }])
     expect(warn(null, OWN)[0]?.message).toContain("emails link to the app's home page")
     expect(warn(null, OWN)[0]?.message).toContain('Without `url` and `resultId`, each person gets the email once.')
@@ -231,12 +231,12 @@ describe('a warning about a URL', () => {
     'https://example.com/x\n',
     '\thttps://www.example.com/ü ',
     '\u0000https://example.com/\u0085',
-  ])('is given for what is linked without its whitespace: %j', (url) => {
+  ])('is given for a URL linked without its whitespace: %j', (url) => {
     expect(warn(url, OWN)).toMatchObject([{ field: 'properties', code: 'url_trimmed' }])
     expect(mailLink(url, OWN)?.href).toBe(new URL(url.replaceAll(/[\s\p{Cc}]/gu, '')).href)
   })
 
-  test('names the domains that count, the first five of many', () => {
+  test('names the allowed domains, at most five', () => {
     const message = (hosts: string[]) => warn('https://elsewhere.example/x', ownHosts(hosts))[0]?.message
     expect(message([])).toContain('This app has no domain of its own yet. Add a domain under Settings')
     expect(message(['github.io'])).toContain('This app has no domain of its own yet.')
@@ -246,7 +246,7 @@ describe('a warning about a URL', () => {
   })
 })
 
-test('a URL is warned about exactly where a mail does not link to it, plain or strange', () => {
+test('a warning is given exactly for URLs that emails do not link', () => {
   const paths = [
     '',
     '/',
@@ -294,7 +294,7 @@ test('a URL is warned about exactly where a mail does not link to it, plain or s
   }
 })
 
-test('a URL is judged by the hosts it is asked about, whatever was asked before', () => {
+test('a URL is checked against the given hosts, whatever was asked before', () => {
   const [own, foreign] = [ownHosts(['example.com']), ownHosts(['other.example'])]
   const urls = [
     'https://app.example.com/a',

@@ -19,7 +19,7 @@ const DEFAULTS = {
   snippetLimits: true,
 }
 
-test("where a plan says nothing, the specification's limits hold", () => {
+test('a plan without limits has the documented ones', () => {
   expect(effectivePlan(SILENT)).toEqual(DEFAULTS)
 })
 
@@ -35,7 +35,7 @@ test('rates can be lifted', () => {
   expect(effectivePlan({ ...SILENT, eventsPerHour: LIFTED_RATE - 1 }).eventsPerHour).toBe(LIFTED_RATE - 1)
 })
 
-test('what a plan says holds, also when it is nothing at all', () => {
+test('an explicit limit applies, even if it lifts the limit', () => {
   const said = {
     newPeoplePerMonth: 0,
     eventsPerHour: 1,

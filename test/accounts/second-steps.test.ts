@@ -46,7 +46,7 @@ async function turnOn(): Promise<void> {
 
 const ask = async (): Promise<string> => (await steps.ask(proof)) ?? ''
 
-test('it is asked for where it is on, and not while it is set up', async () => {
+test('is required when on, not during set-up', async () => {
   expect(await steps.ask(proof)).toBeNull()
   await store.startTwoStep({ memberId: proof.member.id, secret: 'GEZDGNBVGY3TQOJQ', at: clock.wall - 1 })
   expect(await steps.ask(proof)).toBeNull()
@@ -57,7 +57,7 @@ test('it is asked for where it is on, and not while it is set up', async () => {
   expect(tokens[0]).not.toBe(tokens[1])
 })
 
-test('a wall clock that jumps a day neither ends nor lengthens what waits', async () => {
+test('a clock step of a day does not change pending sign-ins', async () => {
   await turnOn()
   const token = await ask()
   clock.wall += 24 * 60 * MINUTE
@@ -69,7 +69,7 @@ test('a wall clock that jumps a day neither ends nor lengthens what waits', asyn
   expect(steps.findMember(token)).toBeNull()
 })
 
-test('of more than fit the oldest go', async () => {
+test('drops the oldest when full', async () => {
   await turnOn()
   const first = await ask()
   const second = await ask()

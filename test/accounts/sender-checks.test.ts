@@ -42,7 +42,7 @@ describe('SPF', () => {
     'mailhost',
     'mail.internal',
     'relay.local.',
-  ])('is missing, and %s means nothing to receivers: no record names it', async (server) => {
+  ])('is missing, and %s is not a public server: no record names it', async (server) => {
     const found = await check({}, 'SPF', { ...SENDER, server })
     expect(found).toMatchObject({
       state: 'bad',
@@ -65,7 +65,7 @@ describe('SPF', () => {
 })
 
 describe('DKIM', () => {
-  test('is not signed here', async () =>
+  test('is not signed by the service', async () =>
     expect(await check({}, 'DKIM')).toMatchObject({ state: 'caution', record: null }))
   test.each([
     [[], 'bad', 'not published yet'],

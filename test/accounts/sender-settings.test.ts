@@ -13,8 +13,8 @@ import type { MailSettings } from '../../src/store/message-types.ts'
 const EMPTY: SenderText = { ...readSenderText(() => ''), days: [...WEEK] }
 const read = (changes: Partial<SenderText>) => readSender({ ...EMPTY, ...changes })
 
-describe('what is typed', () => {
-  test('may be nothing: the server that is set stays', () => {
+describe('typed settings', () => {
+  test('may be empty: the current server stays', () => {
     const {
       smtpUrl: _,
       dkimDomain: __,
@@ -42,7 +42,7 @@ describe('what is typed', () => {
     ],
     [{ windowFrom: '22:00', windowUntil: '06:00' }, { sendWindow: { days: [...WEEK], from: '22:00', until: '06:00' } }],
     [{ days: [1, 2] }, { sendWindow: { days: [1, 2], from: '00:00', until: '24:00' } }],
-  ])('%j is taken', (typed, settings) => expect(read(typed)).toMatchObject({ settings }))
+  ])('accepts %j', (typed, settings) => expect(read(typed)).toMatchObject({ settings }))
 
   test.each<[keyof SenderText, string]>([
     ['fromName', 'x'.repeat(65)],
@@ -63,12 +63,12 @@ describe('what is typed', () => {
     ['perPersonDay', '-1'],
     ['perPersonWeek', '1.5'],
     ['giveUpHours', 'many'],
-  ])('%s %j is not', (field, value) => {
+  ])('refuses %s %j', (field, value) => {
     const reading = read({ [field]: value })
     expect('errors' in reading && reading.errors.map((error) => error.field)).toEqual([field])
   })
 
-  test('hours are both or neither, and some day is one', () => {
+  test('hours are both set or unset, and at least one day', () => {
     const faultsOf = (typed: Partial<SenderText>) => {
       const reading = read(typed)
       return 'errors' in reading ? reading.errors.map(({ field }) => field) : []
@@ -82,19 +82,19 @@ describe('what is typed', () => {
   })
 })
 
-describe('what is kept', () => {
+describe('stored settings', () => {
   test.each<Partial<SenderText>>([
     {},
     { days: [1, 2] },
     { days: [6, 0], windowFrom: '10:00', windowUntil: '12:30' },
     { fromName: 'Ada', fromEmail: 'ada@example.com', postalAddress: 'A\nB', perSecond: '5' },
-  ])('is typed again as it was (%j)', (typed) => {
+  ])('round-trip through the form (%j)', (typed) => {
     const reading = read(typed)
     if ('errors' in reading) throw new Error('not taken')
     expect(writeSender({ ...NO_SETTINGS, ...reading.settings })).toEqual({ ...EMPTY, ...typed })
   })
 
-  test('never shows a password', () => {
+  test('never show a password', () => {
     expect(writeSender({ ...NO_SETTINGS, smtpUrl: 'smtp://a:secret@b.example' }).smtpUrl).toBe('')
     expect(maskSmtpUrl('smtp://ada%40b:sec%20ret@mail.example.com')).toBe('smtp://ada%40b:…@mail.example.com:587')
     expect(maskSmtpUrl('smtps://mail.example.com')).toBe('smtps://mail.example.com:465')

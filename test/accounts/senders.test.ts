@@ -45,7 +45,7 @@ const codeOf = async (settings: MailSettings, fromEmail?: string, senders = open
   (await senders.findProblem({ app, mail: { fromEmail }, settings }))?.code ?? null
 
 describe('an address', () => {
-  test('is the installation’s, the app’s default, or one of its others; nothing else', async () => {
+  test('must be that of the installation, the default of the app, or another of its addresses', async () => {
     const settings = await set({ fromEmail: 'a@mine.example', otherFromEmails: ['b@mine.example'] })
     await bind(app.accountId, 'mine.example')
     for (const email of [undefined, 'a@mine.example', 'B@Mine.Example', OURS.address]) {
@@ -55,7 +55,7 @@ describe('an address', () => {
     expect(await codeOf(settings, 'nonsense')).not.toBe(null)
   })
 
-  test('that is not listed is refused with those that are', async () => {
+  test('that is not listed is refused with the allowed ones', async () => {
     await set({ fromEmail: 'a@mine.example' })
     const [error, ...more] = await open().findUnlisted(app, { fromEmail: 'x@evil.example' })
     expect([error, more]).toMatchObject([{ field: 'mail.fromEmail', code: 'sender_not_listed' }, []])
@@ -64,8 +64,8 @@ describe('an address', () => {
   })
 })
 
-describe('a domain, where several accounts share the mail server', () => {
-  test('is asked for, with the record to add', async () => {
+describe('a domain, if several accounts share the mail server', () => {
+  test('must be verified, with the record to add', async () => {
     const settings = await set({ fromEmail: 'a@mail.mine.example' })
     const problem = await open().findProblem({ app, mail: {}, settings })
     const record = { name: '_eventpost.mail.mine.example', type: 'TXT', value: `eventpost-account=${app.accountId}` }
@@ -106,14 +106,14 @@ describe('a domain, where several accounts share the mail server', () => {
     expect(await server.parts().store.listSenderDomains()).toMatchObject([{ domain: 'mine.example', proof: 'dkim' }])
   })
 
-  test('of another account is of no use, and a domain above it is not covered by one below', async () => {
+  test('of another account does not count, nor does a subdomain for its parent', async () => {
     const settings = await set({ fromEmail: 'a@mine.example' })
     await bind(server.first.accountId, 'mine.example')
     await bind(app.accountId, 'mail.mine.example')
     expect(await codeOf(settings)).toBe('sender_unverified')
   })
 
-  test('is looked up once in a while, however many mails need it', async () => {
+  test('is looked up occasionally, however many emails need it', async () => {
     const settings = await set({ fromEmail: 'a@mine.example' })
     const senders = open()
     for (let mail = 0; mail < 50; mail++) await codeOf(settings, undefined, senders)
@@ -123,7 +123,7 @@ describe('a domain, where several accounts share the mail server', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('is not looked up where somebody only looks', async () => {
+  test('is not looked up for a page view', async () => {
     const settings = await set({ fromEmail: 'a@mine.example' })
     await open().findProblem({ app, mail: {}, settings }, { asksDns: false })
     await open().listDomains(app, settings)
@@ -131,15 +131,15 @@ describe('a domain, where several accounts share the mail server', () => {
   })
 })
 
-describe('no domain needs to be verified', () => {
-  test('where the app has a mail server of its own, and where no mail leaves', async () => {
+describe('a domain needs no verification', () => {
+  test('if the app has its own mail server, or no email is sent', async () => {
     expect(await codeOf(await set({ fromEmail: 'a@mine.example', smtpUrl: 'smtps://a:b@mail.example' }))).toBe(null)
     expect(await codeOf(await set({ smtpUrl: null }), undefined, open(false))).toBe(null)
     expect(await open(false).listDomains(app, await set({}))).toMatchObject([{ state: 'not_needed', record: null }])
   })
 })
 
-test('the state of each domain is listed once, and checked when asked', async () => {
+test('lists the state of each domain once, and checks it on request', async () => {
   const settings = await set({ fromEmail: 'a@mine.example', otherFromEmails: ['b@mine.example', 'c@else.example'] })
   const senders = open()
   const record = senderRecord('mine.example', app.accountId)

@@ -43,7 +43,7 @@ const pass = (ms: number): void => {
   clock.mono += ms
 }
 
-test('a wall clock that jumps a day ends no session that is in use', async () => {
+test('a clock step of a day ends no active session', async () => {
   clock.wall += 24 * HOUR
   await store.cleanUp({ at: clock.now() })
   expect(await sessions.find(token)).not.toBeNull()
@@ -51,13 +51,13 @@ test('a wall clock that jumps a day ends no session that is in use', async () =>
   expect(await sessions.find(token)).not.toBeNull()
 })
 
-test('nor does one that goes back keep it longer', async () => {
+test('a clock set back does not extend a session', async () => {
   clock.wall -= 24 * HOUR
   clock.mono += 12 * HOUR
   expect(await sessions.find(token)).toBeNull()
 })
 
-test('after a restart the stored time counts', async () => {
+test('after a restart the stored time applies', async () => {
   pass(6 * HOUR)
   expect(await sessions.find(token)).not.toBeNull()
   pass(12 * HOUR - 1)
@@ -66,7 +66,7 @@ test('after a restart the stored time counts', async () => {
   expect(await createSessions({ store, clock }).find(token)).toBeNull()
 })
 
-test('its use is saved once a minute', async () => {
+test('saves the use of a session once a minute', async () => {
   const saved: number[] = []
   const { touchSession } = store
   store.touchSession = (input) => (saved.push(input.at), touchSession(input))

@@ -10,7 +10,7 @@ import {
 } from '../../src/accounts/token-ring.ts'
 import { createRandom } from '../random.ts'
 
-test('tokens of 6,000 different milliseconds take 64 KB, the first few hardly anything', () => {
+test('tokens of 6,000 different milliseconds take 64 KB, a few almost nothing', () => {
   const ring = createTokenRing(3_600_000)
   const bytes = (): number => ring.stamps.byteLength + ring.counts.byteLength
   addTokens(ring, 0, 1)
@@ -20,7 +20,7 @@ test('tokens of 6,000 different milliseconds take 64 KB, the first few hardly an
   expect([ring.tokens, ring.slotMs]).toEqual([6_000, 1])
 })
 
-test('100,000 tokens come back by the millisecond', () => {
+test('100,000 tokens return to the millisecond', () => {
   const ring = createTokenRing(3_600_000)
   for (let token = 0; token < 100_000; token++) addTokens(ring, token * 30, 1)
   for (const token of [0, 1, 33_333, 99_999]) {
@@ -31,7 +31,7 @@ test('100,000 tokens come back by the millisecond', () => {
   }
 })
 
-test('a ring that would need too many entries holds tokens back by two slots at most, and lets none back early', () => {
+test('a full ring delays tokens by at most two slots, and returns none early', () => {
   const { below } = createRandom(11)
   const most = 64
   const ring = createTokenRing(100_000, most)
@@ -53,7 +53,7 @@ test('a ring that would need too many entries holds tokens back by two slots at 
   expect([ring.tokens, ring.slotMs]).toEqual([0, 1])
 })
 
-test('tokens of the middle are taken out wherever the ring begins and the stamps wrap', () => {
+test('removes tokens from the middle, wherever the ring starts or timestamps wrap', () => {
   const { below } = createRandom(7)
   const ring = createTokenRing(1_000)
   let list: number[] = []
@@ -76,7 +76,7 @@ test('tokens of the middle are taken out wherever the ring begins and the stamps
   }
 })
 
-test('a ring is idle once its latest token is a window old, or when nothing is left in it', () => {
+test('a ring is idle when its latest token is a window old or none is left', () => {
   const ring = createTokenRing(1_000)
   expect(isIdle(ring, 0)).toBe(true)
   const stamp = addTokens(ring, 5, 1)

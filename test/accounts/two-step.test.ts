@@ -26,19 +26,19 @@ describe('a code', () => {
     [0, true],
     [1, true],
     [2, false],
-  ])('is taken %p steps after its own: %p, and named by its own', (steps, isTaken) => {
+  ])('is accepted %p steps later: %p', (steps, isTaken) => {
     const [seconds, code] = [1_111_111_110, '050471']
     const step = seconds / 30
     expect(findCodeStep(SECRET, code, (step + steps) * STEP_MS)).toBe(isTaken ? step : null)
     expect(findCodeStep(SECRET, code, (step + steps + 1) * STEP_MS - 1)).toBe(isTaken ? step : null)
   })
 
-  test.each(['', '28708', '2870820', '287083', 'abcdef'])('%p is none', (code) => {
+  test.each(['', '28708', '2870820', '287083', 'abcdef'])('refuses %p', (code) => {
     expect(findCodeStep(SECRET, code, 59_000)).toBeNull()
   })
 })
 
-test('the square names the service, the member and what codes are made of', () => {
+test('the QR code contains the service, the member and the secret', () => {
   const uri = new URL(twoStepUri(SECRET, 'ada+x@example.com'))
   expect([uri.protocol, uri.host, decodeURIComponent(uri.pathname)]).toEqual([
     'otpauth:',
@@ -54,12 +54,12 @@ test('the square names the service, the member and what codes are made of', () =
   })
 })
 
-describe('what was typed', () => {
+describe('typed input', () => {
   test.each(['287082', ' 287 082 ', '287-082'])('%p is a code', (typed) => {
     expect(readTypedCode(typed)).toEqual({ code: '287082' })
   })
 
-  test('of 16 characters is too short to be safe at rest', () => {
+  test('of 16 characters is too short', () => {
     expect(readTypedCode('0123-4567-89ab-cdef')).toBeNull()
   })
 
@@ -80,7 +80,7 @@ describe('what was typed', () => {
     '0123-4567-89ab-cdeu',
     '0123-4567-89ab-cdef-g',
     'x'.repeat(30_000),
-  ])('%# is neither', (typed) => expect(readTypedCode(typed)).toBeNull())
+  ])('%# is neither code', (typed) => expect(readTypedCode(typed)).toBeNull())
 })
 
 test('recovery codes have at least 128 bits', () => {
@@ -88,7 +88,7 @@ test('recovery codes have at least 128 bits', () => {
   expect(Math.log2(32) * code.replaceAll('-', '').length).toBeGreaterThanOrEqual(128)
 })
 
-test('recovery codes are ten, unlike each other, and known by their hashes', () => {
+test('there are ten different recovery codes, stored as hashes', () => {
   const made = Array.from({ length: 50 }, makeRecoveryCodes)
   for (const { codes, codeHashes } of made) {
     expect(codes.map((code) => /^([0-9a-hjkmnp-tv-z]{4}-){6}[0-9a-hjkmnp-tv-z]{4}$/.test(code))).toEqual(

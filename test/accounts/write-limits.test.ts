@@ -31,7 +31,7 @@ async function settled(...all: (TakenFor | Promise<TakenFor>)[]): Promise<(Taken
 }
 const allowed = (all: (TakenFor | undefined)[]) => all.map((one) => one?.taken.allowed)
 
-test('without events that nobody has read yet, it is the limit alone', () => {
+test('without pending events only the limit applies', () => {
   const access = accessOf(3)
   expect(events.take(access, 2)).toMatchObject({ taken: { allowed: 2, remaining: 1 }, refused: null })
   expect(events.take(access, 2)).toMatchObject({ taken: { allowed: 1, remaining: 0 }, refused: null })
@@ -39,7 +39,7 @@ test('without events that nobody has read yet, it is the limit alone', () => {
   expect(events.takeUnread(access)).toMatchObject({ taken: { allowed: 0 }, refused: { refusal: 'rate_limited' } })
 })
 
-test('what may come free is waited for, in the order in which it was asked for', async () => {
+test('requests wait in order for tokens that may be returned', async () => {
   const access = accessOf(2)
   const [one, two] = [events.takeUnread(access), events.takeUnread(access)] as [TakenFor, TakenFor]
   const waiting = [events.takeUnread(access), events.take(access, 2), events.takeUnread(access)]
@@ -53,7 +53,7 @@ test('what may come free is waited for, in the order in which it was asked for',
   expect(allowed(await settled(...waiting.slice(1)))).toEqual([1, 0])
 })
 
-test('nobody overtakes those that wait', async () => {
+test('no request overtakes waiting ones', async () => {
   const access = accessOf(3)
   const one = events.takeUnread(access) as TakenFor
   const batch = events.take(access, 3)
@@ -65,7 +65,7 @@ test('nobody overtakes those that wait', async () => {
   expect(allowed(await settled(batch, late))).toEqual([3, 0])
 })
 
-test('keys do not wait for each other, nor is a refused one counted as under way', async () => {
+test('keys do not wait for each other, and a refused request is not pending', async () => {
   const [access, other] = [accessOf(1), accessOf(1, 'key_2')]
   const one = events.takeUnread(access) as TakenFor
   expect(allowed(await settled(events.takeUnread(other)))).toEqual([1])
@@ -85,12 +85,12 @@ test.each<[string, object, number]>([
   ['recorded before', { ...RIGHT, replayed: true }, 1],
   ["another request's key", { refusal: 'idempotency_mismatch' }, 1],
   ['not saved', { refusal: 'unavailable' }, 1],
-])('what comes back: %s', (_name, outcome, remaining) => {
+])('returned tokens: %s', (_name, outcome, remaining) => {
   const access = accessOf(1)
   expect(events.settleUnread(access, events.takeUnread(access) as TakenFor, outcome).taken.remaining).toBe(remaining)
 })
 
-test('what returns while events wait goes to them', async () => {
+test('returned tokens go to waiting events', async () => {
   const access = accessOf(2)
   const [one, two] = [events.takeUnread(access), events.takeUnread(access)] as [TakenFor, TakenFor]
   const waiting = [events.takeUnread(access), events.takeUnread(access)]

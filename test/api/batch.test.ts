@@ -24,7 +24,7 @@ const bad = (index: number, ...given: Parameters<typeof no>) => {
 }
 
 describe('207', () => {
-  test('each event is answered by itself, in the order they were sent', async () => {
+  test('each event gets its own result, in order', async () => {
     const { status, body } = await post([
       event(),
       event({ email: 'nobody@example.com', createContact: false }),
@@ -78,7 +78,7 @@ describe('207', () => {
     expect(listed.body.data?.length).toBe(100)
   })
 
-  test('each item counts; what is not counted uses nothing up', async () => {
+  test('each item counts; uncounted ones use no limit', async () => {
     await server.setPlan({ eventsPerHour: 3 })
     const { status, body, headers } = await post([event({ event: '' }), ...many(4)])
     const { requestId: _, ...refused } = usedUp(server, {
@@ -97,7 +97,7 @@ describe('207', () => {
     expect((await post(many(3))).body.accepted).toBe(3)
   })
 
-  test('properties of 32 levels are still no deeper than alone', async () => {
+  test('properties of 32 levels are allowed as in a single event', async () => {
     const nested = (levels: number): object => JSON.parse(`${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`)
     const single = (levels: number) => server.call('POST', EVENTS, { body: event({ properties: nested(levels) }) })
     expect([(await single(32)).status, (await single(33)).status]).toEqual([202, 400])
@@ -105,7 +105,7 @@ describe('207', () => {
     expect(body.results).toMatchObject([{ ok: true }, { ok: false, error: 'invalid_field', field: 'properties' }])
   })
 
-  test('what cannot be kept of one event is no fault of its neighbours', async () => {
+  test('an event that cannot be stored does not affect its neighbours', async () => {
     const text = (properties: string) =>
       JSON.stringify(event({ properties: 'HERE' })).replace('"HERE"', `{"a":${properties}}`)
     const items = [text('1'), text('"\\ud800"'), text('9007199254740993'), text('1e999'), text('2')]
@@ -131,7 +131,7 @@ describe('207', () => {
     expect((await post([event()])).body).not.toHaveProperty('warnings')
   })
 
-  test('the same new person twice is made once', async () => {
+  test('the same new person twice is added once', async () => {
     const { body } = await post([event({ event: 'a' }), event({ event: 'b' })])
     expect(body.results?.map(({ created }) => created)).toEqual([true, false])
   })

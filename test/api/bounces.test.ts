@@ -34,7 +34,7 @@ async function sendOne(email = 'ada@example.com') {
 const suppressionOf = (email: string) => sending.store().findSuppression(sending.app.id, email)
 
 describe('202', () => {
-  test.each(['bounced', 'complained'])('a mail that %s ends mail to the person', async (kind) => {
+  test.each(['bounced', 'complained'])('an email that %s ends email to the person', async (kind) => {
     const delivery = await sendOne()
     for (let time = 0; time < 2; time++) {
       const { status, body } = await report({ kind, delivery, reason: 'mailbox full for weeks' })
@@ -44,7 +44,7 @@ describe('202', () => {
     expect(await suppressionOf('ada@example.com')).toBe(kind as 'bounced')
   })
 
-  test('by the Message-ID of the mail', async () => {
+  test('by the Message-ID of the email', async () => {
     await sendOne()
     const id = /^Message-ID: (.*)\r$/m.exec(sending.server.received[0]?.raw ?? '')?.[1]
     expect(id).toMatch(/^<dlv_.{11}@first\.example>$/)
@@ -52,7 +52,7 @@ describe('202', () => {
     expect(await sending.states()).toEqual({ 'bounced: bounced': 1 })
   })
 
-  test('by the address alone', async () => {
+  test('by the address only', async () => {
     expect((await report({ kind: 'complained', email: ' Ada@Example.com ' })).status).toBe(202)
     expect(await suppressionOf('ada@example.com')).toBe('complained')
     await sendOne()
@@ -100,7 +100,7 @@ describe('401', () => {
   test.each([
     ['signed more than 5 minutes ago', -1],
     ['more than 5 minutes ahead', 1],
-  ])('a report that was %s says so', async (sentence, sign) => {
+  ])('a report that was %s gets that reason', async (sentence, sign) => {
     const edge = sending.clock.now() + sign * REPORT_AGE_MS
     const { status, body } = await report(BODY, { at: edge + sign * 1_000 })
     expect([status, body]).toMatchObject([
@@ -111,7 +111,7 @@ describe('401', () => {
     expect((await report(BODY, { at: edge })).status).toBe(202)
   })
 
-  test('an app without a secret takes none, not even an empty one', async () => {
+  test('an app without a secret accepts no report', async () => {
     await sending.setSettings({ bounceSecret: null })
     expect((await report(BODY, { secret: '' })).status).toBe(401)
     await sending.setSettings({ bounceSecret: '' })
@@ -130,6 +130,6 @@ test("404 for a delivery that is unknown or another app's", async () => {
   expect(await sending.states()).toEqual({ sent: 1 })
 })
 
-test('413 for what is no report', async () => {
+test('413 for a large body', async () => {
   expect((await report({ kind: 'bounced', email: 'x'.repeat(20_000) })).status).toBe(413)
 })

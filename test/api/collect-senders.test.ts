@@ -38,7 +38,7 @@ describe('401 Invalid signature', () => {
     })
   })
 
-  test('is the same for somebody known and for nobody', async () => {
+  test('is the same for known and unknown people', async () => {
     const signature = '0'.repeat(64)
     const [known, nobody] = [await post({ signature }), await post({ signature, email: 'nobody@example.com' })]
     const plain = ({ text, body }: Answer) => text.replace(String(body.requestId), '')
@@ -46,7 +46,7 @@ describe('401 Invalid signature', () => {
     expect([...known.headers.keys()]).toEqual([...nobody.headers.keys()])
   })
 
-  test('a secret that was rotated out is good for 24 hours, to the millisecond', async () => {
+  test('a rotated secret works for 24 hours, to the millisecond', async () => {
     const one = await open()
     const maker = { store: one.parts().store, now: one.clock.now(), actor: 'test' }
     const rotated = await rotateIdentitySecret(maker, one.first.accountId)
@@ -64,7 +64,7 @@ describe('401 Invalid signature', () => {
     expect(await listEvents(one)).toHaveLength(6)
   })
 
-  test('a wall clock that is set forward ends none of these 24 hours', async () => {
+  test('a clock set forward does not shorten these 24 hours', async () => {
     const one = await open()
     const maker = { store: one.parts().store, now: one.clock.now(), actor: 'test' }
     await rotateIdentitySecret(maker, one.first.accountId)
@@ -80,7 +80,7 @@ describe('404', () => {
     await expectNothingSaved(server, async () => expectNo(await post({ site: named }), 404, no('site_not_found')))
   })
 
-  test('what does not exist is looked for once, until something changes, and drives out nothing that does', async () => {
+  test('an unknown site is looked up once until a change, and evicts no known one', async () => {
     const asked: string[] = []
     const one = await open({
       wrapStore: (store) => ({
@@ -105,7 +105,7 @@ describe('404', () => {
     expect(asked).toHaveLength(1_004)
   })
 
-  test("another account's site knows neither this one's people nor its secret", async () => {
+  test('a site of another account knows neither the people nor the secret', async () => {
     const asSecond = report(server.second)
     expectNo(
       await send(server, { ...asSecond, signature: report(server.first).signature }),
@@ -145,7 +145,7 @@ describe('the hosts of a site', () => {
 })
 
 test.each(['', 'https://', '203.0.113.1', 'https://co.uk/', 'mailto:a@first.example'])(
-  'hosts like %j are refused and change nothing',
+  'hosts like %j are refused without changes',
   async (host) => {
     const app = await appOf(server)
     const message = 'Give hosts of your own, such as app.example.com.'
@@ -156,7 +156,7 @@ test.each(['', 'https://', '203.0.113.1', 'https://co.uk/', 'mailto:a@first.exam
 )
 
 describe('adding people', () => {
-  test('is off until the owner says so, and then the plan counts them', async () => {
+  test('is off until an owner turns it on, and then counts in the plan', async () => {
     const one = await open()
     const app = await appOf(one)
     const post = (email: string) => send(one, report(one.first, { email }))

@@ -35,7 +35,7 @@ const post = (more: Record<string, unknown> = {}, headers: Record<string, string
   send(server, report(server.first, more), { headers })
 
 describe('202', () => {
-  test('a page view, an action and a leave of one request; only the first two are events', async () => {
+  test('stores a page view and an action of a request as events, not a leave', async () => {
     const one = await open()
     const events = [page('/results/1', 3_000), track('signed.up', '/results/1', 2_000), leave('/results/1', 0)]
     const answer = await send(one, report(one.first, { events }))
@@ -62,7 +62,7 @@ describe('202', () => {
     expect(await listEvents(one)).toHaveLength(2)
   })
 
-  test('a return to an open page is no page view: not listed, not counted, not shown as seen', async () => {
+  test('a return to an open page is not a page view', async () => {
     const one = await open()
     const app = one.first.appId
     expect(codeOf(await send(one, report(one.first, { events: [page('/a', 5_000), leave('/a', 4_000)] })))).toBe(
@@ -87,7 +87,7 @@ describe('202', () => {
     expect(await counted()).toEqual(before)
   })
 
-  test('what one request reports is stored in the order in which it happened', async () => {
+  test('stores the items of a request in the order they happened', async () => {
     const one = await open()
     const events = [track('saved', '/b', 70), page('/b', 100), track('opened', '/b', 70), page('/c', 10)]
     expect(codeOf(await send(one, report(one.first, { events })))).toBe('202 true')
@@ -95,7 +95,7 @@ describe('202', () => {
     expect(stored).toEqual(['/c', 'opened', 'saved', '/b'])
   })
 
-  test('what follows the path is cut, and no trace of it is kept', async () => {
+  test('drops query and fragment without a trace', async () => {
     const one = await open()
     await one.setPlan({ snippetLimits: false })
     const events = ['/a?token=canary', '/b#canary', '/c?#canary', '/?canary'].map((path) => page(path))
@@ -123,7 +123,7 @@ describe('202', () => {
     expect(stored[0]?.email).toBe('ada@example.com')
   })
 
-  test('an IDN domain is signed as it is written and known as it is folded', async () => {
+  test('an IDN domain is signed as written and stored as punycode', async () => {
     await addPerson(server, 'ada@xn--bcher-kva.example')
     expect(codeOf(await post({ email: 'ada@bücher.example' }))).toBe('202 true')
     expect((await listEvents(server))[0]?.email).toBe('ada@xn--bcher-kva.example')
@@ -137,7 +137,7 @@ describe('202', () => {
     expect(codeOf(await post({}, { 'Content-Type': type }))).toBe('202 true')
   })
 
-  test('a stranger with a valid signature: nothing is stored, and nothing tells', async () => {
+  test('an unknown person with a valid signature: nothing is stored, and the answer is the same', async () => {
     await expectNothingSaved(server, async () => {
       const answer = await post({ email: 'nobody@example.com' })
       expect([answer.status, answer.text]).toEqual([202, '{"ok":true}'])
@@ -148,7 +148,7 @@ describe('202', () => {
 })
 
 describe('the same batch id', () => {
-  test('is stored once for a person within 48 hours, also over a restart', async () => {
+  test('is stored once for a person in 48 hours, also across a restart', async () => {
     const one = await open()
     await addPerson(one, 'bob@example.com')
     const body = report(one.first, { id: 'once', events: [page('/a'), track('x', '/a')] })
@@ -249,11 +249,11 @@ describe('400', () => {
     expectNo(answer, 400, no('invalid_field', { field: 'email', message: SENTENCES.email, errors }))
   })
 
-  test.each(['', '{', '[]', '"x"', 'null', '\uFEFF{}'])('no JSON object: %j', async (body) => {
+  test.each(['', '{', '[]', '"x"', 'null', '\uFEFF{}'])('not a JSON object: %j', async (body) => {
     expectNo(await send(server, body), 400, no('invalid_json'))
   })
 
-  test('half a pair is named; nothing that was sent is echoed', async () => {
+  test('a lone surrogate is reported without echoing input', async () => {
     const body = JSON.stringify(report(server.first, { events: [page('/canary')] })).replace('canary', '\\ud83dcanary')
     const answer = await send(server, body)
     expect([answer.status, answer.body.field]).toEqual([400, 'events'])
@@ -262,7 +262,7 @@ describe('400', () => {
 })
 
 describe('other answers', () => {
-  test('413 over 32 KB, said or found out', async () => {
+  test('413 over 32 KB, announced or not', async () => {
     const message = 'The body is too large. Send at most 32 KB.'
     const body = JSON.stringify(report(server.first))
     expect(codeOf(await send(server, body.padEnd(32 * 1024)))).toBe('202 true')
@@ -273,7 +273,7 @@ describe('other answers', () => {
     })
   })
 
-  test('OPTIONS is 204 and may be kept for a day', async () => {
+  test('OPTIONS is 204 and cacheable for a day', async () => {
     const headers = { Origin: ORIGIN, 'Access-Control-Request-Method': 'POST' }
     const answer = await server.call('OPTIONS', '/c', { key: null, headers })
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -303,7 +303,7 @@ describe('other answers', () => {
     expectOpen(answer)
   })
 
-  test('500 of a bug: with its id, without its source', async () => {
+  test('500 for a bug: with its ID, without its source', async () => {
     const fail = (): never => {
       throw new Error('a bug in /srv/secret.ts')
     }
@@ -311,7 +311,7 @@ describe('other answers', () => {
     expectNo(await send(one, report(one.first)), 500, no('internal_error'))
   })
 
-  test('the log has neither email nor signature nor path', async () => {
+  test('the log contains no email, signature or path', async () => {
     const one = await open()
     const body = report(one.first, { events: [page('/canary')] })
     await send(one, body)

@@ -48,7 +48,7 @@ const saved = (created: boolean, record: object, more: object = {}) => ({
 const stored = async (email: string) => (await find(email)).body.contact as Record<string, unknown>
 
 describe('201', () => {
-  test('a new person with everything', async () => {
+  test('a new person with all fields', async () => {
     const email = newEmail()
     const all = { firstName: 'Ada', lastName: 'Lovelace', tags: ['a', 'b', 'a'], fields: { n: 1, t: 'x', b: true } }
     const { status, body, headers } = await add(` ${email.toUpperCase()} `, { ...all, source: 'page', ip: '::1' })
@@ -74,7 +74,7 @@ describe('201', () => {
 })
 
 describe('200 of POST', () => {
-  test('merges: absent stays, null clears, tags are added, source and status stay', async () => {
+  test('merges: absent fields stay, null clears, tags are added, source and status stay', async () => {
     const email = newEmail()
     const before = { firstName: 'Ada', lastName: 'L', tags: ['a'], fields: { x: 1, y: 2 }, source: 'first' }
     await add(email, before)
@@ -107,7 +107,7 @@ describe('200 of PATCH', () => {
     expect([status, body]).toEqual([200, saved(false, record)])
   })
 
-  test('an unknown field is warned of', async () => {
+  test('an unknown field gets a warning', async () => {
     const email = newEmail()
     await add(email)
     expect((await patch(email, { removetags: ['a'] })).body.warnings).toEqual([
@@ -121,7 +121,7 @@ describe('200 of PATCH', () => {
 })
 
 describe('DELETE', () => {
-  test('erases the person and their events; a second time there is nobody', async () => {
+  test('erases the person and their events; a second call finds no one', async () => {
     const email = newEmail()
     await add(email, { tags: ['gone'] })
     await server.call('POST', EVENTS, { body: { app: server.first.appId, email, event: 'e' } })
@@ -149,7 +149,7 @@ describe('DELETE', () => {
     expectRefusal(await send('DELETE', email), [404, no('contact_not_found', { message: UNKNOWN })])
   })
 
-  test('a person who comes back is a new one', async () => {
+  test('an erased person who returns is a new person', async () => {
     const email = newEmail()
     const before = await add(email, { firstName: 'Ada' })
     expect((await send('DELETE', email)).body).toEqual({ ok: true })
@@ -158,7 +158,7 @@ describe('DELETE', () => {
     expect(after.body.contactId).not.toBe(before.body.contactId)
   })
 
-  test('without a body it is told where the fields go', async () => {
+  test('without a body, the answer says where fields go', async () => {
     const message = 'Send the fields as one JSON object in the body, with the header Content-Type: application/json.'
     const answer = await server.call('DELETE', `${CONTACTS}?app=${server.first.appId}&email=ada@example.com`)
     expectRefusal(answer, [415, no('unsupported_media_type', { message })])
@@ -178,7 +178,7 @@ describe('404', () => {
     expect((await find(email)).status).toBe(404)
   })
 
-  test.each(['POST', 'PATCH', 'DELETE'])("%s: another account's app is as one that does not exist", async (method) => {
+  test.each(['POST', 'PATCH', 'DELETE'])('%s: an app of another account looks unknown', async (method) => {
     const [others, nobodys] = await Promise.all(
       [server.second.appId, 'app_none'].map((newsletter) => send(method, 'ada@example.com', { newsletter })),
     )
@@ -186,7 +186,7 @@ describe('404', () => {
     expectRefusal(nobodys as Answer, [404, no('app_not_found')])
   })
 
-  test("another account's person is nobody", async () => {
+  test('a person of another account is unknown', async () => {
     const email = newEmail()
     const body = { newsletter: server.second.appId, email }
     expect((await server.call('POST', CONTACTS, { body, key: server.second.apiKey })).status).toBe(201)
@@ -232,7 +232,7 @@ describe('400', () => {
   })
 })
 
-describe('400 for what a person would hold after merging', () => {
+describe('400 if the merged person would exceed a limit', () => {
   test.each([
     ['tags_full', 'tags', 'This person would have more than 200 tags. Remove some first, with PATCH and `removeTags`.'],
     [
@@ -253,7 +253,7 @@ describe('400 for what a person would hold after merging', () => {
   })
 })
 
-test('the visitor ip is stored nowhere', async () => {
+test('the visitor IP is not stored', async () => {
   const email = newEmail()
   await add(email, { ip: '203.0.113.99' })
   expect((await find(email)).text).not.toContain('203.0.113.99')

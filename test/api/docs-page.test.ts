@@ -26,7 +26,7 @@ const words = (html: string): string =>
     .replaceAll('&amp;', '&')
 
 describe('the page', () => {
-  test('needs no key, and is bound by a policy', () => {
+  test('needs no key, and has a CSP', () => {
     expect(page.status).toBe(200)
     expect(Object.fromEntries(page.headers)).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
@@ -39,23 +39,23 @@ describe('the page', () => {
     expect(page.text).not.toMatch(/<script|javascript:| on\w+=| style=/i)
   })
 
-  test('its one style is the one that the policy lets through', () => {
+  test('its only style is allowed by the policy', () => {
     const [style, ...others] = Array.from(page.text.matchAll(/<style>([^]*?)<\/style>/g), ([, text]) => text ?? '')
     const hash = new Bun.CryptoHasher('sha256').update(style ?? '').digest('base64')
     expect(page.headers.get('content-security-policy')).toContain(`'sha256-${hash}'`)
     expect(others).toEqual([])
   })
 
-  test('its icon is a picture that the policy lets through', () => {
+  test('its icon is allowed by the policy', () => {
     const [, icon = ''] = /<link rel="icon" href="([^"]+)">/.exec(page.text) ?? []
     expect(icon).toStartWith('data:image/svg+xml,<svg ')
   })
 
-  test('leads to the start page', () => {
+  test('links to the start page', () => {
     expect(page.text).toContain('<a href="/">Eventpost</a>')
   })
 
-  test('every cell carries the name of its column, for screens where columns do not fit', () => {
+  test('every cell has the name of its column, for small screens', () => {
     const [fields = ''] = /<table>[^]*?<\/table>/.exec(page.text.slice(page.text.indexOf('POST /api/v1/events<'))) ?? []
     const names = Array.from(fields.matchAll(/<td data-label="([^"]*)">/g), ([, name]) => name)
     expect(names.slice(0, 6)).toEqual(['Field', 'Type', 'Meaning', 'Field', 'Type', 'Meaning'])
@@ -68,7 +68,7 @@ describe('the page', () => {
     expect((await server.call('GET', href, { key: null })).headers.get('content-type')).toStartWith('text/css')
   })
 
-  test('renders every call with its fields and answers, and leads to each', () => {
+  test('renders every call with fields and answers, and links to each', () => {
     const said = words(page.text)
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const [method, operation] of Object.entries(methods)) {
@@ -91,12 +91,12 @@ describe('the page', () => {
     }
   })
 
-  test('says what the type of an event is, for each that there is', () => {
+  test('explains every event type', () => {
     const [, section = ''] = /<h2 [^>]*>GET \/api\/v1\/events<([^]*?)<h2/.exec(page.text) ?? []
     for (const type of ['event', 'page', 'action', 'track']) expect(section).toContain(`<code>${type}</code>`)
   })
 
-  test('says every error and every limit of the specification', () => {
+  test('lists every error and every limit', () => {
     for (const code of ERROR_CODES) expect(page.text).toContain(`<code>${code}</code>`)
     const said = words(page.text).replaceAll(/\s+/g, ' ')
     const limits = [
@@ -113,7 +113,7 @@ describe('the page', () => {
     expect(said).not.toMatch(/undefined|NaN|\[object|!/)
   })
 
-  test('every heading has an id of its own among those that are linked', () => {
+  test('every linked heading has a unique ID', () => {
     const ids = Array.from(page.text.matchAll(/<h2 id="([^"]*)"/g), ([, id]) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids.length).toBeGreaterThan(10)

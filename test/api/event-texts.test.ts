@@ -79,7 +79,7 @@ async function sendTo(one: TestServer, given: Given): Promise<Answer> {
 
 const WRONG: Record<string, unknown>[] = [{ email: 'x' }, { app: 'app_none' }, { event: '' }, { occurredAt: 'then' }]
 
-describe('what the store is asked', () => {
+describe('calls to the store', () => {
   const large = (bytes: number) => JSON.stringify(event({ app: server.first.appId })).padEnd(bytes)
   test.each<[string, () => Given, string[]]>([
     ['the usual one', () => ({ body: event() }), ['kept']],
@@ -109,7 +109,7 @@ describe('what the store is asked', () => {
     expect(told).toEqual(['kept', ...Array<string>(5).fill('refused')])
   })
 
-  test('of an account with many apps', async () => {
+  test('for an account with many apps', async () => {
     const one = await createTestServer({ wrapStore: listen })
     for (let count = 2; count <= 30; count++) await addApp(one, count)
     await sendTo(one, { body: event({ app: 'app_30' }) })
@@ -127,7 +127,7 @@ describe('the same event alone and in a batch', () => {
       return false
     }
   }
-  test('is answered alike, whatever is wrong with it', async () => {
+  test('gets the same answer, whatever is wrong', async () => {
     const one = await createTestServer()
     await addApp(one, 2)
     const requests = eventRequests({ app: one.first.appId, other: 'app_2', now: NOW })
@@ -150,7 +150,7 @@ describe('the same event alone and in a batch', () => {
   })
 })
 
-test('what every kind of request is answered with', async () => {
+test('the answer to every kind of request', async () => {
   const one = await createTestServer()
   await addApp(one, 2, ['other.example'])
   const shown = ['retry-after', 'idempotency-replayed', 'ratelimit-remaining', 'ratelimit-reset', 'www-authenticate']
@@ -167,7 +167,7 @@ test('what every kind of request is answered with', async () => {
 const REFUSED_FREE = { wrong: 400, 'no app': 404 }
 
 describe('limits', () => {
-  test('what is refused uses up nothing', async () => {
+  test('refused events use no limit', async () => {
     const one = await createTestServer()
     await one.setPlan({ eventsPerHour: 2 })
     const send = async (more: Record<string, unknown>) => {
@@ -184,7 +184,7 @@ describe('limits', () => {
     await one.close()
   })
 
-  test('10,000 an hour are accepted and no more, in bursts and among wrong ones', async () => {
+  test('exactly 10,000 an hour are accepted, in bursts and among invalid ones', async () => {
     const one = await createTestServer()
     await one.setPlan({ eventsPerHour: 10_000 })
     const isWrong = (index: number) => index % 25 === 24
@@ -201,7 +201,7 @@ describe('limits', () => {
     await one.close()
   }, 60_000)
 
-  test('of any burst as many are accepted as there is room for, and each wrong one is told what is wrong', async () => {
+  test('of any burst, as many are accepted as fit, and each invalid one gets its errors', async () => {
     const one = await createTestServer()
     const kinds = fc.constantFrom('right', 'unknown', 'wrong', 'no app', 'batch', 'key') as fc.Arbitrary<Kind>
     type Kind = 'right' | 'unknown' | 'wrong' | 'no app' | 'batch' | 'key'
@@ -248,7 +248,7 @@ describe('limits', () => {
     await one.close()
   }, 60_000)
 
-  test('right ones wait for wrong ones that come before them, and are refused where those are right', async () => {
+  test('valid events wait for earlier ones, and are refused if those are valid', async () => {
     for (const [first, statuses] of [
       [{ email: 'x' }, [400, 202, 429]],
       [{}, [202, 429, 429]],
@@ -281,7 +281,7 @@ describe('limits', () => {
 })
 
 describe('memory', () => {
-  test('only so much text is under way at once; what is beyond is refused, and later taken', async () => {
+  test('limits the pending text; more is refused, and accepted later', async () => {
     const { wrapStore, letGo } = createHold()
     const one = await createTestServer({ wrapStore })
     const { apiKey: other } = await one.makeKey()
@@ -304,7 +304,7 @@ describe('memory', () => {
     await one.close()
   })
 
-  test('nor is any of it lost where the store throws', async () => {
+  test('no room is lost if the store throws', async () => {
     const fail = (): never => {
       throw new Error('broken')
     }
@@ -318,7 +318,7 @@ describe('memory', () => {
   })
 })
 
-test('what was counted is still counted after a restart', async () => {
+test('usage is still counted after a restart', async () => {
   const one = await createTestServer({ wrapStore: listen })
   for (let count = 0; count < 5; count += 1) await sendTo(one, { body: event() })
   await one.restart()
@@ -327,7 +327,7 @@ test('what was counted is still counted after a restart', async () => {
   await one.close()
 })
 
-test('each goes to the app that it names', async () => {
+test('each event goes to the app it names', async () => {
   const one = await createTestServer({ wrapStore: listen })
   await addApp(one, 2)
   await sendTo(one, { body: event() })
@@ -337,7 +337,7 @@ test('each goes to the app that it names', async () => {
   await one.close()
 })
 
-describe('what the store refuses', () => {
+describe('events that the store refuses', () => {
   test.each([
     ['unavailable', 5_999],
     ['commit_unconfirmed', 5_995],
@@ -382,7 +382,7 @@ describe('what the store refuses', () => {
     await one.close()
   })
 
-  test('no JSON is noted for every app of the key', async () => {
+  test('a body that is not JSON is recorded for every app of the key', async () => {
     const one = await createTestServer()
     await addApp(one, 2)
     await sendTo(one, { body: '{' })
@@ -391,7 +391,7 @@ describe('what the store refuses', () => {
   })
 })
 
-test('writes of one person are made in the order in which they came, of whatever kind', async () => {
+test('writes about a person keep their order, whatever their kind', async () => {
   const email = (name: string) => ({ email: `${name}@example.com` })
   const known = (name: string) => sendTo(server, { body: event({ ...email(name), createContact: false }) })
   const send = [
@@ -412,7 +412,7 @@ test('writes of one person are made in the order in which they came, of whatever
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202, 201, 202, 404, 202])
 })
 
-test('a large one is not overtaken by what comes in the same turn', async () => {
+test('a large event is not overtaken by others', async () => {
   const send = (body: string) => sendTo(server, { body, headers: { 'Content-Length': String(body.length) } })
   const person = { app: server.first.appId, email: 'large@example.com' }
   const large = JSON.stringify(event(person)).padEnd(MAX_BODY)
@@ -420,7 +420,7 @@ test('a large one is not overtaken by what comes in the same turn', async () => 
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202])
 })
 
-test("a host that became a public suffix after the app was given it is nobody's", async () => {
+test('a host that became a public suffix later belongs to no one', async () => {
   const body = { ...event({ app: 'app_2' }), properties: { url: 'https://ada.github.io/x' } }
   const one = await createTestServer()
   await addApp(one, 2, ['github.io'])

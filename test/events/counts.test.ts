@@ -112,7 +112,7 @@ describe('counts', () => {
     expect(counts.names).toEqual((await read(range)).names)
   })
 
-  test('of a name that never came', async () => {
+  test('of a name without events', async () => {
     expect(await read('hours', 'nothing')).toMatchObject({ some: [], length: 48, total: 4 })
   })
 
@@ -126,7 +126,7 @@ test('an app without events has a chart without any', async () => {
   expect(await read('weeks')).toMatchObject({ names: [], total: 0, isWhole: true, some: [], length: 26 })
 })
 
-test('of many names the 200 most frequent are told, and the sum is that of all', async () => {
+test('lists the 200 most frequent names, and the sum of all', async () => {
   const events = Array.from({ length: 100 }, (_, i) => i)
   for (const part of [0, 1, 2]) {
     const batch = events.map((i) => ({

@@ -140,7 +140,7 @@ describe('readEventInput names the field', () => {
   })
 })
 
-test('every field that fails is named at once, in the order of the schema', () => {
+test('reports every invalid field at once, in schema order', () => {
   const body = {
     occurredAt: 1,
     lastName: 1,
@@ -166,7 +166,7 @@ test('every field that fails is named at once, in the order of the schema', () =
   expect(faults({})).toEqual(['app missing', 'email missing', 'event missing'])
 })
 
-test('messages are whole sentences and echo nothing', () => {
+test('messages are whole sentences without input', () => {
   const secret = 's3cret\u0007'
   const bodies: Body[] = [
     {

@@ -22,7 +22,7 @@ const readRight = (body: unknown, more: Partial<EventText> = {}) => {
 const keyOf = (key: string) => ({ idempotency: { keyId: 'key_1', key, target: 'POST /events', at: AT + 1 } })
 
 describe('readEventText', () => {
-  test('what the store is told of an event with everything', () => {
+  test('the write for an event with all fields', () => {
     const properties = { url: 'https://app.first.example/r/1', headline: 'Ready' }
     const names = { firstName: 'Ada', lastName: null }
     const occurredAt = new Date(AT - 60_000).toISOString()
@@ -47,7 +47,7 @@ describe('readEventText', () => {
     })
   })
 
-  test('what its sender is told of one that is kept', () => {
+  test('the warnings for a stored event', () => {
     expect(readRight({ ...plain, event: 'other' }).warnings).toEqual([])
     expect(readRight({ ...plain, properties: {} }).warnings).toMatchObject([{ code: 'url_missing' }])
     const body = { ...plain, extra: 1, properties: { url: 'https://elsewhere.example/' } }
@@ -59,7 +59,7 @@ describe('readEventText', () => {
     expect(write.properties).toBe(JSON.stringify(body.properties))
   })
 
-  test('of the app that it names', () => {
+  test('the app it names', () => {
     const body = { email: 'ada@example.com', event: 'e' }
     expect(readRight({ ...body, newsletter: 'app_second' }).write).toMatchObject({
       appId: 8,
@@ -68,7 +68,7 @@ describe('readEventText', () => {
     })
   })
 
-  test('the same body in another order has the same hash, and another one or another request has another', () => {
+  test('the hash ignores the order of fields, and differs by body and request', () => {
     const hashOf = (body: object, target = 'POST /events') =>
       readRight(body, { idempotency: { ...keyOf('a').idempotency, target } }).write.idempotency
     const [one, again] = [hashOf(plain), hashOf({ event: plain.event, email: plain.email, app: plain.app })]
@@ -115,14 +115,14 @@ describe('readEventText', () => {
   ]
   test.each(WRONG)('%s is refused', (_name, body, refused) => expect(read(body)).toMatchObject(refused))
 
-  test('a wrong Idempotency-Key is said after what is no JSON, and before a wrong field', () => {
+  test('a malformed Idempotency-Key is reported after invalid JSON and before invalid fields', () => {
     const wrong = keyOf('é')
     expect(read('{', wrong)).toMatchObject({ refused: { refusal: 'invalid_json' } })
     for (const body of [plain, { ...plain, email: 'x' }])
       expect(read(body, wrong)).toMatchObject({ refused: { field: 'Idempotency-Key' } })
   })
 
-  test('that an earlier request is in progress is said last', () => {
+  test('a request in progress is reported last', () => {
     const more = { ...keyOf('a'), refusal: 'idempotency_in_progress' } as const
     expect(read({ ...plain, email: 'x' }, more)).toMatchObject({ refused: { field: 'email' } })
     expect(read({ ...plain, app: 'app_none' }, more)).toMatchObject({ refused: { refusal: 'app_not_found' } })

@@ -28,7 +28,7 @@ function openFeed() {
 
 const REST_MS = 250
 
-test('a watcher looks when it begins, at a commit, at a write of another process, and when it is told', async () => {
+test('a watcher checks at its start, at commits, at foreign writes and when notified', async () => {
   const { feed, watcher, looks, commit, foreignWrite } = openFeed()
   commit()
   feed.watch(watcher)
@@ -40,7 +40,7 @@ test('a watcher looks when it begins, at a commit, at a write of another process
   }
 })
 
-test('many changes are one look after a rest, and none comes while the last one runs', async () => {
+test('many changes cause one check after a pause, never two at once', async () => {
   const { feed, commit } = openFeed()
   const running = Promise.withResolvers<void>()
   let looks = 0
@@ -54,7 +54,7 @@ test('many changes are one look after a rest, and none comes while the last one 
   expect(looks).toBe(2)
 })
 
-test('a watcher looks again when it asked to, though nothing changes', async () => {
+test('a watcher checks again when it asked to, without changes', async () => {
   const { feed } = openFeed()
   let looks = 0
   feed.watch({ ...ADA, onChange: () => ((looks += 1) < 3 ? 10 : undefined), onEnd: () => {} })
@@ -62,7 +62,7 @@ test('a watcher looks again when it asked to, though nothing changes', async () 
   expect(looks).toBe(3)
 })
 
-test('who has left is not told, not even of what was due', async () => {
+test('a watcher that left is not notified', async () => {
   const { feed, watcher, looks, commit } = openFeed()
   const stop = feed.watch(watcher)
   commit()
@@ -72,7 +72,7 @@ test('who has left is not told, not even of what was due', async () => {
   expect(looks()).toBe(1)
 })
 
-test('all are ended when the service stops, and nobody begins after that', () => {
+test('all end when the service stops, and none starts after', () => {
   const { feed, watcher, looks, ends, commit } = openFeed()
   feed.watch(watcher)
   feed.end()
@@ -80,7 +80,7 @@ test('all are ended when the service stops, and nobody begins after that', () =>
   expect([looks(), ends(), feed.watch(watcher)]).toEqual([1, 1, null])
 })
 
-describe('at a limit the oldest watch gives way, with the reason', () => {
+describe('at a limit the oldest watch ends, with the reason', () => {
   /** Watches that note how they ended. */
   const open = () => {
     const { feed } = openFeed()
@@ -116,7 +116,7 @@ describe('at a limit the oldest watch gives way, with the reason', () => {
     expect(ended).toEqual([['member 0', 'replaced']])
   })
 
-  test('of all, in the account that has the most, so that one viewer keeps nobody out', () => {
+  test('in total, in the account with the most, so that one viewer blocks no one', () => {
     const { ended, add } = open()
     add('lone', 'mem_lone', 'acc_lone')
     for (let i = 1; i < all; i++) add(`watch ${i}`, `mem_${i}`, `acc_${Math.floor(i / account)}`)
@@ -128,7 +128,7 @@ describe('at a limit the oldest watch gives way, with the reason', () => {
     expect(ended.filter(([name]) => name.startsWith('watch'))).toHaveLength(member)
   })
 
-  test('and one that gave way makes no more room when its reader leaves', () => {
+  test('an ended watch is counted once', () => {
     const { ended, add, feed } = open()
     const leave = add('first', 'mem_ada', 'acc_1')
     for (let i = 0; i < member; i++) add(`ada ${i}`, 'mem_ada', 'acc_1')

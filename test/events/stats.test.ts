@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { listEventNames, readStats } from '../../src/events/stats.ts'
 import { createTestServer, DAY, EVENTS } from '../helper.ts'
 
-test('counts what came, by the day of UTC in which it was received', async () => {
+test('counts arrivals by UTC day', async () => {
   const server = await createTestServer()
   const { appId: app } = server.first
   const access = await server.parts().access.find(server.first.apiKey)

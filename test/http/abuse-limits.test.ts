@@ -18,7 +18,7 @@ function createGuard() {
 }
 
 describe('abuse limits', () => {
-  test('its limits are those of the contract', () => {
+  test('match the documentation', () => {
     expect(ABUSE_LIMITS).toEqual({ address: { max: 1_200, windowMs: MINUTE }, key: { max: 600, windowMs: MINUTE } })
   })
 
@@ -73,7 +73,7 @@ describe('abuse limits', () => {
     expect(guard.checkAddress(ADDRESS)).toBe(null)
   })
 
-  test('what goes on being refused after that does not make the wait longer', () => {
+  test('further refusals do not extend the wait', () => {
     const { clock, guard, times } = createGuard()
     times(600, () => guard.countRefusal(KEY.id))
     times(1_200, () => guard.countWithoutKey(ADDRESS))
@@ -99,13 +99,13 @@ describe('abuse limits', () => {
     expect(guard.checkAddress(`::ffff:${ADDRESS}`)).toMatchObject({ limited: { scope: 'ip' } })
   })
 
-  test('three times as many addresses leave no more than the ceiling', () => {
+  test('never holds more addresses than its maximum', () => {
     const { guard } = createGuard()
     for (let i = 0; i < 300_000; i++) guard.countWithoutKey(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)
     expect(guard.addressCount()).toBeLessThanOrEqual(MOST_ADDRESSES)
   })
 
-  test('asking leaves no trace, and idle addresses are forgotten', () => {
+  test('checks store nothing, and idle addresses are removed', () => {
     const { clock, guard } = createGuard()
     guard.checkAddress(ADDRESS)
     expect(guard.addressCount()).toBe(0)
@@ -125,7 +125,7 @@ describe('abuse limits', () => {
     })
   })
 
-  test('the name of a key is quoted without what would reorder or hide text', () => {
+  test('the name of a key is quoted without invisible characters', () => {
     const { guard, times } = createGuard()
     times(600, () => guard.countRefusal(KEY.id))
     const refusal = guard.checkKey({ id: KEY.id, name: 'a\u202eb\u200bc' })

@@ -38,7 +38,7 @@ const EVENT = {
 }
 const WARNING = { field: 'x', code: 'unknown_field', message: 'Ignored.' }
 
-describe('answers as they are documented', () => {
+describe('answers match their documentation', () => {
   const cases: [keyof typeof answers, unknown][] = [
     ['EventAnswer', { ok: true, contactId: 'con_1', created: true }],
     ['EventAnswer', { ok: true, contactId: 'con_1', created: false, warnings: [WARNING] }],
@@ -94,6 +94,6 @@ describe('answers as they are documented', () => {
   })
 })
 
-test('an error code is one that callers see', () => {
+test('documented error codes are public', () => {
   for (const { const: code } of answers.ErrorAnswer.properties.error.anyOf) expect(errorCode(code)).toBe(code)
 })

@@ -15,7 +15,7 @@ const COMMON = {
   'content-security-policy': "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
 }
 
-test('what one answer carries reaches no other, made before it or after it, and may be changed later', async () => {
+test('answers share no headers, and can be changed later', async () => {
   const first = answer(makeRequest('req_1'), 200, { ok: true })
   const limited = answer(makeRequest('req_2'), 202, { ok: true }, { 'RateLimit-Limit': '5', 'Cache-Control': 'public' })
   const shared = createAnswer({ Vary: 'Origin' })(makeRequest('req_6'), 202, { ok: true })

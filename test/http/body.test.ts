@@ -70,7 +70,7 @@ describe('415', () => {
       expectRefusal(answer, [415, no('unsupported_media_type', { message })])
     }
   })
-  test('no Content-Type at all', async () => {
+  test('without Content-Type', async () => {
     const headers = { Authorization: `Bearer ${server.first.apiKey}` }
     const body = new TextEncoder().encode(bodyOf(200, EVENTS))
     const response = await server.send(new Request(`http://localhost:8080${EVENTS}`, { method: 'POST', headers, body }))
@@ -78,7 +78,7 @@ describe('415', () => {
   })
 })
 
-describe('taken as JSON', () => {
+describe('accepted as JSON', () => {
   test.each([
     'application/json',
     'APPLICATION/JSON',
@@ -94,7 +94,7 @@ describe('taken as JSON', () => {
   })
 })
 
-test('Content-Encoding: identity is none', async () => {
+test('Content-Encoding: identity is allowed', async () => {
   for (const encoding of ['identity', 'Identity'])
     expect((await post({ body: event(), headers: { 'Content-Encoding': encoding } })).status).toBe(202)
 })
@@ -104,14 +104,14 @@ describe('413', () => {
     [EVENTS, 64 * KB, 202],
     [CONTACTS, 64 * KB, 200],
     [BATCH, 256 * KB, 207],
-  ])('%s takes %i bytes and not one more', async (path, most, status) => {
+  ])('%s accepts exactly %i bytes', async (path, most, status) => {
     expect((await post({ body: event() })).status).toBe(202)
     for (const make of [(text: string) => text, (text: string) => streamed(text)]) {
       expect((await post({ body: make(bodyOf(most, path)) }, path)).status).toBe(status)
       expectRefusal(await post({ body: make(bodyOf(most + 1, path)) }, path), [413, no('too_large')])
     }
   })
-  test('an announced size is believed before anything is read', async () => {
+  test('an announced size is refused before reading', async () => {
     let isRead = false
     const body = new ReadableStream(
       {
@@ -125,7 +125,7 @@ describe('413', () => {
     const answer = await post({ body, headers: { 'Content-Length': String(64 * KB + 1) } })
     expect([answer.status, isRead]).toEqual([413, false])
   })
-  test('without one, reading ends at the limit', async () => {
+  test('without one, reading stops at the limit', async () => {
     let pulled = 0
     const body = new ReadableStream({
       pull(controller) {

@@ -58,7 +58,7 @@ const eventNames = async (email: string) => {
 }
 
 describe('a replay', () => {
-  test('answers as the first time, writes nothing and uses up no limit', async () => {
+  test('repeats the first answer, writes nothing and uses no limit', async () => {
     const idempotencyKey = newKey()
     const first = await post({ idempotencyKey, more: { extra: 1 } })
     const again = await post({ idempotencyKey, more: { extra: 1 } })
@@ -92,7 +92,7 @@ describe('a replay', () => {
     ['another spelling of a number', '{"a":[10,0.5,100]}', '{"a":[1e1,5.0E-1,100.0]}'],
     ['escapes', '{"a":"é/"}', '{"\\u0061":"\\u00e9\\/"}'],
     ['a key like __proto__', '{"__proto__":{"x":1},"a":1}', '{"a":1,"__proto__":{"x":1}}'],
-  ])('compares what the body means: %s', async (_, one, other) => {
+  ])('compares the meaning of the body: %s', async (_, one, other) => {
     const idempotencyKey = newKey()
     const email = `${idempotencyKey.replace(' ', '')}@spelling.example`
     const first = await raw(idempotencyKey, spell(email, one))
@@ -108,7 +108,7 @@ describe('a replay', () => {
     ['a number and its text', '{"a":1}', '{"a":"1"}'],
     ['null and nothing', '{"a":null}', '{}'],
     ['a key more', '{"a":1}', '{"a":1,"__proto__":{}}'],
-  ])('and what it does not: %s', async (_, one, other) => {
+  ])('ignores: %s', async (_, one, other) => {
     const idempotencyKey = newKey()
     const email = `${idempotencyKey.replace(' ', '')}@spelling.example`
     expect((await raw(idempotencyKey, spell(email, one))).status).toBe(202)
@@ -124,13 +124,13 @@ describe('a replay', () => {
     ]).toEqual([201, 201])
   })
 
-  test('takes nothing of the visitor either', async () => {
+  test('uses no limit of the visitor either', async () => {
     const idempotencyKey = newKey()
     for (let i = 0; i < 7; i++)
       expect((await contact('POST', { idempotencyKey, more: { ip: '203.0.113.7' } })).status).toBe(200)
   })
 
-  test('is answered when the limit is used up, and takes nothing of it', async () => {
+  test('is answered when the limit is used up', async () => {
     const keys = [newKey(), newKey(), newKey(), newKey()] as const
     const calls = [
       () => post({ idempotencyKey: keys[0] }),
@@ -156,7 +156,7 @@ describe('a replay', () => {
     expect(remaining(after[3] as Answer)).toBe(remaining(after[0] as Answer))
   })
 
-  test('steps of the wall clock by a day end it neither early nor late', async () => {
+  test('is not affected by clock steps of a day', async () => {
     const idempotencyKey = newKey()
     for (const step of [DAY, -2 * DAY, DAY]) {
       await post({ idempotencyKey })
@@ -186,7 +186,7 @@ describe('a replay', () => {
     expect([again.body, replayed(again)]).toEqual([first.body, 'true'])
   })
 
-  test("is its key's own", async () => {
+  test('belongs to its API key', async () => {
     const idempotencyKey = newKey()
     const { apiKey } = await server.makeKey()
     await post({ idempotencyKey })
@@ -195,8 +195,8 @@ describe('a replay', () => {
   })
 })
 
-describe('a refused request is not kept', () => {
-  test('mended, it is done with the same key', async () => {
+describe('a refused request is not stored', () => {
+  test('runs with the same key after a fix', async () => {
     const idempotencyKey = newKey()
     expect((await post({ idempotencyKey, more: { event: '' } })).status).toBe(400)
     expect((await post({ idempotencyKey, more: { createContact: false } })).status).toBe(404)
@@ -206,7 +206,7 @@ describe('a refused request is not kept', () => {
 })
 
 describe('422', () => {
-  test('another body, another call; nothing is written and no limit used up', async () => {
+  test('another body or call: nothing is written and no limit is used', async () => {
     const idempotencyKey = newKey()
     const first = await post({ idempotencyKey })
     const other = await post({ idempotencyKey, more: { event: 'other' } })
@@ -220,7 +220,7 @@ describe('422', () => {
 describe('one key for a single event and a batch', () => {
   const mismatch = [422, no('idempotency_mismatch')] as [number, Record<string, unknown>]
 
-  test('is 422, whichever came first', async () => {
+  test('is 422 in either order', async () => {
     const [idempotencyKey, other] = [newKey(), newKey()]
     await post({ idempotencyKey })
     expectRefusal(await batch(idempotencyKey, [event('e')]), mismatch)
@@ -233,7 +233,7 @@ describe('one key for a single event and a batch', () => {
     expect(await eventNames(`${other.replace(' ', '')}@example.com`)).toBeUndefined()
   })
 
-  test('another body for a batch is refused whole, and nothing of it is written', async () => {
+  test('another body for a batch is refused as a whole', async () => {
     const idempotencyKey = newKey()
     const email = `${idempotencyKey.replace(' ', '')}-batch@example.com`
     const of = (name: string) => ({ ...event(name), email })
@@ -245,7 +245,7 @@ describe('one key for a single event and a batch', () => {
     expect(await eventNames(email)).toEqual(['a'])
   })
 
-  test('also while only a part of the batch that was done later is remembered', async () => {
+  test('also if only a later part of the batch is still stored', async () => {
     const idempotencyKey = newKey()
     const email = `${idempotencyKey.replace(' ', '')}-part@example.com`
     const events = [event('a'), { ...event('b'), email, createContact: false }]
@@ -259,7 +259,7 @@ describe('one key for a single event and a batch', () => {
     expect((await post({ idempotencyKey })).status).toBe(202)
   })
 
-  test('is told before a limit that is used up', async () => {
+  test('comes before a used-up limit', async () => {
     const idempotencyKey = newKey()
     await post({ idempotencyKey })
     await server.setPlan({ eventsPerHour: 0 })
@@ -321,7 +321,7 @@ describe('a batch', () => {
     expect(remaining(again)).toBe(remaining(first) - 1)
   })
 
-  test('what failed before is done, what was done is not done again', async () => {
+  test('runs only the parts that failed before', async () => {
     const idempotencyKey = newKey()
     const email = 'partly@example.com'
     const events = [event('first'), { ...event('second'), email, createContact: false }]

@@ -66,7 +66,7 @@ describe.each(KINDS)('%s', (_name, limitName, limit, call) => {
     expect((await call()).status).toBeLessThan(300)
   })
 
-  test('steps of the wall clock change nothing', async () => {
+  test('clock steps change nothing', async () => {
     await post()
     await server.setPlan({ eventsPerHour: 2, addsPerHour: 2, updatesPerHour: 2 })
     server.clock.tick(HOUR)
@@ -79,7 +79,7 @@ describe.each(KINDS)('%s', (_name, limitName, limit, call) => {
     expect((await call()).status).toBeLessThan(300)
   })
 
-  test('what is refused before the limit uses nothing up, and says what is left', async () => {
+  test('earlier refusals use no limit, and report what is left', async () => {
     await post()
     server.clock.tick(HOUR)
     const given = [{ email: 'nobody' }, { app: 'app_none', newsletter: undefined }]
@@ -93,7 +93,7 @@ describe.each(KINDS)('%s', (_name, limitName, limit, call) => {
 })
 
 describe('a lifted limit', () => {
-  test('refuses nothing, and no answer speaks of it', async () => {
+  test('refuses nothing and adds no headers', async () => {
     await server.setPlan({ eventsPerHour: LIFTED_RATE, addsPerHour: LIFTED_RATE, updatesPerHour: LIFTED_RATE })
     for (const [, , limit, call] of KINDS) {
       const answers = await inTurns(limit + 1, () => call())
@@ -105,7 +105,7 @@ describe('a lifted limit', () => {
     expect(limitHeaders(await server.call('POST', BATCH, { body: { events } }))).toEqual([null, null, null, null])
   })
 
-  test('is still counted: once there is a limit again, what was taken counts towards it', async () => {
+  test('is still counted, and counts once there is a limit again', async () => {
     await server.setPlan({ eventsPerHour: LIFTED_RATE })
     await inTurns(5, () => post())
     await server.setPlan({ eventsPerHour: 6 })
@@ -113,8 +113,8 @@ describe('a lifted limit', () => {
   })
 })
 
-describe('whose limit it is', () => {
-  test('each key has its own, and each kind of call', async () => {
+describe('the owner of a limit', () => {
+  test('each key and each kind of call has its own', async () => {
     await server.setPlan({ eventsPerHour: 1, addsPerHour: 1, updatesPerHour: 1 })
     const { apiKey } = await server.makeKey()
     expect(codeOf(await post())).toBe('202 true')
@@ -132,7 +132,7 @@ describe('whose limit it is', () => {
     expect((await contact('DELETE')).status).toBe(404)
   })
 
-  test('a raised plan holds from the next call on', async () => {
+  test('a raised plan applies from the next call', async () => {
     await server.setPlan({ eventsPerHour: 1 })
     await post()
     expect((await post()).status).toBe(429)
@@ -144,7 +144,7 @@ describe('whose limit it is', () => {
 describe('5 adds of a visitor in 10 minutes', () => {
   const add = (ip?: string, more: object = {}, key?: string) => contact('POST', { ip, ...more }, key)
 
-  test('the sixth is 429 with scope ip, and takes nothing of the key', async () => {
+  test('the sixth is 429 with scope ip, and uses none of the key', async () => {
     for (let i = 0; i < 5; i++) expect((await add('203.0.113.7')).status).toBeLessThan(300)
     const sixth = await add('::ffff:203.0.113.7')
     expectRefusal(sixth, [429, ofAddress('contact_adds_per_ip', 5, 600)])
@@ -174,7 +174,7 @@ describe('5 adds of a visitor in 10 minutes', () => {
     expect((await add('2001:db8:1:3::1')).status).toBe(200)
   })
 
-  test('a key that is used up takes nothing of the visitor', async () => {
+  test('a used-up key uses none of the visitor', async () => {
     await server.setPlan({ addsPerHour: 0 })
     for (let i = 0; i < 6; i++) expect((await add('203.0.113.7')).body.scope).toBe('key')
     await server.setPlan({ addsPerHour: 600 })
@@ -183,7 +183,7 @@ describe('5 adds of a visitor in 10 minutes', () => {
 })
 
 describe('after a restart', () => {
-  test('no token has come back, nor does one come back much later', async () => {
+  test('no token returns early or late', async () => {
     await server.setPlan({ eventsPerHour: 3, addsPerHour: 600, updatesPerHour: 1 })
     await post()
     server.clock.tick(30 * MINUTE)
@@ -202,7 +202,7 @@ describe('after a restart', () => {
     expect([codeOf(await post()), codeOf(await contact('PATCH'))]).toEqual(['202 true', '200 true'])
   })
 
-  test('a wall clock set back meanwhile gives nothing back', async () => {
+  test('a clock set back meanwhile returns nothing', async () => {
     await server.setPlan({ eventsPerHour: 1 })
     await post()
     server.clock.wallMs -= DAY
@@ -272,7 +272,7 @@ describe('abuse limits', () => {
     expect((await good('2001:db8:1:3::', null)).status).toBe(401)
   })
 
-  test('what took from the hourly limit, or only found nobody, is not counted', async () => {
+  test('calls that used the hourly limit or found no one do not count', async () => {
     const fill = (tags: string[]) => contact('PATCH', { tags })
     await server.setPlan({ newPeoplePerMonth: 1 })
     await contact('POST', { tags: ['x'] })
@@ -296,7 +296,7 @@ describe('abuse limits', () => {
     expect((await post()).status).toBe(202)
   })
 
-  test('batches in which nothing can be counted are refusals too', async () => {
+  test('batches without a countable item are refusals too', async () => {
     const many = await inTurns(600, () => server.call('POST', BATCH, { body: { events: [{}] } }))
     expect(statuses(many)).toEqual({ 207: 600 })
     expect((await good('203.0.113.2')).status).toBe(429)
@@ -310,7 +310,7 @@ describe('abuse limits', () => {
 })
 
 describe('403 plan_limit_reached', () => {
-  test('new people of a calendar month (UTC), at every door that makes them', async () => {
+  test('new people per calendar month (UTC), on every interface', async () => {
     await server.setPlan({ newPeoplePerMonth: 2 })
     expect((await post({ email: 'one@example.com' })).status).toBe(202)
     expect((await contact('POST', { email: 'two@example.com' })).status).toBe(201)
@@ -324,7 +324,7 @@ describe('403 plan_limit_reached', () => {
     expect((await post({ email: 'three@example.com' })).status).toBe(202)
   })
 
-  test('a batch fills what is left and no more', async () => {
+  test('a batch uses exactly what is left', async () => {
     await server.setPlan({ newPeoplePerMonth: 3 })
     const events = Array.from({ length: 5 }, (_, i) => ({
       app: server.first.appId,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createRequestIds } from '../../src/http/request-facts.ts'
 
-test('each is another one, of one shape, beyond where the counter changes its first digits; no process has the same', () => {
+test('IDs are unique, have one format, and differ between processes', () => {
   const [one, other] = [createRequestIds(), createRequestIds()]
   const ids = Array.from({ length: 36 ** 3 }, () => one())
   expect(new Set(ids).size).toBe(ids.length)

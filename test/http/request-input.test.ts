@@ -59,7 +59,7 @@ describe('401', () => {
     expectRefusal(await server.call('GET', path, { key: apiKey }), [401, no('invalid_api_key')])
   })
 
-  test('a revoked and a wrong key answer byte for byte alike, but for the requestId', async () => {
+  test('a revoked and a wrong key get the same answer except for the requestId', async () => {
     const { keyId, apiKey } = await server.makeKey()
     await server.revokeKey(keyId)
     const [revoked, wrong] = [
@@ -125,7 +125,7 @@ describe('the order of checks', () => {
 })
 
 describe('403 insufficient_scope', () => {
-  test('a key that only writes cannot read, and is told so before its query is judged', async () => {
+  test('a write-only key cannot read, and is refused before its query is checked', async () => {
     const { apiKey: key } = await server.makeKey('ingest')
     for (const [method, path] of READS) {
       expectRefusal(await server.call(method, path, { key }), [403, no('insufficient_scope')])
@@ -140,7 +140,7 @@ describe('403 insufficient_scope', () => {
       expect(Object.keys((await server.call(method, CONTACTS, { body: known })).body)).toContain('contact')
     }
   })
-  test('a key that only writes cannot erase, and is told so before its body is judged', async () => {
+  test('a write-only key cannot erase, and is refused before its body is checked', async () => {
     const { apiKey: key } = await server.makeKey('ingest')
     const body = { email: 'kept@example.com', app: server.first.appId }
     await server.call('POST', CONTACTS, { body })
@@ -155,7 +155,7 @@ describe('403 insufficient_scope', () => {
 })
 
 describe('browsers', () => {
-  test('a key sent by one is flagged, and never served a CORS header', async () => {
+  test('a key sent by a browser is flagged, and gets no CORS header', async () => {
     const { keyId, apiKey: key } = await server.makeKey()
     const headers = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
     const body = { app: server.first.appId, email: 'ada@example.com', event: 'e', createContact: true }

@@ -58,7 +58,7 @@ test('each request has its own place, whatever came before', () => {
     expect([url, find(withUrl(url))]).toEqual([url, { path, route }])
 })
 
-test('only the address of a program is kept, without a query', () => {
+test('caches only URLs of programs, without queries', () => {
   const asked: string[] = []
   const find = createPlaceFinder((path) => {
     asked.push(path)

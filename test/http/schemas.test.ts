@@ -143,12 +143,12 @@ describe.each(PAIRS)('$name', ({ schema, read, base }) => {
   const compiled = TypeCompiler.Compile(schema)
   const isRead = (body: Body) => 'input' in read(body)
 
-  test('has the fields that the reader knows, in the order of its errors', () => {
+  test('has the fields of the reader, in the order of its errors', () => {
     const everyFieldWrong = Object.fromEntries([...names].map((name) => [name, Number.NaN]))
     const found = read(everyFieldWrong)
     expect('errors' in found && found.errors.map(({ field }) => field)).toEqual([...names])
   })
-  test('needs what the reader needs', () => {
+  test('requires the same fields as the reader', () => {
     expect(isRead(base) && compiled.Check(base)).toBe(true)
     const needed = Object.keys(base).filter((name) => !isRead({ ...base, [name]: undefined }))
     const [appName = '', ...others] = needed
@@ -164,7 +164,7 @@ describe.each(PAIRS)('$name', ({ schema, read, base }) => {
   test('describes every field', () => {
     for (const field of Object.values(schema.properties)) expect(field.description).toMatch(/^[A-Z].*\.$/)
   })
-  test.each([...names])('%s takes the shapes that the reader takes', (name) => {
+  test.each([...names])('%s accepts the same values as the reader', (name) => {
     for (const value of VALUES) {
       const body = {
         ...(name === 'app' || name === 'newsletter' ? { email: base.email, event: base.event } : base),
@@ -178,7 +178,7 @@ describe.each(PAIRS)('$name', ({ schema, read, base }) => {
   })
 })
 
-describe('what the compiled schema passes, the walk passes, and no more', () => {
+describe('the walk accepts exactly what the compiled schema accepts', () => {
   // texts of ASCII: the compiled schema counts UTF-16, the walk counts characters
   const value = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...VALUES) }, fc.jsonValue())
   const isAscii = (body: unknown): boolean => /^[\0-\x7f]*$/.test(JSON.stringify(body) ?? '')

@@ -4,7 +4,7 @@ import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../../src/messag
 import type { Again, Wait } from '../../src/store/message-types.ts'
 import { DAY, HOUR, MINUTE, NOW } from '../durations.ts'
 
-describe('when it is due', () => {
+describe('the due time', () => {
   test.each<[name: string, wait: Wait | undefined, lateMs: number, timezone: string, dueAt: number]>([
     ['at once', undefined, 0, 'UTC', NOW],
     ['at once, told late', undefined, HOUR, 'UTC', NOW],
@@ -25,37 +25,37 @@ const person: Again = { once: 'person' }
 const timed: Again = { everyHours: 24 }
 const property = (...names: string[]): Again => ({ once: 'property', property: names })
 
-test('is once for a person unless it says otherwise', () => {
+test('once per person is the default', () => {
   expect([undefined, person, timed, property('n')].map(isPerPerson)).toEqual([true, true, false, false])
 })
 
-test('collects for as long as it says', () => {
+test('collects for the given minutes', () => {
   expect([undefined, person, timed, property('n')].map(collectMsOf)).toEqual([null, null, null, null])
   expect(collectMsOf({ once: 'person', collect: { minutes: 5 } })).toBe(5 * MINUTE)
 })
 
-describe('the key of once', () => {
+describe('the deduplication key', () => {
   const keyOf = (again: Again | undefined, properties: Record<string, unknown> = {}) =>
     dedupeKeyOf(again, () => properties)
   const url = (value: string) => keyOf(property('url'), { url: value })
 
-  test('by time is always the same, and for a person it is empty', () => {
+  test('is constant by time and empty per person', () => {
     expect([keyOf(timed), keyOf(person, { n: 1 }), keyOf(undefined, { n: 1 })]).toEqual(['timed', '', ''])
   })
-  test('differs with the value, and with its type', () => {
+  test('differs by value and type', () => {
     const keys = [1, '1', 2, true, [1], { a: 1 }].map((n) => keyOf(property('n'), { n }))
     expect(new Set(keys).size).toBe(keys.length)
     expect(keys.map((key) => key.length)).toEqual(keys.map(() => 22))
     expect(keyOf({ once: 'property', property: 'n' }, { n: 1 })).toBe(keyOf(property('n'), { n: 1 }))
   })
-  test('is of the first property that is there; without any it is as for a person', () => {
+  test('comes from the first present property; without any it is empty', () => {
     const expected = keyOf(property('b'), { b: 1 })
     for (const a of [undefined, null, '']) expect(keyOf(property('a', 'b'), { a, b: 1 })).toBe(expected)
     expect(keyOf(property('a', 'b'), { a: 0, b: 1 })).toBe(keyOf(property('a'), { a: 0 }))
     expect(keyOf(property('a', 'b'), { a: 2, b: 1 })).toBe(keyOf(property('a'), { a: 2 }))
     expect(keyOf(property('toString'), {})).toBe('')
   })
-  test('of a URL is of its page: without query and fragment, but with a route', () => {
+  test('of a URL ignores query and fragment, but not a route', () => {
     const page = url('https://a.example/1')
     for (const same of [
       ' https://a.example/1 ',

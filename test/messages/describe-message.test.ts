@@ -62,7 +62,7 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
   ],
 ])('%j', (content, sentence) => expect(describeMessage({ ...content, mail })).toBe(sentence))
 
-test('what every app begins with reads well', () => {
+test('the first drafts read well', () => {
   expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([
     '10 minutes after results_ready comes, the person gets this email once for each resultId or url, if they have not opened the results page, they had left when it started and they left at least 5 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script get it too.',
     '1 day after results_ready comes, the person gets this email once for each resultId or url, if they have not opened the results page and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script do not get it.',
@@ -72,7 +72,7 @@ test('what every app begins with reads well', () => {
 describe('a person is called', () => {
   const nameIn = (person: typeof ADA | { firstName: null; email: string | null }) =>
     explain(deliveryOf({ reason: 'unsubscribed' }), person).why
-  test('by the first name, the address, or neither', () => {
+  test('by first name, address, or neither', () => {
     expect(nameIn({ firstName: null, email: 'ada@example.com' })).toBe('ada@example.com had unsubscribed.')
     expect(nameIn({ firstName: null, email: null })).toBe('This person had unsubscribed.')
     expect(nameIn({ firstName: `A\n\u202eda${'a'.repeat(99)}`, email: '' })).toBe(
@@ -88,7 +88,7 @@ test.each<[wait: Wait | undefined, words: string]>([
   [{ until: '09:00' }, 'at the next 09:00'],
 ])('%j is due %p', (wait, words) => expect(describeWait(wait)).toBe(words))
 
-test('a message without a wait begins at once', () => {
+test('a message without a wait starts at once', () => {
   const content: MessageContent = {
     trigger: event,
     wait: { minutes: 0 },
@@ -120,7 +120,7 @@ test.each<[rules: Rule[], said: boolean | null]>([
   ])
 })
 
-test('of the rules about visits "seen" alone leaves out who was never seen, unless it is told', () => {
+test('of the rules about visits, only "seen" skips unknown people by default', () => {
   expect(isSentUnknown({ rule: 'seen' })).toBe(false)
   expect(isSentUnknown({ rule: 'seen', ifUnknown: 'send' })).toBe(true)
   expect(isSentUnknown({ rule: 'away' })).toBe(true)

@@ -3,7 +3,7 @@ import { isLiveToken, makeLiveToken } from '../../src/messages/message-preview.t
 import { createTestServer } from '../helper.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
 
-test('a token is of one message, its content, its app and this installation', async () => {
+test('a token belongs to one message, its content, its app and this installation', async () => {
   const server = await createTestServer()
   const { app, put, store } = await createMessaging(server)
   const { id } = await put({ ...messageOf(), status: 'draft' })

@@ -20,7 +20,7 @@ describe('a file', () => {
   const read = (file: unknown, more: object = {}) =>
     importMessages(messaging.context(), messaging.by, { file, status: null, dryRun: false, ...more })
 
-  test('comes back as it was exported, and says what changes', async () => {
+  test('imports unchanged, and reports changes', async () => {
     const file = await exportMessages(messaging.store(), messaging.app)
     expect(await read(file)).toMatchObject({ messages: [{ change: 'unchanged', fields: [] }, { change: 'unchanged' }] })
     const [first, second] = file
@@ -42,7 +42,7 @@ describe('a file', () => {
     expect((await names()).map(([name]) => name)).toEqual([first?.name, second?.name, 'New'] as never)
   })
 
-  test('turned live as a whole, or not at all', async () => {
+  test('goes live as a whole or not at all', async () => {
     const file = await exportMessages(messaging.store(), messaging.app)
     const bad = { name: 'Bad', ...FIRST_MESSAGES[0]?.content, mail: { subject: '{{ oh', body: 'B' } }
     expect(await read([...file, bad], { status: 'live' })).toMatchObject({
@@ -61,7 +61,7 @@ describe('a file', () => {
     ['changed content', 'Q', (id: number) => messaging.put({ ...messageOf({ name: 'Q' }), status: 'draft' }, id)],
     ['a status', 'Q', (id: number) => messaging.store().setMessageStatus({ ...messaging.by, id, status: 'live' })],
     ['a new name', 'New', () => messaging.put(messageOf({ name: 'New' }))],
-  ])('saves nothing over %s that was saved after the check', async (_, name, change) => {
+  ])('does not overwrite %s saved after the check', async (_, name, change) => {
     const { id } = await messaging.put({ ...messageOf({ name: 'Q', wait: { minutes: 1 } }), status: 'draft' })
     const { status: _status, ...draft } = messageOf({ name, mail: { subject: 'S', body: '{{ x | nofilter }}' } })
     const store = messaging.store()
@@ -81,7 +81,7 @@ describe('a file', () => {
     expect(saved.some((one) => one.name === 'Other')).toBe(false)
   })
 
-  test('says which events send no email, by their place in the file', async () => {
+  test('names events without email by their position in the file', async () => {
     await messaging.event({ properties: { url: RESULT.url } })
     const file = [messageOf(), messageOf({ name: 'B', mail: { subject: '{{ event.headline }}', body: 'B' } })]
     const message = expect.stringContaining('`event.headline` is missing in the only event so far.')

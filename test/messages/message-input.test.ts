@@ -51,7 +51,7 @@ describe('is read', () => {
     expect(readMessage(value)).toEqual({ input: { name, status, content } } as never)
   })
 
-  test('undefined is absent', () => {
+  test('undefined means absent', () => {
     const value = { ...BASE, status: undefined, wait: undefined, mail: { ...MAIL, preheader: undefined } }
     expect(readMessage(value)).toStrictEqual(readMessage(BASE))
   })
@@ -61,7 +61,7 @@ const rules = (...onlyIf: unknown[]) => ({ ...BASE, onlyIf })
 const mail = (changes: object) => ({ ...BASE, mail: { ...MAIL, ...changes } })
 const trigger = (value: unknown) => ({ ...BASE, trigger: value })
 
-describe('is refused, with the field named by its path', () => {
+describe('is refused with the path of the field', () => {
   test.each<[string, unknown, string[]]>([
     ['no object', null, [' invalid']],
     ['a list', [], [' invalid']],
@@ -127,7 +127,7 @@ describe('is refused, with the field named by its path', () => {
     ],
   ])('%s', (_, value, fields) => expect(fieldsOf(value)).toEqual(fields))
 
-  test('what was sent is not repeated, and problems without end are not listed', () => {
+  test('errors do not echo input and are limited', () => {
     const value = {
       ...BASE,
       ...Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`secret${index}`.padEnd(500, 'x'), 1])),

@@ -21,7 +21,7 @@ afterEach(() => server.close())
 const preview = (content: MessageContent = CONTENT, sampleId = '') =>
   previewMessage(server.parts(), messaging.app, { content, sampleId })
 
-test('is for the latest, or for whom was chosen, with what their events really had', async () => {
+test('shows the latest or the chosen person, with their real events', async () => {
   await messaging.event({ email: 'ada@example.com', properties: { headline: 'One', n: 1 } })
   await messaging.event({ email: 'bob@example.com', properties: { headline: 'Two' } })
   const { choices, sample, properties, mail } = await preview()
@@ -32,7 +32,7 @@ test('is for the latest, or for whom was chosen, with what their events really h
   expect((await preview(CONTENT, publicId('evt', 1))).sample).toEqual(choices[0] ?? null)
 })
 
-test('is for the latest whose event has all values, else for the latest', async () => {
+test('prefers the latest event with all values', async () => {
   await messaging.event({ email: 'ada@example.com', properties: {} })
   await messaging.event({ email: 'bob@example.com', properties: {} })
   expect((await preview()).sample?.contact.email).toBe('bob@example.com')
@@ -41,13 +41,13 @@ test('is for the latest whose event has all values, else for the latest', async 
   expect((await preview()).sample?.contact.email).toBe('eve@example.com')
 })
 
-test('is for somebody made up where there is nobody', async () => {
+test('shows a made-up person if there is no one', async () => {
   const { choices, sample, mail } = await preview()
   expect([choices, sample]).toEqual([[], null])
   expect(mail).toMatchObject({ subject: 'Your 12 pictures are ready' })
 })
 
-test('comes from whom the message names, the app, or the installation', async () => {
+test('uses the sender of the message, the app or the installation', async () => {
   const from = async (mail: Partial<MessageContent['mail']> = {}) =>
     (await preview({ ...CONTENT, mail: { ...CONTENT.mail, ...mail } })).from
   expect(await from()).toEqual({ name: 'Demo', address: 'hello@first.example' })
@@ -57,7 +57,7 @@ test('comes from whom the message names, the app, or the installation', async ()
   expect(await from({ fromEmail: 'none' })).toBeNull()
 })
 
-test('a test mail is the same, and is no delivery', async () => {
+test('a test email is the same and creates no delivery', async () => {
   await messaging.event({ email: 'ada@example.com', properties: { headline: 'One' } })
   const to = { name: '', address: 'first@owner.example' }
   const given = { parts: server.parts(), app: messaging.app, to }

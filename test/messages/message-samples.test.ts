@@ -64,7 +64,7 @@ test('nothing of another app', async () => {
   }
 })
 
-test('somebody made up has a value for all that the mail asks for', async () => {
+test('a made-up person has a value for everything in the email', async () => {
   const mail = {
     subject: '{{ event.total }}',
     preheader: '{{ event.headline }}',

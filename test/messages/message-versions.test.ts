@@ -9,7 +9,7 @@ const CONTENT: MessageContent = {
   mail: { subject: 'Ready', preheader: 'Look', body: 'Hello\nthere', fromName: 'Ada' },
 }
 
-test('nothing changed in the first version: it is shown as it is', () => {
+test('the first version is shown without changes', () => {
   expect(diffVersions(null, CONTENT)).toEqual(
     [
       'When results_ready comes',
@@ -32,7 +32,7 @@ test.each<[string, Partial<MessageContent>]>([
   ['condition', { trigger: { event: 'results_ready', where: [{ property: 'n', is: 'present' }] } }],
   ['unknown outcomes', { ifUnconfirmed: 'leave' }],
   ['body', { mail: { ...CONTENT.mail, body: 'Hello\nyou' } }],
-])('a change of the %s is seen', (_, change) => {
+])('shows a change of the %s', (_, change) => {
   const changed = diffVersions(CONTENT, { ...CONTENT, ...change }).filter(({ kind }) => kind !== 'same')
   expect(changed.some(({ kind }) => kind === 'added')).toBe(true)
   expect(changed.length).toBeLessThan(3)

@@ -41,7 +41,7 @@ describe('a new app', () => {
       FIRST_MESSAGES.map(({ name, content }) => ({ name, status: 'draft', ...content })),
     )
   })
-  test('its drafts can be turned on as they are, also without headlines, URLs, properties and a home page', async () => {
+  test('its drafts can go live unchanged, also without headlines, URLs or a home page', async () => {
     const problems = async () => Promise.all(FIRST_MESSAGES.map(({ content }) => problemsOf(content)))
     await messaging.event({ properties: { url: RESULT.url } })
     expect(await problems()).toEqual([[], []])
@@ -54,7 +54,7 @@ describe('a new app', () => {
 })
 
 describe('saving', () => {
-  test('a draft is written over, a live message gets a new version, the same is no change', async () => {
+  test('overwrites a draft, versions a live message, and ignores an unchanged one', async () => {
     const draft = { ...messageOf(), status: 'draft' }
     const { id } = await messaging.put(draft)
     expect(await save({ ...draft, mail: { subject: 'Two', body: 'Two' } }, id)).toMatchObject({
@@ -93,7 +93,7 @@ describe('saving', () => {
     ])
   })
 
-  test('over what somebody else changed since it was read, nothing is saved', async () => {
+  test('does not overwrite a concurrent change', async () => {
     const draft = { ...messageOf(), status: 'draft' }
     const { id } = await messaging.put(draft)
     const { updatedAt: basedOn } = await rowOf(id)
@@ -106,7 +106,7 @@ describe('saving', () => {
     expect(await saveMine(basedOn + 1)).toMatchObject({ change: 'changed' })
   })
 
-  test('a name that is taken between the check and the save is refused', async () => {
+  test('refuses a name that was taken after the check', async () => {
     const store = messaging.store()
     const { saveMessages } = store
     const racing = spyOn(store, 'saveMessages').mockImplementationOnce(async (asked) => {
@@ -120,7 +120,7 @@ describe('saving', () => {
     expect(outcome).toEqual({ refusal: 'message_name_taken' })
   })
 
-  test('names are unique in an app, and only there', async () => {
+  test('names are unique within an app', async () => {
     const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
     expect(await save(messageOf())).toMatchObject({ refusal: 'message_name_taken' })
     expect(await save({ ...messageOf({ name: FIRST_MESSAGES[0]?.name }), status: 'draft' }, id)).toEqual({
@@ -137,7 +137,7 @@ describe('saving', () => {
     expect(await messaging.store().deleteMessage({ ...by, id })).toEqual({ refusal: 'message_not_found' })
   })
 
-  test('one that nobody was written can be deleted once it is not live, another cannot', async () => {
+  test('a message without deliveries can be deleted when it is not live', async () => {
     const { id } = await messaging.put(messageOf())
     const { id: used } = await messaging.put(messageOf({ name: 'Used', trigger: { event: 'used' } }))
     await messaging.event({ event: 'used' })
@@ -161,7 +161,7 @@ describe('saving', () => {
 })
 
 describe('going live', () => {
-  test('needs a sender: one of the app’s that the message chooses, the app’s default, or the installation’s', async () => {
+  test('needs a sender: of the message, the app or the installation', async () => {
     const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
     const message = await rowOf(id)
     const turn = () => setMessageStatus(withoutSender(), messaging.by, { message, status: 'live' })
@@ -175,7 +175,7 @@ describe('going live', () => {
     expect(await choosing('x@b.example')).toMatchObject([{ field: 'mail.fromEmail', code: 'sender_not_listed' }])
   })
 
-  test('is what was looked at, and nothing that somebody wrote since; stopping asks for nothing', async () => {
+  test('applies to the checked version only; stopping needs no check', async () => {
     const draft = { ...messageOf(), status: 'draft' }
     const { id } = await messaging.put(draft)
     const seen = await rowOf(id)
@@ -189,7 +189,7 @@ describe('going live', () => {
     expect(await turn('live')).toEqual({ stillSending: 0 })
   })
 
-  test('counts what is missing in the events really received', async () => {
+  test('counts missing values in real events', async () => {
     for (let index = 0; index < 8; index += 1) {
       await messaging.event({
         email: `p${index}@example.com`,
@@ -220,14 +220,14 @@ describe('going live', () => {
     expect(await save(messageOf({ mail }))).toMatchObject({ change: 'created' })
   })
 
-  test('no events yet is no problem, a template that cannot be read is one', async () => {
+  test('no events are fine, an invalid template is not', async () => {
     const unused = { ...messageOf(), mail: { subject: '{{ event.x }}', body: 'B' } }
     expect(await checkLive(messaging.context(), unused)).toMatchObject({ problems: [], warnings: [] })
     const broken = await problemsOf({ ...messageOf(), mail: { subject: '{{ event.x', body: '{% include "a" %}' } })
     expect(broken.map(({ field }) => field)).toEqual(['mail.subject', 'mail.body'])
   })
 
-  test('a value of an event is asked for where none starts it: nobody could ever be written to', async () => {
+  test('refuses event values in a message that no event starts', async () => {
     const body = '{{ contact.firstName | default: "there" }} {{ event.headline | default: "Done" }}'
     for (const trigger of [{ contact: 'created' as const }, { page: '/pricing' }, { tag: 'beta' }]) {
       const problems = (subject: string) => problemsOf({ ...messageOf({ trigger }), mail: { subject, body } })
@@ -243,14 +243,14 @@ describe('going live', () => {
     }
   })
 
-  test('of one event no share is told', async () => {
+  test('reports no percentage for one event', async () => {
     await messaging.event({ properties: {} })
     const mail = { subject: '{{ event.headline }}', body: 'B' }
     const [warning] = await warningsOf({ ...messageOf(), mail })
     expect(warning?.message).toStartWith('`event.headline` is missing in the only event so far.')
   })
 
-  test('counts what is missing of the people really added', async () => {
+  test('counts missing values of real people', async () => {
     for (const [email, firstName] of [
       ['a@example.com', 'A'],
       ['b@example.com', undefined],
@@ -262,7 +262,7 @@ describe('going live', () => {
     expect(warning?.message).toStartWith('`contact.firstName` is missing for 50 % of the last 2 people.')
   })
 
-  test('an edit of a live message is checked too', async () => {
+  test('checks an edit of a live message too', async () => {
     const { id } = await messaging.put(messageOf())
     expect(await save(messageOf({ mail: { subject: '{{ nobody.knows }}', body: 'B' } }), id)).toMatchObject({
       field: 'mail.subject',

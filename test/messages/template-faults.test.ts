@@ -25,9 +25,9 @@ test.each([
   ['{% assign x %}', 'What stands between the braces cannot be read, in line 1.'],
   [`{% if event.${'a'.repeat(60)} %}`, `“{% if event.${'a'.repeat(28)}…” is begun, and its end is missing, in line 1.`],
   ['x'.repeat(TEMPLATE_CHARACTERS + 1), 'It is too long.'],
-])('%p is told its author', (source, sentence) => expect(findTemplateProblems(source)).toEqual([sentence]))
+])('explains %p', (source, sentence) => expect(findTemplateProblems(source)).toEqual([sentence]))
 
-test('what came up while filling', () => {
+test('faults while rendering', () => {
   expect(describeTemplateError(new Error('memory alloc limit exceeded, line:2, col:1'))).toBe(
     'it takes too much work to fill in, in line 2',
   )
@@ -45,14 +45,14 @@ test.each<[fault: TemplateFault, reason: TemplateReason, value: string, about: s
   [{ broken: 'it is odd' }, 'broken_template', 'broken', 'it is odd', 'This cannot be filled in: it is odd.'],
   [{ empty: 'body' }, 'empty_mail', 'empty', 'body', 'The email has no text.'],
   [{ slow: true }, 'template_too_slow', 'slow', null, 'This email takes too long to render.'],
-])('%j is a reason, a verdict that is read again, and a sentence', (fault, reason, value, about, sentence) => {
+])('%j has a reason, a readable verdict and a sentence', (fault, reason, value, about, sentence) => {
   const verdict = { rule: 'template', about, value, verdict: 'fail' } as const
   expect(recordFault(fault)).toEqual({ reason, verdict })
   expect(readFault(verdict)).toEqual(fault)
   expect(describeTemplateFault(fault)).toBe(sentence)
 })
 
-test('a verdict without its object is of nothing', () => {
+test('a verdict without its object has none', () => {
   expect(readFault({ about: null, value: 'missing' })).toEqual({ missing: '' })
   expect(readFault({ about: null, value: 'broken' })).toEqual({ broken: '' })
 })

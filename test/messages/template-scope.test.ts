@@ -15,7 +15,7 @@ const FACTS: TemplateFacts = {
   unsubscribeUrl: 'https://post.example.com/u/1',
 }
 
-test('holds what templates may know, and nothing else', () => {
+test('contains only what templates may use', () => {
   expect(makeTemplateScope(FACTS)).toEqual({
     event: { headline: 'Ready', nested: { a: 1 }, list: [1, 'x'] },
     events: [{ headline: 'Ready', nested: { a: 1 }, list: [1, 'x'] }],
@@ -25,14 +25,14 @@ test('holds what templates may know, and nothing else', () => {
   })
 })
 
-test('lists all events of the email in their order, each once, and cleaned', () => {
+test('lists all events of the email in order, once each, cleaned', () => {
   const events = [{ n: 2, a: ' ' }, { n: 1 }, { n: 2, a: ' ' }].map((one) => ({ properties: JSON.stringify(one) }))
   const scope = makeTemplateScope({ ...FACTS, events: [...events, { properties: null }, { properties: null }] })
   expect(scope.events).toEqual([{ n: 2 }, { n: 1 }, {}])
   expect(scope.event).toEqual({ headline: 'Ready', nested: { a: 1 }, list: [1, 'x'] })
 })
 
-test('an app that has no event and a person of whom nothing is known', () => {
+test('an app without events and a person without data', () => {
   const contact = { email: 'ada@example.com', firstName: null, lastName: null, tags: null, fields: null }
   expect(makeTemplateScope({ ...FACTS, contact, event: null })).toMatchObject({
     event: {},

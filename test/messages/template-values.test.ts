@@ -46,7 +46,7 @@ describe('money', () => {
     expect(fill('{{ event.amount | money: "USD" }}', event)).toEqual({ missing: 'event.amount | money: "USD"' })
   })
 
-  test('needs a currency, which is checked before any event comes where it is written out', () => {
+  test('needs a currency, which is checked at saving if it is a literal', () => {
     for (const source of ['{{ event.amount | money }}', '{{ event.amount | money: "US dollar" }}']) {
       expect(findTemplateProblems(source)).toEqual([expect.stringMatching(/currency/)])
     }
@@ -122,7 +122,7 @@ describe('a date', () => {
     expect(fill('{{ event.at | date | default: "soon" }}', { at })).toBe('soon')
   })
 
-  test('needs a style that there is', () => {
+  test('needs a known style', () => {
     expect(findTemplateProblems('{{ event.at | date: "lang" }}')).toEqual([
       expect.stringMatching(
         /^“lang” is not a date style\. Use short, medium, long, full, time, datetime, or a pattern/,
@@ -133,7 +133,7 @@ describe('a date', () => {
     })
   })
 
-  test('keeps to the clocks of the place when they change, whatever zone this machine is in', () => {
+  test('follows clock changes of the timezone, whatever the zone of this machine', () => {
     // during the hour that Berlin and Zurich skip
     const at = Date.UTC(2026, 2, 29, 6, 30)
     expect(formatDate(at, '%H:%M', US)).toBe('02:30')
@@ -141,14 +141,14 @@ describe('a date', () => {
     expect(formatDate(Date.UTC(2026, 2, 29, 1), '%H:%M %z', SWISS)).toBe('03:00 +0200')
   })
 
-  test('today is now', () => {
+  test('today is the current date', () => {
     const year = new Date().getUTCFullYear()
     expect([String(year - 1), String(year), String(year + 1)]).toContain(String(fill('{{ "now" | date: "%Y" }}', {})))
   })
 })
 
 test.each(['upcase', 'append: "!"', 'truncate: 5', 'replace: "a", "b"', 'join: ", "'])(
-  'of an object the filter %s makes no text',
+  'the filter %s does not print an object',
   (filter) => {
     const source = `{{ event.value | ${filter} }}`
     expect(fill(source, { value: { a: 1 } })).toEqual({ missing: `event.value | ${filter}` })

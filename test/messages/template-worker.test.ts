@@ -16,13 +16,13 @@ const mailOf = (words: Partial<MailWords> = {}, facts: MailFacts = makeFacts()) 
 const SOME_WORK = '{% for i in (1..900) %}{{ i }}{% endfor %}'
 
 describe('rendering', () => {
-  test('is the same as beside it', async () => {
+  test('equals rendering in this thread', async () => {
     const { renderMail } = await import('../../src/mail/render.ts')
     const { words, facts } = mailOf()
     expect(await createTemplateWorker().render(APP, { words, facts })).toEqual(renderMail(words, facts))
   })
 
-  test('ends in time and with little memory, whatever an editor can save', async () => {
+  test('ends in time and with little memory for any template', async () => {
     const worker = createTemplateWorker()
     await worker.render(APP, mailOf())
     const before = process.memoryUsage().rss
@@ -42,14 +42,14 @@ describe('rendering', () => {
     expect((most - before) / 1e6).toBeLessThan(300)
   }, 120_000)
 
-  test('that takes too long is ended, and the next one is not', async () => {
+  test('that takes too long is stopped, and the next one is not', async () => {
     const worker = createTemplateWorker({ renderMs: 1, graceMs: 0 })
     expect(await worker.render(APP, mailOf({ body: COSTLY_BODIES['many values'] }))).toEqual({ slow: true })
     expect(await worker.inspect(APP, Object.values(COSTLY_BODIES))).toBeNull()
     expect(await worker.render(APP, mailOf(), { isAlone: true })).toHaveProperty('html')
   })
 
-  test('of an email to be sent waits for no preview, however many wait', async () => {
+  test('of a sent email does not wait for previews', async () => {
     const worker = createTemplateWorker()
     const ended: string[] = []
     const previews = Array.from({ length: 260 }, () => worker.render(APP, mailOf()))
@@ -65,14 +65,14 @@ describe('rendering', () => {
     expect(ended).toContain('refused')
   })
 
-  test('has more time by itself', async () => {
+  test('has more time alone', async () => {
     const worker = createTemplateWorker({ renderMs: 0 })
     const mail = mailOf({ body: SOME_WORK })
     expect(await worker.render(APP, mail)).toEqual({ slow: true })
     expect(await worker.render(APP, mail, { isAlone: true })).toHaveProperty('html')
   })
 
-  test('of one app waits for its own work, and not for that of others', async () => {
+  test('of an app waits only for its own work', async () => {
     const worker = createTemplateWorker()
     const order: number[] = []
     const render = async (app: number, body: string): Promise<void> => {
@@ -84,7 +84,7 @@ describe('rendering', () => {
     expect(order).toEqual([1, 2, 3, 2, 1, 1, 1, 1, 1, 1, 1])
   })
 
-  test('of one app has a limit on how much waits', async () => {
+  test('of an app has a limited queue', async () => {
     const worker = createTemplateWorker()
     const all = await Promise.all(Array.from({ length: 300 }, () => worker.render(APP, mailOf())))
     const refused = all.filter((mail) => 'slow' in mail).length
@@ -93,11 +93,11 @@ describe('rendering', () => {
   })
 })
 
-describe('trying on many', () => {
+describe('trying many events', () => {
   const samples = (count: number): MailFacts[] =>
     Array.from({ length: count }, (_, index) => makeFacts(index % 4 === 0 ? {} : { headline: 'H', url: 'https://a.b' }))
 
-  test('counts what is missing, by the part', async () => {
+  test('counts missing values by part', async () => {
     const { tried, faults } = await createTemplateWorker().tryAll(APP, { words: WORDS, samples: samples(40) }, 5_000)
     expect(tried).toBe(40)
     expect(faults).toEqual([
@@ -106,7 +106,7 @@ describe('trying on many', () => {
     ])
   })
 
-  test('says how many it came to', async () => {
+  test('reports how many were tried', async () => {
     const words = { ...WORDS, body: SOME_WORK }
     const { tried } = await createTemplateWorker().tryAll(APP, { words, samples: samples(2_000) }, 20)
     expect([tried > 0, tried < 2_000]).toEqual([true, true])
@@ -119,7 +119,7 @@ describe('trying on many', () => {
   })
 
   test.each(['---', '```\n```', '[a]: https://example.com', '> > >'])(
-    'says that an email would be empty whatever it is filled with: %j',
+    'says that an email would always be empty: %j',
     async (body) => {
       const words = { ...WORDS, subject: 'S', body }
       const { faults } = await createTemplateWorker().tryAll(APP, { words, samples: samples(3) }, 5_000)

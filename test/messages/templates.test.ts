@@ -109,12 +109,12 @@ describe('a template', () => {
     expect(fill(source)).toEqual({ broken: expect.any(String) })
   })
 
-  test('has a largest size', () => {
+  test('has a maximum size', () => {
     expect(fill('x'.repeat(TEMPLATE_CHARACTERS))).toHaveLength(TEMPLATE_CHARACTERS)
     expect(fill('x'.repeat(TEMPLATE_CHARACTERS + 1))).toEqual({ broken: expect.any(String) })
   })
 
-  test('counts no level that is only written in a comment', () => {
+  test('does not count levels in comments', () => {
     expect(fill(`${'{% comment %}{% if x %}{% endcomment %}'.repeat(30)}Hello`)).toBe('Hello')
   })
 
@@ -131,11 +131,11 @@ describe('a template', () => {
     ['{% for i in (1..1001) %}y{% endfor %}', 'at most 1,000 apart'],
     ['{% for i in (1..1000) %}{% for j in (1..1000) %}{% endfor %}{% endfor %}', 'it takes too much work to fill in'],
     ['{% assign a = "0123456789" %}' + '{% assign a = a | append: a %}'.repeat(14) + '{{ a }}', 'it is too long'],
-  ])('has limits that say what they are about: %#', (source, said) => {
+  ])('has limits with a specific message: %#', (source, said) => {
     expect(fill(source)).toEqual({ broken: expect.stringContaining(said) })
   })
 
-  test('has the time that it is given, and no more', () => {
+  test('has a time limit', () => {
     const source = '{% for i in (1..900) %}{{ i }}{% endfor %}'
     expect(fillTemplate(source, SCOPE, { until: performance.now() + 60_000 })).toHaveProperty('filled')
     expect(fillTemplate(source, SCOPE, { until: performance.now() - 1 })).toEqual({ slow: true })
@@ -160,7 +160,7 @@ describe('a template', () => {
     )
   })
 
-  test('hides values so that nobody can write one by hand', () => {
+  test('marks values so that no one can fake a mark', () => {
     const event = { headline: '' }
     const seen = fillTemplate('{{ event.a }}', { event: { a: 'x' } })
     event.headline = 'filled' in seen ? seen.filled : ''
@@ -170,7 +170,7 @@ describe('a template', () => {
 })
 
 describe('splitValues', () => {
-  test('tells values from what the author wrote', () => {
+  test('separates values from the text of the author', () => {
     const filling = fillTemplate('{{ event.url }}?a={{ event.count }}', SCOPE)
     expect(splitValues('filled' in filling ? filling.filled : '')).toEqual([
       { value: 'https://app.example.com/1' },
@@ -182,13 +182,13 @@ describe('splitValues', () => {
 })
 
 describe('findTemplateProblems', () => {
-  test('finds none in what can be used', () => {
+  test('finds none in valid templates', () => {
     const source =
       '{{ event.a.b }} {{ contact.fields.x }} {{ contact.email }} {{ app.name }} {{ unsubscribeUrl }} {% assign q = event.x %}{{ q }}'
     expect(findTemplateProblems(source)).toEqual([])
   })
 
-  test('knows what a template makes itself, in the order in which it does', () => {
+  test('knows variables that a template assigns, in order', () => {
     const known = [
       '{% assign a = event.x %}{% if a %}{% assign b = a %}{% endif %}{{ b }}',
       '{% for tag in contact.tags %}{{ tag }}{{ forloop.index }}{% else %}{{ event.x }}{% endfor %}',
@@ -200,7 +200,7 @@ describe('findTemplateProblems', () => {
     for (const source of unknown) expect(findTemplateProblems(source)).toEqual([expect.stringContaining('variable a.')])
   })
 
-  test('takes time in proportion to the length of a template', () => {
+  test('takes linear time', () => {
     const ms = (count: number): number => {
       const startedAt = process.cpuUsage()
       expect(findTemplateProblems(`${'{{event.a}}{{b}}'.repeat(count)}{# ${count} #}`)).toHaveLength(1)
@@ -226,7 +226,7 @@ describe('findTemplateProblems', () => {
   })
 })
 
-test('listUsedProperties says what each is used for', () => {
+test('listUsedProperties names the use of each property', () => {
   const source =
     '{{ event.name }}{{ event.total | times: 2 }}{{ event.at | date: "%d" }}{% for i in (1..event.count) %}{% endfor %}{% if event.plan == "pro" %}{{ 1 | plus: event.more }}{% endif %}{{ contact.email }}'
   expect(listUsedProperties(source)).toEqual([

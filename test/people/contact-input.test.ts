@@ -119,7 +119,7 @@ describe.each(BOTH)('%s names the field', (_method, read) => {
   })
 })
 
-test('every field that fails is named at once, in the order of the schema', () => {
+test('reports every invalid field at once, in schema order', () => {
   const body = {
     ip: 1,
     source: 1,
@@ -148,7 +148,7 @@ test('every field that fails is named at once, in the order of the schema', () =
 })
 
 describe('removeTags', () => {
-  test('on PATCH is a set of its own', () => {
+  test('is an independent set on PATCH', () => {
     expect(readContactUpdate({ ...BASE, tags: ['a'], removeTags: ['b', 'c', 'b'] })).toEqual({
       input: { ...CLEAN, tags: ['a'], removeTags: ['b', 'c'] },
       warnings: [],
@@ -180,7 +180,7 @@ describe('removeTags', () => {
   })
 })
 
-test('DELETE takes the person, and warns of the rest', () => {
+test('DELETE reads the person, and warns about other fields', () => {
   const read = readContactErase({ app: 'app_1', email: ' JANE@example.com', tags: [] })
   expect(read).toMatchObject({
     input: { app: 'app_1', email: 'jane@example.com' },
@@ -195,7 +195,7 @@ test('custom fields named like parts of JavaScript are plain data', () => {
   expect('input' in read && JSON.stringify(read.input.fields)).toBe('{"__proto__":"x","constructor":1}')
 })
 
-test('messages are whole sentences and echo nothing', () => {
+test('messages are whole sentences without input', () => {
   const secret = 's3cret\u0007'
   const bodies: Body[] = [
     {

@@ -10,7 +10,7 @@ import {
 const ID = 2 ** 53 - 17
 
 describe('a token', () => {
-  test('is short, and says who to those who know the key', () => {
+  test('is short, and identifies the person to holders of the key', () => {
     const token = makeUnsubscribeToken('key', ID)
     expect(token).toMatch(/^[\w-]{32}$/)
     expect(readUnsubscribeToken('key', token)).toBe(ID)
@@ -18,14 +18,14 @@ describe('a token', () => {
     expect(readUnsubscribeToken('key', makeUnsubscribeToken('key', 0))).toBe(0)
   })
 
-  test('of another key, or changed in any character, is none', () => {
+  test('of another key, or with any change, is invalid', () => {
     const token = makeUnsubscribeToken('key', ID)
     expect(readUnsubscribeToken('other', token)).toBeNull()
     const changed = Array.from(token, (one, at) => token.slice(0, at) + (one === 'A' ? 'B' : 'A') + token.slice(at + 1))
     expect(changed.map((text) => readUnsubscribeToken('key', text))).toEqual(changed.map(() => null))
   })
 
-  test('with anything before or after it is none, whatever its bytes say', () => {
+  test('with extra text is invalid', () => {
     const token = makeUnsubscribeToken('key', ID)
     for (const text of [`${token}!`, `!${token}`, `${token}=`, ` ${token}`])
       expect(readUnsubscribeToken('key', text)).toBeNull()
@@ -44,11 +44,11 @@ test.each([
   ['http://localhost:8080', '127.0.0.1', false],
   ['https://post.example.com', 'smtp.example.com', false],
   ['https://post.example.com', 'localhost', false],
-])('a link to %s in a mail by %s leads nowhere: %p', (baseUrl, mailHost, isLost) =>
+])('a link to %s in an email from %s is invalid: %p', (baseUrl, mailHost, isLost) =>
   expect(isLinkUnreachable(baseUrl, mailHost)).toBe(isLost),
 )
 
-describe('who opens a link', () => {
+describe('opening a link', () => {
   type Parts = Parameters<typeof findUnsubscribing>[0]
   const store = {
     byId: async (id: number) => (id === 1 ? { appId: 5 } : null),
@@ -56,7 +56,7 @@ describe('who opens a link', () => {
   } as unknown as Parts['store']
   const find = (token: string) => findUnsubscribing({ store, unsubscribeKey: 'key' }, token)
 
-  test('reads the name of the app, unless they were erased or the link is not ours', async () => {
+  test('shows the name of the app, unless the person was erased or the link is invalid', async () => {
     expect(await find(makeUnsubscribeToken('key', 1))).toEqual({ contactId: 1, appName: 'Shop' })
     expect(await find(makeUnsubscribeToken('key', 2))).toEqual({ contactId: 2, appName: null })
     expect(await find(makeUnsubscribeToken('other', 1))).toBeNull()
