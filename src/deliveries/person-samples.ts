@@ -1,23 +1,22 @@
 import type { Clock } from '../core/clock.ts'
+import { createIdRange } from '../core/ids.ts'
+import { collectMsOf } from '../messages/again.ts'
+import { parseProperties } from '../store/conditions.ts'
+import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
-import type { MessageRow } from '../store/message-types.ts'
-import type { ContactRow } from '../store/types.ts'
+import { LISTED_EVENTS, type MessageContent, type MessageRow } from '../store/message-types.ts'
+import type { ContactRow, EventRow } from '../store/types.ts'
+import { type Emails, emailsOf, matchMessages, planArrival } from './arrivals.ts'
 import type { AppRow } from '../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import type { Sample } from '../messages/mailer.ts'
-import {
-  isStartedBy,
-  listSamples,
-  makeSampleFor,
-  pickFilled,
-  type SampleMoment,
-  SEVERAL,
-  takeEmail,
-} from '../messages/message-samples.ts'
+import { isStartedBy, makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from '../messages/message-samples.ts'
 import { isRefusal, type Refusal } from '../core/refusals.ts'
 
-const CHECKED_EVENTS = 500
+const OFFERED = 10
+const CHECKED_EVENTS = 200
+const CHECKED_EVENTS_OF_PERSON = 500
 
 /** `isMadeUp`: no stored person matches yet. */
 export type FoundSample = { sample: Sample; isMadeUp: boolean }
@@ -56,16 +55,83 @@ async function findMoment(
     return { ...(await makeSampleFor(templates, app, { content, at: clock.now() })), isMadeUp: true }
   }
   const contact = await store.findContact(app.id, email)
-  return contact ? { contact, ...(await findEmail(store, message, contact)), isMadeUp: false } : UNKNOWN_PERSON
+  return contact ? { contact, ...(await findEmail(store, app, message, contact)), isMadeUp: false } : UNKNOWN_PERSON
 }
 
-async function findEmail(store: Store, { appId, content }: MessageRow, contact: ContactRow) {
+async function findEmail(store: Store, app: AppRow, { content }: MessageRow, contact: ContactRow) {
   const { trigger } = content
   if (!('event' in trigger)) return { event: null, joined: [] }
-  const query = { appId, contactId: contact.id, name: trigger.event, before: null, limit: CHECKED_EVENTS }
+  const query = {
+    appId: app.id,
+    contactId: contact.id,
+    name: trigger.event,
+    before: null,
+    limit: CHECKED_EVENTS_OF_PERSON,
+  }
   const { rows } = await store.listEvents(query)
   return takeEmail(
+    app,
     content,
     rows.filter((row) => isStartedBy(row, trigger)),
   )
+}
+
+/** The last email of each of the latest people. */
+export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
+  const { trigger } = content
+  if ('contact' in trigger || 'tag' in trigger) {
+    const tag = 'tag' in trigger ? trigger.tag : null
+    const query = { appId: app.id, tag, updatedAfter: null, before: null, limit: OFFERED }
+    return (await store.listContacts(query)).map((contact) => ({ contact, event: null, joined: [] }))
+  }
+  const name = 'event' in trigger ? trigger.event : PAGE_NAME
+  const query = { appId: app.id, contactId: null, name, before: null, limit: CHECKED_EVENTS }
+  const { rows } = await store.listEvents(query)
+  const people = Map.groupBy(
+    rows.filter((row) => isStartedBy(row, trigger)),
+    ({ contactId }) => contactId,
+  )
+  const found = [...people].slice(0, OFFERED).map(async ([id, own]) => ({ contact: await store.byId(id), own }))
+  return (await Promise.all(found)).flatMap(({ contact, own }) =>
+    contact ? [{ contact, ...takeEmail(app, content, own) }] : [],
+  )
+}
+
+/** The email of a person's last event; `rows`: their matching events, newest first. */
+function takeEmail(app: AppRow, content: MessageContent, rows: readonly EventRow[]): Omit<SampleMoment, 'contact'> {
+  const [newest] = rows
+  if (!newest || newest.type === 'page') return { event: null, joined: [] }
+  if (collectMsOf(content.again) === null) return { event: newest, joined: [] }
+  const emails = planEmails(app, content, rows)
+  for (const { id } of rows) {
+    const email = emails.find(({ lead, joined }) => lead === id || joined.has(id))
+    if (!email) continue
+    const joined = rows
+      .filter((row) => email.joined.has(row.id))
+      .toSorted(byTime)
+      .slice(0, LISTED_EVENTS - 1)
+    return { event: rows.find((row) => row.id === email.lead) ?? newest, joined: joined.map((event) => ({ event })) }
+  }
+  return { event: newest, joined: [] }
+}
+
+const byTime = (a: EventRow, b: EventRow): number => a.occurredAt - b.occurredAt || a.id - b.id
+
+/** By the ids of their events, as if those arrived one after another. */
+function planEmails({ id: appId, timezone, hosts }: AppRow, content: MessageContent, rows: readonly EventRow[]) {
+  const emails = emailsOf(null)
+  const left: Emails['waiting'] = []
+  const message = { id: 0, version: 1, content }
+  const takeId = createIdRange(1).next
+  for (const { id: eventId, contactId, name, properties, receivedAt: at, occurredAt } of rows.toReversed()) {
+    left.push(...emails.waiting.filter(({ dueAt }) => dueAt < at))
+    emails.waiting = emails.waiting.filter(({ dueAt }) => dueAt >= at)
+    const matched = matchMessages([message], { event: name, occurredAt })
+    const cause = { appId, contactId, timezone, hosts, eventId, properties, at, occurredAt }
+    planArrival({ emails, changes: [], takeId }, { ...matched, properties: () => parseProperties(properties) }, cause)
+  }
+  return [...left, ...emails.waiting].map(({ eventId, parts }) => ({
+    lead: eventId,
+    joined: new Set(parts.map((part) => part.eventId)),
+  }))
 }

@@ -1,41 +1,15 @@
 import { allHold, parseProperties } from '../store/conditions.ts'
 import type { MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
 import { isPathLike } from '../store/paths.ts'
-import { PAGE_NAME } from '../store/visit-reports.ts'
-import type { Store } from '../store/store.ts'
-import { collectMsOf, isPerPerson, dedupeKeyOf } from './again.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
 import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
 import type { UsedProperty } from './templates.ts'
 
-const OFFERED = 10
-const CHECKED_EVENTS = 200
-
 /** `event` null: the person alone started it. `joined`: further events of the email. */
 export type SampleMoment = { contact: ContactRow; event: EventRow | null; joined: { event: EventRow }[] }
 
 export const SEVERAL = 3
-
-export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
-  const { trigger } = content
-  if ('contact' in trigger || 'tag' in trigger) {
-    const tag = 'tag' in trigger ? trigger.tag : null
-    const query = { appId: app.id, tag, updatedAfter: null, before: null, limit: OFFERED }
-    return (await store.listContacts(query)).map((contact) => ({ contact, event: null, joined: [] }))
-  }
-  const name = 'event' in trigger ? trigger.event : PAGE_NAME
-  const query = { appId: app.id, contactId: null, name, before: null, limit: CHECKED_EVENTS }
-  const { rows } = await store.listEvents(query)
-  const people = Map.groupBy(
-    rows.filter((row) => isStartedBy(row, trigger)),
-    ({ contactId }) => contactId,
-  )
-  const found = [...people].slice(0, OFFERED).map(async ([id, own]) => ({ contact: await store.byId(id), own }))
-  return (await Promise.all(found)).flatMap(({ contact, own }) =>
-    contact ? [{ contact, ...takeEmail(content, own) }] : [],
-  )
-}
 
 type Filling = { app: AppRow; content: MessageContent; settings: MailSettings }
 
@@ -52,21 +26,6 @@ export async function pickFilled<Moment extends SampleMoment>(
     if (!('missing' in (await templates.render(app.id, { words, facts })))) return moment
   }
   return moments[0]
-}
-
-/** The events of a person's last email, newest first. */
-export function takeEmail({ again }: MessageContent, rows: EventRow[]): Pick<SampleMoment, 'event' | 'joined'> {
-  const [newest] = rows
-  const collectMs = collectMsOf(again)
-  if (!newest || newest.type === 'page') return { event: null, joined: [] }
-  if (collectMs === null) return { event: newest, joined: [] }
-  const byKey = new Map<unknown, EventRow>()
-  // the oldest of a result counts
-  for (const row of rows.filter(({ occurredAt }) => newest.occurredAt - occurredAt <= collectMs)) {
-    byKey.set(isPerPerson(again) ? row.id : dedupeKeyOf(again, () => parseProperties(row.properties)), row)
-  }
-  const [event = newest, ...others] = [...byKey.values()].toSorted((a, b) => a.occurredAt - b.occurredAt || a.id - b.id)
-  return { event, joined: others.map((one) => ({ event: one })) }
 }
 
 export function isStartedBy({ path, properties }: EventRow, trigger: Trigger): boolean {

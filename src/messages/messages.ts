@@ -13,6 +13,7 @@ import { type CheckContext, checkLive, type LiveCheck } from './message-checks.t
 import type { Mailer } from './mailer.ts'
 import type { StoppedEmails } from '../core/hand-overs.ts'
 import { readMessage } from './message-input.ts'
+import { timingSafeEqual } from 'node:crypto'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 export type { Compared, MessageContent, Rule, Trigger } from '../store/message-types.ts'
@@ -87,6 +88,18 @@ export async function setMessageStatus(
   const change = { ...by, id, status, ...(status === 'live' ? { content } : {}) }
   const outcome = await context.store.setMessageStatus(change)
   return isRefusal(outcome) ? outcome : settleStopped(context, { id, status })
+}
+
+/** Any change of the content needs another token. It grants no rights. */
+export const makeLiveToken = (key: string, app: AppRow, { id, content }: Pick<MessageRow, 'id' | 'content'>): string =>
+  new Bun.CryptoHasher('sha256', key).update(JSON.stringify([app.publicId, id, content])).digest('base64url')
+
+export function isLiveToken(
+  token: string,
+  of: { key: string; app: AppRow; message: Pick<MessageRow, 'id' | 'content'> },
+): boolean {
+  const [given, right] = [Buffer.from(token), Buffer.from(makeLiveToken(of.key, of.app, of.message))]
+  return given.length === right.length && timingSafeEqual(given, right)
 }
 
 /** Not live, and without deliveries. */

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { findSample } from '../../src/deliveries/person-samples.ts'
-import type { MessageContent } from '../../src/store/message-types.ts'
-import { createTestServer, type TestServer } from '../helper.ts'
-import { ADA, createMessaging, messageOf, type Messaging, RESULT } from '../messaging.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { findSample, listSamples } from '../../src/deliveries/person-samples.ts'
+import type { Again, MessageContent, Trigger } from '../../src/store/message-types.ts'
+import { report, send as sendReport } from '../api/reports.ts'
+import { CONTACTS, createTestServer, type TestServer } from '../helper.ts'
+import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, RESULT } from '../messaging.ts'
 
 let server: TestServer
 let messaging: Messaging
@@ -52,4 +53,118 @@ test('one person: their last event or none', async () => {
 })
 test('an unknown person gives no sample', async () => {
   expect(await preview({}, 'nobody@example.com')).toEqual({ refusal: 'contact_not_found' })
+})
+
+describe('the last email of a person that lists several events', () => {
+  const mail = { subject: '{{ event.n }}:{% for one in events %} {{ one.n }}{% endfor %}', body: 'Hello' }
+  const shown = async (again: Again) => {
+    const [name, wait] = [crypto.randomUUID(), { minutes: 60 }]
+    return (await preview({ name, mail, again, wait }, ADA)).mail
+  }
+  const send = async (...numbers: number[]) => {
+    for (const n of numbers) await messaging.event({ properties: { n } })
+  }
+  const collect = { minutes: 30 }
+  const EACH = { once: 'property' as const, property: 'n', collect }
+  const PERSON = { once: 'person' as const, collect }
+  const numbers = (first: number, last: number): number[] =>
+    Array.from({ length: last - first + 1 }, (_, index) => first + index)
+
+  test('lists what came within so many minutes of its first event', async () => {
+    for (const n of [1, 2, 3]) {
+      await send(n)
+      server.clock.tick(20 * MINUTE)
+    }
+    expect(await shown(EACH)).toBe('3: 3')
+    await send(4)
+    expect(await shown(EACH)).toBe('3: 3 4')
+  })
+  test('lists 50 events at most; the others go into the next', async () => {
+    await send(...numbers(1, 60))
+    expect(await shown(EACH)).toBe(`51: ${numbers(51, 60).join(' ')}`)
+    expect(await shown(PERSON)).toBe(`1: ${numbers(1, 50).join(' ')}`)
+  })
+  test('lists nothing that came after it had left, or that an email had', async () => {
+    await send(1, 2)
+    server.clock.tick(61 * MINUTE)
+    await send(2, 3, 1)
+    expect(await shown(PERSON)).toBe('1: 1 2')
+    expect(await shown(EACH)).toBe('3: 3')
+  })
+  test('is cancelled by an event that a rule names', async () => {
+    await send(1)
+    server.clock.tick(MINUTE)
+    await send(2)
+    const onlyIf = [{ rule: 'notDone' as const, event: 'results_ready' }]
+    expect((await preview({ mail, again: EACH, onlyIf, wait: { minutes: 60 } }, ADA)).mail).toBe('2: 2')
+  })
+  test('is what somebody gets', async () => {
+    await messaging.put(messageOf({ name: 'Live', again: EACH, wait: { minutes: 60 } }))
+    await send(...numbers(1, 60))
+    server.clock.tick(20 * MINUTE)
+    await send(61, 1)
+    server.clock.tick(20 * MINUTE)
+    await send(62, 61, 63)
+    const deliveries = await messaging.deliveries()
+    const last = deliveries.findLast(({ state }) => state === 'waiting')
+    const own = deliveries.filter(({ id, joinedTo }) => id === last?.id || joinedTo === last?.id)
+    const events = await Promise.all(
+      own.map(({ eventId }) => messaging.store().findEvent(messaging.app.id, eventId ?? 0)),
+    )
+    const listed = events.map((event) => JSON.parse(event?.properties ?? '{}').n)
+    expect(listed).toEqual([62, 63])
+    expect(await shown(EACH)).toBe('62: 62 63')
+  })
+})
+
+describe('the latest people', () => {
+  const PLAIN = { subject: 'Ready', body: 'Hello' }
+  const samples = async (trigger: Trigger) =>
+    (await listSamples(messaging.store(), messaging.app, { trigger, mail: PLAIN })).map(({ contact, event }) => [
+      contact.email,
+      event?.properties ?? null,
+    ])
+
+  test('of an event: the latest of each person whose properties fit', async () => {
+    await messaging.event({ email: 'ada@example.com', properties: { n: 1 } })
+    await messaging.event({ email: 'bob@example.com', properties: { n: 1, plan: 'pro' } })
+    await messaging.event({ email: 'ada@example.com', properties: { n: 2, plan: 'pro' } })
+    await messaging.event({ email: 'eve@example.com', event: 'another', properties: {} })
+    expect(await samples({ event: 'results_ready' })).toEqual([
+      ['ada@example.com', '{"n":2,"plan":"pro"}'],
+      ['bob@example.com', '{"n":1,"plan":"pro"}'],
+    ])
+    const where = [{ property: 'n', is: 'equal' as const, to: 1 }]
+    expect((await samples({ event: 'results_ready', where })).map(([email]) => email)).toEqual([
+      'bob@example.com',
+      'ada@example.com',
+    ])
+    expect(await samples({ event: 'nothing' })).toEqual([])
+  })
+
+  test('of a page, a new person and a tag: people', async () => {
+    for (const [email, tags] of [
+      ['ada@example.com', ['beta']],
+      ['bob@example.com', []],
+    ]) {
+      await server.call('POST', CONTACTS, { body: { app: server.first.appId, email, tags } })
+    }
+    await sendReport(server, report(server.first, { email: 'ada@example.com', events: [page('/pricing')] }))
+    expect(await samples({ page: '/pricing' })).toEqual([['ada@example.com', null]])
+    expect(await samples({ page: '/price*' })).toEqual([])
+    expect(await samples({ contact: 'created' })).toEqual([
+      ['bob@example.com', null],
+      ['ada@example.com', null],
+    ])
+    expect(await samples({ tag: 'beta' })).toEqual([['ada@example.com', null]])
+  })
+
+  test('nothing of another app', async () => {
+    await messaging.event()
+    const [other] = await messaging.store().listApps(server.second.accountId)
+    if (!other) throw new Error('no other app')
+    for (const trigger of [{ event: 'results_ready' }, { contact: 'created' as const }]) {
+      expect(await listSamples(messaging.store(), other, { trigger, mail: PLAIN })).toEqual([])
+    }
+  })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { isLiveToken, makeLiveToken } from '../../src/messages/message-preview.ts'
+import { isLiveToken, makeLiveToken } from '../../src/messages/messages.ts'
 import { createTestServer } from '../helper.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
 

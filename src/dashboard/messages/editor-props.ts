@@ -1,5 +1,5 @@
 import type { TestResult } from '../../messages/mailer.ts'
-import type { Preview } from '../../messages/message-preview.ts'
+import type { Preview } from '../../deliveries/message-preview.ts'
 import type { ShownMail } from '../ui/mail-preview.tsx'
 import type { LiveCheck } from '../../messages/message-checks.ts'
 import type { Simulation } from '../../deliveries/simulation/index.ts'

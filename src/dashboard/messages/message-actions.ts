@@ -1,7 +1,7 @@
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { hasRole, listRecipients } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
-import { sendTestMail } from '../../messages/message-preview.ts'
+import { sendTestMail } from '../../deliveries/message-preview.ts'
 import { describeStillSending } from '../../core/hand-overs.ts'
 import { deleteMessage, type MessageStatus, saveMessage, setMessageStatus } from '../../messages/messages.ts'
 import type { LiveCheck } from '../../messages/message-checks.ts'

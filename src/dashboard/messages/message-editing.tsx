@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { isCapturing as readCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
-import { previewMessage } from '../../messages/message-preview.ts'
+import { previewMessage } from '../../deliveries/message-preview.ts'
 import { checkLive, type LiveCheck } from '../../messages/message-checks.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../../messages/messages.ts'

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { SAYS, type ShownPreview } from './editor-props.ts'
 import { render } from 'preact-render-to-string'
-import type { Preview, SampleChoice } from '../../messages/message-preview.ts'
+import type { Preview, SampleChoice } from '../../deliveries/message-preview.ts'
 import { proposeFallback } from '../../messages/message-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'

@@ -1,17 +1,17 @@
 import type { Clock } from '../core/clock.ts'
-import type { Mailer, RenderedMail, Sample } from './mailer.ts'
+import type { Mailer, RenderedMail, Sample } from '../messages/mailer.ts'
 import type { Store } from '../store/store.ts'
-import type { TemplateWorker } from './template-worker.ts'
+import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { MessageContent, MessageRow } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import { parseProperties } from '../store/conditions.ts'
-import { collectMsOf } from './again.ts'
+import { collectMsOf } from '../messages/again.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
-import { listSamples, makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from './message-samples.ts'
+import { makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from '../messages/message-samples.ts'
+import { listSamples } from './person-samples.ts'
 import { publicId } from '../core/ids.ts'
-import type { TemplateFault } from './template-faults.ts'
-import { timingSafeEqual } from 'node:crypto'
+import type { TemplateFault } from '../messages/template-faults.ts'
 
 type Dependencies = { store: Store; clock: Clock; templates: TemplateWorker; mailer: Mailer }
 
@@ -87,15 +87,3 @@ const wrap = ({ id: appId, accountId }: AppRow, content: MessageContent): Messag
   updatedAt: 0,
   content,
 })
-
-/** Any change of the content needs another token. It grants no rights. */
-export const makeLiveToken = (key: string, app: AppRow, { id, content }: Pick<MessageRow, 'id' | 'content'>): string =>
-  new Bun.CryptoHasher('sha256', key).update(JSON.stringify([app.publicId, id, content])).digest('base64url')
-
-export function isLiveToken(
-  token: string,
-  of: { key: string; app: AppRow; message: Pick<MessageRow, 'id' | 'content'> },
-): boolean {
-  const [given, right] = [Buffer.from(token), Buffer.from(makeLiveToken(of.key, of.app, of.message))]
-  return given.length === right.length && timingSafeEqual(given, right)
-}

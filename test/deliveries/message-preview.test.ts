@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { previewMessage, sendTestMail } from '../../src/messages/message-preview.ts'
+import { previewMessage, sendTestMail } from '../../src/deliveries/message-preview.ts'
 import { publicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
