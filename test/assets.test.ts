@@ -6,7 +6,7 @@ import { assetRoutes, assetUrl } from '../src/assets.ts'
 
 const ORIGIN = 'http://localhost:8080'
 
-test('the stylesheet is served at the URL that pages name, to be kept for good', async () => {
+test('the stylesheet has an immutable URL', async () => {
   const app = new Elysia().use(assetRoutes())
   const url = assetUrl('style.css')
   for (let i = 0; i < 2; i++) {
@@ -20,7 +20,7 @@ test('the stylesheet is served at the URL that pages name, to be kept for good',
   }
 })
 
-describe('what is packed', () => {
+describe('compressed assets', () => {
   const app = new Elysia().use(assetRoutes())
   const get = (accepted: string) =>
     app.handle(new Request(ORIGIN + assetUrl('islands/chart.js'), { headers: { 'Accept-Encoding': accepted } }))
@@ -44,7 +44,7 @@ describe('what is packed', () => {
     expect(Buffer.from(unpacked)).toEqual(plain)
   })
 
-  test('has an ETag for each form, and is not sent to who has it', async () => {
+  test('have an ETag for each encoding, and answer 304', async () => {
     const etags = await Promise.all(['br', 'gzip', ''].map(async (form) => (await get(form)).headers.get('etag') ?? ''))
     expect(new Set(etags).size).toBe(3)
     for (const etag of etags) expect(etag).toMatch(/^"[0-9a-z]{8}(-br|-gz)?"$/)
@@ -78,6 +78,6 @@ test('nothing else is served', async () => {
   }
 })
 
-test('an asset that does not exist has no URL', () => {
+test('an unknown asset has no URL', () => {
   expect(() => assetUrl('nothing.css')).toThrow()
 })

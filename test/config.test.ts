@@ -32,7 +32,7 @@ describe('readConfig', () => {
     })
   })
 
-  test('flags take precedence over the environment, it over a file, that over the default', () => {
+  test('flags override the environment, then a file, then the default', () => {
     const env = { EVENTPOST_METRICS_TOKEN_FILE: file, EVENTPOST_SMTP_URL: 'smtp://environment.example' }
     expect(readConfig({}, env).metricsToken).toBe('from the file')
     const both = { ...env, EVENTPOST_METRICS_TOKEN: 'from the environment' }
@@ -57,13 +57,13 @@ describe('readConfig', () => {
     expect(readConfig({}, { EVENTPOST_MASTER_KEY: 'x'.repeat(32) }).masterKey).toBe('x'.repeat(32))
   })
 
-  test('PORT counts where nothing of our own is said', () => {
+  test('PORT applies without a setting of our own', () => {
     expect(readConfig({}, { PORT: '9000' }).port).toBe(9000)
     expect(readConfig({}, { PORT: '9000', EVENTPOST_PORT: '9001' }).port).toBe(9001)
     expect(readConfig({ port: '0' }, { PORT: '9000', EVENTPOST_PORT: '9001' }).port).toBe(0)
   })
 
-  test('a variable that is set to nothing counts as not set', () => {
+  test('an empty variable counts as unset', () => {
     expect(readConfig({}, { EVENTPOST_PORT: '', PORT: '', EVENTPOST_DATA: '' })).toEqual(readConfig({}, {}))
   })
 
@@ -95,7 +95,7 @@ describe('readConfig', () => {
     'https://tools.example.com:99999',
     'https://a.example https://b.example',
     'https://a.example,b.example',
-  ])('%s is no list of origins', (given) => {
+  ])('%s is not a list of origins', (given) => {
     const read = () => readConfig({ 'mcp-origins': given }, {})
     expect(read).toThrow(UsageError)
     expect(read).toThrow('--mcp-origins takes origins such as https://tools.example.com')
@@ -157,7 +157,7 @@ test.each(FLAGS.map(({ flag }) => flag))('--%s with nothing behind it is wrong u
   )
 })
 
-test('a name that looks like a setting and is none is found', () => {
+test('finds names that look like settings', () => {
   const settings = Object.fromEntries(Object.values(SETTINGS).map(({ env }) => [env, 'x']))
   const env = {
     ...settings,

@@ -45,7 +45,7 @@ describe('the executable', () => {
     for (const name of ['elysia', 'SQLite', 'JavaScriptCore']) expect(licenses.out).toContain(`\n${name} `.trimEnd())
   })
 
-  test('sets up, serves, takes an event, gives it back, and stops', async () => {
+  test('sets up, serves, stores an event, returns it and stops', async () => {
     const words = ['--email', 'owner@example.com', '--app', 'Demo', '--domain', 'app.example.com']
     Object.assign(begun, await eventpostJson<Begun>(['init', ...words], how))
     const { appId, apiKey } = begun
@@ -87,7 +87,7 @@ describe('the executable', () => {
     await server.stop()
   })
 
-  test('renders templates in their thread, and ends what never would', async () => {
+  test('renders templates in their thread, and stops endless ones', async () => {
     const render = async (body: string) => {
       const message = { name: `${body.length}`, trigger: { event: 'results_ready' }, mail: { subject: 'Ready', body } }
       writeFileSync(join(folder, 'messages.json'), JSON.stringify([message]))
@@ -122,7 +122,7 @@ describe('the executable', () => {
   })
 
   test(
-    'does what the README pastes into a terminal',
+    'runs the commands of the README',
     async () => {
       const free = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
       const port = String(free.port)
@@ -149,7 +149,7 @@ describe('the executable', () => {
     },
     MANY_MS,
   )
-  test('sends the mail of a shipped message through a mail server', async () => {
+  test('sends the email of a shipped message through a mail server', async () => {
     const { appId, apiKey } = begun
     const mails = await startMailServer()
     const exported = await eventpost(['message', 'export', '--app', appId], how)
@@ -172,12 +172,12 @@ describe('the executable', () => {
   }, 20_000)
 
   // with CommonJS bytecode it would start its threads from the sources where they still lie, and nowhere else
-  test('does not know where it was built', async () => {
+  test('does not contain its build path', async () => {
     const bytes = Buffer.from(await Bun.file(EXECUTABLE).arrayBuffer())
     expect(bytes.includes(join(ROOT, 'src/'))).toBe(false)
   })
 
-  test('springs no trap of its folder and leaves nothing but its data', () => {
+  test('ignores files of its folder and leaves only its data', () => {
     expect(readdirSync(folder).sort()).toEqual([...Object.keys(TRAPS), 'data'].sort())
   })
 })

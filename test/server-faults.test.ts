@@ -44,7 +44,7 @@ describe('500', () => {
       listEvents: fail,
     }),
   }
-  test('a handler that throws says so in JSON, with the id under which the log has the reason', async () => {
+  test('a failing handler answers JSON with the ID of the log entry', async () => {
     const one = await open(broken)
     const calls: [string, string, Given][] = [
       ['POST', EVENTS, { body: event(one) }],
@@ -63,7 +63,7 @@ describe('500', () => {
       expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'error', reason: expect.stringContaining(FAULT) })
     }
   })
-  test('pages that cannot be loaded: each of those who look is told, counted and let go, and later they can', async () => {
+  test('pages that fail to load: each request gets an error, and later ones work', async () => {
     const one = await open({})
     let isGone = false
     const lines: string[] = []
@@ -115,7 +115,7 @@ describe('500', () => {
     const again = await one.call('POST', EVENTS, { body: event(one), headers: { 'Idempotency-Key': 'k' } })
     expect(codeOf(again)).toBe('500 internal_error')
   })
-  test('a write that broke alone in the store', async () => {
+  test('a single failing write in the store', async () => {
     const refuse = async () => ({ refusal: 'internal_error' }) as const
     const one = await open({ wrapStore: (store) => ({ ...store, recordEventText: refuse }) })
     expectRefusal(await one.call('POST', EVENTS, { body: event(one) }), [500, no('internal_error')])
@@ -126,7 +126,7 @@ describe('499', () => {
   test.each([
     ['a body of a known length', 'Content-Length: 100\r\n\r\n{"app":'],
     ['one in chunks', 'Transfer-Encoding: chunked\r\n\r\n7\r\n{"app":\r\n'],
-  ])('a client that hangs up in the middle of %s is no fault of ours', async (_name, rest) => {
+  ])('a client that disconnects during %s is not an error', async (_name, rest) => {
     const one = await open({})
     const answered = Promise.withResolvers<Response>()
     const http = Bun.serve({
@@ -190,7 +190,7 @@ describe('503', () => {
     expect((await one.call('GET', `${CONTACTS}?app=${one.first.appId}`)).status).toBe(200)
   })
 
-  test('more requests at once than are taken are refused, until others are answered', async () => {
+  test('too many requests at once are refused until others finish', async () => {
     const held = Promise.withResolvers<[]>()
     const one = await open({
       wrapStore: (store) => ({
@@ -211,7 +211,7 @@ describe('503', () => {
     expect((await read()).status).toBe(200)
   }, 30_000)
 
-  test('what browsers report is counted apart: neither crowd shuts out the other', async () => {
+  test('browser reports are counted separately from API requests', async () => {
     const held = Promise.withResolvers<[]>()
     const one = await open({
       wrapStore: (store) => ({
@@ -240,7 +240,7 @@ describe('503', () => {
   test.each([
     ['the last one', 1],
     ['one of many', 5_000],
-  ])('what was not saved uses up no limit: %s', async (_name, eventsPerHour) => {
+  ])('unsaved writes use no limit: %s', async (_name, eventsPerHour) => {
     let isFull = true
     const one = await open({
       wrapStore: (store) => ({

@@ -5,7 +5,7 @@ import { createTestServer, EVENTS } from './helper.ts'
 
 const keep = useClosing()
 
-describe('a request whose Host is missing or can be none', () => {
+describe('a request with a missing or invalid Host', () => {
   const HOSTS = [null, '', 'a/b', 'a?b', 'a#b', 'a.example, b.example', 'a:99999', '[::1', '1.2.3.999', 'a%zz']
   const ask = async (port: number, head: string, body = ''): Promise<string> => {
     const { promise, resolve } = Promise.withResolvers<string>()

@@ -5,7 +5,7 @@ import { openPages, type Router } from '../src/server.ts'
 const PERSON = { headers: { Accept: 'text/html' } }
 const router = (): Router => ({ app: new Elysia().get('/a', () => 'a page'), findRoute: (path) => path })
 
-test('the pages are loaded once, with the first who asks', async () => {
+test('pages are loaded once, at the first request', async () => {
   let built = 0
   const pages = openPages(() => {
     built += 1
@@ -22,7 +22,7 @@ test('the pages are loaded once, with the first who asks', async () => {
   expect([built, pages.findRoute('/a')]).toEqual([1, '/a'])
 })
 
-test('what could not be loaded is tried again', async () => {
+test('a failed load is tried again', async () => {
   let isBroken = true
   const pages = openPages(() => {
     if (isBroken) throw new Error('no such file')

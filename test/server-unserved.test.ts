@@ -11,7 +11,7 @@ const read = async (response: Response) => {
 }
 const early = (path: string) => read(unserved.early(new Request(`http://localhost:8080${path}`, { method: 'POST' })))
 
-test('they have the shape of every refusal', async () => {
+test('have the format of every refusal', async () => {
   const message = 'The service is starting. Send this again after Retry-After.'
   const starting = await early('/api/v1/events')
   expectRefusal(starting, [503, no('unavailable', { message })])
@@ -21,7 +21,7 @@ test('they have the shape of every refusal', async () => {
   expect(failed.body.requestId).not.toBe(starting.body.requestId)
 })
 
-test('a page can read what became of its report', async () => {
+test('a page can read the answer to its report', async () => {
   const shown = ({ headers }: { headers: Headers }) => [
     headers.get('access-control-allow-origin'),
     headers.get('access-control-expose-headers'),

@@ -70,7 +70,7 @@ describe('405', () => {
   })
 })
 
-test('a person who opens the address of a form is shown the way to its page', async () => {
+test('opening the address of a form shows the way to its page', async () => {
   for (const path of ['keys/revoke', 'activation/key', 'people/con_1/erase', 'deliveries/dlv_1/resend']) {
     const headers = { Accept: 'text/html' }
     const { status, text, headers: sent } = await server.call('GET', `/apps/app_1/${path}`, { key: null, headers })
@@ -86,7 +86,7 @@ test.each([
   ['/nothing', '*/*'],
   ['/nothing', 'application/json'],
   [`${API}/nothing`, 'text/html,application/xhtml+xml,*/*;q=0.8'],
-])('%s is refused in JSON to who takes %s', async (path, accept) => {
+])('%s is refused in JSON for Accept %s', async (path, accept) => {
   expectRefusal(await server.call('GET', path, { key: null, headers: { Accept: accept } }), [404, no('not_found')])
 })
 
@@ -147,7 +147,7 @@ describe('Strict-Transport-Security', () => {
   })
 })
 
-test('every answer is bound by a policy, and says what it is and how it is encoded', async () => {
+test('every answer has a policy, a content type and a charset', async () => {
   const event = { app: server.first.appId, email: 'ada@example.com', event: 'e', createContact: true }
   const asked: [method: string, path: string, given: Given][] = [
     ['GET', '/', { key: null }],
@@ -178,7 +178,7 @@ test('every answer is bound by a policy, and says what it is and how it is encod
   }
 })
 
-test('the log says which member asked for a page', async () => {
+test('the log names the member who requested a page', async () => {
   const maker = { store: server.parts().store, now: server.clock.now() }
   await setPasswordByLink(maker, server.first.inviteToken ?? '', await hashPassword('correct horse battery'))
   const form = new URLSearchParams({ email: 'first@owner.example', password: 'correct horse battery', next: '/' })
@@ -212,7 +212,7 @@ describe('HEAD', () => {
 })
 
 describe('every answer', () => {
-  test('has an id of its own, is not sniffed, sets no cookie and no CORS header', async () => {
+  test('has an ID and nosniff, and no cookie or CORS header', async () => {
     const body = { app: server.first.appId, email: 'ada@example.com', event: 'e', createContact: true }
     const asked: [string, string, Given][] = [
       ['POST', EVENTS, { body }],
@@ -248,12 +248,12 @@ describe('every answer', () => {
   })
 })
 
-test('/docs leads to the first page of the documentation', async () => {
+test('/docs redirects to the first page of the documentation', async () => {
   const { status, headers } = await server.call('GET', '/docs', { key: null })
   expect([status, headers.get('location')]).toEqual([303, '/docs/start'])
 })
 
-describe('who asks', () => {
+describe('the client address', () => {
   const ask = (one: TestServer, forwarded: string) =>
     one.call('GET', `${EVENTS}?app=${one.first.appId}`, {
       key: null,
@@ -264,14 +264,14 @@ describe('who asks', () => {
   const useUp = (one: TestServer, forwarded: string) => inTurns(1_200, () => ask(one, forwarded))
   const warnings = (one: TestServer) => one.logged().match(/"level":"warn","message":"X-Forwarded-For[^"]*"/g) ?? []
 
-  test('behind a trusted proxy it is who the proxy says', async () => {
+  test('comes from a trusted proxy', async () => {
     const one = await open({ trustedProxies: ['10.0.0.0/8'] })
     await useUp(one, '198.51.100.1, 203.0.113.1')
     expect(codeOf(await ask(one, '203.0.113.1'))).toBe('429 rate_limited')
     expect(codeOf(await ask(one, '198.51.100.1'))).toBe('401 invalid_api_key')
     expect(warnings(one)).toEqual([])
   })
-  test('without one, nobody believes X-Forwarded-For, and the log says so once', async () => {
+  test('ignores X-Forwarded-For without a trusted proxy, and logs it once', async () => {
     const one = await open({})
     await useUp(one, '203.0.113.1')
     expect(codeOf(await ask(one, '203.0.113.2'))).toBe('429 rate_limited')

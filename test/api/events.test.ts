@@ -70,7 +70,7 @@ describe('202', () => {
     expect((await server.call('POST', EVENTS, { body })).status).toBe(202)
   })
 
-  test('fields named like parts of JavaScript are unknown fields, and data inside properties', async () => {
+  test('fields named like JavaScript internals are unknown fields, and data inside properties', async () => {
     const body = `{"app":"${server.first.appId}","email":"proto@example.com","event":"e","createContact":true,
       "__proto__":{"event":"x"},"constructor":1,"properties":{"__proto__":{"a":1},"toString":"b"}}`
     const saved = await server.call('POST', EVENTS, { body })
@@ -85,7 +85,7 @@ describe('202', () => {
 })
 
 describe('202 with warnings', () => {
-  test('an unknown field, and a url that will not be linked', async () => {
+  test('an unknown field and a URL that will not be linked', async () => {
     const { status, body } = await post({ evnt: 'typo', properties: { url: 'http://elsewhere.example/x' } })
     expect([status, body]).toEqual([
       202,
@@ -112,7 +112,7 @@ describe('202 with warnings', () => {
 })
 
 /** Over HTTP alone, in a batch, and over MCP as a dry run and for real: the same warnings. */
-describe('every way of an event warns alike', () => {
+describe('every interface gives the same warnings', () => {
   type Warned = [field: string, code: string][]
   const codesOf = (warnings: unknown): Warned =>
     ((warnings ?? []) as Record<string, string>[]).map(({ field = '', code = '' }) => [field, code])
@@ -177,7 +177,7 @@ describe('every way of an event warns alike', () => {
     for (const one of warnings) expect(one as unknown).toEqual(warnings[0])
   })
 
-  test('a replay warns of names as the first time, also after they changed', async () => {
+  test('a replay repeats the warnings about names, also after they changed', async () => {
     const email = 'replayed@example.com'
     const send = () =>
       server.call('POST', EVENTS, {
@@ -194,7 +194,7 @@ describe('every way of an event warns alike', () => {
     ])
   })
 
-  test('an empty name is filled without a warning, and only the other one is warned about', async () => {
+  test('an empty name is filled without a warning', async () => {
     const email = 'half@example.com'
     await post({ email, firstName: 'One' })
     const { body } = await post({ email, firstName: 'Two', lastName: 'Three' })
@@ -211,7 +211,7 @@ describe('every way of an event warns alike', () => {
     expect(batch.results?.[0]?.warnings).toBeUndefined()
   })
 
-  test('a key twice outside of the events is the warning of the batch', async () => {
+  test('a duplicate key outside the events is a warning of the batch', async () => {
     const headers = { 'Content-Type': 'application/json' }
     const one = JSON.stringify(event())
     const { body } = await server.call('POST', BATCH, {
@@ -293,12 +293,12 @@ describe('400', () => {
     expectRefusal(await post({ [name]: value }), [400, wrongField(name, message)])
   })
 
-  test('app and newsletter that differ name app', async () => {
+  test('a conflict of app and newsletter names app', async () => {
     const message = '`app` and `newsletter` are two names of one field. Send one, or the same in both.'
     expectRefusal(await post({ newsletter: server.second.appId }), [400, wrongField('app', message)])
   })
 
-  test('several fields are named at once, the first one on top', async () => {
+  test('reports several fields at once, the first on top', async () => {
     const { status, body } = await server.call('POST', EVENTS, { body: { email: 'ada', createContact: 1 } })
     const errors = [
       { field: 'app', code: 'missing', message: 'Send the app ID from the Activation screen as `app`.' },
@@ -336,7 +336,7 @@ describe('400', () => {
     expectRefusal(await server.call('POST', EVENTS, { body }), [400, wrongField('properties', message)])
   })
 
-  test('nothing that was sent is echoed', async () => {
+  test('input is not echoed', async () => {
     const canary = 'canary-7f3a'
     const bodies = ['app', 'email', 'event', 'firstName', 'occurredAt', 'createContact', 'properties'].map((name) => ({
       ...event(),
@@ -358,7 +358,7 @@ describe('404', () => {
     expectRefusal(await post({ email: 'nobody@example.com', createContact: undefined }), [404, expected])
   })
 
-  test("another account's app and one that does not exist answer alike", async () => {
+  test('an app of another account and an unknown one get the same answer', async () => {
     const [others, nobodys] = [await post({ app: server.second.appId }), await post({ app: 'app_none' })]
     expectRefusal(others, [404, no('app_not_found')])
     const plain = ({ text, body }: typeof others) => text.replace(String(body.requestId), '')

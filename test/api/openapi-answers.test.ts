@@ -130,7 +130,7 @@ async function reportBounce(body: object, status: number, { secret = SECRET, age
 
 const SECRET = 'a-secret-for-reports'
 
-test('every answer has the shape that is described', async () => {
+test('every answer matches its schema', async () => {
   const query = `app=${server.first.appId}`
   const ingest = (await server.makeKey('ingest')).apiKey
   const old = new Date(server.clock.now() - 100 * 3_600_000).toISOString()

@@ -71,7 +71,7 @@ const toCode = ([name, path, method, status]: (typeof CALLS)[number]): string =>
 const FLAGS = ['--noEmit', '--strict', '--target', 'es2022', '--module', 'esnext', '--moduleResolution', 'bundler']
 
 test(
-  'typed clients take every example, and none that is wrong',
+  'typed clients accept every example and no invalid one',
   async () => {
     expect(await run('openapi-typescript', [file('openapi.json'), '-o', file('api.d.ts')])).toMatchObject({ code: 0 })
     const code = [

@@ -68,7 +68,7 @@ describe('the document', () => {
     })
   })
 
-  test('is sent packed, and not again to who has it', async () => {
+  test('is compressed and has an ETag', async () => {
     const get = (headers: Record<string, string>) =>
       server.send(new Request(`http://localhost:8080${API}/openapi.json`, { headers }))
     const whole = Buffer.from(await (await get({})).arrayBuffer())
@@ -90,7 +90,7 @@ describe('the document', () => {
     expect([headers['content-encoding'], headers['x-content-type-options']]).toEqual([undefined, 'nosniff'])
   })
 
-  test('describes every call, and none that is not there', async () => {
+  test('describes exactly the existing calls', async () => {
     const names = operations.map(([name]) => name).sort()
     expect(names).toEqual(
       [
@@ -120,7 +120,7 @@ describe('the document', () => {
     }
   })
 
-  test('every reference leads somewhere, and every id is its own', () => {
+  test('references resolve, and IDs are unique', () => {
     const text = JSON.stringify(document)
     for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)) {
       expect(document.components.schemas).toHaveProperty(name as string)
@@ -132,7 +132,7 @@ describe('the document', () => {
 })
 
 describe('each call', () => {
-  test('has what OpenAPI asks for', () => {
+  test('has the required parts of OpenAPI', () => {
     for (const [name, operation] of operations) {
       const { summary, parameters, requestBody, responses } = operation
       expect(summary).toMatch(/^[A-Z].*[^.]$/)
@@ -189,7 +189,7 @@ describe('each call', () => {
     }
   })
 
-  test('takes an Idempotency-Key where it heeds one', () => {
+  test('declares the Idempotency-Key where it is supported', () => {
     const taking = operations.filter(([, { parameters }]) => parameters.some(({ name }) => name === 'Idempotency-Key'))
     expect(taking.map(([name]) => name)).toEqual([
       `POST ${EVENTS}`,
@@ -200,7 +200,7 @@ describe('each call', () => {
     for (const [, { responses }] of taking) expect(responses).toContainKeys(['409', '422'])
   })
 
-  test('names each refusal of the table, and the guide explains all', () => {
+  test('lists its refusals, and the guide explains all', () => {
     const said = JSON.stringify(operations)
     // an address or a method that is no call's belongs to none
     const ofNoCall: RefusalCode[] = ['not_found', 'method_not_allowed']
@@ -219,7 +219,7 @@ test('a validator of OpenAPI finds nothing wrong', async () => {
   expect(info.license).toEqual({ name: 'MIT', identifier: 'MIT' })
 })
 
-test('what is sent and answered has a type of its own, and a person and an event have one each', () => {
+test('inputs and answers have named types, with one for a person and one for an event', () => {
   const { schemas: named } = document.components
   for (const [name, { requestBody }] of operations) {
     if (requestBody)
@@ -242,7 +242,7 @@ test('what is sent and answered has a type of its own, and a person and an event
   expect(named.EventPage).toMatchObject({ properties: { data: { items: refTo('Event') } } })
 })
 
-test('no schema lets typed clients fall back to "anything"', () => {
+test('no schema makes typed clients fall back to "anything"', () => {
   const loose: unknown[] = []
   JSON.stringify(document, (_, value) => {
     const options: unknown[] = value?.anyOf ?? value?.oneOf ?? []
@@ -281,7 +281,7 @@ describe('examples', () => {
       .replaceAll(appId, 'app')
       .replaceAll('app.first.example', 'app.example.com')
 
-  test('what they send is answered as they say', async () => {
+  test('requests of examples get the documented answers', async () => {
     const app = EXAMPLES.postEvent.send.app
     await server.call('POST', CONTACTS, { body: { app: server.first.appId, email: 'grace@example.com' } })
     await server.call('DELETE', CONTACTS, { body: { app: server.first.appId, email: 'grace@example.com' } })

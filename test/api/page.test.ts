@@ -80,14 +80,14 @@ describe('GET /contacts', () => {
     expect((await get(CONTACTS, { tag: 'none' })).body).toEqual({ ok: true, data: [], nextCursor: null })
   })
 
-  test('people changed after a time, the last changed first', async () => {
+  test('people changed after a time, last changed first', async () => {
     const updatedAfter = new Date(NOW + 4 * HOUR).toISOString()
     const changed = [PEOPLE[1], PEOPLE[6], PEOPLE[5]] as string[]
     expect(await walk(CONTACTS, { updatedAfter, limit: '1' })).toEqual(changed.map((email) => [email]))
     expect((await walk(CONTACTS, { updatedAfter, tag: 'even', limit: '1' })).flat()).toEqual([PEOPLE[6] as string])
   })
 
-  test('who comes while one reads is not shifted in', async () => {
+  test('people added during paging do not shift pages', async () => {
     const first = await get(CONTACTS, { limit: '4' })
     const body = { newsletter: server.first.appId, email: 'late@example.com' }
     await server.call('POST', CONTACTS, { body })
@@ -131,7 +131,7 @@ describe('GET /events', () => {
     }
   })
 
-  test('a rare name among many: its page may be short and not the last, and no page reads for long', async () => {
+  test('a page of a rare name may be short but not last, and no page reads for long', async () => {
     const { apiKey: key, appId } = server.second
     await server.setPlan({ eventsPerHour: 100_000 }, server.second)
     const body = (event: string) => ({ app: appId, email: 'rare@example.com', event, createContact: true })
@@ -212,7 +212,7 @@ describe('400', () => {
     expectRefusal(answer, [400, wrongField('updatedAfter', message)])
     expect((await get(CONTACTS, { updatedAfter: '2026-03-01T12:00:00+01:00' })).status).toBe(200)
   })
-  test('a parameter that is not known, so that a mistyped filter does not list everybody', async () => {
+  test('an unknown parameter, so that a mistyped filter does not list everyone', async () => {
     const ofEvents = 'There is no such parameter here. Send `app`, `newsletter`, `email`, `event`, `cursor`, `limit`.'
     const ofPeople =
       'There is no such parameter here. Send `app`, `newsletter`, `email`, `tag`, `updatedAfter`, `cursor`, `limit`.'
@@ -225,7 +225,7 @@ describe('400', () => {
       Array(20).fill(64),
     ])
   })
-  test('a parameter that is given twice, known or not, even with the same value', async () => {
+  test('a repeated parameter, known or not, even with the same value', async () => {
     const once = 'Send this parameter once.'
     for (const path of [EVENTS, CONTACTS]) {
       const own = `${path}?app=${server.first.appId}`
@@ -256,7 +256,7 @@ describe('400', () => {
 
 describe('404', () => {
   const UNKNOWN = 'Nobody with this email is known to the app. Check the email, or add the person first.'
-  test.each([EVENTS, CONTACTS])('%s of a person nobody knows, and of a foreign app', async (path) => {
+  test.each([EVENTS, CONTACTS])('%s of an unknown person and of a foreign app', async (path) => {
     const nobody = await get(path, { email: 'nobody@example.com' })
     expectRefusal(nobody, [404, no('contact_not_found', { message: UNKNOWN })])
     expectRefusal(await get(path, { app: server.second.appId }), [404, no('app_not_found')])

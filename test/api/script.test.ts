@@ -92,7 +92,7 @@ describe('304', () => {
   })
 })
 
-describe('of the whole server', () => {
+describe('from the whole server', () => {
   test('the built script, with an id and no cookie; HEAD without its body', async () => {
     const { identity } = readScript()
     for (const path of ['/s.js', pinnedScriptPath(readScript().identity)]) {
@@ -105,7 +105,7 @@ describe('of the whole server', () => {
     }
   })
 
-  test('it is there for the page also where the load cannot be noted, or not yet', async () => {
+  test('is served even if the load cannot be recorded', async () => {
     const broken = await createTestServer({
       wrapStore: (store) => ({
         ...store,
@@ -133,7 +133,7 @@ describe('of the whole server', () => {
     async (path) => expect((await server.call('GET', path, { key: null })).status).toBe(404),
   )
 
-  test('a pinned copy of another build is a 404 that a browser can read, and says what to do', async () => {
+  test('a pinned copy of another build is a readable 404 with a remedy', async () => {
     const { status, body, headers } = await server.call('GET', '/s.0000000000000000.js', { key: null })
     expect([status, body.message]).toEqual([404, expect.stringContaining('Copy the tag again')])
     expect(headers.get('access-control-allow-origin')).toBe('*')

@@ -35,7 +35,7 @@ describe('foldAddress', () => {
   })
 })
 
-test('an IPv6 address is written as a browser writes it', () => {
+test('formats IPv6 addresses like a browser', () => {
   const { below } = createRandom(6)
   for (let i = 0; i < 5_000; i++) {
     const groups = Array.from({ length: 8 }, () =>
@@ -106,7 +106,7 @@ describe('clientAddress', () => {
     expect(clientAddress(socketAddress, forwardedFor, trusted)).toBe(client)
   })
 
-  test('a header of a thousand proxies is followed for a while only', () => {
+  test('follows a limited number of proxies in a header', () => {
     expect(clientAddress('10.0.0.1', `203.0.113.7${', 10.0.0.2'.repeat(10_000)}`, proxies)).toBe('10.0.0.2')
   })
 })

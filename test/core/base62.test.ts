@@ -11,12 +11,12 @@ test.each([
   expect(toBase62(value, length)).toBe(text)
 })
 
-test('the alphabet is 62 different letters and digits, in the order of their codes', () => {
+test('the alphabet has 62 different letters and digits in code order', () => {
   expect(BASE62).toBe([...new Set(BASE62)].sort().join(''))
   expect(BASE62).toMatch(/^[0-9A-Za-z]{62}$/)
 })
 
-test('bytes that would favour the first characters are drawn again', () => {
+test('redraws bytes that would favour the first characters', () => {
   const draws = [[255, 247, 248], [254, 0], [62]]
   const asked: number[] = []
   const random = (count: number) => {

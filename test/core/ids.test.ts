@@ -3,7 +3,7 @@ import { createIdSequence, makeTextId, publicId, readPublicId } from '../../src/
 import { AT, DAY } from '../store/samples.ts'
 
 describe('createIdSequence', () => {
-  test('ascends within a millisecond, over a burst, and when the clock is set back a day', () => {
+  test('ascends within a millisecond, during a burst, and when the clock is set back', () => {
     let now = AT
     const ids = createIdSequence(() => now)
     let last = 0
@@ -20,7 +20,7 @@ describe('createIdSequence', () => {
     }
   })
 
-  test('goes on after the highest id in use, and after one of another process', () => {
+  test('continues after the highest ID in use, also of another process', () => {
     const before = createIdSequence(() => AT + DAY).next()
     const ids = createIdSequence(() => AT, before)
     expect(ids.next()).toBeGreaterThan(before)
@@ -44,14 +44,14 @@ describe('createIdSequence', () => {
 })
 
 describe('public ids', () => {
-  test.each([0, 1, 35, 36, 229_394_439_462_912, Number.MAX_SAFE_INTEGER])('%p there and back', (id) => {
+  test.each([0, 1, 35, 36, 229_394_439_462_912, Number.MAX_SAFE_INTEGER])('%p round-trips', (id) => {
     for (const prefix of ['con', 'evt'] as const) {
       expect(publicId(prefix, id)).toMatch(/^(con|evt)_[0-9a-z]{11}$/)
       expect(readPublicId(prefix, publicId(prefix, id))).toBe(id)
     }
   })
 
-  test('the order of texts is the order of numbers', () => {
+  test('texts sort like their numbers', () => {
     const ids = [0, 35, 36, 1_295, 1_296, 2 ** 40, 2 ** 52, Number.MAX_SAFE_INTEGER]
     const texts = ids.map((id) => publicId('evt', id))
     expect(texts.toSorted()).toEqual(texts)
@@ -76,12 +76,12 @@ describe('public ids', () => {
     ['con_1e300000000 OR 1=1'],
     ['con_zzzzzzzzzzz'],
     [`con_${(2 ** 53).toString(36).padStart(11, '0')}`],
-  ])('%p is none of ours', (text) => {
+  ])('%p is not a valid ID', (text) => {
     expect(readPublicId('con', text)).toBeNull()
   })
 })
 
-test('text ids: prefixed, of one length, ordered by time, never twice', () => {
+test('text IDs are prefixed, of one length, sorted by time and unique', () => {
   const ids = Array.from({ length: 2_000 }, (_, index) => makeTextId('key', AT + index))
   expect(ids.every((id) => /^key_[0-9a-z]{21}$/.test(id))).toBe(true)
   expect(ids.toSorted()).toEqual(ids)

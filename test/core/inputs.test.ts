@@ -106,7 +106,7 @@ test.each([
 describe('warnOfUnknown', () => {
   const known = new Set(['a'])
   const warnedFields = (text: string) => warnOfUnknown(JSON.parse(text), known).map(({ field }) => field)
-  test('names what is not known, hostile names too', () => {
+  test('names unknown fields, also hostile ones', () => {
     expect(warnedFields('{"a":1,"b":2,"__proto__":{"c":1},"constructor":1,"toString":1}')).toEqual([
       'b',
       '__proto__',
@@ -115,7 +115,7 @@ describe('warnOfUnknown', () => {
     ])
     expect(warnedFields(`{"${'x'.repeat(5000)}":1}`)).toEqual(['x'.repeat(64)])
   })
-  test('says so without the value', () => {
+  test('does not include the value', () => {
     expect(warnOfUnknown({ b: 'secret' }, known)).toEqual([
       {
         field: 'b',

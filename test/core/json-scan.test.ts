@@ -33,7 +33,7 @@ test.each<[string, string[]]>([
   ['{"a":{"b":9007199254740993,"b":1},"c":0}', []],
 ])('%s', (text, paths) => expect(pathsOf(scanJson(text).lost)).toEqual(paths))
 
-test('finds in any JSON the numbers that were not held, and none that a later key replaced', () => {
+test('finds inexact numbers in any JSON, except replaced ones', () => {
   const { below, pick } = createRandom(3)
   const space = () => pick(['', '', ' ', '\n', '\t'])
   let found = 0

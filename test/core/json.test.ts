@@ -92,7 +92,7 @@ describe('parseJsonObject refuses with invalid_json', () => {
   })
 })
 
-describe('parseJsonObject names the top-level field that cannot be kept', () => {
+describe('parseJsonObject names the top-level field that cannot be stored', () => {
   const cases: [string, string][] = [
     ['{"a":1,"b":"\\ud800"}', 'b'],
     ['{"b":"\\uDfff x"}', 'b'],
@@ -123,7 +123,7 @@ describe('parseJsonObject names the top-level field that cannot be kept', () => 
   test.each(cases)('%#', (text, field) => {
     expect(refusedField(parse(text))).toBe(field)
   })
-  test('as one refusal whose message echoes nothing', () => {
+  test('as one refusal without input', () => {
     expect(parse('{"secret":"\\ud800 secret"}')).toEqual({
       refused: {
         refusal: 'invalid_field',
@@ -141,7 +141,7 @@ describe('parseJsonList', () => {
     if ('refused' in parsed) return parsed.refused.field ?? parsed.refused.refusal
     return parsed.faults.map((fault) => fault?.field ?? null)
   }
-  test('each item is judged by itself', () => {
+  test('checks each item separately', () => {
     const items = [
       '{"a":1}',
       '{"b":"\\ud800"}',
@@ -154,16 +154,16 @@ describe('parseJsonList', () => {
     ]
     expect(faultsOf(`{"events":[${items.join()}]}`)).toEqual([null, 'b', 'c', null, 'e', null, '\ufffd', 'f'])
   })
-  test('what is wrong beside the list is wrong with the whole', () => {
+  test('an error beside the list refuses the whole body', () => {
     expect(faultsOf('{"events":[{}],"x":"\\ud800"}')).toBe('x')
     expect(faultsOf('{"x":9007199254740993,"events":[{"y":9007199254740992}]}')).toBe('x')
     expect(faultsOf('{"__proto__":9007199254740993,"events":[{}]}')).toBe('__proto__')
     expect(faultsOf('[]')).toBe('invalid_json')
   })
-  test('no list is for the caller to judge', () => {
+  test('returns a body without a list to the caller', () => {
     for (const text of ['{}', '{"events":{"a":1}}', '{"events":null}']) expect(list(text)).toMatchObject({ faults: [] })
   })
-  test('too many levels are refused whole, wherever they are', () => {
+  test('refuses too many levels anywhere', () => {
     expect(faultsOf(`{"events":${nest(MAX_BATCH_FIELD_DEPTH)}}`)).toEqual([null])
     expect(faultsOf(`{"events":${nest(MAX_BATCH_FIELD_DEPTH + 1)}}`)).toBe('events')
     expect(faultsOf(`{"events":[{"a":1e999,"b":${nest(20_000)}}]}`)).toBe('events')
@@ -171,7 +171,7 @@ describe('parseJsonList', () => {
   })
 })
 
-test('names that mean something to JavaScript are plain data and pollute nothing', () => {
+test('names of JavaScript internals are plain data', () => {
   const text =
     '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"toString":1,"a":{"__proto__":{"polluted":1}}}'
   const parsed = parse(text)
@@ -214,15 +214,15 @@ describe('parseJsonMessage', () => {
     ['null', null],
     // only the selected part is stored
     ['{"id":9007199254740993,"meta":"\\ud800"}', { id: 2 ** 53, meta: '\ud800' }],
-  ])('gives whatever it is: %s', (text, body) => {
+  ])('returns any value: %s', (text, body) => {
     expect(read(text)).toEqual({ body, fault: null, repeated: [] })
   })
 
-  test.each(['', '{', "{'a':1}", '\ufeff{}', '{"a":NaN}'])('refuses what is no JSON: %p', (text) => {
+  test.each(['', '{', "{'a':1}", '\ufeff{}', '{"a":NaN}'])('refuses invalid JSON: %p', (text) => {
     expect(read(text)).toEqual({ refused: refuse('invalid_json') })
   })
 
-  test('refuses what is not UTF-8', () => {
+  test('refuses invalid UTF-8', () => {
     expect(parseJsonMessage(new Uint8Array([0x22, 0xff, 0x22]), ['arguments'])).toEqual({
       refused: refuse('invalid_json'),
     })
@@ -233,14 +233,14 @@ describe('parseJsonMessage', () => {
     ['{"arguments":{"x":1e999}}', 'x', 'number'],
     ['{"arguments":{"y":"\\ud800"}}', 'y', 'surrogate'],
     [`{"arguments":{"z":${nest(33)}}}`, 'z', 'levels'],
-  ])('says what is wrong with the arguments, and gives the message: %s', (text, field, word) => {
+  ])('reports errors in arguments with the message: %s', (text, field, word) => {
     const parsed = read(text)
     if ('refused' in parsed) throw new Error('refused')
     expect(parsed.body).toMatchObject({ arguments: {} })
     expect(parsed.fault).toMatchObject({ refusal: 'invalid_field', field, message: expect.stringContaining(word) })
   })
 
-  test('refuses a message that is too deep anywhere, and takes arguments as deep as a body', () => {
+  test('refuses messages that are too deep, and accepts arguments as deep as a body', () => {
     expect(read(`{"arguments":{"x":${nest(31)}}}`)).toMatchObject({ fault: null })
     expect(read(`{"meta":${nest(36)}}`)).toMatchObject({
       refused: { refusal: 'invalid_json', message: expect.stringContaining('levels') },
@@ -277,7 +277,7 @@ describe('repeated keys', () => {
     expect(find(text)).toEqual(paths)
   })
 
-  test('are found in any JSON with a key written twice, and in none without', () => {
+  test('are found exactly where a key is repeated', () => {
     const { below, pick } = createRandom(7)
     const space = () => pick(['', '', ' ', '\n', '\t ', '\r\n'])
     const names: [string, ...string[]] = ['a', 'b', 'c:', '"d', 'e\\', ' f', '{', '__proto__', 'é', '\u2028', '0', '1']
@@ -302,7 +302,7 @@ describe('repeated keys', () => {
     expect(repeated).toBeGreaterThan(200)
   })
 
-  test('of a whole batch take linear time', () => {
+  test('take linear time in a batch', () => {
     const many = `{"events":[${Array.from({ length: 100 }, () => `{${'"a":1,'.repeat(360)}"b":1}`).join()}]}`
     const startedAt = performance.now()
     const repeated = find(many)
@@ -318,7 +318,7 @@ describe('repeated keys', () => {
     ['{"events":[{"x":1,"x":2},{"y":{"z":1,"z":2}}]}', ['events', 1], [['y', 'A key in this field is']]],
     ['{"events":[{"x":1,"x":2}],"events":[{}]}', ['events', 0], []],
     ['{"params":{"arguments":{"a":1,"a":2},"b":1,"b":2}}', ['params', 'arguments'], [['a', 'This field is']]],
-  ])('are warned about by field: %s', (text, prefix, expected) => {
+  ])('give a warning for the field: %s', (text, prefix, expected) => {
     const warnings = warnOfRepeated(find(text), prefix)
     expect(warnings.map(({ field }) => field)).toEqual(expected.map(([field]) => field))
     for (const [index, [, start]] of expected.entries()) {
@@ -330,7 +330,7 @@ describe('repeated keys', () => {
   })
 })
 
-test('canonicalJson writes equal values alike', () => {
+test('canonicalJson is the same for equal values', () => {
   expect(canonicalJson(JSON.parse('{"b":[1,{"d":1.0,"c":null}],"__proto__":1,"a":"x"}'))).toBe(
     '{"__proto__":1,"a":"x","b":[1,{"c":null,"d":1}]}',
   )

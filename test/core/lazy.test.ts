@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createLazy } from '../../src/core/lazy.ts'
 
-test('opens once, with the first who asks', async () => {
+test('opens once, at the first call', async () => {
   let opened = 0
   const late = createLazy(async () => ++opened)
   expect([opened, late.peek()]).toEqual([0, null])
@@ -9,7 +9,7 @@ test('opens once, with the first who asks', async () => {
   expect(await late.peek()).toBe(1)
 })
 
-test('what failed is told to all who waited, and tried again', async () => {
+test('a failure reaches all callers, and the next call tries again', async () => {
   let isBroken = true
   const late = createLazy(async () => {
     if (isBroken) throw new Error('no such file')

@@ -21,7 +21,7 @@ describe('readMailbox', () => {
     'ada@example.com\r\nBcc: eve@example.com',
     'Ada <ada@exam\r\nple.com>',
     'ada@localhost',
-  ])('%p is none', (text) => {
+  ])('refuses %p', (text) => {
     expect(readMailbox(text)).toBeNull()
   })
 })
@@ -58,7 +58,7 @@ describe('readSmtpUrl', () => {
     'smtp://user:password@a?tls=optional',
     'smtp://:password@a',
     'smtp://%ff@a',
-  ])('%p is none', (text) => {
+  ])('refuses %p', (text) => {
     expect(readSmtpUrl(text)).toBeNull()
   })
 })

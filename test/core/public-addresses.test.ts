@@ -43,7 +43,7 @@ describe('an address', () => {
   })
 })
 
-describe('what the operator allows', () => {
+describe('addresses that the operator allows', () => {
   test.each([
     ['a range', '10.1.0.0/16', 'mail', '10.1.2.3', '10.2.0.1'],
     ['a range of IPv6', 'fd00:1::/32', 'mail', 'fd00:1::5', 'fd00:2::5'],
@@ -54,14 +54,14 @@ describe('what the operator allows', () => {
     expect(isAllowedAddress(host, other, allow(entry))).toBe(false)
   })
 
-  test('a name, wherever it leads, and no name below it', () => {
+  test('a name with any address, without its subdomains', () => {
     const hosts = allow('Mail.Internal', 'relay')
     expect(isAllowedAddress('mail.internal.', '10.0.0.5', hosts)).toBe(true)
     expect(isAllowedAddress('relay', '127.0.0.1', hosts)).toBe(true)
     expect(isAllowedAddress('x.mail.internal', '10.0.0.5', hosts)).toBe(false)
   })
 
-  test('nothing, where nothing is listed, but what is public', () => {
+  test('only public addresses if nothing is listed', () => {
     expect(isAllowedAddress('mail.example.com', '8.8.8.8', allow())).toBe(true)
     expect(isAllowedAddress('mail.example.com', '10.0.0.5', allow())).toBe(false)
   })
@@ -74,7 +74,7 @@ describe('what the operator allows', () => {
   )
 })
 
-test('a host that cannot be public is known without asking for its name', () => {
+test('recognizes a private host without a lookup', () => {
   const hosts = [
     '127.1',
     '0x7f.1',

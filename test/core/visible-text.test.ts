@@ -7,7 +7,7 @@ const show = (text: string): string =>
     .map((piece) => ('text' in piece ? piece.text : `[${piece.hidden.join(' ')}]`))
     .join('')
 
-describe('what would not be seen is named', () => {
+describe('names invisible characters', () => {
   test.each([
     ['a direction override', 'exe.\u202egnp', 'exe.[U+202E]gnp'],
     ['isolates', '\u2066a\u2069', '[U+2066]a[U+2069]'],
@@ -26,7 +26,7 @@ describe('what would not be seen is named', () => {
   })
 })
 
-describe('what is written stays', () => {
+describe('keeps visible text', () => {
   test.each([
     ['nothing', ''],
     ['lines and tabs', 'a\n\tb'],

@@ -47,7 +47,7 @@ const nothing = {
 const noted = (more: object = {}) => ({ count: 1, lastAt: server.clock.now(), reason: null, origin: null, ...more })
 
 describe('the state', () => {
-  test('waits for the first event, and moves on when one arrives', async () => {
+  test('waits for the first event and changes when it arrives', async () => {
     expect(await read()).toEqual({ state: 'waiting', message: WAITING[1] ?? null, ...nothing })
     await post({ email: 'nobody' })
     expect(await stateOf()).toEqual(WAITING)
@@ -82,18 +82,18 @@ describe('the state', () => {
     expect(await stateOf()).toEqual(WITHOUT_EMAIL)
   })
 
-  test('an email that is none is another mistake', async () => {
+  test('an invalid email is a different mistake', async () => {
     await event({ email: 'nobody' })
     await post({ email: 'nobody' })
     expect(await stateOf()).toEqual(WAITING)
   })
 
-  test("of another account's app nothing is noted", async () => {
+  test('records nothing for an app of another account', async () => {
     await event({ app: server.second.appId, email: undefined })
     expect(await stateOf(server.second)).toEqual(WAITING)
   })
 
-  test("the script is loaded by a page of the app's own and nobody is ever identified", async () => {
+  test('the script is loaded by a page of the app without identify', async () => {
     await loadScript('https://app.first.example/')
     expect(await stateOf()).toEqual(WITHOUT_EMAIL)
     expect((await read()).scriptLoaded).toEqual(noted({ origin: 'https://app.first.example' }))
@@ -110,7 +110,7 @@ describe('the state', () => {
     ['an action of somebody known', { events: [track('x')] }],
     ['a leave of somebody known', { events: [leave()] }],
     ['anything of nobody', { email: 'nobody@example.com' }],
-  ])('whoever was proven was identified: %s', async (_name, more) => {
+  ])('a valid signature counts as identified: %s', async (_name, more) => {
     await event()
     await loadScript('https://app.first.example/')
     await post({ signature: '0'.repeat(64) })
@@ -138,7 +138,7 @@ describe('the state', () => {
   })
 })
 
-describe('what helps to find out why', () => {
+describe('diagnostics', () => {
   beforeEach(async () => void (await addPerson(server)))
 
   test.each([
@@ -166,13 +166,13 @@ describe('what helps to find out why', () => {
     expect((await read()).oldSecret).toEqual(noted({ count: 2, origin: ORIGIN }))
   })
 
-  test('people whom the app does not know', async () => {
+  test('unknown people', async () => {
     await post({ email: 'nobody@example.com' })
     await post({ email: 'nobody@example.com', events: [leave()] })
     expect(await read()).toMatchObject({ state: 'waiting', unknownPeople: noted({ count: 2 }), refused: null })
   })
 
-  test('the last refusal, in the words in which it was answered', async () => {
+  test('the last refusal, with its message', async () => {
     await post({ events: [] })
     expect((await read()).refused).toEqual(noted({ reason: 'Send 1 to 20 items.', origin: ORIGIN }))
     await saveSnippetSettings(server.parts(), await appOf(server), {
@@ -213,7 +213,7 @@ describe('what helps to find out why', () => {
     expect((await read(server.second)).refusedCall).toBeNull()
   })
 
-  test('a call is noted for the app it names, and without a key for none', async () => {
+  test('a call is recorded for the app it names, and without a key for none', async () => {
     await server.call('POST', EVENTS, { key: 'mc_wrong', body: {} })
     await server.call('GET', `${EVENTS}?app=${server.first.appId}&limit=0`)
     await event({ event: 'x', createContact: true, email: 'ada@example.com' })
@@ -223,7 +223,7 @@ describe('what helps to find out why', () => {
     expect([(await read()).refusedCall?.count, (await read(server.second)).refusedCall]).toEqual([1, null])
   })
 
-  test('an Origin that is none is not kept', async () => {
+  test('an invalid Origin is not stored', async () => {
     for (const origin of ['null', 'nonsense', 'data:text/html,x', `https://${'x'.repeat(3_000)}.example`]) {
       await post({ signature: 'x' }, { Origin: origin })
     }
@@ -231,8 +231,8 @@ describe('what helps to find out why', () => {
   })
 })
 
-describe('what was noted', () => {
-  test('is written now and then, counted on, and there after a restart', async () => {
+describe('notes', () => {
+  test('are saved regularly, add up and survive a restart', async () => {
     await post({ signature: 'x' })
     await server.parts().notes.save()
     server.clock.tick(1_000)
@@ -245,7 +245,7 @@ describe('what was noted', () => {
     expect(await read()).toEqual(before)
   })
 
-  test('is not lost when the disk is full', async () => {
+  test('are not lost when the disk is full', async () => {
     let isFull = true
     const full = await createTestServer({
       wrapStore: (store) => ({
@@ -264,7 +264,7 @@ describe('what was noted', () => {
     await full.close()
   })
 
-  test('holds nobody', async () => {
+  test('contain no personal data', async () => {
     await post({ email: 'nobody@example.com' })
     await post({ signature: 'a-signature', events: [page('/canary')] })
     await server.parts().notes.save()

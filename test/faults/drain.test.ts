@@ -25,7 +25,7 @@ const logBytes = (): number => {
 }
 
 describe('SIGTERM', () => {
-  test('in the middle of a load: every request has a whole answer or is refused', async () => {
+  test('under load: every request gets a full answer or is refused', async () => {
     const { server, target } = await serve()
     const load = startLoad(target, { clients: 200, round: 1 })
     await Bun.sleep(700)
@@ -43,7 +43,7 @@ describe('SIGTERM', () => {
     await again.server.stop()
   }, 30_000)
 
-  test('while a body is on its way: it is waited for, and nobody else gets in', async () => {
+  test('during a body: waits for it and refuses new requests', async () => {
     const { server, target } = await serve()
     const body = JSON.stringify({ app: target.app, email: 'slow@example.com', event: 'slow', createContact: true })
     const head = `POST /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${target.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
@@ -68,7 +68,7 @@ describe('SIGTERM', () => {
     expect((await stopping).code).toBe(0)
   })
 
-  test('while a request takes nearly 10 seconds: it is answered', async () => {
+  test('during a request of nearly 10 seconds: answers it', async () => {
     const { server, target } = await serve()
     const body = JSON.stringify({ app: target.app, email: 'slow2@example.com', event: 'slow', createContact: true })
     const head = `POST /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${target.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
@@ -111,7 +111,7 @@ describe('SIGTERM', () => {
     })
   }
 
-  test('readiness turns red while it waits', async () => {
+  test('readiness fails while it waits', async () => {
     const { server, target } = await serve()
     const clients = [createClient(target.url, target.key), createClient(target.url, target.key)] as const
     expect(await clients[0].send('GET /readyz')).toMatchObject({ status: 200 })

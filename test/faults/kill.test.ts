@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(remove)
 
-test('a killed server loses nothing that it acknowledged', async () => {
+test('a killed server loses no acknowledged write', async () => {
   const acknowledged: string[] = []
   const unanswered: string[] = []
   for (let round = 0; round < ROUNDS; round++) {

@@ -127,7 +127,7 @@ async function untilDone(folder: string, countMails: () => number): Promise<fals
 }
 
 test(
-  'a message that would rather come twice than never',
+  'a message that is resent after an unknown outcome',
   async () => {
     const { deliveries, counts, kills } = await run('resend')
     expect(kills).toBeGreaterThanOrEqual(2 * STEPS.length)
@@ -143,7 +143,7 @@ test(
 )
 
 test(
-  'a message that leaves it to a person',
+  'a message that is not resent automatically',
   async () => {
     const { deliveries, counts, kills } = await run('leave')
     expect(kills).toBeGreaterThanOrEqual(2 * STEPS.length)

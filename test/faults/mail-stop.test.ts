@@ -83,7 +83,7 @@ async function startWithOpenDots(emails: number, env: Record<string, string> = {
   return { folder, server, answer, service, start }
 }
 
-test('the replies are waited for: none of 20 comes twice', async () => {
+test('waits for replies: none of 20 emails arrives twice', async () => {
   const { folder, server, answer, service, start } = await startWithOpenDots(20)
   const stopping = service.stop()
   // longer than a stop gives to requests
@@ -99,7 +99,7 @@ test('the replies are waited for: none of 20 comes twice', async () => {
   expect(Array.from(server.counts().values(), (all) => all.length)).toEqual(Array(20).fill(1))
 }, 60_000)
 
-test('for as long as EVENTPOST_STOP_MAIL_S says: after that they are unknown, and visible', async () => {
+test('waits for EVENTPOST_STOP_MAIL_S: then the outcome is unknown and visible', async () => {
   const { folder, server, answer, service, start } = await startWithOpenDots(3, { EVENTPOST_STOP_MAIL_S: '2' })
   const { code, ms } = await service.stop()
   expect(code).toBe(0)

@@ -107,7 +107,7 @@ async function cutPower(entries: Entry[]) {
 
 describe.skipIf(!canMakeFaults)(`a power cut (seed ${SEED})`, () => {
   test(
-    'loses nothing that was acknowledged and leaves nothing half',
+    'loses nothing acknowledged and leaves nothing partial',
     async () => {
       const entries = await record()
       const { damaged, lost, most } = await cutPower(entries)
@@ -120,7 +120,7 @@ describe.skipIf(!canMakeFaults)(`a power cut (seed ${SEED})`, () => {
 
   // or the test above could not fail
   test(
-    'is noticed where fsync does nothing',
+    'is detected if fsync does nothing',
     async () => {
       const { damaged, lost } = await cutPower(await record('FAULT_NO_SYNC'))
       expect(damaged.length + lost.length).toBeGreaterThan(CUTS / 4)

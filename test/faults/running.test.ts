@@ -89,7 +89,7 @@ describe.skipIf(!canMakeFaults)('the disk', () => {
     shim = createShim(folder, data)
   })
 
-  test('full: 503, reads go on, and it heals within 5 s', async () => {
+  test('full: 503, reads work, and it recovers within 5 s', async () => {
     server = await startServer({ data, env: shim.env('FAULT_FULL') })
     const first = await post()
     expect(first.status).toBe(202)
@@ -108,7 +108,7 @@ describe.skipIf(!canMakeFaults)('the disk', () => {
     ])
   })
 
-  test('that fails an fsync: that write is not acknowledged, and the process ends', async () => {
+  test('that fails an fsync: the write is not acknowledged, and the process exits', async () => {
     server = await startServer({ data, env: shim.env('FAULT_SYNC_FAILS') })
     const first = await post()
     expect(first.status).toBe(202)

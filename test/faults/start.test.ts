@@ -87,7 +87,7 @@ describe('serve refuses', () => {
     })
   }
 
-  test('a folder that another one serves, which goes on', async () => {
+  test('a folder in use by another server, which continues', async () => {
     const first = await startServer({ data: good })
     expect(await serve(good)).toEqual(refusedWith('Another eventpost is serving .* choose another folder with --data'))
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
@@ -95,7 +95,7 @@ describe('serve refuses', () => {
   })
 
   test(
-    'a port that another one listens on, with another folder',
+    'a port in use by another server',
     async () => {
       const first = await startServer({ data: good })
       const { port } = new URL(first.url)
@@ -116,7 +116,7 @@ describe('serve refuses', () => {
   }
 
   test(
-    'and leaves no folder behind that it made, nor touches one that was there',
+    'and removes its new folders, but no existing one',
     async () => {
       const [above, empty] = [join(folder, 'above'), join(folder, 'was-there')]
       mkdirSync(empty)
@@ -129,12 +129,12 @@ describe('serve refuses', () => {
   )
 
   // root may write anywhere, so a folder that forbids it would prove nothing
-  test('a folder that cannot be made', async () => {
+  test('a folder that cannot be created', async () => {
     expect(await serve('/proc/eventpost')).toEqual(refusedWith('cannot be read and written.*--data'))
   })
 
   test(
-    'what is no folder; the other commands say the same',
+    'a path that is not a folder, like other commands',
     async () => {
       for (const data of ['/dev/null', '/dev/null/data']) {
         const says = refusedWith(`${data} is not a folder.*--data`)
@@ -165,14 +165,14 @@ describe('serve refuses', () => {
   )
 
   describe.skipIf(!canMakeFaults)('a file system without shared memory', () => {
-    test('for a new database, of which nothing stays', async () => {
+    test('for a new database, without leftovers', async () => {
       const fresh = join(folder, 'fresh')
       const shim = createShim(folder, fresh)
       expect(await serve(fresh, shim.env('FAULT_NO_SHM'))).toEqual(refusedWith('write-ahead log.*local disk'))
       expect(existsSync(fresh)).toBe(false)
     })
 
-    test('for an existing one, which is left as it is', async () => {
+    test('for an existing database, which stays unchanged', async () => {
       rmSync(bad, { recursive: true, force: true })
       cpSync(good, bad, { recursive: true })
       const bytes = readFileSync(database)
@@ -183,7 +183,7 @@ describe('serve refuses', () => {
   })
 })
 
-test('a command other than serve and init makes no database', async () => {
+test('other commands than serve and init create no database', async () => {
   const empty = join(folder, 'empty')
   mkdirSync(empty)
   expect(await eventpost(['key', 'list', '--data', empty])).toEqual(refusedWith('There is no database in'))

@@ -15,7 +15,7 @@ describe('cleanText', () => {
   ])('%s', (_, given, cleaned) => {
     expect(cleanText(given)).toBe(cleaned)
   })
-  test('cuts after 500 characters, and never through one', () => {
+  test('truncates after 500 characters, never within one', () => {
     expect(cleanText('x'.repeat(500))).toBe('x'.repeat(500))
     expect(cleanText('x'.repeat(501))).toBe(`${'x'.repeat(500)}…`)
     expect(cleanText('🦊'.repeat(500))).toBe('🦊'.repeat(500))
@@ -23,16 +23,16 @@ describe('cleanText', () => {
   })
 })
 
-test('cleanValue reaches names and values at every depth, and leaves the rest', () => {
+test('cleanValue cleans names and values at every depth', () => {
   const given = { 'a\u200b': [1, true, null, 'x\ny', { b: '\u202ez' }], ['__proto__']: { c: '\u0007' } }
   expect(JSON.stringify(cleanValue(given))).toBe('{"a":[1,true,null,"x y",{"b":"z"}],"__proto__":{"c":""}}')
 })
 
-test('cleanWritten keeps lines, length, and what belongs to a picture or a script', () => {
+test('cleanWritten keeps lines, length and joiners', () => {
   const family = '\u{1f469}\u200d\u{1f467}'
   const body = `One\n\n\tTwo ${family} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 ${'x'.repeat(2_000)}`
   expect(cleanWritten({ mail: { body } })).toEqual({ mail: { body } })
   expect(cleanWritten(['a\u200bb\u202ec', String.fromCodePoint(0x61, 0xe0049)])).toEqual(['abc', 'a'])
 })
 
-test('the warning says the word', () => expect(UNTRUSTED).toContain('untrusted'))
+test('the warning contains the word', () => expect(UNTRUSTED).toContain('untrusted'))

@@ -58,7 +58,7 @@ async function run(happens: string, closeStore = CLOSES) {
 }
 
 describe('drainOnSignals', () => {
-  test.each(['SIGTERM', 'SIGINT'])('%s: everything in its order, exit 0', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT'])('%s: everything in order, exit 0', async (signal) => {
     expect(await run(`process.kill(process.pid, '${signal}')`)).toEqual({ code: 0, said: STOPPED, reasons: [] })
   })
 
@@ -67,13 +67,13 @@ describe('drainOnSignals', () => {
     expect(await run(twice)).toEqual({ code: 0, said: STOPPED, reasons: [] })
   })
 
-  test('an exception that nobody caught: the same, and exit 1 with its reason', async () => {
+  test('an uncaught exception: the same, exit 1 with its reason', async () => {
     const { code, said, reasons } = await run(`setTimeout(() => { throw new Error('a bug') })`)
     expect([code, said]).toEqual([1, ['uncaught exception', ...STOPPED]])
     expect(reasons).toEqual([expect.stringContaining('Error: a bug')])
   })
 
-  test('a promise that is rejected is logged and survived', async () => {
+  test('a rejected promise is logged and survived', async () => {
     const { code, said, reasons } = await run(
       `Promise.reject(new Error('a bug')); setTimeout(() => process.kill(process.pid, 'SIGTERM'), 50)`,
     )
@@ -81,7 +81,7 @@ describe('drainOnSignals', () => {
     expect(reasons).toEqual([expect.stringContaining('Error: a bug')])
   })
 
-  test('a store that cannot close: exit 1, says why, and does not say that it stopped', async () => {
+  test('a store that cannot close: exit 1 with the reason', async () => {
     const { code, said, reasons } = await run(
       `process.kill(process.pid, 'SIGTERM')`,
       `throw new Error('the disk is gone')`,

@@ -40,7 +40,7 @@ describe('/healthz', () => {
 })
 
 describe('the log', () => {
-  test('says when commits begin to fail, why, and when they are made again', async () => {
+  test('reports when and why commits fail, and when they work again', async () => {
     let tell: (reason: string | null) => void = () => {}
     const one = await createTestServer({
       wrapStore: (store) => ({ ...store, onFault: (listener) => (tell = listener) }),
@@ -57,7 +57,7 @@ describe('the log', () => {
 })
 
 describe('/readyz', () => {
-  test('is 200 when a commit reaches the disk, 503 when not, and heals by itself', async () => {
+  test('is 200 when a commit reaches the disk, else 503, and recovers', async () => {
     expect(await get('/readyz')).toEqual(FINE)
     canCommit = false
     server.clock.tick(1_000)
@@ -66,7 +66,7 @@ describe('/readyz', () => {
     server.clock.tick(1_000)
     expect(await get('/readyz')).toEqual(FINE)
   })
-  test('asks the disk once a second at most, by a clock that nobody sets', async () => {
+  test('checks the disk at most once a second, by the monotonic clock', async () => {
     for (let i = 0; i < 50; i++) await get('/readyz')
     server.clock.wallMs += 86_400_000
     await get('/readyz')
@@ -75,7 +75,7 @@ describe('/readyz', () => {
     await get('/readyz')
     expect(asked).toBe(2)
   })
-  test('is 503 while it stops, whatever the disk says', async () => {
+  test('is 503 during shutdown', async () => {
     server.health.isDraining = true
     expect(await get('/readyz')).toEqual(STOPPING)
     expect(asked).toBe(0)

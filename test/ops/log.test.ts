@@ -31,7 +31,7 @@ describe('the log of requests', () => {
     expect(other).toEqual({ ...line, requestId: expect.any(String), route: 'other', status: 404, keyId: null })
   })
 
-  test('says how long each took', async () => {
+  test('contains the duration of each', async () => {
     const [before, startedAt] = [server.logged().length, performance.now()]
     await server.call('GET', EVENTS)
     const took = performance.now() - startedAt
@@ -40,7 +40,7 @@ describe('the log of requests', () => {
     expect(ms).toBeLessThanOrEqual(Math.ceil(took))
   })
 
-  test('has the route of every page, with nothing of what stands in its address', async () => {
+  test('contains the route of every page without parts of its address', async () => {
     const before = server.logged().length
     const pages: [path: string, route: string][] = [
       ['/apps/app_1/deliveries/dlv_1', '/apps/:app/deliveries/:delivery'],
@@ -56,7 +56,7 @@ describe('the log of requests', () => {
     expect(lines.map((line) => (JSON.parse(line) as { route: string }).route)).toEqual(pages.map(([, route]) => route))
   })
 
-  test('never holds a key, a secret, an email, a value or a header that was sent', async () => {
+  test('never contains a key, secret, email, value or header', async () => {
     const app = server.first.appId
     const person = { app, email: `${CANARY}@${CANARY}.example`, firstName: CANARY, lastName: CANARY }
     const event = { ...person, event: CANARY, properties: { [CANARY]: CANARY, url: `https://${CANARY}.example/` } }
@@ -92,7 +92,7 @@ describe('the log of requests', () => {
     expect(secrets.filter((secret) => log.includes(secret))).toEqual([])
   })
 
-  test('names the reason of a fault, and where, without what was sent', async () => {
+  test('contains reason and place of a fault, without input', async () => {
     const broken = await createTestServer({
       wrapStore: (store) => ({
         ...store,
@@ -119,7 +119,7 @@ describe('createLog', () => {
       log: createLog(() => NOW, keepOutput(texts)),
     }
   }
-  test('gathers lines and writes them in order, at once or after a tenth of a second', async () => {
+  test('collects lines and writes them in order within 100 ms', async () => {
     const { texts, log } = collect()
     log.write('info', 'one')
     log.write('warn', 'two', { a: 1 })
@@ -132,7 +132,7 @@ describe('createLog', () => {
     await Bun.sleep(150)
     expect(texts).toHaveLength(2)
   })
-  test('every line of a request says its own, whatever the one before it was', () => {
+  test('every line of a request is independent of the previous one', () => {
     const texts: string[] = []
     let now = NOW
     const log = createLog(() => now, keepOutput(texts))
@@ -158,7 +158,7 @@ describe('createLog', () => {
       { time: new Date(NOW + 1).toISOString(), ...common, ...first, keyId: 'key_1' },
     ])
   })
-  test('does not gather without end', () => {
+  test('collects a limited amount', () => {
     const { texts, log } = collect()
     for (let i = 0; i < 100; i++) log.write('info', 'x'.repeat(1_000))
     expect(texts.length).toBe(1)

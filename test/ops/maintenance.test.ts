@@ -53,7 +53,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('startChores', () => {
-  test('saves the uses of keys every 30 seconds', async () => {
+  test('saves key usage every 30 seconds', async () => {
     await pass(SAVE_USES_MS - 1)
     expect(calls.saveUses).toBe(0)
     await pass(1)
@@ -62,14 +62,14 @@ describe('startChores', () => {
     expect(calls.saveUses).toBe(2)
   })
 
-  test('every minute forgets what is idle, and deletes until there is nothing more', async () => {
+  test('removes idle entries and deletes old rows every minute', async () => {
     batches = [500, 500, 3]
     await pass(CLEAN_UP_MS)
     const now = server.clock.now()
     expect(calls).toMatchObject({ limits: 1, abuseLimits: 1, cleanUp: [now, now, now, now] })
   })
 
-  test('one that fails is logged, and tried again', async () => {
+  test('a failing task is logged and tried again', async () => {
     batches = [new Error('the disk is full'), 2]
     await pass(CLEAN_UP_MS)
     jest.advanceTimersByTime(1_000)

@@ -38,7 +38,7 @@ describe('/metrics', () => {
   afterEach(() => server.close())
   const read = async () => parseMetrics((await server.call('GET', '/metrics', { key: null })).text)
 
-  test('counts by method, route and status; what was made up is other', async () => {
+  test('counts by method, route and status; unknown ones are "other"', async () => {
     const body = { app: server.first.appId, email: 'ada@example.com', event: 'e', createContact: true }
     for (let i = 0; i < 3; i++) await server.call('POST', EVENTS, { body })
     await server.call('POST', EVENTS, { body: '{' })
@@ -72,7 +72,7 @@ describe('/metrics', () => {
 })
 
 describe('the metrics token', () => {
-  test('is needed wherever others reach the service, and not on this machine', async () => {
+  test('is required when others can reach the service, not on this machine', async () => {
     for (const [baseUrl, status] of [
       ['https://post.example.com', 401],
       ['http://10.0.0.5:8080', 401],
@@ -85,7 +85,7 @@ describe('the metrics token', () => {
     }
   })
 
-  test('when set, is asked for', async () => {
+  test('is required when set', async () => {
     const server = await createTestServer({ metricsToken: 'letmein' })
     for (const key of [null, '', 'letmei', 'letmeinn', server.first.apiKey]) {
       const { status, body, text } = await server.call('GET', '/metrics', { key })
@@ -99,7 +99,7 @@ describe('the metrics token', () => {
   })
 })
 
-test('requests that come by turns are counted by method, route and status', () => {
+test('interleaved requests are counted by method, route and status', () => {
   const metrics = createMetrics()
   const calls = [
     ['GET', '/a', 200],

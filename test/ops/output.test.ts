@@ -49,7 +49,7 @@ describe.skipIf(process.platform === 'win32').each([
   ['that waits', { waits: true }],
   ['that does not wait', { waits: false }],
 ])('a pipe %s, whose reader stands still', (_, kind) => {
-  test('holds nobody up, and has every line whole and in order when it is read again', async () => {
+  test('blocks no one, and has all lines in order when read again', async () => {
     const { output, readUntil } = openPipe(kind)
     const lines = linesOf(400)
     const startedAt = performance.now()
@@ -62,7 +62,7 @@ describe.skipIf(process.platform === 'win32').each([
     expect(await readUntil(/^0399x+\n$/m)).toEqual(lines.map((line) => line.trimEnd()))
   })
 
-  test('is told how many lines were dropped, after those that were kept', async () => {
+  test('reports the number of dropped lines', async () => {
     const { output, readUntil } = openPipe(kind)
     for (const line of linesOf(900)) output.write(line)
     const lines = await readUntil(/^dropped \d+\n$/m)
@@ -75,7 +75,7 @@ describe.skipIf(process.platform === 'win32').each([
   })
 })
 
-test('what is at its end is written at once', async () => {
+test('the last lines are written at once', async () => {
   const { output, readNow } = openPipe({ waits: true })
   output.write('one\n')
   output.endNow('two\n')
@@ -83,7 +83,7 @@ test('what is at its end is written at once', async () => {
   expect(readNow()).toBe('one\n\ntwo\n')
 })
 
-test('the last line is whole where the one before it was cut', () => {
+test('the last line is complete after a truncated one', () => {
   const { output, readNow } = openPipe({ waits: false })
   output.write(linesOf(400).join(''))
   // the pipe has room again, and the rest isn't written before this ends
@@ -92,7 +92,7 @@ test('the last line is whole where the one before it was cut', () => {
   expect(readNow().slice(-7)).toBe('x\nlast\n')
 })
 
-test('the end of a reader that stands still comes at once too', () => {
+test('ends at once with a stalled reader too', () => {
   const { output } = openPipe({ waits: true })
   for (const line of linesOf(400)) output.write(line)
   const startedAt = performance.now()
@@ -100,7 +100,7 @@ test('the end of a reader that stands still comes at once too', () => {
   expect(performance.now() - startedAt).toBeLessThan(1_000)
 })
 
-test('what cannot be written to stops nobody', async () => {
+test('an unwritable output blocks no one', async () => {
   const output = createOutput(9_999, () => '')
   output.write('one\n')
   await output.end()

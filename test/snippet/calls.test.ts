@@ -58,7 +58,7 @@ const INVALID: [name: keyof typeof WARNINGS, calls: string[]][] = [
 ]
 
 describe('a call', () => {
-  test('before the script is there takes effect, and after', async () => {
+  test('works before and after the script loads', async () => {
     bench.site().serve({ calls: `${identify()}; service('track', 'before')` })
     const { page } = await bench.openPage('/a')
     await bench.expectTold(['ada page /a', 'ada track before /a'])
@@ -91,7 +91,7 @@ describe('a call', () => {
     ["service('identify', { get email() { throw new Error('no') } })"],
     ["(console.warn = () => { throw new Error('no') }, service('nothing'))"],
     ["(({ proxy, revoke }) => (revoke(), service('identify', proxy)))(Proxy.revocable({}, {}))"],
-  ])('%s harms nobody', async (call) => {
+  ])('%s causes no error', async (call) => {
     const { page, said } = await bench.openPage()
     await page.waitForFunction(LOADED)
     expect(await page.evaluate(call)).toBeUndefined()
@@ -108,7 +108,7 @@ describe('a call', () => {
     await bench.expectTold(['ada page /a', 'ada track still /a'])
   })
 
-  test('through the stub or its queue, kept from before the script came, still works', async () => {
+  test('through a saved stub or queue still works', async () => {
     bench.site().serve({ calls: `service('track', 'zero'); window.kept = { stub: service, queue: service.q }` })
     const { page } = await bench.openPage()
     await page.waitForFunction(LOADED)
@@ -128,7 +128,7 @@ describe('identify', () => {
     await bench.expectTold([])
   })
 
-  test('makes the page of that moment known, not the ones before', async () => {
+  test('reports the current page, not earlier ones', async () => {
     const { page } = await bench.openPage('/a')
     await page.waitForFunction(LOADED)
     await page.evaluate(`history.pushState(0, '', '/b')`)
@@ -156,7 +156,7 @@ describe('identify', () => {
 })
 
 describe('reset', () => {
-  test('sends what waits, and that they left, under the person it belongs to, and forgets them', async () => {
+  test('sends waiting events and a leave for the person, and forgets them', async () => {
     bench.site().serve({ calls: identify() })
     const { page } = await bench.openPage()
     await bench.expectTold(['ada page /a'])
@@ -165,7 +165,7 @@ describe('reset', () => {
     await bench.expectTold(['ada page /a', 'ada track last /a', 'ada leave /a'])
   })
 
-  test('lets a second person use the same computer', async () => {
+  test('lets a second person use the browser', async () => {
     bench.site().serve({ calls: identify() })
     const { page } = await bench.openPage()
     await bench.expectTold(['ada page /a'])
@@ -179,7 +179,7 @@ describe('reset', () => {
     expect(signed).toEqual([proofOf('ada@example.com'), proofOf('ada@example.com'), proofOf(GRACE)])
   })
 
-  test('in the task of identify still tells of the page', async () => {
+  test('in the task of identify still reports the page', async () => {
     bench.site().serve({ calls: `${identify()}; service('reset')` })
     const { page } = await bench.openPage('/a')
     await bench.expectTold(['ada page /a', 'ada leave /a'])
@@ -187,7 +187,7 @@ describe('reset', () => {
     await bench.expectTold(['ada page /a', 'ada leave /a'])
   })
 
-  test('empties what nobody was signed in for', async () => {
+  test('drops events without a person', async () => {
     const { page } = await bench.openPage()
     await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'early'); service('reset'); ${identify()}`)
@@ -196,7 +196,7 @@ describe('reset', () => {
 })
 
 describe('track', () => {
-  test('carries the path of its own moment', async () => {
+  test('contains the path at that time', async () => {
     const { page } = await bench.openPage('/a')
     await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'Aa0_.:-'); history.pushState(0, '', '/b'); service('track', 'on-b')`)
@@ -204,7 +204,7 @@ describe('track', () => {
     await bench.expectTold(['ada track Aa0_.:- /a', 'ada track on-b /b', 'ada page /b'])
   })
 
-  test('keeps 50 until somebody is signed in, the page among them, the latest, and sends 20 at a time', async () => {
+  test('keeps the latest 50 until someone is identified, and sends 20 at a time', async () => {
     const { page } = await bench.openPage()
     await page.waitForFunction(LOADED)
     await page.evaluate(`for (let i = 1; i <= 60; i++) service('track', 'n' + i)`)

@@ -57,19 +57,22 @@ describe.each(MOMENTS)('with consent required, %s', (moment) => {
 })
 
 describe('data-consent', () => {
-  test.each(['', '=""', '="Required"', '="true"', '="false"', '="no"'])('%s gates, as any does', async (value) => {
-    const head = bench.site().tag().replace('data-site', `data-consent${value} data-site`)
-    bench.site().serve({ head: `${head}<script>${IDENTIFY}</script>` })
-    const { page } = await bench.openPage()
-    await page.waitForFunction(LOADED)
-    await bench.expectTold([])
-    await page.evaluate(GRANT)
-    await bench.expectTold(['ada page /a'])
-  })
+  test.each(['', '=""', '="Required"', '="true"', '="false"', '="no"'])(
+    '%s requires consent, like any value',
+    async (value) => {
+      const head = bench.site().tag().replace('data-site', `data-consent${value} data-site`)
+      bench.site().serve({ head: `${head}<script>${IDENTIFY}</script>` })
+      const { page } = await bench.openPage()
+      await page.waitForFunction(LOADED)
+      await bench.expectTold([])
+      await page.evaluate(GRANT)
+      await bench.expectTold(['ada page /a'])
+    },
+  )
 })
 
 describe('while consent is missing', () => {
-  test('nothing is asked of the service but the script', async () => {
+  test('nothing but the script is requested', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY, TRACK])
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.goto(`${bench.site().url}/c`)
@@ -78,7 +81,7 @@ describe('while consent is missing', () => {
     await expectNothingStored(page)
   })
 
-  test('pages that were seen are never told, waiting actions are', async () => {
+  test('seen pages are never reported, waiting actions are', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY, TRACK])
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.evaluate(`history.pushState(0, '', '/c')`)
@@ -86,7 +89,7 @@ describe('while consent is missing', () => {
     await bench.expectTold(['ada track saved /a', 'ada page /c'])
   })
 
-  test('only true opens', async () => {
+  test('only true gives consent', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY])
     const answers = ['', '1', `'true'`, `'yes'`, 'null', 'undefined', '{}', '[true]', 'new Boolean(true)']
     for (const answer of answers) await page.evaluate(`service('consent', ${answer}); ${IDENTIFY}`)
@@ -96,7 +99,7 @@ describe('while consent is missing', () => {
   })
 })
 
-describe('consent that is withdrawn', () => {
+describe('withdrawn consent', () => {
   test('in the same task sends nothing, with the attribute or without', async () => {
     for (const served of [gated, { tag: { requiresConsent: false } }]) {
       await openWith('in the stub', [GRANT, IDENTIFY, TRACK, WITHDRAW], served)
@@ -122,7 +125,7 @@ describe('consent that is withdrawn', () => {
     await bench.expectTold(['ada page /a'])
   })
 
-  test('while a retry waits drops it', async () => {
+  test('drops a waiting retry', async () => {
     bench.collector().replyWith({ status: 503 })
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
@@ -132,7 +135,7 @@ describe('consent that is withdrawn', () => {
     await bench.expectTold(['ada page /a'])
   })
 
-  test('while a request is underway keeps it from being sent again', async () => {
+  test('stops retries of a pending request', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     bench.collector().replyWith({ status: 503, after: promise }, { status: 202 })
     bench.site().serve({ calls: IDENTIFY })
@@ -145,7 +148,7 @@ describe('consent that is withdrawn', () => {
     await bench.expectTold(['ada page /a'])
   })
 
-  test('tells of nobody when the page is left', async () => {
+  test('reports no one when the page is left', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY], { tag: { requiresConsent: false } })
     await bench.expectTold(['ada page /a'])
     bench.site().serve({ calls: '' })

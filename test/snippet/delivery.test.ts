@@ -67,7 +67,7 @@ async function moveUntil(page: Page, count: number, stepMs = 500): Promise<numbe
 }
 
 describe('a request', () => {
-  test('is a text for which the browser asks no permission, and outlives the page', async () => {
+  test('is plain text without preflight, and outlives the page', async () => {
     bench.site().serve({
       calls: `window.fetch = new Proxy(fetch, { apply(real, self, given) {
       window.options = given[1]; return Reflect.apply(real, self, given) } }); ${IDENTIFY}`,
@@ -79,7 +79,7 @@ describe('a request', () => {
     expect(options).toEqual({ method: 'POST', keepalive: true, credentials: 'omit', referrerPolicy: 'no-referrer' })
   })
 
-  test('of the longest names and paths is under 30 KB', async () => {
+  test('with the longest names and paths is under 30 KB', async () => {
     const email = `${'a'.repeat(242)}@example.com`
     const { page } = await bench.openPage(`/${'ü'.repeat(600)}`)
     await page.waitForFunction(LOADED)
@@ -89,7 +89,7 @@ describe('a request', () => {
     expect(Math.max(...sizes)).toBeWithin(20_000, 30_001)
   })
 
-  test('says how long ago each thing happened, at most a day', async () => {
+  test('contains ages of at most a day', async () => {
     const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
     await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'days-ago')`)
@@ -110,7 +110,7 @@ describe('a request', () => {
   })
 })
 
-describe('what was not taken', () => {
+describe('a failed report', () => {
   const LIMITED = 'More than 600 page views and actions per hour came from this person.'
 
   test.each<[string, Reply, said: string[]]>([
@@ -132,7 +132,7 @@ describe('what was not taken', () => {
     expect(said).toEqual(warnings)
   })
 
-  test('is tried five times, each after a longer while, and is given up', async () => {
+  test('is tried five times with growing delays, then dropped', async () => {
     const { page, said } = await openAgainst({ status: 503, body: { message: 'Try again.' } })
     const waits: number[] = []
     for (let count = 2; count <= TRIES; count++) waits.push(await moveUntil(page, count))
@@ -146,14 +146,14 @@ describe('what was not taken', () => {
     expect(said).toEqual(['service: Try again.'])
   })
 
-  test('and never gets an answer is given up, and the page says so', async () => {
+  test('without an answer is dropped, with a warning', async () => {
     const { page, said } = await openAgainst('lost')
     for (let seconds = 0; seconds < 300 && said.length === 0; seconds++) await move(page, 1_000)
     expect(said).toEqual(['service: no answer'])
     expect(new Set(ids()).size).toBe(1)
   })
 
-  test('is tried at times that differ by chance', async () => {
+  test('is retried with random delays', async () => {
     const { page } = await openAgainst({ status: 503 })
     await page.evaluate(`window.waits = []; window.setTimeout = new Proxy(setTimeout, { apply(real, self, given) {
       if (given[1] >= 1000) waits.push(given[1]); return Reflect.apply(real, self, given) } })`)
@@ -163,7 +163,7 @@ describe('what was not taken', () => {
     expect(waits.length).toBeGreaterThan(2)
   })
 
-  test('waits as long as Retry-After says, and so does what comes meanwhile', async () => {
+  test('waits for Retry-After, like later reports', async () => {
     const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`history.pushState(0, '', '/b'); service('track', 'saved')`)
     await page.evaluate(`dispatchEvent(new Event('online'))`)
@@ -175,7 +175,7 @@ describe('what was not taken', () => {
     expect(new Set(ids()).size).toBe(2)
   })
 
-  test('and waits for Retry-After holds up nobody but its person', async () => {
+  test('that waits for Retry-After delays only its person', async () => {
     const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}`)
     await page.clock.runFor(100)
@@ -187,7 +187,7 @@ describe('what was not taken', () => {
     await bench.expectTold(['ada page /a', 'grace page /a', 'ada page /a', 'ada track hers /a', 'ada leave /a'])
   })
 
-  test('is not sent earlier because the page is looked at', async () => {
+  test('is not sent earlier when the page is shown', async () => {
     const { page } = await openAgainst({ status: 503 }, { status: 503 }, { status: 202 })
     for (let i = 0; i < 8; i++) {
       await page.evaluate(
@@ -201,26 +201,23 @@ describe('what was not taken', () => {
     await bench.expectTold(['ada page /a', 'ada page /a', 'ada page /a'])
   })
 
-  test.each(['pagehide', 'online'])(
-    'goes out on %s as often as that comes, and has its five tries after the last',
-    async (type) => {
-      const { page, said } = await openAgainst({ status: 503 })
-      const [first] = ids()
-      const tries = () => ids().filter((id) => id === first).length
-      // a report in flight is not resent, so the event may be sent twice
-      while (tries() < 9) await page.evaluate(`dispatchEvent(new Event('${type}'))`)
-      await page.waitForFunction('underway === 0')
-      const before = tries()
-      for (let seconds = 0; seconds < 400 && tries() < before + TRIES; seconds += 2) await move(page, 2_000)
-      await until(() => said.length > 0, ids)
-      await page.clock.runFor(HOUR_MS)
-      await quiet()
-      expect(tries()).toBe(before + TRIES)
-      expect(said).toEqual(['service: 503'])
-    },
-  )
+  test.each(['pagehide', 'online'])('is sent on every %s, and has five tries after the last', async (type) => {
+    const { page, said } = await openAgainst({ status: 503 })
+    const [first] = ids()
+    const tries = () => ids().filter((id) => id === first).length
+    // a report in flight is not resent, so the event may be sent twice
+    while (tries() < 9) await page.evaluate(`dispatchEvent(new Event('${type}'))`)
+    await page.waitForFunction('underway === 0')
+    const before = tries()
+    for (let seconds = 0; seconds < 400 && tries() < before + TRIES; seconds += 2) await move(page, 2_000)
+    await until(() => said.length > 0, ids)
+    await page.clock.runFor(HOUR_MS)
+    await quiet()
+    expect(tries()).toBe(before + TRIES)
+    expect(said).toEqual(['service: 503'])
+  })
 
-  test('goes out together with what comes while it waits', async () => {
+  test('is sent together with later events', async () => {
     // longer than any slow machine takes
     const { page } = await openAgainst({ status: 503, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`history.pushState(0, '', '/b')`)
@@ -233,7 +230,7 @@ describe('what was not taken', () => {
     await bench.expectTold(['ada page /a', 'ada page /a', 'ada page /b', 'ada page /c'])
   })
 
-  test('goes out at once when the browser is online again, however long it was not', async () => {
+  test('is sent at once when the browser is online again', async () => {
     const { page, said } = await openOffline()
     expect(calls()).toEqual([])
     await page.context().setOffline(false)
@@ -242,7 +239,7 @@ describe('what was not taken', () => {
     expect(said).toEqual([])
   })
 
-  test('has all its tries once the browser is online again', async () => {
+  test('has all its tries when the browser is online again', async () => {
     const busy = Array.from({ length: TRIES }, () => ({ status: 503 }))
     bench.collector().replyWith(...busy, { status: 202 })
     const { page, said } = await openOffline()
@@ -252,7 +249,7 @@ describe('what was not taken', () => {
     expect(said).toEqual([])
   })
 
-  test('goes out under its person after a reset, also while it waits', async () => {
+  test('is sent for its person after a reset', async () => {
     const { page } = await openAgainst({ status: 503 }, { status: 202 })
     await page.evaluate(`service('reset'); ${identify(GRACE)}`)
     await moveUntil(page, 4)
@@ -260,7 +257,7 @@ describe('what was not taken', () => {
     expect(new Set(ids()).size).toBe(3)
   })
 
-  test('goes out when the page is left', async () => {
+  test('is sent when the page is left', async () => {
     const { page } = await openAgainst({ status: 503 }, { status: 202 })
     bench.site().serve({ head: '<title>away</title>' }, '/away')
     await page.evaluate(`location.href = '/away'`)
@@ -272,7 +269,7 @@ describe('what was not taken', () => {
 describe('a refusal', () => {
   const INVALID = { status: 401, body: { ok: false, error: 'invalid_signature', message: 'Invalid signature' } }
 
-  test.each([400, 401, 403, 404, 413])('of %d stops for that person, and says the reason', async (status) => {
+  test.each([400, 401, 403, 404, 413])('with %d stops for that person and shows the reason', async (status) => {
     const { page, said } = await openAgainst({ ...INVALID, status })
     await until(() => said.length === 1, ids)
     expect(said).toEqual(['service: Invalid signature'])
@@ -282,13 +279,13 @@ describe('a refusal', () => {
     expect(said).toHaveLength(1)
   })
 
-  test('without a reason says its status', async () => {
+  test('without a reason shows its status', async () => {
     const { said } = await openAgainst({ status: 403, body: '<h1>proxy</h1>' })
     await until(() => said.length === 1, ids)
     expect(said).toEqual(['service: 403'])
   })
 
-  test('of one person leaves others alone', async () => {
+  test('of one person does not affect others', async () => {
     const { page, said } = await openAgainst(INVALID, { status: 202 })
     await until(() => said.length === 1, ids)
     await page.evaluate(`service('track', 'lost'); ${identify(GRACE)}`)

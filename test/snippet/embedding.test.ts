@@ -20,7 +20,7 @@ describe('under a Content-Security-Policy', () => {
     ['with nothing but what is printed for it', ''],
     ['with Trusted Types', "; require-trusted-types-for 'script'; trusted-types 'none'"],
     ['in a sandbox', '; sandbox allow-scripts'],
-  ])('%s it works, and breaks no rule', async (_, more) => {
+  ])('%s works without violations', async (_, more) => {
     bench.site().serve({ headers: { 'Content-Security-Policy': policyOf(more) } })
     const { page, said } = await bench.openPage('/a?x=1')
     const broken: string[] = []
@@ -31,7 +31,7 @@ describe('under a Content-Security-Policy', () => {
     expect([said, broken]).toEqual([[], []])
   })
 
-  test('that does not let it call, nothing is sent and the page goes on', async () => {
+  test('that blocks it, nothing is sent and the page works', async () => {
     const policy = policyOf().replace(/connect-src .*/, "connect-src 'none'")
     bench.site().serve({ headers: { 'Content-Security-Policy': policy } })
     const { page, said } = await bench.openPage('/a')
@@ -45,7 +45,7 @@ describe('under a Content-Security-Policy', () => {
 describe('in a frame', () => {
   const frame = (src: string): string => `<iframe src="${src}"></iframe>`
 
-  test('of the same origin, whose parent has it, it is silent', async () => {
+  test('of the same origin, if the parent has it, it is silent', async () => {
     bench.site().serve({ calls: IDENTIFY, body: frame('/inner') })
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'inside')` }, '/inner')
     const { page } = await bench.openPage('/outer')
@@ -53,7 +53,7 @@ describe('in a frame', () => {
     await bench.expectTold(['ada page /outer'])
   })
 
-  test('that is there before the script of its parent, it is silent too', async () => {
+  test('that loads before the script of its parent, it is silent too', async () => {
     const late = `setTimeout(() => document.head.append(Object.assign(document.createElement('script'),
       { src: '${bench.collector().url()}/s.js' })), 300)`
     bench.site().serve({ head: `<script>${STUB};${late}</script>`, body: frame('/inner') })
@@ -63,14 +63,14 @@ describe('in a frame', () => {
     await bench.expectTold([])
   })
 
-  test('of the same origin, whose parent does not have it, it works', async () => {
+  test('of the same origin, if the parent lacks it, it works', async () => {
     bench.site().serve({ head: '<title>outer</title>', body: `<p id="service"></p>${frame('/inner')}` })
     bench.site().serve({ calls: IDENTIFY }, '/inner')
     await bench.openPage('/outer')
     await bench.expectTold(['ada page /inner'])
   })
 
-  test('of another origin it works, whatever its parent has', async () => {
+  test('of another origin it works', async () => {
     bench.site().serve({ calls: IDENTIFY, body: frame(`${bench.site().nearUrl}/inner`) })
     bench.site().serve({ calls: identify('grace@example.com') }, '/inner')
     await bench.openPage('/outer')
@@ -78,7 +78,7 @@ describe('in a frame', () => {
   })
 })
 
-describe('where the address is not http', () => {
+describe('without an http address', () => {
   const html = () => `<!doctype html>${bench.site().tag()}<script>${IDENTIFY}; service('track', 'saved')</script>`
 
   /** The document loaded with the script, and nothing was sent. */
@@ -130,7 +130,7 @@ describe('the script', () => {
     expect(said).toEqual([])
   })
 
-  test('of a second tag with another site does nothing, and says so', async () => {
+  test('of a second tag with another site does nothing, with a warning', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page, said } = await bench.openPage('/a')
     await page.waitForFunction(LOADED)
@@ -150,7 +150,7 @@ describe('the script', () => {
     expect(said).toEqual([`service: already loaded for ${SITE_ID}`])
   })
 
-  test('as a module does nothing, and says so', async () => {
+  test('as a module does nothing, with a warning', async () => {
     const head = bench.site().tag().replace('<script async', '<script type="module"')
     bench.site().serve({ head, calls: IDENTIFY })
     const { page, said } = await bench.openPage('/a')
@@ -159,7 +159,7 @@ describe('the script', () => {
     expect(said).toEqual(['service: remove type="module"'])
   })
 
-  test('of a tag without a site reports, and the service says what is missing', async () => {
+  test('of a tag without a site reports, and the service refuses it', async () => {
     bench.collector().replyWith({ status: 400, body: { message: 'Send the site ID.' } })
     const head = bench.site().tag().replace(`data-site="${SITE_ID}"`, '')
     bench.site().serve({ head: head + head, calls: IDENTIFY })
@@ -175,13 +175,13 @@ describe('the script', () => {
     expect(bench.collector().calls()[0]?.url).toBe('/some/path/c')
   })
 
-  test('that is pinned runs when it is the one that was pinned', async () => {
+  test('that is pinned runs if its hash matches', async () => {
     bench.site().serve({ tag: { pinned: SCRIPT }, calls: IDENTIFY })
     await bench.openPage('/a')
     await bench.expectTold(['ada page /a'])
   })
 
-  test('that is another than was pinned does not run', async () => {
+  test('that differs from the pin does not run', async () => {
     const tag = bench
       .site()
       .tag({ pinned: SCRIPT })
@@ -191,7 +191,7 @@ describe('the script', () => {
     await bench.expectTold([])
   })
 
-  test('is not led astray by elements of its names', async () => {
+  test('ignores elements with the same names', async () => {
     const image = `<img name="currentScript" src="${bench.collector().url()}/stolen/s.js" data-site="other">`
     bench.site().serve({ head: `<title>a</title>`, body: `${image}<p id="service"></p>${bench.site().tag()}` })
     const { page, said } = await bench.openPage('/a')

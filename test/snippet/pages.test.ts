@@ -67,7 +67,7 @@ describe.each([
     }
   })
 
-  test('is followed when its path changes, not its query, its fragment or its state', async () => {
+  test('is followed when its path changes, not query, fragment or state', async () => {
     const { page } = await openIdentified('/a', prepare)
     const steps = [
       push('/a?x=1'),
@@ -81,7 +81,7 @@ describe.each([
     await bench.expectTold([])
   })
 
-  test('tells where a chain of redirects ends, once', async () => {
+  test('reports the end of a redirect chain once', async () => {
     const { page } = await openIdentified('/a', prepare)
     await page.evaluate(`${push('/old')}; ${replace('/new')}`)
     await bench.expectTold(['ada page /new'])
@@ -91,7 +91,7 @@ describe.each([
     await bench.expectTold(['ada page /new', 'ada page /sign-in'])
   })
 
-  test('reports no path that is replaced within 100 ms, however many of them there are', async () => {
+  test('reports no path that is replaced within 100 ms', async () => {
     const { page } = await openStopped('/a', prepare)
     await page.evaluate(push('/first'))
     for (const path of ['/second', '/third']) {
@@ -110,7 +110,7 @@ describe.each([
     await bench.expectTold(['ada page /third', 'ada page /stays', 'ada page /next'])
   })
 
-  test('reports each path that another follows in the history, however soon', async () => {
+  test('reports every path in the history, however short', async () => {
     const { page } = await openStopped('/a', prepare)
     await page.evaluate(`${push('/b')}; ${push('/c')}`)
     await page.clock.runFor(10)
@@ -138,14 +138,14 @@ describe.each([
   test.each([
     ['hidden', 'document', 'visibilitychange'],
     ['left', 'window', 'pagehide'],
-  ])('reports a path that is held as soon as the page is %s', async (_, target, type) => {
+  ])('reports a delayed path when the page is %s', async (_, target, type) => {
     const { page } = await openStopped('/a', prepare)
     const isHidden = `Object.defineProperty(document, 'hidden', { value: ${type === 'visibilitychange'} })`
     await page.evaluate(`${push('/b')}; ${isHidden}; ${target}.dispatchEvent(new Event('${type}', { bubbles: true }))`)
     await bench.expectTold(['ada page /b', 'ada leave /b'])
   })
 
-  test('reports an action on a path that is held after the path', async () => {
+  test('reports an action after its delayed path', async () => {
     const { page } = await openStopped('/a', prepare)
     await page.evaluate(push('/b'))
     await page.clock.runFor(30)
@@ -161,7 +161,7 @@ describe.each([
     expect([ages.get('page'), ages.get('track')]).toEqual([100, 70])
   })
 
-  test('that leaves right after a push loses nothing', async () => {
+  test('loses nothing when it is left right after a push', async () => {
     const { page } = await openIdentified('/a', prepare)
     bench.site().serve({ calls: '' }, '/away')
     await page.evaluate(`${push('/b')}; location.href = '/away'`)
@@ -195,7 +195,7 @@ describe('React Router', () => {
   test.each([
     ['a redirect', '/old', ['/new']],
     ['two redirects', '/first', ['/second', '/third']],
-  ])('reports where %s ends, and no path on the way', async (_, from, to) => {
+  ])('reports the end of %s, and no path on the way', async (_, from, to) => {
     const { page } = await openApp('/start', (context) => context.addInitScript(TIMES))
     await page.addScriptTag({ content: app })
     const end = to.at(-1) ?? ''
@@ -219,7 +219,7 @@ describe('React Router', () => {
     expect(Math.min(...spans)).toBeGreaterThan(0)
   })
 
-  test('reports where a redirect ends that the first path begins', async () => {
+  test('reports the end of a redirect from the first path', async () => {
     const { page } = await openApp('/old', stopClock)
     await page.waitForFunction(LOADED)
     await page.clock.runFor(83)
@@ -247,7 +247,7 @@ test('an idle page has no timer, and a report starts one', async () => {
 })
 
 describe('a router', () => {
-  test('that kept pushState from before the script came is followed', async () => {
+  test('with a saved pushState is followed', async () => {
     bench.site().serve({ calls: `window.push = history.pushState.bind(history); ${IDENTIFY}` })
     const { page } = await bench.openPage('/a')
     await bench.expectTold(['ada page /a'])
@@ -276,7 +276,7 @@ describe('of an address', () => {
   const QUERY = '?token=hidden-query'
   const FRAGMENT = '#hidden-fragment'
 
-  test('neither query nor fragment, title nor referrer leaves the browser, under the loosest policy', async () => {
+  test('query, fragment, title and referrer never leave the browser', async () => {
     const policy = { 'Referrer-Policy': 'unsafe-url' }
     const title = `document.title = 'hidden-title'`
     bench.site().serve({ calls: `${title}; ${IDENTIFY}; service('track', 'saved')`, headers: policy })
@@ -299,7 +299,7 @@ describe('of an address', () => {
     }
   })
 
-  test('a path is cut at 1,024 characters, and is as the browser shows it', async () => {
+  test('a path is truncated to 1,024 characters, as the browser shows it', async () => {
     const { page } = await openIdentified('/a')
     await page.evaluate(push(`/${'x'.repeat(2_000)}`))
     await bench.expectTold([`ada page /${'x'.repeat(1_023)}`])
@@ -311,7 +311,7 @@ describe('of an address', () => {
     expect(bench.collector().told()[2]).toBe('ada page /gr%C3%B6%C3%9Fe/a%20b')
   })
 
-  test('no cookie goes along, nor is one taken', async () => {
+  test('no cookie is sent or stored', async () => {
     const { page } = await bench.openPage(`${bench.site().nearUrl}/a`)
     await page.evaluate(`document.cookie = 'session=hidden'`)
     const reply = { status: 202, body: { ok: true }, headers: { 'Set-Cookie': 'taken=1' } }

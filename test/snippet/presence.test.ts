@@ -44,7 +44,7 @@ describe('a tab', () => {
     await expectOnly('ada here /b')
   })
 
-  test('that is looked at six times is one page view', async () => {
+  test('that is shown six times is one page view', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
@@ -58,7 +58,7 @@ describe('a tab', () => {
     await expectOnly('ada leave /a')
   })
 
-  test('that is shown again after a path was replaced and put back while it was hidden is the same page', async () => {
+  test('with a path replaced and restored while hidden is the same page', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
@@ -73,7 +73,7 @@ describe('a tab', () => {
     await expectOnly('ada page /a')
   })
 
-  test('of another person, or of one who signed in again, is a page view', async () => {
+  test('of another person, or of one who signed in again, is a new page view', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
@@ -89,7 +89,7 @@ describe('a tab', () => {
     await expectOnly('grace page /a')
   })
 
-  test('without consent comes back silently', async () => {
+  test('without consent returns silently', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
@@ -108,7 +108,7 @@ describe('a tab', () => {
     await expectOnly('ada leave /a')
   })
 
-  test('that is closed in the task in which everything happens tells all of it', async () => {
+  test('that is closed in the same task reports everything', async () => {
     bench.site().serve({ calls: '' })
     const { page } = await bench.openTab('/a')
     await page.waitForFunction(LOADED)
@@ -117,7 +117,7 @@ describe('a tab', () => {
     await expectOnly('ada page /a', 'ada track saved /a', 'ada leave /a')
   })
 
-  test('that crashes says nothing more', async () => {
+  test('that crashes reports nothing more', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
@@ -127,7 +127,7 @@ describe('a tab', () => {
     await expectOnly()
   })
 
-  test('of nobody tells of nobody', async () => {
+  test('without a person reports nothing', async () => {
     bench.site().serve({ calls: `service('track', 'saved')` })
     const { page } = await bench.openTab('/a')
     await bench.openBlank()
@@ -136,7 +136,7 @@ describe('a tab', () => {
     await expectOnly()
   })
 
-  test('of a person who signs out is left by them, and tells of nobody when it is hidden', async () => {
+  test('of a person who signs out reports a leave, and nothing when hidden', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')
@@ -146,7 +146,7 @@ describe('a tab', () => {
     await expectOnly()
   })
 
-  test('that was never visible waits, and tells where it is when it is looked at', async () => {
+  test('that was never visible waits and reports when shown', async () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
     const page = await bench.openBehind('/a')
     expect(await page.evaluate('[document.visibilityState, service.v]')).toEqual(['hidden', SITE_ID])
@@ -156,7 +156,7 @@ describe('a tab', () => {
     await expectOnly('ada track saved /a', 'ada page /b')
   })
 
-  test('that was never visible and is closed tells nothing', async () => {
+  test('that was never visible and is closed reports nothing', async () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'saved')` })
     const page = await bench.openBehind('/a')
     await closeTab(page)
@@ -165,7 +165,7 @@ describe('a tab', () => {
 })
 
 describe('two tabs', () => {
-  test('here in one of them is here', async () => {
+  test('one open tab means present', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const one = await bench.openTab('/a')
     const two = await bench.openTab('/b')
@@ -198,7 +198,7 @@ describe('a page', () => {
     expect(await page.evaluate('window.isKept')).toBe(true)
   })
 
-  test('restored by a browser that tells only of pageshow is the same page', async () => {
+  test('restored with pageshow only is the same page', async () => {
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openTab('/a')
     await expectOnly('ada page /a')

@@ -18,25 +18,25 @@ describe('the script', () => {
     expect(packed.length).toBeLessThanOrEqual(1_560)
   })
 
-  test('has short names for all that only it reads', () => {
+  test('has short internal names', () => {
     const text = script.toString()
     for (const name of ['person', 'proof', 'hold', 'report', 'delayMs'])
       expect(text).not.toMatch(new RegExp(`\\b${name}\\b`))
   })
 
-  test('is the same in each of its forms', () => {
+  test('is the same in each encoding', () => {
     expect(gunzipSync(read('s.js.gz')).equals(script)).toBe(true)
     expect(brotliDecompressSync(read('s.js.br')).equals(script)).toBe(true)
   })
 
-  test('leaves no name on the page but its own', () => {
+  test('adds no other global name', () => {
     const text = script.toString()
     expect(text).toStartWith('(()=>{')
     expect(text).toEndWith('})()')
     expect(text.match(/window\.\w+/g)?.filter((name) => !/\.(service|navigation)$/.test(name))).toEqual([])
   })
 
-  test('stores nothing, evaluates nothing, and knows no address', () => {
+  test('stores nothing, evaluates nothing and contains no address', () => {
     const never = /cookie|storage|indexedDB|caches|eval|new Function|innerHTML|unload|https?:|beacon|XMLHttp|WebSocket/i
     expect(script.toString()).not.toMatch(never)
   })

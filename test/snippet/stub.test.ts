@@ -13,12 +13,12 @@ function openPage(globals: Page = {}): Page {
 }
 
 describe('the stub', () => {
-  test('is under 100 bytes, and ends no script', () => {
+  test('is under 100 bytes and closes no script element', () => {
     expect(Buffer.byteLength(STUB)).toBeLessThan(100)
     expect(STUB).not.toContain('<')
   })
 
-  test('keeps calls in their order, and answers nothing', () => {
+  test('queues calls in order and returns nothing', () => {
     const { service } = openPage()
     expect(service?.('identify', { email: 'ada@example.com' })).toBeUndefined()
     expect(service?.('reset')).toBeUndefined()
@@ -28,7 +28,7 @@ describe('the stub', () => {
     ])
   })
 
-  test('does not replace what is there', () => {
+  test('does not replace an existing one', () => {
     const there = (): void => undefined
     expect(openPage({ service: there }).service).toBe(there)
   })

@@ -6,7 +6,7 @@ import { MESSAGE, useManaged } from './managed.ts'
 const { server, known, call, save } = useManaged()
 
 describe('list_messages', () => {
-  test('in the order in which they were made, with what became of each', async () => {
+  test('in order of creation, with their counts', async () => {
     await save({ trigger: { event: 'signed_up', where: [{ property: 'plan', is: 'equal', to: 'pro' }] } })
     const { data } = await call('list_messages')
     expect(data as unknown).toEqual({
@@ -29,7 +29,7 @@ describe('list_messages', () => {
       nextCursor: null,
     })
   })
-  test('many stay under 25 KB, and the cursor misses none', async () => {
+  test('many messages stay under 25 KB, and the cursor misses none', async () => {
     await inTurns(60, (index) => save({ name: `${index} ${'"'.repeat(90)}`, trigger: { page: `/${'"'.repeat(400)}` } }))
     const seen: unknown[] = []
     let cursor: unknown
@@ -44,14 +44,14 @@ describe('list_messages', () => {
 })
 
 describe('get_message', () => {
-  test('as it can be saved again', async () => {
+  test('returns a message that can be saved again', async () => {
     const { data } = await call('get_message', { messageId: known().messageId })
     expect(data).toMatchObject({ id: known().messageId, status: 'draft', version: 1, counts: {} })
     expect('omitted' in data).toBe(false)
     const { data: again } = await call('save_message_draft', { messageId: known().messageId, message: data.message })
     expect(again).toEqual({ ok: true, messageId: known().messageId, status: 'draft', version: 1, change: 'unchanged' })
   })
-  test('with its lines, and without what is not seen', async () => {
+  test('keeps lines and drops invisible characters', async () => {
     const family = '\u{1f469}\u200d\u{1f467}'
     const body = `One ${family}\n\nTwo\u202e\u200b${String.fromCodePoint(0xe0049)}`
     const { messageId } = (await save({ name: 'a\u200bb', mail: { subject: 'S', body } })).data
@@ -68,7 +68,7 @@ describe('get_message', () => {
       },
       ['trigger.where', 'onlyIf', 'mail.body'],
     ],
-  ])('%s is cut to 25 KB, and says so', async (_, changes, omitted) => {
+  ])('%s is truncated to 25 KB, with a note', async (_, changes, omitted) => {
     const { messageId } = (await save(changes)).data
     const { answer, data } = await call('get_message', { messageId })
     expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(RESULT_BYTES)
@@ -76,7 +76,7 @@ describe('get_message', () => {
     expect(data.omitted as unknown).toEqual(omitted)
   })
 
-  describe('what is cut comes whole in pieces', () => {
+  describe('truncated messages are available in pieces', () => {
     const rules = Array.from({ length: 20 }, () => ({ rule: 'field', field: 'x', is: 'equal', to: 'ž'.repeat(500) }))
     const mail = { subject: 'S', body: '"🦊\n\\'.repeat(3_500) }
     const read = async (messageId: unknown, cursor: unknown) => (await call('get_message', { messageId, cursor })).data
@@ -95,7 +95,7 @@ describe('get_message', () => {
       expect(pieces.length).toBeGreaterThan(3)
       expect(JSON.parse(pieces.join(''))).toEqual({ ...MESSAGE, onlyIf: rules, mail })
     })
-    test('of one and the same message', async () => {
+    test('of the same version only', async () => {
       const { messageId } = (await save({ mail })).data
       const { nextCursor } = (await call('get_message', { messageId })).data
       const { nextCursor: second } = await read(messageId, nextCursor)
@@ -104,7 +104,7 @@ describe('get_message', () => {
       for (const cursor of [nextCursor, second, 'x', '00000000000'])
         expect(await read(messageId, cursor)).toMatchObject({ error: 'invalid_field', field: 'cursor' })
     })
-    test('and one that is whole has no more', async () => {
+    test('and a complete message has no cursor', async () => {
       expect((await call('get_message', { messageId: known().messageId })).data.nextCursor).toBeNull()
     })
   })

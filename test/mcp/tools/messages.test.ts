@@ -8,7 +8,7 @@ const { server, known, call, save } = useManaged()
 const preview = async (messageId: unknown) => (await call('preview_message', { messageId })).data
 
 describe('save_message_draft', () => {
-  test('makes a draft, writes over it, and leaves who did it', async () => {
+  test('creates and overwrites a draft, and records the actor', async () => {
     const { data } = await save()
     const { messageId } = data
     expect(data as unknown).toEqual({ ok: true, messageId, status: 'draft', version: 1, change: 'created' })
@@ -16,7 +16,7 @@ describe('save_message_draft', () => {
     expect((await call('get_message', { messageId })).data.message).toMatchObject({ wait: { minutes: 5 } })
     expect((await save()).data).toMatchObject({ error: 'message_name_taken' })
   })
-  test('names every field that fails by its path', async () => {
+  test('reports every invalid field by its path', async () => {
     const message = { ...MESSAGE, onlyIf: [{ rule: 'away', minutes: -1 }], mail: { subject: '', body: 'x' } }
     const { data } = await call('save_message_draft', { message })
     expect(data).toMatchObject({ error: 'invalid_field', field: 'message.onlyIf[0].minutes' })
@@ -31,7 +31,7 @@ describe('save_message_draft', () => {
   ])('refuses %s: %p', async (field, message) => {
     expect((await call('save_message_draft', { message })).data).toMatchObject({ error: 'invalid_field', field })
   })
-  test('names the fields that are known where one is not', async () => {
+  test('names the known fields for an unknown one', async () => {
     const mail = { subject: 'S', body: 'B', text: 'T' }
     const { data } = await call('save_message_draft', { message: { ...MESSAGE, mail, delay: 5 } })
     const known = 'Known are `subject`, `preheader`, `body`, `fromName`, `fromEmail`, `replyTo`, `category`.'
@@ -40,7 +40,7 @@ describe('save_message_draft', () => {
       { field: 'message.delay', message: expect.stringContaining('`trigger`, `wait`, `onlyIf`, `again`') },
     ])
   })
-  test('does not write over what somebody else turns on in this moment', async () => {
+  test('does not overwrite a message that goes live meanwhile', async () => {
     const slow = await createTestServer({
       wrapStore: (store) => ({
         ...store,
@@ -58,7 +58,7 @@ describe('save_message_draft', () => {
     expect(await ask('get_message')).toMatchObject({ status: 'live', message: before })
     await slow.close()
   })
-  test('never touches what is live', async () => {
+  test('never changes a live message', async () => {
     await call('set_message_status', { messageId: known().messageId, status: 'live', token: known().token })
     const before = (await call('get_message', { messageId: known().messageId })).text
     const { data } = await save({}, { messageId: known().messageId })
@@ -73,7 +73,7 @@ describe('set_message_status', () => {
   const turnOn = async (messageId: unknown, token?: unknown) =>
     (await call('set_message_status', { messageId, status: 'live', ...(token === undefined ? {} : { token }) })).data
 
-  test('live with the token of its preview, and mails go out from then on', async () => {
+  test('goes live with the token of its preview, and sends from then on', async () => {
     const { messageId } = (await save()).data
     const { token } = await preview(messageId)
     expect(await turnOn(messageId, token)).toEqual({ ok: true, messageId, status: 'live' })
@@ -82,7 +82,7 @@ describe('set_message_status', () => {
     expect((await call('set_message_status', { messageId, status: 'paused' })).data).toMatchObject({ status: 'paused' })
     expect((await call('send_event', { ...event, email: 'bob@example.com' })).data.messages).toEqual([])
   })
-  test('not without one, nor with one of another message, another content or another installation', async () => {
+  test('not without a token, or with one of another message, content or installation', async () => {
     const { messageId } = (await save()).data
     const { messageId: other } = (await save({ name: 'Other' })).data
     const { token } = await preview(messageId)
@@ -104,7 +104,7 @@ describe('set_message_status', () => {
     expect(data).toMatchObject({ error: 'invalid_field', field: 'token' })
     await elsewhere.close()
   })
-  test('not what somebody else writes between the look at it and the switch', async () => {
+  test('not a version written after the preview', async () => {
     const theirs = { ...MESSAGE, name: 'Theirs', mail: { subject: 'Theirs', body: 'Theirs' } }
     const { name, ...content } = theirs
     const slow = await createTestServer({
@@ -123,11 +123,11 @@ describe('set_message_status', () => {
     expect(await ask('get_message')).toMatchObject({ status: 'draft', message: theirs })
     await slow.close()
   })
-  test('a token outlives a restart', async () => {
+  test('a token survives a restart', async () => {
     await server().restart()
     expect(await turnOn(known().messageId, known().token)).toMatchObject({ ok: true })
   })
-  test('not while something stands in the way, even with a token from before', async () => {
+  test('not with open problems, even with an older token', async () => {
     const mail = { subject: 'S', body: '{% for i in (1..event.count) %}x{% endfor %}' }
     const message = { name: 'Counts', trigger: { event: 'results_ready' }, mail }
     const { messageId } = (await call('save_message_draft', { message })).data
@@ -137,7 +137,7 @@ describe('set_message_status', () => {
     expect(await turnOn(messageId, token)).toMatchObject({ error: 'invalid_field', field: 'mail.body' })
     expect((await call('get_message', { messageId })).data.status).toBe('draft')
   })
-  test.each([undefined, 'gone', null])('to nothing else: %p', async (status) => {
+  test.each([undefined, 'gone', null])('accepts no other status: %p', async (status) => {
     const { data } = await call('set_message_status', { messageId: known().messageId, status })
     expect(data).toMatchObject({ error: 'invalid_field', field: 'status' })
   })

@@ -53,7 +53,7 @@ describe('simulate_message', () => {
     expect(await (await answered).text()).toContain('The service is stopping')
   })
 
-  test('who would have got it, and when; nothing is queued', async () => {
+  test('lists who would have received it and when; queues nothing', async () => {
     const data = await simulate('All', { days: 1 })
     expect(data.simulation as unknown).toEqual({
       from: '2026-05-14T12:01:00.000Z',
@@ -77,24 +77,24 @@ describe('simulate_message', () => {
     })
     expect((await call('list_deliveries')).data.data).toEqual([])
   })
-  test('why the others not, and which rule looked at today', async () => {
+  test('explains the others, and names rules that use current data', async () => {
     const { simulation, data } = await simulate('Beta')
     expect(simulation).toMatchObject({ counts: { tag: PEOPLE } })
     const why = expect.stringContaining('did not have the tag beta')
     expect(data?.[0]).toMatchObject({ outcome: 'tag', why, rules: [{ rule: 'tag', verdict: 'fail', isToday: true }] })
   })
-  test('whom the pages never reported is counted apart', async () => {
+  test('counts people never reported separately', async () => {
     const { simulation, data } = await simulate('Opened')
     expect(simulation).toMatchObject({ counts: { never_reported: PEOPLE } })
     const why = expect.stringMatching(/^The browser script had never reported p\d+\./)
     expect(data?.[0]).toMatchObject({ outcome: 'never_reported', why, rules: [{ rule: 'seen', verdict: 'fail' }] })
   })
-  test('what others wrote is cleaned', async () => {
+  test('cleans text of others', async () => {
     const { text, data } = await call('simulate_message', { messageId: ids.Hidden, limit: 2 })
     expect(data.data?.[0]?.why).toContain('did not have the tag "beta"')
     expect(text).not.toMatch(/[\u202e\u200b]|\\u20[02]/)
   })
-  test('why one person would, or would not, get it; all are counted', async () => {
+  test('explains one person, and counts all', async () => {
     const email = `p7.${'x'.repeat(50)}@example.com`
     const { simulation, data } = await simulate('Beta', { email: email.toUpperCase() })
     expect(simulation).toMatchObject({ triggered: PEOPLE, counts: { tag: PEOPLE } })
@@ -103,7 +103,7 @@ describe('simulate_message', () => {
     expect(await simulate('All', { email: 'nobody@example.com' })).toMatchObject({ error: 'contact_not_found' })
     expect(await simulate('All', { email: 'x' })).toMatchObject({ error: 'invalid_field', field: 'email' })
   })
-  test('its pages stay under 25 KB, and miss nobody, also when others come meanwhile', async () => {
+  test('pages stay under 25 KB and miss no one, also with new events', async () => {
     const seen: unknown[] = []
     let cursor: unknown
     do {
@@ -119,24 +119,24 @@ describe('simulate_message', () => {
     } while (cursor)
     expect([seen.length, new Set(seen).size]).toEqual([PEOPLE, PEOPLE])
   })
-  test('a page of a simulation that is over is refused', async () => {
+  test('refuses a page of an expired simulation', async () => {
     const { nextCursor: cursor } = await simulate('All', { limit: 1 })
     server.clock.tick(HOUR)
     expect(await simulate('All', { cursor })).toMatchObject({ error: 'invalid_field', field: 'cursor' })
     expect(await simulate('All', { cursor: 'x' })).toMatchObject({ error: 'invalid_field', field: 'cursor' })
   })
-  test('not by a tag', async () => {
+  test('refuses tag triggers', async () => {
     expect(await simulate('Tagged')).toMatchObject({ error: 'invalid_field', message: expect.stringContaining('tag') })
   })
-  test.each([0, 31, 'many', 1.5])('not of %p days', async (days) => {
+  test.each([0, 31, 'many', 1.5])('refuses %p days', async (days) => {
     expect(await simulate('All', { days })).toMatchObject({ error: 'invalid_field', field: 'days' })
   })
-  test('so many a minute, and no more', async () => {
+  test('is limited per minute', async () => {
     server.clock.tick(COSTLY_TOOL_LIMIT.windowMs)
     await inTurns(COSTLY_TOOL_LIMIT.max, () => simulate('Tagged'))
     expect(await simulate('All')).toMatchObject({ error: 'rate_limited', limit: COSTLY_TOOL_LIMIT.max, retryAfter: 60 })
   })
-  test('what was judged by page views alone, because it is older than reports are kept', async () => {
+  test('marks estimates by page views alone', async () => {
     server.clock.tick(COSTLY_TOOL_LIMIT.windowMs)
     await call('send_event', { email: 'ada@example.com', event: 'signed_up', createContact: true })
     await messaging.browse('a', page('/wait'))
@@ -168,7 +168,7 @@ describe('progress', () => {
       }),
     )
   }
-  test('is told while a long simulation runs, to a client that asks for it', async () => {
+  test('is reported during a long simulation, to clients that ask for it', async () => {
     await inTurns(400, (index) => messaging.event({ email: `many${index}@example.com` }))
     server.clock.tick(MINUTE)
     const answer = await ask({})
@@ -185,7 +185,7 @@ describe('progress', () => {
     const reached = told.map(({ params }) => params?.progress ?? 0)
     expect(reached).toEqual([...new Set(reached)].sort((a, b) => a - b))
   })
-  test.each([{ meta: {} }, { accept: 'application/json' }])('is not told with %p', async (given) => {
+  test.each([{ meta: {} }, { accept: 'application/json' }])('is not reported with %p', async (given) => {
     const answer = await ask(given)
     expect(answer.headers.get('content-type')).toBe('application/json')
     expect(await answer.json()).toMatchObject({ id: 7, result: { structuredContent: { ok: true } } })

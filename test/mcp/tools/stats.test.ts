@@ -25,7 +25,7 @@ afterAll(() => server.close())
 
 const get = async (tool: string, args: object = {}) => (await callTool(server, tool, { app, ...args })).data
 
-test('list_event_names: by the alphabet, counted, page by page, and of this app alone', async () => {
+test('list_event_names: alphabetical, counted, paged, for this app only', async () => {
   const all = [
     { event: 'new', count: 2 },
     { event: 'old', count: 3 },
@@ -40,7 +40,7 @@ test('list_event_names: by the alphabet, counted, page by page, and of this app 
   })
 })
 
-test('list_event_names: names of our own are none, and those of 31 days ago neither', async () => {
+test('list_event_names: without built-in names and names older than 30 days', async () => {
   const { appId } = server.second
   const names = async () =>
     (await callTool(server, 'list_event_names', { app: appId }, { key: server.second.apiKey })).data
@@ -50,7 +50,7 @@ test('list_event_names: names of our own are none, and those of 31 days ago neit
   server.clock.tick(-31 * DAY)
 })
 
-test('get_stats: by name, by day, and the new people of the account', async () => {
+test('get_stats: by name and day, with new people of the account', async () => {
   const { byDay, byName, newPeople } = await get('get_stats')
   expect(byName).toEqual([
     { event: 'new', count: 2 },
