@@ -2,7 +2,7 @@
 import { collectMsOf, isPerPerson } from '../messages/again.ts'
 import { allHold, parseProperties } from '../store/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
-import type { Arrival, Cancelled } from '../store/delivery-rules.ts'
+import type { Arrival, Cancelled, EndFacts, EndPlan } from '../store/delivery-rules.ts'
 import { takesEvents } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
 import { isPathLike, isSamePath } from '../store/paths.ts'
@@ -19,7 +19,7 @@ import type {
 } from '../store/plan-types.ts'
 import type { EventType } from '../store/types.ts'
 import { decideStart, findCancelled } from './decide.ts'
-import { findHeir, keyToPass } from './ends.ts'
+import { planEnd } from './ends.ts'
 import { resultPathOf } from './rules.ts'
 
 /** A visit within this time after an email counts as its result. */
@@ -164,7 +164,7 @@ function start(
     lead.parts.push(part)
   } else {
     const waiting = { state: 'waiting' as const, reason: null, handedAt: null, joined: 0, parts: [] }
-    emails.waiting.push({ ...part, ...waiting, messageId, version, content, dueAt })
+    emails.waiting.push({ ...part, ...waiting, messageId, version, content, plannedAt: dueAt, dueAt })
   }
 }
 
@@ -209,19 +209,26 @@ function cancelBy(changing: Changing, { eventId, at, hosts }: Cause, arrival: Ar
       for (const part of email.parts) {
         const cancelled = findIn(part, email, true)
         if (!cancelled) continue
-        cancel(changing, part.id, at, cancelled)
+        cancel(changing, part.id, { at, cancelled, joined: [] })
         removeJoined(changing.emails, email, part)
       }
     }
     if (!found) continue
-    cancel(changing, email.id, at, found)
-    end(changing.emails, email, found.isOfEvent)
+    const heir = cancel(changing, email.id, { at, cancelled: found, delivery: email, joined: email.parts })
+    end(changing.emails, email, heir)
   }
 }
 
-function cancel({ changes }: Changing, id: number, at: number, { reason, verdict, isOfEvent }: Cancelled): void {
+type Cancelling = Partial<EndFacts> & { at: number; cancelled: Cancelled }
+
+/** @returns the event that takes over the email, if only its first event was cancelled */
+function cancel({ changes }: Changing, id: number, { at, cancelled, ...facts }: Cancelling): EndPlan['heir'] {
+  const { reason, verdict, isOfEvent } = cancelled
   const record: DecisionRecord = { at, verdicts: [verdict] }
-  changes.push({ change: 'cancel', id, at, reason, record: JSON.stringify(record), isOfEvent })
+  const finish = { state: 'skipped', reason, record: JSON.stringify(record), isOfEvent }
+  const plan = planEnd(finish, { delivery: null, attempt: null, joined: [], ...facts })
+  changes.push({ change: 'cancel', id, at, finish, plan })
+  return plan.heir
 }
 
 const releaseKey = (used: UsedFacts, key: string | null): void => void (key !== null && used.keys.delete(key))
@@ -234,10 +241,9 @@ function removeJoined(emails: Emails, email: WaitingFacts, part: JoinedFacts): v
   releaseKey(used, part.dedupeKey)
 }
 
-/** Mirrors `planEnd`: if only the first event ends, another event takes over the email. */
-function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
+/** `heir`: the event that takes over the email. */
+function end(emails: Emails, email: WaitingFacts, heir: EndPlan['heir']): void {
   const used = usedOf(emails, email.messageId)
-  const heir = isOfEvent ? findHeir(email.parts) : null
   emails.waiting = emails.waiting.filter((one) => one !== email)
   // a mail server may have accepted it, so its key stays used
   if (email.handedAt === null) {
@@ -245,12 +251,12 @@ function end(emails: Emails, email: WaitingFacts, isOfEvent: boolean): void {
     used.count -= heir ? 1 : 1 + email.joined
     if (!heir) for (const part of email.parts) releaseKey(used, part.dedupeKey)
   }
-  if (!heir) return
-  const others = email.parts.filter((one) => one !== heir)
-  const dedupeKey = heir.dedupeKey ?? keyToPass(email.dedupeKey)
-  if (dedupeKey !== null) used.keys.add(dedupeKey)
-  const rest = { state: 'waiting' as const, reason: null, handedAt: null, joined: others.length, parts: others }
-  emails.waiting.push({ ...email, ...heir, dedupeKey, ...rest })
+  const part = email.parts.find(({ id }) => id === heir?.id)
+  if (!heir || !part) return
+  const parts = email.parts.filter((one) => one !== part)
+  if (heir.dedupeKey !== null) used.keys.add(heir.dedupeKey)
+  const rest = { state: 'waiting' as const, reason: null, handedAt: null, joined: parts.length, parts }
+  emails.waiting.push({ ...email, ...part, ...heir, ...rest })
 }
 
 function noteReturn(

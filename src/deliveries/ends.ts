@@ -19,9 +19,10 @@ export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
 
 const isUnsent = ({ state }: Finish): boolean => state === 'skipped' || state === 'failed'
 
-/** The joined events are needed when only the first event ends; the delivery also after a refusal. */
+/** The joined events are needed when only the first event ends, the attempt after a refusal. */
 export const queryEnd: QueryEnd = (finish) => ({
-  delivery: isPassing(finish) || finish.isRefused === true,
+  delivery: isPassing(finish),
+  attempt: finish.isRefused === true,
   joined: isPassing(finish),
 })
 
@@ -37,7 +38,7 @@ export const planEnd: PlanEnd = (finish, facts) => {
   const heir = delivery && isPassing(finish) ? findHeir(facts.joined) : null
   return {
     key: keyAfter(finish, heir),
-    handedAt: finish.isRefused ? earlierHandOver(finish, delivery) : undefined,
+    handedAt: finish.isRefused ? earlierHandOver(finish, facts.attempt) : undefined,
     isUnsent: isUnsent(finish),
     heir: delivery && heir && inherit(delivery, heir),
     dropsCaptured: state === 'skipped' && FINAL_REASONS.includes(reason ?? ''),
@@ -63,11 +64,11 @@ export const findHeir = <J extends { id: number; triggeredAt: number }>(joined: 
   joined.toSorted((a, b) => a.triggeredAt - b.triggeredAt || a.id - b.id)[0] ?? null
 
 /** A key by time belongs to one email and is never passed on. */
-export const keyToPass = (dedupeKey: string | null): string | null => (dedupeKey === TIMED_KEY ? null : dedupeKey)
+const keyToPass = (dedupeKey: string | null): string | null => (dedupeKey === TIMED_KEY ? null : dedupeKey)
 
 /** A server that refused the email has not taken it. An earlier try whose outcome is unknown still counts (ms UTC). */
-function earlierHandOver({ record }: Finish, delivery: EndFacts['delivery']): number | null {
-  if (!delivery) return null
-  const { unconfirmedAt } = parseRecord(record ?? delivery.record) ?? {}
-  return unconfirmedAt ?? (delivery.resent ? delivery.handedAt : null)
+function earlierHandOver({ record }: Finish, attempt: EndFacts['attempt']): number | null {
+  if (!attempt) return null
+  const { unconfirmedAt } = parseRecord(record ?? attempt.record) ?? {}
+  return unconfirmedAt ?? (attempt.resent ? attempt.handedAt : null)
 }

@@ -4,17 +4,20 @@ import { TIMED_KEY } from './delivery-states.ts'
 import type { SentCache } from './sent-cache.ts'
 
 type Ended = { messageId: number; contactId: number }
-type Delivery = Omit<NonNullable<EndFacts['delivery']>, 'resent'> & { resent: number }
+type Delivery = NonNullable<EndFacts['delivery']>
+type Attempt = Omit<NonNullable<EndFacts['attempt']>, 'resent'> & { resent: number }
 type Parts = { db: Database; sentCache: SentCache; rules: Pick<DeliveryRules, 'queryEnd' | 'planEnd'> }
 
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 
-const NO_FACTS: EndFacts = { delivery: null, joined: [] }
+const toAttempt = (row: Attempt | null): EndFacts['attempt'] => row && { ...row, resent: row.resent === 1 }
 
 export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
   const find = db.prepare<Delivery, [number]>(
-    `SELECT once_key AS dedupeKey, planned_at AS plannedAt, due_at AS dueAt, handed_at AS handedAt, resent, record
-     FROM deliveries WHERE id = ?`,
+    'SELECT once_key AS dedupeKey, planned_at AS plannedAt, due_at AS dueAt FROM deliveries WHERE id = ?',
+  )
+  const findAttempt = db.prepare<Attempt, [number]>(
+    'SELECT handed_at AS handedAt, resent, record FROM deliveries WHERE id = ?',
   )
   const findJoined = db.prepare<EndFacts['joined'][number], [number]>(
     `SELECT id, triggered_at AS triggeredAt, once_key AS dedupeKey FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
@@ -43,10 +46,9 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
 
   const loadFacts = (id: number, how: Finish): EndFacts => {
     const query = rules.queryEnd(how)
-    if (!query.delivery && !query.joined) return NO_FACTS
-    const row = query.delivery ? find.get(id) : null
     return {
-      delivery: row && { ...row, resent: row.resent === 1 },
+      delivery: query.delivery ? find.get(id) : null,
+      attempt: query.attempt ? toAttempt(findAttempt.get(id)) : null,
       joined: query.joined ? findJoined.all(id) : [],
     }
   }
@@ -56,23 +58,26 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
     moveJoined.run(heir.id, id)
   }
 
+  const apply = (id: number, at: number, how: Finish, plan: EndPlan): void => {
+    const { key, handedAt, isUnsent, heir, dropsCaptured } = plan
+    const { state, reason, record, dueAt, sentAt } = how
+    const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null, at, key]
+    const ended = finish.get(...columns, Number(handedAt !== undefined), handedAt ?? null, heir?.id ?? null, id)
+    if (!ended) return
+    if (isUnsent) {
+      sentCache.release(ended.messageId, ended.contactId)
+      if (heir) handToHeir(id, heir, at)
+      else endJoined.run(id, id)
+    }
+    if (dropsCaptured) dropCaptured(id)
+  }
+
   return {
     dropCaptured,
     /** A time-based deduplication key is free once the outcome is known. */
     releaseTimedKey: (id: number): void => void releaseTimed.run(id),
-
-    end(id: number, at: number, how: Finish): void {
-      const { key, handedAt, isUnsent, heir, dropsCaptured } = rules.planEnd(how, loadFacts(id, how))
-      const { state, reason, record, dueAt, sentAt } = how
-      const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null, at, key]
-      const ended = finish.get(...columns, Number(handedAt !== undefined), handedAt ?? null, heir?.id ?? null, id)
-      if (!ended) return
-      if (isUnsent) {
-        sentCache.release(ended.messageId, ended.contactId)
-        if (heir) handToHeir(id, heir, at)
-        else endJoined.run(id, id)
-      }
-      if (dropsCaptured) dropCaptured(id)
-    },
+    /** For ends that are planned with the rest of a batch. */
+    apply,
+    end: (id: number, at: number, how: Finish): void => apply(id, at, how, rules.planEnd(how, loadFacts(id, how))),
   }
 }

@@ -135,14 +135,13 @@ export type EndFacts = {
     dedupeKey: string | null
     plannedAt: number
     dueAt: number
-    handedAt: number | null
-    resent: boolean
-    record: string | null
   } | null
+  /** the attempt that was refused */
+  attempt: { handedAt: number | null; resent: boolean; record: string | null } | null
   joined: { id: number; triggeredAt: number; dedupeKey: string | null }[]
 }
 
-export type QueryEnd = (finish: Finish) => { delivery: boolean; joined: boolean }
+export type QueryEnd = (finish: Finish) => { [fact in keyof EndFacts]: boolean }
 
 /**
  * `key`: what happens to the deduplication key. `handedAt`: undefined = unchanged. `heir`: the event that takes over

@@ -2,7 +2,7 @@
  * Writes about people: the store loads facts, a pure planner returns rows to write, and the store applies them in the
  * same transaction. Times are ms UTC.
  */
-import type { Arrival, DeliveryRules } from './delivery-rules.ts'
+import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.ts'
 import type { StoredOutcome } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
 import type { DeliveryState, MessageContent, SuppressionReason } from './message-types.ts'
@@ -65,6 +65,7 @@ export type WaitingFacts = JoinedFacts & {
   content: MessageContent
   state: DeliveryState
   reason: string | null
+  plannedAt: number
   dueAt: number
   handedAt: number | null
   joined: number
@@ -194,7 +195,7 @@ export type NewDelivery = {
 }
 export type DeliveryChange =
   | NewDelivery
-  | { change: 'cancel'; id: number; at: number; reason: string; record: string; isOfEvent: boolean }
+  | { change: 'cancel'; id: number; at: number; finish: Finish; plan: EndPlan }
   | { change: 'cameBack'; id: number; at: number; isResult: boolean }
 export type NewOutcome = Idempotency & { outcome: string; contactId: number }
 

@@ -119,7 +119,8 @@ type FactParts = Pick<Parts, 'db' | 'live' | 'sentCache'> & {
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
 
 const JOINED_COLUMNS = 'id, event_id AS eventId, once_key AS dedupeKey, triggered_at AS triggeredAt'
-const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS messageId, version, state, reason, due_at AS dueAt, handed_at AS handedAt`
+const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS messageId, version, state, reason, planned_at AS plannedAt, due_at AS dueAt,
+  handed_at AS handedAt`
 const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
 
 export function createPlannedFacts({ db, people, live, sentCache, known }: FactParts) {
@@ -395,8 +396,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
 
   const applyChange = (row: DeliveryChange): void => {
     if (row.change === 'cancel') {
-      const { id, at, reason, record, isOfEvent } = row
-      ends.end(id, at, { state: 'skipped', reason, record, isOfEvent })
+      ends.apply(row.id, row.at, row.finish, row.plan)
     } else if (row.change === 'cameBack') noteVisit.run(row.at, row.isResult ? row.at : null, row.id)
     else applyDelivery(row)
   }

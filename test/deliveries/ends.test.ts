@@ -7,15 +7,13 @@ import { DELIVERY_STATES } from '../../src/store/message-types.ts'
 
 const AT = 1_000
 type Delivery = NonNullable<EndFacts['delivery']>
+type Attempt = NonNullable<EndFacts['attempt']>
 type Joined = EndFacts['joined'][number]
 
 const delivery = (changes: Partial<Delivery> = {}): Delivery => ({
   dedupeKey: 'first',
   plannedAt: AT,
   dueAt: AT + 1,
-  handedAt: null,
-  resent: false,
-  record: null,
   ...changes,
 })
 const joined = (id: number, triggeredAt: number, dedupeKey: string | null = `key ${id}`): Joined => ({
@@ -24,7 +22,7 @@ const joined = (id: number, triggeredAt: number, dedupeKey: string | null = `key
   dedupeKey,
 })
 const plan = (finish: Finish, facts: Partial<EndFacts> = {}) =>
-  planEnd(finish, { delivery: null, joined: [], ...facts })
+  planEnd(finish, { delivery: null, attempt: null, joined: [], ...facts })
 
 const OF_EVENT: Finish = { state: 'skipped', reason: 'seen', isOfEvent: true }
 
@@ -57,7 +55,7 @@ describe('the first event ends alone', () => {
   })
 
   test('the facts of the email and its events are asked for', () =>
-    expect(queryEnd(OF_EVENT)).toEqual({ delivery: true, joined: true }))
+    expect(queryEnd(OF_EVENT)).toEqual({ delivery: true, attempt: false, joined: true }))
 })
 
 test.each<Finish>([
@@ -66,7 +64,7 @@ test.each<Finish>([
   { state: 'waiting', isOfEvent: true },
 ])('no event takes over the email when it is $state ($reason)', (finish) => {
   expect(plan(finish, { delivery: delivery(), joined: [joined(5, 30)] }).heir).toBeNull()
-  expect(queryEnd(finish)).toEqual({ delivery: false, joined: false })
+  expect(queryEnd(finish)).toEqual({ delivery: false, attempt: false, joined: false })
 })
 
 test.each<[Finish, string]>([
@@ -86,8 +84,8 @@ test('the message may reach the person again only if the email was not sent', ()
 
 describe('the time of the hand-over', () => {
   const refused: Finish = { state: 'deferred', reason: 'smtp_451', isRefused: true }
-  const after = (finish: Finish, changes: Partial<Delivery>) =>
-    plan(finish, { delivery: delivery({ handedAt: AT, ...changes }) }).handedAt
+  const after = (finish: Finish, changes: Partial<Attempt>) =>
+    plan(finish, { attempt: { handedAt: AT, resent: false, record: null, ...changes } }).handedAt
 
   test('stays unless a server refused the email', () => {
     expect(after({ state: 'sent' }, {})).toBeUndefined()
@@ -103,7 +101,7 @@ describe('the time of the hand-over', () => {
     expect(after({ ...refused, record }, { record: '{"at":1,"verdicts":[],"unconfirmedAt":7}' })).toBe(8)
   })
 
-  test('needs the facts of the email', () => expect(queryEnd(refused)).toEqual({ delivery: true, joined: false }))
+  test('needs the attempt', () => expect(queryEnd(refused)).toEqual({ delivery: false, attempt: true, joined: false }))
 })
 
 test.each<[Finish, boolean]>([

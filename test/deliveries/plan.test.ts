@@ -93,7 +93,7 @@ const askOf = (changes: Partial<EventWrite>[], given: Given) => {
 function changesOf({ deliveries }: Plan): string[] {
   const ids: number[] = []
   return deliveries.map((one) => {
-    if (one.change === 'cancel') return `cancel ${ids.indexOf(one.id)} ${one.reason}`
+    if (one.change === 'cancel') return `cancel ${ids.indexOf(one.id)} ${one.finish.reason}`
     if (one.change === 'cameBack') return `came back ${one.id}${one.isResult ? ' to the result' : ''}`
     ids.push(one.id)
     return one.change === 'join' ? `join ${ids.indexOf(one.joinedTo ?? 0)}` : 'start'

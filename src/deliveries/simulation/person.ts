@@ -4,6 +4,7 @@ import type { Arrival } from '../../store/delivery-rules.ts'
 import { LISTED_EVENTS, type MessageContent, type Verdict } from '../../store/message-types.ts'
 import type { SimulatedPerson, TriggerHappening } from '../../store/simulation.ts'
 import { decide, decideStart, findCancelled, isTimed, type SendingSettings } from '../decide.ts'
+import { findHeir } from '../ends.ts'
 import { readFacts } from '../facts.ts'
 import { resultPathOf } from '../rules.ts'
 import type { Past } from './past.ts'
@@ -37,6 +38,9 @@ const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: n
 const OF_VALUES = ['missing_value', 'broken_template']
 const isOfValues = (fault: Fault | null): fault is Fault => fault !== null && OF_VALUES.includes(fault.reason)
 
+const heirOf = (joined: readonly SimulatedEvent[]): SimulatedEvent | undefined =>
+  findHeir(joined.map((part) => ({ part, id: part.trigger.id, triggeredAt: part.trigger.occurredAt })))?.part
+
 const byTime = (a: SimulatedEvent, b: SimulatedEvent): number =>
   a.trigger.occurredAt - b.trigger.occurredAt || a.trigger.id - b.trigger.id
 
@@ -61,10 +65,9 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     endPart(part, outcome)
   }
 
-  /** If only the first event fails, the oldest of the others takes over. */
   const end = (email: Email, outcome: Outcome, isOfEvent = false): void => {
     const { lead, joined } = email
-    const [heir] = isOfEvent ? joined.toSorted(byTime) : []
+    const heir = isOfEvent ? heirOf(joined) : undefined
     endPart(lead, outcome)
     if (heir) {
       const others = joined.filter((one) => one !== heir)
