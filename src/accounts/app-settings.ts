@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { AppRow, KeyAccess } from './access.ts'
 import type { Store } from '../store/store.ts'
-import { isLocale, isTimezone, readLocale } from '../store/local-time.ts'
+import { isLocale, isTimezone, readLocale } from '../core/local-time.ts'
 import { pickSettings } from '../store/apps.ts'
 import type { AppSettings, Refused } from '../store/types.ts'
 import { DOMAIN_MESSAGE, readAppText } from './account-input.ts'

@@ -1,11 +1,11 @@
 /** Plans which of one person's emails an arrival starts, extends or cancels, and records that the person came back. Pure. */
 import { collectMsOf, isPerPerson } from '../messages/again.ts'
-import { allHold, parseProperties } from '../store/conditions.ts'
+import { allHold, parseProperties } from '../messages/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
 import type { Arrival, Cancelled, EndFacts, EndPlan } from '../store/delivery-rules.ts'
 import { takesEvents } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
-import { isPathLike, isSamePath } from '../store/paths.ts'
+import { isPathLike, isSamePath } from '../visits/paths.ts'
 import type {
   AppFacts,
   DeliveryChange,

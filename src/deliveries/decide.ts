@@ -9,7 +9,7 @@ import type {
   StartFacts,
   WaitingEvent,
 } from '../store/delivery-rules.ts'
-import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../store/local-time.ts'
+import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../core/local-time.ts'
 import {
   type Again,
   LISTED_EVENTS,
@@ -20,7 +20,7 @@ import {
   type SuppressionReason,
   type Verdict,
 } from '../store/message-types.ts'
-import { isSamePath } from '../store/paths.ts'
+import { isSamePath } from '../visits/paths.ts'
 import { suppressionVerdict } from '../store/decision-records.ts'
 import {
   checkRules,

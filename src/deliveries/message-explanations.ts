@@ -1,4 +1,4 @@
-import { compares, parseProperties, propertyOf } from '../store/conditions.ts'
+import { compares, parseProperties, propertyOf } from '../messages/conditions.ts'
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { DeliveryChange } from '../store/plan-types.ts'

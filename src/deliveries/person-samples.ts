@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { createIdRange } from '../core/ids.ts'
 import { collectMsOf } from '../messages/again.ts'
-import { parseProperties } from '../store/conditions.ts'
+import { parseProperties } from '../messages/conditions.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'

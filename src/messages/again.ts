@@ -1,6 +1,6 @@
-import { propertyOf } from '../store/conditions.ts'
+import { propertyOf } from './conditions.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
-import { nextTimeOfDay } from '../store/local-time.ts'
+import { nextTimeOfDay } from '../core/local-time.ts'
 import type { Again, Wait } from '../store/message-types.ts'
 
 const MINUTE_MS = 60_000

@@ -1,4 +1,4 @@
-import { allHold, parseProperties } from '../store/conditions.ts'
+import { allHold, parseProperties } from './conditions.ts'
 import type { Mail, MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'

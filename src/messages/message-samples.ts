@@ -1,6 +1,6 @@
-import { allHold, parseProperties } from '../store/conditions.ts'
+import { allHold, parseProperties } from './conditions.ts'
 import type { MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
-import { isPathLike } from '../store/paths.ts'
+import { isPathLike } from '../visits/paths.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
 import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'

@@ -1,5 +1,5 @@
 /** Formats numbers, money and dates by the app's locale and timezone. */
-import { fromLocalTime, readLocale, readTimezone } from '../store/local-time.ts'
+import { fromLocalTime, readLocale, readTimezone } from '../core/local-time.ts'
 
 export type Place = { locale: string; timezone: string }
 

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
-import { readTimezone } from './local-time.ts'
+import { readTimezone } from '../core/local-time.ts'
 import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
 
 const CACHED_APPS = 10_000

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { idSince } from '../core/ids.ts'
-import { readLocale, readTimezone } from './local-time.ts'
+import { readLocale, readTimezone } from '../core/local-time.ts'
 import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
 import { BATCH_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'

@@ -1,5 +1,5 @@
 import { whenDue } from '../../messages/again.ts'
-import { parseProperties } from '../../store/conditions.ts'
+import { parseProperties } from '../../messages/conditions.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import { LISTED_EVENTS, type MessageContent, type Verdict } from '../../store/message-types.ts'
 import type { SimulatedPerson, TriggerHappening } from '../../store/simulation.ts'

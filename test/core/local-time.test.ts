@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { fromLocalTime, isTimezone, localTime, nextTimeOfDay } from '../../src/store/local-time.ts'
+import { fromLocalTime, isTimezone, localTime, nextTimeOfDay } from '../../src/core/local-time.ts'
 
 describe('the next time of day', () => {
   test.each([

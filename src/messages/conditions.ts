@@ -1,4 +1,4 @@
-import type { Compared, Condition } from './message-types.ts'
+import type { Compared, Condition } from '../store/message-types.ts'
 
 /**
  * `3` equals `"3"`, because form input is text. `contains` searches text and lists; `above` and `below` accept

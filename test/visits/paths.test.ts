@@ -1,6 +1,6 @@
 /** The path of a page, as browsers report it. */
 import { expect, test } from 'bun:test'
-import { pathOfUrl } from '../../src/store/paths.ts'
+import { pathOfUrl } from '../../src/visits/paths.ts'
 
 test.each([
   ['https://example.com/results/1', '/results/1'],
