@@ -120,8 +120,8 @@ export function createQueryReader<T extends TObject, C, R>(input: Input<T, C, R>
   const { properties } = input.schema
   const known = new Set(Object.keys(properties))
   const parse = ([name, text]: [string, string]): [string, unknown] => [name, parseParameter(properties[name], text)]
-  return (query: Query, context: C): Read<R> => {
-    const unknown = findUnknown(query, known)
+  return (query: Query, context: C, names: ReadonlySet<string> = known): Read<R> => {
+    const unknown = findUnknown(query, names)
     const reading = read(Object.fromEntries(Object.entries(query).map(parse)), context)
     const errors = [...unknown, ...('errors' in reading ? reading.errors : [])]
     return 'errors' in reading || errors.length > 0 ? { errors } : reading
@@ -135,7 +135,9 @@ function parseParameter(schema: TSchema | undefined, text: string): unknown {
 
 /** GET /events. */
 const readEvents = createQueryReader({ schema: EventQuery, clean: cleanEventsQuery, rules: () => EVENT_RULES })
-export const readEventsQuery = (query: Query): Read<EventsQuery> => readEvents(query, null)
+/** `names`: the known ones, if not all of them. */
+export const readEventsQuery = (query: Query, names?: ReadonlySet<string>): Read<EventsQuery> =>
+  readEvents(query, null, names)
 
 function cleanEventsQuery(sent: Static<typeof EventQuery>): EventsQuery | null {
   const app = fields.findAppId(sent)

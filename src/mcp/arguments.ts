@@ -37,17 +37,17 @@ type Arguments<S extends TObject, C, R> = {
   rules?: (context: C) => Rules
 }
 
-const APP_NAMES = { app: fields.APP, newsletter: fields.NEWSLETTER }
-const APP_RULES = fields.appRules(Type.Object(APP_NAMES))
+const APP_NAME = { app: fields.APP }
+const APP_RULES = fields.appRules(Type.Object(APP_NAME))
 
-/** Reads arguments about one app, under either of its names in the API. */
+/** Reads arguments about one app. */
 export function createArguments<S extends TObject, C, R extends object>({
   schema,
   clean,
   rules,
 }: Arguments<S, C, R>): (args: Body, context: C) => Reading<{ app: string } & R> {
   const { app: _, ...others }: TProperties = schema.properties
-  const own: TObject = Type.Object({ ...APP_NAMES, ...others })
+  const own: TObject = Type.Object({ ...APP_NAME, ...others })
   const rulesOf = (context: C): Rules => ({ ...APP_RULES, email: fields.emailRule, ...rules?.(context) })
   const read = createQueryReader({
     schema: own,

@@ -62,13 +62,6 @@ export const listMatchingContacts = (
   page: { before: number | null; limit: number },
 ): Promise<{ people: ContactRow[]; next: number | null }> => store.listMatching(app.id, match, page)
 
-/** People whose email or name begins so. `isPartial`: there may be more. */
-export const searchContacts = (
-  { store }: { store: Store },
-  app: AppRow,
-  { search, limit }: { search: string; limit: number },
-): Promise<{ people: ContactRow[]; isPartial: boolean }> => store.searchContacts(app.id, search, limit)
-
 export const contactWrite = (
   { clock }: { clock: Clock },
   { access, app, buckets, idempotency }: WriteContext,

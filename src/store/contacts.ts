@@ -26,6 +26,8 @@ export type ContactQuery = {
 }
 
 /** Null matches anyone. Field values are compared as text. */
+/** `areNamesPartial`: only the newest people were searched by name. */
+type FoundContacts = { people: ContactRow[]; hasMore: boolean; areNamesPartial: boolean }
 export type ContactMatch = {
   status: ContactStatus | null
   field: { name: string; value: string } | null
@@ -180,8 +182,8 @@ export function createContactReads(db: Database) {
       const last = found.length > limit ? page.at(-1) : scanned.length === SCANNED_ROWS ? scanned.at(-1) : undefined
       return { people, next: last?.id ?? null }
     },
-    /** By email first, then by names of the newest people. `isPartial`: there may be more. */
-    searchContacts(appId: number, start: string, limit: number): { people: ContactRow[]; isPartial: boolean } {
+    /** By email first, then by names of the newest people. `hasMore`: more than `limit` were found. */
+    searchContacts(appId: number, start: string, limit: number): FoundContacts {
       const prefix = start.trim().toLowerCase()
       const byEmail = emailsFrom.all(appId, prefix, `${prefix}\u{10FFFF}`, limit + 1)
       const scanned = newestNames.all(appId, SCANNED_ROWS)
@@ -190,7 +192,7 @@ export function createContactReads(db: Database) {
       )
       const ids = [...new Set([...byEmail, ...byName].map(({ id }) => id))]
       const people = inSnapshot(() => ids.slice(0, limit).flatMap((found) => one(oneById.get(found))))
-      return { people, isPartial: ids.length > limit || scanned.length === SCANNED_ROWS }
+      return { people, hasMore: ids.length > limit, areNamesPartial: scanned.length === SCANNED_ROWS }
     },
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
   }

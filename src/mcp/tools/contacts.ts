@@ -11,7 +11,11 @@ import {
 import { dryRunContact, type DryRunContact } from '../../deliveries/dry-runs.ts'
 import * as contacts from '../../people/contacts.ts'
 import type { ContactMatch } from '../../people/contacts.ts'
-import { MAX_CUSTOM_FIELD_KEY_CHARACTERS, MAX_CUSTOM_FIELD_TEXT_CHARACTERS } from '../../core/field-limits.ts'
+import {
+  MAX_CUSTOM_FIELD_KEY_CHARACTERS,
+  MAX_CUSTOM_FIELD_TEXT_CHARACTERS,
+  MAX_PAGE_ITEMS,
+} from '../../core/field-limits.ts'
 import { type Body, listErrors } from '../../core/inputs.ts'
 import type { ToolDependencies } from './tool.ts'
 import { joinWarnings } from '../../core/json.ts'
@@ -132,10 +136,10 @@ export const searchContacts: schemas.Tool = {
     const { app, input } = asked
     const { search, limit } = input
     if (search !== null) {
-      const { people, isPartial } = await contacts.searchContacts(deps, app, { search, limit })
-      const data = fitPeople(people, app)
-      const isAll = !isPartial && data.length === people.length
-      return { untrusted: UNTRUSTED, ok: true, data, nextCursor: null, ...(isAll ? {} : { note: PARTIAL }) }
+      const found = await deps.store.searchContacts(app.id, search, limit)
+      const data = fitPeople(found.people, app)
+      const note = noteOf({ ...found, isCut: data.length < found.people.length, limit })
+      return { untrusted: UNTRUSTED, ok: true, data, nextCursor: null, ...(note === '' ? {} : { note }) }
     }
     if (input.match) {
       const page = { before: input.before?.id ?? null, limit }
@@ -153,7 +157,15 @@ export const searchContacts: schemas.Tool = {
   },
 }
 
-const PARTIAL = 'There may be more: names are searched among the newest 10,000 people. Send more of the email or name.'
+type Search = { hasMore: boolean; areNamesPartial: boolean; isCut: boolean; limit: number }
+
+/** What a search leaves out. `isCut`: by the size of an answer, which a higher limit does not change. */
+function noteOf({ hasMore, areNamesPartial, isCut, limit }: Search): string {
+  const raise = isCut || limit >= MAX_PAGE_ITEMS ? '' : `, or a \`limit\` of up to ${MAX_PAGE_ITEMS}`
+  const more = `There are more. Send more of the email or name${raise}.`
+  const names = 'There may be more: names are searched among the newest 10,000 people only.'
+  return [...(hasMore || isCut ? [more] : []), ...(areNamesPartial ? [names] : [])].join(' ')
+}
 
 const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
   takeWithin(

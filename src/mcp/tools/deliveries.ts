@@ -9,21 +9,18 @@ import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { createArguments, emailOf, findAsked, messageIdOf } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, LIST, MESSAGE_ID, oneOf, takes, text, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, EMAIL, LIST, MESSAGE_ID, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const ASKED = takes({
   app: APP,
   messageId: Type.Optional(MESSAGE_ID),
   email: Type.Optional(EMAIL),
-  state: Type.Optional(text('such as sent, kept or skipped')),
+  state: Type.Optional(oneOf(DELIVERY_STATES, `Send one of ${DELIVERY_STATES.join(', ')}.`)),
   ...PAGE,
 })
 
-/** The schema names three states; the refusal of an unknown one lists all. */
-const STATE = oneOf(DELIVERY_STATES, `Send one of ${DELIVERY_STATES.join(', ')}.`)
-
 const readQuery = createArguments({
-  schema: takes({ ...ASKED.properties, state: Type.Optional(STATE) }),
+  schema: ASKED,
   clean: ({ messageId, email, state, cursor, limit = DEFAULT_PAGE_ITEMS }) => ({
     messageId: messageId === undefined ? null : messageIdOf(messageId),
     email: emailOf(email),

@@ -31,8 +31,8 @@ export const listEvents: Tool = {
   kind: 'read',
   input: inputSchema(EventQuery),
   output: LIST,
-  run: async (deps, { access }, args) => {
-    const asked = findAsked(access, readEventsQuery(toQuery(args)))
+  run: async (deps, { access }, args, known) => {
+    const asked = findAsked(access, readEventsQuery(toQuery(args), known))
     if (isRefusal(asked)) return asked
     const { email, event: name, before, limit } = asked.input
     const page = await listStoredEvents(deps, asked.app, { email, name, before, limit })

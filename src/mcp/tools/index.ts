@@ -12,6 +12,8 @@ import { previewTool, sendTestMessage } from './previews.ts'
 import { simulateTool } from './simulations.ts'
 import { getStats, listEventNames } from './stats.ts'
 import type { Body } from '../../core/inputs.ts'
+import { refuseFields } from '../../core/refusals.ts'
+import { findUnknown } from '../../http/queries.ts'
 import type { Names } from '../arguments.ts'
 import { forModels, takes, type Tool, type ToolDependencies } from './tool.ts'
 
@@ -47,17 +49,16 @@ export const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => n
 /** What the list says of each, which is the same for everybody. */
 const DESCRIPTIONS = new Map(TOOLS.map((tool) => [tool, describe(tool)]))
 
-const NAMES = new Map(TOOLS.map((tool) => [tool, listNames(tool)]))
+const NAMES = new Map<Tool, Names>(TOOLS.map((tool) => [tool, new Set(Object.keys(tool.input.properties))]))
 
-/** `newsletter` is the other name of `app`, as in the HTTP API. */
-function listNames({ input }: Tool): Names {
-  const { app, ...others } = input.properties
-  return new Set([...(app ? ['app', 'newsletter'] : []), ...Object.keys(others)])
+/** The schemas have `app` only, so the API's other name for it is refused here for all tools. */
+export function runTool(tool: Tool, deps: ToolDependencies, caller: Caller, args: Body) {
+  const names = NAMES.get(tool) ?? new Set()
+  const { newsletter = null } = args
+  return newsletter === null || !names.has('app')
+    ? tool.run(deps, caller, args, names)
+    : refuseFields(findUnknown({ newsletter: '' }, names))
 }
-
-/** Refuses unknown arguments. */
-export const runTool = (tool: Tool, deps: ToolDependencies, caller: Caller, args: Body) =>
-  tool.run(deps, caller, args, NAMES.get(tool) ?? new Set())
 
 function isOpen({ access, narrowing }: Caller, { kind, name }: Tool): boolean {
   if (kind === 'manage' && access.key.scope !== 'manage') return false

@@ -70,7 +70,7 @@ const readOne = createArguments({
 export const getMessage: Tool = {
   name: 'get_message',
   title: 'One message',
-  description: 'Can be saved again, unless deps are `omitted`: then `cursor` gives all of it, as pieces of its JSON.',
+  description: 'Can be saved again, unless parts are `omitted`: then `cursor` gives all of it, as pieces of its JSON.',
   kind: 'read',
   input: ONE,
   output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
 import { callTool } from '../client.ts'
@@ -49,7 +49,8 @@ describe('the same as over HTTP', () => {
     async (_, __, call, args) => {
       const { http, mcp } = await callBoth(doors, call, (app) => ({ app, ...args }))
       // HTTP describes the query differently
-      const said = call === FIND ? JSON.stringify(http).replace(/, `tag`.*?`limit`/, '') : JSON.stringify(http)
+      const text = JSON.stringify(http)
+      const said = call === FIND ? text.replace(/, `tag`.*?`limit`/, '').replace('`app`, `newsletter`', '`app`') : text
       expect(JSON.stringify(mcp).replaceAll(/("cursor"|"nextCursor"):"[^"]+"/g, '$1')).toBe(
         said.replaceAll(/("cursor"|"nextCursor"):"[^"]+"/g, '$1'),
       )
@@ -89,9 +90,21 @@ describe('search_contacts', () => {
     expect(data?.map(({ email }) => email)).toEqual(emails)
     expect([rest.nextCursor, 'note' in rest]).toEqual([null, false])
   })
-  test('says when there may be more', async () => {
+  test('says that there are more than the limit, and how to find them', async () => {
     const { data, note } = await find({ search: 'king', limit: 1 })
-    expect([data?.length, note]).toEqual([1, expect.stringContaining('Send more of')])
+    const more = 'There are more. Send more of the email or name, or a `limit` of up to 100.'
+    expect([data?.length, note]).toEqual([1, more])
+  })
+  test('says that names are searched among the newest people', async () => {
+    const { store } = server.parts()
+    const found = { people: [], hasMore: false, areNamesPartial: true }
+    const searching = spyOn(store, 'searchContacts').mockResolvedValue(found)
+    const { note } = await find({ search: 'king' })
+    searching.mockResolvedValue({ ...found, hasMore: true })
+    const both = await find({ search: 'king', limit: 100 })
+    searching.mockRestore()
+    expect(note).toBe('There may be more: names are searched among the newest 10,000 people only.')
+    expect(both.note).toBe(`There are more. Send more of the email or name. ${note}`)
   })
   test('finds by status, a value of a field and a tag, all of them', async () => {
     const app = server.first.appId

@@ -34,7 +34,6 @@ describe('the same as over HTTP', () => {
     [POST, { event: 'x' }],
     [POST, {}],
     [POST, { ...ada, app: 'app_none' }],
-    [POST, { ...ada, newsletter: 'another' }],
     [LIST, {}],
     [LIST, { limit: 1 }],
     [LIST, { limit: 'many' }],
@@ -50,7 +49,8 @@ describe('the same as over HTTP', () => {
       const { http, mcp } = await callBoth(doors, call, (app) => ({ app, ...args }))
       const withoutCursor = (value: unknown) =>
         JSON.stringify(value).replaceAll(/"nextCursor":"[^"]+"/g, '"nextCursor"')
-      expect(withoutCursor(mcp)).toBe(withoutCursor(http))
+      // MCP has one name for the app
+      expect(withoutCursor(mcp)).toBe(withoutCursor(http).replaceAll('Send `app`, `newsletter`', 'Send `app`'))
       expect(await readAll(doors.mcp)).toEqual(await readAll(doors.http))
     },
   )

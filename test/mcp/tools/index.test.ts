@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Ajv } from 'ajv'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import * as schemas from '../../inputs.ts'
+import { DELIVERY_STATES } from '../../../src/deliveries/deliveries.ts'
 import { TOOL_LIST_BYTES } from '../../../src/mcp/budget.ts'
 import { MessageSchema } from '../../../src/messages/message-schema.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
@@ -72,6 +73,24 @@ describe('tools/list', () => {
     expect(own.filter((one) => !known.includes(one))).toEqual(more)
     if (name !== 'search_contacts' && name !== 'update_contact')
       expect(known.filter((one) => !own.includes(one))).toEqual([])
+  })
+
+  test.each(['get_contact', 'list_events', 'search_contacts', 'list_deliveries', 'send_event', 'add_contact'])(
+    '%s knows the app by the name in its schema only',
+    async (name) => {
+      const { app, ...others } = tools.find((tool) => tool.name === name)?.inputSchema.properties ?? {}
+      const message = `There is no such parameter here. Send ${['app', ...Object.keys(others)].map((one) => `\`${one}\``).join(', ')}.`
+      const args = { email: 'ada@example.com', event: 'x' }
+      for (const newsletter of [server.first.appId, 7]) {
+        const { isError, data } = await callTool(server, name, { ...args, newsletter })
+        expect([app !== undefined, isError, data]).toMatchObject([true, true, { field: 'newsletter', message }])
+      }
+    },
+  )
+
+  test('list_deliveries has all states in its schema', () => {
+    const { state } = tools.find(({ name }) => name === 'list_deliveries')?.inputSchema.properties ?? {}
+    expect(state).toEqual({ enum: [...DELIVERY_STATES] })
   })
 
   test('no type is a list of types, and nothing refers elsewhere', () => {
