@@ -136,14 +136,15 @@ function checkJoined(content: MessageContent, facts: Facts): Joined {
   return joined
 }
 
-function decideTime({ content, settings }: DecidedMessage, facts: Facts, rules: Verdict[]): Decision {
+function decideTime(message: DecidedMessage, facts: Facts, rules: Verdict[]): Decision {
+  const { content, settings } = message
   const { at } = facts
   const limits = isLifecycle(content) ? [checkWindow(settings, at), ...checkLimits(settings, facts)] : []
   const asked = [checkAgain(content.again, facts), ...limits].filter((wait) => wait !== null)
   const verdicts = [...rules, ...asked.map(({ verdict }) => verdict)]
   const failed = [...rules.flatMap(toWait), ...asked].filter(({ verdict }) => verdict.verdict === 'fail')
   const dueAt = Math.max(at, ...failed.map(({ until }) => until))
-  const giveUpAt = giveUpTime(facts.plannedAt, settings)
+  const giveUpAt = giveUpTime(message, facts)
   const isTooLate = dueAt > giveUpAt
   if (isTooLate) verdicts.push({ rule: 'giveUp' satisfies Check, about: null, value: giveUpAt, verdict: 'fail' })
   if (failed.some(({ verdict }) => verdict.rule === 'again')) return skip('again', verdicts)
@@ -174,8 +175,16 @@ const wait = (rule: Check, about: string | null, value: number | null, at: numbe
   until,
 })
 
-export const giveUpTime = (plannedAt: number, { giveUpHours }: Pick<MailSettings, 'giveUpHours'>): number =>
-  plannedAt + (giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+/** Counts from when the email may first be sent: planned, and its send window open. */
+export function giveUpTime(
+  { content, settings }: Pick<DecidedMessage, 'content' | 'settings'>,
+  { plannedAt, isByHand }: Pick<Facts, 'plannedAt' | 'isByHand'>,
+): number {
+  const { sendWindow, timezone, giveUpHours } = settings
+  const waits = sendWindow !== null && isLifecycle(content) && !isByHand
+  const firstAt = waits ? nextOpening(plannedAt, sendWindow, readTimezone(timezone)) : plannedAt
+  return firstAt + (giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+}
 
 export const isTimed = (again: Again | undefined): again is { everyHours: number } =>
   again !== undefined && 'everyHours' in again

@@ -101,5 +101,5 @@ function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number)
   )
 }
 
-export const whenToGiveUp = ({ delivery, settings }: Pick<DeliveryWork, 'delivery' | 'settings'>): number =>
-  giveUpTime(delivery.plannedAt, settings)
+export const whenToGiveUp = ({ delivery, message: { content }, settings }: DeliveryWork): number =>
+  giveUpTime({ content, settings }, { plannedAt: delivery.plannedAt, isByHand: delivery.byHand })

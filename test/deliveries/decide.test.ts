@@ -129,9 +129,28 @@ describe('limits per person', () => {
 
 describe('giving up', () => {
   const settings = { sendWindow: window('09:00', '17:00', [1]), giveUpHours: 24 }
-  test('comes before a longer wait', () => {
-    expect(outcomeOf({ settings })).toBe('gave_up')
-    expect(outcomeOf({ settings: { ...settings, giveUpHours: null } })).toBe(`window ${(2 * DAY + 21 * HOUR) / MINUTE}`)
+  const opensIn = 2 * DAY + 21 * HOUR
+  test('never comes before the send window has opened once', () => {
+    for (const giveUpHours of [1, 24, null])
+      expect(outcomeOf({ settings: { ...settings, giveUpHours } })).toBe(`window ${opensIn / MINUTE}`)
+    const onMonday = { at: AT + opensIn, plannedAt: AT }
+    expect(outcomeOf({ settings: { ...settings, giveUpHours: 1 } }, onMonday)).toBe('send')
+  })
+  test('counts from the first opening of the window, and comes before a longer wait', () => {
+    const facts = (later: number) => ({ at: AT + opensIn + later, plannedAt: AT, handed: [AT + opensIn - DAY + HOUR] })
+    const limited = { ...settings, perPersonDay: 1 }
+    expect(decide(messageOf({ settings: { ...limited, giveUpHours: 1 } }), factsOf(facts(0)))).toMatchObject({
+      reason: 'perDay',
+      dueAt: AT + opensIn + HOUR,
+    })
+    expect(outcomeOf({ settings: { ...limited, giveUpHours: 1 } }, facts(8 * HOUR))).toBe('gave_up')
+    const decision = decide(messageOf({ settings }), factsOf(facts(8 * HOUR)))
+    expect(decision.verdicts.at(-1)).toMatchObject({ rule: 'giveUp', value: AT + opensIn + DAY })
+  })
+  test('of transactional email, which does not wait for the window, counts from the planned time', () => {
+    const mail = { subject: 'S', body: 'B', category: 'transactional' as const }
+    expect(outcomeOf({ mail, settings }, { plannedAt: AT - DAY })).toBe('send')
+    expect(outcomeOf({ mail, settings }, { plannedAt: AT - DAY - 1 })).toBe('gave_up')
   })
   test('is a verdict with its time', () => {
     const decision = decide(messageOf({ settings: { giveUpHours: 2 } }), factsOf({ plannedAt: AT - 3 * HOUR }))

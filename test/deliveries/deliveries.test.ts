@@ -99,6 +99,16 @@ describe('settings of the app', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['gave_up'])
   })
 
+  test('an email that waits for its window is sent at the opening, however short the time to give up', async () => {
+    await messaging.set({ sendWindow: { days: [1], from: '09:00', until: '17:00' }, giveUpHours: 1 })
+    await messaging.put(messageOf())
+    server.clock.wallMs = Date.UTC(2026, 4, 19, 10)
+    await messaging.event()
+    expect(verdictsOf(await messaging.decide())).toEqual(['window'])
+    server.clock.wallMs = Date.UTC(2026, 4, 25, 9)
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+  })
+
   test('an email due while the message is paused is skipped, and sent if a member resends it', async () => {
     const { id } = await messaging.put(messageOf())
     await messaging.event()

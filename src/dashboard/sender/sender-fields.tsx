@@ -131,7 +131,7 @@ const ServerFields = ({ input, settings: { smtpUrl }, isOwner }: FieldsProps) =>
       <Field
         name="giveUpHours"
         label="Give up after"
-        hint="Hours of retries. Default: 72."
+        hint="Hours, from when an email may first be sent. Default: 72."
         value={input.giveUpHours}
         autocomplete="off"
         optional
