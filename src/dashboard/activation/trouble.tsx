@@ -97,7 +97,7 @@ const REASONS = new Map<string, string>(
 
 const WrongSignature = ({ reason }: Pick<Noted, 'reason'>) => (
   <>
-    {REASONS.get(reason ?? '') ?? 'It fitted none of your identity secrets.'} <a href="#check">Check one</a>
+    {REASONS.get(reason ?? '') ?? 'It matches none of your identity secrets.'} <a href="#check">Check one</a>
   </>
 )
 

@@ -30,7 +30,7 @@ test('an owner renames the account, and every page says so', async () => {
   expect(told).toEqual([{ actor: owner?.id, subject: pages.begun.accountId }])
 })
 
-test('it may be called as another account is, which stays as it is', async () => {
+test('two accounts may have the same name', async () => {
   const other = await pages.addAccount('zoe@example.com', 'Other')
   expect((await rename('Other')).status).toBe(303)
   expect(await nameNow()).toEqual(['Other', 'Other'])
@@ -38,17 +38,20 @@ test('it may be called as another account is, which stays as it is', async () =>
   expect((await pages.store.findAccount(other.accountId))?.name).toBe('Other')
 })
 
-test.each(['', '   ', 'x'.repeat(101), 'two\nlines'])('400: %p is refused beside the field, and kept', async (name) => {
-  const { status, html } = await rename(name)
-  expect([status, await textOf(html, '#name-fault')]).toEqual([
-    400,
-    ['Error: Give the account a name of 1 to 100 characters.'],
-  ])
-  expect(await attributesOf(html, '#name', 'value')).toEqual([name])
-  expect([await nameNow(), await textOf(html, 'h1')]).toEqual([['Engine'], ['Members']])
-})
+test.each(['', '   ', 'x'.repeat(101), 'two\nlines'])(
+  '400: %p is refused next to the field and stays',
+  async (name) => {
+    const { status, html } = await rename(name)
+    expect([status, await textOf(html, '#name-fault')]).toEqual([
+      400,
+      ['Error: Give the account a name of 1 to 100 characters.'],
+    ])
+    expect(await attributesOf(html, '#name', 'value')).toEqual([name])
+    expect([await nameNow(), await textOf(html, 'h1')]).toEqual([['Engine'], ['Members']])
+  },
+)
 
-test('503: a full disk keeps what was typed', async () => {
+test('503: a full disk keeps the input', async () => {
   const failing = spyOn(pages.store, 'renameAccount').mockResolvedValue({ refusal: 'unavailable' })
   const { status, html } = await rename('Difference')
   failing.mockRestore()

@@ -26,7 +26,7 @@ async function rowsOf(query = '', browser = owner): Promise<string[][]> {
 const HASH = expect.stringMatching(/^[0-9a-f]{16}$/)
 
 describe('sign-ins', () => {
-  test('good and bad, are read by owners with a keyed hash of the address', async () => {
+  test('are shown to owners with a keyed hash of the address', async () => {
     pages.clock.ms += 1_000
     await createBrowser(pages, { address: '10.0.0.7' }).signIn('ada@example.com', 'wrong')
     pages.clock.ms += 1_000
@@ -44,7 +44,7 @@ describe('sign-ins', () => {
     expect((await rowsOf('?kind=changes')).map(([, what]) => what)).toContain('signed out')
   })
 
-  test('with a second step say so, and what was wrong', async () => {
+  test('show the second step and failures', async () => {
     const { secret, codes } = await turnOn(pages, owner)
     const asked = createBrowser(pages, { address: '10.0.0.9' })
     await asked.signIn('ada@example.com')
@@ -59,7 +59,7 @@ describe('sign-ins', () => {
     expect(words).toContain('turned on two-step sign-in')
   })
 
-  test('by the thousand fill no disk: 20 entries of a member in ten minutes', async () => {
+  test('are limited to 20 entries per member in ten minutes', async () => {
     spyOn(Bun.password, 'verify').mockResolvedValue(false)
     for (let i = 0; i < 300; i++) await createBrowser(pages, { address: `10.1.${i}.1` }).signIn('ada@example.com', 'x')
     spyOn(Bun.password, 'verify').mockRestore()
@@ -78,7 +78,7 @@ describe('sign-ins', () => {
     expect((await rowsOf('?kind=sign_ins')).some(([, , address]) => address === 'several')).toBe(true)
   })
 
-  test('of a full disk are kept until they can be written', async () => {
+  test('are retried when the disk is full', async () => {
     const full = spyOn(pages.store, 'noteFailedSignIns').mockResolvedValue({ refusal: 'unavailable' })
     await createBrowser(pages).signIn('ada@example.com', 'wrong')
     await pages.signInNotes.save()
@@ -116,7 +116,7 @@ describe('the page', () => {
     expect(html).not.toMatch(/mem_\w{10}/)
   })
 
-  test('says of somebody who left no more than that', async () => {
+  test('shows only that a removed member left', async () => {
     await pages.addMember('eve@example.com', 'editor')
     const eve = (await pages.store.listMembers(pages.begun.accountId)).find(({ email }) => email === 'eve@example.com')
     await owner.post(pages.at('members/remove'), { member: eve?.id ?? '' })
@@ -125,7 +125,7 @@ describe('the page', () => {
     expect(words.join()).not.toContain('mem_')
   })
 
-  test('has pages, newest first, each entry once', async () => {
+  test('pages newest first, each entry once', async () => {
     const maker = { store: pages.store, actor: 'cli' }
     for (let i = 0; i < 120; i++)
       await createKey({ ...maker, now: pages.clock.ms + Math.floor(i / 7) }, pages.begun.accountId, {
@@ -145,14 +145,14 @@ describe('the page', () => {
   })
 
   test.each(['?before=x', '?before=1-aud_', '?kind=nothing', '?before=99999999999999999-aud_1', '?kind=constructor'])(
-    'of %s begins with the newest',
+    'of %s starts with the newest',
     async (query) => {
       const { status, html } = await owner.get(`${pages.at('audit')}${query}`)
       expect([status, (await cellsOf(html, 3)).length > 0]).toEqual([200, true])
     },
   )
 
-  test('is for owners, and of their account alone', async () => {
+  test('is for owners of the account only', async () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
     await pages.addMember('vic@example.com', 'editor')
     const vic = await pages.signedIn('vic@example.com')
@@ -168,7 +168,7 @@ describe('the log of the server', () => {
   const logged = () =>
     pages.securityLog.map(({ level, message, outcome, by, reason }) => [level, message, outcome ?? reason, by])
 
-  test('has every sign-in, with its factors and the hash that the audit log shows', async () => {
+  test('contains every sign-in, with factors and the same hash', async () => {
     const { secret } = await turnOn(pages, owner)
     pages.securityLog.length = 0
     const browser = createBrowser(pages, { address: '10.0.0.9' })
@@ -189,7 +189,7 @@ describe('the log of the server', () => {
     expect(JSON.stringify(pages.securityLog)).not.toMatch(/example\.com|10\.0\.0\.9/)
   })
 
-  test('has tries that came too soon, and who was refused a page', async () => {
+  test('contains tries that came too soon, and refused pages', async () => {
     pages.securityLog.length = 0
     const guesser = createBrowser(pages, { address: '10.0.0.1' })
     for (let i = 0; i < 6; i++) await guesser.signIn('ada@example.com', 'wrong')
@@ -216,7 +216,7 @@ describe('the log of the server', () => {
   })
 })
 
-test('every action that the store writes has its words', async () => {
+test('every stored action has a text', async () => {
   const { isKnownAction } = await import('../../../src/dashboard/access/audit-labels.ts')
   const files = [...new Bun.Glob('src/store/*.ts').scanSync(`${import.meta.dir}/../../..`)]
   const sources = await Promise.all(files.map((path) => Bun.file(`${import.meta.dir}/../../../${path}`).text()))

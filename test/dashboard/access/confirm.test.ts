@@ -17,8 +17,8 @@ const keys = () => pages.at('keys')
 const make = (fields: Record<string, string> = {}) => owner.post(keys(), { ...FIELDS, ...fields })
 const listed = () => pages.store.listKeys(pages.begun.accountId)
 
-describe('the password, again', () => {
-  test('is asked for 10 minutes after it was typed, and then not for 10 minutes', async () => {
+describe('password confirmation', () => {
+  test('is required every 10 minutes', async () => {
     pages.clock.ms += 10 * MINUTE - 1
     expect((await textOf((await make()).html, 'h1'))[0]).toBe('Your new key')
     pages.clock.ms += 1
@@ -33,7 +33,7 @@ describe('the password, again', () => {
     expect((await textOf((await make()).html, 'h1'))[0]).toBe('Your new key')
   })
 
-  test('a wrong one makes nothing and keeps what waits', async () => {
+  test('a wrong password changes nothing and keeps the form', async () => {
     pages.clock.ms += 10 * MINUTE
     const { status, html } = await make({ confirmPassword: 'wrong' })
     expect([status, await textOf(html, '#confirmPassword-fault')]).toEqual([400, ['Error: This is not your password.']])
@@ -57,7 +57,7 @@ describe('the password, again', () => {
     expect(await pages.store.listSessions(member?.id ?? '')).toHaveLength(1)
   })
 
-  test('goes on with the token it has while the disk is full', async () => {
+  test('keeps the token while the disk is full', async () => {
     pages.clock.ms += 10 * MINUTE
     const before = owner.cookies.get('eventpost_session_8080')
     const full = spyOn(pages.store, 'confirmSession').mockResolvedValue({ refusal: 'unavailable' })
@@ -67,7 +67,7 @@ describe('the password, again', () => {
     expect((await owner.get(pages.at('you'))).status).toBe(200)
   })
 
-  test('wrong ones are counted as those of signing in', async () => {
+  test('wrong passwords count like those of signing in', async () => {
     pages.clock.ms += 10 * MINUTE
     spyOn(Bun.password, 'verify').mockResolvedValue(false)
     for (let i = 0; i < 20; i++) await make({ confirmPassword: 'wrong' })
@@ -76,7 +76,7 @@ describe('the password, again', () => {
     spyOn(Bun.password, 'verify').mockRestore()
   })
 
-  test('a clock that was set back does not spare it', async () => {
+  test('a clock set back does not skip it', async () => {
     pages.clock.ms -= DAY
     expect((await textOf((await make()).html, 'h1'))[0]).toBe('Confirm your password')
   })

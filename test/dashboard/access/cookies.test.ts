@@ -29,7 +29,7 @@ async function collectCookies(baseUrl: string): Promise<string[]> {
 
 const namesOf = (lines: string[]) => [...new Set(lines.map((line) => line.split('=')[0]))].sort()
 
-test('over https each has the prefix, which no other host can set, and Secure', async () => {
+test('over https each has the __Host- prefix and Secure', async () => {
   const lines = await collectCookies('https://post.example.com')
   for (const line of lines)
     expect(line).toMatch(/^__Host-\w+=[^;]*; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/)
@@ -49,7 +49,7 @@ test('over plain http none has, because browsers would drop it', async () => {
   expect(namesOf(lines)).toHaveLength(6)
 })
 
-test('over https a cookie without the prefix is not believed', async () => {
+test('over https a cookie without the prefix is ignored', async () => {
   pages = await openAccount({ baseUrl: 'https://post.example.com' })
   const browser = await pages.signedIn()
   const token = browser.cookies.get('__Host-session') ?? ''

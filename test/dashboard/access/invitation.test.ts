@@ -30,8 +30,8 @@ const activation = () => `/apps/${other.appId}/activation`
 const titleOf = async (html: string) => (await textOf(html, 'h1'))[0]
 const mayLook = async (email = ADA) => (await (await pages.signedIn(email)).get(activation())).status === 200
 
-describe('whoever has a password', () => {
-  test('types it, joins, and signs in as before', async () => {
+describe('a person with a password', () => {
+  test('enters it, joins, and signs in as before', async () => {
     const browser = createBrowser(pages)
     const { status, html } = await browser.openLink(link())
     expect([status, await titleOf(html)]).toEqual([200, `Join the account ${HOSTILE}`])
@@ -49,18 +49,21 @@ describe('whoever has a password', () => {
     expect((await browser.openLink(link())).status).toBe(404)
   })
 
-  test.each(['wrong', '', NEW])('%p is not their password: nothing is changed, and the link goes on', async (wrong) => {
-    const browser = createBrowser(pages)
-    const { status, html } = await browser.post('/password', { token, password: wrong })
-    expect([status, await textOf(html, '#password-fault')]).toEqual([
-      400,
-      ['Error: This is not your password. If you have none here yet, choose one below.'],
-    ])
-    expect(await attributesOf(html, '#password', 'value')).toEqual([null])
-    expect([await mayLook(), (await browser.openLink(link())).status]).toEqual([false, 200])
-  })
+  test.each(['wrong', '', NEW])(
+    'with the wrong password %p changes nothing, and the link still works',
+    async (wrong) => {
+      const browser = createBrowser(pages)
+      const { status, html } = await browser.post('/password', { token, password: wrong })
+      expect([status, await textOf(html, '#password-fault')]).toEqual([
+        400,
+        ['Error: This is not your password. If you have none here yet, choose one below.'],
+      ])
+      expect(await attributesOf(html, '#password', 'value')).toEqual([null])
+      expect([await mayLook(), (await browser.openLink(link())).status]).toEqual([false, 200])
+    },
+  )
 
-  test('has as many tries as at signing in', async () => {
+  test('has as many tries as when signing in', async () => {
     const browser = createBrowser(pages, { address: '10.0.0.1' })
     spyOn(Bun.password, 'verify').mockImplementation(async (password) => password === PASSWORD)
     for (let i = 0; i < SIGN_IN_DELAYS.pair.free; i++) await browser.post('/password', { token, password: 'wrong' })
@@ -71,7 +74,7 @@ describe('whoever has a password', () => {
     expect((await browser.signIn(ADA)).status).toBe(429)
   })
 
-  test('only accepts where they are signed in, and goes on to the app', async () => {
+  test('only accepts when signed in, and goes on to the app', async () => {
     const browser = await pages.signedIn()
     const { html } = await browser.openLink(link())
     expect(await attributesOf(html, 'main input', 'name')).toEqual(['token'])
@@ -85,7 +88,7 @@ describe('whoever has a password', () => {
     ])
   })
 
-  test('is not taken for who else is signed in here', async () => {
+  test('is not confused with another signed-in member', async () => {
     await pages.addMember(EVE, 'viewer')
     const browser = await pages.signedIn(EVE)
     const { html } = await browser.openLink(link())
@@ -101,13 +104,13 @@ describe('whoever has a password', () => {
     expect([await mayLook(), await mayLook(EVE)]).toEqual([true, false])
   })
 
-  test('keeps it: whoever holds the link sets no other', async () => {
+  test('keeps it: the link sets no other password', async () => {
     await createBrowser(pages).post('/password', { token, password: NEW })
     expect((await createBrowser(pages).signIn(ADA, NEW)).status).toBe(400)
     expect((await createBrowser(pages).signIn(ADA)).status).toBe(303)
   })
 
-  test('finds the disk full, and joins later', async () => {
+  test('joins later if the disk is full', async () => {
     const browser = await pages.signedIn()
     const { acceptInvitation } = pages.store
     pages.store.acceptInvitation = async () => ({ refusal: 'unavailable' })
@@ -120,7 +123,7 @@ describe('whoever has a password', () => {
     expect((await browser.post('/password', { token })).status).toBe(303)
   })
 
-  test('finds that it was used meanwhile, or is a day old', async () => {
+  test('gets an error for a used or expired link', async () => {
     const browser = await pages.signedIn()
     const both = await Promise.all([browser.post('/password', { token }), browser.post('/password', { token })])
     expect(both.map(({ status }) => status).toSorted()).toEqual([303, 404])
@@ -131,7 +134,7 @@ describe('whoever has a password', () => {
   })
 })
 
-test('whoever has none chooses one, once for all accounts', async () => {
+test('a person without a password chooses one for all accounts', async () => {
   token = await invite(EVE)
   const second = await invite(EVE, pages.begun)
   const browser = createBrowser(pages)
@@ -146,7 +149,7 @@ test('whoever has none chooses one, once for all accounts', async () => {
   expect((await eve.post('/password', { token: second })).location).toBe(pages.at('activation'))
 })
 
-test('on a server with one account nobody invited has one, so nobody is asked for it', async () => {
+test('with one account, an invited person has no password to enter', async () => {
   const alone = await openAccount()
   const maker = { store: alone.store, now: alone.clock.now(), actor: 'test' }
   const made = await inviteMember(maker, alone.begun.accountId, { email: EVE, role: 'editor' })
@@ -157,7 +160,7 @@ test('on a server with one account nobody invited has one, so nobody is asked fo
   await alone.close()
 })
 
-describe('whoever holds the link of somebody else', () => {
+describe('a person with the link of someone else', () => {
   const FAULT = '#newPassword-fault'
   /** Compares the answers for people with and without a password. */
   async function answersTo(fields: Record<string, string> | null): Promise<[known: string, unknown: string]> {
@@ -191,7 +194,7 @@ describe('whoever holds the link of somebody else', () => {
     expect(told()).toEqual([])
   })
 
-  test('learns it by choosing one, of which the account is told, and changes nothing', async () => {
+  test('changes nothing by guessing, and the account is notified', async () => {
     const browser = createBrowser(pages)
     const { status, html } = await browser.post('/password', { token, newPassword: NEW })
     expect([status, await textOf(html, FAULT), await textOf(html, '#password-fault')]).toEqual([
@@ -204,7 +207,7 @@ describe('whoever holds the link of somebody else', () => {
     expect([await mayLook(), (await createBrowser(pages).signIn(ADA, NEW)).status]).toEqual([false, 400])
   })
 
-  test('has as many tries as at signing in', async () => {
+  test('has as many tries as when signing in', async () => {
     const browser = createBrowser(pages)
     spyOn(Bun.password, 'verify').mockImplementation(async (password) => password === PASSWORD)
     for (let i = 0; i < SIGN_IN_DELAYS.pair.free; i++) await browser.post('/password', { token, newPassword: NEW })
@@ -215,7 +218,7 @@ describe('whoever holds the link of somebody else', () => {
   })
 })
 
-test('whoever types the password they have in place of a new one joins too', async () => {
+test('entering the current password as a new one joins too', async () => {
   const joined = await createBrowser(pages).post('/password', { token, newPassword: PASSWORD })
   expect([joined.status, await mayLook()]).toEqual([200, true])
 })

@@ -24,21 +24,21 @@ const rowsOf = async (html: string) => {
 const listed = () => pages.store.listKeys(pages.begun.accountId)
 
 describe('the list', () => {
-  test('shows what became of each key, and no text of any', async () => {
+  test('shows the state of each key, never the key', async () => {
     const { status, html } = await owner.get(keys())
     expect(status).toBe(200)
     expect(await rowsOf(html)).toEqual([['First key', 'Standard', 'just now', 'Never', 'Works']])
     expect(html).not.toMatch(/mc_|is_/)
   })
 
-  test('shows a use at once, though it is saved later', async () => {
+  test('shows a use before it is saved', async () => {
     const access = await pages.access.find(pages.begun.apiKey)
     if (access) pages.access.noteUse(access, false)
     pages.clock.ms += 5 * MINUTE
     expect((await rowsOf((await owner.get(keys())).html))[0]?.[3]).toBe('5 minutes ago')
   })
 
-  test('warns of a key that a browser has sent, until it is revoked', async () => {
+  test('warns about a key sent by a browser until it is revoked', async () => {
     const access = await pages.access.find(pages.begun.apiKey)
     if (access) pages.access.noteUse(access, true)
     await pages.access.saveUses()
@@ -52,7 +52,7 @@ describe('the list', () => {
     expect(await textOf((await owner.get(keys())).html, '.notice.caution')).toEqual([])
   })
 
-  test('those that work come first, 50 on a page', async () => {
+  test('lists active keys first, 50 on a page', async () => {
     const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
     for (let i = 0; i < 60; i++) {
       await createKey(maker, pages.begun.accountId, { name: `Key ${i}`, scope: 'standard' })
@@ -70,7 +70,7 @@ describe('the list', () => {
     expect((await rowsOf((await owner.get(`${keys()}?after=${HOSTILE}`)).html)).length).toBe(50)
   })
 
-  test('shows what AI clients did with them, the latest first', async () => {
+  test('shows calls of AI clients, latest first', async () => {
     const shown = async () =>
       (await textOf((await owner.get(keys())).html, '[aria-label="Calls over MCP"] tbody td')).map((text) =>
         text.trim(),
@@ -116,7 +116,7 @@ describe('the list', () => {
 })
 
 describe('making a key', () => {
-  test('shows it once, with the identity secret and where both belong', async () => {
+  test('shows it once, with the identity secret and where to store both', async () => {
     const { status, html } = await make({ scope: 'ingest' })
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your new key']])
     const [apiKey = '', identitySecret] = await textOf(html, 'dd code')
@@ -130,7 +130,7 @@ describe('making a key', () => {
     expect((await owner.get(keys())).html).not.toContain(apiKey)
   })
 
-  test('a form that is sent twice makes one key', async () => {
+  test('a form submitted twice makes one key', async () => {
     const { html } = await owner.get(`${keys()}/new`)
     const [form = ''] = await attributesOf(html, '[name=form]', 'value')
     const sent = await Promise.all([make({ form: form ?? '' }), make({ form: form ?? '' })])
@@ -142,14 +142,14 @@ describe('making a key', () => {
     [{ name: ' ' }, '#name-fault', 'Error: Give a name of 1 to 100 characters.'],
     [{ name: 'x'.repeat(101) }, '#name-fault', 'Error: Give a name of 1 to 100 characters.'],
     [{ scope: 'everything' }, '.fault', 'Choose one of standard, ingest, manage.'],
-  ])('400: %p keeps what was typed', async (fields, selector, message) => {
+  ])('400: %p keeps the input', async (fields, selector, message) => {
     const { status, html } = await make(fields)
     expect([status, await textOf(html, selector)]).toEqual([400, [message]])
     expect(await attributesOf(html, '#name', 'value')).toEqual([{ ...FIELDS, ...fields }.name])
     expect(await listed()).toHaveLength(1)
   })
 
-  test('503: a full disk keeps what was typed', async () => {
+  test('503: a full disk keeps the input', async () => {
     const failing = spyOn(pages.store, 'createKey').mockResolvedValue({ refusal: 'unavailable' })
     const { status, html } = await make({ scope: 'manage' })
     failing.mockRestore()
@@ -171,7 +171,7 @@ describe('revoking', () => {
     expect(await textOf(html, '.lead')).toEqual(['No key works, so no events can arrive.'])
   })
 
-  test('asks for the password when that was typed 10 minutes ago, also for the secret before', async () => {
+  test('asks for the password after 10 minutes, also for the previous secret', async () => {
     pages.clock.ms += 10 * MINUTE
     const [key] = await listed()
     const fields = { key: key?.id ?? '' }
@@ -183,7 +183,7 @@ describe('revoking', () => {
     expect(await pages.access.find(pages.begun.apiKey)).toBeNull()
   })
 
-  test('a key of another account, or none, does not exist', async () => {
+  test('a key of another account is unknown', async () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
     const [theirs] = await pages.store.listKeys(other.accountId)
     for (const key of [theirs?.id ?? '', 'key_none', '']) {
@@ -216,7 +216,7 @@ describe.each(['editor', 'viewer'] as const)('%s', (role) => {
   })
 })
 
-test('forms from another site, and from nobody who is signed in, change nothing', async () => {
+test('forms from another site or without a session change nothing', async () => {
   const foreign = { 'Sec-Fetch-Site': 'cross-site' }
   for (const path of [keys(), `${keys()}/revoke`, `${keys()}/secret`, `${keys()}/secret/revoke`]) {
     expect((await owner.post(path, FIELDS, foreign)).status).toBe(403)

@@ -19,7 +19,7 @@ const rows = async (who?: string) => {
 }
 
 describe('inviting', () => {
-  test('gives a link that is shown once, by which they choose a password and sign in', async () => {
+  test('shows a link once, with which they choose a password and sign in', async () => {
     const { status, html } = await post('', { email: ' Eve@Example.com ', role: 'viewer' })
     expect([status, await textOf(html, '.lead')]).toEqual([200, [`Give it to ${EVE}, and to nobody else.`]])
     const [link = ''] = await textOf(html, '.secret code')
@@ -44,14 +44,14 @@ describe('inviting', () => {
       'A member of this account has this email already',
     ],
     [{ email: EVE, role: 'king' }, 400, '.fault', 'Choose one of these.'],
-  ])('%p is refused and kept', async (fields, status, fault, sentence) => {
+  ])('refuses %p and keeps the input', async (fields, status, fault, sentence) => {
     const seen = await post('', fields)
     expect([seen.status, await textOf(seen.html, fault)]).toEqual([status, [expect.stringContaining(sentence)]])
     expect(await attributesOf(seen.html, '#email', 'value')).toEqual([fields.email])
     expect(await members()).toHaveLength(1)
   })
 
-  test('somebody of another account is answered as anybody, and stays out until they accept', async () => {
+  test('a member of another account is invited like anyone, and stays out until they accept', async () => {
     const other = await pages.addAccount('zoe@example.com', 'Other')
     const [known, unknown] = await Promise.all(
       ['zoe@example.com', EVE].map(async (email) => {
@@ -82,7 +82,7 @@ describe('inviting', () => {
     expect((await zoe.get('/')).location).toBe(`/apps/${other.appId}/activation`)
   })
 
-  test('a lost link is replaced by another one', async () => {
+  test('replaces a lost link', async () => {
     const linkOf = async (html: string) =>
       (await textOf(html, '.secret code'))[0]?.replace('http://localhost:8080', '') ?? ''
     const first = await linkOf((await post('', { email: EVE, role: 'viewer' })).html)
@@ -99,7 +99,7 @@ describe('inviting', () => {
     expect(await open(second)).toBe(404)
   })
 
-  test('once more makes another link, with the role that is said now', async () => {
+  test('again makes another link, with the new role', async () => {
     const linkOf = async (html: string) => (await textOf(html, '.secret code'))[0]?.replace('http://localhost:8080', '')
     const first = (await linkOf((await post('', { email: EVE, role: 'viewer' })).html)) ?? ''
     const second = (await linkOf((await post('', { email: EVE, role: 'editor' })).html)) ?? ''
@@ -108,7 +108,7 @@ describe('inviting', () => {
     expect((await rows())[1]).toBe(`${EVE} EditorInvitedjust nowChange ${EVE}`)
   })
 
-  test('asks for the password when that was typed 10 minutes ago', async () => {
+  test('asks for the password after 10 minutes', async () => {
     const browser = await pages.signedIn()
     pages.clock.ms += 10 * 60_000
     const fields = { email: EVE, role: 'owner' }
@@ -123,7 +123,7 @@ describe('inviting', () => {
 describe('a member', () => {
   beforeEach(() => pages.addMember(EVE, 'editor'))
 
-  test('is shown with the role they have', async () => {
+  test('is shown with their role', async () => {
     const browser = await pages.signedIn()
     const { html } = await browser.get(`${pages.at('members')}/edit?member=${await idOf(EVE)}`)
     expect([await textOf(html, 'h1'), await textOf(html, '.lead')]).toEqual([[EVE], ['Editor of the account Engine.']])
@@ -134,7 +134,7 @@ describe('a member', () => {
     }
   })
 
-  test('gets another role, which holds on their next page', async () => {
+  test('gets another role, which applies on their next page', async () => {
     const eve = await pages.signedIn(EVE)
     expect((await eve.get(`${pages.at('members')}/new`)).status).toBe(403)
     const { status, location } = await post('/role', { member: await idOf(EVE), role: 'owner' })
@@ -143,13 +143,13 @@ describe('a member', () => {
     expect((await post('/role', { member: await idOf(EVE), role: 'king' })).status).toBe(400)
   })
 
-  test('gets a link for a new password, and the old one works until then', async () => {
+  test('gets a password link, and the old password works until it is used', async () => {
     const { html } = await post('/link', { member: await idOf(EVE) })
     expect(await textOf(html, '.secret code')).toEqual([expect.stringMatching(/\/password\?token=\w{43}$/)])
     expect((await createBrowser(pages).signIn(EVE)).status).toBe(303)
   })
 
-  test('gets none from an owner where there are other accounts, which it would open', async () => {
+  test('gets no password link from an owner if they have other accounts', async () => {
     const member = await idOf(EVE)
     const lastSection = async () => {
       const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${member}`)
@@ -166,7 +166,7 @@ describe('a member', () => {
     expect(html).not.toContain('token=')
   })
 
-  test('is removed from this account alone', async () => {
+  test('is removed from this account only', async () => {
     const other = await pages.addAccount('zoe@example.com', 'Other')
     await pages.addMember(EVE, 'editor', other.accountId)
     const eve = await pages.signedIn(EVE)
@@ -188,7 +188,7 @@ describe('a member', () => {
     expect(await members()).toHaveLength(1)
   })
 
-  test('the only owner stays one', async () => {
+  test('the only owner cannot be changed', async () => {
     const member = await idOf('ada@example.com')
     for (const [form, fields] of [
       ['/role', { member, role: 'viewer' }],

@@ -26,7 +26,7 @@ describe('the token', () => {
   test.each([
     ['a new password', reset, 'Choose a password'],
     ['an invitation', invite, 'Choose a password'],
-  ])('of %s is in no address that a browser shows', async (_, make, title) => {
+  ])('of %s is in no visible URL', async (_, make, title) => {
     const token = await make()
     const browser = createBrowser(pages)
     const opened = await browser.get(`/password?token=${token}&password=secret`)
@@ -43,7 +43,7 @@ describe('the token', () => {
     expect(sent.location).not.toContain('token')
   })
 
-  test('of the set-up is in none either', async () => {
+  test('of the set-up is in no visible URL', async () => {
     const fresh = await openPages()
     const token = await createSetupToken({ store: fresh.store, now: fresh.clock.now() })
     const browser = createBrowser(fresh)
@@ -56,7 +56,7 @@ describe('the token', () => {
   })
 })
 
-test('reload shows the form again, and a form that was refused keeps the link', async () => {
+test('reload shows the form again, and a refused form keeps the link', async () => {
   const token = await reset()
   const browser = createBrowser(pages)
   await browser.openLink(`/password?token=${token}`)
@@ -64,7 +64,7 @@ test('reload shows the form again, and a form that was refused keeps the link', 
   for (let i = 0; i < 2; i++) expect((await browser.get('/password')).status).toBe(200)
 })
 
-test('the newest link that was opened counts, also where it is wrong', async () => {
+test('the latest opened link counts, even if it is wrong', async () => {
   const browser = createBrowser(pages)
   await browser.openLink(`/password?token=${await reset()}`)
   const invited = await browser.openLink(`/password?token=${await invite()}`)
@@ -76,7 +76,7 @@ test('the newest link that was opened counts, also where it is wrong', async () 
   }
 })
 
-test('without the cookie, and a day later, the page says to open the link again', async () => {
+test('without the cookie or a day later, the page asks to open the link again', async () => {
   const token = await reset()
   const browser = createBrowser(pages)
   for (const late of [false, true]) {

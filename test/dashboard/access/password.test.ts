@@ -22,7 +22,7 @@ afterEach(() => pages.close())
 const send = (password: string, used = token) => pages.post('/password', { token: used, password })
 const title = async (html: string) => (await textOf(html, 'h1'))[0]
 
-test('the link shows the form as often as it is opened', async () => {
+test('the link shows the form every time', async () => {
   for (let i = 0; i < 2; i++) {
     const response = await pages.openLink(`/password?token=${token}&password=${PASSWORD}`)
     const html = await response.text()
@@ -37,7 +37,7 @@ test.each([
   ['p'.repeat(129), 'Choose a password of at most 128 characters.'],
   ['12345678', 'This password is too common. Choose another.'],
   ['ada@example', 'This password is too close to your email, or to the name of your account or app. Choose another.'],
-])('400: %p is refused beside the field and never shown', async (password, message) => {
+])('400: %p is refused next to the field and never shown', async (password, message) => {
   const response = await send(password)
   const html = await response.text()
   expect(response.status).toBe(400)
@@ -46,7 +46,7 @@ test.each([
   expect((await send(PASSWORD)).status).toBe(303)
 })
 
-test('the password is set once, and signs in', async () => {
+test('sets the password once and signs in', async () => {
   const set: string[] = []
   const { setPasswordByLink } = pages.store
   pages.store.setPasswordByLink = (input) => (set.push(input.passwordHash), setPasswordByLink(input))
@@ -58,7 +58,7 @@ test('the password is set once, and signs in', async () => {
   expect(set).toHaveLength(1)
 })
 
-test('two at once set one password', async () => {
+test('concurrent requests set one password', async () => {
   const responses = await Promise.all([send(PASSWORD), send('another password')])
   expect(responses.map(({ status }) => status).sort()).toEqual([303, 404])
 })
@@ -77,7 +77,7 @@ describe('404: a link that does not work', () => {
     }
   })
 
-  test('one that is a day old', async () => {
+  test('a link that is a day old', async () => {
     pages.clock.ms += DAY
     expect((await send(PASSWORD)).status).toBe(404)
     expect((await pages.openLink(`/password?token=${token}`)).status).toBe(404)
@@ -96,7 +96,7 @@ test('503: a full disk keeps the link', async () => {
   expect((await send(PASSWORD)).status).toBe(303)
 })
 
-describe('who chose one', () => {
+describe('a member with a new password', () => {
   let account: AccountPages
   beforeEach(async () => {
     account = await openAccount({ appName: HOSTILE })
@@ -117,7 +117,7 @@ describe('who chose one', () => {
     browser.post('/password', { token, password: NEW })
   const said = (html: string) => textOf(html, '[role=status] > .notice')
 
-  test('for the first time is in the account that they joined, and told so', async () => {
+  test('joins the account the first time, with a message', async () => {
     const token = await invite()
     const browser = createBrowser(account)
     const page = await browser.openLink(`/password?token=${token}`)
@@ -138,7 +138,7 @@ describe('who chose one', () => {
     expect((await createBrowser(account).signIn(EVE, NEW)).status).toBe(303)
   })
 
-  test('anew is signed in here, and nowhere with the one before', async () => {
+  test('is signed in here, and nowhere with the old one', async () => {
     const elsewhere = await account.signedIn()
     const browser = await account.signedIn()
     const token = await reset()
@@ -154,7 +154,7 @@ describe('who chose one', () => {
     expect((await elsewhere.get(account.at('you'))).status).toBe(303)
   })
 
-  test('with two-step sign-in on goes on to the code, which is still asked for', async () => {
+  test('still needs a code with two-step sign-in', async () => {
     const { secret } = await turnOn(account, await account.signedIn())
     const token = await reset()
     const browser = createBrowser(account)
@@ -171,7 +171,7 @@ describe('who chose one', () => {
     expect((await browser.get(account.at('you'))).status).toBe(200)
   })
 
-  test('by a link that turns two-step sign-in off is told before and after', async () => {
+  test('reads before and after that a link turns two-step sign-in off', async () => {
     await turnOn(account, await account.signedIn())
     account.clock.ms += STEP_MS
     const token = await reset({ endsTwoStep: true })
@@ -185,7 +185,7 @@ describe('who chose one', () => {
     ])
   })
 
-  test('by such a link where it is off already reads nothing of it', async () => {
+  test('reads nothing about it if it is off already', async () => {
     const token = await reset({ endsTwoStep: true })
     const browser = createBrowser(account)
     expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([])
@@ -193,7 +193,7 @@ describe('who chose one', () => {
     expect((await said((await browser.get(account.at('you'))).html)).join()).not.toContain('two-step')
   })
 
-  test('is not signed in over somebody else, who may be the one who made the link', async () => {
+  test('does not replace the session of another member', async () => {
     const browser = await account.signedIn()
     const token = await invite()
     expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([
@@ -208,7 +208,7 @@ describe('who chose one', () => {
     expect((await browser.get(account.at('you'))).html).toContain('You are ada@example.com')
   })
 
-  test('finds the password changed meanwhile, and signs in with it', async () => {
+  test('signs in with the password if it was changed meanwhile', async () => {
     const { startSession } = account.store
     account.store.startSession = async (start) => startSession({ ...start, passwordHash: 'the one before' })
     const browser = createBrowser(account)

@@ -20,7 +20,7 @@ async function rowsOf(text: string): Promise<string[]> {
 
 const FINDER = ['#######', '#     #', '# ### #', '# ### #', '# ### #', '#     #', '#######']
 
-test('has its three corners, white around, and is not mirrored', async () => {
+test('has three finder patterns, a quiet zone, and is not mirrored', async () => {
   const rows = await rowsOf(TEXT)
   const size = rows.length
   const at = (x: number, y: number) => rows.slice(y, y + 7).map((row) => row.slice(x, x + 7))
@@ -40,7 +40,7 @@ test('has its three corners, white around, and is not mirrored', async () => {
   expect(inner.length % 4).toBe(1)
 })
 
-test('another text is another square, and no text is in the page as it is', async () => {
+test('differs by text, and the text is not in the page', async () => {
   expect(await rowsOf(TEXT)).not.toEqual(await rowsOf(TEXT.replace('ada', 'eve')))
   const html = render(<QrCode label={'"><b>'}>{TEXT}</QrCode>)
   expect([html.includes('GEZD'), html.includes('<b>')]).toEqual([false, false])

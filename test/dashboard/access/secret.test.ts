@@ -26,7 +26,7 @@ describe('the identity secret', () => {
     return verifyIdentity({ email: 'a@b.example', signature: signEmail('a@b.example', secret), secrets, now }).ok
   }
 
-  test('rotated, the one before works for 24 hours and not one millisecond more', async () => {
+  test('after a rotation, the previous secret works for exactly 24 hours', async () => {
     const replaces = await currentId()
     const { status, html } = await owner.post(secretPath(), { replaces })
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your new identity secret']])
@@ -46,7 +46,7 @@ describe('the identity secret', () => {
     expect([await isAccepted(secret), await isAccepted(pages.begun.identitySecret)]).toEqual([true, false])
   })
 
-  test('signatures of the one before are counted from its rotation on, of all apps', async () => {
+  test('counts signatures of the previous secret since its rotation, of all apps', async () => {
     const browser = await pages.signedIn()
     const used = async () => {
       const { html } = await browser.get(pages.at('keys'))
@@ -70,7 +70,7 @@ describe('the identity secret', () => {
     expect(await used()).toEqual(['No signature was made with a previous one since the last rotation.'])
   })
 
-  test('a form that is sent twice rotates once', async () => {
+  test('a form submitted twice rotates once', async () => {
     const replaces = await currentId()
     await owner.post(secretPath(), { replaces })
     expect((await owner.post(secretPath(), { replaces })).status).toBe(409)
@@ -85,7 +85,7 @@ describe('the identity secret', () => {
     expect(await pages.store.listSecrets(pages.begun.accountId, 0)).toHaveLength(1)
   })
 
-  test('the previous one is revoked at once', async () => {
+  test('the previous secret can be revoked at once', async () => {
     await owner.post(secretPath(), { replaces: await currentId() })
     const { status, location } = await owner.post(`${secretPath()}/revoke`)
     expect([status, location, await isAccepted(pages.begun.identitySecret)]).toEqual([303, keys(), false])
@@ -94,7 +94,7 @@ describe('the identity secret', () => {
     expect((await textOf(html, '[role=status]'))[0]).toContain('The previous identity secrets were revoked.')
   })
 
-  test('of two rotations within 24 hours both earlier ones work, and are revoked together', async () => {
+  test('after two rotations in 24 hours both earlier secrets work, and are revoked together', async () => {
     const dialog = async () => {
       const { html } = await owner.get(keys())
       const [opener] = await textOf(html, '[popovertarget=revoke-previous]')

@@ -21,7 +21,7 @@ const setUp = (fields: Partial<typeof FIELDS & { token: string }> = {}) =>
 const title = async (html: string) => (await textOf(html, 'h1'))[0]
 
 describe('the form', () => {
-  test('the printed link shows it as often as it is opened, and opening changes nothing', async () => {
+  test('the printed link shows it every time without changes', async () => {
     for (let i = 0; i < 3; i++) {
       const response = await pages.openLink(`/setup?token=${token}`)
       expect(response.status).toBe(200)
@@ -35,7 +35,7 @@ describe('the form', () => {
     expect((await setUp()).status).toBe(200)
   })
 
-  test('GET sets nothing up, whatever its query says', async () => {
+  test('GET sets nothing up', async () => {
     await pages.get(`/setup?${new URLSearchParams({ token, ...FIELDS })}`)
     expect(await pages.store.isSetUp()).toBe(false)
   })
@@ -48,14 +48,14 @@ const COMMON_ERROR = 'This password is too common. Choose another.'
 const CLOSE_ERROR = 'This password is too close to your email, or to the name of your account or app. Choose another.'
 const DOMAIN_ERROR = 'Give a domain of your own, such as app.example.com.'
 
-test('the domain is taken out of an address that was pasted', async () => {
+test('reads the domain of a pasted URL', async () => {
   expect((await setUp({ domain: ' https://App.example.com/start?a=b ' })).status).toBe(200)
   const account = await pages.store.findAccount(null)
   const [app] = await pages.store.listApps(account?.id ?? '')
   expect([app?.hosts, app?.homeUrl]).toEqual([['app.example.com'], 'https://app.example.com'])
 })
 
-describe('400: errors beside the field', () => {
+describe('400: errors next to the field', () => {
   const CASES: [string, Partial<typeof FIELDS>, Record<string, string>][] = [
     ['no email', { email: '' }, { email: EMAIL_ERROR }],
     ['two emails', { email: 'a@example.com, b@example.com' }, { email: EMAIL_ERROR }],
@@ -93,7 +93,7 @@ describe('400: errors beside the field', () => {
     expect(await pages.store.isSetUp()).toBe(false)
   })
 
-  test('what was typed is kept, the password is not, and the link still works', async () => {
+  test('input stays except the password, and the link still works', async () => {
     const typed = { email: 'ada@', app: 'Ada & "Co"', domain: '<x>' }
     const html = await (await setUp(typed)).text()
     for (const [name, value] of Object.entries(typed)) {
@@ -104,7 +104,7 @@ describe('400: errors beside the field', () => {
     expect((await setUp()).status).toBe(200)
   })
 
-  test('the domain may be left out', async () => {
+  test('the domain is optional', async () => {
     expect((await setUp({ domain: ' ' })).status).toBe(200)
   })
 })
@@ -134,19 +134,19 @@ describe('links that do not work', () => {
     await expectUnknown(await setUp({ token: wrong }))
   })
 
-  test('one that is a day old', async () => {
+  test('a link that is a day old', async () => {
     pages.clock.ms += DAY
     await expectUnknown(await pages.openLink(`/setup?token=${token}`))
     await expectUnknown(await setUp())
   })
 
-  test('one that was replaced', async () => {
+  test('a replaced link', async () => {
     const newer = await createSetupToken({ store: pages.store, now: pages.clock.now() })
     await expectUnknown(await setUp())
     expect((await setUp({ token: newer })).status).toBe(200)
   })
 
-  test('one that sets passwords', async () => {
+  test('a password link', async () => {
     const person = { email: 'x@example.com', passwordHash: null, appName: 'X', domains: [], home: null }
     const maker = { store: pages.store, now: pages.clock.now(), actor: 'cli' }
     const begun = await createAccount(maker, person, { onlyFirst: false, setupToken: null })
@@ -154,7 +154,7 @@ describe('links that do not work', () => {
     expect((await setUp({ token: other })).status).toBe(409)
   })
 
-  test('a wrong one costs no password hash', async () => {
+  test('a wrong link costs no password hash', async () => {
     const hash = spyOn(Bun.password, 'hash')
     await setUp({ token: 'wrong' })
     expect(hash).toHaveBeenCalledTimes(0)
@@ -163,7 +163,7 @@ describe('links that do not work', () => {
     hash.mockRestore()
   })
 
-  test('a used one says so on every way back, without the secrets', async () => {
+  test('a used link says so, without the secrets', async () => {
     expect(await (await setUp()).text()).toMatch(SECRETS)
     for (const again of [setUp(), setUp({ email: 'other@example.com' }), pages.openLink(`/setup?token=${token}`)]) {
       const response = await again
@@ -176,7 +176,7 @@ describe('links that do not work', () => {
   })
 })
 
-test('503: a full disk keeps what was typed and the link', async () => {
+test('503: a full disk keeps the input and the link', async () => {
   const failing = spyOn(pages.store, 'createAccount').mockResolvedValue({ refusal: 'unavailable' })
   const response = await setUp()
   const html = await response.text()
@@ -188,8 +188,8 @@ test('503: a full disk keeps what was typed and the link', async () => {
   expect((await setUp()).status).toBe(200)
 })
 
-describe('a set-up that is done', () => {
-  test('what was known of keys is forgotten, once there is something new to know', async () => {
+describe('a finished set-up', () => {
+  test('clears cached keys once', async () => {
     const forget = spyOn(pages.access, 'forget')
     await setUp({ email: '' })
     expect(forget).toHaveBeenCalledTimes(0)
@@ -197,7 +197,7 @@ describe('a set-up that is done', () => {
     expect(forget).toHaveBeenCalledTimes(1)
   })
 
-  test('two at once make one account', async () => {
+  test('concurrent requests make one account', async () => {
     const responses = await Promise.all([setUp(), setUp({ email: 'eve@example.com' }), setUp()])
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 409, 409])
     const texts = await Promise.all(responses.map((response) => response.text()))

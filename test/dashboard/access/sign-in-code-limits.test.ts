@@ -22,7 +22,7 @@ describe('too many wrong codes', () => {
     for (let i = 0; i < times; i++) await step.send(await step.asked({ address: `10.1.${i}.1` }), '000000')
   }
 
-  test('wait longer and longer, up to 30 seconds, and say what gets in all the same', async () => {
+  test('wait up to 30 seconds, and explain the other way in', async () => {
     const browser = await step.asked(STRANGER)
     await use(browser, '000000', free)
     const waits: number[] = []
@@ -47,7 +47,7 @@ describe('too many wrong codes', () => {
     expect((await step.send(await step.asked(STRANGER), step.now())).status).toBe(303)
   })
 
-  test('in a browser that has signed in before say so, and lead to no other browser', async () => {
+  test('in a known browser say so, without pointing to another browser', async () => {
     const known = await step.asked()
     await step.send(known, step.now())
     await known.signIn('ada@example.com')
@@ -60,7 +60,7 @@ describe('too many wrong codes', () => {
     expect((await step.send(known, step.codes[0] ?? '')).status).toBe(303)
   })
 
-  test('are forgotten with the password that they followed', async () => {
+  test('are forgotten with that password', async () => {
     await use(await step.asked(STRANGER), '000000', free)
     const maker = { store: step.pages.store, now: step.pages.clock.now(), actor: 'cli' }
     const made = await resetPassword(maker, { email: 'ada@example.com', accountId: null })
@@ -71,7 +71,7 @@ describe('too many wrong codes', () => {
     expect((await step.send(browser, step.now())).status).toBe(303)
   })
 
-  test('keep nobody from typing a password, or a code of their own, at the same address', async () => {
+  test('do not block others at the same address', async () => {
     await step.pages.addMember('eve@example.com', 'owner')
     const theirs = await turnOn(step.pages, await step.pages.signedIn('eve@example.com'))
     await use(await step.asked(STRANGER), '000000', free)
@@ -81,7 +81,7 @@ describe('too many wrong codes', () => {
     expect((await step.send(eve, codeAt(theirs.secret, step.pages.clock.ms))).status).toBe(303)
   })
 
-  test('from many addresses keep nobody out: two right codes in a row get in within a minute', async () => {
+  test('from many addresses block no one: two right codes in a row work within a minute', async () => {
     const known = await step.asked()
     await step.send(known, step.now())
     await known.post('/sign-out')
@@ -108,7 +108,7 @@ describe('too many wrong codes', () => {
     expect((await step.send(await step.asked({ address: '10.2.0.3' }), step.now())).status).toBe(303)
   })
 
-  test('a first right code is of no use with a wrong second one, nor in another browser', async () => {
+  test('a right code does not help with a wrong second one or in another browser', async () => {
     await guessEverywhere(MANY_WRONG_CODES)
     const [browser, other] = [await step.asked({ address: '10.2.0.1' }), await step.asked({ address: '10.2.0.2' })]
     await step.send(browser, step.now())
@@ -119,13 +119,13 @@ describe('too many wrong codes', () => {
     expect([await step.isIn(browser), await step.isIn(other)]).toEqual([false, false])
   })
 
-  test('sent all at once are counted too', async () => {
+  test('sent concurrently are counted too', async () => {
     const browser = await step.asked(STRANGER)
     const all = await Promise.all(Array.from({ length: 50 }, () => step.send(browser, '000000')))
     expect(all.filter(({ status }) => status === 400)).toHaveLength(free)
   })
 
-  test('are those that were wrong: right ones are not counted', async () => {
+  test('do not include right codes', async () => {
     for (let i = 0; i <= MANY_WRONG_CODES; i++) {
       step.pages.clock.ms += STEP_MS
       expect((await step.send(await step.asked({ address: '10.0.0.3' }), step.now())).status).toBe(303)
@@ -134,7 +134,7 @@ describe('too many wrong codes', () => {
 })
 
 describe('a full disk', () => {
-  test('keeps nobody from signing in, with each code once', async () => {
+  test('does not block sign-ins, with each code once', async () => {
     const failing = [
       spyOn(step.pages.store, 'takeCode').mockResolvedValue({ refusal: 'unavailable' }),
       spyOn(step.pages.store, 'startSession').mockResolvedValue({ refusal: 'unavailable' }),
@@ -149,7 +149,7 @@ describe('a full disk', () => {
     expect((await step.send(await step.asked(), step.now(1))).status).toBe(303)
   })
 
-  test('takes no recovery code, and says that it was not used', async () => {
+  test('does not use up a recovery code, and says so', async () => {
     const failing = spyOn(step.pages.store, 'takeRecoveryCode').mockResolvedValue({ refusal: 'unavailable' })
     const browser = await step.asked()
     const { status, html } = await browser.post('/sign-in/code', { recoveryCode: step.codes[0] ?? '' })

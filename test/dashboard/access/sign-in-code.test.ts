@@ -13,7 +13,7 @@ const WRONG = 'Error: This code is wrong, or was used before.'
 const USED_UP = 'You used a recovery code. Your page shows how many are left.'
 
 describe('the second step', () => {
-  test('is asked for after the password, and until then there is no session', async () => {
+  test('is required after the password, without a session before', async () => {
     const browser = await step.asked()
     expect([...browser.cookies.keys()]).toEqual([COOKIE])
     const { status, html } = await browser.get('/sign-in/code?next=%2F')
@@ -37,7 +37,7 @@ describe('the second step', () => {
     expect([...browser.cookies.keys()]).toEqual(['eventpost_session_8080', 'eventpost_known'])
   })
 
-  test('leads to the page that was wanted, and nowhere else', async () => {
+  test('leads only to the requested page', async () => {
     const wanted = `${step.pages.at('you')}?a=${encodeURIComponent(HOSTILE)}`
     const browser = createBrowser(step.pages)
     const { location } = await browser.signIn('ada@example.com', PASSWORD, wanted)
@@ -52,7 +52,7 @@ describe('the second step', () => {
     expect((await step.send(await step.asked(), step.now(1), '//evil.example')).location).toBe('/')
   })
 
-  test('holds its cookie for its host alone, and over https with its prefix', async () => {
+  test('has a host-only cookie, with a prefix over https', async () => {
     const { headers } = await createBrowser(step.pages).signIn('ada@example.com')
     expect(headers.getSetCookie()).toEqual([
       expect.stringMatching(/^eventpost_second_step_8080=\w{43}; Path=\/; Max-Age=300; HttpOnly; SameSite=Lax$/),
@@ -68,7 +68,7 @@ describe('the second step', () => {
     await secure.close()
   })
 
-  test('takes the code of 30 seconds before and after, however it is spaced', async () => {
+  test('accepts the codes 30 seconds before and after, with any spaces', async () => {
     expect((await step.send(await step.asked(), step.now(-2))).status).toBe(400)
     expect((await step.send(await step.asked(), step.now(2))).status).toBe(400)
     step.pages.clock.ms += 2 * STEP_MS
@@ -86,7 +86,7 @@ describe('the second step', () => {
     expect((await step.send(browser, step.now())).status).toBe(303)
   })
 
-  test('a form from another site, or without the password, opens nothing', async () => {
+  test('refuses a form from another site or without the password', async () => {
     const browser = await step.asked()
     const foreign = await browser.post('/sign-in/code', { code: step.now() }, { 'Sec-Fetch-Site': 'cross-site' })
     expect([foreign.status, await step.isIn(browser)]).toEqual([403, false])
@@ -100,7 +100,7 @@ describe('the second step', () => {
     expect((await step.send(browser, step.now())).status).toBe(303)
   })
 
-  test('what waits for it is no session, and no proof of the password', async () => {
+  test('a pending sign-in is no session and no proof of the password', async () => {
     const browser = await step.asked()
     const token = browser.cookies.get(COOKIE) ?? ''
     browser.cookies.set('eventpost_session_8080', token)
@@ -112,7 +112,7 @@ describe('the second step', () => {
 })
 
 describe('a code', () => {
-  test('is taken once, also for another sign-in', async () => {
+  test('works once, also across sign-ins', async () => {
     const code = step.now()
     expect((await step.send(await step.asked(), code)).status).toBe(303)
     const again = await step.send(await step.asked(), code)
@@ -122,12 +122,12 @@ describe('a code', () => {
     expect((await step.send(await step.asked(), step.now())).status).toBe(303)
   })
 
-  test('that turned it on signs nobody in', async () => {
+  test('that turned it on does not sign in', async () => {
     step.pages.clock.ms -= STEP_MS
     expect((await step.send(await step.asked(), step.now())).status).toBe(400)
   })
 
-  test('of two requests that come at once, one has it', async () => {
+  test('works for one of two concurrent requests', async () => {
     const [one, two] = [await step.asked(), await step.asked()]
     const code = step.now()
     const both = await Promise.all([step.send(one, code), step.send(two, code)])
@@ -135,7 +135,7 @@ describe('a code', () => {
     expect([await step.isIn(one), await step.isIn(two)].filter(Boolean)).toHaveLength(1)
   })
 
-  test('of a sign-in ends it: two codes at once are one session', async () => {
+  test('ends its sign-in: two codes at once make one session', async () => {
     const browser = await step.asked()
     const token = browser.cookies.get(COOKIE) ?? ''
     const copy = createBrowser(step.pages)
@@ -150,7 +150,7 @@ describe('a recovery code', () => {
   const recover = (browser: Browser, recoveryCode: string) => browser.post('/sign-in/code', { code: '', recoveryCode })
   const [first, second] = [0, 1]
 
-  test('signs in once, and says that it is used up', async () => {
+  test('signs in once, and says that it is used', async () => {
     const browser = await step.asked()
     expect((await recover(browser, ` ${step.codes[first]?.toUpperCase().replaceAll('-', ' ')} `)).location).toBe('/')
     expect(await textOf((await browser.get(step.pages.at('you'))).html, '[role=status]')).toEqual([`Done: ${USED_UP}`])
@@ -160,17 +160,17 @@ describe('a recovery code', () => {
     expect(await attributesOf(again.html, '#recoveryCode', 'value')).toEqual([null])
   })
 
-  test('is taken in the field of the code too', async () => {
+  test('works in the code field too', async () => {
     expect((await step.send(await step.asked(), step.codes[second] ?? '')).location).toBe('/')
   })
 
-  test('of two requests that come at once, one has it', async () => {
+  test('works for one of two concurrent requests', async () => {
     const browsers = [await step.asked(), await step.asked()]
     const both = await Promise.all(browsers.map((browser) => recover(browser, step.codes[first] ?? '')))
     expect(both.map(({ status }) => status).toSorted()).toEqual([303, 400])
   })
 
-  test('of another member is none', async () => {
+  test('of another member is invalid', async () => {
     await step.pages.addMember('eve@example.com', 'owner')
     const theirs = await turnOn(step.pages, await step.pages.signedIn('eve@example.com'))
     expect((await recover(await step.asked(), theirs.codes[first] ?? '')).status).toBe(400)
@@ -179,7 +179,7 @@ describe('a recovery code', () => {
 })
 
 describe('between the two steps', () => {
-  test('five minutes may pass, by a clock that nobody sets', async () => {
+  test('five minutes may pass, by the monotonic clock', async () => {
     const browser = await step.asked()
     step.pages.clock.ms += 5 * MINUTE - 1
     expect((await browser.get('/sign-in/code')).status).toBe(200)
@@ -195,7 +195,7 @@ describe('between the two steps', () => {
     expect(await attributesOf(html, '[name=next]', 'value')).toEqual([step.pages.at('keys')])
   })
 
-  test('a second tab may sign in: the first goes on where it wanted', async () => {
+  test('a second tab may sign in: the first continues to its page', async () => {
     const browser = await step.asked()
     const token = browser.cookies.get(COOKIE) ?? ''
     expect((await step.send(browser, step.now())).status).toBe(303)
@@ -205,7 +205,7 @@ describe('between the two steps', () => {
     expect((await browser.get('/sign-in/code?next=%2Fx')).location).toBe('/x')
   })
 
-  test('who is signed in may sign in as somebody else', async () => {
+  test('a signed-in member may sign in as another', async () => {
     await step.pages.addMember('vic@example.com', 'viewer')
     const browser = await step.pages.signedIn('vic@example.com')
     expect((await browser.signIn('ada@example.com')).location).toBe('/sign-in/code?next=%2F')
@@ -215,7 +215,7 @@ describe('between the two steps', () => {
     expect((await browser.get(step.pages.at('you'))).html).toContain('You are ada@example.com')
   })
 
-  test('a password that is changed ends the sign-in', async () => {
+  test('a changed password ends the sign-in', async () => {
     const browser = await step.asked()
     const maker = { store: step.pages.store, now: step.pages.clock.now(), actor: 'cli' }
     const made = await resetPassword(maker, { email: 'ada@example.com', accountId: null })
@@ -227,7 +227,7 @@ describe('between the two steps', () => {
     expect(again.location).toBe('/sign-in/code?next=%2F')
   })
 
-  test('one that was turned off meanwhile asks for the password again, and then for nothing', async () => {
+  test('turning it off meanwhile asks for the password only', async () => {
     const ada = await step.asked()
     await step.send(ada, step.now())
     const browser = await step.asked()
@@ -237,7 +237,7 @@ describe('between the two steps', () => {
     expect((await browser.signIn('ada@example.com')).location).toBe('/')
   })
 
-  test('one that is turned on while a password is compared is asked for', async () => {
+  test('turning it on during a sign-in requires the code', async () => {
     const { findTwoStep } = step.pages.store
     step.pages.store.findTwoStep = async () => null
     const browser = createBrowser(step.pages)

@@ -13,7 +13,7 @@ const WRONG = 'The email or the password is wrong.'
 const faultOf = async (html: string) => (await textOf(html, '[role=alert]'))[0]?.replace('Error: ', '')
 
 describe('signing in', () => {
-  test('the address itself leads to the form, and from there to Activation', async () => {
+  test('/ leads to the form, then to Activation', async () => {
     const browser = createBrowser(pages)
     expect((await browser.get('/')).location).toBe('/sign-in')
     const { status, html } = await browser.get('/sign-in')
@@ -24,7 +24,7 @@ describe('signing in', () => {
     expect((await browser.get('/sign-in')).location).toBe('/')
   })
 
-  test('a page that was wanted is gone to afterwards', async () => {
+  test('continues to the requested page', async () => {
     const browser = createBrowser(pages)
     const { location } = await browser.get(`${pages.at('you')}?a=b`)
     expect(location).toBe(`/sign-in?next=${encodeURIComponent(`${pages.at('you')}?a=b`)}`)
@@ -34,7 +34,7 @@ describe('signing in', () => {
     expect(next).toBe(`${pages.at('you')}?a=b`)
   })
 
-  test('a password that came too late is not kept: nothing is changed, and it leads back to its page', async () => {
+  test('an expired password form changes nothing and leads back to its page', async () => {
     const browser = createBrowser(pages)
     const fields = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
     const { status, location } = await browser.post(pages.at('you/password'), fields)
@@ -57,7 +57,7 @@ describe('signing in', () => {
     'javascript:alert(1)',
     '/a\r\nSet-Cookie: x=y',
     '',
-  ])('%p is no page to go to', async (next) => {
+  ])('does not continue to %p', async (next) => {
     const { status, location, headers } = await createBrowser(pages).signIn('ada@example.com', PASSWORD, next)
     expect(status).toBe(303)
     expect(location).toMatch(/^\/($|aSet-Cookie)/)
@@ -70,7 +70,7 @@ describe('signing in', () => {
     ['no email at all', HOSTILE, PASSWORD],
     ['nothing', '', ''],
     ['a password without end', 'ada@example.com', 'x'.repeat(20_000)],
-  ])('400: %s says the same, and keeps the email only', async (_, email, password) => {
+  ])('400: %s gets the same answer, and keeps only the email', async (_, email, password) => {
     const browser = createBrowser(pages)
     const { status, html } = await browser.signIn(email, password)
     expect([status, await faultOf(html), browser.cookies.size]).toEqual([400, WRONG, 0])
@@ -87,7 +87,7 @@ describe('signing in', () => {
     verify.mockRestore()
   })
 
-  test('a member who has chosen no password yet cannot', async () => {
+  test('a member without a password cannot sign in', async () => {
     await pages.store.inviteMember({
       accountId: pages.begun.accountId,
       actor: 'test',
@@ -100,13 +100,13 @@ describe('signing in', () => {
     }
   })
 
-  test('a password that is changed while it is compared lets nobody in', async () => {
+  test('a password changed during the comparison does not sign in', async () => {
     const { startSession } = pages.store
     pages.store.startSession = async (input) => startSession({ ...input, passwordHash: 'the one before' })
     expect((await createBrowser(pages).signIn('ada@example.com')).status).toBe(400)
   })
 
-  test('the cookie is of its host alone, for 30 days, and over https with its prefix', async () => {
+  test('the cookie is host-only, lasts 30 days, and has a prefix over https', async () => {
     const plain = (await createBrowser(pages).signIn('ada@example.com')).headers.getSetCookie()
     expect(plain[0]).toMatch(/^eventpost_session_8080=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/)
     expect(plain).toHaveLength(2)
@@ -121,7 +121,7 @@ describe('signing in', () => {
     await other.close()
   })
 
-  test('of a field or a parameter that was sent twice the first counts', async () => {
+  test('the first of a repeated field or parameter counts', async () => {
     const [headers, login] = [SAME_ORIGIN, `email=ada@example.com&email=eve@example.com&password=${PASSWORD}`]
     const body = new URLSearchParams(`${login}&password=wrong&next=/docs/start&next=/docs/mcp`)
     const { status, headers: sent } = await pages.handle('/sign-in?next=/docs/limits', {
@@ -159,7 +159,7 @@ describe('too many wrong passwords', () => {
 
   const { pair, known: knownDelays } = SIGN_IN_DELAYS
 
-  test('from one address wait longer and longer, up to 30 seconds, and say how long', async () => {
+  test('from one address wait up to 30 seconds, and show how long', async () => {
     const browser = createBrowser(pages, { address: '10.0.0.1' })
     expect(await guess(pair.free + 1)).toEqual([...Array(pair.free).fill(400), 429])
     const waits: number[] = []
@@ -191,17 +191,17 @@ describe('too many wrong passwords', () => {
     expect((await createBrowser(pages, { address: '10.0.0.1' }).signIn('ada@example.com')).status).toBe(303)
   })
 
-  test('sent all at once are counted too', async () => {
+  test('sent concurrently are counted too', async () => {
     const browser = createBrowser(pages)
     const all = await Promise.all(Array.from({ length: 50 }, () => browser.signIn('ada@example.com', 'wrong')))
     expect(all.filter(({ status }) => status === 400)).toHaveLength(pair.free)
   })
 
-  test('right ones are not counted', async () => {
+  test('right passwords are not counted', async () => {
     for (let i = 0; i < 30; i++) expect((await createBrowser(pages).signIn('ada@example.com')).status).toBe(303)
   })
 
-  test('from many addresses keep nobody out: the right one gets in from a new browser within a minute', async () => {
+  test('from many addresses block no one: the right password works in a new browser within a minute', async () => {
     const known = await pages.signedIn()
     await known.post('/sign-out')
     const attack = async () => {
@@ -242,7 +242,7 @@ describe('too many wrong passwords', () => {
     expect(compared).toBeLessThan(5 * 30)
   })
 
-  test('in browsers that the member has signed in with wait for themselves', async () => {
+  test('in known browsers wait separately', async () => {
     const known = await pages.signedIn('ada@example.com', { address: '10.0.0.9' })
     await known.post('/sign-out')
     await guess(pair.free + 1, { address: '10.0.0.9' })
@@ -254,7 +254,7 @@ describe('too many wrong passwords', () => {
   })
 })
 
-test('guesses at one account leave room in the queue for other members', async () => {
+test('guesses at one account do not block the queue for others', async () => {
   const released = Promise.withResolvers<boolean>()
   const verify = spyOn(Bun.password, 'verify').mockReturnValue(released.promise)
   const guess = (i: number) => createBrowser(pages, { address: `10.0.${i}.1` }).signIn('ada@example.com', 'wrong')
@@ -270,7 +270,7 @@ test('guesses at one account leave room in the queue for other members', async (
   expect((await createBrowser(pages, { address: '10.0.30.1' }).signIn('ada@example.com')).status).toBe(303)
 })
 
-test('a new password makes strangers of all browsers but the one that chose it', async () => {
+test('a new password makes all other browsers unknown', async () => {
   const [own, thiefs] = [await pages.signedIn(), await pages.signedIn()]
   const changed = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
   expect((await own.post(`${pages.at('you')}/password`, changed)).status).toBe(303)
@@ -291,7 +291,7 @@ describe('signing out', () => {
     expect((await browser.get(pages.at('you'))).location).toStartWith('/sign-in')
   })
 
-  test('clears what the browser kept, and pages can ask whether they are out of date', async () => {
+  test('clears browser data, and pages can check their session', async () => {
     const browser = await pages.signedIn()
     expect((await browser.get('/session')).status).toBe(204)
     const { headers } = await browser.post('/sign-out')
@@ -300,7 +300,7 @@ describe('signing out', () => {
     expect([asked.status, asked.html, asked.headers.get('cache-control')]).toEqual([401, '', 'no-store'])
   })
 
-  test('asking is no use of the session', async () => {
+  test('checking is not a use of the session', async () => {
     const browser = await pages.signedIn()
     pages.clock.ms += 11 * 3_600_000
     expect((await browser.get('/session')).status).toBe(204)
@@ -308,14 +308,14 @@ describe('signing out', () => {
     expect((await browser.get('/session')).status).toBe(401)
   })
 
-  test('is a form, and none from another site', async () => {
+  test('is a form, refused from another site', async () => {
     const browser = await pages.signedIn()
     expect((await browser.get('/sign-out')).status).toBe(404)
     expect((await browser.post('/sign-out', {}, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
     expect((await browser.get(pages.at('you'))).status).toBe(200)
   })
 
-  test('signing in again ends the session that the browser had', async () => {
+  test('signing in again ends the previous session of the browser', async () => {
     const browser = await pages.signedIn()
     await browser.signIn('ada@example.com')
     const member = await pages.store.findMember('ada@example.com')
@@ -323,7 +323,7 @@ describe('signing out', () => {
   })
 })
 
-test('a full disk does not keep anybody from signing in', async () => {
+test('a full disk does not block sign-ins', async () => {
   const { startSession, touchSession } = pages.store
   pages.store.startSession = async () => ({ refusal: 'unavailable' })
   pages.store.touchSession = async () => ({ refusal: 'unavailable' })

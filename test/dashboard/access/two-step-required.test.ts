@@ -32,7 +32,7 @@ test('an owner must use it first, and only owners require it', async () => {
   expect(await sectionOf()).toEqual(['One member has yet to set it up, and can open no page until then.'])
 })
 
-test('a member without it opens nothing but their own page until it is on', async () => {
+test('a member without it can open only their own page', async () => {
   await turnOn(pages, owner)
   const eve = await pages.signedIn('eve@example.com')
   expect((await eve.get(pages.at('events'))).status).toBe(200)
@@ -55,7 +55,7 @@ test('a member without it opens nothing but their own page until it is on', asyn
   expect(await sectionOf()).toEqual(['All members use it.'])
 })
 
-test('nobody turns it off while an account of theirs requires it', async () => {
+test('it cannot be turned off while an account requires it', async () => {
   const { secret } = await turnOn(pages, owner)
   await rule('yes')
   const { html } = await owner.get(pages.at('you'))
@@ -73,7 +73,7 @@ test('nobody turns it off while an account of theirs requires it', async () => {
   expect((await owner.post(twoStepPath(pages, '/off'), again)).status).toBe(303)
 })
 
-test('it says nothing about other accounts, and keys go on working', async () => {
+test('it does not reveal other accounts, and keys still work', async () => {
   await turnOn(pages, owner)
   await rule('yes')
   const other = await pages.addAccount('zoe@example.com', 'Other')
@@ -84,7 +84,7 @@ test('it says nothing about other accounts, and keys go on working', async () =>
   expect((await pages.store.listKeys(pages.begun.accountId)).every(({ revokedAt }) => revokedAt === null)).toBe(true)
 })
 
-test('whoever joins later sets it up first', async () => {
+test('new members set it up first', async () => {
   await turnOn(pages, owner)
   await rule('yes')
   await pages.addMember('new@example.com', 'viewer')

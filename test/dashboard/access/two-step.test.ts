@@ -36,7 +36,7 @@ function audited(): unknown[] {
 const confirmation = (secret: string) => ({ confirmPassword: PASSWORD, confirmCode: codeAt(secret, pages.clock.ms) })
 
 describe('setting it up', () => {
-  test('is offered, and asks for the password however lately that was typed', async () => {
+  test('is offered, and always asks for the password', async () => {
     expect(await sectionOf()).toMatchObject({ state: 'Off', buttons: ['Set it up'] })
     const asked = await ada.post(path())
     expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Confirm your password']])
@@ -52,7 +52,7 @@ describe('setting it up', () => {
     expect(await pages.store.findTwoStep(await memberId())).toBeNull()
   })
 
-  test('shows the square and the key, and again what waits already', async () => {
+  test('shows the QR code and the key, and the pending ones again', async () => {
     const { status, html } = await ada.post(path(), { confirmPassword: PASSWORD })
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['Set up two-step sign-in']])
     const [key = ''] = await textOf(html, '#two-step-key')
@@ -85,7 +85,7 @@ describe('setting it up', () => {
     expect([await isOn(), audited()]).toEqual([false, []])
   })
 
-  test('a right one turns it on, ends all other sessions and shows ten codes once', async () => {
+  test('a right code turns it on, ends all other sessions and shows ten codes once', async () => {
     const other = await pages.signedIn()
     const secret = await setUp(pages, ada)
     const code = codeAt(secret, pages.clock.ms)
@@ -127,7 +127,7 @@ describe('setting it up', () => {
     expect([again.status, await textOf(again.html, 'h1')]).toEqual([409, ['Two-step sign-in is on']])
   })
 
-  test('a session that a full disk kept from being saved ends too', async () => {
+  test('ends unsaved sessions too', async () => {
     const secret = await setUp(pages, ada)
     const full = spyOn(pages.store, 'startSession').mockResolvedValue({ refusal: 'unavailable' })
     const other = await pages.signedIn()
@@ -137,7 +137,7 @@ describe('setting it up', () => {
     expect((await other.get(pages.at('you'))).status).toBe(303)
   })
 
-  test('two tabs that send the same code turn it on once, and one shows codes that work', async () => {
+  test('two tabs with the same code turn it on once', async () => {
     const secret = await setUp(pages, ada)
     const fields = { code: codeAt(secret, pages.clock.ms) }
     const both = await Promise.all([ada.post(path('/on'), fields), ada.post(path('/on'), fields)])
@@ -148,7 +148,7 @@ describe('setting it up', () => {
     expect((await browser.post('/sign-in/code', { recoveryCode: code })).location).toBe('/')
   })
 
-  test('left for an hour, it is forgotten and says so', async () => {
+  test('expires after an hour with a message', async () => {
     const secret = await setUp(pages, ada)
     pages.clock.ms += 60 * MINUTE
     await pages.store.cleanUp({ at: pages.clock.ms })
@@ -160,7 +160,7 @@ describe('setting it up', () => {
     expect([await isOn(), (await sectionOf()).state]).toEqual([false, 'Off'])
   })
 
-  test('another password begins it anew: whoever had the old one may have seen the key', async () => {
+  test('a new password restarts it, because the key may be known', async () => {
     const seen = await setUp(pages, ada)
     const changed = { password: PASSWORD, newPassword: 'four dull wooden spoons' }
     expect((await ada.post(`${pages.at('you')}/password`, changed)).status).toBe(303)
@@ -174,7 +174,7 @@ describe('setting it up', () => {
     expect([key.length, key === seen, await isOn()]).toEqual([32, false, false])
   })
 
-  test('503: a full disk says so, and another try goes on', async () => {
+  test('503: a full disk says so, and a retry works', async () => {
     const secret = await setUp(pages, ada)
     const failing = spyOn(pages.store, 'turnOnTwoStep').mockResolvedValue({ refusal: 'unavailable' })
     const fields = { code: codeAt(secret, pages.clock.ms) }
@@ -191,7 +191,7 @@ describe('setting it up', () => {
 describe('new recovery codes', () => {
   const replaces = async () => (await attributesOf((await sectionOf()).html, '[name=replaces]', 'value'))[0] ?? ''
 
-  test('ask for the password and a code, replace those before, and are made once by one form', async () => {
+  test('need the password and a code, replace the old ones, once per form', async () => {
     const { secret, codes } = await turnOn(pages, ada)
     const fields = { replaces: await replaces() }
     expect(await textOf((await ada.post(path('/codes'), fields)).html, 'h1')).toEqual(['Confirm your password'])
@@ -212,7 +212,7 @@ describe('new recovery codes', () => {
     ])
   })
 
-  test('are counted down, and missed in time', async () => {
+  test('are counted, with a warning when few are left', async () => {
     const { codes } = await turnOn(pages, ada)
     const said: string[] = []
     for (const recoveryCode of codes) {
@@ -233,7 +233,7 @@ describe('new recovery codes', () => {
   })
 })
 
-describe('changing it needs a code beside the password', () => {
+describe('changing it needs a code and the password', () => {
   test('and a wrong or a used one changes nothing', async () => {
     const { secret } = await turnOn(pages, ada)
     const asked = await ada.post(path('/off'))
@@ -252,7 +252,7 @@ describe('changing it needs a code beside the password', () => {
     expect((await ada.post(path('/off'), confirmation(secret))).status).toBe(303)
   })
 
-  test('for which a recovery code does too, once', async () => {
+  test('a recovery code works too, once', async () => {
     const { codes } = await turnOn(pages, ada)
     const fields = { confirmPassword: PASSWORD, confirmCode: codes[0] ?? '' }
     expect((await ada.post(path(), fields)).status).toBe(409)
@@ -261,7 +261,7 @@ describe('changing it needs a code beside the password', () => {
   })
 })
 
-test('turning it off asks for the password and a code, and then the password alone signs in', async () => {
+test('turning it off needs the password and a code', async () => {
   const { secret } = await turnOn(pages, ada)
   expect(await textOf((await ada.post(path('/off'))).html, 'h1')).toEqual(['Confirm your password'])
   expect((await ada.post(path('/off'), { confirmPassword: 'wrong' })).status).toBe(400)
@@ -275,7 +275,7 @@ test('turning it off asks for the password and a code, and then the password alo
   expect(audited()).toMatchObject([{ action: 'two_step.turn_on' }, { action: 'two_step.turn_off' }])
 })
 
-test('every role has their own, and the list of members says who', async () => {
+test('every role can use it, and the list of members shows who does', async () => {
   await pages.addMember('vic@example.com', 'viewer')
   const vic = await pages.signedIn('vic@example.com')
   await turnOn(pages, vic)
@@ -284,7 +284,7 @@ test('every role has their own, and the list of members says who', async () => {
   expect(await textOf(html, 'tbody .badge.good')).toEqual(['Signs in', 'Signs in, two steps'])
 })
 
-test('each account of a member is told, and none sees more than that it is on', async () => {
+test('each account of a member sees only that it is on', async () => {
   const other = await pages.addAccount('eve@example.com', 'Other')
   await pages.addMember('ada@example.com', 'viewer', other.accountId)
   const { secret } = await turnOn(pages, ada)
@@ -298,7 +298,7 @@ test('each account of a member is told, and none sees more than that it is on', 
   expect(html).not.toContain(secret)
 })
 
-test('keys ask for the password alone', async () => {
+test('keys need only the password', async () => {
   await turnOn(pages, ada)
   pages.clock.ms += 10 * MINUTE
   const fields = { form: 'x'.repeat(43), name: 'Production', scope: 'standard' }
@@ -317,7 +317,7 @@ test('recovery codes are stored as hashes', async () => {
   }
 })
 
-test('forms from another site, and from nobody who is signed in, change nothing', async () => {
+test('forms from another site or without a session change nothing', async () => {
   await turnOn(pages, ada)
   for (const step of ['', '/on', '/codes', '/off']) {
     const fields = { confirmPassword: PASSWORD }

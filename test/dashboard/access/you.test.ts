@@ -14,7 +14,7 @@ const HOUR = 60 * MINUTE
 const NEW = 'four dull wooden spoons'
 
 describe('the session', () => {
-  test('ends 12 hours after it was last used', async () => {
+  test('ends 12 hours after its last use', async () => {
     const browser = await pages.signedIn()
     for (let i = 0; i < 3; i++) {
       pages.clock.ms += 12 * HOUR - 1
@@ -24,7 +24,7 @@ describe('the session', () => {
     expect((await browser.get(pages.at('you'))).status).toBe(303)
   })
 
-  test('ends 30 days after it began, however often it is used', async () => {
+  test('ends 30 days after its start', async () => {
     const browser = await pages.signedIn()
     for (let hours = 0; hours < 30 * 24 - 10; hours += 10) {
       pages.clock.ms += 10 * HOUR
@@ -34,7 +34,7 @@ describe('the session', () => {
     expect((await browser.get(pages.at('you'))).status).toBe(303)
   })
 
-  test.each(['', 'wrong', HOSTILE.replaceAll(/[;\s]/g, '')])('%p is no token', async (token) => {
+  test.each(['', 'wrong', HOSTILE.replaceAll(/[;\s]/g, '')])('%p is not a token', async (token) => {
     const browser = createBrowser(pages)
     browser.cookies.set('eventpost_session_8080', token)
     expect((await browser.get(pages.at('you'))).status).toBe(303)
@@ -67,7 +67,7 @@ describe('the list of sessions', () => {
     await expectHarmless(html)
   })
 
-  test('ends one, or all others', async () => {
+  test('ends one or all others', async () => {
     const [first, second] = [await pages.signedIn(), await pages.signedIn()]
     pages.clock.ms += MINUTE
     const third = await pages.signedIn()
@@ -84,7 +84,7 @@ describe('the list of sessions', () => {
     expect([(await second.get(pages.at('you'))).status, (await first.get(pages.at('you'))).status]).toEqual([303, 200])
   })
 
-  test('asks for the password again before it ends any, when it was typed long ago', async () => {
+  test('asks for the password before ending any', async () => {
     const browser = await pages.signedIn()
     await pages.signedIn()
     pages.clock.ms += 10 * MINUTE
@@ -98,7 +98,7 @@ describe('the list of sessions', () => {
     expect(await listed()).toBe(1)
   })
 
-  test('holds at most 20: a further one ends the one that was used longest ago', async () => {
+  test('has at most 20: another one ends the least recently used', async () => {
     const browsers: Awaited<ReturnType<AccountPages['signedIn']>>[] = []
     for (let i = 0; i < MOST_SESSIONS + 2; i++) {
       pages.clock.ms += MINUTE
@@ -112,7 +112,7 @@ describe('the list of sessions', () => {
     expect(statuses).toEqual([200, 303, 303, ...Array(MOST_SESSIONS - 1).fill(200)])
   })
 
-  test('ends nobody else’s', async () => {
+  test('does not end those of others', async () => {
     await pages.addMember('eve@example.com', 'owner')
     const [ada, eve] = [await pages.signedIn(), await pages.signedIn('eve@example.com')]
     const member = await pages.store.findMember('ada@example.com')
@@ -127,7 +127,7 @@ describe('changing the password', () => {
   const change = (browser: Awaited<ReturnType<AccountPages['signedIn']>>, fields: Record<string, string>) =>
     browser.post(`${pages.at('you')}/password`, fields)
 
-  test('ends all other sessions; this one goes on under another token', async () => {
+  test('ends all other sessions; this one gets a new token', async () => {
     const [here, there] = [await pages.signedIn(), await pages.signedIn()]
     const before = here.cookies.get('eventpost_session_8080')
     const { status, location } = await change(here, { password: PASSWORD, newPassword: NEW })
@@ -158,7 +158,7 @@ describe('changing the password', () => {
     expect((await createBrowser(pages).signIn('ada@example.com')).status).toBe(303)
   })
 
-  test('a link for a new one ends all sessions', async () => {
+  test('a password link ends all sessions', async () => {
     const browser = await pages.signedIn()
     await pages.store.makePasswordLink({
       email: 'ada@example.com',
@@ -172,7 +172,7 @@ describe('changing the password', () => {
   })
 })
 
-test.each(['you', 'keys', 'activation', 'nothing'])('an app of another account does not exist: %s', async (page) => {
+test.each(['you', 'keys', 'activation', 'nothing'])('an app of another account is unknown: %s', async (page) => {
   const other = await pages.addAccount('eve@example.com', 'Other')
   const browser = await pages.signedIn()
   for (const app of [other.appId, 'app_none', encodeURIComponent(HOSTILE)]) {

@@ -11,7 +11,7 @@ afterEach(() => pages.close())
 const WAITING = 'Waiting for the first event...'
 const unescapeText = (text = '') => text.replaceAll('&#39;', "'")
 
-describe('while it is open', () => {
+describe('the open page', () => {
   /** Reads stream messages until one contains the text. */
   async function* follow(browser: Browser, path = pages.at('activation')) {
     const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
@@ -29,7 +29,7 @@ describe('while it is open', () => {
     }
   }
 
-  test('the page hears the words of the specification as things come', async () => {
+  test('updates as events arrive', async () => {
     const browser = await pages.signedIn()
     const parts = follow(browser)
     const next = async () => (await parts.next()).value
@@ -47,7 +47,7 @@ describe('while it is open', () => {
     await parts.return(undefined)
   })
 
-  test("is for members of the app's account", async () => {
+  test('is for members of the account', async () => {
     const { status, location } = await createBrowser(pages).get(`${pages.at('activation')}/live`)
     expect([status, location]).toEqual([401, null])
     await pages.addAccount('eve@example.com', 'Other')

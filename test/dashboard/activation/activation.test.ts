@@ -41,7 +41,7 @@ describe('after set-up', () => {
     await fresh.close()
   })
 
-  test('whoever did it is signed in, and the key is not shown again', async () => {
+  test('signs in, and does not show the key again', async () => {
     const { fresh, browser, seen } = await setUp()
     expect(seen.html).toMatch(KEY)
     const { location } = await browser.get('/')
@@ -62,7 +62,7 @@ describe('after set-up', () => {
 })
 
 describe('the page', () => {
-  test('waits in the words of the specification, and shows the IDs to copy', async () => {
+  test('waits for the first event, and shows the IDs to copy', async () => {
     const { html } = await (await pages.signedIn()).get(pages.at('activation'))
     expect(await leadOf(html)).toBe(WAITING)
     expect(await textOf(html, 'aside dd code')).toEqual([pages.begun.appId, pages.begun.siteId])
@@ -81,7 +81,7 @@ describe('the page', () => {
     expect(await attributesOf(html, '.tabs input[checked]', 'id')).toEqual(['code-curl', 'tag-plain'])
   })
 
-  test('says when the newest event came', async () => {
+  test('shows when the newest event arrived', async () => {
     const browser = await pages.signedIn()
     await browser.post(`${pages.at('activation')}/test`)
     pages.clock.ms += 5 * MINUTE
@@ -92,7 +92,7 @@ describe('the page', () => {
 })
 
 describe('the tag', () => {
-  test('is there in three forms, with what a policy needs', async () => {
+  test('has three forms, with the sources for a policy', async () => {
     const { html } = await (await pages.signedIn()).get(pages.at('activation'))
     const [plain = '', consent = '', pinned = ''] = await textOf(html, '[id^=tag-][id$="-0"]')
     const source = { baseUrl: BASE, siteId: pages.begun.siteId, stub: readStub() }
@@ -108,7 +108,7 @@ describe('the tag', () => {
     expect(places).toEqual(places.filter((place) => place > 0).toSorted((a, b) => a - b))
   })
 
-  test('says whose views are kept, and where that is changed', async () => {
+  test('says whose views are stored, and where to change it', async () => {
     const { html } = await (await pages.signedIn()).get(pages.at('activation'))
     expect(await textOf(html, 'section p')).toContain(
       'Only views of known people are stored. Add others with createContact in an event of your server, or let pages add them in Settings.',
@@ -131,7 +131,7 @@ describe('the test event', () => {
     return (await pages.store.listEvents({ appId, contactId: null, name: null, before: null, limit: 10 })).rows
   }
 
-  test('is about the member, and a reload sends no second one', async () => {
+  test('is about the member, and a reload does not repeat it', async () => {
     const browser = await pages.signedIn()
     const { status, location } = await browser.post(`${pages.at('activation')}/test`)
     expect([status, location]).toEqual([303, pages.at('activation')])
@@ -140,7 +140,7 @@ describe('the test event', () => {
     expect(await eventsOf()).toMatchObject([{ email: 'ada@example.com', name: '$test', via: 'api' }])
   })
 
-  test('is not sent by a viewer, nor from another site', async () => {
+  test('is refused from viewers and other sites', async () => {
     await pages.addMember('eve@example.com', 'viewer')
     const viewer = await pages.signedIn('eve@example.com')
     expect((await viewer.get(pages.at('activation'))).html).not.toContain('Send a test event')
@@ -168,7 +168,7 @@ describe('a key made here', () => {
     return { form: form ?? '', name: 'Server', scope: 'standard' }
   }
 
-  test('is shown once with the identity secret, works, and is not made again by a reload', async () => {
+  test('is shown once with the identity secret, and a reload makes no second one', async () => {
     const browser = await pages.signedIn()
     const fields = await formOf(browser)
     const { status, html } = await browser.post(`${pages.at('activation')}/key`, fields)
@@ -181,7 +181,7 @@ describe('a key made here', () => {
     expect(await pages.store.listKeys(pages.begun.accountId)).toHaveLength(2)
   })
 
-  test('asks for the password when that was typed 10 minutes ago', async () => {
+  test('asks for the password after 10 minutes', async () => {
     const browser = await pages.signedIn()
     const fields = await formOf(browser)
     pages.clock.ms += 10 * MINUTE

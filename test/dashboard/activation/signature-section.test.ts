@@ -22,13 +22,13 @@ describe('the checker of signatures', () => {
     ['in capitals', () => right().toUpperCase(), 'Error: It matches, but it is in uppercase'],
     ['of another email', () => signEmail('eve@example.com', pages.begun.identitySecret), 'Error: It does not match.'],
     ['none', () => '', 'Error: It is no signature'],
-  ])('says that one is %s', async (_name, signature, sentence) => {
+  ])('reports a signature as %s', async (_name, signature, sentence) => {
     const { status, html } = await check(EMAIL, signature())
     expect([status, (await textOf(html, '#check [role=status]'))[0]]).toEqual([200, expect.stringContaining(sentence)])
     expect(await attributesOf(html, '#check #email', 'value')).toEqual([EMAIL])
   })
 
-  test('says for how long an old secret works, and that it does no more', async () => {
+  test('says until when an old secret works', async () => {
     const old = right()
     await rotateIdentitySecret({ store: pages.store, now: pages.clock.now(), actor: 'test' }, pages.begun.accountId)
     expect((await check(EMAIL, old)).html).toContain('It matches an old identity secret.')
@@ -36,7 +36,7 @@ describe('the checker of signatures', () => {
     expect((await check(EMAIL, old)).html).toContain('rotated out more than 24 hours ago, and is refused')
   })
 
-  test("knows nothing of another account's secret, and takes what is pasted for text", async () => {
+  test('does not use secrets of other accounts, and shows input as text', async () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
     expect((await check(EMAIL, signEmail(EMAIL, other.identitySecret))).html).toContain('It does not match.')
     const { html } = await check(HOSTILE, HOSTILE)

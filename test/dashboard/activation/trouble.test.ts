@@ -11,12 +11,12 @@ afterEach(() => pages.close())
 
 const MINUTE = 60_000
 
-describe('what was refused', () => {
+describe('refusals', () => {
   const appId = async () => (await pages.store.listApps(pages.begun.accountId))[0]?.id ?? 0
   const troubles = async () =>
     textOf((await (await pages.signedIn()).get(pages.at('activation'))).html, '.troubles > li')
 
-  test('is told with its reason, how often and when, for seven days', async () => {
+  test('show reason, count and time for seven days', async () => {
     expect(await troubles()).toEqual([])
     const id = await appId()
     pages.notes.add(id, 'refused_call', { reason: `\`event\`: Send ${HOSTILE}` })
@@ -40,7 +40,7 @@ describe('what was refused', () => {
     expect(await troubles()).toEqual([])
   })
 
-  test('a signature of a previous secret only while that one works', async () => {
+  test('show a previous secret only while it works', async () => {
     pages.notes.add(await appId(), 'old_secret')
     expect(await troubles()).toEqual([])
     await rotateIdentitySecret({ store: pages.store, now: pages.clock.now(), actor: 'test' }, pages.begun.accountId)
@@ -48,7 +48,7 @@ describe('what was refused', () => {
     expect(await troubles()).toEqual([expect.stringContaining('still signs with an identity secret')])
   })
 
-  test('a key in a browser until it is revoked, also after it was used by a server again', async () => {
+  test('show a key in a browser until it is revoked', async () => {
     const access = await pages.access.find(pages.begun.apiKey)
     if (!access) throw new Error('the key is unknown')
     pages.access.noteUse(access, true)

@@ -25,12 +25,12 @@ const pathOfNewest = async (): Promise<string> => (await pathsIn(await see()))[0
 const sayWhy = (html: string) => textOf(html, 'td[data-label=Why]')
 
 describe('the deliveries', () => {
-  test('there are none', async () => {
+  test('can be empty', async () => {
     expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing to deliver yet'])
     expect(await textOf(await see('?state=sent'), '.empty h2')).toEqual(['None of these'])
   })
 
-  test('with person, message, state and reason', async () => {
+  test('show person, message, state and reason', async () => {
     await putMessage(pages, { app })
     await sendEvent(pages, { app, email: BOB })
     await sendEvent(pages, { app, email: 'carol@example.com', properties: {} })
@@ -45,7 +45,7 @@ describe('the deliveries', () => {
     ])
   })
 
-  test('of a message, and in a state', async () => {
+  test('filter by message and state', async () => {
     const one = await putMessage(pages, { app, name: 'One' })
     await putMessage(pages, { app, name: 'Two' })
     await sendEvent(pages, { app, email: BOB })
@@ -63,7 +63,7 @@ describe('the deliveries', () => {
     expect(await attributesOf(await see('?state=waiting'), 'option[selected]', 'value')).toEqual(['', 'waiting'])
   })
 
-  test('by pages, which keep what was asked for', async () => {
+  test('page with their filter', async () => {
     await putMessage(pages, { app })
     for (let i = 0; i < 120; i++) await sendEvent(pages, { app, email: `p${i}@example.com` })
     const seen: string[] = []
@@ -96,7 +96,7 @@ describe('a delivery', () => {
     return pathOfNewest()
   }
 
-  test('tells every rule with what it found and said', async () => {
+  test('shows every rule with its finding and verdict', async () => {
     const { html } = await browser.get(await open())
     expect(await textOf(html, 'td[data-label="What it found"]')).toEqual([
       `${BOB} may get email.`,
@@ -111,7 +111,7 @@ describe('a delivery', () => {
     ])
   })
 
-  test('shows the mail that was kept in a frame that may do nothing, with its source', async () => {
+  test('shows the captured email in a sandboxed frame, with its source', async () => {
     const path = await open()
     const { html } = await browser.get(path)
     expect(await attributesOf(html, 'iframe', 'src')).toEqual([`${path}/mail`, `${path}/mail`])
@@ -125,7 +125,7 @@ describe('a delivery', () => {
     expect(mail.html).toContain(`Hello ${BOB}`)
   })
 
-  test('that waits shows what would be written', async () => {
+  test('that waits previews the email', async () => {
     await putMessage(pages, { app, content: { ...MAIL, wait: { minutes: 60 } } })
     await sendEvent(pages, { app, email: BOB })
     const { html } = await browser.get(await pathOfNewest())
@@ -136,7 +136,7 @@ describe('a delivery', () => {
     expect(await attributesOf(html, '[popovertarget=resend]', 'type')).toEqual([])
   })
 
-  test('that cannot be written says why', async () => {
+  test('that cannot be rendered says why', async () => {
     const { html } = await browser.get(await open({}))
     expect(await textOf(html, '#mail .notice')).toEqual([
       "Caution: It can't be rendered now. event.headline had neither a value nor a fallback.",
@@ -147,7 +147,7 @@ describe('a delivery', () => {
     )
   })
 
-  test('that the mail server refused says what its answer means, and repeats none of its text', async () => {
+  test('that the mail server refused explains its reply without its text', async () => {
     const words = { says: `5.7.1 ${HOSTILE}` }
     const server = await startMailServer({ recipient: () => 451, words: () => words.says })
     const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
@@ -169,7 +169,7 @@ describe('a delivery', () => {
     await server.stop()
   })
 
-  test('that may have arrived twice says so on every page, also once it is sent', async () => {
+  test('that may have arrived twice says so on every page, also when sent', async () => {
     let [dots, recipients] = [0, 0]
     const server = await startMailServer({
       dot: () => (dots++ === 0 ? 'drop' : 'accept'),
@@ -208,7 +208,7 @@ describe('a delivery', () => {
     await server.stop()
   })
 
-  test('is another app of nobody else', async () => {
+  test('of another app is unknown', async () => {
     const path = await open()
     await pages.addAccount('eve@example.com', 'Other')
     const eve = await pages.signedIn('eve@example.com')
@@ -221,7 +221,7 @@ describe('a delivery', () => {
   })
 })
 
-describe('sending it on', () => {
+describe('resending', () => {
   const skip = async (): Promise<string> => {
     await putMessage(pages, { app, content: { ...MAIL, onlyIf: [{ rule: 'tag', has: 'beta' }] } })
     await sendEvent(pages, { app, email: BOB })
@@ -230,7 +230,7 @@ describe('sending it on', () => {
   }
   const stateOf = async (path: string) => (await textOf((await browser.get(path)).html, 'aside .badge'))[0]
 
-  test('asks no rule, and stands in the audit list', async () => {
+  test('checks no rule, and is in the audit log', async () => {
     const path = await skip()
     expect(await stateOf(path)).toBe('Not sent')
     const { status, location } = await browser.post(`${path}/resend`)
@@ -242,7 +242,7 @@ describe('sending it on', () => {
     expect(await stateOf(path)).toBe('Captured')
   })
 
-  test('what is on its way already is not sent on again', async () => {
+  test('does not resend an email on its way', async () => {
     const path = await skip()
     await browser.post(`${path}/resend`)
     const { status, html } = await browser.post(`${path}/resend`)
@@ -250,7 +250,7 @@ describe('sending it on', () => {
     expect((await textOf(html, '[role=alert]'))[0]).toContain('This delivery is being sent or has ended')
   })
 
-  test('still asks the person', async () => {
+  test('still checks the subscription', async () => {
     const path = await skip()
     await pages.store.suppress({ appId: app.id, email: BOB, reason: 'unsubscribed', at: pages.clock.now() })
     await browser.post(`${path}/resend`)
@@ -278,7 +278,7 @@ describe('the banner', () => {
   const noticesOn = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
   test.each(['messages', 'deliveries', 'outbox', 'suppressions', 'sender'])(
-    'is on %s while nothing leaves',
+    'is on %s while no mail server is set',
     async (page) => {
       expect((await noticesOn(page))[0]).toStartWith('Caution: No mail server is set. Emails are captured')
       const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
@@ -288,8 +288,8 @@ describe('the banner', () => {
   )
 })
 
-describe("a person's page", () => {
-  test('says for each message why they got it, or did not', async () => {
+describe('the page of a person', () => {
+  test('explains each message sent or not sent', async () => {
     const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
     for (const { id } of await pages.store.listMessages(app.id)) await pages.store.deleteMessage({ ...by, id })
     await putMessage(pages, { app, name: 'Sent' })

@@ -59,8 +59,8 @@ const offeredOn = async (path: string) => textOf(await see(path), '#resend form 
 const moments = async (path: string) => textOf(await see(path), '.timeline li span')
 const kept = async () => textOf(await see(pages.at('outbox')), 'td[data-label=To]')
 
-describe('a mail that is kept', () => {
-  test('is not sent on to a mail server that cannot be read, and is not lost by it', async () => {
+describe('a captured email', () => {
+  test('is not sent with unreadable settings, and is not lost', async () => {
     const path = await trigger()
     await set({ smtpUrl: 'nonsense' })
     expect(await offeredOn(path)).toEqual([])
@@ -76,7 +76,7 @@ describe('a mail that is kept', () => {
   test.each<[string, Partial<MailSettings>, string]>([
     ['its address is set wrongly', { smtpUrl: 'nonsense' }, 'skipped smtp_url'],
     ['nobody is there until it is given up', { smtpUrl: 'smtp://127.0.0.1:1', giveUpHours: 1 }, 'failed erefused'],
-  ])('stays in the outbox when it was sent on, and %s', async (_, settings, ended) => {
+  ])('stays in the outbox when it was resent and %s', async (_, settings, ended) => {
     const path = await trigger()
     const server = await useMailServer()
     expect((await browser.post(`${path}/resend`)).status).toBe(303)
@@ -94,7 +94,7 @@ describe('a mail that is kept', () => {
     expect([server.received.length, await kept()]).toEqual([1, []])
   })
 
-  test('leaves the outbox when the person unsubscribes while it waits to go', async () => {
+  test('leaves the outbox when the person unsubscribes meanwhile', async () => {
     const path = await trigger()
     await useMailServer()
     await browser.post(`${path}/resend`)
@@ -104,19 +104,19 @@ describe('a mail that is kept', () => {
   })
 })
 
-describe('it is not offered, and that is said,', () => {
+describe('resending is not offered, with a reason,', () => {
   test.each<[SuppressionReason, string]>([
     ['unsubscribed', "This email can't be resent: the person unsubscribed."],
     ['bounced', "This email can't be resent: the address bounced."],
     ['complained', "This email can't be resent: the person complained."],
-  ])('where the person is %s', async (reason, sentence) => {
+  ])('if the person is %s', async (reason, sentence) => {
     const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     expect(await offeredOn(path)).toEqual(['Send it anyway'])
     await suppress(reason)
     expect([await offeredOn(path), await textOf(await see(path), '.page-head p.hint')]).toEqual([[], [sentence]])
   })
 
-  test('but a transactional mail still goes to who has unsubscribed', async () => {
+  test('but a transactional email still goes to an unsubscribed person', async () => {
     const mail = { ...MAIL.mail, category: 'transactional' as const }
     const path = await trigger({ mail, onlyIf: [{ rule: 'tag', has: 'beta' }] })
     await suppress('unsubscribed')
@@ -127,7 +127,7 @@ describe('it is not offered, and that is said,', () => {
   })
 })
 
-test('it is refused where another of the message is on its way', async () => {
+test('is refused while another email of the message is on its way', async () => {
   const path = await trigger({ again: { everyHours: 24 }, onlyIf: [{ rule: 'tag', has: 'beta' }] })
   await sendEvent(pages, { app, email: BOB })
   const { status, html } = await browser.post(`${path}/resend`)
@@ -137,7 +137,7 @@ test('it is refused where another of the message is on its way', async () => {
   ])
 })
 
-test('what a member sends again after nobody knew whether it had arrived says so for good', async () => {
+test('an email resent after an unknown outcome always says so', async () => {
   let dots = 0
   await useMailServer({ dot: () => (dots++ === 0 ? 'drop' : 'accept') })
   const path = await trigger({ ifUnconfirmed: 'leave' })
@@ -149,17 +149,17 @@ test('what a member sends again after nobody knew whether it had arrived says so
   expect(why).toMatch(/^It was sent on .+\. It may have arrived twice: the attempt on .+ wasn't confirmed/)
 })
 
-describe('the question before it', () => {
+describe('the confirmation', () => {
   const asked = async (path: string) => (await textOf(await see(path), '#resend > p')).slice(1)
 
-  test('says that a mail may have arrived already, where nobody knows', async () => {
+  test('says that the email may have arrived already', async () => {
     await useMailServer({ dot: () => 'drop' })
     const path = await trigger({ ifUnconfirmed: 'leave' })
     expect((await newest()).state).toBe('unknown')
     expect(await asked(path)).toEqual(['They may already have received it.'])
   })
 
-  test('says that a mail may be sent once more by itself, and when that was done already', async () => {
+  test('says when an email is or was resent automatically', async () => {
     const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     expect(await asked(path)).toEqual([expect.stringContaining('this message resends it once')])
     await useMailServer({ dot: () => 'drop' })
@@ -174,7 +174,7 @@ describe('the question before it', () => {
 })
 
 describe('afterwards', () => {
-  test('the page tells when it was kept, sent on and sent, and promises no rules while it waits', async () => {
+  test('the page shows when it was captured, resent and sent', async () => {
     const path = await trigger()
     expect(await moments(path)).toEqual(['Captured in the outbox', 'Rules checked', 'results_ready came'])
     await useMailServer()
@@ -187,7 +187,7 @@ describe('afterwards', () => {
     expect(await moments(path)).toEqual(['Sent', 'Handed over', ...before])
   })
 
-  test('one that a server asked for later says that it is tried again', async () => {
+  test('a deferred email says that it is tried again', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
     expect(await moments(path)).toEqual(['Rules are checked', 'Rules checked', 'results_ready came'])
@@ -197,7 +197,7 @@ describe('afterwards', () => {
     expect((await moments(path)).slice(0, 2)).toEqual(['It is sent again', 'Resent by a member'])
   })
 
-  test('the person’s wish has the time at which it was asked, and the rules theirs', async () => {
+  test('the subscription and the rules show their own times', async () => {
     const path = await trigger()
     await useMailServer()
     await wait(5 * DAY)
@@ -214,7 +214,7 @@ describe('afterwards', () => {
     expect(await textOf(html, 'td .badge')).toEqual(['Do not send', 'Send'])
   })
 
-  test('of one that unsubscribing stopped, reason and rules say the same', async () => {
+  test('after an unsubscribe, reason and rules agree', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
     await wait(MINUTE / 2)
@@ -225,7 +225,7 @@ describe('afterwards', () => {
     expect(await textOf(html, 'td .badge')).toEqual(['Do not send', 'Send'])
   })
 
-  test('the pauses between tries begin anew', async () => {
+  test('the retry delays start over', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
     while ((await newest()).state === 'deferred') {

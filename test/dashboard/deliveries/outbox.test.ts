@@ -32,7 +32,7 @@ describe('the outbox', () => {
     expect(await textOf(await see(), '.empty h2')).toEqual(['No captured emails'])
   })
 
-  test('holds what would have been sent, and leads to it', async () => {
+  test('lists captured emails with links', async () => {
     await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder 👩‍🚀' }])
     const html = await see()
     expect(await attributesOf(html, '.notice a', 'href')).toEqual([pages.at('sender')])
@@ -45,7 +45,7 @@ describe('the outbox', () => {
     expect((await browser.get((path ?? '').replace('#mail', ''))).status).toBe(200)
   })
 
-  test('shows one of which only the source was kept, as in older data', async () => {
+  test('shows an email with its source only, as in older data', async () => {
     await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder' }])
     const db = openDatabase(pages.folder)
     db.run('UPDATE captured_mails SET sender = NULL, recipient = NULL, subject = NULL, html = NULL, text = NULL')
@@ -57,7 +57,7 @@ describe('the outbox', () => {
     expect((await browser.get((path ?? '').replace('#mail', ''))).html).toContain('Zwölf Bilder')
   })
 
-  test('by pages', async () => {
+  test('pages', async () => {
     await keep(Array.from({ length: 60 }, (_, i) => ({ email: `p${i}@example.com`, headline: `Number ${i}` })))
     const first = await see()
     expect(await textOf(first, 'td .strong')).toHaveLength(50)
@@ -73,7 +73,7 @@ describe('the outbox', () => {
     await expectHarmless(await see())
   })
 
-  test("is the app's own", async () => {
+  test('belongs to the app', async () => {
     await keep([{ email: 'bob@example.com', headline: 'Ready' }])
     const { appId } = await pages.addAccount('eve@example.com', 'Other')
     const eve = await pages.signedIn('eve@example.com')
@@ -82,7 +82,7 @@ describe('the outbox', () => {
   })
 })
 
-describe('a mail that was kept', () => {
+describe('a captured email', () => {
   const BOB = 'bob@example.com'
   const open = async (): Promise<string> => {
     await keep([{ email: BOB, headline: 'Ready' }])
@@ -91,7 +91,7 @@ describe('a mail that was kept', () => {
   }
   const offeredOn = async (path: string) => textOf((await browser.get(path)).html, '#resend form button')
 
-  test('is counted apart from what was sent', async () => {
+  test('is counted separately from sent emails', async () => {
     await open()
     const { html } = await browser.get(pages.at('messages'))
     expect(await textOf(html, 'td[data-label=Sent] a')).toEqual([])
@@ -104,7 +104,7 @@ describe('a mail that was kept', () => {
     ])
   })
 
-  test('cannot be sent while there is no mail server: it would only be kept again', async () => {
+  test('cannot be sent without a mail server', async () => {
     const path = await open()
     expect(await offeredOn(path)).toEqual([])
     const { status, html } = await browser.post(`${path}/resend`)
@@ -115,7 +115,7 @@ describe('a mail that was kept', () => {
     expect(await textOf(html, 'aside .badge')).toEqual(['Captured'])
   })
 
-  test('can be sent once there is one, and has left the outbox then', async () => {
+  test('can be sent with a mail server, and then leaves the outbox', async () => {
     const path = await open()
     const judged = await textOf((await browser.get(path)).html, '[aria-label="Rules"] td')
     const mailServer = await startMailServer()

@@ -10,13 +10,13 @@ afterAll(() => server.close())
 
 const get = (path: string) => server.call('GET', path, { key: null })
 
-test('/docs leads to the first page', async () => {
+test('/docs redirects to the first page', async () => {
   const { status, headers } = await get('/docs')
   expect([status, headers.get('location')]).toEqual([303, '/docs/start'])
 })
 
 describe.each(DOC_PAGES.map(({ slug, title, summary }) => ({ slug, title, summary })))('/docs/$slug', (page) => {
-  test('is a page like the others: title, summary, the way to the other pages', async () => {
+  test('each page has a title, a summary and navigation', async () => {
     const { status, text, headers } = await get(`/docs/${page.slug}`)
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(headers.get('content-security-policy')).toContain("script-src 'self'; style-src 'self'")
@@ -26,7 +26,7 @@ describe.each(DOC_PAGES.map(({ slug, title, summary }) => ({ slug, title, summar
     expect(text).toContain(`<a href="/docs/${page.slug}" aria-current="page">`)
     expect(text).not.toMatch(/\{base_url\}|style="|onclick|undefined/)
   })
-  test('its links lead somewhere', async () => {
+  test('links are valid', async () => {
     const { text } = await get(`/docs/${page.slug}`)
     const links = Array.from(text.matchAll(/href="([^"#:]+)"/g), ([, href = '']) => href)
     for (const href of new Set(links)) {
@@ -42,6 +42,6 @@ test('Markdown that looks like HTML stays text', async () => {
   expect(text.match(/<script/g)).toHaveLength(1)
 })
 
-test('there is no other page', async () => {
+test('unknown pages are 404', async () => {
   expect((await get('/docs/none')).status).toBe(404)
 })

@@ -53,12 +53,12 @@ describe('one event', () => {
     expect([await textOf(html, 'h1'), await textOf(html, '.sent-path')]).toEqual([['Page view'], ['/results/81']])
   })
 
-  test('one without properties says so', async () => {
+  test('says if there are no properties', async () => {
     await pages.record({})
     expect(await textOf((await open()).html, '.empty h2')).toEqual(['No properties'])
   })
 
-  test('tells which mail followed, and what became of it', async () => {
+  test('shows the email that followed and its state', async () => {
     const app = await appOf(pages)
     await putMessage(pages, { app })
     await putMessage(pages, { app, name: 'Another' })
@@ -73,7 +73,7 @@ describe('one event', () => {
     expect(await textOf((await pages.browser.get(eve ?? '')).html, '#mail .badge')).toEqual(['Not sent', 'Not sent'])
   })
 
-  test('says where no mail followed, and where the reason stands', async () => {
+  test('says if no email followed, and why', async () => {
     await pages.record({})
     const { html } = await open()
     expect(await textOf(html, '#mail p')).toEqual([expect.stringMatching(/^None: it started no message\./)])
@@ -82,7 +82,7 @@ describe('one event', () => {
     expect((await pages.browser.get(path?.replace('#mail', '') ?? '')).status).toBe(200)
   })
 
-  test('one of another account, or of nobody, does not exist', async () => {
+  test('an event of another account is unknown', async () => {
     const { appId, accountId } = await pages.addAccount('eve@example.com', 'Other')
     await recordEvent(pages, await appOf(pages, accountId), {})
     const other = await pages.signedIn('eve@example.com')

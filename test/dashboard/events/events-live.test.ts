@@ -28,7 +28,7 @@ describe('the stream', () => {
     return { response, next, counts, leave: () => reader?.cancel() }
   }
 
-  test('goes on from the cursor: nothing is missed and nothing comes twice', async () => {
+  test('continues from the cursor without gaps or duplicates', async () => {
     await pages.record({ name: 'seen' })
     const [cursor] = await attributesOf(await pages.see(), '.feed', 'data-cursor')
     await pages.record({ name: 'missed' })
@@ -43,7 +43,7 @@ describe('the stream', () => {
     await leave()
   })
 
-  test('tells where more came in between than is shown', async () => {
+  test('marks a gap if more arrived than is shown', async () => {
     await pages.record({})
     const [cursor] = await attributesOf(await pages.see(), '.feed', 'data-cursor')
     for (let i = 0; i < 51; i++) await pages.record({ name: `n${i}` })
@@ -57,7 +57,7 @@ describe('the stream', () => {
     await leave()
   })
 
-  test('tells the counts with the first rows, and then once in ten seconds', async () => {
+  test('sends counts with the first rows, then every ten seconds', async () => {
     const { next, counts, leave } = await follow('range=days&after=evt_00000000000')
     await pages.record({ name: HOSTILE })
     const first = await counts()
@@ -73,7 +73,7 @@ describe('the stream', () => {
     await leave()
   })
 
-  test('of one name is of that only', async () => {
+  test('of one name has only that', async () => {
     const { next, leave } = await follow('event=wanted&after=evt_00000000000')
     await pages.record({ name: 'other' })
     await pages.record({ name: 'wanted' })
@@ -81,7 +81,7 @@ describe('the stream', () => {
     await leave()
   })
 
-  test('is not begun for HEAD, which nobody reads', async () => {
+  test('is not opened for HEAD', async () => {
     const watch = spyOn(pages.feed, 'watch')
     const headers = { Cookie: `eventpost_session_8080=${pages.browser.cookies.get('eventpost_session_8080')}` }
     const { status } = await pages.handle(pages.at('feed'), { method: 'HEAD', headers })

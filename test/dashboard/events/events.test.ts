@@ -12,7 +12,7 @@ const MINUTE = 60_000
 const SLY = 'exe.\u202Egnp\u200B'
 
 describe('the events', () => {
-  test('there are none: what they are, and the one next step', async () => {
+  test('the empty state explains events and the next step', async () => {
     const html = await pages.see()
     expect(await leadOf(html)).toBe('No events in the last 48 hours.')
     expect(await textOf(html, '.empty h2')).toEqual(['No events yet'])
@@ -21,7 +21,7 @@ describe('the events', () => {
     expect(await textOf(html, '.chart')).toEqual([])
   })
 
-  test('newest first, each with when, what, who and what tells it from others', async () => {
+  test('lists newest first, with time, name, person and details', async () => {
     await pages.record({
       properties: { headline: 'Spring', count: 2, by: { team: 'x' } },
       at: pages.clock.now() - MINUTE,
@@ -38,7 +38,7 @@ describe('the events', () => {
     expect(await textOf(html, '.feed time')).toEqual(['3 May 12:00:00', '3 May 11:59:00'])
   })
 
-  test('hostile text is text, and what would not be seen is named', async () => {
+  test('hostile text is text, and invisible characters are named', async () => {
     await pages.record({ properties: { [HOSTILE]: SLY } })
     await pages.record({ name: '$page', path: `/${HOSTILE}${'x'.repeat(900)}` })
     const html = await pages.see()
@@ -50,7 +50,7 @@ describe('the events', () => {
     await expectHarmless(await pages.see(`?event=${encodeURIComponent(HOSTILE)}&range=${encodeURIComponent(HOSTILE)}`))
   })
 
-  test('by pages: each goes on where the last ended, also while new ones come', async () => {
+  test('pages without gaps while new events arrive', async () => {
     for (let i = 0; i < 120; i++) await pages.record({ name: `n${i}` })
     const seen: string[] = []
     for (let query: string | undefined = ''; query !== undefined;) {
@@ -63,7 +63,7 @@ describe('the events', () => {
     expect(seen).toEqual(Array.from({ length: 120 }, (_, i) => `n${119 - i}`))
   })
 
-  test('an older page is not followed, and leads to the newest', async () => {
+  test('an older page is not live, and links to the newest', async () => {
     await pages.record({})
     const html = await pages.see('?before=evt_1zzzzzzzzzz')
     expect(await attributesOf(html, '.feed', 'data-feed')).toEqual([null])
@@ -73,7 +73,7 @@ describe('the events', () => {
     ])
   })
 
-  test('of one name: rows, chart and stream are of it, and its link says so', async () => {
+  test('a filter by name applies to rows, chart and stream', async () => {
     await pages.record({ name: 'a' })
     await pages.record({ name: 'b' })
     await pages.record({ name: 'b' })
@@ -86,7 +86,7 @@ describe('the events', () => {
     expect((await textOf(html, '.chart td')).at(-1)).toBe('2')
   })
 
-  test('of a name that never came', async () => {
+  test('an unknown name shows no events', async () => {
     await pages.record({ name: 'a' })
     const html = await pages.see('?event=nothing')
     expect(await leadOf(html)).toBe('nothing did not come in the last 48 hours.')

@@ -41,7 +41,7 @@ test.each(INHERITED)('%s as the name of an event and an action', async (name) =>
   expect(body.data?.map(({ event }) => event)).toEqual([name, name])
 })
 
-test('the pages of people who have such names, tags, fields and properties', async () => {
+test('pages of people with such names, tags, fields and properties', async () => {
   const list = await see('people')
   const people = (await attributesOf(list, 'tbody a', 'href')).filter((href) => href?.includes('/people/con_'))
   expect(people.length).toBeGreaterThan(40)
@@ -68,7 +68,7 @@ test.each(INHERITED)('%s in an address and in a form', async (name) => {
   expect(await post('messages/new', { ...editor, ...unit, name: `After 7 ${name}`, do: 'save' })).toBe(303)
 })
 
-test('a unit that there is none of counts as minutes', async () => {
+test('an unknown unit counts as minutes', async () => {
   const app = world.server.first.appId
   const { apiKey: key } = await world.server.makeKey('manage')
   const { data } = await callTool(world.server, 'list_messages', { app }, { key })

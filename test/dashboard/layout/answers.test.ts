@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => pages.close())
 
 describe('the first page', () => {
-  test('says that nothing is set up yet, where the link is, and not the link', async () => {
+  test('says where to find the set-up link, without showing it', async () => {
     const token = await createSetupToken({ store: pages.store, now: pages.clock.now() })
     const response = await pages.get('/')
     const html = await response.text()
@@ -25,7 +25,7 @@ describe('the first page', () => {
     expect(html).not.toContain(token)
   })
 
-  test('leads to signing in once it is set up', async () => {
+  test('leads to sign-in after set-up', async () => {
     const token = await createSetupToken({ store: pages.store, now: pages.clock.now() })
     await pages.post('/setup', { token, ...FIELDS })
     const response = await pages.get('/')
@@ -33,7 +33,7 @@ describe('the first page', () => {
   })
 })
 
-test('every page has the headers, and neither script nor style of its own', async () => {
+test('every page has the headers, and no inline script or style', async () => {
   const token = await createSetupToken({ store: pages.store, now: pages.clock.now() })
   const responses = [
     await pages.get('/'),
@@ -80,7 +80,7 @@ describe('a refusal outside the pages', () => {
     expect(await textOf(await response.text(), 'h1')).toEqual(['There is nothing here'])
   })
 
-  test('shows the requestId of what broke', async () => {
+  test('shows the requestId of an error', async () => {
     const response = refusalPage(refused('/', BROWSER), 'internal_error')
     const html = await response.text()
     expect(response.status).toBe(500)

@@ -11,7 +11,7 @@ const COOKIE = 'eventpost_second_step_8080'
 const WRONG = 'Error: This code is wrong, or was used before.'
 const USED_UP = 'You used a recovery code. Your page shows how many are left.'
 
-describe('a form that came after its session had ended', () => {
+describe('a form sent after its session ended', () => {
   const TYPED = { app: HOSTILE, home: 'https://app.example.com', domains: 'app.example.com', timezone: 'UTC' }
   const ADA = { signInEmail: 'ada@example.com', signInPassword: PASSWORD }
   const nameOfApp = async () => (await step.pages.store.listApps(step.pages.begun.accountId)).at(0)?.name
@@ -35,7 +35,7 @@ describe('a form that came after its session had ended', () => {
     return { browser, status, html }
   }
 
-  test('is kept over the second step, and sent with it', async () => {
+  test('is held during the second step, then submitted', async () => {
     const { browser, status, html } = await lateAsked()
     expect([status, await hiddenFieldsOf(html), await nameOfApp()]).toEqual([401, SETTINGS, 'Engine'])
     expect(await attributesOf(html, '#signInCode', 'autocomplete')).toEqual(['one-time-code'])
@@ -51,7 +51,7 @@ describe('a form that came after its session had ended', () => {
     expect([await step.isIn(browser), browser.cookies.has(COOKIE)]).toEqual([true, false])
   })
 
-  test('a wrong code changes nothing and keeps it; a recovery code sends it', async () => {
+  test('a wrong code keeps it; a recovery code submits it', async () => {
     const { browser } = await lateAsked()
     const wrong = await browser.post(step.pages.at('settings'), { ...SETTINGS, signInCode: '000000' })
     expect([wrong.status, await textOf(wrong.html, '#signInCode-fault')]).toEqual([400, [WRONG]])
@@ -65,7 +65,7 @@ describe('a form that came after its session had ended', () => {
     expect(await textOf((await browser.get(step.pages.at('settings'))).html, '[role=status]')).toEqual([])
   })
 
-  test('that shows a page at once says on the next one that a recovery code was used up', async () => {
+  test('reports a used recovery code on the next page', async () => {
     const { browser } = await lateAsked()
     const typed = { signInCode: '', signInRecoveryCode: step.codes[0] ?? '' }
     const key = { form: 'x'.repeat(43), name: 'Late', scope: 'standard' }
@@ -74,7 +74,7 @@ describe('a form that came after its session had ended', () => {
     expect(await textOf((await browser.get(step.pages.at('keys'))).html, '[role=status]')).toEqual([`Done: ${USED_UP}`])
   })
 
-  test('too late, or without the password, it is kept for another sign-in', async () => {
+  test('is held for another sign-in if too late or without the password', async () => {
     const { browser } = await lateAsked()
     step.pages.clock.ms += 5 * MINUTE
     for (const one of [browser, createBrowser(step.pages)]) {

@@ -20,7 +20,7 @@ const ADA = { signInEmail: 'ada@example.com', signInPassword: PASSWORD }
 const nameOfApp = async (): Promise<string | undefined> =>
   (await pages.store.listApps(pages.begun.accountId)).at(0)?.name
 
-test('a form that came after its session had ended is kept, and sent with the sign-in', async () => {
+test('a form sent after its session ended is submitted with the sign-in', async () => {
   const typed = { ...SETTINGS, ...shown, app: HOSTILE }
   const { status, html } = await browser.post(pages.at('settings'), typed)
   expect([status, await textOf(html, 'h1'), await hiddenFieldsOf(html)]).toEqual([401, ['Sign in'], typed])
@@ -35,7 +35,7 @@ test('a form that came after its session had ended is kept, and sent with the si
   expect(await textOf(after.html, '[role=status]')).toEqual(['Done: The settings were saved.'])
 })
 
-test('a wrong password changes nothing, and keeps what was typed', async () => {
+test('a wrong password changes nothing and keeps the input', async () => {
   const { status, html } = await browser.post(pages.at('settings'), { ...SETTINGS, ...ADA, signInPassword: 'wrong' })
   expect([status, await textOf(html, '[role=alert]')]).toEqual([400, ['Error: The email or the password is wrong.']])
   expect([await hiddenFieldsOf(html), await attributesOf(html, '#signInEmail', 'value')]).toEqual([
@@ -46,20 +46,20 @@ test('a wrong password changes nothing, and keeps what was typed', async () => {
   expect([await nameOfApp(), (await browser.get(pages.at('settings'))).status]).toEqual(['Engine', 303])
 })
 
-test('one that concerns keys is done at once, because the password was just typed', async () => {
+test('a form about keys runs at once, because the password was just entered', async () => {
   const late = await browser.post(pages.at('keys'), { form: 'x'.repeat(43), name: 'Late', scope: 'standard' })
   const { status, html } = await browser.post(pages.at('keys'), { ...(await hiddenFieldsOf(late.html)), ...ADA })
   expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your new key']])
 })
 
-test('the page that asks for the password again keeps the form, and not the password', async () => {
+test('the password page keeps the form without the password', async () => {
   const fields = { form: 'x'.repeat(43), name: 'Late', scope: 'standard' }
   const { html } = await browser.post(pages.at('keys'), { ...fields, confirmPassword: PASSWORD })
   expect(await hiddenFieldsOf(html)).toEqual(fields)
   expect(html).not.toContain(PASSWORD)
 })
 
-test('what is wrong in it is said after the sign-in, without the password', async () => {
+test('its errors are shown after the sign-in', async () => {
   const { status, html } = await browser.post(pages.at('settings'), { ...SETTINGS, app: '', ...ADA })
   expect([status, await attributesOf(html, '#domains', 'name'), html.includes(PASSWORD)]).toEqual([
     400,
@@ -72,7 +72,7 @@ test('what is wrong in it is said after the sign-in, without the password', asyn
 test.each([
   ['sender', { fromName: 'Engine', smtpUrl: 'smtps://u:hidden@mail.example.com:465' }],
   ['you/password', { password: PASSWORD, newPassword: 'four dull wooden spoons' }],
-])('one that holds a password is not kept, and says so: %s', async (path, fields) => {
+])('a form with a password is not held, and says so: %s', async (path, fields) => {
   const { status, location, html } = await browser.post(pages.at(path), fields)
   const page = pages.at(path.split('/')[0] ?? '')
   expect([status, location, html]).toEqual([303, `/sign-in?${new URLSearchParams({ next: page, unsent: '1' })}`, ''])
@@ -80,21 +80,21 @@ test.each([
   expect(await hiddenFieldsOf(kept.html)).toEqual({ fromName: 'Engine', smtpUrl: '' })
 })
 
-test('somebody of another account finds no such page, and changes nothing', async () => {
+test('a member of another account changes nothing', async () => {
   await pages.addAccount('eve@example.com', 'Other')
   const eve = { signInEmail: 'eve@example.com', signInPassword: PASSWORD }
   expect((await createBrowser(pages).post(pages.at('settings'), { ...SETTINGS, ...eve })).status).toBe(404)
   expect(await nameOfApp()).toBe('Engine')
 })
 
-test('a role that may not send it may not by signing in either', async () => {
+test('a role that is too low is refused after the sign-in too', async () => {
   await pages.addMember('vic@example.com', 'viewer')
   const vic = { signInEmail: 'vic@example.com', signInPassword: PASSWORD }
   expect((await createBrowser(pages).post(pages.at('settings'), { ...SETTINGS, ...vic })).status).toBe(403)
   expect(await nameOfApp()).toBe('Engine')
 })
 
-test('without the form, the way leads to its page', async () => {
+test('without the form, it leads to its page', async () => {
   const { html } = await browser.post(pages.at('keys/revoke'), { key: 'key_1' })
   const next = new URLSearchParams({ next: pages.at('keys') })
   expect(await attributesOf(html, '.after-form a', 'href')).toEqual([`/sign-in?${next}`])

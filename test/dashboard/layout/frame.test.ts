@@ -15,7 +15,7 @@ const addApp = async (accountId: string, publicId: string, name: string): Promis
 }
 
 describe('the switcher', () => {
-  test('lists the apps of the only account, and leads to the same page of each', async () => {
+  test('lists the apps of the account, with links to the same page', async () => {
     for (const [index, name] of [HOSTILE, 'Second'].entries()) await addApp(pages.begun.accountId, `app_${index}`, name)
     const { html } = await (await pages.signedIn()).get('/apps/app_0/you')
     expect(await attributesOf(html, '.menu a', 'href')).toEqual([
@@ -30,7 +30,7 @@ describe('the switcher', () => {
     await expectHarmless(html)
   })
 
-  test('groups the apps of several accounts by their names, and marks the one that is looked at', async () => {
+  test('groups apps by account, and marks the current one', async () => {
     const zoo = await pages.addAccount('zoe@example.com', 'zoo')
     const hostile = await pages.addAccount('eve@example.com', HOSTILE)
     const theirs = await pages.addAccount('bob@example.com', 'Nobody sees it')
@@ -53,7 +53,7 @@ describe('the switcher', () => {
     expect(await attributesOf(own.html, '.menu li a', 'href')).toContain('/apps/app_2/activation')
   })
 
-  test('names each group to who cannot see it', async () => {
+  test('labels each group for screen readers', async () => {
     const zoo = await pages.addAccount('zoe@example.com', 'zoo')
     await pages.addMember(ADA, 'viewer', zoo.accountId)
     const { html } = await (await pages.signedIn()).get(pages.at('you'))

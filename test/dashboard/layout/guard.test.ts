@@ -100,7 +100,7 @@ test.each([
   await pages.close()
 })
 
-test('HEAD is answered as GET is', async () => {
+test('HEAD is answered like GET', async () => {
   const pages = await openWithToken(LOOPBACK)
   for (const [path, status] of [
     ['/', 200],
@@ -124,7 +124,7 @@ describe('the body of a form', () => {
   const HTML = 'text/html; charset=utf-8'
   const FORM = { ...SAME_ORIGIN, 'Content-Type': 'application/x-www-form-urlencoded' }
 
-  test('415: only what a plain form sends', async () => {
+  test('415: only form encodings', async () => {
     const refused = { status: 415, type: HTML, isSetUp: false }
     const file = new FormData()
     file.set('token', 'x')
@@ -134,7 +134,7 @@ describe('the body of a form', () => {
     expect(await send({ headers: SAME_ORIGIN })).toEqual(refused)
   })
 
-  test('413: above 32 KB, also when its size is not announced', async () => {
+  test('413: over 32 KB, announced or not', async () => {
     const fits = `token=${'x'.repeat(32 * 1024 - 6)}`
     const refused = { status: 413, type: HTML, isSetUp: false }
     expect((await send({ body: fits, headers: FORM })).status).toBe(404)
@@ -148,7 +148,7 @@ describe('the body of a form', () => {
   })
 
   test.each(['', '%', '%ff%fe=%00', 'token', '=&=&=', 'token[]=x', '__proto__=x&token=x'])(
-    '%p is no token',
+    '%p is not a token',
     async (body) => {
       expect((await send({ body, headers: FORM })).status).toBe(404)
     },

@@ -10,15 +10,15 @@ beforeEach(async () => {
 })
 afterEach(() => pages.close())
 
-describe('the address itself', () => {
-  test('leads to the first app, and sets nothing where that is the only one', async () => {
+describe('/', () => {
+  test('leads to the first app, without a cookie if it is the only one', async () => {
     const browser = await pages.signedIn()
     expect((await browser.get('/')).location).toBe(pages.at('activation'))
     const { headers } = await browser.get(pages.at('you'))
     expect(headers.getSetCookie()).toEqual([])
   })
 
-  test('leads to the app that was looked at last, of whichever account', async () => {
+  test('leads to the last viewed app, of any account', async () => {
     const other = await pages.addAccount('eve@example.com', 'Another')
     pages.clock.ms += 1
     await pages.addMember(ADA, 'viewer', other.accountId)
@@ -33,7 +33,7 @@ describe('the address itself', () => {
     expect((await browser.get(`/apps/${other.appId}/you`)).headers.getSetCookie()).toEqual([])
   })
 
-  test('leads nobody to an app that is not theirs', async () => {
+  test('never leads to a foreign app', async () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
     const browser = await pages.signedIn()
     for (const app of [other.appId, 'app_none', HOSTILE.replaceAll(/[;\s]/g, '')]) {
@@ -42,7 +42,7 @@ describe('the address itself', () => {
     }
   })
 
-  test('says so where no account is left, and lets go', async () => {
+  test('says if no account is left, with sign-out', async () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
     await pages.addMember('zoe@example.com', 'viewer')
     const zoe = await pages.signedIn('zoe@example.com')
@@ -62,7 +62,7 @@ describe('the address itself', () => {
     expect((await zoe.post('/sign-out')).location).toBe('/sign-in')
   })
 
-  test('says so where the only account has no app', async () => {
+  test('says if the only account has no app', async () => {
     const browser = await pages.signedIn()
     const db = new Database(`${pages.folder}/eventpost.db`)
     db.run('PRAGMA foreign_keys = OFF')

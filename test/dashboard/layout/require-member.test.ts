@@ -93,7 +93,7 @@ async function send(form: string, account: CreatedAccount, fields: Record<string
 }
 
 describe('a form of an app', () => {
-  test('is in the table, whichever it is', () => {
+  test('is in the table above', () => {
     const forms = routes.filter(({ method }) => method === 'POST').map(({ path }) => path)
     expect(FORMS.map(([form]) => `/apps/:app/${form}`).toSorted()).toEqual(forms.toSorted())
   })
@@ -110,7 +110,7 @@ describe('a form of an app', () => {
   })
 })
 
-test('every page of an app is shown to each of the three', async () => {
+test('every page of an app is shown to all roles', async () => {
   // skip missing objects, and streams, which don't end
   const open = routes.filter(({ method, path }) => method === 'GET' && !/:(?!app)|live|feed/.test(path))
   expect(open.length).toBeGreaterThan(12)
@@ -124,7 +124,7 @@ test('every page of an app is shown to each of the three', async () => {
   }
 })
 
-test('signing in is told to each account that they are in, and to no other', async () => {
+test('a sign-in is in the audit log of each account of the member', async () => {
   const told = () => {
     const db = new Database(`${pages.folder}/eventpost.db`, { readonly: true })
     const action = "action = 'session.start'"
@@ -143,8 +143,8 @@ test('signing in is told to each account that they are in, and to no other', asy
   expect(told().flat()).not.toContain(other.accountId)
 })
 
-describe('what belongs to another account of the same person', () => {
-  test('is not reached by an app of the first one', async () => {
+describe('data of another account of the same person', () => {
+  test('is not reachable through an app of the first', async () => {
     const [theirs] = await pages.store.listKeys(accounts.viewer.accountId)
     expect((await send('keys/revoke', accounts.owner, { key: theirs?.id ?? '' })).status).toBe(404)
     expect(await pages.store.listKeys(accounts.viewer.accountId)).toEqual(theirs ? [theirs] : [])
@@ -161,7 +161,7 @@ describe('what belongs to another account of the same person', () => {
   })
 })
 
-describe('an app of an account that somebody is not in answers as one that does not exist', () => {
+describe('an app of a foreign account is unknown', () => {
   const answers = async (appId: string, zoe: Browser) => {
     const given: unknown[] = []
     for (const { method, path } of routes) {
@@ -180,18 +180,18 @@ describe('an app of an account that somebody is not in answers as one that does 
     expect((await zoe.get('/')).html).not.toContain(accounts.owner.appId)
   }
 
-  test('to somebody of another account', async () => {
+  test('to a member of another account', async () => {
     await pages.addAccount(ZOE, 'Zoe')
     await expectNothing()
   })
 
-  test('to somebody who is invited and has not accepted', async () => {
+  test('to an invited person who has not accepted', async () => {
     const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
     await inviteMember(maker, accounts.owner.accountId, { email: ZOE, role: 'owner' })
     await expectNothing()
   })
 
-  test('to somebody who was removed, at once', async () => {
+  test('to a removed member, at once', async () => {
     const change = { accountId: accounts.owner.accountId, actor: 'test', at: pages.clock.now() }
     await pages.store.removeMember({ ...change, membershipId: await idIn(accounts.owner, ZOE) })
     await pages.addMember(ZOE, 'owner')

@@ -41,7 +41,7 @@ describe('a stream', () => {
     return { response, stream: stream as unknown as Stream, leaver, isStopped: () => isStopped }
   }
 
-  test('carries messages with their name, their cursor and one line of JSON', async () => {
+  test('sends messages with name, cursor and a line of JSON', async () => {
     const { response, stream } = open()
     stream.send({ name: 'rows', data: { html: 'a\nb' }, id: 'evt_1' })
     stream.send({ name: 'state', data: null })
@@ -62,7 +62,7 @@ describe('a stream', () => {
     first.stream.send({ name: 'late', data: 1 })
   })
 
-  test('lets go of who does not read', async () => {
+  test('closes for readers that do not read', async () => {
     const { stream, isStopped } = open()
     const data = 'x'.repeat(10_000)
     for (let i = 0; i < 20; i++) stream.send({ name: 'rows', data })
@@ -89,7 +89,7 @@ describe('a stream', () => {
     await http.stop(true)
   }, 30_000)
 
-  test('503 where nobody more is taken', () => {
+  test('503 at the limit', () => {
     const response = streamEvents(new Request('http://localhost/'), () => null)
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5'])
   })
@@ -115,7 +115,7 @@ describe('a stream of changes', () => {
     return async (send: Send) => send({ name: 'look', data: ++looks })
   }
 
-  test('looks at once, and after each commit', async () => {
+  test('checks at once and after each commit', async () => {
     const { browser, reader } = await follow(count())
     expect(await reader.until('data: 1\n')).not.toContain('[end]')
     await browser.post(`${pages.at('activation')}/test`)
@@ -123,7 +123,7 @@ describe('a stream of changes', () => {
     await reader.leave()
   })
 
-  test('ends when its reader is taken out of the account', async () => {
+  test('ends when the member is removed', async () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
     await pages.addMember('ada@example.com', 'viewer', other.accountId)
     await pages.addMember('zoe@example.com', 'owner')
@@ -145,7 +145,7 @@ describe('a stream of changes', () => {
     expect(await reader.until('data: 2\n')).toEndWith('[end]')
   })
 
-  test('is no use of the session', async () => {
+  test('is not a use of the session', async () => {
     const { browser, clock, reader } = await follow(count())
     await reader.until('data: 1\n')
     clock.ms += 12 * 3_600_000
@@ -154,7 +154,7 @@ describe('a stream of changes', () => {
     expect((await browser.get(pages.at('you'))).status).toBe(303)
   })
 
-  test('gives way to newer ones of the same member, and says so', async () => {
+  test('closes for newer ones of the same member, and says so', async () => {
     const { reader, open } = await follow(count())
     await reader.until('data: ')
     const newer = Array.from({ length: MOST_WATCHERS.member }, open)

@@ -15,12 +15,12 @@ const themeOf = async (html: string) => (await attributesOf(html, 'html', 'data-
 const pressedIn = (html: string) => attributesOf(html, '.themes [aria-pressed=true]', 'value')
 
 describe('the colours', () => {
-  test('are those of the system until somebody chooses', async () => {
+  test('follow the system by default', async () => {
     const { html } = await browser.get(pages.at('you'))
     expect([await themeOf(html), await pressedIn(html)]).toEqual([null, ['system']])
   })
 
-  test.each(['light', 'dark'])('%s is kept, also after signing out', async (theme) => {
+  test.each(['light', 'dark'])('%s is remembered, also after signing out', async (theme) => {
     const { status, location } = await choose(theme)
     expect([status, location]).toEqual([303, pages.at('you')])
     const { html } = await browser.get(pages.at('you'))
@@ -29,7 +29,7 @@ describe('the colours', () => {
     expect(await themeOf((await browser.get('/sign-in')).html)).toBe(theme)
   })
 
-  test('anything else is as the system', async () => {
+  test('anything else means system', async () => {
     await choose('dark')
     await choose(HOSTILE)
     expect(await themeOf((await browser.get(pages.at('you'))).html)).toBe(null)
@@ -37,11 +37,11 @@ describe('the colours', () => {
     expect(await themeOf((await browser.get(pages.at('you'))).html)).toBe(null)
   })
 
-  test('a choice leads to no other site', async () => {
+  test('a choice does not redirect to another site', async () => {
     expect((await choose('dark', '//evil.example')).location).toBe('/')
   })
 
-  test('can be chosen on every page, and without script not on one that would be lost by it', async () => {
+  test('can be chosen on every page, without script only on pages that can be reloaded', async () => {
     const seen = await browser.get(pages.at('keys'))
     expect(await attributesOf(seen.html, '.themes', 'class')).toEqual(['themes'])
     await choose('dark')

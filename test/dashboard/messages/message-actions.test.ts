@@ -7,7 +7,7 @@ const pages = useEditing()
 const faultsOf = (html: string) => textOf(html, '.field .fault, .rule > .fault')
 
 describe('saving', () => {
-  test('a new one is a draft, and leads to its own page', async () => {
+  test('creates a draft and leads to its page', async () => {
     const { html } = await pages.browser.get(pages.at('messages/new'))
     await expectHarmless(html)
     const fields = { name: 'Paid', 'trigger.event': 'paid', 'mail.subject': 'Thanks', 'mail.body': 'Hello' }
@@ -26,13 +26,13 @@ describe('saving', () => {
     ])
   })
 
-  test('what nobody changed stays as it is', async () => {
+  test('does not change an unchanged message', async () => {
     const before = await pages.draft()
     expect((await pages.press(pages.path, 'save')).status).toBe(303)
     expect(await pages.draft()).toEqual(before)
   })
 
-  test('of a live one makes a version, which its page and the versions say', async () => {
+  test('a live message creates a version', async () => {
     await pages.press(pages.path, 'live')
     await pages.press(pages.path, 'save', { 'mail.subject': 'Changed' })
     const { version, status, content } = await pages.draft()
@@ -45,13 +45,13 @@ describe('saving', () => {
     expect((await pages.browser.get(`${pages.path}/versions?version=3`)).status).toBe(404)
   })
 
-  test('a second one of the same name is refused beside the name', async () => {
+  test('refuses a duplicate name next to the field', async () => {
     const { status, html } = await pages.press(pages.path, 'save', { name: 'Results not opened yet' })
     expect(status).toBe(409)
     expect(await textOf(html, '#name-fault')).toEqual([expect.stringContaining('has a message with this name already')])
   })
 
-  test('somebody else saved meanwhile: it says so, keeps what was typed, and writes over it when asked again', async () => {
+  test('after a concurrent save, keeps the input and overwrites when repeated', async () => {
     const { html } = await pages.browser.get(pages.path)
     const fields = await fieldsOf(html)
     pages.clock.ms += 1_000
@@ -68,7 +68,7 @@ describe('saving', () => {
     expect((await pages.draft()).content.mail.subject).toBe('Mine')
   })
 
-  test('a full disk keeps what was typed', async () => {
+  test('a full disk keeps the input', async () => {
     const failing = spyOn(pages.store, 'saveMessages').mockResolvedValue({ refusal: 'unavailable' })
     const { status, html } = await pages.press(pages.path, 'save', { 'mail.subject': 'Typed' })
     failing.mockRestore()
@@ -76,7 +76,7 @@ describe('saving', () => {
     expect((await fieldsOf(html))['mail.subject']).toBe('Typed')
   })
 
-  test('a body as long as may be, in any script', async () => {
+  test('accepts the longest body in any script', async () => {
     const body = '結'.repeat(50_000)
     expect((await pages.press(pages.path, 'save', { 'mail.body': body })).status).toBe(303)
     expect((await pages.draft()).content.mail.body).toBe(body)
@@ -84,7 +84,7 @@ describe('saving', () => {
   })
 })
 
-describe('what is wrong', () => {
+describe('errors', () => {
   const WRONG = {
     name: HOSTILE.repeat(3),
     trigger: 'page',
@@ -102,7 +102,7 @@ describe('what is wrong', () => {
     'mail.replyTo': HOSTILE,
   }
 
-  test('is said beside its field, all at once, and nothing is saved or lost', async () => {
+  test('appear next to their fields, all at once, without saving', async () => {
     const before = await pages.messages()
     const { status, html } = await pages.press(pages.path, 'save', WRONG)
     expect(status).toBe(400)
@@ -119,21 +119,21 @@ describe('what is wrong', () => {
     expect(await pages.messages()).toEqual(before)
   })
 
-  test('what was typed into a part that is not chosen is kept too', async () => {
+  test('keep input of unselected parts', async () => {
     const typed = { trigger: 'page', 'trigger.page': '/x', 'trigger.tag': 'vip', 'wait.until': '25:00', name: '' }
     const { html } = await pages.press(pages.path, 'save', typed)
     expect(await faultsOf(html)).toEqual(['Error: Give a name of 1 to 100 characters.'])
     expect(await fieldsOf(html)).toMatchObject({ ...typed, 'trigger.event': 'results_ready' })
   })
 
-  test('a rule that does not fit what starts it is said in its row', async () => {
+  test('appear in the row of a rule that does not fit the trigger', async () => {
     const { html } = await pages.press(pages.path, 'save', { trigger: 'contact' })
     expect(await textOf(html, '.rule > .fault')).toEqual([expect.stringContaining("page of the event's")])
   })
 })
 
 describe('rows', () => {
-  test('are added and removed with all that was typed, and nothing is saved', async () => {
+  test('are added and removed with all input, without saving', async () => {
     const before = await pages.draft()
     const typed = { 'mail.subject': HOSTILE, newRule: 'notDone' }
     const added = await pages.press(pages.path, 'add onlyIf', typed)

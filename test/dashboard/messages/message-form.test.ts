@@ -23,7 +23,7 @@ const errorsOf = (fields: Record<string, string>) => {
   return 'errors' in reading ? reading.errors.map(({ field }) => field) : []
 }
 
-describe('comes back as it was', () => {
+describe('round-trips', () => {
   const contents: [string, Omit<MessageContent, 'mail'> & { mail?: MessageContent['mail'] }][] = [
     ['an event', { trigger: EVENT }],
     [
@@ -99,14 +99,14 @@ describe('comes back as it was', () => {
     expect(read(writeFields(message))).toEqual({ ...message, status: null })
   })
 
-  test('what every app begins with, and is the same message', () => {
+  test('round-trips the first drafts', () => {
     for (const message of FIRST_MESSAGES) {
       expect(saysSame(writeFields(message), message)).toBe(true)
       expect(saysSame({ ...writeFields(message), 'onlyIf[0].ifUnknown': 'other' }, message)).toBe(false)
     }
   })
 
-  test('lines, which a form sends with CRLF', () => {
+  test('round-trips lines with CRLF', () => {
     const message = { name: 'M', content: { trigger: EVENT, mail: MAIL } }
     const sent = { ...writeFields(message), 'mail.body': 'Hello\r\n\r\nthere' }
     expect(read(sent).content.mail.body).toBe('Hello\n\nthere')
@@ -114,7 +114,7 @@ describe('comes back as it was', () => {
   })
 })
 
-describe('what is wrong is named by its field', () => {
+describe('errors name their field', () => {
   const base = { ...EMPTY_FIELDS, name: 'N', 'mail.subject': 'S', 'mail.body': 'B' }
   test.each<[Record<string, string>, string[]]>([
     [{}, []],
@@ -166,7 +166,7 @@ describe('rows', () => {
     expect([first, rest]).toEqual(['seen', EMPTY_FIELDS])
   })
 
-  test.each(['', 'save', 'remove', 'remove mail 0', 'add trigger'])('%p is about none', (action) =>
+  test.each(['', 'save', 'remove', 'remove mail 0', 'add trigger'])('%p changes no row', (action) =>
     expect(changeRows(two, action)).toBeNull(),
   )
 })

@@ -4,17 +4,17 @@ import { attributesOf, textOf } from '../pages.ts'
 
 const pages = useEditing()
 
-describe('who may', () => {
+describe('roles', () => {
   const actions = ['save', 'live', 'paused', 'draft', 'delete', 'test', 'add onlyIf']
 
-  test('an editor all of it', async () => {
+  test('an editor may do everything', async () => {
     await pages.addMember('eve@example.com', 'editor')
     const eve = await pages.signedIn('eve@example.com')
     expect((await pages.press(pages.path, 'save', { 'mail.subject': 'By Eve' }, eve)).status).toBe(303)
     expect((await pages.draft()).content.mail.subject).toBe('By Eve')
   })
 
-  test('a viewer looks, previews what is stored and simulates it, and changes nothing', async () => {
+  test('a viewer may preview and simulate the stored message only', async () => {
     await pages.addMember('eve@example.com', 'viewer')
     const eve = await pages.signedIn('eve@example.com')
     const before = await pages.messages()
@@ -35,7 +35,7 @@ describe('who may', () => {
     expect(await pages.messages()).toEqual(before)
   })
 
-  test('nobody of another account: neither sees nor changes', async () => {
+  test('members of another account see and change nothing', async () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
     const eve = await pages.signedIn('eve@example.com')
     const before = await pages.messages()
@@ -49,7 +49,7 @@ describe('who may', () => {
     expect(await pages.messages()).toEqual(before)
   })
 
-  test('no form of another site', async () => {
+  test('forms of another site are refused', async () => {
     const foreign = { 'Sec-Fetch-Site': 'cross-site' }
     expect((await pages.browser.post(pages.path, { do: 'live' }, foreign)).status).toBe(403)
     expect(await pages.draft()).toMatchObject({ status: 'draft' })

@@ -24,7 +24,7 @@ async function simulate(at = pages.path): Promise<string> {
   return (await browser.post(at, { ...(await fieldsOf(html)), do: 'simulate 7' })).html
 }
 
-test('who was judged by page views alone, because reports are kept for 48 hours', async () => {
+test('marks estimates by page views, because reports are stored for 48 hours', async () => {
   await pages.event({ email: 'bob@example.com', event: 'signed_up' })
   await view('bob@example.com', '/wait')
   pages.clock.ms += MINUTE
@@ -42,7 +42,7 @@ test('who was judged by page views alone, because reports are kept for 48 hours'
   expect(await textOf(html, '.verdicts .hint')).toContain(' By page views alone.')
 })
 
-test('who was never reported is under a heading of their own', async () => {
+test('lists people never reported separately', async () => {
   const [, second] = await pages.messages()
   for (const email of ['a@example.com', 'b@example.com']) await pages.event({ email, properties: RESULT })
   pages.clock.ms += 2 * DAY
@@ -53,7 +53,7 @@ test('who was never reported is under a heading of their own', async () => {
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
 
-test('somebody for whom a mail waited, and was stopped, is not said to have got one', async () => {
+test('does not count a cancelled email as sent', async () => {
   const email = 'bob@example.com'
   for (const _ of ['first', 'second']) {
     await pages.event({ email, properties: RESULT })
@@ -74,7 +74,7 @@ test('somebody for whom a mail waited, and was stopped, is not said to have got 
 describe('a simulation', () => {
   const simulateTyped = (changes: Record<string, string> = {}) => pages.press(pages.path, 'simulate 7', changes)
 
-  test('tells who, when and why not, of what is typed, and sends nothing', async () => {
+  test('shows who, when and why not, for the current input', async () => {
     const properties = { url: 'https://example.com/results/1' }
     for (const email of ['bob@example.com', 'eve@example.com']) await pages.event({ email, properties })
     pages.clock.ms += 60_000
@@ -103,7 +103,7 @@ describe('a simulation', () => {
     expect(await pages.store.countDeliveries((await pages.draft()).id)).toMatchObject({ waiting: 0, sent: 0 })
   })
 
-  test('says that nothing started it, and what cannot be simulated', async () => {
+  test('says if nothing triggered it or it cannot be simulated', async () => {
     expect(await textOf((await simulateTyped()).html, '#simulation .empty h2')).toEqual([
       'Nothing started it in the last 7 days',
     ])
@@ -114,13 +114,13 @@ describe('a simulation', () => {
     ])
   })
 
-  test('of what is wrong says what', async () => {
+  test('shows errors of the input', async () => {
     const { status, html } = await simulateTyped({ 'mail.subject': '', name: '' })
     expect([status, await attributesOf(html, '.field .fault', 'id')]).toEqual([400, ['mail.subject-fault']])
   })
 })
 
-test('how far it is, for whoever waits: nothing where none runs', async () => {
+test('reports progress, or nothing if none runs', async () => {
   const browser = await pages.signedIn()
   const { html } = await browser.get(pages.path)
   const [busy] = await attributesOf(html, '#simulation [data-busy]', 'data-progress')

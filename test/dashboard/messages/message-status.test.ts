@@ -7,7 +7,7 @@ import { attributesOf, HOSTILE, textOf } from '../pages.ts'
 const pages = useEditing()
 
 describe('going live', () => {
-  test('says so, and the list too', async () => {
+  test('is shown on the page and in the list', async () => {
     const { status, location } = await pages.press(pages.path, 'live')
     expect([status, location]).toEqual([303, pages.path])
     const { html } = await pages.browser.get(pages.path)
@@ -16,12 +16,12 @@ describe('going live', () => {
     expect(await textOf(list.html, 'td .badge')).toEqual(['Live', 'Draft'])
   })
 
-  test('saves what was typed with it', async () => {
+  test('saves the input', async () => {
     await pages.press(pages.path, 'live', { 'mail.subject': 'New' })
     expect(await pages.draft()).toMatchObject({ status: 'live', content: { mail: { subject: 'New' } } })
   })
 
-  test('is warned of where values are missing, with the share and a fallback', async () => {
+  test('warns about missing values, with the share and a fallback', async () => {
     const body = '{{ contact.firstName }}: [See]({{ event.url }})'
     const mail = { 'mail.subject': 'S', 'mail.body': body, 'again.collect.minutes': '' }
     await pages.press(pages.path, 'save', mail)
@@ -46,7 +46,7 @@ describe('going live', () => {
     expect(await pages.draft()).toMatchObject({ status: 'live' })
   })
 
-  test('proposes the home page where a url is missing', async () => {
+  test('proposes the home page for a missing URL', async () => {
     await pages.press(pages.path, 'save', { 'mail.body': '[See]({{event.url}})', 'again.collect.minutes': '' })
     await pages.event({ properties: { headline: 'H' } })
     const { html } = await pages.browser.get(pages.path)
@@ -58,7 +58,7 @@ describe('going live', () => {
     expect((await fieldsOf(added.html))['mail.body']).toBe('[See]({{ event.url | default: app.homeUrl }})')
   })
 
-  test('asks whether a property that is spelled nearly like it is meant', async () => {
+  test('suggests a property with a similar name', async () => {
     await pages.press(pages.path, 'save', {
       'mail.subject': '{{ event.haedline }}',
       'mail.body': '{{ event.other }}',
@@ -72,7 +72,7 @@ describe('going live', () => {
     ])
   })
 
-  test('names the field where several have the same finding', async () => {
+  test('names the field if several have the same finding', async () => {
     await pages.press(pages.path, 'save', {
       'mail.subject': '{{ event.x }}',
       'mail.body': '{{ event.x }}',
@@ -86,7 +86,7 @@ describe('going live', () => {
     ])
   })
 
-  test('says on how many events it was checked where time was short', async () => {
+  test('says how many events were checked if time ran out', async () => {
     const body = '{% for i in (1..900) %}{{ i }}{{ i }}{{ i }}{{ i }}{% endfor %}{{ event.x }}'
     await pages.press(pages.path, 'save', { 'mail.body': body, 'again.collect.minutes': '' })
     for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
@@ -97,7 +97,7 @@ describe('going live', () => {
     expect(await textOf(html, '#findings li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
   })
 
-  test('is said in one sentence before', async () => {
+  test('is summarised in one sentence before', async () => {
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#go-live p')).toEqual([
       expect.stringContaining('10 minutes after results_ready comes, the person gets this email once'),
@@ -107,7 +107,7 @@ describe('going live', () => {
     ])
   })
 
-  test('says beside it how many emails a day a person gets', async () => {
+  test('shows the daily limit per person', async () => {
     await pages.set({ perPersonDay: 3 })
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '#go-live p')).join(' ')).toContain(
@@ -115,7 +115,7 @@ describe('going live', () => {
     )
   })
 
-  test('is checked once, also where it is refused', async () => {
+  test('is checked once, also when refused', async () => {
     await pages.event({ properties: { amount: 1, currency: 'DOLLAR' } })
     const fields = await fieldsOf((await pages.browser.get(pages.path)).html)
     const listing = spyOn(pages.store, 'listEvents')
@@ -132,7 +132,7 @@ describe('going live', () => {
     expect(await textOf(html, '#findings li')).toEqual([expect.stringContaining('“DOLLAR” is not a currency code')])
   })
 
-  test('says of what waits while it is paused that it is not sent when it comes due', async () => {
+  test('says that waiting emails are not sent while paused', async () => {
     await pages.press(pages.path, 'live')
     await pages.event()
     const page = await pages.press(pages.path, 'paused')
@@ -143,7 +143,7 @@ describe('going live', () => {
     )
   })
 
-  describe('of a stored draft with a mistake', () => {
+  describe('for a stored draft with a mistake', () => {
     const BROKEN = '“{{ event.headline” does not end with }}, in line 1.'
     beforeEach(async () => {
       const { id, name, content } = await pages.draft()
@@ -152,7 +152,7 @@ describe('going live', () => {
       await pages.store.saveMessages({ ...by, drafts: [{ id, name, content: { ...content, mail }, status: 'draft' }] })
     })
 
-    test('says so above, beside the field and where it is turned on', async () => {
+    test('shows it on top, next to the field and in the dialog', async () => {
       const { html } = await pages.browser.get(pages.path)
       expect(await textOf(html, '#findings li')).toEqual([BROKEN])
       expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${BROKEN}`])
@@ -160,21 +160,21 @@ describe('going live', () => {
       expect((await pages.press(pages.path, 'live')).status).toBe(400)
     })
 
-    test('works as soon as it is mended, without saving it first', async () => {
+    test('works once fixed, without saving first', async () => {
       const { html } = await pages.browser.get(pages.path)
       expect(await textOf(html, '#go-live button[name=do]')).toEqual(['Go live'])
       expect((await pages.press(pages.path, 'live', { 'mail.subject': 'Mended' })).status).toBe(303)
       expect(await pages.draft()).toMatchObject({ status: 'live', content: { mail: { subject: 'Mended' } } })
     })
 
-    test('is not said any more of what is mended, whichever button was pressed', async () => {
+    test('no longer shows fixed problems after any button', async () => {
       const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
       expect(await textOf(mended.html, '#findings li, .fault, #go-live li')).toEqual([])
       const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
       expect(await textOf(broken.html, '#findings li')).toEqual([expect.stringContaining('no variable x.')])
     })
 
-    test('is checked while somebody types', async () => {
+    test('is checked while typing', async () => {
       const { html } = await pages.browser.get(pages.path)
       const check = async (changes: Record<string, string>) => {
         const fields = { ...(await fieldsOf(html)), ...changes, check: '1' }
@@ -198,14 +198,14 @@ describe('going live', () => {
 describe('pausing', () => {
   beforeEach(() => pages.press(pages.path, 'live'))
 
-  test('stops it, and a draft again is one step further', async () => {
+  test('pauses the message, which can become a draft', async () => {
     expect((await pages.press(pages.path, 'paused')).status).toBe(303)
     expect(await pages.draft()).toMatchObject({ status: 'paused', version: 1 })
     expect((await pages.press(pages.path, 'draft')).status).toBe(303)
     expect(await pages.draft()).toMatchObject({ status: 'draft' })
   })
 
-  test('works whatever was typed, which is kept and not saved', async () => {
+  test('works with any input, which stays unsaved', async () => {
     const { status, html } = await pages.press(pages.path, 'paused', { 'mail.subject': '', name: HOSTILE })
     expect(status).toBe(200)
     expect(await pages.draft()).toMatchObject({ status: 'paused', name: 'Results ready, they left' })
@@ -221,7 +221,7 @@ describe('pausing', () => {
 describe('deleting', () => {
   const buttons = async () => textOf((await pages.browser.get(pages.path)).html, '[popovertarget=delete].danger')
 
-  test('a draft goes with all that it says, after it was asked for, and stands in the audit list', async () => {
+  test('deletes a draft after confirmation, and is in the audit log', async () => {
     expect(await buttons()).toEqual(['Delete'])
     const { id } = await pages.draft()
     const { status, location } = await pages.press(pages.path, 'delete', { 'mail.subject': 'Typed' })
@@ -236,7 +236,7 @@ describe('deleting', () => {
     expect(told).toEqual([{ actor: expect.stringMatching(/^mem_/), subject: publicId('msg', id) }])
   })
 
-  test('one that is live, or was started for somebody, stays', async () => {
+  test('refuses live messages and those with deliveries', async () => {
     await pages.press(pages.path, 'live')
     expect(await buttons()).toEqual([])
     const live = await pages.press(pages.path, 'delete')
@@ -251,7 +251,7 @@ describe('deleting', () => {
     expect(await pages.messages()).toHaveLength(2)
   })
 
-  test('what somebody else has written since does not go unseen', async () => {
+  test('shows a concurrent change first', async () => {
     const fields = await fieldsOf((await pages.browser.get(pages.path)).html)
     pages.clock.ms += 1_000
     await pages.press(pages.path, 'save', { 'mail.subject': 'Theirs' })

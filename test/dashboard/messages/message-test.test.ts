@@ -7,8 +7,8 @@ import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 const pages = useEditing()
 
-describe('a test mail', () => {
-  test('is kept where no mail server is set, and shown', async () => {
+describe('a test email', () => {
+  test('is captured without a mail server, and shown', async () => {
     await pages.event({ properties: { headline: 'Ready & done', url: 'https://app.example.com/r/1' } })
     const { status, html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
     expect([status, (await textOf(html, '#test .notice'))[0]]).toEqual([
@@ -29,7 +29,7 @@ describe('a test mail', () => {
     ])
   })
 
-  test('goes to nobody who is merely invited', async () => {
+  test('does not go to invited members', async () => {
     const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
     await inviteMember(maker, pages.begun.accountId, { email: 'eve@example.com', role: 'editor' })
     const { html } = await pages.browser.get(pages.path)
@@ -37,7 +37,7 @@ describe('a test mail', () => {
     expect((await pages.press(pages.path, 'test', { to: 'eve@example.com' })).status).toBe(400)
   })
 
-  test('is sent twenty times a minute and no more, until the minute is over', async () => {
+  test('is limited to twenty a minute', async () => {
     const send = () => pages.press(pages.path, 'test', { to: 'ada@example.com' })
     for (let index = 0; index < 20; index += 1) expect((await send()).status).toBe(200)
     const { status, html } = await send()
@@ -49,7 +49,7 @@ describe('a test mail', () => {
     expect((await send()).status).toBe(200)
   })
 
-  test('says what kept it', async () => {
+  test('explains a failure', async () => {
     await pages.set({ smtpUrl: 'smtp://127.0.0.1:1' })
     const { html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
     expect((await textOf(html, '#test .notice'))[0]).toBe(
@@ -64,7 +64,7 @@ describe('a test mail', () => {
     )
   })
 
-  test('that the mail server refused says what its answer means, and repeats none of its text', async () => {
+  test('that was refused explains the reply without its text', async () => {
     const server = await startMailServer({ recipient: () => 550, words: () => `5.7.1 ${HOSTILE}` })
     await pages.set({ smtpUrl: server.url })
     const { html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })

@@ -7,7 +7,7 @@ const pages = useEditing()
 const see = async () => (await pages.browser.get(pages.at('messages'))).html
 
 describe('the messages', () => {
-  test('begin with two drafts, in plain words', async () => {
+  test('start with two drafts', async () => {
     const html = await see()
     expect(await textOf(html, '.lead')).toEqual(['None is live, so no emails are sent.'])
     expect(await textOf(html, '.person b')).toEqual(['Results ready, they left', 'Results not opened yet'])
@@ -20,7 +20,7 @@ describe('the messages', () => {
     expect(await attributesOf(html, '.page-head a', 'href')).toEqual([pages.at('messages/new')])
   })
 
-  test('say what each achieved', async () => {
+  test('show the results of each', async () => {
     await pages.press(pages.path, 'live')
     for (const email of ['a@example.com', 'b@example.com', 'c@example.com']) {
       await pages.event({ email, properties: { url: 'https://app.example.com/results' } })
@@ -53,7 +53,7 @@ describe('the messages', () => {
     }
   })
 
-  test('are none: what they are, and the one next step', async () => {
+  test('show an empty state with the next step', async () => {
     const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
     for (const { id } of await pages.messages()) await pages.store.deleteMessage({ ...by, id })
     const html = await see()
@@ -70,7 +70,7 @@ describe('the messages', () => {
     await expectHarmless((await pages.browser.get(`${pages.path}/versions`)).html)
   })
 
-  test('a viewer is not offered a new one; an unknown one does not exist', async () => {
+  test('do not offer a new one to viewers; unknown ones are 404', async () => {
     await pages.addMember('eve@example.com', 'viewer')
     const { html } = await (await pages.signedIn('eve@example.com')).get(pages.at('messages'))
     expect(html).not.toContain('New message')
@@ -82,7 +82,7 @@ describe('the messages', () => {
 })
 
 describe('the editor', () => {
-  test('offers the names of events and of properties that really came', async () => {
+  test('offers names of real events and properties', async () => {
     await pages.event({ properties: { url: 'https://app.example.com/1', [HOSTILE]: 1 } })
     await pages.event({ event: 'paid' })
     const { html } = await pages.browser.get(pages.path)
@@ -93,13 +93,13 @@ describe('the editor', () => {
     expect(await attributesOf(html, '[name="trigger.event"]', 'list')).toEqual(['event-names'])
   })
 
-  test('sends with Enter what saves, and nothing else', async () => {
+  test('saves with Enter', async () => {
     const { html } = await pages.browser.get(pages.path)
     const buttons = await attributesOf(html, '[form=editor][type=submit], #editor button[type=submit]', 'value')
     expect(buttons.slice(0, 2)).toEqual(['save', 'live'])
   })
 
-  test('a mail is framed under a policy of its own, for members of the account only', async () => {
+  test('an email is framed under its own policy, for members of the account only', async () => {
     const { html } = await pages.browser.get(pages.path)
     const [src = ''] = await attributesOf(html, 'iframe', 'src')
     const frame = await pages.browser.get(src ?? '')
@@ -118,7 +118,7 @@ describe('the editor', () => {
     expect((await pages.get(src ?? '')).status).toBe(303)
   })
 
-  test('forgets the oldest mails, and keeps the one that was just made', async () => {
+  test('drops the oldest emails, not the newest', async () => {
     const srcs: string[] = []
     for (let i = 0; i < 66; i++) {
       const body = new URLSearchParams({ 'mail.subject': 'S', 'mail.body': `B${i}`, trigger: 'contact' })
@@ -141,7 +141,7 @@ describe('the preview while typing', () => {
   }
   const WORDS = { 'trigger.event': 'results_ready', 'mail.subject': '{{ event.headline }}', 'mail.body': 'Hello' }
 
-  test('is for the latest who would have started it, or for whom was chosen', async () => {
+  test('shows the latest or the chosen person', async () => {
     await pages.event({ email: 'a@example.com', properties: { headline: 'First' } })
     pages.clock.ms += 60_000
     await pages.event({ email: 'b@example.com', properties: { headline: `Second <b>&${HOSTILE}` } })
@@ -157,7 +157,7 @@ describe('the preview while typing', () => {
     expect(shown.fragments['go-live-says']).toContain('the person gets this email once')
   })
 
-  test('is for somebody made up where nobody has started it, and says so', async () => {
+  test('shows a made-up person if there is none, and says so', async () => {
     const { shown } = await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': '{{ event.total }}' })
     expect(shown.fragments['preview-said']).toContain('made-up values')
     expect([shown.mail.subject, shown.mail.text]).toEqual([
@@ -166,7 +166,7 @@ describe('the preview while typing', () => {
     ])
   })
 
-  test('of somebody made up warns of the missing domain, and not of a link that it made up', async () => {
+  test('of a made-up person warns about the missing domain, not the made-up link', async () => {
     const body = '[See it]({{ event.url }})'
     const said = async () =>
       (await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': body })).shown.fragments['preview-said']
@@ -185,7 +185,7 @@ describe('the preview while typing', () => {
     ['{{ event.headline', 'This cannot be filled in'],
     ['', 'Add a subject and a text'],
     [`{{ ${HOSTILE} }}`, 'This cannot be filled in'],
-  ])('says why there is no mail of %p', async (subject, sentence) => {
+  ])('says why there is no email for %p', async (subject, sentence) => {
     await pages.event()
     const { status, shown } = await ask({ ...WORDS, 'mail.subject': subject })
     expect([status, shown.mail]).toEqual([200, null])
@@ -193,7 +193,7 @@ describe('the preview while typing', () => {
     expect(await attributesOf(shown.fragments['preview-said'], 'script, img', 'src')).toEqual([])
   })
 
-  test('says which links it refuses', async () => {
+  test('names refused links', async () => {
     const evil = 'https://evil.example/<script>'
     await pages.event({ properties: { headline: 'H', url: evil } })
     const { shown } = await ask({ ...WORDS, 'mail.body': '[See]({{ event.url }})' })
@@ -203,7 +203,7 @@ describe('the preview while typing', () => {
     expect(shown.mail.text).not.toContain('evil')
   })
 
-  test('takes whatever is typed', async () => {
+  test('accepts any input', async () => {
     const strange: Record<string, string>[] = [
       {},
       { trigger: 'page', 'trigger.page': '' },

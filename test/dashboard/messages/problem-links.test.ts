@@ -36,7 +36,7 @@ const WRONG: Record<string, string>[] = [
 ]
 
 describe('the list of problems', () => {
-  test('leads to fields that are on the page', async () => {
+  test('links to fields on the page', async () => {
     const dead: string[] = []
     let links = 0
     for (const changes of WRONG) {
@@ -54,7 +54,7 @@ describe('the list of problems', () => {
     expect(links).toBeGreaterThan(30)
   })
 
-  test('leads to Sender where there is no sender, and not to a field of the message', async () => {
+  test('links to Sender if there is no sender', async () => {
     const world = await openWorld({ mail: { defaults: { smtpUrl: null, from: null } } })
     const app = `/apps/${world.server.first.appId}`
     const list = await (await world.browse('owner', `${app}/messages`)).text()
@@ -68,7 +68,7 @@ describe('the list of problems', () => {
   })
 })
 
-test('a message, its versions, its deliveries and their events have tab titles of their own', async () => {
+test('a message, its versions, deliveries and events have their own tab titles', async () => {
   const id = await putMessage(editing, { app: editing.app, name: 'Your results' })
   for (const email of ['bob@example.com', 'eve@example.com']) await sendEvent(editing, { app: editing.app, email })
   await sendDue(editing)

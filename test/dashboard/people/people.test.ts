@@ -44,13 +44,13 @@ const emailsOf = (html: string) => textOf(html, '.person b')
 const pathOfNewest = async (): Promise<string> => (await attributesOf(await see(), '.person', 'href'))[0] ?? ''
 
 describe('the people', () => {
-  test('there are none: what they are, and the one next step', async () => {
+  test('the empty state explains people and the next step', async () => {
     const html = await see()
     expect(await textOf(html, '.empty h2')).toEqual(['Nobody yet'])
     expect(await attributesOf(html, '.empty a', 'href')).toEqual([pages.at('activation')])
   })
 
-  test('newest first, with name, status and tags', async () => {
+  test('lists newest first, with name, status and tags', async () => {
     await add({ email: 'bob@example.com', tags: ['a', 'b', 'c', 'd', 'e'] })
     await add({ email: 'grace@example.com', firstName: 'Grace', lastName: 'Hopper' })
     const html = await see()
@@ -59,7 +59,7 @@ describe('the people', () => {
     expect(await textOf(html, '.tags')).toEqual(['abcand 2 more'])
   })
 
-  test('by pages', async () => {
+  test('pages', async () => {
     for (let i = 0; i < 120; i++) await add({ email: `p${i}@example.com` })
     const seen: string[] = []
     for (let query: string | undefined = ''; query !== undefined;) {
@@ -81,10 +81,10 @@ describe('the people', () => {
   })
 })
 
-describe('finding somebody', () => {
+describe('finding a person', () => {
   const find = (email: string) => browser.post(pages.at('people'), { email })
 
-  test('leads to them, however the email is written', async () => {
+  test('works with any spelling of the email', async () => {
     await add({ email: 'bob@example.com' })
     const { status, location } = await find(' Bob@Example.com ')
     expect([status, location]).toEqual([303, await pathOfNewest()])
@@ -94,7 +94,7 @@ describe('finding somebody', () => {
     ['eve@example.com', 'This app knows nobody with this email.'],
     ['eve@', 'Give one whole email address.'],
     ['', 'Give one whole email address.'],
-  ])('%p: says why not, and keeps what was typed', async (email, message) => {
+  ])('%p: says why not, and keeps the input', async (email, message) => {
     await add({ email: 'bob@example.com' })
     const { status, html } = await find(email)
     expect([status, await textOf(html, '#email-fault')]).toEqual([404, [`Error: ${message}`]])
@@ -102,7 +102,7 @@ describe('finding somebody', () => {
     expect(await emailsOf(html)).toEqual(['bob@example.com'])
   })
 
-  test('finds nobody of another account', async () => {
+  test('does not find people of another account', async () => {
     await add({ email: 'bob@example.com' })
     const other = await pages.addAccount('eve@example.com', 'Other')
     const eve = await pages.signedIn('eve@example.com')
@@ -115,7 +115,7 @@ describe('finding somebody', () => {
 })
 
 describe('one person', () => {
-  test('has a timeline of events, page views and actions, and what is known', async () => {
+  test('has a timeline of events, page views and actions, and facts', async () => {
     await add({ email: 'bob@example.com', firstName: 'Bob', tags: ['beta'], fields: { plan: 'team', [SLY]: HOSTILE } })
     const [app] = await pages.store.listApps(pages.begun.accountId)
     const at = pages.clock.now()
@@ -137,7 +137,7 @@ describe('one person', () => {
     expect(facts).toEqual(['plan', 'aU+202Eb'])
   })
 
-  test('of whom nothing has come', async () => {
+  test('without events', async () => {
     await add({ email: 'bob@example.com' })
     const { html } = await browser.get(await pathOfNewest())
     expect((await textOf(html, '.lead'))[0]).toBe('Nothing has happened yet.')
@@ -150,7 +150,7 @@ describe('erasing', () => {
     as.post(`${await pathOfNewest()}/erase`, fields)
   beforeEach(() => add({ email: 'bob@example.com' }))
 
-  test('takes the person away, and says so', async () => {
+  test('removes the person, and says so', async () => {
     const path = await pathOfNewest()
     const { status, location } = await erase(browser)
     expect([status, location]).toEqual([303, pages.at('people')])
@@ -160,7 +160,7 @@ describe('erasing', () => {
     expect((await browser.post(`${path}/erase`)).status).toBe(404)
   })
 
-  test('is told by the audit list: who, when, and an ID that says nothing of the person', async () => {
+  test('is in the audit log with actor, time and an anonymous ID', async () => {
     const { id } = (await pages.store.findMember('ada@example.com')) ?? { id: '' }
     const subject = (await pathOfNewest()).split('/').at(-1)
     await erase(browser)
@@ -172,7 +172,7 @@ describe('erasing', () => {
     expect(found).toEqual([{ actor: id, subject, created_at: pages.clock.now() }])
   })
 
-  test('asks for the password when that was typed 10 minutes ago', async () => {
+  test('asks for the password after 10 minutes', async () => {
     pages.clock.ms += 10 * MINUTE
     const asked = await erase(browser)
     expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Confirm your password']])

@@ -44,21 +44,21 @@ describe('the list', () => {
     expect(await textOf(html, '#people > .hint')).toEqual(['Nobody whom this app knows.'])
   })
 
-  test('tells why and since when, and no address', async () => {
+  test('shows reason and time, but no address', async () => {
     await suppress('gone@example.com', 'complained')
     const html = await see()
     expect(await textOf(html, 'td .badge')).toEqual(['Complained'])
     expect(html).not.toContain('gone@example.com')
   })
 
-  test('names the people whom the app knows', async () => {
+  test('names known people', async () => {
     await sendEvent(pages, { app, email: BOB })
     await sendEvent(pages, { app, email: 'carol@example.com' })
     await suppress(BOB)
     expect(await textOf(await see(), '#people td[data-label=Person]')).toEqual([BOB])
   })
 
-  test('goes by pages', async () => {
+  test('pages', async () => {
     for (let i = 0; i < 120; i++) {
       pages.clock.ms += i % 3
       await suppress(`p${i}@example.com`)
@@ -86,7 +86,7 @@ describe('looking an address up', () => {
     expect(await textOf(html, '.notice.info')).toEqual([`Note: Bob@Example.com: ${sentence}`])
   })
 
-  test('that is not on it, or none', async () => {
+  test('that is not on the list or invalid', async () => {
     expect(await textOf((await lookUp(BOB)).html, '.notice.info')).toEqual([`Note: ${BOB}: It is not on the list.`])
     const { status, html } = await lookUp(HOSTILE)
     expect(status).toBe(400)
@@ -95,7 +95,7 @@ describe('looking an address up', () => {
     expect(await attributesOf(html, '#email', 'value')).toEqual([HOSTILE])
   })
 
-  test('is for viewers too, and for no other account', async () => {
+  test('is for viewers too, not for other accounts', async () => {
     await pages.addMember('viewer@example.com', 'viewer')
     const viewer = await pages.signedIn('viewer@example.com')
     expect((await viewer.post(path(), { email: BOB })).status).toBe(200)
@@ -110,7 +110,7 @@ describe('changing it', () => {
   const remove = (fields: Record<string, string> = {}) =>
     browser.post(path('/remove'), { email: BOB, why: 'They asked for it', ...fields })
 
-  test('ends mail to an address at once, and says why in the audit list', async () => {
+  test('ends email to an address at once, with the reason in the audit log', async () => {
     await putMessage(pages, { app })
     await sendEvent(pages, { app, email: BOB })
     const { status, location } = await add({ reason: 'complained' })
@@ -122,7 +122,7 @@ describe('changing it', () => {
     ])
   })
 
-  test('lets mail go to it again', async () => {
+  test('allows email again', async () => {
     await sendEvent(pages, { app, email: BOB })
     await add()
     pages.clock.ms += 1
@@ -135,7 +135,7 @@ describe('changing it', () => {
     })
   })
 
-  test('does not take off who is not on it, so that a slip is seen', async () => {
+  test('refuses to remove an address that is not listed', async () => {
     await sendEvent(pages, { app, email: BOB })
     for (const email of [BOB, 'stranger@example.com']) {
       const { status, html } = await remove({ email })
@@ -145,7 +145,7 @@ describe('changing it', () => {
     expect(audited()).toEqual([])
   })
 
-  test('holds for somebody who comes after it, and their page says so', async () => {
+  test('applies to people added later, and their page says so', async () => {
     await add()
     await sendEvent(pages, { app, email: BOB })
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
@@ -158,7 +158,7 @@ describe('changing it', () => {
     [{ why: 'x'.repeat(201) }, ['Say it in up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose one of these.']],
     [{ email: HOSTILE, why: '' }, ['Give one whole email address.', 'Say why, for whoever asks later.']],
-  ])('takes nothing wrong, and loses nothing typed (%j)', async (fields, faults) => {
+  ])('refuses invalid input and keeps it (%j)', async (fields, faults) => {
     const { status, html } = await add(fields)
     expect(status).toBe(400)
     await expectHarmless(html)

@@ -22,8 +22,8 @@ const post = (url: string, init: RequestInit = {}) =>
   sending.send(new Request(url, { method: 'POST', headers: ONE_CLICK, body: 'List-Unsubscribe=One-Click', ...init }))
 const statusOf = async (email: string) => (await sending.store().findContact(sending.app.id, email))?.status
 
-describe('the link in a mail', () => {
-  test('is in its headers and its foot, and is the person’s own', async () => {
+describe('the link in an email', () => {
+  test('is in its headers and footer, for that person', async () => {
     await sending.sendEvent('ada@example.com')
     await sending.sendDue()
     const raw = sending.server.received[0]?.raw ?? ''
@@ -58,7 +58,7 @@ describe('the link in a mail', () => {
     ],
     ['as a form with a file', { headers: {}, body: new FormData() }],
     ['without a body', { headers: {}, body: null }],
-  ])('ends mail at once, %s, and may be repeated', async (_, init) => {
+  ])('ends email at once, %s, and may be repeated', async (_, init) => {
     await sending.sendEvent('ada@example.com')
     const url = await linkOf('ada@example.com')
     for (let time = 0; time < 3; time++) {
@@ -83,7 +83,7 @@ describe('the link in a mail', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(300).fill(200))
   })
 
-  test('that is not ours does nothing', async () => {
+  test('that is invalid does nothing', async () => {
     await sending.sendEvent('ada@example.com')
     const url = await linkOf('ada@example.com')
     for (const wrong of [`${url}x`, url.slice(0, -1), url.replace(/.{4}$/, 'AAAA')]) {
@@ -93,7 +93,7 @@ describe('the link in a mail', () => {
     expect(await statusOf('ada@example.com')).toBe('subscribed')
   })
 
-  test('of a test mail says that it is one, and does nothing', async () => {
+  test('of a test email says so, and does nothing', async () => {
     await sending.sendEvent('ada@example.com')
     for (const call of [get, post]) {
       const answer = await call('http://localhost:8080/u/test')
@@ -102,7 +102,7 @@ describe('the link in a mail', () => {
     expect(await statusOf('ada@example.com')).toBe('subscribed')
   })
 
-  test('of someone who was erased says that it is done', async () => {
+  test('of an erased person says that it is done', async () => {
     await sending.sendEvent('ada@example.com')
     const url = await linkOf('ada@example.com')
     const { id: appId, accountId } = sending.app
@@ -120,7 +120,7 @@ describe('the link in a mail', () => {
   })
 })
 
-test('transactional mail has no such link, and still comes to those who unsubscribed', async () => {
+test('transactional email has no such link, and is still sent', async () => {
   const own = await startSending({ mail: { ...CONTENT.mail, category: 'transactional' } })
   await own.sendEvent('ada@example.com')
   const contact = await own.store().findContact(own.app.id, 'ada@example.com')
@@ -131,7 +131,7 @@ test('transactional mail has no such link, and still comes to those who unsubscr
   await own.close()
 })
 
-test('a mail that was handed over a moment before comes before the 200, and not after it', async () => {
+test('an email handed over just before arrives before the 200', async () => {
   const [handed, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<'accept'>()]
   const dot = () => {
     handed.resolve()
@@ -162,7 +162,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await Bun.sleep(2)
 }
 
-test('while hundreds are being sent, nobody gets a mail after the 200', async () => {
+test('while hundreds are being sent, no email arrives after the 200', async () => {
   const slow = await startSending()
   await slow.setSettings({ perSecond: 10_000 })
   await slow.sendEvents(300)

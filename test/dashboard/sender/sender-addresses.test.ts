@@ -39,7 +39,7 @@ async function write(fields: Record<string, string>, as = browser) {
 }
 
 describe('the addresses of an app', () => {
-  test('are saved one a line, each once, without the default one', async () => {
+  test('are saved one per line, once each, without the default', async () => {
     const others = ' News@x.example \n\nhello@x.example\nnews@x.example\nbilling@x.example'
     await save({ fromEmail: 'hello@x.example', otherFromEmails: others })
     expect(await settings()).toMatchObject({
@@ -50,7 +50,7 @@ describe('the addresses of an app', () => {
     expect(await textOf(html, '#otherFromEmails')).toEqual(['news@x.example\nbilling@x.example'])
   })
 
-  test('that cannot be are refused by their line, and nothing is saved', async () => {
+  test('that are invalid are refused by line, without saving', async () => {
     const { status, html } = await save({ otherFromEmails: `a@x.example\n${HOSTILE}` })
     expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
       400,
@@ -85,7 +85,7 @@ describe('a message', () => {
     expect((await textOf(html, 'select[name="mail.fromEmail"] option'))[0]).toBe('Default (hello@x.example)')
   })
 
-  test('of an editor cannot add one: not in the editor, not in a test, not by going live', async () => {
+  test('of an editor cannot add one by any action', async () => {
     await pages.addMember('editor@example.com', 'editor')
     const editor = await pages.signedIn('editor@example.com')
     const { status, html } = await write({ 'mail.fromEmail': 'ceo@bank.example' }, editor)
@@ -104,12 +104,12 @@ describe('a message', () => {
 })
 
 describe('domains', () => {
-  test('need nothing while there is only one account', async () => {
+  test('need no verification with one account', async () => {
     await save({ fromEmail: 'hello@x.example' })
     expect(await textOf(await see(), '#domains h2')).toEqual([])
   })
 
-  test('of one account among several show the record to add, and are verified by it', async () => {
+  test('show the record to add with several accounts, and are verified by it', async () => {
     await pages.addAccount('eve@example.com', 'Other')
     await save({ fromEmail: 'hello@x.example' })
     const record = senderRecord('x.example', app.accountId)
@@ -131,7 +131,7 @@ describe('domains', () => {
     expect(found.html).not.toContain(record.value)
   })
 
-  test('are checked by owners and editors, so often and no more', async () => {
+  test('are checked by owners and editors, within a limit', async () => {
     await pages.addAccount('eve@example.com', 'Other')
     await save({ fromEmail: 'hello@x.example' })
     await pages.addMember('viewer@example.com', 'viewer')
@@ -141,7 +141,7 @@ describe('domains', () => {
     expect((await (await pages.signedIn('eve@example.com')).post(pages.at('sender/domains'))).status).toBe(404)
   })
 
-  test('that are not verified keep a message from going live, until the record is there', async () => {
+  test('that are not verified block going live until the record exists', async () => {
     await pages.addAccount('eve@example.com', 'Other')
     await save({ fromEmail: 'hello@x.example' })
     const { location = '' } = await write({})

@@ -47,7 +47,7 @@ async function start(behaviour: Behaviour = {}, options: SMTPServerOptions = {})
 }
 
 describe('the check of the mail server', () => {
-  test('is offered where there is one, and tried only when somebody asks', async () => {
+  test('is offered if there is one, and runs on request only', async () => {
     const { html } = await browser.get(pages.at('sender'))
     expect(await attributesOf(html, '#server-check form', 'action')).toEqual([])
     expect((await check()).told).toEqual([])
@@ -58,7 +58,7 @@ describe('the check of the mail server', () => {
     expect(await textOf(seen.html, '#server-check .notice')).toEqual([])
   })
 
-  test('says that it answers and took the password, and sends nothing', async () => {
+  test('says that it answers and accepted the password, and sends nothing', async () => {
     const server = await start({}, ASKS)
     await set(`smtp://ada:pa55@127.0.0.1:${server.port}`)
     const { status, told, html } = await check()
@@ -80,7 +80,7 @@ describe('the check of the mail server', () => {
     ])
   })
 
-  test('says that a password which nobody checks may not be set', async () => {
+  test('says that an unchecked password may not be set', async () => {
     await set(`smtp://ada:pa55@127.0.0.1:${(await start({}, { disabledCommands: ['AUTH'] })).port}`)
     expect((await check()).told).toEqual([expect.stringContaining('but the mail server offers no login')])
   })
@@ -94,13 +94,13 @@ describe('the check of the mail server', () => {
     ['smtps://127.0.0.1', 'This port of the mail server does not use TLS.', {}, {}],
     ['smtp://127.0.0.1', 'before any email was sent (it answered 554).', { connect: () => 554 }, {}],
     ['smtp://127.0.0.1', 'asked us to try again later (it answered 421).', { connect: () => 421 }, {}],
-  ])('says what is wrong: %s, %s', async (address, words, behaviour, options) => {
+  ])('explains the problem: %s, %s', async (address, words, behaviour, options) => {
     const { port } = await start(behaviour, options)
     await set(`${address}:${port}`)
     expect((await check()).told).toEqual([expect.stringContaining(words)])
   })
 
-  test('says what the answer means, and repeats none of its text', async () => {
+  test('explains the reply without its text', async () => {
     const server = await start({ connect: () => 554, words: () => `5.7.1 ${HOSTILE} internal.example` })
     await set(server.url)
     const { told, html } = await check()
@@ -110,7 +110,7 @@ describe('the check of the mail server', () => {
   })
 
   test.each(['127.1', '0x7f.1', '2130706433', '[::ffff:127.0.0.1]', 'localhost', '10.0.0.1', '169.254.169.254'])(
-    'tells nothing of a server at %s, which the operator does not allow',
+    'reveals nothing about a server at %s, which is not allowed',
     async (host) => {
       const server = await start()
       await pages.close()
@@ -122,7 +122,7 @@ describe('the check of the mail server', () => {
     },
   )
 
-  test('says that nobody listens', async () => {
+  test('says that no one listens', async () => {
     const server = await startMailServer()
     await server.stop()
     await set(server.url)
@@ -150,7 +150,7 @@ describe('the check of the mail server', () => {
     expect(tried).toHaveLength(1)
   })
 
-  test('is made so often and no more, in each account', async () => {
+  test('is limited per account', async () => {
     const tried: number[] = []
     const server = await start({ connect: () => (tried.push(1), 421) })
     await set(server.url)
@@ -170,12 +170,12 @@ describe('the check of the mail server', () => {
   })
 })
 
-describe('a base URL that only this machine reaches', () => {
+describe('a base URL that works on this machine only', () => {
   const LOST =
     'Caution: Nobody can unsubscribe: links in emails lead to http://localhost:8080, which only this machine can reach. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com.'
   const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
-  test('is said on the page Sender where mails leave this machine', async () => {
+  test('is reported on Sender if emails are sent', async () => {
     expect(await cautions('sender')).toEqual([expect.stringContaining('No mail server is set. Emails are captured')])
     await set(BEYOND)
     expect(await cautions('sender')).toEqual([LOST])
@@ -186,7 +186,7 @@ describe('a base URL that only this machine reaches', () => {
     }
   })
 
-  test('is not said where people reach it', async () => {
+  test('is not reported if people can reach it', async () => {
     await pages.close()
     pages = await openAccount({ baseUrl: 'https://post.example.com' })
     browser = await pages.signedIn()

@@ -31,7 +31,7 @@ const settings = (): Promise<MailSettings> => Promise.resolve(pages.store.mailSe
 const EVERY_DAY = Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((day) => [`day${day}`, 'on']))
 const save = (fields: Record<string, string>) => browser.submit(path(), path(), { ...EVERY_DAY, ...fields })
 describe('the sender', () => {
-  test('is what is set, or the one of the installation', async () => {
+  test('is the setting, or that of the installation', async () => {
     expect(await textOf(await see(), '.page-head .lead bdi')).toEqual(['Demo <hello@first.example>'])
     const { status, location } = await save({ fromName: 'Ada', fromEmail: 'ada@engine.example', colour: '#0a7d4f' })
     expect([status, location]).toEqual([303, path()])
@@ -46,7 +46,7 @@ describe('the sender', () => {
     expect(await settings()).toMatchObject({ fromName: 'Ada', sendWindow: null, smtpUrl: null })
   })
 
-  test('takes nothing wrong, and loses nothing typed', async () => {
+  test('refuses invalid input and keeps it', async () => {
     const typed = { fromName: HOSTILE, smtpUrl: 'ftp://x', windowFrom: '25:00', perSecond: 'x' }
     const { status, html } = await browser.post(path(), { ...typed, day1: 'on' })
     expect(status).toBe(400)
@@ -67,7 +67,7 @@ describe('the sender', () => {
     expect((await settings()).fromName).toBe(null)
   })
 
-  test('shows a mail as it looks with it', async () => {
+  test('previews an email', async () => {
     await save({ postalAddress: '1 Main Street', colour: '#0a7d4f' })
     expect(await attributesOf(await see(), 'iframe', 'src')).toEqual([path('/sample'), path('/sample')])
     const mail = await browser.get(path('/sample'))
@@ -76,7 +76,7 @@ describe('the sender', () => {
     expect(mail.html).toContain('#0a7d4f')
   })
 
-  test('is changed by owners, and seen by others', async () => {
+  test('can be changed by owners, and seen by others', async () => {
     await save({ smtpUrl: 'smtp://user:pa55@127.0.0.1:1' })
     await pages.addMember('editor@example.com', 'editor')
     const editor = await pages.signedIn('editor@example.com')
@@ -96,7 +96,7 @@ describe('the sender', () => {
 describe('the mail server', () => {
   const SECRET = 'smtps://user:pa55@127.0.0.1:465'
 
-  test('is kept by an empty field, never shown again, and taken away when asked', async () => {
+  test('stays with an empty field, is never shown, and can be removed', async () => {
     await save({ smtpUrl: SECRET })
     const html = await see()
     expect(html).not.toContain('pa55')
@@ -108,7 +108,7 @@ describe('the mail server', () => {
   })
 
   test.each(['smtp://10.0.0.1', 'smtp://127.1:25', 'smtp://[::ffff:127.0.0.2]', 'smtp://localhost', 'smtp://0x7f.2'])(
-    'that is not public is refused beside its field: %s',
+    'that is not public is refused next to its field: %s',
     async (smtpUrl) => {
       const { status, html } = await save({ smtpUrl })
       expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
@@ -119,7 +119,7 @@ describe('the mail server', () => {
     },
   )
 
-  test('that is left alone is said on the pages of its app', async () => {
+  test('that is paused is reported on the pages of the app', async () => {
     await save({ smtpUrl: SECRET })
     const until = pages.clock.now() + MINUTE
     pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
@@ -129,7 +129,7 @@ describe('the mail server', () => {
   })
 })
 
-test('a sender that is refused is said on the pages of its app', async () => {
+test('a refused sender is reported on the pages of the app', async () => {
   await save({ smtpUrl: 'smtp://127.0.0.1:2525', fromEmail: 'wrong@first.example' })
   const until = pages.clock.now() + MINUTE
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
@@ -142,7 +142,7 @@ describe('the signature', () => {
   const make = (fields: Record<string, string> = {}) =>
     browser.submit(path(), path('/dkim'), { dkimDomain: 'Engine.example', dkimSelector: 'post', ...fields })
 
-  test('is made with its record, which fits the key', async () => {
+  test('is created with a matching record', async () => {
     expect(await attributesOf(await see(), '#dkimDomain, #dkimSelector', 'value')).toEqual([
       'first.example',
       'eventpost',
@@ -159,7 +159,7 @@ describe('the signature', () => {
     expect(html).not.toContain('PRIVATE')
   })
 
-  test('of another domain than the sender’s is said to be of no use', async () => {
+  test('of another domain is reported as useless', async () => {
     await save({ fromEmail: 'ada@news.first.example' })
     for (const [dkimDomain, told] of [
       ['other.example', 1],
@@ -189,7 +189,7 @@ describe('the signature', () => {
     expect((await settings()).dkimKey).toBe(null)
   })
 
-  test('asks for the password when it was typed long ago', async () => {
+  test('asks for the password after 10 minutes', async () => {
     pages.clock.ms += 11 * MINUTE
     expect((await make()).status).toBe(200)
     expect((await settings()).dkimKey).toBe(null)
@@ -201,7 +201,7 @@ describe('the signature', () => {
 describe('the records of the domain', () => {
   const ask = async () => textOf(await see('?check=1'), '#checks .fact-list .badge')
 
-  test('asks name servers 20 times in 10 minutes, and then says so', async () => {
+  test('are looked up 20 times in 10 minutes, then limited', async () => {
     for (let nth = 0; nth < 20; nth += 1) expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
     const { status, html } = await browser.get(`${path()}?check=1`)
     expect([status, await textOf(html, '#checks .fact-list .badge')]).toEqual([429, []])
@@ -209,7 +209,7 @@ describe('the records of the domain', () => {
     expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
   })
 
-  test('are asked for when somebody wants to know', async () => {
+  test('are looked up on request', async () => {
     answer = (name) => (name === 'first.example' ? ['v=spf1 mx -all', HOSTILE] : [])
     expect(await textOf(await see(), '#checks .button')).toEqual(['Check the records'])
     expect(asked).toEqual([])
@@ -221,12 +221,12 @@ describe('the records of the domain', () => {
     ])
   })
 
-  test('say what is published in the words of a stranger', async () => {
+  test('show published text safely', async () => {
     answer = () => [`v=spf1 ${HOSTILE}`, `v=DMARC1; p=${HOSTILE}`]
     await expectHarmless(await see('?check=1'))
   })
 
-  test('find the key that signs', async () => {
+  test('find the signing key', async () => {
     await browser.submit(path(), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
     answer = () => []
     expect((await ask())[1]).toBe('Wrong')
@@ -235,7 +235,7 @@ describe('the records of the domain', () => {
     expect((await ask())[1]).toBe('Good')
   })
 
-  test('without a network', async () => {
+  test('work without a network', async () => {
     expect(await ask()).toEqual(['No answer', 'To do', 'No answer'])
     expect((await textOf(await see('?check=1'), '#checks .fact-list bdi'))[0]).toBe(
       "DNS gave no answer for first.example. Check this machine's network, then try again.",
@@ -253,7 +253,7 @@ describe('the secret for reports', () => {
     expect(await see()).not.toContain(bounceSecret ?? '')
   })
 
-  test('is replaced only after a question', async () => {
+  test('is replaced only after confirmation', async () => {
     expect(await textOf(await see(), 'dialog#new-secret h2')).toEqual([])
     await browser.submit(path(), path('/reports'))
     expect(await textOf(await see(), 'dialog#new-secret h2')).toEqual(['Make a new secret?'])
@@ -264,7 +264,7 @@ describe('two owners who change the sender at once', () => {
   const form = (what = '') => `form[action="${path(what)}"]`
   const shown = async (what = '') => hiddenFieldsOf(await see(), form(what))
 
-  test('the second is told what the first changed, keeps what they typed, and can save it on purpose', async () => {
+  test('the second sees what the first changed, keeps the input, and can overwrite', async () => {
     const typed = { ...EVERY_DAY, fromName: 'Ada', ...(await shown()) }
     const limits = { ...(await shown()), windowFrom: '09:00', windowUntil: '17:00', perPersonDay: '2' }
     const other = await pages.signedIn()
@@ -291,7 +291,7 @@ describe('two owners who change the sender at once', () => {
     expect((await browser.post(path(), typed)).status).toBe(303)
   })
 
-  test('a key or secret that another owner made is neither replaced nor removed', async () => {
+  test('a key or secret of another owner is not replaced or removed', async () => {
     const [dkim, reports] = [await shown('/dkim'), await shown('/reports')]
     const make = { dkimDomain: 'first.example', dkimSelector: 'a' }
     await browser.submit(path(), path('/dkim'), make)
@@ -309,12 +309,12 @@ describe('two owners who change the sender at once', () => {
     expect(await settings()).toEqual(before)
   })
 
-  test('a form without marks saves nothing', async () => {
+  test('a form without versions saves nothing', async () => {
     expect((await browser.post(path(), { ...EVERY_DAY, fromName: 'Ada' })).status).toBe(409)
     expect((await settings()).fromName).toBe(null)
   })
 
-  test('a change between the check and the save is kept', async () => {
+  test('a change between check and save stays', async () => {
     const { setMailSettings } = pages.store
     const racing = spyOn(pages.store, 'setMailSettings').mockImplementationOnce(async (asked) => {
       await setMailSettings({ ...asked, settings: { perPersonDay: 3 }, basedOn: undefined })

@@ -10,7 +10,7 @@ afterEach(() => pages.close())
 
 const names = async () => (await pages.store.listApps(pages.begun.accountId)).map(({ name }) => name)
 
-test('a further app ends on its Activation, and keys work for it at once', async () => {
+test('a new app leads to its Activation, and keys work for it at once', async () => {
   const browser = await pages.signedIn()
   expect((await pages.access.find(pages.begun.apiKey))?.apps).toHaveLength(1)
   const home = (await browser.get(pages.at('activation'))).html
@@ -25,7 +25,7 @@ test('a further app ends on its Activation, and keys work for it at once', async
   await expectHarmless(html)
 })
 
-test('the form leads back, and from it the other apps are seen on Activation', async () => {
+test('the form links back to Activation', async () => {
   const { html } = await (await pages.signedIn()).get(pages.at('new-app'))
   expect(await textOf(html, 'h1')).toEqual(['New app'])
   expect(await attributesOf(html, '.switcher li a', 'href')).toEqual([pages.at('activation')])
@@ -34,14 +34,14 @@ test('the form leads back, and from it the other apps are seen on Activation', a
 test.each([
   [{ app: ' ', domain: '' }, '#app-fault', 'Give the app a name'],
   [{ app: 'Shop', domain: 'github.io' }, '#domain-fault', 'Give a domain of your own'],
-])('%p makes nothing and keeps what was typed', async (fields, fault, sentence) => {
+])('%p makes nothing and keeps the input', async (fields, fault, sentence) => {
   const { status, html } = await (await pages.signedIn()).post(pages.at('new-app'), fields)
   expect([status, await textOf(html, fault)]).toEqual([400, [expect.stringContaining(sentence)]])
   expect(await attributesOf(html, 'main [type=text]', 'value')).toEqual([fields.app, fields.domain])
   expect(await names()).toEqual(['Engine'])
 })
 
-test('a full disk keeps what was typed', async () => {
+test('a full disk keeps the input', async () => {
   const failing = spyOn(pages.store, 'createApp').mockResolvedValue({ refusal: 'unavailable' })
   const { status, html } = await (await pages.signedIn()).post(pages.at('new-app'), { app: 'Shop', domain: '' })
   failing.mockRestore()

@@ -22,7 +22,7 @@ const save = async (more: Record<string, string> = {}, who?: string) =>
   (await pages.signedIn(who)).submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, ...more })
 const apps = () => pages.store.listApps(pages.begun.accountId)
 
-test('what is set is shown, saved, and holds from the next request on', async () => {
+test('settings are shown, saved, and apply from the next request', async () => {
   const browser = await pages.signedIn()
   const { html } = await browser.get(pages.at('settings'))
   expect(await attributesOf(html, 'main input:not([type=hidden])', 'value')).toEqual([
@@ -47,7 +47,7 @@ test('what is set is shown, saved, and holds from the next request on', async ()
   expect(await attributesOf(again, '#locale option[selected]', 'value')).toEqual(['de-CH'])
 })
 
-test('what is wrong is said beside the field, and nothing is saved or lost', async () => {
+test('errors appear next to the field, without saving', async () => {
   const before = await apps()
   const { status, html } = await save({ domains: `app.example.com\n${HOSTILE}`, app: HOSTILE })
   expect(status).toBe(400)
@@ -58,7 +58,7 @@ test('what is wrong is said beside the field, and nothing is saved or lost', asy
   expect(await apps()).toEqual(before)
 })
 
-test('a full disk keeps what was typed', async () => {
+test('a full disk keeps the input', async () => {
   const failing = spyOn(pages.store, 'updateApp').mockResolvedValue({ refusal: 'unavailable' })
   const { status, html } = await save()
   failing.mockRestore()
@@ -75,13 +75,13 @@ test.each(['editor', 'viewer'] as const)('%s sees them and changes nothing', asy
   expect(await apps()).toMatchObject([{ name: 'Engine' }])
 })
 
-test("another account's app does not exist", async () => {
+test('an app of another account is unknown', async () => {
   await pages.addAccount('eve@example.com', 'Other')
   expect((await save({}, 'eve@example.com')).status).toBe(404)
   expect(await apps()).toMatchObject([{ name: 'Engine' }])
 })
 
-test('its pages tell times by its timezone', async () => {
+test('pages show times in its timezone', async () => {
   const browser = await pages.signedIn()
   const { html } = await browser.get(pages.at('settings'))
   expect(await attributesOf(html, 'option[selected]', 'value')).toEqual(['UTC', 'en-US'])
@@ -104,7 +104,7 @@ test('its pages tell times by its timezone', async () => {
 describe('two owners who change them at once', () => {
   const shown = async (browser: Browser) => hiddenFieldsOf((await browser.get(pages.at('settings'))).html, 'form')
 
-  test('the second is told what the first changed, keeps what they typed, and can save it on purpose', async () => {
+  test('the second sees what the first changed, keeps the input, and can overwrite', async () => {
     const [ada, bob] = [await pages.signedIn(), await pages.signedIn()]
     const typed = { ...FIELDS, app: 'Typed', ...(await shown(ada)) }
     const fields = { ...FIELDS, home: 'https://first.example/', ...(await shown(bob)) }
