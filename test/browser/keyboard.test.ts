@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
+import { until } from '../snippet/collector.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 
@@ -83,7 +84,10 @@ describe('by Tab', () => {
       ]) {
         await page.goto(at(name))
         // live parts were updated by then
-        await page.waitForFunction(IS_CALM)
+        await until(
+          () => page.evaluate<boolean>(IS_CALM),
+          () => name,
+        )
         // start at the top despite autofocus
         await page.evaluate('document.activeElement.blur()')
         const count = await page.evaluate<number>(NUMBER)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { createApp } from '../../src/accounts/accounts.ts'
+import { until } from '../snippet/collector.ts'
 import { openChromium, PASSWORD, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents } from './seed.ts'
 
@@ -114,7 +115,11 @@ describe('with script', () => {
       await page.goto(`${server.url}/apps/${appId}/you`)
       await page.focus('.switcher > summary')
       await page.keyboard.press('Enter')
-      await page.waitForFunction("document.querySelector('.places').scrollTop > 0")
+      const placeOf = () => page.evaluate<number>("document.querySelector('.places').scrollTop")
+      await until(
+        async () => (await placeOf()) > 0,
+        () => 'no scrolling',
+      )
       const isInSight = (selector: string) =>
         page.evaluate<boolean>(`(() => {
           const [all, one] = ['.places', '${selector}'].map((name) => document.querySelector(name).getBoundingClientRect())

@@ -5,6 +5,7 @@ import { createReplyReader, toData } from '../../src/mail/smtp-session.ts'
 import { useClosing } from '../closing.ts'
 import { type Script, startScriptedServer, type Step } from './scripted-server.ts'
 import { countEach, live, MINUTE, useSending } from './sending.ts'
+import { until } from '../snippet/collector.ts'
 
 const keep = useClosing()
 const QUICK = { ...SMTP_LIMITS, connectMs: 2_000, answerMs: 2_000, mailMs: 5_000, dotMs: 1_000 }
@@ -48,6 +49,7 @@ describe('after the final dot', () => {
   ])('%s: the outcome is unknown, and the email is not resent automatically', async (_, reply) => {
     const { server, send, handed } = await start({ dot: ({ say }) => say(reply) })
     expect(await send()).toEqual(UNKNOWN)
+    await until(() => server.connections() === 0, server.connections)
     await Bun.sleep(50)
     expect([server.emails.length, handed.length, server.connections()]).toEqual([1, 1, 0])
   })

@@ -102,12 +102,16 @@ export function useBench({ tabs = false } = {}) {
       return page
     },
     /** Waits for expected requests, and a little longer for unexpected ones. */
-    async expectTold(expected: string[]): Promise<void> {
-      await until(() => collector.told().length >= expected.length, collector.told)
-      await quiet()
-      expect(collector.told().sort()).toEqual([...expected].sort())
-    },
+    expectTold: (expected: string[]): Promise<void> => expectSent(collector.told, expected),
+    /** The same, where a page may end before the answer to a request, which is then repeated. */
+    expectKept: (expected: string[]): Promise<void> => expectSent(collector.kept, expected),
   }
+}
+
+async function expectSent(sent: () => string[], expected: string[]): Promise<void> {
+  await until(() => sent().length >= expected.length, sent)
+  await quiet()
+  expect(sent().sort()).toEqual([...expected].sort())
 }
 
 function startSite(baseUrl: () => string) {

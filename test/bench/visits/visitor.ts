@@ -7,7 +7,7 @@ import { until } from '../../snippet/collector.ts'
 import type { Lane } from './lane.ts'
 
 /** What is on its way to the service has come by then, also on a machine that does much else. */
-const ARRIVES_MS = 4_000
+const ARRIVES_MS = 15_000
 const QUIET_MS = 60
 
 /** Since when (ms UTC) the person is on the site, or is not: a page in front of them that the network reaches. */
