@@ -1,10 +1,10 @@
 /** A window of a real Chromium, a customer's site and a whole service, whose clock and the pages' are moved together. */
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
-import { serveTest } from '../../browser/chromium.ts'
+import { type Served, serveTest } from '../../browser/chromium.ts'
 import { type OpenChromium, openTabbedChromium } from '../../chromium.ts'
 import type { Eventpost } from '../../demo/eventpost.ts'
 import { startSite } from '../../demo/site.ts'
-import { createMessaging } from '../../messaging.ts'
+import { createMessaging, type Messaging } from '../../messaging.ts'
 import { tagOf } from '../../snippet/site.ts'
 
 /** Each step of a page's moved clock is repeated in every page that is opened later, so browsers are not kept for long. */
@@ -15,6 +15,7 @@ export type Lane = Awaited<ReturnType<typeof openLane>>
 export async function openLane() {
   const service = await serveTest()
   const messaging = await createMessaging(service)
+  await ownLocalhost(service, messaging)
   const draft = await messaging.store().findMessageByName(messaging.app.id, FIRST_MESSAGES[0]?.name ?? '')
   if (!draft) throw new Error('there is no draft')
   await messaging.store().setMessageStatus({ ...messaging.by, id: draft.id, status: 'live' })
@@ -43,6 +44,20 @@ export async function openLane() {
       await service.close()
     },
   }
+}
+
+/** Results count as opened on the app's own domains only. */
+async function ownLocalhost({ first, clock }: Served, { app, store }: Messaging): Promise<void> {
+  const { name, timezone, locale } = app
+  const settings = {
+    name,
+    timezone,
+    locale,
+    homeUrl: null,
+    hosts: ['localhost'],
+    snippet: { hosts: [], addsPeople: false },
+  }
+  await store().updateApp({ accountId: first.accountId, actor: 'test', at: clock.now(), appId: app.id, settings })
 }
 
 /** The page of a customer who does not say who looks at it. */
