@@ -1,11 +1,12 @@
 /** Plans which of one person's emails an arrival starts, extends or cancels, and records that the person came back. Pure. */
 import { collectMsOf, isPerPerson } from '../messages/again.ts'
-import { allHold, parseProperties } from '../messages/conditions.ts'
+import { isStartedBy } from '../messages/triggers.ts'
+import { parseProperties } from '../messages/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
 import type { Arrival, Cancelled, EndFacts, EndPlan } from '../store/delivery-rules.ts'
 import { takesEvents } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
-import { isPathLike, isSamePath } from '../visits/paths.ts'
+import { isSamePath } from '../visits/paths.ts'
 import type {
   AppFacts,
   DeliveryChange,
@@ -54,22 +55,17 @@ export function matchEvent(app: Pick<AppFacts, 'rules' | 'hasDeliveries'>, event
   const { rules } = app
   const { type, name, properties, path } = event
   const occurredAt = event.occurredAt ?? event.at
-  if (type === 'page') return path === null ? null : matchPage(app, path, occurredAt)
+  if (type === 'page') return path === null ? null : matchPage(app, { ...event, path, occurredAt })
   const messages = rules.byEvent.get(name)
   const isCancelling = rules.cancellingEvents.has(name)
   if (messages === undefined && !isCancelling) return null
   const parse = parseOnce(properties)
   return {
-    starts: messages?.filter(({ content }) => holds(content.trigger, parse)) ?? [],
+    starts: messages?.filter(({ content }) => isStartedBy(content.trigger, event, parse)) ?? [],
     properties: parse,
     cancels: isCancelling ? { event: name, occurredAt } : null,
     seen: null,
   }
-}
-
-const holds = (trigger: LiveMessage['content']['trigger'], properties: () => Record<string, unknown>): boolean => {
-  const where = 'event' in trigger ? trigger.where : undefined
-  return where === undefined || allHold(where, properties())
 }
 
 /** Parses on first use. */
@@ -80,12 +76,14 @@ function parseOnce(properties: string | null): () => Record<string, unknown> {
 
 const NO_PROPERTIES = (): Record<string, unknown> => ({})
 
-function matchPage(app: Pick<AppFacts, 'rules' | 'hasDeliveries'>, path: string, occurredAt: number): Matched | null {
+function matchPage(
+  app: Pick<AppFacts, 'rules' | 'hasDeliveries'>,
+  view: Happened & { path: string; occurredAt: number },
+): Matched | null {
   const { byPage } = app.rules
-  const opened = byPage.length === 0 ? byPage : byPage.filter(({ pattern }) => isPathLike(path, pattern))
-  const matched = matchReturn(app, path, occurredAt)
-  if (opened.length === 0) return matched
-  return { ...(matched ?? matchMessages([])), starts: opened.map(({ message }) => message) }
+  const starts = byPage.length === 0 ? byPage : byPage.filter(({ content }) => isStartedBy(content.trigger, view))
+  const matched = matchReturn(app, view.path, view.occurredAt)
+  return starts.length === 0 ? matched : { ...(matched ?? matchMessages([])), starts }
 }
 
 /** An open page became visible again: a return without a page view. */

@@ -1,6 +1,5 @@
 import { compares, parseProperties, propertyOf } from '../messages/conditions.ts'
 import type { Again, Condition, DeliveryRow, MessageContent, MessageRow, Trigger } from '../store/message-types.ts'
-import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { DeliveryChange } from '../store/plan-types.ts'
 import type { Store } from '../store/store.ts'
 import { isTooOld } from '../events/event-input.ts'
@@ -10,7 +9,7 @@ import { readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { describeCondition, formatValue, displayName } from '../messages/describe-message.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
-import { isStartedBy } from '../messages/message-samples.ts'
+import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
 import { formatTimeInZone } from '../core/format-time.ts'
 
 const CHECKED_EVENTS = 100
@@ -56,11 +55,11 @@ const listOfPerson = (
 
 async function findCauses(store: Store, person: ContactRow, trigger: Trigger): Promise<Causes> {
   if ('contact' in trigger) return { last: { at: person.createdAt, cameAt: person.createdAt, row: null }, near: null }
-  if ('tag' in trigger) return { last: null, near: null }
-  const name = 'event' in trigger ? trigger.event : PAGE_NAME
+  const name = nameOfStart(trigger)
+  if (name === null) return { last: null, near: null }
   const query = { appId: person.appId, contactId: person.id, name, before: null, limit: CHECKED_EVENTS }
   const { rows } = await store.listEvents(query)
-  const row = rows.find((one) => isStartedBy(one, trigger))
+  const row = rows.find((one) => isStartedBy(trigger, one))
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
 
@@ -184,7 +183,7 @@ async function explainAll(store: Store, appId: number, { rows, deliveries }: Exp
   const outcomes = new Map(rows.map(({ id }): [number, EventOutcome[]] => [id, []]))
   for (const message of messages) {
     const ofMessage = deliveries.filter(({ messageId }) => messageId === message.id)
-    const fitting = message.status !== 'draft' ? rows.filter((row) => isOfTrigger(row, message.content.trigger)) : []
+    const fitting = message.status !== 'draft' ? rows.filter((row) => isStartedBy(message.content.trigger, row)) : []
     const liveAt = fitting.length === 0 ? null : await store.firstLiveAt(message)
     for (const row of rows) {
       const own = ofMessage.find(({ eventId }) => eventId === row.id)
@@ -221,11 +220,6 @@ export async function listWouldNotStart(
   )
   const outcomes = (await explainAll(store, appId, { rows: [event], deliveries })).get(event.id)
   return toUnstarted(outcomes).filter(({ message }) => !started.has(message.id))
-}
-
-function isOfTrigger(row: EventRow, trigger: Trigger): boolean {
-  const isItsKind = 'event' in trigger ? row.type !== 'page' && row.name === trigger.event : row.type === 'page'
-  return isItsKind && isStartedBy(row, trigger)
 }
 
 type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: number | null; zone: string }

@@ -2,7 +2,6 @@ import type { Clock } from '../core/clock.ts'
 import { createIdRange } from '../core/ids.ts'
 import { collectMsOf } from '../messages/again.ts'
 import { parseProperties } from '../messages/conditions.ts'
-import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import { LISTED_EVENTS, type MessageContent, type MessageRow } from '../store/message-types.ts'
@@ -11,7 +10,8 @@ import { type Emails, emailsOf, matchMessages, planArrival } from './arrivals.ts
 import type { AppRow } from '../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import type { Sample } from '../messages/mailer.ts'
-import { isStartedBy, makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from '../messages/message-samples.ts'
+import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
+import { makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from '../messages/message-samples.ts'
 import { isRefusal, type Refusal } from '../core/refusals.ts'
 
 const OFFERED = 10
@@ -72,23 +72,23 @@ async function findEmail(store: Store, app: AppRow, { content }: MessageRow, con
   return takeEmail(
     app,
     content,
-    rows.filter((row) => isStartedBy(row, trigger)),
+    rows.filter((row) => isStartedBy(trigger, row)),
   )
 }
 
 /** The last email of each of the latest people. */
 export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
   const { trigger } = content
-  if ('contact' in trigger || 'tag' in trigger) {
+  const name = nameOfStart(trigger)
+  if (name === null) {
     const tag = 'tag' in trigger ? trigger.tag : null
     const query = { appId: app.id, tag, updatedAfter: null, before: null, limit: OFFERED }
     return (await store.listContacts(query)).map((contact) => ({ contact, event: null, joined: [] }))
   }
-  const name = 'event' in trigger ? trigger.event : PAGE_NAME
   const query = { appId: app.id, contactId: null, name, before: null, limit: CHECKED_EVENTS }
   const { rows } = await store.listEvents(query)
   const people = Map.groupBy(
-    rows.filter((row) => isStartedBy(row, trigger)),
+    rows.filter((row) => isStartedBy(trigger, row)),
     ({ contactId }) => contactId,
   )
   const found = [...people].slice(0, OFFERED).map(async ([id, own]) => ({ contact: await store.byId(id), own }))

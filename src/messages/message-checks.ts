@@ -1,4 +1,4 @@
-import { allHold, parseProperties } from './conditions.ts'
+import { parseProperties } from './conditions.ts'
 import type { Mail, MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
@@ -10,6 +10,7 @@ import { describeTemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
 import { collectMsOf } from './again.ts'
+import { isStartedBy } from './triggers.ts'
 import type { UsedProperty } from './templates.ts'
 
 /** Recent events or people that a draft is tried on. */
@@ -183,7 +184,7 @@ async function listAdded(store: Store, app: AppRow, trigger: Trigger): Promise<S
 async function listTriggers(store: Store, app: AppRow, trigger: OnEvent): Promise<Start[]> {
   const query = { appId: app.id, contactId: null, name: trigger.event, before: null, limit: CHECKED }
   const { rows } = await store.listEvents(query)
-  const starting = rows.filter(({ properties }) => allHold(trigger.where ?? [], parseProperties(properties)))
+  const starting = rows.filter((row) => isStartedBy(trigger, row))
   const ids = new Set(starting.map(({ contactId }) => contactId))
   const people = new Map((await store.listContactsById([...ids])).map((contact) => [contact.id, contact]))
   return starting.flatMap((event) => {

@@ -1,6 +1,4 @@
-import { allHold, parseProperties } from './conditions.ts'
-import type { MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
-import { isPathLike } from '../visits/paths.ts'
+import type { MailSettings, MessageContent } from '../store/message-types.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
 import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
@@ -26,11 +24,6 @@ export async function pickFilled<Moment extends SampleMoment>(
     if (!('missing' in (await templates.render(app.id, { words, facts })))) return moment
   }
   return moments[0]
-}
-
-export function isStartedBy({ path, properties }: EventRow, trigger: Trigger): boolean {
-  if ('page' in trigger) return path !== null && isPathLike(path, trigger.page)
-  return 'event' in trigger && allHold(trigger.where ?? [], parseProperties(properties))
 }
 
 /** With a value for each of `properties`. `events`: how many are listed. */

@@ -12,7 +12,7 @@ export type LiveMessage = { id: number; version: number; content: MessageContent
 export type AppRules = {
   byEvent: Map<string, LiveMessage[]>
   byTag: Map<string, LiveMessage[]>
-  byPage: { pattern: string; message: LiveMessage }[]
+  byPage: LiveMessage[]
   onCreated: LiveMessage[]
   /** rules whose result an event can change, and the event names that change it */
   cancelledBy: Set<Rule['rule']>
@@ -132,7 +132,7 @@ function addTrigger(rules: AppRules, message: LiveMessage): void {
   const { trigger } = message.content
   if ('event' in trigger) addTo(rules.byEvent, trigger.event, message)
   else if ('tag' in trigger) addTo(rules.byTag, trigger.tag, message)
-  else if ('page' in trigger) rules.byPage.push({ pattern: trigger.page, message })
+  else if ('page' in trigger) rules.byPage.push(message)
   else rules.onCreated.push(message)
 }
 

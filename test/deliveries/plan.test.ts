@@ -41,7 +41,7 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
   for (const one of messages) {
     const { trigger, onlyIf = [] } = one.content
     if ('event' in trigger) rules.byEvent.set(trigger.event, [...(rules.byEvent.get(trigger.event) ?? []), one])
-    else if ('page' in trigger) rules.byPage.push({ pattern: trigger.page, message: one })
+    else if ('page' in trigger) rules.byPage.push(one)
     else rules.onCreated.push(one)
     for (const rule of onlyIf) {
       rules.cancelledBy.add(rule.rule)

@@ -1,9 +1,8 @@
-import { allHold, parseProperties } from '../../messages/conditions.ts'
 import { readTimezone } from '../../core/local-time.ts'
 import { type MailSettings, type MessageContent, STOP_REASONS, type Verdict } from '../../store/message-types.ts'
-import { isPathLike } from '../../visits/paths.ts'
 import type { SimulatedPerson, SimulationReads, TriggerHappening } from '../../store/simulation.ts'
 import { isTooOld } from '../../events/event-input.ts'
+import { isStartedBy, nameOfStart } from '../../messages/triggers.ts'
 import { recordFault, type TemplateFault } from '../../messages/template-faults.ts'
 import { makeTemplateScope } from '../../messages/template-scope.ts'
 import { DEFAULT_PLACE } from '../../messages/template-values.ts'
@@ -122,15 +121,10 @@ function* readTriggers(
   { trigger }: MessageContent,
 ): Generator<TriggerHappening> {
   if ('contact' in trigger) yield* reads.newestPeople(range)
-  if ('tag' in trigger || 'contact' in trigger) return
-  const found = 'page' in trigger ? reads.newestViews(range) : reads.newestEvents(range, trigger.event)
-  for (const one of found) {
-    const isMeant =
-      'page' in trigger
-        ? one.path !== null && isPathLike(one.path, trigger.page)
-        : trigger.where === undefined || allHold(trigger.where, parseProperties(one.properties))
-    if (isMeant && !isTooOld(one)) yield one
-  }
+  const name = nameOfStart(trigger)
+  if (name === null) return
+  const found = 'page' in trigger ? reads.newestViews(range) : reads.newestEvents(range, name)
+  for (const one of found) if (isStartedBy(trigger, { ...one, name }) && !isTooOld(one)) yield one
 }
 
 /** Of the app's own checks only failures are shown. */
