@@ -69,13 +69,13 @@ function loadedBy(start: string): string[] {
 }
 
 describe('the modules', () => {
-  test('load neither the pages nor the MCP server before somebody asks for them', () => {
+  test('load pages and the MCP server on the first request', () => {
     const loaded = loadedBy('src/main.ts')
     expect(loaded).toContain('src/server.ts')
     expect(loaded.filter((path) => path.endsWith('.tsx') || path === 'src/mcp/protocol.ts')).toEqual([])
   })
 
-  test('read no template on the thread that answers', () => {
+  test('parse no template on the main thread', () => {
     const loaded = loadedBy('src/main.ts')
     expect(loaded).toContain('src/messages/template-worker.ts')
     expect(loaded.filter((path) => importsOf(path).includes('liquidjs'))).toEqual([])
@@ -85,7 +85,7 @@ describe('the modules', () => {
     )
   })
 
-  test('load no list of public suffixes into the thread that writes', () => {
+  test('load no public suffix list in the writer thread', () => {
     const loaded = loadedBy('src/writer.ts')
     expect(loaded).toContain('src/accounts/links.ts')
     expect(loaded.filter((path) => importsOf(path).includes('tldts'))).toEqual([])
@@ -93,9 +93,9 @@ describe('the modules', () => {
   })
 })
 
-describe('tables that are looked up by any text', () => {
+describe('lookup tables with any text as key', () => {
   // `TABLE[text]` finds `constructor` and all else that an object inherits
-  test('are Maps, or are asked with Object.hasOwn', () => {
+  test('are Maps, or use Object.hasOwn', () => {
     const tables = CODE.flatMap((path) =>
       Array.from(read(path).matchAll(/\bconst (\w+): Record<string, .*> = \{/g), ([, name = '']) => ({ path, name })),
     )
@@ -115,7 +115,7 @@ describe('the store', () => {
   const usesDrizzle = (path: string): boolean => importsOf(path).some((name) => name.startsWith('drizzle-orm'))
   const [withDrizzle, withoutIt] = [files.filter(usesDrizzle), files.filter((path) => !usesDrizzle(path))]
 
-  test('asks by Drizzle or by SQL, never by both in one file', () => {
+  test('uses Drizzle or SQL in a file, never both', () => {
     expect(withDrizzle.filter((path) => /\bdb\s*\.\s*(prepare|query|run|exec|transaction)\b/.test(read(path)))).toEqual(
       [],
     )
@@ -125,7 +125,7 @@ describe('the store', () => {
   })
 
   // its builder takes ten times as long as a statement that was prepared
-  test('asks by SQL for what every event, visit and email touches', () => {
+  test('uses SQL for tables on the hot path', () => {
     const hot = ['contacts', 'contactTags', 'eventNames', 'events', 'snippetBatches', 'deliveries', 'capturedMails']
     const counted = [
       'rollups',
@@ -157,7 +157,7 @@ describe('the pages', () => {
 })
 
 describe('the folders', () => {
-  test('have no line that a merge left', () => {
+  test('have no merge markers', () => {
     const marked = [...SOURCES, ...listFiles('test'), 'README.md', 'CHANGELOG.md']
       .filter((path) => /\.(tsx?|md|css|sql)$/.test(path) && !path.includes('node_modules'))
       .filter((path) => /^(<{7} |>{7} |(> ){7}|={7}$|\| ={7} )/m.test(readFileSync(join(ROOT, path), 'utf8')))
@@ -171,7 +171,7 @@ describe('the folders', () => {
 })
 
 describe('the README', () => {
-  test('quotes the limits as they are', () => {
+  test('states the current limits', () => {
     const rows = read('README.md')
       .split('\n')
       .filter((line) => line.startsWith('|'))
@@ -197,25 +197,25 @@ describe('the README', () => {
     expect(said('batch of a browser')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
   })
 
-  test('quotes the tag, and what a policy needs, as they are printed', () => {
+  test('shows the tag and its policy as printed', () => {
     const tag = { baseUrl: 'https://post.example.com', siteId: 'SITE_ID', stub: readStub() }
     expect(read('README.md')).toContain(`\n\`\`\`text\n${makeSnippetTag(tag)}\n\`\`\`\n`)
     expect(read('README.md')).toContain(`\`${makeSnippetPolicy(tag)}\``)
   })
 
   // a copy in the repository's folder would be a file at the top that nobody knows
-  test('puts the backup where git keeps nothing, for its user alone', () => {
+  test('puts the backup in an ignored folder, for its user only', () => {
     const [, command = ''] = /\*\*Backup\*\*.*?`(.*?)`/.exec(read('README.md')) ?? []
     expect(command).toMatch(/^\(umask 077; sqlite3 data\/eventpost\.db "\.backup data\/\w+\.db"\)$/)
     expect(read('.gitignore').split('\n')).toContain('data/*')
   })
 
-  test('lets systemd wait for as long as a stop may take', () => {
+  test('lets systemd wait long enough for a stop', () => {
     const [, seconds = ''] = /^TimeoutStopSec=(\d+)$/m.exec(read('README.md')) ?? []
     expect(Number(seconds)).toBeGreaterThanOrEqual(Number(SETTINGS.stopMail.default) + 10)
   })
 
-  test('lists the settings as they are', () => {
+  test('lists the current settings', () => {
     const [, section = ''] = read('README.md').split('\n## Settings\n')
     const rows =
       section

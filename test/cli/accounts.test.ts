@@ -56,12 +56,12 @@ const passwordHashes = (): unknown[] => {
 const PORT_ASSUMED = 'The link uses port 8080. If you start the service with another --port, change it in the link.'
 
 describe('init', () => {
-  test('prints all that a server needs, and the key works', async () => {
+  test('prints everything a server needs, and the key works', async () => {
     expect(begun).toEqual(SHAPE)
     expect((await post(begun.apiKey, begun.appId)).status).toBe(202)
   })
 
-  test('keeps what it makes from others', () => {
+  test('restricts its files to the user', () => {
     expect(statSync(data).mode & 0o777).toBe(0o700)
     expect(statSync(join(data, 'eventpost.db')).mode & 0o777).toBe(0o600)
   })
@@ -77,7 +77,7 @@ describe('init', () => {
     expect(Object.fromEntries(rows)).toEqual(SHAPE)
   })
 
-  test('is done once: a second time changes nothing', async () => {
+  test('runs once: a second time changes nothing', async () => {
     for (const words of [
       ['--email', 'other@example.com', '--app', 'Other'],
       [...OWNER, '--password-file', passwordFile],
@@ -88,7 +88,7 @@ describe('init', () => {
     expect(passwordHashes()).toHaveLength(1)
   })
 
-  test('prints the link for where the service is reached', async () => {
+  test('prints the link with the public address', async () => {
     const signInUrl = async (name: string, words: string[], env = {}): Promise<string> =>
       (await eventpostJson<Begun>(['init', '--data', join(folder, name), ...OWNER, ...words], { env })).signInUrl
     expect(await signInUrl('u1', ['--base-url', 'https://post.example.com/'])).toStartWith(
@@ -106,7 +106,7 @@ describe('init', () => {
     expect(await eventpost(['init', ...OWNER, '--base-url', 'post'])).toEqual(wrongUse('--base-url takes an address'))
   })
 
-  test('refuses a password that is made of the email or the names', async () => {
+  test('refuses a password made of the email or the names', async () => {
     for (const password of ['owner@example.com', 'Account2026', 'D3mo-Demo']) {
       const file = join(folder, 'guessable')
       writeFileSync(file, password)
@@ -140,7 +140,7 @@ describe('init', () => {
     ['', 'first line is empty'],
     ['password', 'is too common'],
     ['x'.repeat(129), 'at most 128 characters'],
-  ])('refuses the password %p and makes nothing', async (password, says) => {
+  ])('refuses the password %p and creates nothing', async (password, says) => {
     const [file, target] = [join(folder, 'bad-password'), join(folder, 'not-made')]
     writeFileSync(file, password)
     expect(await eventpost(['init', '--data', target, ...OWNER, '--password-file', file])).toEqual(wrongUse(says))
@@ -149,7 +149,7 @@ describe('init', () => {
 })
 
 describe('account create', () => {
-  test('makes another account beside the running server, which sees nothing of the first', async () => {
+  test('creates another account beside the running server, separate from the first', async () => {
     const words = [
       '--email',
       'second@example.com',
@@ -168,7 +168,7 @@ describe('account create', () => {
     expect(passwordHashes()).toEqual([null, expect.stringContaining('$argon2id$')])
   })
 
-  test('of a known email is joined by the link with the password they have, which stays', async () => {
+  test('for a known email is joined by the link with their current password', async () => {
     const before = passwordHashes()
     const words = ['--email', 'second@example.com', '--app', 'Third']
     const third = await eventpostJson<Begun>(['account', 'create', '--data', data, ...words])
@@ -185,7 +185,7 @@ describe('account create', () => {
     expect([(await join('a long walk home')).status, passwordHashes()]).toEqual([200, before])
   })
 
-  test('of a known email takes their own password, and no other', async () => {
+  test('for a known email accepts only their password', async () => {
     const create = (file: string) =>
       eventpost([
         'account',
@@ -207,7 +207,7 @@ describe('account create', () => {
     expect([code, out, passwordHashes()]).toEqual([0, expect.stringContaining(`${server.url}/\n`), before])
   })
 
-  test('of somebody who is only invited takes their first password, and leaves the invitation', async () => {
+  test('for an invited person takes their first password, and keeps the invitation', async () => {
     const invited = await eventpostJson<{ signInUrl: string }>([
       'member',
       'invite',
@@ -227,7 +227,7 @@ describe('account create', () => {
   })
 
   test(
-    'prints a link to where the server listens, also after it stopped, unless it is told where',
+    'prints a link to the address of the server, also after it stopped, or to --base-url',
     async () => {
       const linkOf = async (name: string, words: string[] = [], env = {}): Promise<string> => {
         const owner = ['--email', `${name}@example.com`, '--app', name]
@@ -250,7 +250,7 @@ describe('account create', () => {
     MANY_MS,
   )
 
-  test('refuses a name that is none', async () => {
+  test('refuses an invalid name', async () => {
     expect(await eventpost(['account', 'create', '--data', data, ...OWNER, '--name', ' '])).toEqual(
       wrongUse('--name: Give the account a name'),
     )
@@ -264,7 +264,7 @@ describe('account create', () => {
 })
 
 describe('account list', () => {
-  test('lists them, the first made first, as JSON and as a table', async () => {
+  test('lists them in order of creation, as JSON and as a table', async () => {
     const accounts = await eventpostJson<Record<string, string>[]>(['account', 'list', '--data', data])
     const createdAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
     expect(accounts).toEqual([

@@ -57,7 +57,7 @@ async function reportUntil(wanted: number): Promise<number> {
 
 describe('app set', () => {
   test(
-    'changes what is given and leaves the rest; a running server knows within a second',
+    'changes only the given settings; a running server notices within a second',
     async () => {
       const domains = ['--domain', 'a.example.com', '--domain', 'B.example.com']
       const named = await setJson(
@@ -97,7 +97,7 @@ describe('app set', () => {
   )
 
   test(
-    'refuses what is none, and saves nothing of it',
+    'refuses invalid settings without saving',
     async () => {
       const named = async () => (await eventpost(['app', 'list', '--data', folder])).out
       const before = await named()
@@ -122,14 +122,14 @@ describe('app tag', () => {
   const words = () => ['app', 'tag', '--app', begun.appId, '--data', folder]
   const tag = () => ({ baseUrl: server.url, siteId: begun.siteId, stub: readStub() })
 
-  test('prints the two lines, of where the server is', async () => {
+  test('prints the two lines with the address of the server', async () => {
     expect(await eventpost(words())).toMatchObject({ code: 0, out: `${makeSnippetTag(tag())}\n` })
     const { out } = await eventpost([...words(), '--consent', '--gpc', '--base-url', 'https://post.example.com/'])
     expect(out).toContain('src="https://post.example.com/s.js"')
     expect(out).toContain('data-consent="required" data-gpc="respect"')
   })
 
-  test('says beside them how people are added by page views, where they are not', async () => {
+  test('explains how page views can add people, if they do not', async () => {
     const change = `eventpost app set ${begun.appId} --snippet-adds-people on`
     for (const more of [[], ['--json']]) {
       const { out, err } = await eventpost([...words(), ...more])
@@ -141,7 +141,7 @@ describe('app tag', () => {
     await setJson('--snippet-adds-people', 'off')
   })
 
-  test('--json adds what a policy needs; --pinned names the very script that is served', async () => {
+  test('--json adds the policy sources; --pinned names the served script', async () => {
     const printed = await eventpostJson<Record<string, string>>([...words(), '--pinned'])
     expect(printed).toEqual({
       tag: makeSnippetTag({ ...tag(), pinned: readScript().identity }),
@@ -151,7 +151,7 @@ describe('app tag', () => {
     expect(Bun.SHA384.hash(await (await fetch(src)).bytes(), 'base64')).toBe(hash)
   })
 
-  test('refuses an app that is none', async () => {
+  test('refuses an unknown app', async () => {
     expect(await eventpost(['app', 'tag', '--data', folder])).toEqual(wrongUse('--app is missing'))
     expect(await eventpost(['app', 'tag', '--app', 'x', '--data', folder])).toEqual(refused('no app with this ID'))
   })

@@ -43,7 +43,7 @@ async function statusOf(key: string, app: string, wanted: number): Promise<numbe
 }
 
 describe('app create', () => {
-  test('names the account that is meant where there are several and none is said', async () => {
+  test('names the account if there are several', async () => {
     const words = ['app', 'create', '--data', folder, '--name', 'Said', '--json']
     expect((await eventpost(words)).err).toMatch(
       new RegExp(`^eventpost: using the first of several .*${first.accountId}.*--account\\n$`),
@@ -51,7 +51,7 @@ describe('app create', () => {
     expect((await eventpost([...words, '--account', second.accountId])).err).toBe('')
   })
 
-  test('makes an app of the first account; its key may use it within a second', async () => {
+  test('creates an app of the first account; its key works within a second', async () => {
     expect(await statusOf(first.apiKey, first.appId, 200)).toBe(200)
     const made = await create(
       '--name',
@@ -66,13 +66,13 @@ describe('app create', () => {
     expect(await statusOf(second.apiKey, made.appId, 404)).toBe(404)
   })
 
-  test('makes it for the account that --account names', async () => {
+  test('creates it for --account', async () => {
     const { appId } = await create('--name', 'Other', '--account', second.accountId)
     expect(await statusOf(second.apiKey, appId, 200)).toBe(200)
     expect(await statusOf(first.apiKey, appId, 404)).toBe(404)
   })
 
-  test('sets what the browser script may do', async () => {
+  test('sets options of the browser script', async () => {
     const words = ['--name', 'Shop', '--snippet-host', 'shop.example.com', '--snippet-host', 'Www.Example.com']
     const [set, plain] = [await create(...words, '--snippet-adds-people'), await create('--name', 'Plain')]
     const post = (siteId: string, origin: string) =>
@@ -100,7 +100,7 @@ describe('app create', () => {
     expect(wrong).toEqual(wrongUse('Give hosts of your own'))
   })
 
-  test('refuses an unknown account, and a domain that is none', async () => {
+  test('refuses an unknown account and an invalid domain', async () => {
     const words = ['app', 'create', '--data', folder, '--name', 'Shop']
     expect(await eventpost([...words, '--account', 'acc_nobody'])).toEqual(refused('no account with this ID'))
     expect(await eventpost([...words, '--domain', 'https://shop'])).toEqual(wrongUse('a domain of your own'))
@@ -112,7 +112,7 @@ describe('app list', () => {
   const list = (...words: string[]) =>
     eventpostJson<Record<string, unknown>[]>(['app', 'list', '--data', folder, ...words])
 
-  test('gives back what was made, of the account that is asked for', async () => {
+  test('lists the apps of the given account', async () => {
     const own = ['--account', second.accountId]
     const shop = await create('--name', 'Listed', '--domain', 'a.example.com', '--domain', 'b.example.com', ...own)
     const apps = await list(...own)
@@ -146,12 +146,12 @@ describe('app list', () => {
 describe('an app ID', () => {
   const words = () => ['app', 'set', second.appId, '--data', folder, '--timezone', 'Europe/Zurich']
 
-  test('is found in whichever account it is', async () => {
+  test('is found in any account', async () => {
     const set = await eventpostJson<object>(words())
     expect(set).toMatchObject({ appId: second.appId, timezone: 'Europe/Zurich' })
   })
 
-  test('is looked for in the account that --account names', async () => {
+  test('is looked up in --account', async () => {
     expect(await eventpost([...words(), '--account', first.accountId])).toEqual(
       refused('no app with this ID in this account.*app list'),
     )

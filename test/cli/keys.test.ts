@@ -64,13 +64,13 @@ describe('key create', () => {
     expect(one.keyId).not.toBe(other.keyId)
   })
 
-  test('a write-only key may not read', async () => {
+  test('a write-only key cannot read', async () => {
     const { keyId, apiKey } = await key<Made>('create', '--name', 'Writer', '--scope', 'ingest')
     expect(await listed(keyId)).toMatchObject({ name: 'Writer', scope: 'ingest' })
     expect(await ask(apiKey)).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } })
   })
 
-  test('belongs to the account that --account names', async () => {
+  test('belongs to --account', async () => {
     const { keyId, apiKey } = await key<Made>('create', '--name', 'Theirs', '--account', second.accountId)
     expect(await ask(apiKey)).toMatchObject({ status: 404, body: { error: 'app_not_found' } })
     expect(await listed(keyId)).toBeUndefined()
@@ -121,7 +121,7 @@ describe('key revoke', () => {
     expect(await listed(keyId)).toEqual(before)
   })
 
-  test('finds a key of any account; with --account only there', async () => {
+  test('finds a key of any account, or only of --account', async () => {
     const { keyId } = await key<Made>('create', '--name', 'Theirs', '--account', second.accountId)
     const words = ['key', 'revoke', keyId, '--data', folder]
     expect(await eventpost([...words, '--account', first.accountId])).toEqual(
@@ -140,12 +140,12 @@ describe('key revoke', () => {
 })
 
 describe('secret rotate', () => {
-  test('--help says how long the one before works, and where it is revoked', async () => {
+  test('--help says how long the previous secret works, and where to revoke it', async () => {
     const { out } = await eventpost(['secret', 'rotate', '--help'])
     expect(out).toContain('the previous one works for 24 hours, or until it is revoked on the API keys page')
   })
 
-  test('prints the new secret and until when the one before is valid: 24 hours', async () => {
+  test('prints the new secret and the expiry of the previous one: 24 hours', async () => {
     const from = Date.now()
     const made = await eventpostJson<{ identitySecret: string; previousValidUntil: string }>([
       'secret',

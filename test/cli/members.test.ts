@@ -29,7 +29,7 @@ const signIn = async (email: string, password: string) => (await post('/sign-in'
 const tokenOf = (url: string): string => new URL(url).searchParams.get('token') ?? ''
 
 describe('member invite', () => {
-  test('prints a link of the running server, by which the member chooses a password and gets in', async () => {
+  test('prints a link of the running server to choose a password and sign in', async () => {
     const words = ['member', 'invite', '--data', data, '--email', ' Eve@Example.com ', '--base-url', server.url]
     const made = await eventpostJson<{ memberId: string; signInUrl: string }>(words)
     expect(made).toEqual({
@@ -46,7 +46,7 @@ describe('member invite', () => {
     [[], wrongUse('--email is missing')],
     [['--email', 'a@example.com', '--role', 'king'], wrongUse('--role takes one of owner, editor, viewer')],
     [['--email', 'a@example.com', '--account', 'acc_none'], refused('no account with this ID')],
-  ])('%p is refused', async (words, expected) => {
+  ])('refuses %p', async (words, expected) => {
     expect(await eventpost(['member', 'invite', '--data', data, ...words])).toEqual(expected)
   })
 })
@@ -67,7 +67,7 @@ describe('member reset-password', () => {
     expect([await signIn('owner@example.com', OLD), await signIn('owner@example.com', NEW)]).toEqual([400, 303])
   })
 
-  test('leaves the second step on, or turns it off with the use of the link', async () => {
+  test('leaves the second step on, or turns it off when the link is used', async () => {
     const email = 'owner@example.com'
     expect((await turnOnTwoStep(server.url, { email, password: NEW })).status).toBe(200)
 
@@ -84,14 +84,14 @@ describe('member reset-password', () => {
     expect(await next(['--two-step-off'])).toEqual([asked, '/'])
   })
 
-  test('knows members only', async () => {
+  test('accepts members only', async () => {
     const words = ['member', 'reset-password', '--data', data, '--email', 'nobody@example.com']
     expect(await eventpost(words)).toEqual(refused('There is no member with this email'))
   })
 })
 
-describe('member invite, of a further account', () => {
-  test('prints an id that tells nothing of the accounts that the person is in', async () => {
+describe('member invite, for another account', () => {
+  test('prints an ID that does not reveal other accounts', async () => {
     const other = await eventpostJson<Begun>([...CREATE, '--email', 'zoe@example.com', '--app', 'Zoe'])
     const idIn = async (accountId: string) => {
       const words = ['member', 'invite', '--data', data, '--account', accountId, '--email', 'kim@example.com']
@@ -107,7 +107,7 @@ describe('member invite, of a further account', () => {
     expect([person, ids.includes(String(person))]).toEqual([expect.stringMatching(/^mem_/), false])
   })
 
-  test('of the only owner, whose link has lapsed, prints another link and leaves them the owner', async () => {
+  test('prints another link for the only owner whose link expired', async () => {
     const begun = await eventpostJson<Begun>([...CREATE, '--email', 'bob@example.com', '--app', 'Bob'])
     const words = ['member', 'invite', '--data', data, '--account', begun.accountId, '--email', 'bob@example.com']
     expect(await eventpost([...words, '--role', 'viewer'])).toEqual(refused('An account needs an owner'))

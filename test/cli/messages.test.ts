@@ -54,7 +54,7 @@ describe('message export and import', () => {
     expect((await importFile(messages)).map(({ change }) => change)).toEqual(['unchanged', 'unchanged'])
   })
 
-  test('--dry-run says what would change and changes nothing; without it the running server knows at once', async () => {
+  test('--dry-run only lists changes; without it the running server knows at once', async () => {
     const before = await exportAll()
     const changed = [
       { ...before[0], wait: { minutes: 0 } },
@@ -87,7 +87,7 @@ describe('message export and import', () => {
 
 describe('is refused', () => {
   const wrong = { name: 'Wrong', trigger: { event: 'a b' }, wait: { minutes: -1 }, mail: { subject: 'S', body: 'B' } }
-  test('a message that cannot be, with every field and its place', async () => {
+  test('an invalid message, with every field and its position', async () => {
     const ran = await eventpost(words(write([wrong])))
     expect(ran).toEqual(
       refused('.0..trigger.event: Give the name of an event.* .0..wait.minutes: Give at most 30 days'),
@@ -102,7 +102,7 @@ describe('is refused', () => {
     ['an app of nobody', ['message', 'export', '--data', folder, '--app', 'app_none'], 'no app with this ID'],
     ['a file that is missing', ['message', 'import', 'none.json', '--data', folder, '--app', 'x'], 'cannot be read'],
   ])('%s', async (_, line, sentence) => expect(await eventpost(line)).toEqual(refused(sentence)))
-  test('a file that is no JSON at all', async () => {
+  test('a file that is not JSON', async () => {
     expect(await eventpost(words(write('[')))).toEqual(refused('is not JSON'))
   })
   test('wrong words', async () => {

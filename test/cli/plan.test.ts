@@ -46,7 +46,7 @@ const DEFAULTS = {
 }
 
 describe('plan show', () => {
-  test('prints the numbers that hold, as JSON and for people, and changes none', async () => {
+  test('prints the current limits as JSON and text', async () => {
     const { accountId } = begun
     const show = ['plan', 'show', '--data', folder]
     expect(await eventpostJson<object>(show)).toEqual({ accountId, ...DEFAULTS })
@@ -65,7 +65,7 @@ describe('plan show', () => {
 })
 
 describe('plan set', () => {
-  test('changes what it names, prints all of it, and takes words that undo it', async () => {
+  test('changes the given limits, prints all, and accepts words to reset them', async () => {
     const { accountId } = begun
     const words = [
       '--adds-per-hour',
@@ -91,7 +91,7 @@ describe('plan set', () => {
     expect(await set('--new-people-per-month', 'default')).toEqual({ accountId, ...DEFAULTS })
   })
 
-  test('a lower limit of events holds on a running server within a second', async () => {
+  test('a lower event limit applies on a running server within a second', async () => {
     expect((await post()).headers.get('ratelimit-limit')).toBe('6000')
     await set('--events-per-hour', '3')
     expect(await until(async () => (await post()).status === 429)).toBe(true)
@@ -103,7 +103,7 @@ describe('plan set', () => {
     expect(await until(async () => (await post()).headers.get('ratelimit-limit') === '6000')).toBe(true)
   })
 
-  test('no new people: 403, while known ones go on', async () => {
+  test('no new people: 403, while known ones still work', async () => {
     await post('known@example.com')
     await set('--new-people-per-month', '0')
     expect(await until(async () => (await post()).status === 403)).toBe(true)

@@ -37,7 +37,7 @@ const list = (...words: string[]) => eventpostJson<Row[]>(['sender', 'list', '--
 
 describe('beside a server that has a sender', () => {
   test(
-    'messages go live, whatever the command’s own environment says; none of it is a secret',
+    'messages go live whatever the environment of the command says',
     async () => {
       expect(await importLive()).toEqual(refused('There is no sender address.*EVENTPOST_MAIL_FROM'))
       const words = ['--mail-from', 'Demo <post@ours.example>', '--base-url', 'https://post.example']
@@ -58,7 +58,7 @@ describe('beside a server that has a sender', () => {
   )
 
   test(
-    'that started without one, the command says so again',
+    'that started without one, the command refuses again',
     async () => {
       const server = await startServer({ data })
       await server.stop()
@@ -87,7 +87,7 @@ describe('beside a server that has a sender', () => {
 
 describe('sender addresses', () => {
   test(
-    'are added and removed, and a domain of the second account needs a record or the operator',
+    'can be added and removed; a domain of a second account must be verified',
     async () => {
       const server = await startServer({ data, words: ['--mail-from', 'post@ours.example'], env: SMTP })
       const of = ['--data', data, '--app', second.appId]
@@ -121,7 +121,7 @@ describe('sender addresses', () => {
   )
 
   test(
-    'that a message sets must be the app’s',
+    'of a message must belong to the app',
     async () => {
       writeFileSync(FILE, JSON.stringify([message({ fromEmail: 'ceo@bank.example' })]))
       const ran = await eventpost(['message', 'import', FILE, '--data', data, '--app', second.appId])
@@ -141,7 +141,7 @@ describe('sender addresses', () => {
 })
 
 test(
-  'a conflict between accounts is named at start, with the account that keeps the domain',
+  'a conflict between accounts is logged at start',
   async () => {
     const store = await openStore(data, { threads: false })
     const [app] = await store.listApps(first.accountId)

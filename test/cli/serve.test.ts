@@ -37,7 +37,7 @@ const statusOf = async (url: string, headers: Record<string, string> = {}): Prom
   (await fetch(url, { headers, redirect: 'manual' })).status
 
 describe('serve', () => {
-  test('on an empty folder prints a set-up link that works, and a new one each time', async () => {
+  test('on an empty folder prints a working set-up link, a new one each time', async () => {
     const server = await serve()
     const link = /^set up at (\S+)$/m.exec(server.said.out)?.[1] ?? ''
     expect(link).toMatch(new RegExp(`^${server.url}/setup\\?token=[0-9A-Za-z]{43}$`))
@@ -52,19 +52,19 @@ describe('serve', () => {
     expect((await openLink(`${again.url}/setup${token}`)).status).toBe(404)
   })
 
-  test('once it is set up prints no link', async () => {
+  test('prints no link after set-up', async () => {
     await setUp(data)
     const server = await serve()
     expect(server.said.out).toMatch(/^listening on http:\/\/127\.0\.0\.1:\d+\n/)
     expect(server.said.err).toBe('')
   })
 
-  test('keeps its files from others', async () => {
+  test('restricts its files to the user', async () => {
     await serve()
     for (const name of readdirSync(data)) expect([name, statSync(join(data, name)).mode & 0o077]).toEqual([name, 0])
   })
 
-  test('restricts files that others could open, and says so', async () => {
+  test('restricts files that others could open, with a log line', async () => {
     await setUp(join(folder, 'wide'))
     const wide = join(folder, 'wide')
     const first = await serve({ data: wide })
@@ -87,7 +87,7 @@ describe('serve', () => {
     ).toEqual(names.map((name) => ['warn', join(wide, name), name === 'eventpost.db' ? '0666' : '0644']).sort())
   })
 
-  test('a command restricts them too, and says so beside what it prints', async () => {
+  test('a command restricts them too, with a message', async () => {
     const wide = join(folder, 'wide-too')
     await setUp(wide)
     chmodSync(join(wide, 'eventpost.db'), 0o640)
@@ -104,7 +104,7 @@ describe('serve', () => {
     expect(server.url).toBe('https://post.example.com')
   })
 
-  test('warns of a base URL that others reach by plain http', async () => {
+  test('warns about a public base URL with plain http', async () => {
     const warns = async (baseUrl: string) => {
       const server = await serve({ words: ['--base-url', baseUrl] })
       await server.stop()
@@ -114,7 +114,7 @@ describe('serve', () => {
     for (const fine of ['https://post.example.com', 'http://localhost:9000']) expect(await warns(fine)).toBe(false)
   })
 
-  test('logs JSON lines, without what was sent', async () => {
+  test('logs JSON lines without input', async () => {
     const server = await serve()
     await fetch(`${server.url}/api/v1/events?secret=hush`, { headers: { Authorization: 'Bearer mc_hush' } })
     await server.stop()
@@ -125,7 +125,7 @@ describe('serve', () => {
   })
 })
 
-test('that members get no notices is said where a mail server has no sender', async () => {
+test('warns that members get no notices without a sender', async () => {
   const said = async (words: string[]): Promise<boolean> => {
     const server = await serve({ words })
     await server.stop()
@@ -149,7 +149,7 @@ describe('links in mails', () => {
   const REACHED = ['--base-url', 'https://post.example.com']
 
   test(
-    'that lead to this machine alone are said where mails leave it',
+    'to this machine only are reported if emails are sent',
     async () => {
       const [line = '{}', ...more] = await warnings([], FAR)
       expect(JSON.parse(line)).toMatchObject({
@@ -166,7 +166,7 @@ describe('links in mails', () => {
   )
 
   test(
-    'also where an app has a mail server of its own',
+    'also if an app has its own mail server',
     async () => {
       const own = join(folder, 'own')
       await setUp(own)
@@ -184,7 +184,7 @@ describe('links in mails', () => {
   )
 
   test(
-    'a private mail server of an app is named, unless it is allowed',
+    'a private mail server of an app is reported unless allowed',
     async () => {
       const near = join(folder, 'near')
       await setUp(near)
@@ -216,7 +216,7 @@ describe('settings', () => {
     expect(await errorOf({ PORT: 'none', EVENTPOST_PORT: '0' })).toContain('/proc/nowhere')
   })
 
-  test('one that does not exist has no effect, and is named in one line', async () => {
+  test('an unknown setting has no effect and is named', async () => {
     const env = { EVENTPOST_PROT: '1', EVENTPOST_PORT_FILE: '/x', EVENTPOST_HOST: '127.0.0.1' }
     const warning = 'eventpost: unknown settings have no effect: EVENTPOST_PROT, EVENTPOST_PORT_FILE\n'
     const server = await serve({ env })
@@ -226,7 +226,7 @@ describe('settings', () => {
     expect([listed.err, JSON.parse(listed.out)]).toEqual([warning, expect.any(Array)])
   })
 
-  test('PORT is where it listens', async () => {
+  test('PORT sets the port', async () => {
     const free = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
     const port = String(free.port)
     await free.stop(true)
@@ -242,7 +242,7 @@ describe('settings', () => {
     expect(await statusOf(`${server.url}/metrics`, { Authorization: 'Bearer a-metrics-token' })).toBe(200)
   })
 
-  test('EVENTPOST_DATA is where the data lies', async () => {
+  test('EVENTPOST_DATA sets the data folder', async () => {
     const elsewhere = join(folder, 'elsewhere')
     await setUp(elsewhere)
     const { code, out } = await eventpost(['key', 'list'], { env: { EVENTPOST_DATA: elsewhere } })
@@ -279,7 +279,7 @@ describe('a master key', () => {
   )
 
   test(
-    'is asked for by the server and by commands',
+    'is required by the server and by commands',
     async () => {
       const missing =
         'The secrets in this database are sealed. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
@@ -299,7 +299,7 @@ describe('a master key', () => {
   )
 
   test(
-    'is changed by a command, while the server is stopped',
+    'can be changed by a command while the server is stopped',
     async () => {
       const next = { EVENTPOST_MASTER_KEY: 'the next key of more than 32 characters' }
       const file = join(folder, 'next-key')
@@ -319,7 +319,7 @@ describe('a master key', () => {
     MANY_MS,
   )
 
-  test('is first set for the server: a command does not seal beneath one that could not read it', async () => {
+  test('must be set for the server first', async () => {
     const open = join(folder, 'open')
     const server = await serve({ data: open })
     const list = () => eventpost(['account', 'list', '--data', open], { env: KEY })

@@ -31,7 +31,7 @@ describe('help', () => {
   })
 
   test.each(['account', 'app', 'key', 'secret', 'plan'])(
-    '%s alone lists what begins with it',
+    '%s alone lists its commands',
     async (word) => {
       for (const words of [[word], [word, '--help'], ['help', word]]) {
         const { code, out, err } = await eventpost(words)
@@ -44,7 +44,7 @@ describe('help', () => {
     MANY_MS,
   )
 
-  test('says where a setting comes from, and what a key may do', async () => {
+  test('explains sources of settings and scopes of keys', async () => {
     const serve = (await eventpost(['serve', '--help'])).out
     for (const setting of Object.values(SETTINGS)) {
       const { flag, env, value, default: fallback } = setting
@@ -61,7 +61,7 @@ describe('help', () => {
   })
 
   test(
-    'the value of every option is a word in capitals, or the words to choose from',
+    'every option names its value in capitals or lists choices',
     async () => {
       const helps = Object.keys(COMMANDS).map((name) => eventpost([...name.split(' '), '--help']))
       for (const { out } of await Promise.all(helps)) {

@@ -3,7 +3,7 @@ import { version } from '../../package.json'
 import { SCHEMA_VERSION } from '../../src/store/engine/migrations/index.ts'
 import { eventpost, eventpostJson } from './process.ts'
 
-test('-v and --version are the same command, and --data is taken as everywhere', async () => {
+test('-v equals --version, and --data is accepted', async () => {
   for (const words of [['-v'], ['--version'], ['version', '--data', '/proc/nowhere']]) {
     expect(await eventpostJson<object>(words)).toEqual({ version, schemaVersion: SCHEMA_VERSION })
   }

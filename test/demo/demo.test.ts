@@ -58,7 +58,7 @@ const sentTo = (path: string) =>
   collector.recorded.filter(({ url }) => url === path).map(({ text, headers }) => ({ body: JSON.parse(text), headers }))
 
 describe('the demo', () => {
-  test('adds who signs in, and proves who they are', async () => {
+  test('adds and identifies people who sign in', async () => {
     await signIn(' Ada@Example.com', 'Ada')
     await page.click('#banner [value=yes]')
     await until(() => collector.told().length === 1, collector.told)
@@ -93,7 +93,7 @@ describe('the demo', () => {
     await expectTold([])
   })
 
-  test('reports the views of its single-page part, and its server the results', async () => {
+  test('reports views of its single-page part, and results from its server', async () => {
     await signIn('ada@example.com')
     await page.click('#banner [value=yes]')
     await page.click('text=Studio >> nth=1')
@@ -122,7 +122,7 @@ describe('the demo', () => {
     expect(told).toContain('ada track pictures_started /studio/make')
   })
 
-  test('forgets who signs out', async () => {
+  test('forgets people who sign out', async () => {
     await signIn('ada@example.com')
     await page.click('#banner [value=yes]')
     await expectTold(['ada page /home'])
@@ -132,7 +132,7 @@ describe('the demo', () => {
     await expectTold(['ada page /home', 'ada leave /home', 'grace page /home'])
   })
 
-  test('goes on when Eventpost is not there', async () => {
+  test('works without Eventpost', async () => {
     collector.replyWith('lost')
     await signIn('ada@example.com')
     await page.click('#banner [value=yes]')

@@ -125,8 +125,8 @@ async function readPage({ service }: Whole, path: string): Promise<string> {
 
 const personPath = async (whole: Whole): Promise<string> => `people/${publicId('con', (await findAda(whole))?.id ?? 0)}`
 
-describe('whoever starts a job', () => {
-  test('and leaves gets one mail, opens the result from it, and ends it there', async () => {
+describe('a person who starts a job', () => {
+  test('and leaves gets one email, opens the result from it and unsubscribes', async () => {
     const mail = await startMailServer()
     ends.push(mail.stop)
     const whole = await openWhole(mail)
@@ -162,7 +162,7 @@ describe('whoever starts a job', () => {
     expect(told).toContain('The message is a draft, so nobody gets it.')
   })
 
-  test('and stays for twenty minutes gets none, and the dashboard says why', async () => {
+  test('and stays for twenty minutes gets none, with the reason in the dashboard', async () => {
     const mail = await startMailServer()
     ends.push(mail.stop)
     const whole = await openWhole(mail)
@@ -190,7 +190,7 @@ describe('whoever starts a job', () => {
     )
   })
 
-  test('finds the mail in the outbox where there is no mail server', async () => {
+  test('has their email in the outbox without a mail server', async () => {
     const whole = await openWhole(null)
     await leaveBefore(whole)
     await pass(whole, 11)

@@ -18,7 +18,7 @@ async function readUntilLast(stream: ReadableStream<Uint8Array>): Promise<string
 }
 
 test(
-  'prints the tag, what it waits for, and the secret that signs',
+  'prints the tag, the missing parts and the signing secret',
   async () => {
     const words = [process.execPath, join(import.meta.dir, 'start.ts'), '--port', '0']
     const env = { PATH: process.env.PATH, HOME: process.env.HOME }

@@ -50,7 +50,7 @@ async function storedOf(email: string): Promise<string[]> {
 }
 
 describe('a customer with the demo site', () => {
-  test('sees the pages and actions of who is signed in, and the results of their server', async () => {
+  test('sees pages and actions of signed-in people, and results of the server', async () => {
     const { site, page, close } = await openSite(service.first.identitySecret)
     await signIn(page, site.url, 'ada@example.com')
     await page.click('text=Studio >> nth=1')
@@ -77,7 +77,7 @@ describe('a customer with the demo site', () => {
     await close()
   })
 
-  test('reads on the console why nothing is taken, and nothing is stored', async () => {
+  test('reads refusals in the console, and nothing is stored', async () => {
     const { site, page, close } = await openSite('is_of_another')
     const said: string[] = []
     page.on('console', (message) => void said.push(message.text()))

@@ -140,7 +140,7 @@ const answered = (status: string): RegExp =>
   new RegExp(`^HTTP/1\\.1 ${status} [A-Z][A-Za-z ]+\r\nConnection: close\r\n\r\n$`)
 
 describe("requests that can't be read", () => {
-  test('are all tried that the page names', () => {
+  test('covers all requests named on the page', () => {
     expect([...ROWS.keys()].sort()).toEqual([...SENT.map(([row]) => row), SILENT].sort())
   })
 
@@ -169,7 +169,7 @@ describe("requests that can't be read", () => {
     60_000,
   )
 
-  test('just within the bounds are answered by Eventpost', async () => {
+  test('within the bounds are answered by Eventpost', async () => {
     for (const request of [
       ofBytes(16_384),
       ofHeaders(198),
@@ -195,7 +195,7 @@ describe("requests that can't be read", () => {
     expect(text).toMatch(/^HTTP\/1\.1 401 /)
   })
 
-  test('are in neither the log nor the counters', async () => {
+  test('are neither logged nor counted', async () => {
     const count = async (): Promise<number> => {
       const metrics = await (await fetch(`${server.url}/metrics`)).text()
       return Array.from(metrics.matchAll(/^\w*requests_total\{.*\} (\d+)$/gm), ([, n]) => Number(n)).reduce(

@@ -21,7 +21,7 @@ const markdownOf = (slug: string): string => DOC_PAGES.find((page) => page.slug 
 const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|$/gm), ([, a, b]) => [a, b]))
 
-test('every page has a title, one line that sums it up, and the address of the installation', () => {
+test('every page has a title, a summary and the address of the installation', () => {
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual([
     'start',
     'events',
@@ -38,7 +38,7 @@ test('every page has a title, one line that sums it up, and the address of the i
   }
 })
 
-describe('what the pages say is so', () => {
+describe('the pages are correct about', () => {
   test('limits', () => {
     const rows = rowsOf('limits')
     const inHour = ({ max }: { max: number }): string => `${max.toLocaleString('en')} in any hour`
@@ -70,7 +70,7 @@ describe('what the pages say is so', () => {
     expect(markdownOf('mcp')).toContain(`are limited to ${COSTLY_TOOL_LIMIT.max} calls a minute`)
   })
 
-  test('the message that is shown, and the rules there are', () => {
+  test('the example message and the list of rules', () => {
     const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('messages')) ?? []
     expect(readMessage(JSON.parse(example))).toMatchObject({ input: { name: 'Results ready, they left' } })
     const [, template = ''] = /```liquid\n([^]*?)```/.exec(markdownOf('messages')) ?? []
@@ -80,7 +80,7 @@ describe('what the pages say is so', () => {
     expect(named.filter((name) => !['`trigger`', '`rule`', '`again`'].includes(name)).sort()).toEqual(rules.sort())
   })
 
-  test('the tag, its hash, its forms, and who is added by it', () => {
+  test('the tag, its hash, its forms, and who it adds', () => {
     const stub = readStub()
     expect(markdownOf('snippet')).toContain(makeSnippetTag({ baseUrl: '{base_url}', siteId: 'SITE_ID', stub }))
     expect(markdownOf('snippet')).toContain(`'${stubHash(stub)}'`)
@@ -93,7 +93,7 @@ describe('what the pages say is so', () => {
     for (const name of settings) expect(appSet.options).toHaveProperty(name)
   })
 
-  test('the request of the script that is shown, and what is in it', () => {
+  test('the request of the script', () => {
     const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('snippet')) ?? []
     const body = JSON.parse(example)
     expect(readVisitReport(body, 0)).toMatchObject({ input: { email: 'ada@example.com', id: body.id } })
@@ -109,7 +109,7 @@ describe('what the pages say is so', () => {
     expect(Object.keys(body)).toEqual(['v', 'site', 'email', 'signature', 'id', 'events'])
   })
 
-  test("what the script says in the browser's console", () => {
+  test('the console messages of the script', () => {
     const [, section = ''] = markdownOf('snippet').split("## In the browser's console")
     const cells = Array.from(section.matchAll(/^\| (`.+?`) +\|/gm), ([, cell = '']) => cell)
     const said = cells.flatMap((cell) => Array.from(cell.matchAll(/`(.+?)`/g), ([, words = '']) => words))
@@ -121,7 +121,7 @@ describe('what the pages say is so', () => {
     for (const words of said) expect([words, known.some((text) => text.includes(words))]).toEqual([words, true])
   })
 
-  test('the README connects clients in the same words', async () => {
+  test('the README shows the same connections', async () => {
     const readme = await Bun.file(join(import.meta.dir, '../../README.md')).text()
     const blocks = Array.from(markdownOf('mcp').matchAll(/```\w+\n([^]*?)```/g), ([, code = '']) => code)
     expect(blocks.length).toBe(4)

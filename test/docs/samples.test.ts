@@ -119,7 +119,7 @@ const HERE = Object.keys(HOW).filter(isHere)
 const eventCount = async (): Promise<number> =>
   ((await server.call('GET', `/api/v1/events?app=${server.first.appId}&limit=100`)).body.data ?? []).length
 
-test('there is code for the eight that are promised', () => {
+test('there is code for eight languages', () => {
   expect(samples('http://x').map(({ name }) => name)).toEqual([
     'curl',
     'Node',
@@ -135,7 +135,7 @@ test('there is code for the eight that are promised', () => {
 
 describe.each(HERE)('%s', (id) => {
   test(
-    'sends the event, which is kept as it is written',
+    'sends the event as written',
     async () => {
       const before = await eventCount()
       const { code, err } = await run(id, eventCode(id))
@@ -152,7 +152,7 @@ describe.each(HERE)('%s', (id) => {
   )
 
   test(
-    'goes on when it is refused, when nobody listens and without a key, and says so',
+    'continues after a refusal, without a server or a key, and logs it',
     async () => {
       const refused = await run(id, eventCode(id), { SERVICE_API_KEY: 'mc_wrong' })
       const nobody = await run(id, eventCode(id, 'http://127.0.0.1:1'))
@@ -180,7 +180,7 @@ describe.each(HERE)('%s', (id) => {
 })
 
 test(
-  'waits 10 seconds and no longer',
+  'waits at most 10 seconds',
   async () => {
     const hanging = Bun.serve({
       port: 0,
@@ -206,7 +206,7 @@ test(
   RUN_MS,
 )
 
-test('Next.js signs in its library, and identifies in the browser', async () => {
+test('Next.js signs in its library and identifies in the browser', async () => {
   const [library = '', , component = ''] = codeOf('nextjs')
   expect(library).toStartWith("import 'server-only'\n")
   writeFileSync(join(folder, 'lib/eventpost.ts'), library)
@@ -219,14 +219,14 @@ test('Next.js signs in its library, and identifies in the browser', async () => 
   expect(component).not.toContain('SERVICE_')
 })
 
-describe('what is filled in', () => {
+describe('filled-in values', () => {
   const all = (baseUrl: string) =>
     samples(baseUrl)
       .flatMap(({ blocks }) => blocks)
       .map(({ code }) => code)
       .join('\n')
 
-  test('is the app and the address, and never a secret', () => {
+  test('are the app and the address, never a secret', () => {
     const code = all('https://post.example.com')
     expect(code.match(/https:\/\/post\.example\.com\/api\/v1\/events/g)).toHaveLength(8)
     expect(code.split(server.first.appId)).toHaveLength(9)
@@ -234,7 +234,7 @@ describe('what is filled in', () => {
     expect(code).not.toMatch(/mc_|is_[0-9A-Za-z]{8}|\{[a-z_]+\}/)
   })
 
-  test('ends no quoted text of any language', () => {
+  test('never end a quoted text', () => {
     const code = all(`https://post.example.com/'"$\`\\#{}<>`)
     expect(code).toContain('https://post.example.com/%27%22%24%60%5c%23%7b%7d%3c%3e/api/v1/events')
   })
@@ -246,25 +246,25 @@ describe('of the documentation', () => {
     return run('curl', code.replaceAll('APP_ID', server.first.appId).replaceAll('curl ', 'curl -sS '))
   }
 
-  test('the first event is taken, and is read back', async () => {
+  test('the first event is accepted and read back', async () => {
     const { code, out } = await runExample('first-event')
     expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ ok: true })])
     const { data } = JSON.parse((await runExample('read-events')).out)
     expect(data[0]).toMatchObject({ event: 'results_ready', properties: { url: 'https://app.example.com/results/1' } })
   })
 
-  test('the environment reaches a program that the shell starts', async () => {
+  test('the environment reaches programs started by the shell', async () => {
     const { out } = await run('curl', `${EXAMPLE_SAMPLES.get('environment')}\nenv`)
     expect(out).toMatch(/^SERVICE_API_KEY=mc_\.\.\.$/m)
     expect(out).toMatch(/^SERVICE_IDENTITY_SECRET=\.\.\.$/m)
   })
 
-  test('the signature is the one of Node', () => {
+  test('the signature equals that of Node', () => {
     expect(EXAMPLE_SAMPLES.get('identity.mjs')).toBe(codeOf('node')[1])
   })
 })
 
-test('the calls in the browser are made as they are written', () => {
+test('the calls in the browser work as written', () => {
   const user = { email: 'ada@example.com', signature: 'signed' }
   const [, consent] = browserSamples({ plain: '<plain>', consent: '<consent>', pinned: '<pinned>' })
   const [tag, ...calls] = consent?.blocks ?? []
@@ -281,7 +281,7 @@ test('the calls in the browser are made as they are written', () => {
   ])
 })
 
-test('the environment and the warning name what the specification names', () => {
+test('the environment and the warning use the documented names', () => {
   expect(environmentSample('mc_1', 'is_1')).toBe('export SERVICE_API_KEY=mc_1\nexport SERVICE_IDENTITY_SECRET=is_1')
   for (const word of ['NEXT_PUBLIC_', 'VITE_', 'AI chat']) expect(SECRETS_WARNING).toContain(word)
 })

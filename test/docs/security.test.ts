@@ -44,7 +44,7 @@ describe('the table of ASVS 5.0', () => {
     expect(rows.filter(({ status, how }) => !STATUSES.includes(status) || how.length < 3)).toEqual([])
   })
 
-  test('names a test of each that is met, and only tests that exist', () => {
+  test('names an existing test for each met requirement', () => {
     expect(rows.filter(({ status, tests }) => status === 'Met' && tests.length === 0)).toEqual([])
     const missing = rows.flatMap(({ tests }) => tests).filter((path) => !existsSync(join(ROOT, 'test', path)))
     expect(missing).toEqual([])
@@ -53,7 +53,7 @@ describe('the table of ASVS 5.0', () => {
     expect(proven).toEqual([])
   })
 
-  test('is counted as the page says', () => {
+  test('has the counts stated on the page', () => {
     const said = (name: string) => new RegExp(`^\\| ${name} \\| (\\d+) \\| (\\d+) \\|$`, 'm').exec(text)?.slice(1)
     expect(said('Requirements')).toEqual([String(count('1')), String(count('2'))])
     for (const status of STATUSES)
@@ -71,13 +71,13 @@ describe('the table of ASVS 5.0', () => {
   })
 })
 
-describe('what the page says is so', () => {
+describe('the page is correct', () => {
   const says = (...sentences: string[]) => {
     for (const sentence of sentences) expect(text).toContain(sentence)
   }
   const hours = (ms: number) => ms / 3_600_000
 
-  test('of passwords and sign-in', () => {
+  test('about passwords and sign-in', () => {
     const { pair, address, account, known, code } = SIGN_IN_DELAYS
     says(
       `${PASSWORD_MIN_CHARACTERS} to ${PASSWORD_MAX_CHARACTERS} characters of any kind`,
@@ -94,7 +94,7 @@ describe('what the page says is so', () => {
     says(`ten recovery codes of ${recovery.replaceAll('-', '').length * 5} bits`)
   })
 
-  test('of sessions, live pages, requests and the audit log', () => {
+  test('about sessions, live pages, requests and the audit log', () => {
     says(
       `It ends ${hours(SESSION_IDLE_MS)} hours after it was last used and ${hours(SESSION_MS) / 24} days after it began.`,
       `A member has at most ${MOST_SESSIONS}`,
@@ -131,12 +131,12 @@ describe('the code', () => {
   // islands run in browsers, and samples belong to customers
   const server = read('src/**/*.{ts,tsx}').filter(({ path }) => !/\/(islands|samples)\//.test(path))
 
-  test('starts no shell and no child process', () => {
+  test('starts no shell or child process', () => {
     expect(using(server, /child_process|Bun\.\$|\bexecSync?\(|\bspawnSync?\(/)).toEqual([])
     expect(using(server, /Bun\.spawn/)).toEqual([])
   })
 
-  test('makes regular expressions of constants only', () => {
+  test('creates regular expressions from constants only', () => {
     const made = server.flatMap(({ path, source }) =>
       Array.from(source.matchAll(/^(.*)new RegExp\(/gm), ([, before = '']) => ({ path, before })),
     )
@@ -158,7 +158,7 @@ describe('the code', () => {
     expect(sockets.filter((path) => !path.startsWith('src/mail/'))).toEqual([])
   })
 
-  test('keeps nothing in the storage of browsers', () => {
+  test('stores nothing in browser storage', () => {
     expect(using(read('src/dashboard/islands/*.ts'), /localStorage|sessionStorage|indexedDB|caches\./)).toEqual([])
   })
 
@@ -182,7 +182,7 @@ describe('password fields', () => {
   })
   afterAll(() => pages.close())
 
-  test('mask what is typed, and let it be pasted or filled in by a password manager', async () => {
+  test('mask input, and allow paste and password managers', async () => {
     const browser = await pages.signedIn()
     pages.clock.ms += CONFIRMED_MS
     const htmls = [
@@ -208,7 +208,7 @@ describe('a password', () => {
   })
   afterAll(() => pages.close())
 
-  test('has no hint and no question beside it', async () => {
+  test('has no hint or security question', async () => {
     const browser = await pages.signedIn()
     const fields = async (html: string) => (await attributesOf(html, 'main form input', 'name')).map(String).toSorted()
     expect(await fields((await createBrowser(pages).get('/sign-in')).html)).toEqual(['email', 'next', 'password'])
@@ -237,14 +237,14 @@ describe('over the network', () => {
     await server.close()
   })
 
-  test('nothing of a source control system is served', async () => {
+  test('serves no files of a version control system', async () => {
     for (const path of ['/.git/HEAD', '/.git/config', '/.gitignore', '/assets/%2e%2e/.git/HEAD']) {
       const { status } = await fetch(`http://127.0.0.1:${http.port}${path}`)
       expect([path, status]).toEqual([path, 404])
     }
   })
 
-  test('TRACE is refused, and repeats nothing', async () => {
+  test('refuses TRACE without an echo', async () => {
     const { promise, resolve } = Promise.withResolvers<string>()
     let heard = ''
     const socket = await Bun.connect({

@@ -28,7 +28,7 @@ async function connect(answer: (client: string) => Promise<string>, fails = fals
   return connectServer(server)
 }
 
-test('a thousand calls with the same id at once, each answered with its own', async () => {
+test('answers a thousand concurrent calls with the same id', async () => {
   const ask = await connect(async (client) => {
     await Bun.sleep(Number(client) % 7)
     return client
@@ -40,17 +40,17 @@ test('a thousand calls with the same id at once, each answered with its own', as
   )
 })
 
-test('answers come out under the id that was sent, of its own type', async () => {
+test('answers have the sent id and its type', async () => {
   const ask = await connect(async () => 'x')
   for (const id of ['a', '7', 7, 0, '']) expect(await ask(call(id), callerNamed('x'))).toMatchObject({ id })
 })
 
-test('what breaks on our side rejects, and its words go nowhere else', async () => {
+test('our own faults reject without leaking their message', async () => {
   const ask = await connect(async () => 'x', true)
   await expect(ask(call(1), callerNamed('x'))).rejects.toThrow('the disk is gone')
 })
 
-test('parameters that cannot be read are the fault of who sent them', async () => {
+test('unreadable parameters are the fault of the client', async () => {
   const ask = await connect(async () => 'x')
   const { params: _, ...message } = call(1)
   expect((await ask(message, callerNamed('x'))) as unknown).toMatchObject({ id: 1, error: { code: -32_602 } })

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { costOf, fitContact, fitMessage, fitText, takeWithin } from '../../src/mcp/budget.ts'
 
-test('costOf counts a value twice: as it is, and written into a text', () => {
+test('costOf counts a value twice: as data and as text', () => {
   const value = { a: '"ž"' }
   const json = JSON.stringify(value)
   expect(costOf(value)).toBe(Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json)))
 })
 
 describe('takeFitting', () => {
-  test('takes the first that fit, commas included', () => {
+  test('takes the first items that fit, with commas', () => {
     const items = ['aaaa', 'bbbb', 'cccc']
     const each = costOf('aaaa') + 3
     expect(takeWithin(items, each * 2)).toEqual(['aaaa', 'bbbb'])
@@ -24,7 +24,7 @@ describe('fitContact', () => {
     tags: Array.from({ length: tags }, (_, index) => `tag-${index}`),
     fields: Object.fromEntries(Array.from({ length: fields }, (_, index) => [`field${index}`, '"'.repeat(100)])),
   })
-  test('leaves a person that fits as they are', () => {
+  test('does not change a person that fits', () => {
     expect(fitContact(contact(3, 3), 4_096)).toEqual(contact(3, 3))
   })
   test.each([
@@ -42,7 +42,7 @@ describe('fitContact', () => {
 })
 
 describe('fitText', () => {
-  test.each(['plain', '"quotes"\n', 'ž', '🦊'])('gives as much of %p as fits, in whole characters', (piece) => {
+  test.each(['plain', '"quotes"\n', 'ž', '🦊'])('truncates %p at whole characters', (piece) => {
     const text = piece.repeat(2_000)
     expect(fitText(text, costOf(text))).toBe(text)
     for (const bytes of [0, 100, 1_001, 4_096]) {
@@ -60,16 +60,16 @@ describe('fitMessage', () => {
     onlyIf: Array.from({ length: rules }, () => ({ rule: 'field', to: 'x'.repeat(900) })),
     mail: { subject: 'S', body },
   })
-  test('leaves a message that fits as it is', () => {
+  test('does not change a message that fits', () => {
     expect(fitMessage(messageOf('Hello', 1), 8_192)).toEqual({ message: messageOf('Hello', 1) })
   })
-  test('cuts the end of the body, and keeps the rules', () => {
+  test('truncates the body and keeps the rules', () => {
     const { message, omitted } = fitMessage(messageOf('x'.repeat(20_000), 1), 8_192)
     expect([omitted, message.onlyIf.length]).toEqual([['mail.body'], 1])
     expect(message.mail.body.length).toBeGreaterThan(1_000)
     expect(costOf(message)).toBeLessThanOrEqual(8_192)
   })
-  test('leaves the rules out where they alone are too many', () => {
+  test('omits the rules if they alone are too large', () => {
     const { message, omitted } = fitMessage(messageOf('Hello', 20), 8_192)
     expect(omitted).toEqual(['trigger.where', 'onlyIf', 'mail.body'])
     expect(JSON.parse(JSON.stringify(message))).toEqual({

@@ -68,7 +68,7 @@ describe('the MCP server of the executable', () => {
     await client.close()
   })
 
-  test('a restart is not noticed by a client that stays', async () => {
+  test('a connected client survives a restart', async () => {
     const client = await connect(target)
     await server.stop()
     server = await startServer({ ...how, data, words: MAIL_FROM, port: Number(new URL(target.url).port) })
@@ -107,7 +107,7 @@ describe('the MCP server of the executable', () => {
   )
 
   test(
-    'the conformance suite passes, but for what stands among the expected failures',
+    'the conformance suite passes, except for expected failures',
     async () => {
       const { code, summary } = await conform(target)
       expect([code, summary]).toEqual([0, expect.stringContaining('✓ dns-rebinding-protection')])

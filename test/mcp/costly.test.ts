@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { COSTLY_TOOL_LIMIT, takeCostly } from '../../src/mcp/tools/tool.ts'
 import { createTestServer } from '../helper.ts'
 
-test('each key and each tool has a minute of its own', async () => {
+test('limits apply per key and tool', async () => {
   const server = await createTestServer()
   const parts = server.parts()
   const [one, other] = [await parts.access.find(server.first.apiKey), await parts.access.find(server.second.apiKey)]

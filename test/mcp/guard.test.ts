@@ -23,7 +23,7 @@ const refusal = (code: number, error: string, more: object = {}) => ({
   },
 })
 
-test('200: JSON, kept by nobody', async () => {
+test('200: JSON, not cached', async () => {
   const { status, body, headers } = await ping()
   expect([status, body]).toEqual([200, PONG])
   expect([headers.get('content-type'), headers.get('cache-control')]).toEqual(['application/json', 'no-store'])
@@ -54,7 +54,7 @@ describe('403', () => {
   test.each(['127.0.0.1:8080', '[::1]:9', 'LOCALHOST'])('not for the Host %s', async (host) => {
     expect((await ping({ headers: { Host: host } })).status).toBe(200)
   })
-  test('a key that only writes over HTTP', async () => {
+  test('a write-only key', async () => {
     const { apiKey } = await server.makeKey('ingest')
     const { status, body } = await ping({ key: apiKey })
     expect([status, body as unknown]).toEqual([403, refusal(-32_000, 'insufficient_scope')])
@@ -87,7 +87,7 @@ describe('CORS', () => {
     expect([status, corsOf(headers), headers.get('vary')]).toEqual([403, [], 'Origin'])
   })
 
-  test('nor that of a listed origin under a Host that is not ours', async () => {
+  test('not that of a listed origin under a foreign Host', async () => {
     expect((await preflight({ Origin: ORIGIN, Host: 'evil.example' })).status).toBe(403)
   })
 
@@ -155,7 +155,7 @@ describe('401', () => {
 })
 
 describe('429', () => {
-  test('as many calls a minute as the plan says, whatever they are', async () => {
+  test('limits calls per minute by the plan', async () => {
     await server.setPlan({ mcpCallsPerMinute: 3 })
     for (const body of [message('ping'), '[]', message('tools/list')]) await ping({ body })
     const { status, headers, body } = await ping()
@@ -167,7 +167,7 @@ describe('429', () => {
     server.clock.tick(60_000)
     expect((await ping()).status).toBe(200)
   })
-  test('1,200 a minute unless the plan says otherwise', async () => {
+  test('1,200 a minute by default', async () => {
     for (let count = 0; count < 1_200; count += 1) await ping()
     expect((await ping()).status).toBe(429)
   })
@@ -190,7 +190,7 @@ describe('415 and 406', () => {
   test('a compressed body', async () => {
     expect((await ping({ headers: { 'Content-Encoding': 'gzip' } })).status).toBe(415)
   })
-  test.each(['text/event-stream', 'text/html', 'application/jsonp'])('who takes only %s', async (accept) => {
+  test.each(['text/event-stream', 'text/html', 'application/jsonp'])('Accept: %s only', async (accept) => {
     const { status, body } = await ping({ headers: { Accept: accept } })
     expect([status, body as unknown]).toEqual([406, refusal(-32_000, 'not_acceptable')])
   })
@@ -217,13 +217,13 @@ describe('413', () => {
     const { status, body } = await ping({ body: sized(MESSAGE_BYTES + 1) })
     expect([status, body as unknown]).toEqual([413, refusal(-32_000, 'too_large')])
   })
-  test('where the body does not say how long it is', async () => {
+  test('without an announced length', async () => {
     const body = new Blob([sized(MESSAGE_BYTES + 1)]).stream()
     expect((await ping({ body, headers: { 'Content-Type': 'application/json' } })).status).toBe(413)
   })
 })
 
-test('what comes first is said first', async () => {
+test('checks run in order', async () => {
   const worst = { Host: 'evil.example', 'Content-Type': 'text/plain', Accept: 'text/html' }
   const big = 'x'.repeat(MESSAGE_BYTES + 1)
   expect((await server.call('PUT', MCP, { body: big, key: null, headers: worst })).status).toBe(403)
@@ -239,7 +239,7 @@ test('what comes first is said first', async () => {
   expect((await ping({ body: big, headers: bad })).status).toBe(429)
 })
 
-test('a key that comes from a browser is noted as one that may be exposed', async () => {
+test('a key sent by a browser is recorded as exposed', async () => {
   await ping({ headers: { Origin: 'http://localhost:8080' } })
   await server.parts().access.saveUses()
   const [key] = await server.parts().store.listKeys(server.first.accountId)

@@ -20,7 +20,7 @@ const sending = (id: number) => {
 }
 
 describe('400', () => {
-  test.each([['[]'], ['one'], ['many']])('a list, of which nothing is done: %s', async (which) => {
+  test.each([['[]'], ['one'], ['many']])('a list, without running any of it: %s', async (which) => {
     const messages = { '[]': [], one: [sending(1)], many: [sending(1), sending(2)] }[which] ?? []
     const { status, body } = await post(JSON.stringify(messages))
     const said = expect.stringContaining('one message at a time')
@@ -65,7 +65,7 @@ describe('400', () => {
   })
 })
 
-describe('a revision that is not served', () => {
+describe('an unsupported revision', () => {
   const refused = (requested: string, id: number | null) => ({
     jsonrpc: '2.0',
     id,
@@ -98,14 +98,14 @@ describe('a revision that is not served', () => {
   test.each(SUPPORTED_PROTOCOL_VERSIONS)('%s is served', async (version) => {
     expect((await post(message('ping'), { 'MCP-Protocol-Version': version })).status).toBe(200)
   })
-  test('the first question is answered with the newest that is served', async () => {
+  test('the first request negotiates the newest revision', async () => {
     const params = { protocolVersion: '2026-07-28', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
     const { status, body } = await post(message('initialize', params))
     expect([status, body as unknown]).toMatchObject([200, { result: { protocolVersion: '2025-11-25' } }])
   })
 })
 
-describe('what asks for no answer', () => {
+describe('messages without an answer', () => {
   test.each([
     ['a notification', { jsonrpc: '2.0', method: 'notifications/initialized' }],
     ['one that nobody knows', { jsonrpc: '2.0', method: 'notifications/none', params: { x: 1 } }],
@@ -116,7 +116,7 @@ describe('what asks for no answer', () => {
     expect([status, text]).toEqual([202, ''])
   })
 
-  test('a stranger cannot end the call of another', async () => {
+  test('a client cannot cancel the call of another', async () => {
     const cancel = (requestId: number) => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } })
     const calls = Array.from({ length: 20 }, () => callTool(server, 'get_key_info'))
     const cancels = Array.from({ length: 2_000 }, (_, id) =>
@@ -128,7 +128,7 @@ describe('what asks for no answer', () => {
   })
 })
 
-test('arguments that cannot be kept are refused in the words of the API', async () => {
+test('arguments that cannot be stored get the errors of the API', async () => {
   const raw = (value: string) =>
     `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_event","arguments":{"app":"${server.first.appId}","email":"ada@example.com","event":"x","createContact":true,"properties":${value}}}}`
   for (const value of [

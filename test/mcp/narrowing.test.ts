@@ -14,14 +14,14 @@ afterAll(() => server.close())
 const names = async (query: string) => (await listTools(server, { query })).map(({ name }) => name)
 
 describe('read_only', () => {
-  test('leaves what only reads', async () => {
+  test('leaves read tools', async () => {
     const all = await listTools(server)
     const reading = all.filter(({ annotations }) => annotations.readOnlyHint).map(({ name }) => name)
     expect(await names('?read_only=true')).toEqual(reading)
     expect(await names('?read_only=false')).toEqual(all.map(({ name }) => name))
     expect(reading.length).toBeLessThan(all.length)
   })
-  test('also of a key that may manage', async () => {
+  test('also for a key with the manage scope', async () => {
     const how = { key: (await server.makeKey('manage')).apiKey }
     const all = (await listTools(server, how)).map(({ name }) => name)
     const left = (await listTools(server, { ...how, query: '?read_only=true' })).map(({ name }) => name)
@@ -30,7 +30,7 @@ describe('read_only', () => {
     const { answer } = await callTool(server, 'set_message_status', {}, { ...how, query: '?read_only=true' })
     expect(answer.body as unknown).toMatchObject({ error: { code: -32_602 } })
   })
-  test('and lets nothing else be called', async () => {
+  test('and refuses other calls', async () => {
     const { answer } = await callTool(
       server,
       'update_contact',
@@ -44,13 +44,13 @@ describe('read_only', () => {
 })
 
 describe('app', () => {
-  test('leaves one app, on every door of the server', async () => {
+  test('leaves one app on every endpoint', async () => {
     const query = `?app=${server.first.appId}`
     expect((await callTool(server, 'get_contact', ada, { query })).isError).toBe(false)
     const { apps } = (await callTool(server, 'get_key_info', {}, { query })).data
     expect(apps).toMatchObject([{ id: server.first.appId }])
   })
-  test('one of another account and one that does not exist leave the same: none', async () => {
+  test('a foreign and an unknown app leave none', async () => {
     const answers = await Promise.all(
       [server.second.appId, 'app_none'].map(async (app) => {
         const how = { query: `?app=${app}` }
@@ -64,12 +64,12 @@ describe('app', () => {
 })
 
 describe('tools', () => {
-  test('leaves those that are named, and no others', async () => {
+  test('leaves only the named ones', async () => {
     expect(await names('?tools=list_events,get_contact')).toEqual(['get_contact', 'list_events'])
     const { answer } = await callTool(server, 'get_key_info', {}, { query: '?tools=get_contact' })
     expect(answer.body as unknown).toMatchObject({ error: { code: -32_602 } })
   })
-  test('goes together with the others', async () => {
+  test('combines with the others', async () => {
     expect(await names('?tools=send_event,get_contact&read_only=true')).toEqual(['get_contact'])
   })
 })
@@ -81,7 +81,7 @@ test.each([
   ['?tools=get_contacts', 'tools'],
   ['?tools=', 'tools'],
   ['?key=mc_x', 'key'],
-])('what is mistyped is refused, because it would narrow nothing: %s', async (query, field) => {
+])('refuses typos, which would narrow nothing: %s', async (query, field) => {
   const { status, body } = await rpc(server, 'tools/list', {}, { query })
   expect([status, body as unknown]).toMatchObject([400, { error: { data: { error: 'invalid_field', field } } }])
 })

@@ -15,7 +15,7 @@ afterAll(() => server.close())
 type Contents = { contents: { uri: string; mimeType: string; text: string }[] }
 const read = async (uri: string) => (await ask<Contents>(server, 'resources/read', { uri })).contents[0]
 
-test('the documentation, page by page, with the address of this installation', async () => {
+test('serve the documentation with the address of the installation', async () => {
   expect(DOC_PAGES.length).toBeGreaterThanOrEqual(5)
   for (const { slug, title } of DOC_PAGES) {
     const { mimeType, text = '' } = (await read(`eventpost://docs/${slug}`)) ?? {}
@@ -25,7 +25,7 @@ test('the documentation, page by page, with the address of this installation', a
   expect((await read('eventpost://docs/mcp'))?.text).toContain('http://localhost:8080/mcp')
 })
 
-test('openapi.json call by call is what the API serves, and costs no more than a result', async () => {
+test('serve openapi.json by call, within the size of a result', async () => {
   const { body } = await server.call('GET', '/api/v1/openapi.json')
   const { paths, components, ...rest } = body as unknown as OpenApi
   const list = JSON.parse((await read('eventpost://openapi.json'))?.text ?? '')
@@ -44,13 +44,13 @@ test('openapi.json call by call is what the API serves, and costs no more than a
   expect([found, schemas]).toEqual([paths, components.schemas])
 })
 
-test('the setup status is what the tool answers', async () => {
+test('serve the setup status like the tool', async () => {
   const app = server.first.appId
   const contents = await read(`eventpost://apps/${app}/setup`)
   expect(JSON.parse(contents?.text ?? '')).toEqual((await callTool(server, 'get_setup_status', { app })).data)
 })
 
-test('resources/list names all of them, and nothing that is not there', async () => {
+test('resources/list is complete', async () => {
   const { resources } = await ask<{ resources: { uri: string; mimeType: string }[] }>(server, 'resources/list')
   for (const { uri, mimeType } of resources) expect(await read(uri)).toMatchObject({ uri, mimeType })
   expect(resources).toHaveLength(DOC_PAGES.length + 2)

@@ -12,7 +12,7 @@ async function setSecrets(server: TestServer): Promise<string[]> {
   return [password, dkimKey, bounceSecret]
 }
 
-test('no answer and no line of the log holds a key, a secret or a value', async () => {
+test('answers and logs contain no key, secret or value', async () => {
   const server = await createTestServer()
   const secrets = await setSecrets(server)
   const app = server.first.appId

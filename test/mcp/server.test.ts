@@ -16,7 +16,7 @@ test('there are arguments for all tools', async () => {
   expect(Object.keys(argumentsFor('x'))).toEqual(names)
 })
 
-test('initialize: who answers, and how to begin', async () => {
+test('initialize names the server and how to start', async () => {
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
   expect(await ask<object>(server, 'initialize', params)).toEqual({
     protocolVersion: '2025-06-18',
@@ -26,7 +26,7 @@ test('initialize: who answers, and how to begin', async () => {
   })
 })
 
-describe('what is not found', () => {
+describe('unknown names', () => {
   const missing: [string, object, string][] = [
     ['get_stats', { app: 'none' }, 'get_key_info'],
     ['get_contact', { email: 'nobody@example.com' }, 'search_contacts'],
@@ -41,7 +41,7 @@ describe('what is not found', () => {
   })
 })
 
-test('a parameter of a tool that takes none', async () => {
+test('a parameter of a tool without parameters', async () => {
   const { data } = await callTool(server, 'get_key_info', { app: server.first.appId })
   expect(data).toMatchObject({ field: 'app', message: 'There is no such parameter here: none is taken.' })
 })
@@ -50,7 +50,7 @@ describe('isolation', () => {
   const others = (account: 'second' | 'nobody'): string =>
     account === 'second' ? server.second.appId : server.second.appId.replace(/.{6}$/, 'zzzzzz')
 
-  test('every tool answers alike to the app of another account and to none', async () => {
+  test('every tool gives the same answer for a foreign and an unknown app', async () => {
     await callTool(server, 'add_contact', argumentsFor(server.second.appId).add_contact ?? {}, {
       key: server.second.apiKey,
     })
@@ -71,7 +71,7 @@ describe('isolation', () => {
     )
     expect(data.data).toMatchObject([{ firstName: 'Ada', lastName: null }])
   })
-  test('every tool does to a message or a delivery of another account, and to none', async () => {
+  test('every tool does the same for a foreign message or delivery', async () => {
     const { how, ...known } = await openManaged(server)
     const key = (await server.makeKey('manage', server.second)).apiKey
     const { data } = await callTool(server, 'list_messages', { app: server.second.appId }, { key })
