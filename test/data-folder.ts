@@ -29,6 +29,12 @@ function findPlace(): string {
 }
 const PLACE = findPlace()
 
+/** An empty folder of the test's own. */
+export function makeFolder(place = PLACE): { folder: string; remove: () => void } {
+  const folder = mkdtempSync(join(place, 'eventpost-test-'))
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
 /** Made once for each state of the migrations, whichever test comes first. */
 async function makeTemplate(): Promise<string> {
   const migrations = readdirSync(MIGRATIONS).map((file) => readFileSync(join(MIGRATIONS, file), 'utf8'))

@@ -23,8 +23,8 @@ export const BASE_URL = 'http://localhost:8080'
 const UNSUBSCRIBE_KEY = 'unsubscribe-key'
 /** May call the MCP server. */
 export const TEST_ORIGINS = ['https://tools.example']
-/** One thread for all servers of a test file; it starts with the first template. */
-export const TEMPLATES = createTemplateWorker()
+/** One thread for all servers of a test file; it starts with the first template. A busy machine may let it wait. */
+export const TEMPLATES = createTemplateWorker({ graceMs: 5_000 })
 
 export const API = '/api/v1'
 export const EVENTS = `${API}/events`

@@ -1,4 +1,5 @@
 /** How long an event takes while members save and preview costly drafts, against the same service with nothing else to do. */
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { COSTLY_BODIES } from '../costly-drafts.ts'
 import { call, eventpost, eventpostJson, makeFolder, setUp, startServer } from '../cli/process.ts'
@@ -20,7 +21,8 @@ type Given = { names: string[]; roundMs: number; program?: string[] }
 
 /** Interleaves a round without drafts and one with each of these bodies. */
 export async function compareDrafts({ names, roundMs, program }: Given): Promise<Compared[]> {
-  const { folder, remove } = makeFolder()
+  // on a disk, as in life
+  const { folder, remove } = makeFolder(tmpdir())
   const how = program ? { program } : {}
   const { appId: app, apiKey } = await setUp(folder)
   const server = await startServer({ ...how, data: folder, timeoutMs: 0 })

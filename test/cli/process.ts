@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+
+export { makeFolder } from '../data-folder.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 /** The executable starts twice as fast as the sources. */
@@ -19,11 +19,6 @@ export type How = { program?: string[]; cwd?: string; env?: Environment; timeout
 /** `port`: default a free one; null: left to the environment. */
 export type ServeHow = How & { data: string; port?: number | null; words?: string[] }
 export type Running = Awaited<ReturnType<typeof startServer>>
-
-export function makeFolder(): { folder: string; remove: () => void } {
-  const folder = mkdtempSync(join(tmpdir(), 'eventpost-'))
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
-}
 
 function spawn(words: string[], { program = PROGRAM, cwd = ROOT, env = {}, timeoutMs = PROCESS_MS }: How) {
   return Bun.spawn([...program, ...words], {

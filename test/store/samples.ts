@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Store } from '../../src/store/store.ts'
 import type { BatchWrite } from '../../src/store/visit-reports.ts'
 import type { ContactWrite, EventWrite, Idempotency, Refused } from '../../src/store/types.ts'
@@ -15,10 +12,7 @@ export const DAY = 24 * HOUR
 export type Opened = { store: Store; reopen: () => Promise<Store>; drop: () => Promise<void> }
 export type OpenStore = () => Promise<Opened>
 
-export function makeFolder(): { folder: string; remove: () => void } {
-  const folder = mkdtempSync(join(tmpdir(), 'eventpost-store-'))
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
-}
+export { makeFolder } from '../data-folder.ts'
 
 const person = {
   accountId: 'acc_1',
