@@ -43,7 +43,7 @@ type Page = { appId: number; messageId: number | null; before: number; limit: nu
  * Handed over or captured, and not refused: the person may have it, whatever happened since. Its events have the same
  * time. `?` is the email being decided, whose own earlier attempt doesn't count.
  */
-const MAY_HAVE_ARRIVED = `handed_at IS NOT NULL AND deliveries.id <> ? AND ifnull(joined_to, 0) <> ?`
+const MAY_HAVE_ARRIVED = `handed_at IS NOT NULL AND deliveries.id <> ? AND joined_to IS NOT ?`
 
 const FIELDS = {
   id: 'deliveries.id',
