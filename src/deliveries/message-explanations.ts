@@ -8,8 +8,17 @@ import { decideStart, isTimed } from './decide.ts'
 import { readStart } from './facts.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { describeCondition, formatValue, displayName } from '../messages/describe-message.ts'
+import { findUnconfirmed } from './deliveries.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
 import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
+import {
+  contentAt,
+  type MessageHistory,
+  nextChangeAt,
+  nextLiveAt,
+  readHistories,
+  statusAt,
+} from '../messages/message-history.ts'
 import { formatTimeInZone } from '../core/format-time.ts'
 
 const CHECKED_EVENTS = 100
@@ -35,14 +44,14 @@ export async function explainMessageFor(
   const work = delivery ? await store.findWork(delivery.id) : null
   const causes = await findCauses(store, person, message.content.trigger)
   const subject = { person, zone: (await store.findApp(person.appId))?.timezone ?? 'UTC' }
+  const [history] = await readHistories(store, [message], causes.last?.cameAt ?? Number.POSITIVE_INFINITY)
+  const about = { history: history ?? { message, statuses: [], versions: [] }, deliveries, zone: subject.zone }
   if (!work) {
-    const why = describeNever(subject, message, { ...causes, liveAt: await store.firstLiveAt(message) })
+    const why = describeNever(subject, about, causes)
     return { message, delivery: null, why, decidedAt: null, rules: [] }
   }
   const explained = explainDelivery(toExplained(work))
-  const why = [explained.why, describeAgain(subject, message, deliveries, causes)]
-    .filter((said) => said !== '')
-    .join(' ')
+  const why = [explained.why, describeAgain(subject, about, causes)].filter((said) => said !== '').join(' ')
   return { ...explained, why, message, delivery: work.delivery }
 }
 
@@ -69,21 +78,19 @@ function describeCause({ person, zone }: Subject, { trigger }: MessageContent, a
   return 'event' in trigger ? `${trigger.event} came for ${name} on ${time}` : `${name} was added on ${time}`
 }
 
-/** `liveAt`: when the message first went live (ms UTC), if known. */
-function describeNever(subject: Subject, message: MessageRow, causes: Causes & { liveAt: number | null }): string {
-  const { status, content, updatedAt } = message
+function describeNever(subject: Subject, about: About, causes: Causes): string {
+  const { status, content } = about.history.message
   if (status === 'draft') return 'The message is a draft, so nobody gets it.'
   if (causes.last === null) return describeNoCause(subject, content.trigger, causes.near)
-  const { at, cameAt } = causes.last
+  const { at, cameAt, row } = causes.last
   const came = describeCause(subject, content, at)
   if (isTooOld({ at: cameAt, occurredAt: at }))
     return `${came}, but arrived only on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old send no email.`
-  if (status === 'paused') return `${came}. The message is paused.`
-  if (causes.liveAt !== null && cameAt < causes.liveAt)
-    return `${came}. The message went live later, on ${formatTimeInZone(causes.liveAt, subject.zone)}.`
-  return cameAt < updatedAt
-    ? `${came}. The message was not live or was different then: it was last changed on ${formatTimeInZone(updatedAt, subject.zone)}.`
-    : `${came}. The reason why no email was queued is not stored.`
+  const refused = findRefused(about, { cameAt, row })
+  if (refused?.because === 'paused' && refused.liveAt === null && status === 'paused')
+    return `${came}. The message is paused.`
+  const why = refused === null ? 'The reason why no email was queued is not stored.' : describeRefused(refused, about)
+  return `${came}. ${why}${status === 'paused' ? ' The message is paused now.' : ''}`
 }
 
 function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: EventRow | null): string {
@@ -110,17 +117,18 @@ const describeTagCause = (person: ContactRow, tag: string): string =>
     ? `${displayName(person)} has the tag ${formatValue(tag)}, but did not get it while this message was live.`
     : `${displayName(person)} does not have the tag ${formatValue(tag)}.`
 
-/** It was sent or queued already. */
-function describeAgain(subject: Subject, message: MessageRow, deliveries: DeliveryRow[], { last }: Causes): string {
-  const { content } = message
+/** An event without an email, besides the one with an email that is explained. */
+function describeAgain(subject: Subject, about: About, { last }: Causes): string {
+  const { history, deliveries } = about
   const row = last?.row
   if (!row || deliveries.some(({ eventId }) => eventId === row.id)) return ''
   const isEarlier = deliveries.some(({ handedAt }) => handedAt !== null && handedAt > row.receivedAt)
-  const came = `${isEarlier ? 'Before that' : 'Since then'} ${describeCause(subject, content, row.occurredAt)}`
+  const cause = describeCause(subject, history.message.content, row.occurredAt)
+  const came = `${isEarlier ? 'Before that' : 'Since then'} ${cause}`
   if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but arrived too late.`
-  return findUse({ message, deliveries, zone: subject.zone }, row) === null
-    ? ''
-    : `${came}, but this message is sent ${describeFrequency(content.again)}.`
+  const refused = findRefused(about, { cameAt: row.receivedAt, row })
+  if (refused?.because === 'paused') return `${came}, while the message was paused.`
+  return refused?.because === 'used' ? `${came}, but this message is sent ${describeFrequency(refused.again)}.` : ''
 }
 
 function describeFrequency(again: Again = { once: 'person' }): string {
@@ -132,18 +140,18 @@ function describeFrequency(again: Again = { once: 'person' }): string {
 
 type ArrivingEvent = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
 type PastDeliveries = {
-  message: Pick<MessageRow, 'content'>
+  content: MessageContent
   deliveries: readonly DeliveryRow[]
   zone: string
 }
 
 /** The delivery that used up the message's frequency, as of then; null: unknown. */
-function findUse({ message, deliveries, zone }: PastDeliveries, row: ArrivingEvent): DeliveryRow | null {
+function findUse({ content, deliveries, zone }: PastDeliveries, row: ArrivingEvent): DeliveryRow | null {
   const { receivedAt: at, occurredAt, properties } = row
   const came = { at, occurredAt, properties }
   const isUse = (one: DeliveryRow): boolean => {
-    const earlier = { deliveries: [asOf(one, row, message.content)], timezone: zone }
-    return decideStart(message.content, readStart(earlier, came)).outcome === 'none'
+    const earlier = { deliveries: [asOf(one, row, content)], timezone: zone }
+    return decideStart(content, readStart(earlier, came)).outcome === 'none'
   }
   // ids are in order of arrival
   return deliveries.find((one) => one.id < row.id && isUse(one)) ?? null
@@ -181,16 +189,15 @@ async function explainAll(store: Store, appId: number, { rows, deliveries }: Exp
   // older events may miss deliveries
   const knownFrom = deliveries.length < CHECKED_DELIVERIES ? 0 : (deliveries.at(-1)?.id ?? 0)
   const outcomes = new Map(rows.map(({ id }): [number, EventOutcome[]] => [id, []]))
-  for (const message of messages) {
-    const ofMessage = deliveries.filter(({ messageId }) => messageId === message.id)
-    const fitting = message.status !== 'draft' ? rows.filter((row) => isStartedBy(message.content.trigger, row)) : []
-    const liveAt = fitting.length === 0 ? null : await store.firstLiveAt(message)
+  const since = Math.min(...rows.map(({ receivedAt }) => receivedAt))
+  for (const history of await readHistories(store, messages, since)) {
+    const { message } = history
+    const about = { history, deliveries: deliveries.filter(({ messageId }) => messageId === message.id), zone }
     for (const row of rows) {
-      const own = ofMessage.find(({ eventId }) => eventId === row.id)
+      const own = about.deliveries.find(({ eventId }) => eventId === row.id)
       if (own) outcomes.get(row.id)?.push({ message, delivery: own })
-      if (own || row.id <= knownFrom || !fitting.includes(row)) continue
-      const why = describeUnstarted(row, { message, deliveries: ofMessage, liveAt, zone })
-      outcomes.get(row.id)?.push({ message, delivery: null, why })
+      if (own || row.id <= knownFrom || !isConcerned(row, history)) continue
+      outcomes.get(row.id)?.push({ message, delivery: null, why: describeUnstarted(row, about) })
     }
   }
   return outcomes
@@ -222,39 +229,90 @@ export async function listWouldNotStart(
   return toUnstarted(outcomes).filter(({ message }) => !started.has(message.id))
 }
 
-type About = { message: MessageRow; deliveries: readonly DeliveryRow[]; liveAt: number | null; zone: string }
+/** Fits the trigger of now or of then, and the message is or was no draft. */
+function isConcerned(row: EventRow, history: MessageHistory): boolean {
+  const { message } = history
+  if (message.status !== 'draft' && isStartedBy(message.content.trigger, row)) return true
+  const status = statusAt(history, row.receivedAt)
+  const content = contentAt(history, row.receivedAt)
+  return status !== null && status !== 'draft' && content !== null && isStartedBy(content.trigger, row)
+}
+
+/** `deliveries` of the person and the message. */
+type About = { history: MessageHistory; deliveries: readonly DeliveryRow[]; zone: string }
 
 const TOO_OLD = 'It arrived more than 72 hours after it happened.'
 
 const IS_PAUSED = 'The message is paused, so events start no email. Set it live, then send the event again.'
 
-function describeUnstarted(row: EventRow, { message, deliveries, liveAt, zone }: About): string {
+/** Why an event started no email, by the status and content of when it came. `liveAt`: when the message next went live. */
+type RefusedEvent =
+  | { because: 'notLive' | 'paused'; liveAt: number | null }
+  | { because: 'changed' | 'notLiveOrChanged'; changedAt: number }
+  | { because: 'used'; again: Again | undefined; earlier: DeliveryRow; cameAt: number }
+
+/** Null: the reason is not stored. `row` null: the person was added. */
+function findRefused(about: About, { cameAt, row }: { cameAt: number; row: EventRow | null }): RefusedEvent | null {
+  const { history, deliveries, zone } = about
+  const status = statusAt(history, cameAt)
+  const known = contentAt(history, cameAt)
+  if (status === 'draft') return { because: 'notLive', liveAt: nextLiveAt(history, cameAt) }
+  if (known && !(row ? isStartedBy(known.trigger, row) : 'contact' in known.trigger))
+    return { because: 'changed', changedAt: nextChangeAt(history, cameAt) }
+  if (status === 'paused') return { because: 'paused', liveAt: nextLiveAt(history, cameAt) }
+  const content = known ?? history.message.content
+  const use = row && findUse({ content, deliveries, zone }, row)
+  if (use) {
+    const earlier = deliveries.find(({ id }) => id === use.joinedTo) ?? use
+    return { because: 'used', again: content.again, earlier, cameAt }
+  }
+  return status === null || known === null
+    ? { because: 'notLiveOrChanged', changedAt: history.message.updatedAt }
+    : null
+}
+
+function describeRefused(refused: RefusedEvent, { history, zone }: Pick<About, 'history' | 'zone'>): string {
+  const time = (at: number): string => formatTimeInZone(at, zone)
+  switch (refused.because) {
+    case 'notLive':
+      return refused.liveAt === null
+        ? 'The message was a draft then.'
+        : `The message went live later, on ${time(refused.liveAt)}.`
+    case 'paused':
+      if (refused.liveAt !== null) return `The message was paused then. It went live again on ${time(refused.liveAt)}.`
+      return history.message.status === 'paused' ? IS_PAUSED : 'The message was paused then.'
+    case 'changed':
+      return `The message was changed later, on ${time(refused.changedAt)}.`
+    case 'notLiveOrChanged':
+      return `The message was not live or was different then: it was last changed on ${time(refused.changedAt)}.`
+    case 'used':
+      return `This message is sent ${describeFrequency(refused.again)}. ${describeEarlier(refused, time)}`
+  }
+}
+
+function describeUnstarted(row: EventRow, about: About): string {
   const { receivedAt, occurredAt } = row
   if (isTooOld({ at: receivedAt, occurredAt })) return TOO_OLD
-  if (liveAt !== null && receivedAt < liveAt)
-    return `The message went live later, on ${formatTimeInZone(liveAt, zone)}.`
-  if (message.status === 'paused' && receivedAt >= message.updatedAt) return IS_PAUSED
-  const use = describeUse(row, { message, deliveries, zone })
-  if (use !== null) return use
-  return receivedAt < message.updatedAt
-    ? `The message was changed later, on ${formatTimeInZone(message.updatedAt, zone)}.`
-    : 'The reason is not stored.'
+  const refused = findRefused(about, { cameAt: receivedAt, row })
+  return refused === null ? 'The reason is not stored.' : describeRefused(refused, about)
 }
 
-/** null when the frequency isn't used up. */
-function describeUse(row: ArrivingEvent, had: PastDeliveries): string | null {
-  const { message, deliveries, zone } = had
-  const use = findUse(had, row)
-  if (use === null) return null
-  const lead = deliveries.find(({ id }) => id === use.joinedTo) ?? use
-  return `This message is sent ${describeFrequency(message.content.again)}. ${describeEarlier(lead, zone)}`
-}
+type Earlier = { earlier: DeliveryRow; cameAt: number }
 
-function describeEarlier({ state, sentAt, handedAt }: DeliveryRow, zone: string): string {
-  const at = sentAt ?? handedAt
-  if (at === null)
-    return state === 'skipped' || state === 'failed' ? 'An email was waiting then.' : 'An email was waiting already.'
-  return state === 'kept'
-    ? `An email was captured on ${formatTimeInZone(at, zone)}.`
-    : `An email was sent on ${formatTimeInZone(at, zone)}.`
+/** As of the event; what became of the email later follows. */
+function describeEarlier({ earlier, cameAt }: Earlier, time: (at: number) => string): string {
+  const { state, sentAt, handedAt } = earlier
+  const unconfirmedAt = findUnconfirmed(earlier)?.at ?? null
+  const wasUnconfirmed = unconfirmedAt !== null && unconfirmedAt <= cameAt
+  const endedAt = state === 'kept' ? handedAt : sentAt
+  const ended = state === 'kept' ? 'was captured' : 'was sent'
+  if (endedAt !== null && endedAt <= cameAt) return `An email ${ended} on ${time(endedAt)}.`
+  const answer = state === 'handed' && !wasUnconfirmed ? 'has not answered yet' : 'did not confirm it'
+  const handed = (at: number): string => `was handed to the mail server on ${time(at)}, which ${answer}`
+  const triedAt = wasUnconfirmed ? unconfirmedAt : handedAt
+  const isOpen = endedAt === null && handedAt !== null
+  if (triedAt !== null && triedAt <= cameAt && (wasUnconfirmed || isOpen))
+    return `An email may have arrived: it ${handed(triedAt)}.${endedAt === null ? '' : ` It ${ended} on ${time(endedAt)}.`}`
+  const later = endedAt === null ? (isOpen ? ` It ${handed(handedAt)}.` : '') : ` It ${ended} on ${time(endedAt)}.`
+  return `An email was waiting already.${later}`
 }

@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, desc, eq, lt, min, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type IdSequence, publicId } from '../core/ids.ts'
 import { createAudit, type Done, DONE } from './audit.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { MessageContent, MessageRow, MessageStatus } from './message-types.ts'
+import { MESSAGE_STATUSES, type MessageContent, type MessageRow, type MessageStatus } from './message-types.ts'
 import { auditEntries, messages, messageVersions } from './schema.ts'
 import type { Refused } from './types.ts'
 
@@ -21,6 +21,7 @@ export type MessageDraft = {
 export type SavedMessage = { id: number; name: string; version: number; status: MessageStatus; change: Change }
 type StatusChange = MessageChange & { id: number; status: MessageStatus; content?: MessageContent }
 type Change = 'created' | 'changed' | 'unchanged'
+type StatusChanged = { messageId: number; at: number; status: MessageStatus }
 
 type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
 const toMessageRow = ({ message, content }: Joined): MessageRow => ({ ...message, content })
@@ -78,18 +79,32 @@ export function createMessageReads(db: Database) {
       return found.map(({ version, ...one }) => ({ ...toMessageRow(one), version }))
     },
 
-    /** From the audit log (ms UTC); null if never live or not recorded. */
-    firstLiveAt({ accountId, id }: Pick<MessageRow, 'accountId' | 'id'>): number | null {
-      const { createdAt, action, subject } = auditEntries
-      const isLive = and(eq(action, 'message.live'), eq(subject, publicId('msg', id)))
-      const ofAccount = eq(auditEntries.accountId, accountId)
-      return (
-        orm
-          .select({ at: min(createdAt) })
-          .from(auditEntries)
-          .where(and(ofAccount, isLive))
-          .get()?.at ?? null
-      )
+    /** From the audit log, oldest first. `at`: ms UTC. */
+    listStatusChanges(of: readonly Pick<MessageRow, 'accountId' | 'id'>[]): StatusChanged[] {
+      const { accountId, createdAt, action, subject, address } = auditEntries
+      const ids = new Map(of.map(({ id }) => [publicId('msg', id), id]))
+      const accounts = [...new Set(of.map((one) => one.accountId))]
+      return orm
+        .select({ at: createdAt, action, subject })
+        .from(auditEntries)
+        .where(
+          and(
+            inArray(accountId, accounts),
+            isNull(address),
+            inArray(subject, [...ids.keys()]),
+            inArray(
+              action,
+              MESSAGE_STATUSES.map((status) => `message.${status}`),
+            ),
+          ),
+        )
+        .orderBy(asc(createdAt), asc(sql`rowid`))
+        .all()
+        .flatMap((row) => {
+          const messageId = ids.get(row.subject ?? '')
+          const status = MESSAGE_STATUSES.find((one) => row.action === `message.${one}`)
+          return messageId === undefined || status === undefined ? [] : [{ messageId, at: row.at, status }]
+        })
     },
 
     listVersions: (

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { explainMessageFor } from '../../src/deliveries/message-explanations.ts'
-import type { MessageContent } from '../../src/store/message-types.ts'
+import { explainEvents, explainMessageFor } from '../../src/deliveries/message-explanations.ts'
+import type { MessageContent, MessageStatus } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page } from '../messaging.ts'
 
@@ -29,6 +29,22 @@ async function explain(id: number) {
   if (!person || !message) throw new Error('no person or message')
   return explainMessageFor(messaging.store(), person, message)
 }
+/** Why the newest `results_ready` started no email, as the person's page says it. */
+async function explainLast(): Promise<string[]> {
+  const person = await messaging.store().findContact(messaging.app.id, ADA)
+  if (!person) throw new Error('no person')
+  const query = { appId: messaging.app.id, contactId: person.id, name: 'results_ready', before: null, limit: 1 }
+  const { rows } = await messaging.store().listEvents(query)
+  const outcomes = [...(await explainEvents(messaging.store(), person, rows)).values()].flat()
+  return outcomes.flatMap((one) => (one.delivery === null ? one.why : []))
+}
+
+async function setStatus(id: number, status: MessageStatus): Promise<void> {
+  server.clock.wallMs += MINUTE
+  await messaging.store().setMessageStatus({ ...messaging.by, at: server.clock.now(), id, status })
+  server.clock.wallMs += MINUTE
+}
+
 const say = async (id: number): Promise<string> => (await explain(id)).why
 const addAda = () => messaging.event({ event: 'other' })
 
@@ -64,7 +80,7 @@ describe('no delivery was queued', () => {
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf(), id)
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on 15 May 2026, 12:01 UTC. The message was not live or was different then: it was last changed on 15 May 2026, 12:02 UTC.`,
+      `results_ready came for ${ADA} on 15 May 2026, 12:01 UTC. The message was changed later, on 15 May 2026, 12:02 UTC.`,
     )
   })
 
@@ -81,7 +97,9 @@ describe('no delivery was queued', () => {
     )
     await messaging.set({ timezone: null })
     await messaging.put({ ...messageOf(), status: 'paused' }, id)
-    expect(await say(id)).toBe(`${came} The message is paused.`)
+    expect(await say(id)).toBe(
+      `${came} The message went live later, on 15 May 2026, 12:01 UTC. The message is paused now.`,
+    )
   })
 
   test('because the event arrived too late', async () => {
@@ -153,3 +171,107 @@ describe('a delivery was queued', () => {
     expect(await say(id)).toEndWith('but this message is sent at most every 1 hours.')
   })
 })
+
+describe('what happened is explained by the status and content of that time', () => {
+  const PAUSED = 'The message is paused, so events start no email. Set it live, then send the event again.'
+
+  test('an event during a pause, after the message is live again', async () => {
+    const id = await putMessage()
+    await setStatus(id, 'paused')
+    await messaging.event()
+    expect(await explainLast()).toEqual([PAUSED])
+    await setStatus(id, 'live')
+    const why = 'The message was paused then. It went live again on 15 May 2026, 12:04 UTC.'
+    expect(await explainLast()).toEqual([why])
+    expect(await say(id)).toBe(`results_ready came for ${ADA} on 15 May 2026, 12:03 UTC. ${why}`)
+    await setStatus(id, 'paused')
+    expect(await explainLast()).toEqual([why])
+  })
+
+  test('an event during a pause, after an email', async () => {
+    const id = await putMessage()
+    await messaging.event()
+    await messaging.decide()
+    await setStatus(id, 'paused')
+    await messaging.event()
+    await setStatus(id, 'live')
+    expect(await say(id)).toBe(
+      `It was sent on 15 May 2026, 12:01 UTC. Since then results_ready came for ${ADA} on 15 May 2026, 12:03 UTC, while the message was paused.`,
+    )
+  })
+
+  test('an event while the message was a draft for a while', async () => {
+    const id = await putMessage()
+    await setStatus(id, 'draft')
+    await messaging.event()
+    expect(await explainLast()).toEqual([])
+    await setStatus(id, 'live')
+    expect(await explainLast()).toEqual(['The message went live later, on 15 May 2026, 12:04 UTC.'])
+  })
+
+  test('an event that "once" refused, after the message got another frequency', async () => {
+    const id = await putMessage()
+    await messaging.event()
+    await messaging.decide()
+    server.clock.wallMs += MINUTE
+    await messaging.event()
+    const why = 'This message is sent once to a person. An email was sent on 15 May 2026, 12:01 UTC.'
+    expect(await explainLast()).toEqual([why])
+    server.clock.wallMs += MINUTE
+    await messaging.put(messageOf({ again: { everyHours: 2 } }), id)
+    expect(await explainLast()).toEqual([why])
+    expect(await say(id)).toEndWith('but this message is sent once to a person.')
+    await setStatus(id, 'draft')
+    expect(await explainLast()).toEqual([why])
+  })
+
+  test('an event that the trigger of that time took or did not take', async () => {
+    const other = { event: 'results_ready', where: [{ property: 'plan', is: 'present' as const }] }
+    const id = await putMessage({ trigger: other })
+    await messaging.event()
+    expect(await explainLast()).toEqual([])
+    server.clock.wallMs += MINUTE
+    await messaging.put(messageOf(), id)
+    server.clock.wallMs += MINUTE
+    await messaging.put(messageOf({ wait: { minutes: 5 } }), id)
+    expect(await explainLast()).toEqual(['The message was changed later, on 15 May 2026, 12:02 UTC.'])
+    server.clock.wallMs += MINUTE
+    await messaging.event()
+    await messaging.event()
+    server.clock.wallMs += MINUTE
+    await messaging.put(messageOf({ trigger: other }), id)
+    expect(await explainLast()).toEqual(['This message is sent once to a person. An email was waiting already.'])
+  })
+
+  test('an email that waited then, and one that may have arrived', async () => {
+    await putMessage({ wait: { minutes: 10 } })
+    await messaging.event()
+    await messaging.event()
+    const start = 'This message is sent once to a person. An email was waiting already.'
+    expect(await explainLast()).toEqual([start])
+    server.clock.wallMs += 10 * MINUTE
+    const claimed = await messaging.store().claimDeliveries(CLAIMING())
+    const [work] = 'refusal' in claimed ? [] : claimed.works
+    if (!work) throw new Error('no work')
+    const decided = await messaging.store().decideDelivery(work, server.clock.now())
+    if (decided.outcome !== 'send') throw new Error('not sent')
+    const claim = { id: work.delivery.id, claimedBy: 'test', attempt: work.delivery.attempt, at: server.clock.now() }
+    await messaging.store().markHanded({ ...claim, record: JSON.stringify(decided.record), basis: decided.basis })
+    await messaging.store().markUnknown({ ...claim, reason: 'etimedout' })
+    const doubt = 'It was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it.'
+    expect(await explainLast()).toEqual([`${start} ${doubt}`])
+    server.clock.wallMs += MINUTE
+    await messaging.event()
+    expect(await explainLast()).toEqual([
+      'This message is sent once to a person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it.',
+    ])
+    server.clock.wallMs += MINUTE
+    await messaging.store().resendDelivery({ ...messaging.by, id: work.delivery.id, at: server.clock.now() })
+    await messaging.decide()
+    expect(await explainLast()).toEqual([
+      'This message is sent once to a person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it. It was sent on 15 May 2026, 12:13 UTC.',
+    ])
+  })
+})
+
+const CLAIMING = () => ({ claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: 10, skipApps: [] })
