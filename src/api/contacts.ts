@@ -74,12 +74,12 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         if ('refused' in given) return refusalAnswer(request, given.refused)
         const { app, input } = given
         if (input.email !== null) {
-          const row = await contacts.findContact(deps, app, input.email)
+          const row = await deps.store.findContact(app.id, input.email)
           return row
             ? answer(request, 200, { ok: true, contact: contactView(row, app) })
             : refusalAnswer(request, contacts.UNKNOWN_PERSON)
         }
-        const rows = await contacts.listContacts(deps, app, { ...input, limit: input.limit + 1 })
+        const rows = await deps.store.listContacts({ ...input, appId: app.id, limit: input.limit + 1 })
         const data = rows.slice(0, input.limit)
         const last = data.at(-1)
         const position = last && { id: last.id, updatedAt: input.updatedAfter === null ? null : last.updatedAt }

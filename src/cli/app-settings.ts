@@ -11,7 +11,6 @@ import {
 } from '../accounts/app-settings.ts'
 import { systemClock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
-import { readSnippetSettings } from '../visits/snippet-settings.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../visits/snippet-tag.ts'
 import {
   ACCOUNT,
@@ -142,7 +141,7 @@ export const appTag: Command = {
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, appId)
       const { siteId } = app
-      const { addsPeople } = await readSnippetSettings({ store }, app)
+      const { addsPeople } = await store.snippetSettings(app.id)
       if (!addsPeople) console.error(describeIgnoredReports(appId))
       const [requiresConsent, respectsGpc] = [given.isSet('consent'), given.isSet('gpc')]
       const pinned = given.isSet('pinned') ? readScript().identity : undefined

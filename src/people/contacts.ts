@@ -2,7 +2,6 @@ import { publicId } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
-import type { ContactCursor, ContactMatch } from '../store/contacts.ts'
 import type { ContactRow, ContactWrite, Refused, SavedContact } from '../store/types.ts'
 import type { AppRow } from '../accounts/access.ts'
 import type { ContactFields } from './contact-input.ts'
@@ -11,7 +10,7 @@ import { type Refusal, refuse } from '../core/refusals.ts'
 
 type Dependencies = { store: Store; clock: Clock }
 
-export type { ContactCursor, ContactMatch, ContactRow, SavedContact }
+export type { ContactRow, SavedContact }
 
 export const UNKNOWN_PERSON = refuse('contact_not_found', {
   message: 'Nobody with this email is known to the app. Check the email, or add the person first.',
@@ -43,24 +42,6 @@ export async function eraseContact(
   const outcome = await store.eraseContact({ appId, accountId, email, actor, at: clock.now() })
   return 'refusal' in outcome ? outcome : { stillSending: await mailer.waitForReplies(outcome) }
 }
-
-export const findContact = ({ store }: { store: Store }, app: AppRow, email: string): Promise<ContactRow | null> =>
-  store.findContact(app.id, email)
-
-/** Newest first, or with `updatedAfter` (ms UTC) by last change. */
-export const listContacts = (
-  { store }: { store: Store },
-  app: AppRow,
-  query: { tag: string | null; updatedAfter: number | null; before: ContactCursor | null; limit: number },
-): Promise<ContactRow[]> => store.listContacts({ ...query, appId: app.id })
-
-/** A page of the people who match, newest first; `next` goes on, also after a page that is not full. */
-export const listMatchingContacts = (
-  { store }: { store: Store },
-  app: AppRow,
-  match: ContactMatch,
-  page: { before: number | null; limit: number },
-): Promise<{ people: ContactRow[]; next: number | null }> => store.listMatching(app.id, match, page)
 
 export const contactWrite = (
   { clock }: { clock: Clock },

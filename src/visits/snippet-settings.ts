@@ -7,9 +7,6 @@ import { type Refusal, refuseFields } from '../core/refusals.ts'
 
 export type { SnippetSettings }
 
-export const readSnippetSettings = ({ store }: { store: Store }, app: AppRow): Promise<SnippetSettings> =>
-  store.snippetSettings(app.id)
-
 /** Refusals: invalid_field, naming `hosts`. */
 export function readSnippetHosts(typed: string[]): { hosts: string[] } | Refusal {
   const hosts = typed.map((host) => readTypedHost(host))

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../src/accounts/accounts.ts'
 import { signEmail } from '../../src/accounts/identity.ts'
-import { readSnippetSettings, saveSnippetSettings } from '../../src/visits/snippet-settings.ts'
+import { saveSnippetSettings } from '../../src/visits/snippet-settings.ts'
 import { useClosing } from '../closing.ts'
 import { type Answer, DAY, type Options, type TestServer } from '../helper.ts'
 import { codeOf, no } from './expected.ts'
@@ -151,7 +151,7 @@ test.each(['', 'https://', '203.0.113.1', 'https://co.uk/', 'mailto:a@first.exam
     const message = 'Give hosts of your own, such as app.example.com.'
     const outcome = await saveSnippetSettings(server.parts(), app, { hosts: [host], addsPeople: true, actor: 'test' })
     expect(outcome).toEqual({ refusal: 'invalid_field', field: 'hosts', message })
-    expect(await readSnippetSettings(server.parts(), app)).toEqual({ hosts: [], addsPeople: false })
+    expect(await server.parts().store.snippetSettings(app.id)).toEqual({ hosts: [], addsPeople: false })
   },
 )
 
@@ -163,7 +163,7 @@ describe('adding people', () => {
     await post('new@example.com')
     expect(await listEvents(one)).toEqual([])
     await saveSnippetSettings(one.parts(), app, { hosts: [], addsPeople: true, actor: 'test' })
-    expect(await readSnippetSettings(one.parts(), app)).toEqual({ hosts: [], addsPeople: true })
+    expect(await one.parts().store.snippetSettings(app.id)).toEqual({ hosts: [], addsPeople: true })
     await one.setPlan({ newPeoplePerMonth: 2 })
     expect(codeOf(await post('new@example.com'))).toBe('202 true')
     expectNo(await post('third@example.com'), 403, no('plan_limit_reached'))

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { type ContactRow, eraseContact, findContact, listContacts } from '../../people/contacts.ts'
+import { type ContactRow, eraseContact } from '../../people/contacts.ts'
 import { explainPerson } from '../../deliveries/delivery-lists.ts'
 import { readEmail } from '../../core/email.ts'
 import { explainEvents } from '../../deliveries/message-explanations.ts'
@@ -43,7 +43,7 @@ async function showPeople(
   const cursor = readPublicId('con', new URL(request.url).searchParams.get('before') ?? '')
   const before = cursor === null ? null : { id: cursor, updatedAt: null }
   const query = { tag: null, updatedAfter: null, before, limit: PAGE_ROWS + 1 }
-  const found = await listContacts(deps, viewer.app, query)
+  const found = await deps.store.listContacts({ ...query, appId: viewer.app.id })
   const people = found.slice(0, PAGE_ROWS)
   const last = found.length > PAGE_ROWS ? people.at(-1) : undefined
   const page = (
@@ -67,7 +67,7 @@ async function findPerson(
 ): Promise<Response> {
   const email = form.text('email')
   const address = readEmail(email)
-  const person = address && (await findContact(deps, viewer.app, address.email))
+  const person = address && (await deps.store.findContact(viewer.app.id, address.email))
   if (person) return redirectAnswer(personPath(viewer.app.publicId, person.id))
   const message = address ? 'This app knows nobody with this email.' : 'Give one whole email address.'
   return showPeople(deps, request, viewer, { email, errors: [{ field: 'email', message }] })

@@ -10,7 +10,7 @@ import {
 } from '../../people/contact-input.ts'
 import { dryRunContact, type DryRunContact } from '../../deliveries/dry-runs.ts'
 import * as contacts from '../../people/contacts.ts'
-import type { ContactMatch } from '../../people/contacts.ts'
+import type { ContactMatch } from '../../store/contacts.ts'
 import {
   MAX_CUSTOM_FIELD_KEY_CHARACTERS,
   MAX_CUSTOM_FIELD_TEXT_CHARACTERS,
@@ -60,7 +60,7 @@ export const getContact: schemas.Tool = {
     const asked = findAsked(access, readPerson(args, null))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
-    const row = await contacts.findContact(deps, app, input.email)
+    const row = await deps.store.findContact(app.id, input.email)
     if (!row) return contacts.UNKNOWN_PERSON
     return { untrusted: UNTRUSTED, ok: true, contact: fitContact(cleanValue(contactView(row, app)), CONTACT_BYTES) }
   },
@@ -143,12 +143,12 @@ export const searchContacts: schemas.Tool = {
     }
     if (input.match) {
       const page = { before: input.before?.id ?? null, limit }
-      const { people, next } = await contacts.listMatchingContacts(deps, app, input.match, page)
+      const { people, next } = await deps.store.listMatching(app.id, input.match, page)
       const data = fitPeople(people, app)
       const left = data.length < people.length ? (people[data.length - 1]?.id ?? null) : next
       return { untrusted: UNTRUSTED, ok: true, data, nextCursor: left === null ? null : writeIdCursor(left) }
     }
-    const rows = await contacts.listContacts(deps, app, { ...input, limit: limit + 1 })
+    const rows = await deps.store.listContacts({ ...input, appId: app.id, limit: limit + 1 })
     const data = fitPeople(rows.slice(0, limit), app)
     const last = rows[data.length - 1]
     const position = last && { id: last.id, updatedAt: input.updatedAfter === null ? null : last.updatedAt }
@@ -225,7 +225,7 @@ async function saveContact(
   { write, fields }: Wanted,
 ): Promise<Saved | Refusal> {
   const { access, app } = context
-  const before = await contacts.findContact(deps, app, fields.email)
+  const before = await deps.store.findContact(app.id, fields.email)
   const counted = takeForContact(deps, { access, app, input: fields }, write)
   if (counted.refused) return counted.refused
   const save = write === 'contactAdds' ? contacts.addContact : contacts.updateContact
