@@ -34,7 +34,8 @@ test(
     expect([...outcomes]).toEqual(expect.arrayContaining(['send', 'joined', 'waiting', 'again', 'not_away']))
     if (STORIES < 400) return
     const judged = ['seen', 'not_seen', 'not_away', 'done', 'not_done', 'tag', 'field', 'never_reported', 'no_page']
-    const others = ['send', 'joined', 'waiting', 'again', 'unsubscribed', 'gave_up', 'missing_value']
+    // random stories hardly ever give up: index.test.ts compares that
+    const others = ['send', 'joined', 'waiting', 'again', 'unsubscribed', 'missing_value']
     expect([...outcomes].toSorted()).toEqual([...judged, ...others].toSorted())
   },
   PLAYED_MS + 10_000,

@@ -187,6 +187,22 @@ describe('considers', () => {
     expect(await outcomes({ wait }, { settings })).toEqual({ send: 1 })
     expect(await outcomes({ wait }, { settings: { ...settings, giveUpHours: 24 } })).toEqual({ send: 1 })
   })
+
+  test('an email whose window closed while it waited is given up, as it is live', async () => {
+    const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', at: 'trigger', minutes: 5 }]
+    const sendWindow = { days: [0, 1, 2, 3, 4, 5, 6], from: '09:00', until: '12:20' }
+    const settings = { sendWindow, timezone: null, giveUpHours: 2 }
+    await messaging.set(settings)
+    await messaging.put(messageOf({ name: 'Live', onlyIf }))
+    await messaging.event({ event: 'known' })
+    await messaging.browse('a', page('/wait'))
+    server.clock.tick(MINUTE)
+    await messaging.event()
+    expect(await messaging.decide()).toMatchObject([{ verdict: 'wait', reason: 'unsure' }])
+    server.clock.tick(30 * MINUTE)
+    expect(await messaging.decide()).toMatchObject([{ verdict: 'skip', reason: 'gave_up' }])
+    expect(await outcomes({ onlyIf }, { settings })).toEqual({ gave_up: 1 })
+  })
 })
 
 test('considers the newest of over 10,000 triggers, and reports progress', async () => {
