@@ -185,3 +185,28 @@ describe('a database that is refused and left unchanged', () => {
     expect(stdout.toString()).toStartWith(`folder_in_use ${path} is locked by another program.`)
   }, 10_000)
 })
+
+describe('prepared statements', () => {
+  test('give parameters as they were bound, and leave texts alone', () => {
+    const db = keep(openDatabase(folder))
+    const values = [null, 1.5, 9, 'text', '7', new Uint8Array([1, 2])]
+    const types = db.prepare<{ types: string }, typeof values>(
+      "SELECT concat_ws(' ', typeof(?), typeof(?), typeof(?), typeof(?), typeof(?), typeof(?)) AS types",
+    )
+    expect(types.get(...values)?.types).toBe('null real integer text text blob')
+    expect(db.prepare("SELECT ?2 AS b, ?1 AS a, 'why?' AS c, 'it''s ?1' AS d").get('x', 'y')).toEqual({
+      b: 'y',
+      a: 'x',
+      c: 'why?',
+      d: "it's ?1",
+    })
+  })
+
+  test('find a row by an index whatever is bound', () => {
+    const db = keep(openDatabase(folder))
+    const plan = db.prepare<{ detail: string }, [number]>(
+      'EXPLAIN QUERY PLAN SELECT 1 FROM deliveries JOIN contacts ON contacts.id = contact_id WHERE deliveries.id = ?',
+    )
+    expect(plan.all(1).map(({ detail }) => detail.split(' ')[0])).toEqual(['SEARCH', 'SEARCH'])
+  })
+})
