@@ -101,5 +101,12 @@ function addByHand(delivery: DeliveryRow, found: readonly Verdict[], at: number)
   )
 }
 
-export const whenToGiveUp = ({ delivery, message: { content }, settings }: DeliveryWork): number =>
-  giveUpTime({ content, settings }, { plannedAt: delivery.plannedAt, isByHand: delivery.byHand })
+/** Also for an email that cannot be decided, such as one with a send window that cannot be read. */
+export function whenToGiveUp({ delivery, message: { content }, settings }: DeliveryWork): number {
+  const facts = { plannedAt: delivery.plannedAt, isByHand: delivery.byHand }
+  try {
+    return giveUpTime({ content, settings }, facts)
+  } catch {
+    return giveUpTime({ content, settings: { ...settings, sendWindow: null } }, facts)
+  }
+}
