@@ -36,7 +36,7 @@ describe('an accepted email', () => {
   })
 
   test('shares connections with others', async () => {
-    const { server, send } = await start()
+    const { server, send } = await start({}, {}, SMTP_LIMITS)
     const outcomes = await Promise.all(Array.from({ length: 100 }, (_, n) => send(`p${n}@example.com`)))
     expect(outcomes).toEqual(outcomes.map(() => ({ is: 'sent' })))
     expect(server.counts().size).toBe(100)
