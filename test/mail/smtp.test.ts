@@ -4,7 +4,7 @@ import type { About, Outcome, Provider } from '../../src/mail/provider.ts'
 import { createSmtpProvider, SMTP_LIMITS } from '../../src/mail/smtp.ts'
 import { type Behaviour, type MailServer, startMailServer } from './mail-server.ts'
 
-const QUICK = { ...SMTP_LIMITS, connectMs: 300, answerMs: 300, mailMs: 2_000, dotMs: 300 }
+const QUICK = { ...SMTP_LIMITS, connectMs: 1_000, answerMs: 1_000, mailMs: 4_000, dotMs: 1_000 }
 const RAW = 'From: hello@example.com\r\nTo: ada@example.com\r\nSubject: One\r\n\r\n.\r\nFirst line is a dot.\r\n'
 
 const open: { server?: MailServer; provider?: Provider } = {}
