@@ -33,7 +33,7 @@ const SNIPPET_CHARACTERS = 40
 const WORDS: [said: RegExp, say: (found: string) => string][] = [
   [/^output "(.*)" not closed$/s, (found) => `${quote(found)} does not end with }}`],
   [/^tag "(.*)" not closed$/s, (found) => `${quote(found)} does not end with %}`],
-  [/^tag (\{%.*%\}) not closed$/s, (found) => `${quote(found)} is begun, and its end is missing`],
+  [/^tag (\{%.*%\}) not closed$/s, (found) => `${quote(found)} is not closed`],
   [/^tag "(.*)" not found$/s, (found) => `${quote(`{% ${found} %}`)} cannot stand here`],
   [/^undefined filter: (.*)$/s, (found) => `there is no filter ${quote(found)}`],
   [/^illegal tag: (.*)$/s, (found) => `${quote(found)} is not written as it must be`],

@@ -88,12 +88,13 @@ export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
         .values({ appId: by.appId, ...set })
         .onConflictDoUpdate({ target: appMailSettings.appId, set })
         .run()
-      const isChanged = (name: 'smtpUrl' | 'fromEmail' | 'otherFromEmails') =>
-        settings[name] !== undefined && !Bun.deepEquals(settings[name], old[name])
+      const names = Object.keys(settings) as (keyof MailSettings)[]
+      const changed = names.filter((name) => !Bun.deepEquals(settings[name], old[name]))
+      const isChanged = (name: keyof MailSettings) => changed.includes(name)
       const isSenderChanged = isChanged('fromEmail') || isChanged('otherFromEmails')
       if (isChanged('smtpUrl')) retries.tryServerAgain(by.appId, by.at)
       else if (isSenderChanged) retries.trySenderAgain(by.appId, by.at)
-      audit(by, 'mail.set', Object.keys(settings).join(','))
+      if (changed.length > 0) audit(by, 'mail.set', changed.join(', '))
       live.drop(by.appId)
       return DONE
     },

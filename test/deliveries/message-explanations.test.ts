@@ -53,7 +53,7 @@ describe('no delivery was queued', () => {
     const id = await putMessage()
     await addAda()
     expect(await explain(id)).toMatchObject({
-      why: `results_ready has not come for ${ADA}.`,
+      why: `results_ready was never received for ${ADA}.`,
       delivery: null,
       decidedAt: null,
       rules: [],

@@ -14,7 +14,7 @@ test.each([
   ['Hello\n\nyou {{ event.foo', '“{{ event.foo” does not end with }}, in line 3.'],
   ['{{ "Ada }}', '“{{ "Ada }}” does not end with }}, in line 1.'],
   ['{% if event.x ', '“{% if event.x” does not end with %}, in line 1.'],
-  ['{% if event.x %}', '“{% if event.x %}” is begun, and its end is missing, in line 1.'],
+  ['{% if event.x %}', '“{% if event.x %}” is not closed, in line 1.'],
   ['a\n{% endif %}', '“{% endif %}” cannot stand here, in line 2.'],
   ['{% include "x" %}', '“{% include %}” cannot stand here, in line 1.'],
   ['{{ event.a | raw }}', 'There is no filter “raw”, in line 1.'],
@@ -23,7 +23,7 @@ test.each([
   ['{{ event[ }}', 'A bracket is opened and not closed, in line 1.'],
   ['{% if event.a %}{% else %}{% else %}{% endif %}', 'After {% else %} there comes another, in line 1.'],
   ['{% assign x %}', 'What stands between the braces cannot be read, in line 1.'],
-  [`{% if event.${'a'.repeat(60)} %}`, `“{% if event.${'a'.repeat(28)}…” is begun, and its end is missing, in line 1.`],
+  [`{% if event.${'a'.repeat(60)} %}`, `“{% if event.${'a'.repeat(28)}…” is not closed, in line 1.`],
   ['x'.repeat(TEMPLATE_CHARACTERS + 1), 'It is too long.'],
 ])('explains %p', (source, sentence) => expect(findTemplateProblems(source)).toEqual([sentence]))
 

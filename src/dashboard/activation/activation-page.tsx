@@ -119,7 +119,7 @@ const CodeSection = ({ code, made }: ActivationProps) => (
   <section>
     <h2>Code for your server</h2>
     <p>
-      It sends an event, and signs the email of whoever is signed in. It reads <code>SERVICE_API_KEY</code> and{' '}
+      It sends an event, and signs the email of the signed-in person. It reads <code>SERVICE_API_KEY</code> and{' '}
       <code>SERVICE_IDENTITY_SECRET</code> from the environment, waits 10 seconds at most, and logs what fails instead
       of throwing it.
     </p>

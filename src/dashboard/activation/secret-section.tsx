@@ -25,7 +25,7 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
     <section>
       <h2>Identity secret</h2>
       <p>
-        Your server signs the email of whoever is signed in with it, so that nobody reports page views in another name.
+        Your server signs each signed-in person's email with it, so that nobody can report page views as someone else.
         It is shown whenever a key is made.
       </p>
       <Values>

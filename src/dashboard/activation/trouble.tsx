@@ -79,7 +79,7 @@ function listTroubles({ activation, keys, hasOldSecret, appId, now }: TroublePro
 const WITHOUT_EMAIL: Trouble = {
   mood: 'caution',
   title: 'Something came without an email',
-  text: 'An event and a page view are about a person. Send the email of whoever is signed in.',
+  text: 'An event and a page view are about a person. Send the email of the signed-in person.',
 }
 
 const OLD_SECRET: Trouble = {

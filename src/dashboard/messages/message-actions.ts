@@ -90,7 +90,7 @@ async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED)
   const { deps, viewer } = editing
   const message = await deps.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
   if (!message) return problemAnswer(editing.request, 'message_unknown')
-  const notice = `Somebody changed this message meanwhile; it is at version ${message.version} now. ${then}`
+  const notice = `Someone else changed this message after you opened it. It is now at version ${message.version}. ${then}`
   const based = { ...fields, basedOn: String(message.updatedAt) }
   return answerEditor({ ...editing, message }, { fields: based, notice, status: 409 })
 }

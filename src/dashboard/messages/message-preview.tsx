@@ -131,15 +131,14 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
   const domains = <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>
   return isMadeUp && viewer.app.hosts.length === 0 ? (
     <Notice kind="caution">
-      This app has no {domains} yet, and a mail links to what came with an event on those only. What should lead there
-      leads nowhere.
+      This app has no {domains} yet. Emails link to values of events only on the app's own domains, so these links are
+      left out.
     </Notice>
   ) : (
     <Notice kind="caution">
-      The mail carries no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. A link
-      is a whole address that begins with https://. Where a value has a part in it, it has to lead to this app's{' '}
-      {domains}, and a value that is not all of it counts as one word. What should lead there leads to the home page, or
-      nowhere.
+      The email has no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. Links must
+      be complete https:// addresses. If a link contains a value of the event, it must lead to one of this app's{' '}
+      {domains}. Other links go to the home page, or are left out.
     </Notice>
   )
 }

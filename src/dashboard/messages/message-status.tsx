@@ -40,7 +40,7 @@ export function describeStatus(message: MessageRow | null, counts: MessageCounts
     <span class="with-badge">
       <MessageBadge status={message.status} />
       {message.status === 'draft'
-        ? 'It writes to nobody yet.'
+        ? 'It sends no emails yet.'
         : `Version ${message.version}. ${describeWaiting(countWaiting(counts))}, ${describeSent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' What comes due while the message is paused is not sent.' : ''}`}
     </span>
   )
@@ -151,8 +151,8 @@ export const StatusSection = ({ message, counts, path, viewer }: EditorProps & {
     <h2>Version {message.version}</h2>
     <p class="hint">
       {message.status === 'draft'
-        ? 'A draft is written over until it has gone live.'
-        : 'Saving a change makes a new version. What waits already keeps the one it started with.'}
+        ? 'Until it goes live, saving replaces the draft.'
+        : 'Saving a change makes a new version. Emails that are already waiting keep their version.'}
     </p>
     <div class="buttons">
       <ButtonLink href={`${path}/versions`}>See what changed</ButtonLink>

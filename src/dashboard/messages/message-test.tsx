@@ -37,7 +37,7 @@ function TestResult({ to, whose, result }: TestOutcome) {
       </Notice>
     )
   }
-  if (result.is === 'sent') return <Notice kind="done">{`It was handed over for ${to}.`}</Notice>
+  if (result.is === 'sent') return <Notice kind="done">{`The mail server accepted the email to ${to}.`}</Notice>
   if ('reason' in result) {
     const why = result.detail ?? describeReason(result.reason, to, 'failed')
     return result.is === 'unknown' ? (

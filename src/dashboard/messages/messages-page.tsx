@@ -55,9 +55,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
 function describeTotals(messages: Row[]): string {
   const live = messages.filter(({ status }) => status === 'live').length
   if (live === 0) return 'None is live, so no emails are sent.'
-  return live === 1
-    ? 'One is live, and writes to people by itself.'
-    : `${live} are live, and write to people by themselves.`
+  return live === 1 ? 'One is live and sends emails automatically.' : `${live} are live and send emails automatically.`
 }
 
 /** The captured column is shown only if needed. */

@@ -72,7 +72,7 @@ function State({ person, now }: PersonProps) {
         'Nothing has happened yet.'
       ) : (
         <>
-          Last heard of <Time at={latest} now={now} />.
+          Last active <Time at={latest} now={now} />.
         </>
       )}
     </>

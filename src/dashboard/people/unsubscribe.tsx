@@ -55,7 +55,7 @@ const DonePage = ({ appName, stillSending }: Found & StoppedEmails) => (
   <AppLayout
     appName={appName}
     title="You are unsubscribed"
-    lead={`You will get no more emails like that one from ${nameOf({ appName })}. ${
+    lead={`You will get no more emails of this kind from ${nameOf({ appName })}. ${
       stillSending === 0 ? 'There is nothing else to do.' : describeStillSending(stillSending)
     }`}
   />

@@ -200,6 +200,6 @@ async function describeChange(
   return describeConflict(deps, viewer, {
     changed: listChangedFields(settings, names),
     isIt: ({ action, subject }) =>
-      hasOneApp && action === 'mail.set' && (subject ?? '').split(',').some((name) => names.includes(name)),
+      hasOneApp && action === 'mail.set' && (subject ?? '').split(/, ?/).some((name) => names.includes(name)),
   })
 }

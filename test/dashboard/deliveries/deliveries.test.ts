@@ -300,7 +300,7 @@ describe('the page of a person', () => {
     const { html } = await browser.get(pages.at(`people/${publicId('con', person?.id ?? 0)}`))
     expect(await textOf(html, '.fact-list .hint')).toEqual([
       'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
-      `other has not come for ${BOB}.`,
+      `other was never received for ${BOB}.`,
     ])
     expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never started'])
   })

@@ -59,7 +59,7 @@ describe('saving', () => {
     const refused = await pages.browser.post(pages.path, { ...fields, 'mail.subject': 'Mine', do: 'save' })
     expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
       409,
-      expect.stringContaining('Somebody changed this message meanwhile'),
+      expect.stringContaining('Someone else changed this message after you opened it'),
     ])
     expect((await pages.draft()).content.mail.subject).toBe('Theirs')
     const again = await fieldsOf(refused.html)

@@ -48,7 +48,10 @@ describe('explain_delivery', () => {
     await messaging.event({ event: 'other' })
     const asked = { messageId: await messageIdOf('Paid'), email: 'ada@example.com' }
     const never = { delivery: null, judgedAt: null, rules: [] }
-    expect(await explain(asked)).toMatchObject({ why: 'results_ready has not come for ada@example.com.', ...never })
+    expect(await explain(asked)).toMatchObject({
+      why: 'results_ready was never received for ada@example.com.',
+      ...never,
+    })
     const draft = { ...asked, messageId: await messageIdOf('Results not opened yet') }
     expect(await explain(draft)).toMatchObject({ why: 'The message is a draft, so nobody gets it.', ...never })
   })
