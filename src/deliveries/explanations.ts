@@ -114,7 +114,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
   switch (state) {
     case 'waiting':
       return delivery.byHand
-        ? 'A member sent it despite the rules. It goes out next.'
+        ? 'A member chose to send it despite the rules. It goes out next.'
         : `It is waiting. Its rules are checked on ${time(dueAt)}.`
     case 'claimed':
       return 'It is being sent right now.'

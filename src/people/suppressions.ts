@@ -20,7 +20,8 @@ export function readSuppression(text: SuppressionText): { input: SuppressionInpu
   const address = readEmail(text.email)
   if (!address) errors.push({ field: 'email', code: 'invalid', message: 'Give one whole email address.' })
   const why = text.why.trim().replaceAll(/\s+/g, ' ')
-  if (why === '') errors.push({ field: 'why', code: 'required', message: 'Say why, for whoever asks later.' })
+  if (why === '')
+    errors.push({ field: 'why', code: 'required', message: 'Give a reason. It is stored with your name.' })
   if (why.length > WHY_CHARACTERS) {
     errors.push({ field: 'why', code: 'too_long', message: `Say it in up to ${WHY_CHARACTERS} characters.` })
   }

@@ -11,7 +11,7 @@ describe('describes a state', () => {
   const LATER = '15 May 2026, 12:10 UTC'
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
-    [{ state: 'waiting', byHand: true }, 'A member sent it despite the rules. It goes out next.'],
+    [{ state: 'waiting', byHand: true }, 'A member chose to send it despite the rules. It goes out next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
     [{ state: 'handed' }, 'It was handed to the mail server, which has not answered yet.'],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],

@@ -3,6 +3,7 @@ import type { AppRow } from '../../accounts/access.ts'
 import { readPublicId } from '../../core/ids.ts'
 import type { MemberEntry } from '../../accounts/members.ts'
 import type { AuditEntry } from '../../accounts/audit.ts'
+import { describeSettings } from '../sender/setting-labels.ts'
 
 /** The text of each audit action, after the actor's name. `{}` is replaced by the subject. */
 const ACTIONS = new Map<string, string>([
@@ -96,6 +97,7 @@ export function describeActor({ actor }: AuditEntry, names: AuditNames): string 
 }
 
 export function describeAction({ action, subject, count }: AuditEntry, names: AuditNames): string {
-  const text = (ACTIONS.get(action) ?? `${action} {}`).replace('{}', () => nameOf(subject ?? '', names)).trim()
+  const named = action === 'mail.set' ? describeSettings(subject ?? '') : nameOf(subject ?? '', names)
+  const text = (ACTIONS.get(action) ?? `${action} {}`).replace('{}', () => named).trim()
   return count > 1 ? `${text} (${count} times)` : text
 }

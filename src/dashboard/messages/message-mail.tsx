@@ -44,7 +44,7 @@ export const MailSection = ({ ask, properties }: MailProps) => (
 export const Properties = ({ names }: { names: string[] }) =>
   names.length === 0 ? null : (
     <p class="hint">
-      The event came with{' '}
+      Variables of this event:{' '}
       {names.map((name, index) => (
         <>
           {index > 0 && ', '}

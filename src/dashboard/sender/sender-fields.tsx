@@ -19,6 +19,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { Toggle } from '../ui/choice.tsx'
 import { Field, useField } from '../ui/field.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { SECRET_LABELS, SETTING_LABELS } from './setting-labels.ts'
 
 type FieldsProps = { input: SenderText; app: Viewer['app']; settings: MailSettings; isOwner: boolean }
 
@@ -166,36 +167,12 @@ const LimitFields = ({ input }: FieldsProps) => (
   </section>
 )
 
-const LABELS = new Map(
-  Object.entries({
-    fromName: 'Name',
-    fromEmail: 'Address',
-    otherFromEmails: 'Other addresses',
-    replyTo: 'Replies go to',
-    postalAddress: 'Postal address',
-    logoUrl: 'Logo',
-    colour: 'Colour',
-    perSecond: 'Emails per second',
-    giveUpHours: 'Give up after',
-    perPersonDay: 'Lifecycle emails per day',
-    perPersonWeek: 'Lifecycle emails per week',
-  }),
-)
-/** Never shown: they are secret. */
-const SECRETS = new Map(
-  Object.entries({
-    smtpUrl: 'Mail server',
-    dkimKey: 'Signature (DKIM)',
-    bounceSecret: 'Bounce reports',
-  }),
-)
-
 /** The fields of the changed settings, with what is stored now. */
 export function listChangedFields(settings: MailSettings, names: string[]): ChangedField[] {
   const text: Record<string, unknown> = writeSender(settings)
   return names.flatMap((name): ChangedField[] => {
     if (name === 'sendWindow') return [{ label: 'Sending hours', now: describeWindow(writeSender(settings)) }]
-    const [label, secret] = [LABELS.get(name), SECRETS.get(name)]
+    const [label, secret] = [SETTING_LABELS.get(name), SECRET_LABELS.get(name)]
     if (secret !== undefined) return [{ label: secret }]
     return label === undefined ? [] : [{ label, now: String(text[name]).replaceAll('\n', ', ') }]
   })
@@ -214,7 +191,7 @@ const HourFields = ({ input, app }: FieldsProps) => {
     <section>
       <h2>Sending hours</h2>
       <p class="hint">
-        Other emails wait for these hours; transactional emails don't. Times are in {formatZone(app.timezone)}, the
+        Lifecycle emails wait for these hours; transactional emails don't. Times are in {formatZone(app.timezone)}, the
         timezone of <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
       </p>
       <fieldset class={error ? 'field wrong' : 'field'}>

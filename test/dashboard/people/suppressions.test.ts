@@ -154,10 +154,10 @@ describe('changing it', () => {
 
   test.each([
     [{ email: 'nobody' }, ['Give one whole email address.']],
-    [{ why: ' ' }, ['Say why, for whoever asks later.']],
+    [{ why: ' ' }, ['Give a reason. It is stored with your name.']],
     [{ why: 'x'.repeat(201) }, ['Say it in up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose one of these.']],
-    [{ email: HOSTILE, why: '' }, ['Give one whole email address.', 'Say why, for whoever asks later.']],
+    [{ email: HOSTILE, why: '' }, ['Give one whole email address.', 'Give a reason. It is stored with your name.']],
   ])('refuses invalid input and keeps it (%j)', async (fields, faults) => {
     const { status, html } = await add(fields)
     expect(status).toBe(400)

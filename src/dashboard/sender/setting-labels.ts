@@ -1,0 +1,32 @@
+export const SETTING_LABELS = new Map(
+  Object.entries({
+    fromName: 'Name',
+    fromEmail: 'Address',
+    otherFromEmails: 'Other addresses',
+    replyTo: 'Replies go to',
+    postalAddress: 'Postal address',
+    logoUrl: 'Logo',
+    colour: 'Colour',
+    perSecond: 'Emails per second',
+    giveUpHours: 'Give up after',
+    perPersonDay: 'Lifecycle emails per day',
+    perPersonWeek: 'Lifecycle emails per week',
+  }),
+)
+/** Never shown: they are secret. */
+export const SECRET_LABELS = new Map(
+  Object.entries({
+    smtpUrl: 'Mail server',
+    dkimKey: 'Signature (DKIM)',
+    bounceSecret: 'Bounce reports',
+  }),
+)
+
+/** The labels of settings, as the audit log names them. */
+export function describeSettings(names: string): string {
+  const labels = names.split(/, ?/).map((name) => {
+    if (name === 'sendWindow') return 'Sending hours'
+    return SETTING_LABELS.get(name) ?? SECRET_LABELS.get(name.startsWith('dkim') ? 'dkimKey' : name) ?? name
+  })
+  return [...new Set(labels)].join(', ')
+}
