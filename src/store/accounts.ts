@@ -10,6 +10,7 @@ import { createMemberships } from './members.ts'
 import { accounts, members } from './schema.ts'
 import type { SenderDomainWrites } from './sender-domains.ts'
 import type { Access, NewKey, NewLink, Plan, Refused, Site } from './types.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 type Account = { id: string; name: string; plan: Plan }
 type AccountRow = typeof accounts.$inferSelect
@@ -44,12 +45,14 @@ export function createAccountReads(db: Database, sealer: Sealer) {
   const { listApps, findAppBySiteId, snippetSettings } = createAppReads(db)
   const { findKey, listSecrets } = createKeyReads(db, sealer)
   const inOrder = () => orm.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)).limit(1)
-  const first = inOrder().prepare()
-  const byId = orm
-    .select()
-    .from(accounts)
-    .where(eq(accounts.id, sql.placeholder('id')))
-    .prepare()
+  const first = prepareLazily(() => inOrder().prepare())
+  const byId = prepareLazily(() =>
+    orm
+      .select()
+      .from(accounts)
+      .where(eq(accounts.id, sql.placeholder('id')))
+      .prepare(),
+  )
 
   const findAccount = (id: string | null): Account | null => {
     const account = id === null ? first.get() : byId.get({ id })

@@ -9,6 +9,7 @@ import type { MessageContent } from './message-types.ts'
 import type { MessageWrites } from './messages.ts'
 import { appHosts, appMailSettings, apps, snippetSettings } from './schema.ts'
 import type { AppRow, AppSettings, Refused, SnippetSettings } from './types.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 export type NewApp = Pick<AppRow, 'publicId' | 'siteId' | 'name' | 'homeUrl' | 'hosts'> & {
   snippet?: SnippetSettings
@@ -53,24 +54,34 @@ export function createAppReads(db: Database) {
       })
       .from(apps)
       .leftJoin(appMailSettings, eq(appMailSettings.appId, apps.id))
-  const byId = select()
-    .where(eq(apps.id, sql.placeholder('id')))
-    .prepare()
-  const byPublicId = select()
-    .where(eq(apps.publicId, sql.placeholder('publicId')))
-    .prepare()
-  const bySiteId = select()
-    .where(eq(apps.siteId, sql.placeholder('siteId')))
-    .prepare()
-  const ofAccount = select()
-    .where(eq(apps.accountId, sql.placeholder('accountId')))
-    .orderBy(asc(apps.id))
-    .prepare()
-  const snippetOf = orm
-    .select()
-    .from(snippetSettings)
-    .where(eq(snippetSettings.appId, sql.placeholder('appId')))
-    .prepare()
+  const byId = prepareLazily(() =>
+    select()
+      .where(eq(apps.id, sql.placeholder('id')))
+      .prepare(),
+  )
+  const byPublicId = prepareLazily(() =>
+    select()
+      .where(eq(apps.publicId, sql.placeholder('publicId')))
+      .prepare(),
+  )
+  const bySiteId = prepareLazily(() =>
+    select()
+      .where(eq(apps.siteId, sql.placeholder('siteId')))
+      .prepare(),
+  )
+  const ofAccount = prepareLazily(() =>
+    select()
+      .where(eq(apps.accountId, sql.placeholder('accountId')))
+      .orderBy(asc(apps.id))
+      .prepare(),
+  )
+  const snippetOf = prepareLazily(() =>
+    orm
+      .select()
+      .from(snippetSettings)
+      .where(eq(snippetSettings.appId, sql.placeholder('appId')))
+      .prepare(),
+  )
   const one = (found: FoundApp | undefined): AppRow | null => (found ? toApp(found) : null)
 
   return {

@@ -3,6 +3,7 @@ import { and, desc, eq, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { makeTextId } from '../core/ids.ts'
 import { auditEntries } from './schema.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 export type Done = { done: true }
 export const DONE: Done = { done: true }
@@ -14,19 +15,21 @@ export type Change = { accountId: string; actor: string; at: number }
 export type SignInMark = { address: string; count?: number }
 
 export function createAudit(db: Database) {
-  const insert = drizzle(db)
-    .insert(auditEntries)
-    .values({
-      id: sql.placeholder('id'),
-      accountId: sql.placeholder('accountId'),
-      actor: sql.placeholder('actor'),
-      action: sql.placeholder('action'),
-      subject: sql.placeholder('subject'),
-      createdAt: sql.placeholder('at'),
-      address: sql.placeholder('address'),
-      count: sql.placeholder('count'),
-    })
-    .prepare()
+  const insert = prepareLazily(() =>
+    drizzle(db)
+      .insert(auditEntries)
+      .values({
+        id: sql.placeholder('id'),
+        accountId: sql.placeholder('accountId'),
+        actor: sql.placeholder('actor'),
+        action: sql.placeholder('action'),
+        subject: sql.placeholder('subject'),
+        createdAt: sql.placeholder('at'),
+        address: sql.placeholder('address'),
+        count: sql.placeholder('count'),
+      })
+      .prepare(),
+  )
   return ({ accountId, actor, at }: Change, action: string, subject: string, mark?: SignInMark): void => {
     const { address = null, count = 1 } = mark ?? {}
     insert.run({ id: makeTextId('aud', at), accountId, actor, action, subject, at, address, count })

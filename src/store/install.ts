@@ -3,6 +3,7 @@ import { eq, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type Done, DONE } from './audit.ts'
 import { install } from './schema.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 export function createInstallReads(db: Database) {
   const orm = drizzle(db)
@@ -14,11 +15,13 @@ export function createInstallReads(db: Database) {
 
 export function createInstallWrites(db: Database) {
   const orm = drizzle(db)
-  const touch = orm
-    .insert(install)
-    .values({ name: 'touched', value: '1' })
-    .onConflictDoUpdate({ target: install.name, set: { value: sql`CAST(${install.value} AS INTEGER) % 1000 + 1` } })
-    .prepare()
+  const touch = prepareLazily(() =>
+    orm
+      .insert(install)
+      .values({ name: 'touched', value: '1' })
+      .onConflictDoUpdate({ target: install.name, set: { value: sql`CAST(${install.value} AS INTEGER) % 1000 + 1` } })
+      .prepare(),
+  )
 
   return {
     keepInstallValue({ name, value }: { name: string; value: string }): Done {

@@ -7,6 +7,7 @@ import { secretContext } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { apiKeys, identitySecrets, sentForms } from './schema.ts'
 import type { KeyRow, NewKey, Refused, SecretRow } from './types.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 type Secret = { id: string; secret: string }
 type Rotation = Change & { secret: Secret; replaces: string | null }
@@ -15,23 +16,27 @@ const toKey = ({ keyHash: _, ...key }: typeof apiKeys.$inferSelect): KeyRow => k
 
 export function createKeyReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
-  const byHash = orm
-    .select()
-    .from(apiKeys)
-    .where(and(eq(apiKeys.keyHash, sql.placeholder('keyHash')), isNull(apiKeys.revokedAt)))
-    .prepare()
+  const byHash = prepareLazily(() =>
+    orm
+      .select()
+      .from(apiKeys)
+      .where(and(eq(apiKeys.keyHash, sql.placeholder('keyHash')), isNull(apiKeys.revokedAt)))
+      .prepare(),
+  )
   const isRecentlyRetired = gt(identitySecrets.retiredAt, sql.placeholder('retiredAfter'))
-  const secrets = orm
-    .select()
-    .from(identitySecrets)
-    .where(
-      and(
-        eq(identitySecrets.accountId, sql.placeholder('accountId')),
-        or(isNull(identitySecrets.retiredAt), isRecentlyRetired),
-      ),
-    )
-    .orderBy(desc(identitySecrets.createdAt))
-    .prepare()
+  const secrets = prepareLazily(() =>
+    orm
+      .select()
+      .from(identitySecrets)
+      .where(
+        and(
+          eq(identitySecrets.accountId, sql.placeholder('accountId')),
+          or(isNull(identitySecrets.retiredAt), isRecentlyRetired),
+        ),
+      )
+      .orderBy(desc(identitySecrets.createdAt))
+      .prepare(),
+  )
 
   return {
     findKey(keyHash: string): KeyRow | null {

@@ -10,6 +10,7 @@ import type { MailSettings } from './message-types.ts'
 import type { MessageChange } from './messages.ts'
 import { appMailSettings } from './schema.ts'
 import type { Refused } from './types.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 export const NO_SETTINGS: MailSettings = {
   fromName: null,
@@ -44,11 +45,13 @@ const toMailSettings = (
 
 export function createMailSettingsReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
-  const oneSettings = orm
-    .select()
-    .from(appMailSettings)
-    .where(eq(appMailSettings.appId, sql.placeholder('appId')))
-    .prepare()
+  const oneSettings = prepareLazily(() =>
+    orm
+      .select()
+      .from(appMailSettings)
+      .where(eq(appMailSettings.appId, sql.placeholder('appId')))
+      .prepare(),
+  )
 
   return {
     mailSettings: (appId: number): MailSettings => toMailSettings(sealer, appId, oneSettings.get({ appId }) ?? null),

@@ -5,6 +5,7 @@ import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
 import { accounts, apps, members, memberships, oneTimeLinks, sessions } from './schema.ts'
 import type { MemberRow, NewLink, Refused, Role } from './types.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 /** `id` differs per account; `personId` does not, and is never shown. `isInvited`: has not accepted yet. */
 export type MemberEntry = {
@@ -119,27 +120,31 @@ export const toMember = ({ createdAt: _, ...member }: typeof members.$inferSelec
 
 export function createMemberReads(db: Database) {
   const orm = drizzle(db)
-  const byEmail = orm
-    .select()
-    .from(members)
-    .where(eq(members.email, sql.placeholder('email')))
-    .prepare()
+  const byEmail = prepareLazily(() =>
+    orm
+      .select()
+      .from(members)
+      .where(eq(members.email, sql.placeholder('email')))
+      .prepare(),
+  )
   // prepared because every page runs it, and a person may be in a hundred accounts
-  const appAccess = orm
-    .select({
-      accountId: accounts.id,
-      accountName: accounts.name,
-      role: memberships.role,
-      requiresTwoStep: accounts.requiresTwoStep,
-      appId: apps.publicId,
-      appName: apps.name,
-    })
-    .from(memberships)
-    .innerJoin(accounts, eq(accounts.id, memberships.accountId))
-    .innerJoin(apps, eq(apps.accountId, accounts.id))
-    .where(and(eq(memberships.memberId, sql.placeholder('memberId')), isNotNull(memberships.acceptedAt)))
-    .orderBy(asc(memberships.acceptedAt), asc(accounts.id), asc(apps.id))
-    .prepare()
+  const appAccess = prepareLazily(() =>
+    orm
+      .select({
+        accountId: accounts.id,
+        accountName: accounts.name,
+        role: memberships.role,
+        requiresTwoStep: accounts.requiresTwoStep,
+        appId: apps.publicId,
+        appName: apps.name,
+      })
+      .from(memberships)
+      .innerJoin(accounts, eq(accounts.id, memberships.accountId))
+      .innerJoin(apps, eq(apps.accountId, accounts.id))
+      .where(and(eq(memberships.memberId, sql.placeholder('memberId')), isNotNull(memberships.acceptedAt)))
+      .orderBy(asc(memberships.acceptedAt), asc(accounts.id), asc(apps.id))
+      .prepare(),
+  )
 
   return {
     findMember(email: string): MemberRow | null {

@@ -8,6 +8,7 @@ import type { LiveMessages } from './live-messages.ts'
 import { MESSAGE_STATUSES, type MessageContent, type MessageRow, type MessageStatus } from './message-types.ts'
 import { auditEntries, messages, messageVersions } from './schema.ts'
 import type { Refused } from './types.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 export type MessageChange = { accountId: string; appId: number; actor: string; at: number }
 /** Null `id`: found by name, or created. Null `status`: unchanged. `basedOn`: refuse if `updatedAt` differs (null: if it exists). */
@@ -32,28 +33,36 @@ export function createMessageReads(db: Database) {
   const isCurrent = and(eq(messageVersions.messageId, messages.id), eq(messageVersions.version, messages.version))
   const select = () => orm.select(fields).from(messages).innerJoin(messageVersions, isCurrent)
   const ofApp = eq(messages.appId, sql.placeholder('appId'))
-  const all = select().where(ofApp).orderBy(asc(messages.id)).prepare()
-  const byId = select()
-    .where(and(eq(messages.id, sql.placeholder('id')), ofApp))
-    .prepare()
-  const byName = select()
-    .where(and(ofApp, eq(messages.name, sql.placeholder('name'))))
-    .prepare()
-  const oneVersion = orm
-    .select(fields)
-    .from(messages)
-    .innerJoin(messageVersions, eq(messageVersions.messageId, messages.id))
-    .where(and(eq(messages.id, sql.placeholder('id')), eq(messageVersions.version, sql.placeholder('version'))))
-    .prepare()
-  const manyVersions = orm
-    .select({ ...fields, version: messageVersions.version })
-    .from(messageVersions)
-    .innerJoin(messages, eq(messageVersions.messageId, messages.id))
-    .where(
-      sql`(${messageVersions.messageId}, ${messageVersions.version}) IN
+  const all = prepareLazily(() => select().where(ofApp).orderBy(asc(messages.id)).prepare())
+  const byId = prepareLazily(() =>
+    select()
+      .where(and(eq(messages.id, sql.placeholder('id')), ofApp))
+      .prepare(),
+  )
+  const byName = prepareLazily(() =>
+    select()
+      .where(and(ofApp, eq(messages.name, sql.placeholder('name'))))
+      .prepare(),
+  )
+  const oneVersion = prepareLazily(() =>
+    orm
+      .select(fields)
+      .from(messages)
+      .innerJoin(messageVersions, eq(messageVersions.messageId, messages.id))
+      .where(and(eq(messages.id, sql.placeholder('id')), eq(messageVersions.version, sql.placeholder('version'))))
+      .prepare(),
+  )
+  const manyVersions = prepareLazily(() =>
+    orm
+      .select({ ...fields, version: messageVersions.version })
+      .from(messageVersions)
+      .innerJoin(messages, eq(messageVersions.messageId, messages.id))
+      .where(
+        sql`(${messageVersions.messageId}, ${messageVersions.version}) IN
         (SELECT value ->> 0, value ->> 1 FROM json_each(${sql.placeholder('versions')}))`,
-    )
-    .prepare()
+      )
+      .prepare(),
+  )
 
   return {
     listMessages: (appId: number): MessageRow[] => all.all({ appId }).map(toMessageRow),

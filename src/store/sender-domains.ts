@@ -5,6 +5,7 @@ import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import type { DeliveryRetries } from './delivery-queue.ts'
 import type { SenderProof } from './message-types.ts'
 import { accounts, appMailSettings, apps, senderDomains } from './schema.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 export type SenderDomain = { accountId: string; domain: string; proof: SenderProof; createdAt: number }
 
@@ -20,14 +21,16 @@ export type AppSenders = {
 
 export function createSenderDomainReads(db: Database) {
   const orm = drizzle(db)
-  const facts = orm
-    .select({
-      accounts: sql<number>`(SELECT count(*) FROM (SELECT 1 FROM accounts LIMIT 2))`,
-      domains: sql<string>`(SELECT json_group_array(domain) FROM sender_domains WHERE account_id = ${accounts.id})`,
-    })
-    .from(accounts)
-    .where(eq(accounts.id, sql.placeholder('accountId')))
-    .prepare()
+  const facts = prepareLazily(() =>
+    orm
+      .select({
+        accounts: sql<number>`(SELECT count(*) FROM (SELECT 1 FROM accounts LIMIT 2))`,
+        domains: sql<string>`(SELECT json_group_array(domain) FROM sender_domains WHERE account_id = ${accounts.id})`,
+      })
+      .from(accounts)
+      .where(eq(accounts.id, sql.placeholder('accountId')))
+      .prepare(),
+  )
 
   return {
     /** A server's only account may send from any domain. */

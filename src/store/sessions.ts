@@ -6,6 +6,7 @@ import { createMemberships, toMember } from './members.ts'
 import { auditEntries, members, sessions, twoSteps } from './schema.ts'
 import { createSetUpEnd } from './two-step.ts'
 import type { MemberRow, Refused } from './types.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 export type SessionRow = {
   id: string
@@ -28,12 +29,14 @@ export type FailedSignIns = { memberId: string; action: string; address: string;
 export function createSessionReads(db: Database) {
   const orm = drizzle(db)
   const toSession = ({ tokenHash: _, ...session }: typeof sessions.$inferSelect): SessionRow => session
-  const byToken = orm
-    .select()
-    .from(sessions)
-    .innerJoin(members, eq(members.id, sessions.memberId))
-    .where(eq(sessions.tokenHash, sql.placeholder('tokenHash')))
-    .prepare()
+  const byToken = prepareLazily(() =>
+    orm
+      .select()
+      .from(sessions)
+      .innerJoin(members, eq(members.id, sessions.memberId))
+      .where(eq(sessions.tokenHash, sql.placeholder('tokenHash')))
+      .prepare(),
+  )
 
   return {
     findSession(tokenHash: string): SignedIn | null {
@@ -114,11 +117,13 @@ export function createSessionWrites(db: Database) {
       .where(and(eq(twoSteps.memberId, memberId), isNotNull(twoSteps.turnedOnAt)))
       .get() !== undefined
 
-  const setLastSeen = orm
-    .update(sessions)
-    .set({ lastSeenAt: sql`${sql.placeholder('at')}` })
-    .where(eq(sessions.id, sql.placeholder('sessionId')))
-    .prepare()
+  const setLastSeen = prepareLazily(() =>
+    orm
+      .update(sessions)
+      .set({ lastSeenAt: sql`${sql.placeholder('at')}` })
+      .where(eq(sessions.id, sql.placeholder('sessionId')))
+      .prepare(),
+  )
 
   const isOwn = ({ memberId, sessionId }: Pick<Own, 'memberId' | 'sessionId'>) =>
     and(eq(sessions.id, sessionId), eq(sessions.memberId, memberId))

@@ -7,6 +7,7 @@ import type { Sealer } from './engine/sealing.ts'
 import { createMemberships } from './members.ts'
 import { recoveryCodes, sessions, twoSteps } from './schema.ts'
 import type { Refused } from './types.ts'
+import { prepareLazily } from './engine/statements.ts'
 
 /** `startedAt`: when the secret was created; identifies the secret. */
 export type TwoStepRow = {
@@ -24,12 +25,10 @@ export type TwoStepRow = {
 export function createTwoStepReads(db: Database, sealer: Sealer) {
   const orm = drizzle(db)
   const memberId = sql.placeholder('memberId')
-  const ofMember = orm.select().from(twoSteps).where(eq(twoSteps.memberId, memberId)).prepare()
-  const codesLeft = orm
-    .select({ codes: count() })
-    .from(recoveryCodes)
-    .where(eq(recoveryCodes.memberId, memberId))
-    .prepare()
+  const ofMember = prepareLazily(() => orm.select().from(twoSteps).where(eq(twoSteps.memberId, memberId)).prepare())
+  const codesLeft = prepareLazily(() =>
+    orm.select({ codes: count() }).from(recoveryCodes).where(eq(recoveryCodes.memberId, memberId)).prepare(),
+  )
 
   return {
     findTwoStep(member: string): TwoStepRow | null {

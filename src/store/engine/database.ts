@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { StoreError } from './errors.ts'
 import { ensureFolder, folderFault } from './folder.ts'
 import { MIGRATIONS } from './migrations/index.ts'
+import { prepareLazily } from './statements.ts'
 import { applyMigrations, upgrade } from './upgrades.ts'
 
 const DATABASE_FILE = 'eventpost.db'
@@ -138,7 +139,7 @@ function openFile(path: string): Database {
     throw toStoreError(error, path)
   }
   // cached statements close with the connection; an open prepared statement would keep its locks and the WAL alive
-  db.prepare = ((text: string) => db.query(holdPlan(text))) as Database['prepare']
+  db.prepare = ((text: string) => prepareLazily(() => db.query(holdPlan(text)))) as Database['prepare']
   try {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     const { application_id: id } = db.query<{ application_id: number }, []>('PRAGMA application_id').get() ?? {}
