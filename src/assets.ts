@@ -58,15 +58,7 @@ const listPageAssets = (): string[] =>
 /** @throws Error when they were not built */
 export function assetRoutes() {
   if (!existsSync(PAGE_FOLDER)) throw new Error('the assets are not built; run `bun run assets`')
-  // its ETag is unquoted and the same for all encodings
-  const files = staticPlugin({
-    assets: PAGE_FOLDER,
-    prefix: ASSET_PREFIX,
-    alwaysStatic: true,
-    indexHTML: false,
-    etag: false,
-    headers: ASSET_HEADERS,
-  })
+  let files: ReturnType<typeof openFiles> | undefined
   const app = new Elysia()
   for (const file of listPageAssets()) {
     const hash = HASHED.exec(file)?.groups?.hash ?? ''
@@ -75,7 +67,7 @@ export function assetRoutes() {
       const { encoding, suffix } = pickEncoding(request)
       const etag = etagOf(hash, suffix)
       if (hasEtag(request, etag)) return new Response(null, { status: 304, headers: { ...ASSET_HEADERS, ETag: etag } })
-      const { handle } = await files
+      const { handle } = await (files ??= openFiles())
       const response = await handle(new Request(`http://localhost${ASSET_PREFIX}/${file}${suffix}`))
       response.headers.set('Content-Type', type)
       response.headers.set('ETag', etag)
@@ -85,6 +77,17 @@ export function assetRoutes() {
   }
   return app
 }
+
+/** At the first request, because it reads every file. Its ETag is unquoted and the same for all encodings. */
+const openFiles = () =>
+  staticPlugin({
+    assets: PAGE_FOLDER,
+    prefix: ASSET_PREFIX,
+    alwaysStatic: true,
+    indexHTML: false,
+    etag: false,
+    headers: ASSET_HEADERS,
+  })
 
 const ASSET_HEADERS = { 'Cache-Control': FOREVER, Vary: 'Accept-Encoding' }
 

@@ -1,7 +1,6 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { COLLECT_CORS, COLLECT_PATH, NOTHING_ALLOWED, corsOf, createSecure, refusalAnswer } from './http/answers.ts'
 import { API_PREFIX, apiRoutes } from './api/index.ts'
-import { createOpenApi, type OpenApi } from './api/openapi.ts'
 import { isPinnedScript, refuseOtherBuild, scriptRoutes } from './api/script.ts'
 import { noteRefusedCall } from './events/activation.ts'
 import { clientAddress, isTrustedProxy, UNKNOWN_ADDRESS } from './core/addresses.ts'
@@ -65,9 +64,7 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
     return { app, findRoute }
   }
   const pages = openPages((dashboardRoutes) => createRouter((router) => router.use(dashboardRoutes(deps))))
-  const api = apiRoutes(deps)
-  let described: OpenApi | undefined
-  const openApi = (): OpenApi => (described ??= createOpenApi(api.routes, deps.baseUrl))
+  const { routes: api, openApi } = apiRoutes(deps)
   const script = readScript()
   const snippet = { stub: readStub(), script: script.identity }
   const { app, findRoute } = createRouter((router) =>

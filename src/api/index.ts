@@ -12,7 +12,7 @@ import { contactRoutes } from './contacts.ts'
 import { docsPage } from './docs-page.ts'
 import { eventRoutes } from './events.ts'
 import { createIdempotencyGuard } from '../http/idempotency.ts'
-import { createOpenApi } from './openapi.ts'
+import { createOpenApi, type OpenApi } from './openapi.ts'
 
 export const API_PREFIX = '/api/v1'
 
@@ -27,13 +27,16 @@ export function apiRoutes(deps: ApiDependencies & VisitDependencies & { baseUrl:
     .use(batchRoutes(deps, idempotency))
     .use(contactRoutes(deps, idempotency))
   const described = new Elysia().use(calls).use(collectRoutes(deps)).use(bounceRoutes(deps))
-  const openApi = createOpenApi(described.routes, deps.baseUrl)
-  const answerOpenApi = createPackedAnswer(JSON.stringify(openApi))
-  return described
+  let made: OpenApi | undefined
+  // at the first request: it takes as long as half of a start (measured)
+  const openApi = (): OpenApi => (made ??= createOpenApi(described.routes, deps.baseUrl))
+  const answerOpenApi = createPackedAnswer(() => JSON.stringify(openApi()))
+  const routes = described
     .get(`${API_PREFIX}/openapi.json`, ({ request }) =>
       answerOpenApi(request, { ...COMMON, ...PUBLIC, 'X-Request-Id': factsOf(request).requestId }),
     )
-    .get(`${API_PREFIX}/docs`, ({ request }) => docsPage(request, openApi, PUBLIC))
+    .get(`${API_PREFIX}/docs`, ({ request }) => docsPage(request, openApi(), PUBLIC))
+  return { routes, openApi }
 }
 
 const PACK = {
@@ -42,12 +45,16 @@ const PACK = {
   gzip: (bytes: Buffer) => gzipSync(bytes, { level: 9 }),
 }
 
-/** Serves a constant text; compressed on first use. */
-function createPackedAnswer(text: string): (request: Request, headers: Record<string, string>) => Response {
-  const bytes = Buffer.from(text)
-  const hash = Bun.SHA256.hash(bytes, 'base64url').slice(0, 16)
+/** Serves a constant text; made and compressed on first use. */
+function createPackedAnswer(makeText: () => string): (request: Request, headers: Record<string, string>) => Response {
+  const make = () => {
+    const bytes = Buffer.from(makeText())
+    return { bytes, hash: Bun.SHA256.hash(bytes, 'base64url').slice(0, 16) }
+  }
+  let text: ReturnType<typeof make> | undefined
   const made = new Map<keyof Script, Buffer>()
   return (request, more) => {
+    const { bytes, hash } = (text ??= make())
     const { encoding, suffix } = pickEncoding(request)
     const etag = etagOf(hash, suffix)
     const headers = { ...more, ETag: etag, Vary: 'Accept-Encoding' }
