@@ -1,5 +1,5 @@
 import { serveWrites } from './store/engine/writer-thread.ts'
-import { DELIVERY_RULES } from './deliveries/deliveries.ts'
+import { STORE_RULES } from './deliveries/deliveries.ts'
 import { readEventText } from './events/event-input.ts'
 
-serveWrites({ readEvent: readEventText, rules: DELIVERY_RULES })
+serveWrites({ readEvent: readEventText, rules: STORE_RULES })

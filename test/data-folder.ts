@@ -13,6 +13,7 @@ import { renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { databasePath } from '../src/store/engine/database.ts'
+import { STORE_RULES } from '../src/deliveries/deliveries.ts'
 import { openStore } from '../src/store/store.ts'
 
 const MEMORY = '/dev/shm'
@@ -42,7 +43,7 @@ async function makeTemplate(): Promise<string> {
   if (existsSync(path)) return path
   mkdirSync(TEMPLATES, { recursive: true })
   const folder = mkdtempSync(join(TEMPLATES, 'making-'))
-  const store = await openStore(folder, { threads: false })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   await store.close()
   // others may make it at the same time; each has the same
   renameSync(databasePath(folder), path)

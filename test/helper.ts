@@ -1,7 +1,7 @@
 /** A whole server on a fresh data folder, reached through its door, with a clock that tests move. */
 import { rmSync } from 'node:fs'
 import { type CreatedAccount, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
-import { DELIVERY_RULES } from '../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../src/deliveries/deliveries.ts'
 import { readEventText } from '../src/events/event-input.ts'
 import { createDependencies, type Dependencies } from '../src/dependencies.ts'
 import { createSenders, type Installation, type Senders } from '../src/accounts/senders.ts'
@@ -88,7 +88,7 @@ export async function createTestServer(options: Options = {}) {
       threads: false,
       now: clock.now,
       readEvent: readEventText,
-      rules: DELIVERY_RULES,
+      rules: STORE_RULES,
     })
     real.onCommit(metrics.countCommit)
     const store = options.wrapStore?.(real) ?? real

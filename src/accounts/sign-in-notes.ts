@@ -28,6 +28,9 @@ const ENTRIES_EVERY_MS = 10 * 60_000
 export const MANY_FAILURES = { wrong_password: 20, wrong_code: 5 } as const
 const FAILURES_MS = 24 * 3_600_000
 
+/** A rare notice is sent at most once in this time. */
+const RARE_NOTICE_EVERY_MS = 24 * 3_600_000
+
 type Gathered = { entries: Map<string, FailedSignIns>; nextAt: number }
 type Counted = { count: number; addresses: Set<string>; since: number }
 
@@ -83,7 +86,9 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
     const to = makeMailbox('', email)
     const send = mailer.findNoticeSender(await listSettings(id))
     if (!to || !send) return
-    const claimed = isRare && (await store.claimNotice({ memberId: id, action: `notice.${kind}`, at: clock.now() }))
+    const at = clock.now()
+    const notice = { memberId: id, action: `notice.${kind}`, since: at - RARE_NOTICE_EVERY_MS, at }
+    const claimed = isRare && (await store.claimNotice(notice))
     if (claimed && 'refusal' in claimed) return
     const outcome = await send(writeNotice(kind, { email, baseUrl, at: clock.now(), ...facts }), to)
     const reason = 'reason' in outcome ? outcome.reason : null

@@ -10,6 +10,7 @@ import {
 import { databasePath, describeExposed, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
 import { StoreError } from '../store/engine/errors.ts'
 import { readAddress } from '../store/engine/folder-lock.ts'
+import { STORE_RULES } from '../deliveries/deliveries.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
 import { REFUSALS } from '../core/refusals.ts'
@@ -149,7 +150,7 @@ export async function withStore<T>(
     )
   }
   for (const exposed of restrictDatabase(folder)) console.error(`eventpost: ${describeExposed(exposed)}`)
-  const store = await openStore(folder, { threads: false, masterKey: masterKeyOf(env) })
+  const store = await openStore(folder, { threads: false, masterKey: masterKeyOf(env), rules: STORE_RULES })
   // on stderr, because a program may read stdout
   if (isNew) console.error(createdLine(folder))
   try {

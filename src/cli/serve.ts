@@ -1,7 +1,7 @@
 import type { Server } from 'bun'
 import { addressOf, type Config, readConfig, SETTINGS, type SettingName } from '../config.ts'
 import { createSetupToken } from '../accounts/accounts.ts'
-import { DELIVERY_RULES } from '../deliveries/deliveries.ts'
+import { STORE_RULES } from '../deliveries/deliveries.ts'
 import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
 import { isRefusedHost } from '../core/public-addresses.ts'
 import { createDependencies, keepSecret } from '../dependencies.ts'
@@ -60,7 +60,7 @@ async function start({ masterKey, ...config }: Config): Promise<void> {
     undo.unshift(() => http.stop(true))
     const isNew = !hasDatabase(config.data)
     const exposed = restrictDatabase(config.data)
-    const store = await openStore(config.data, { threads: true, masterKey, rules: DELIVERY_RULES })
+    const store = await openStore(config.data, { threads: true, masterKey, rules: STORE_RULES })
     undo.unshift(store.close)
     if (isNew) console.log(createdLine(config.data))
     await run(config, { lock, http, store, exposed })

@@ -13,6 +13,7 @@ import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../core/l
 import {
   type Again,
   LISTED_EVENTS,
+  type Mail,
   type MailSettings,
   type MessageContent,
   type MessageStatus,
@@ -156,7 +157,7 @@ function decideTime(message: DecidedMessage, facts: Facts, rules: Verdict[]): De
 }
 
 /** Unsubscribing does not affect transactional mail. */
-export const isLifecycle = ({ mail }: Pick<MessageContent, 'mail'>): boolean => mail.category !== 'transactional'
+export const isLifecycle = ({ mail }: { mail: Pick<Mail, 'category'> }): boolean => mail.category !== 'transactional'
 
 /** Why this person must not get the email: the suppression of the address or their status. Null: they may. */
 export const refusedBy: RefusedBy = ({ contact, message }, suppression) => {

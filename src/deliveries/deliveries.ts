@@ -12,8 +12,11 @@ import { addVerdict, forgetReply, type DecisionRecord, parseRecord } from '../st
 import type { DecideDelivery, DecideFinally } from '../store/delivery-rules.ts'
 import type { Basis, Decided } from '../store/final-check.ts'
 import type { Rules } from '../store/plan-types.ts'
+import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
+import { MESSAGE_RULES } from '../messages/message-changes.ts'
+import { outweighs } from '../people/suppressions.ts'
 import { decide, type Decision, giveUpTime, refusedBy } from './decide.ts'
-import { queryEnd, isResendable, isResent, planEnd } from './ends.ts'
+import { queryEnd, isBounceable, isResendable, isResent, planEnd } from './ends.ts'
 import { readFacts } from './facts.ts'
 import { queryFacts, planWrites } from './plan.ts'
 
@@ -43,16 +46,20 @@ const decideFinally: DecideFinally = (reads, work, { at, record, isUnchanged }) 
 
 const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(STOP_REASONS, rule)
 
-export const DELIVERY_RULES: Rules = {
+export const STORE_RULES: Rules = {
   decide: decideDelivery,
   decideFinally,
   queryEnd,
   planEnd,
+  isBounceable,
   isResendable,
   isResent,
   refusedBy,
   queryFacts,
   planWrites,
+  ...MESSAGE_RULES,
+  ...ACCOUNT_RULES,
+  outweighs,
 }
 
 function toUnfitEvent(

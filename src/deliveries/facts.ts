@@ -53,7 +53,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
     isByHand: delivery.byHand,
     suppression: reads.findSuppression(delivery.appId, contact.email),
     lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
-    handed: isLimited && !delivery.byHand ? reads.listHanded(delivery, at - LIMITED_MS) : [],
+    handed: isLimited && !delivery.byHand ? listLimited(reads.listHanded(delivery, at - LIMITED_MS)) : [],
     contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
     ...(known || delivery.byHand
       ? { triggeredAt: delivery.triggeredAt, ...NOTHING_DONE }
@@ -65,6 +65,10 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
     known,
   }
 }
+
+/** Transactional emails don't count towards the limits per person. */
+const listLimited = (handed: ReturnType<FactReads['listHanded']>): number[] =>
+  handed.filter(isLifecycle).map(({ at }) => at)
 
 type Visits = EventFacts & Pick<RuleFacts, 'firstReportedAt'>
 

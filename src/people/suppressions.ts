@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason } from '../store/message-types.ts'
-import type { Suppressed } from '../store/suppressions.ts'
+import type { Suppressed, SuppressionRules } from '../store/suppressions.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from '../core/email.ts'
 import type { FieldError } from '../core/refusals.ts'
@@ -10,6 +10,10 @@ import type { FieldError } from '../core/refusals.ts'
 export type { Suppressed, SuppressionReason }
 
 const WHY_CHARACTERS = 200
+
+/** Bounces and complaints replace unsubscribing, because they also block transactional emails. Otherwise the first stays. */
+export const outweighs: SuppressionRules['outweighs'] = (wanted, current) =>
+  current === null || current === 'subscribed' || (current === 'unsubscribed' && wanted !== 'unsubscribed')
 
 export type SuppressionText = { email: string; why: string; reason: string }
 

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, eq, isNull, sql } from 'drizzle-orm'
+import { asc, eq, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { AccountFacts, AccountPlan, AccountRules } from './account-rules.ts'
 import { type AppWrites, createAppReads, type NewApp } from './apps.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import type { Sealer } from './engine/sealing.ts'
@@ -14,7 +15,13 @@ import { prepareLazily } from './engine/statements.ts'
 
 type Account = { id: string; name: string; plan: Plan }
 type AccountRow = typeof accounts.$inferSelect
-type Parts = { db: Database; addApp: AppWrites['addApp']; senderDomains: SenderDomainWrites; sealer: Sealer }
+type Parts = {
+  db: Database
+  addApp: AppWrites['addApp']
+  senderDomains: SenderDomainWrites
+  sealer: Sealer
+  rules: Pick<AccountRules, 'planAccount'>
+}
 
 export type NewAccount = {
   id: string
@@ -86,48 +93,44 @@ export function createAccountReads(db: Database, sealer: Sealer) {
   }
 }
 
-export function createAccountWrites({ db, addApp, senderDomains, sealer }: Parts) {
+export function createAccountWrites({ db, addApp, senderDomains, sealer, rules }: Parts) {
   const orm = drizzle(db)
   const { addKey, addSecret } = createKeySteps(db, sealer)
   const audit = createAudit(db)
-  const { addLink, useLink, dropOwnersLinks, dropPasswordLinks } = createLinks(db)
+  const { addLink, findLink, dropLink, dropOwnersLinks, dropPasswordLinks } = createLinks(db)
   const { ensurePerson, add: addMembership } = createMemberships(db)
 
-  /** An existing password must match; without a hash, the person accepts by link. */
-  const isTaken = ({ email, passwordHash }: NewAccount['member']): boolean => {
-    const known = orm.select().from(members).where(eq(members.email, email)).get()
-    return passwordHash !== null && Boolean(known?.passwordHash) && passwordHash !== known?.passwordHash
-  }
-
-  /**
-   * Safe: a person without a password has joined no other account. Invitations stay; unused password links are
-   * removed.
-   */
-  const setFirstPassword = (memberId: string, passwordHash: string): void => {
-    const hasNoPassword = and(eq(members.id, memberId), isNull(members.passwordHash))
-    if (orm.update(members).set({ passwordHash }).where(hasNoPassword).returning().get()) dropPasswordLinks(memberId)
-  }
-
-  const addOwner = ({ id, at, member, inviteLink }: NewAccount): void => {
+  const addOwner = ({ id, at, member, inviteLink }: NewAccount, { setsPassword, joins }: AccountPlan): void => {
+    const { passwordHash } = member
     const memberId = ensurePerson(member, at)
-    if (member.passwordHash !== null) setFirstPassword(memberId, member.passwordHash)
-    const isAccepted = member.passwordHash !== null
-    addMembership({ id: member.membershipId, accountId: id, memberId, role: 'owner', isAccepted, at })
+    if (setsPassword) {
+      // a person without a password has joined no other account
+      orm.update(members).set({ passwordHash }).where(eq(members.id, memberId)).run()
+      dropPasswordLinks(memberId)
+    }
+    addMembership({ id: member.membershipId, accountId: id, memberId, role: 'owner', isAccepted: joins, at })
     if (inviteLink) addLink(inviteLink, { memberId, accountId: id }, at)
   }
 
+  const findFacts = ({ onlyFirst, setupToken, member, at }: NewAccount): AccountFacts => ({
+    onlyFirst,
+    accounts: orm.select({ id: accounts.id }).from(accounts).limit(2).all().length,
+    passwordHash: member.passwordHash,
+    storedHash: orm.select().from(members).where(eq(members.email, member.email)).get()?.passwordHash ?? null,
+    setup: setupToken === null ? null : { link: findLink(setupToken), at },
+  })
+
   return {
-    /** With `setupToken`, works only while that link is unused and not expired. */
+    /** Refusals: already_set_up, email_taken, not_found. */
     createAccount(account: NewAccount): Done | Refused {
-      const { id, at, app, key, secret } = account
-      const existingCount = orm.select({ id: accounts.id }).from(accounts).limit(2).all().length
-      const isFirst = existingCount === 0
-      if (account.onlyFirst && !isFirst) return { refusal: 'already_set_up' }
-      if (isTaken(account.member)) return { refusal: 'email_taken' }
-      if (account.setupToken !== null && !useLink(account.setupToken, 'setup', at)) return { refusal: 'not_found' }
-      if (existingCount === 1) senderDomains.bindExisting(at)
-      orm.insert(accounts).values({ id, name: account.name, snippetLimits: true, createdAt: at }).run()
-      addOwner(account)
+      const { id, at, app, key, secret, setupToken } = account
+      const planned = rules.planAccount(findFacts(account))
+      if ('refusal' in planned) return planned
+      if (setupToken !== null) dropLink(setupToken)
+      if (planned.bindsDomains) senderDomains.bindExisting(at)
+      const { snippetLimits } = planned
+      orm.insert(accounts).values({ id, name: account.name, snippetLimits, createdAt: at }).run()
+      addOwner(account, planned)
       // owners may not create password links once there are several accounts
       dropOwnersLinks()
       addApp({ accountId: id, actor: account.actor, at }, app)

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { readLocale, readTimezone } from '../core/local-time.ts'
@@ -24,10 +25,14 @@ type FoundApp = {
   locale: string | null
 }
 type AppChange = Change & { appId: number; settings: AppSettings; basedOn?: AppSettings }
-type Parts = { db: Database; live: LiveMessages; messages: MessageWrites; mailSettings: MailSettingsWrites }
+type Parts = {
+  db: Database
+  live: LiveMessages
+  messages: MessageWrites
+  mailSettings: MailSettingsWrites
+  rules: Pick<AccountRules, 'perPersonDay'>
+}
 
-/** Default limit of lifecycle emails per person and day. */
-const DEFAULT_PER_PERSON_DAY = 1
 const NO_SNIPPET: SnippetSettings = { hosts: [], addsPeople: false }
 
 export const toApp = ({ app, hosts, timezone, locale }: FoundApp): AppRow => ({
@@ -108,7 +113,7 @@ export function createAppReads(db: Database) {
 export type AppWrites = ReturnType<typeof createAppWrites>
 
 /** Apps of other accounts are treated as missing. */
-export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
+export function createAppWrites({ db, live, messages, mailSettings, rules }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const reads = createAppReads(db)
@@ -158,7 +163,7 @@ export function createAppWrites({ db, live, messages, mailSettings }: Parts) {
       .run()
     addHosts(id, hosts)
     if (snippet) saveSnippet(id, snippet)
-    orm.insert(appMailSettings).values({ appId: id, perPersonDay: DEFAULT_PER_PERSON_DAY }).run()
+    orm.insert(appMailSettings).values({ appId: id, perPersonDay: rules.perPersonDay }).run()
     messages.saveMessages({
       accountId,
       appId: id,

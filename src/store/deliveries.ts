@@ -15,6 +15,7 @@ import {
   type JoinedEvent,
   type ListedCapture,
   LISTED_EVENTS,
+  type Mail,
 } from './message-types.ts'
 
 export type DeliveryQuery = {
@@ -101,6 +102,9 @@ const JOINED = `
   WHERE joined_to = ? AND state = 'joined'
   ORDER BY triggered_at, deliveries.id LIMIT ${LISTED_EVENTS - 1}`
 
+/** `at`: when it was handed over (ms UTC). */
+type HandedMail = { at: number; mail: Pick<Mail, 'category'> }
+
 type DeliveryKey = Pick<DeliveryRow, 'id' | 'appId' | 'contactId' | 'messageId'>
 
 export function createDeliveryReads(db: Database, findSource: FindMailSource) {
@@ -112,12 +116,12 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
   )
   const work = db.prepare<StoredWork, [number]>(WORK)
   const joinedTo = db.prepare<StoredEvent & { deliveryId: number; triggeredAt: number }, [number]>(JOINED)
-  const handedSince = db.prepare<{ at: number }, number[]>(
-    `SELECT DISTINCT deliveries.message_id, handed_at AS at FROM deliveries
+  const handedSince = db.prepare<{ at: number; category: Mail['category'] | null }, number[]>(
+    `SELECT DISTINCT deliveries.message_id, handed_at AS at, json_extract(content, '$.mail.category') AS category
+     FROM deliveries
      JOIN message_versions
        ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
-     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND ${MAY_HAVE_ARRIVED} AND handed_at > ?
-       AND ifnull(json_extract(content, '$.mail.category'), '') <> 'transactional'`,
+     WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND ${MAY_HAVE_ARRIVED} AND handed_at > ?`,
   )
   const lastHanded = db.prepare<{ at: number | null }, number[]>(
     `SELECT max(handed_at) AS at FROM deliveries
@@ -169,12 +173,12 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
       }
     },
 
-    /** Only lifecycle emails, newest first (ms UTC): transactional ones are not limited. */
-    listHanded: ({ appId, contactId, id }: Omit<DeliveryKey, 'messageId'>, since: number): number[] =>
+    /** Newest first. */
+    listHanded: ({ appId, contactId, id }: Omit<DeliveryKey, 'messageId'>, since: number): HandedMail[] =>
       handedSince
         .all(appId, contactId, id, id, since)
-        .map(({ at }) => at)
-        .sort((a, b) => b - a),
+        .map(({ at, category }) => ({ at, mail: { category: category ?? undefined } }))
+        .sort((a, b) => b.at - a.at),
 
     lastHandedAt: ({ appId, contactId, messageId, id }: DeliveryKey): number | null =>
       lastHanded.get(appId, contactId, messageId, id, id)?.at ?? null,

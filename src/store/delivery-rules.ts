@@ -19,6 +19,7 @@ export type DeliveryRules = {
   decideFinally: DecideFinally
   queryEnd: QueryEnd
   planEnd: PlanEnd
+  isBounceable: (state: DeliveryState) => boolean
   isResendable: (state: DeliveryState) => boolean
   isResent: (content: MessageContent) => boolean
   refusedBy: RefusedBy

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { and, eq, gt, isNotNull } from 'drizzle-orm'
+import { and, eq, isNotNull } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { AccountRules, Link } from './account-rules.ts'
 import { oneTimeLinks } from './schema.ts'
 import { type Done, DONE } from './audit.ts'
 import type { NewLink } from './types.ts'
@@ -19,16 +20,11 @@ export function createLinks(db: Database) {
         .values({ ...link, ...owner, createdAt: at })
         .run()
     },
-    findLink: (tokenHash: string, at: number) =>
-      orm
-        .select()
-        .from(oneTimeLinks)
-        .where(and(eq(oneTimeLinks.tokenHash, tokenHash), gt(oneTimeLinks.expiresAt, at)))
-        .get(),
-    useLink(tokenHash: string, purpose: NewLink['purpose'], at: number) {
-      const isLink = and(eq(oneTimeLinks.tokenHash, tokenHash), purposeIs(purpose))
-      const link = orm.delete(oneTimeLinks).where(isLink).returning().get()
-      return link && link.expiresAt > at ? link : null
+    /** Also if it has expired. */
+    findLink: (tokenHash: string): Link | null =>
+      orm.select().from(oneTimeLinks).where(eq(oneTimeLinks.tokenHash, tokenHash)).get() ?? null,
+    dropLink(tokenHash: string): void {
+      orm.delete(oneTimeLinks).where(eq(oneTimeLinks.tokenHash, tokenHash)).run()
     },
     dropPasswordLinks(memberId: string): void {
       orm
@@ -55,21 +51,13 @@ export function createLinks(db: Database) {
   }
 }
 
-export function createLinkReads(db: Database) {
-  const orm = drizzle(db)
+export function createLinkReads(db: Database, { isLinkOpen }: Pick<AccountRules, 'isLinkOpen'>) {
+  const { findLink } = createLinks(db)
   return {
-    hasLink: (tokenHash: string, purpose: NewLink['purpose'], now: number): boolean =>
-      orm
-        .select({ purpose: oneTimeLinks.purpose })
-        .from(oneTimeLinks)
-        .where(
-          and(
-            eq(oneTimeLinks.tokenHash, tokenHash),
-            eq(oneTimeLinks.purpose, purpose),
-            gt(oneTimeLinks.expiresAt, now),
-          ),
-        )
-        .get() !== undefined,
+    hasLink(tokenHash: string, purpose: NewLink['purpose'], now: number): boolean {
+      const link = findLink(tokenHash)
+      return link?.purpose === purpose && isLinkOpen(link, now)
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { and, asc, eq, gt, isNotNull, isNull, ne, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { AccountMember, AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import { createLinks } from './links.ts'
 import { accounts, apps, members, memberships, oneTimeLinks, sessions } from './schema.ts'
@@ -84,41 +85,27 @@ export function createMemberships(db: Database) {
     listInvited: (memberId: string): string[] => accountsWhere(memberId, isNull(memberships.acceptedAt)),
     listAll: (memberId: string): string[] => accountsWhere(memberId),
 
-    needsTwoStep: (memberId: string): boolean =>
+    listJoinedAccounts: (memberId: string): { requiresTwoStep: boolean }[] =>
       orm
-        .select({ id: accounts.id })
+        .select({ requiresTwoStep: accounts.requiresTwoStep })
         .from(memberships)
         .innerJoin(accounts, eq(accounts.id, memberships.accountId))
-        .where(
-          and(
-            eq(memberships.memberId, memberId),
-            isNotNull(memberships.acceptedAt),
-            eq(accounts.requiresTwoStep, true),
-          ),
-        )
-        .limit(1)
-        .get() !== undefined,
+        .where(and(eq(memberships.memberId, memberId), isNotNull(memberships.acceptedAt)))
+        .all(),
 
-    /** An account must keep an owner who has joined. */
-    hasOtherOwner: (accountId: string, memberId: string): boolean =>
+    listOf: (accountId: string): AccountMember[] =>
       orm
-        .select({ memberId: memberships.memberId })
+        .select()
         .from(memberships)
-        .where(
-          and(
-            eq(memberships.accountId, accountId),
-            eq(memberships.role, 'owner'),
-            isNotNull(memberships.acceptedAt),
-            ne(memberships.memberId, memberId),
-          ),
-        )
-        .get() !== undefined,
+        .where(eq(memberships.accountId, accountId))
+        .all()
+        .map(({ memberId, role, acceptedAt }) => ({ memberId, role, isJoined: acceptedAt !== null })),
   }
 }
 
 export const toMember = ({ createdAt: _, ...member }: typeof members.$inferSelect): MemberRow => member
 
-export function createMemberReads(db: Database) {
+export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRules, 'isLinkOpen'>) {
   const orm = drizzle(db)
   const byEmail = prepareLazily(() =>
     orm
@@ -181,9 +168,9 @@ export function createMemberReads(db: Database) {
           and(eq(memberships.memberId, members.id), eq(memberships.accountId, oneTimeLinks.accountId)),
         )
         .leftJoin(accounts, eq(accounts.id, memberships.accountId))
-        .where(and(eq(oneTimeLinks.tokenHash, tokenHash), gt(oneTimeLinks.expiresAt, now)))
+        .where(eq(oneTimeLinks.tokenHash, tokenHash))
         .get()
-      if (!found) return null
+      if (!found || !isLinkOpen(found.one_time_links, now)) return null
       const { memberships: membership, accounts: account } = found
       const isInvite = found.one_time_links.purpose === 'invite' && membership !== null && account !== null
       return {
@@ -201,11 +188,13 @@ type InviteOutcome = (Done & { membershipId: string }) | Refused
 /** `passwordHash`: the hash that the password was verified against. */
 type Acceptance = { tokenHash: string; memberId: string; passwordHash: string; at: number }
 
-export function createMemberWrites(db: Database) {
+type MemberRules = Pick<AccountRules, 'isLinkOpen' | 'planInvite' | 'refuseAcceptance' | 'refuseRole'>
+
+export function createMemberWrites(db: Database, rules: MemberRules) {
   const orm = drizzle(db)
   const audit = createAudit(db)
   const { addLink, findLink, dropLinksOf, dropLinksOfAccount } = createLinks(db)
-  const { isMembership, find, findById, ensurePerson, add, accept, listAll, hasOtherOwner } = createMemberships(db)
+  const { isMembership, find, findById, ensurePerson, add, accept, listAll, listOf } = createMemberships(db)
 
   /** A person without accounts cannot sign in; deleting them frees the email. */
   const removePerson = (memberId: string): void => {
@@ -220,11 +209,9 @@ export function createMemberWrites(db: Database) {
     audit(change, 'member.invite', memberId)
   }
 
-  const changeRole = ({ memberId, role, ...change }: Change & { memberId: string; role: Role }): Done | Refused => {
-    if (role !== 'owner' && !hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
+  const changeRole = ({ memberId, role, ...change }: Change & { memberId: string; role: Role }): void => {
     orm.update(memberships).set({ role }).where(isMembership(change.accountId, memberId)).run()
     audit(change, `member.set_role.${role}`, memberId)
-    return DONE
   }
 
   return {
@@ -232,15 +219,14 @@ export function createMemberWrites(db: Database) {
     inviteMember({ member, link, ...change }: Change & { member: Invited; link: NewLink }): InviteOutcome {
       const { accountId, at } = change
       const memberId = ensurePerson({ ...member, passwordHash: null }, at)
-      const known = find(accountId, memberId)
-      if (known && known.acceptedAt !== null) return { refusal: 'email_taken' }
-      const { id, role } = known ?? { id: member.membershipId, role: member.role ?? 'editor' }
-      if (!known) add({ id, accountId, memberId, role, isAccepted: false, at })
-      const wantedRole = member.role ?? role
-      const changed = wantedRole === role ? DONE : changeRole({ ...change, memberId, role: wantedRole })
-      if ('refusal' in changed) return changed
+      const planned = rules.planInvite(listOf(accountId), { memberId, role: member.role })
+      if ('refusal' in planned) return planned
+      const membershipId = find(accountId, memberId)?.id ?? member.membershipId
+      const { role } = planned
+      if (planned.change === 'add') add({ id: membershipId, accountId, memberId, role, isAccepted: false, at })
+      if (planned.change === 'setRole') changeRole({ ...change, memberId, role })
       replaceLink({ ...change, memberId, link })
-      return { ...DONE, membershipId: id }
+      return { ...DONE, membershipId }
     },
 
     inviteAgain({ membershipId, link, ...change }: Change & { membershipId: string; link: NewLink }): Done | Refused {
@@ -252,34 +238,40 @@ export function createMemberWrites(db: Database) {
 
     /** For people with a password; others set one by the link (`setPasswordByLink`). */
     acceptInvitation({ tokenHash, memberId, passwordHash, at }: Acceptance): Done | Refused {
-      const link = findLink(tokenHash, at)
+      const link = findLink(tokenHash)
       const own = and(eq(members.id, memberId), eq(members.passwordHash, passwordHash))
-      const person = orm.select({ id: members.id }).from(members).where(own).get()
-      if (!link?.accountId || link.purpose !== 'invite' || link.memberId !== memberId || !person) {
-        return { refusal: 'not_found' }
-      }
-      accept(link.accountId, memberId, at)
-      audit({ accountId: link.accountId, actor: memberId, at }, 'member.accept', memberId)
+      const isProven = orm.select({ id: members.id }).from(members).where(own).get() !== undefined
+      const refused = rules.refuseAcceptance({ link, at, memberId, isProven })
+      const accountId = link?.accountId
+      if (refused || !accountId) return refused ?? { refusal: 'not_found' }
+      accept(accountId, memberId, at)
+      audit({ accountId, actor: memberId, at }, 'member.accept', memberId)
       return DONE
     },
 
     /** Records that someone used an invitation link to set a password for a person who already has one. */
     noteRefusedPassword({ tokenHash, at }: { tokenHash: string; at: number }): Done | Refused {
-      const { accountId, memberId } = findLink(tokenHash, at) ?? {}
-      if (!accountId || !memberId) return { refusal: 'not_found' }
+      const link = findLink(tokenHash)
+      if (!link?.accountId || !link.memberId || !rules.isLinkOpen(link, at)) return { refusal: 'not_found' }
+      const { accountId, memberId } = link
       audit({ accountId, actor: 'link', at }, 'member.refuse_password', memberId)
       return DONE
     },
 
     setRole({ membershipId, role, ...change }: Change & { membershipId: string; role: Role }): Done | Refused {
-      const found = findById(change.accountId, membershipId)
-      return found ? changeRole({ ...change, memberId: found.memberId, role }) : { refusal: 'not_found' }
+      const { memberId } = findById(change.accountId, membershipId) ?? {}
+      if (memberId === undefined) return { refusal: 'not_found' }
+      const refused = rules.refuseRole(listOf(change.accountId), { memberId, role })
+      if (refused) return refused
+      changeRole({ ...change, memberId, role })
+      return DONE
     },
 
     removeMember({ membershipId, ...change }: Change & { membershipId: string }): Done | Refused {
       const { memberId } = findById(change.accountId, membershipId) ?? {}
       if (memberId === undefined) return { refusal: 'not_found' }
-      if (!hasOtherOwner(change.accountId, memberId)) return { refusal: 'last_owner' }
+      const refused = rules.refuseRole(listOf(change.accountId), { memberId, role: null })
+      if (refused) return refused
       orm.delete(memberships).where(isMembership(change.accountId, memberId)).run()
       dropLinksOfAccount(change.accountId, memberId)
       if (listAll(memberId).length === 0) removePerson(memberId)

@@ -22,6 +22,33 @@ export type MessageDraft = {
 export type SavedMessage = { id: number; name: string; version: number; status: MessageStatus; change: Change }
 type StatusChange = MessageChange & { id: number; status: MessageStatus; content?: MessageContent }
 type Change = 'created' | 'changed' | 'unchanged'
+
+/** `old`: found by the draft's id, or by its name if it has no id. `namesake`: has the name of a draft with an id. */
+export type DraftFacts = { old: MessageRow | null; namesake: MessageRow | null }
+export type SavePlan = {
+  change: Change
+  status: MessageStatus
+  version: number
+  updatedAt: number
+  storesContent: boolean
+  /** for the audit log */
+  actions: string[]
+}
+
+/** See messages/message-changes.ts. */
+export type MessageRules = {
+  refuseDrafts: (drafts: readonly (DraftFacts & { draft: MessageDraft })[]) => Refused | null
+  planSave: (
+    draft: MessageDraft,
+    facts: Pick<DraftFacts, 'old'> & { hasDeliveries: () => boolean; at: number },
+  ) => SavePlan
+  planStatus: (
+    wanted: Pick<StatusChange, 'status' | 'content' | 'at'>,
+    old: MessageRow | null,
+  ) => Pick<SavePlan, 'status' | 'updatedAt'> | Refused
+  refuseDeletion: (facts: { old: MessageRow | null; hasDeliveries: () => boolean }) => Refused | null
+}
+
 type StatusChanged = { messageId: number; at: number; status: MessageStatus }
 
 type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
@@ -134,10 +161,10 @@ export function createMessageReads(db: Database) {
   }
 }
 
-type Parts = { db: Database; ids: IdSequence; live: LiveMessages }
+type Parts = { db: Database; ids: IdSequence; live: LiveMessages; rules: MessageRules }
 export type MessageWrites = ReturnType<typeof createMessageWrites>
 
-export function createMessageWrites({ db, ids, live }: Parts) {
+export function createMessageWrites({ db, ids, live, rules }: Parts) {
   const orm = drizzle(db)
   const reads = createMessageReads(db)
 
@@ -152,57 +179,45 @@ export function createMessageWrites({ db, ids, live }: Parts) {
       .run()
   }
 
-  const add = ({ accountId, appId, at }: MessageChange, draft: MessageDraft): SavedMessage => {
-    const [id, status] = [ids.next(), draft.status ?? 'draft']
-    const { name } = draft
-    orm.insert(messages).values({ id, accountId, appId, name, status, version: 1, createdAt: at, updatedAt: at }).run()
-    addVersion(id, 1, draft.content, at)
-    return { id, name, version: 1, status, change: 'created' }
+  const add = ({ accountId, appId, at }: MessageChange, name: string, { status, version }: SavePlan): number => {
+    const id = ids.next()
+    orm.insert(messages).values({ id, accountId, appId, name, status, version, createdAt: at, updatedAt: at }).run()
+    return id
   }
 
-  /** A draft without deliveries is overwritten; anything else gets a new version. */
-  const change = (old: MessageRow, { name, content, status }: MessageDraft, at: number): SavedMessage => {
-    const next = { name, status: status ?? old.status }
-    const isSameContent = isEqual(content, old.content)
-    const isOverwritable = old.status === 'draft' && !hasDeliveries(old.id)
-    const version = isSameContent || isOverwritable ? old.version : old.version + 1
-    if (isSameContent && name === old.name && next.status === old.status) {
-      return { id: old.id, ...next, version, change: 'unchanged' }
-    }
-    if (!isSameContent) addVersion(old.id, version, content, at)
-    orm
-      .update(messages)
-      .set({ ...next, version, updatedAt: nextUpdate(old, at) })
-      .where(eq(messages.id, old.id))
-      .run()
-    return { id: old.id, ...next, version, change: 'changed' }
+  const change = (id: number, name: string, { status, version, updatedAt }: SavePlan): number => {
+    orm.update(messages).set({ name, status, version, updatedAt }).where(eq(messages.id, id)).run()
+    return id
   }
 
   const findOld = (appId: number, { id, name }: MessageDraft): MessageRow | null =>
     id === null ? reads.findMessageByName(appId, name) : reads.findMessage(appId, id)
 
-  const isOutdated = (appId: number, draft: MessageDraft): boolean =>
-    draft.basedOn !== undefined && (findOld(appId, draft)?.updatedAt ?? null) !== draft.basedOn
+  const findFacts = (appId: number, draft: MessageDraft): DraftFacts => ({
+    old: findOld(appId, draft),
+    namesake: draft.id === null ? null : reads.findMessageByName(appId, draft.name),
+  })
 
-  const isNameTaken = (appId: number, { id, name }: MessageDraft): boolean => {
-    const other = id === null ? null : reads.findMessageByName(appId, name)
-    return other !== null && other.id !== id
+  const save = (by: MessageChange, draft: MessageDraft): SavedMessage => {
+    const { name, content } = draft
+    // after the drafts before it
+    const old = findOld(by.appId, draft)
+    const facts = { old, at: by.at, hasDeliveries: () => old !== null && hasDeliveries(old.id) }
+    const plan = rules.planSave(draft, facts)
+    const { status, version } = plan
+    if (old && plan.change === 'unchanged') return { id: old.id, name, version, status, change: plan.change }
+    const id = old ? change(old.id, name, plan) : add(by, name, plan)
+    if (plan.storesContent) addVersion(id, version, content, by.at)
+    for (const action of plan.actions) audit(by, action, publicId('msg', id))
+    return { id, name, version, status, change: plan.change }
   }
 
   return {
     /** All or none. Refusals: message_not_found, message_name_taken, message_changed. */
     saveMessages({ drafts, ...by }: MessageChange & { drafts: MessageDraft[] }): { saved: SavedMessage[] } | Refused {
-      if (drafts.some((draft) => draft.id !== null && !findOld(by.appId, draft)))
-        return { refusal: 'message_not_found' }
-      if (drafts.some((draft) => isOutdated(by.appId, draft))) return { refusal: 'message_changed' }
-      if (drafts.some((draft) => isNameTaken(by.appId, draft))) return { refusal: 'message_name_taken' }
-      const saved = drafts.map((draft) => {
-        const old = findOld(by.appId, draft)
-        const one = old ? change(old, draft, by.at) : add(by, draft)
-        if (one.change !== 'unchanged') audit(by, 'message.save', publicId('msg', one.id))
-        if (one.status !== (old?.status ?? 'draft')) audit(by, `message.${one.status}`, publicId('msg', one.id))
-        return one
-      })
+      const refused = rules.refuseDrafts(drafts.map((draft) => ({ draft, ...findFacts(by.appId, draft) })))
+      if (refused) return refused
+      const saved = drafts.map((draft) => save(by, draft))
       live.drop(by.appId)
       return { saved }
     },
@@ -212,23 +227,19 @@ export function createMessageWrites({ db, ids, live }: Parts) {
      * it is outdated.
      */
     setMessageStatus({ id, status, content, ...by }: StatusChange): Done | Refused {
-      const old = reads.findMessage(by.appId, id)
-      if (!old) return { refusal: 'message_not_found' }
-      if (content && !isEqual(content, old.content)) return { refusal: 'message_changed' }
-      orm
-        .update(messages)
-        .set({ status, updatedAt: nextUpdate(old, by.at) })
-        .where(eq(messages.id, id))
-        .run()
-      audit(by, `message.${status}`, publicId('msg', id))
+      const planned = rules.planStatus({ status, content, at: by.at }, reads.findMessage(by.appId, id))
+      if ('refusal' in planned) return planned
+      orm.update(messages).set(planned).where(eq(messages.id, id)).run()
+      audit(by, `message.${planned.status}`, publicId('msg', id))
       live.drop(by.appId)
       return DONE
     },
 
-    /** Refuses message_in_use if there are deliveries, because they refer to the content that was sent. */
+    /** Refusals: message_not_found, message_in_use. */
     deleteMessage({ id, ...by }: MessageChange & { id: number }): Done | Refused {
-      if (!reads.findMessage(by.appId, id)) return { refusal: 'message_not_found' }
-      if (hasDeliveries(id)) return { refusal: 'message_in_use' }
+      const old = reads.findMessage(by.appId, id)
+      const refused = rules.refuseDeletion({ old, hasDeliveries: () => hasDeliveries(id) })
+      if (refused) return refused
       orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
       orm.delete(messages).where(eq(messages.id, id)).run()
       audit(by, 'message.delete', publicId('msg', id))
@@ -237,9 +248,3 @@ export function createMessageWrites({ db, ids, live }: Parts) {
     },
   }
 }
-
-/** Differs after each change, so that `basedOn` finds two within a millisecond. */
-const nextUpdate = ({ updatedAt }: MessageRow, at: number): number => Math.max(at, updatedAt + 1)
-
-/** Ignores key order, which differs between forms and files. */
-const isEqual = (a: MessageContent, b: MessageContent): boolean => Bun.deepEquals(a, b, true)

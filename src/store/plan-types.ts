@@ -2,10 +2,13 @@
  * Writes about people: the store loads facts, a pure planner returns rows to write, and the store applies them in the
  * same transaction. Times are ms UTC.
  */
+import type { AccountRules } from './account-rules.ts'
 import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.ts'
 import type { StoredOutcome } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
 import type { DeliveryState, MessageContent, SuppressionReason } from './message-types.ts'
+import type { MessageRules } from './messages.ts'
+import type { SuppressionRules } from './suppressions.ts'
 import type {
   ContactRow,
   ContactWrite,
@@ -219,21 +222,4 @@ export type Planner = {
 }
 
 /** Domain rules that the store calls but does not contain. */
-export type Rules = DeliveryRules & Planner
-
-const missingRules = (): never => {
-  throw new Error('The store was opened without rules')
-}
-
-/** For commands that neither send nor record. */
-export const NO_RULES: Rules = {
-  decide: missingRules,
-  decideFinally: missingRules,
-  queryEnd: missingRules,
-  planEnd: missingRules,
-  isResendable: missingRules,
-  isResent: missingRules,
-  refusedBy: missingRules,
-  queryFacts: missingRules,
-  planWrites: missingRules,
-}
+export type Rules = DeliveryRules & Planner & MessageRules & SuppressionRules & AccountRules

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, asc, eq, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
 import type { DeliveryRetries } from './delivery-queue.ts'
 import type { SenderProof } from './message-types.ts'
@@ -80,7 +81,9 @@ const selectExisting = (at: number) => sql`INSERT INTO sender_domains (account_i
 
 export type SenderDomainWrites = ReturnType<typeof createSenderDomainWrites>
 
-export function createSenderDomainWrites({ db, retries }: { db: Database; retries: DeliveryRetries }) {
+type Parts = { db: Database; retries: DeliveryRetries; rules: Pick<AccountRules, 'isExclusive'> }
+
+export function createSenderDomainWrites({ db, retries, rules }: Parts) {
   const orm = drizzle(db)
   const audit = createAudit(db)
 
@@ -89,10 +92,9 @@ export function createSenderDomainWrites({ db, retries }: { db: Database; retrie
     bindExisting: (at: number): void => void orm.run(selectExisting(at)),
 
     writes: {
-      /** With proof "operator", no other account keeps the domain. */
       bindSenderDomain({ domain, proof, ...by }: Change & { domain: string; proof: SenderProof }): Done {
         const row = { accountId: by.accountId, domain, proof, createdAt: by.at }
-        if (proof === 'operator') {
+        if (rules.isExclusive(proof)) {
           const others = and(eq(senderDomains.domain, domain), ne(senderDomains.accountId, by.accountId))
           for (const { accountId } of orm.delete(senderDomains).where(others).returning().all()) {
             audit({ ...by, accountId }, 'sender_domain.unbind', domain)

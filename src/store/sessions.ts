@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { and, desc, eq, gt, isNotNull, isNull, ne, notInArray, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, isNotNull, isNull, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE, type SignInMark } from './audit.ts'
 import { createMemberships, toMember } from './members.ts'
 import { auditEntries, members, sessions, twoSteps } from './schema.ts'
@@ -65,13 +66,13 @@ type Start = {
   at: number
 }
 
-/** Per member; a new session ends the least recently used one. */
-export const MOST_SESSIONS = 20
+/** Refused if the same notice was claimed after `since` (ms UTC). */
+type Notice = { memberId: string; action: string; since: number; at: number }
 
-const NOTICE_EVERY_MS = 24 * 3_600_000
+type SessionRules = Pick<AccountRules, 'isSignInProven' | 'listEndedSessions'>
 
 /** Steps that depend on a password are refused if it changed since it was verified (`passwordHash`). */
-export function createSessionWrites(db: Database) {
+export function createSessionWrites(db: Database, rules: SessionRules) {
   const orm = drizzle(db)
   const audit = createAudit(db)
 
@@ -94,20 +95,14 @@ export function createSessionWrites(db: Database) {
     for (const accountId of listJoined(memberId)) audit({ accountId, actor, at }, action, subject, mark)
   }
 
-  const dropOldest = ({ id, memberId }: NewSession): void => {
-    const others = and(eq(sessions.memberId, memberId), ne(sessions.id, id))
-    const recent = orm
-      .select({ id: sessions.id })
+  const dropEnded = ({ id, memberId }: NewSession): void => {
+    const others = orm
+      .select({ id: sessions.id, lastSeenAt: sessions.lastSeenAt })
       .from(sessions)
-      .where(others)
-      .orderBy(desc(sessions.lastSeenAt), desc(sessions.id))
-      .limit(MOST_SESSIONS - 1)
+      .where(and(eq(sessions.memberId, memberId), ne(sessions.id, id)))
       .all()
-    const recentIds = recent.map((one) => one.id)
-    orm
-      .delete(sessions)
-      .where(and(others, notInArray(sessions.id, recentIds)))
-      .run()
+    const ended = rules.listEndedSessions(others)
+    if (ended.length > 0) orm.delete(sessions).where(inArray(sessions.id, ended)).run()
   }
 
   const hasTwoStep = (memberId: string): boolean =>
@@ -132,15 +127,20 @@ export function createSessionWrites(db: Database) {
     /** Checks two-step sign-in again: it may have been turned on since the password was verified. */
     startSession(start: Start) {
       const { session, passwordHash, address, replaces, at } = start
-      const isStepMissing = !start.isSecondStepDone && hasTwoStep(session.memberId)
-      if (isStepMissing || !isHashOf(session.memberId, passwordHash)) return { refusal: 'not_found' } satisfies Refused
+      const { memberId } = session
+      const isProven = rules.isSignInProven({
+        isPasswordCurrent: isHashOf(memberId, passwordHash),
+        isStepDone: start.isSecondStepDone === true,
+        hasTwoStep: hasTwoStep(memberId),
+      })
+      if (!isProven) return { refusal: 'not_found' } satisfies Refused
       if (replaces !== null) orm.delete(sessions).where(eq(sessions.tokenHash, replaces)).run()
       orm
         .insert(sessions)
         .values({ ...session, createdAt: at, lastSeenAt: at, confirmedAt: at })
         .run()
-      dropOldest(session)
-      auditEverywhere({ memberId: session.memberId, at }, 'session.start', session.id, { address })
+      dropEnded(session)
+      auditEverywhere({ memberId, at }, 'session.start', session.id, { address })
       return DONE
     },
 
@@ -151,11 +151,11 @@ export function createSessionWrites(db: Database) {
       return DONE
     },
 
-    claimNotice({ memberId, action, at }: { memberId: string; action: string; at: number }): Done | Refused {
+    claimNotice({ memberId, action, since, at }: Notice): Done | Refused {
       const joined = listJoined(memberId)
       const isSameNotice = and(
         eq(auditEntries.accountId, joined[0] ?? ''),
-        gt(auditEntries.createdAt, at - NOTICE_EVERY_MS),
+        gt(auditEntries.createdAt, since),
         isNull(auditEntries.address),
         eq(auditEntries.action, action),
         eq(auditEntries.subject, memberId),

@@ -25,7 +25,7 @@ import { createMailSources } from './mail-sources.ts'
 import { createCallReads } from './mcp-calls.ts'
 import { createMemberReads } from './members.ts'
 import { createMessageReads } from './messages.ts'
-import { NO_RULES, type Rules } from './plan-types.ts'
+import type { Rules } from './plan-types.ts'
 import { createDryRuns } from './planned-writes.ts'
 import { createSenderDomainReads } from './sender-domains.ts'
 import { createSessionReads } from './sessions.ts'
@@ -72,8 +72,8 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createAccountReads(db, sealer),
   ...createAppReads(db),
   ...createKeyReads(db, sealer),
-  ...createLinkReads(db),
-  ...createMemberReads(db),
+  ...createLinkReads(db, rules),
+  ...createMemberReads(db, rules),
   ...createSessionReads(db),
   ...createTwoStepReads(db, sealer),
   ...createAuditReads(db),
@@ -98,13 +98,12 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
 
 /**
  * Without threads, `now` makes ids (ms UTC) and `readEvent` parses event texts. `masterKey` seals stored secrets.
- * Without `rules`, the store cannot send or record.
  */
 type OpenOptions = {
   threads: boolean
   now?: () => number
   readEvent?: ReadEvent
-  rules?: Rules
+  rules: Rules
   masterKey?: string | null
 }
 
@@ -113,7 +112,7 @@ type OpenOptions = {
  * @throws StoreError with the reason and the remedy
  */
 export async function openStore(folder: string, options: OpenOptions): Promise<Store> {
-  const { threads, now = Date.now, masterKey = null, readEvent, rules = NO_RULES } = options
+  const { threads, now = Date.now, masterKey = null, readEvent, rules } = options
   const sealer = createSealer(masterKey)
   const channel = threads
     ? await startThreads(folder, masterKey)
@@ -221,7 +220,7 @@ export function createFaultWatch() {
   return { watch, note, onFault: (listener: FaultListener) => void listeners.push(listener) }
 }
 
-type InlineOptions = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules?: Rules }
+type InlineOptions = { now: () => number; sealer: Sealer; readEvent?: ReadEvent; rules: Rules }
 
 /** Runs the engine on this thread, for short-lived commands. @throws StoreError if the folder cannot be opened */
 function openInline(folder: string, { now, sealer, readEvent, rules }: InlineOptions): Channel {

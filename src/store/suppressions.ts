@@ -5,8 +5,8 @@ import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { SuppressionReason } from './message-types.ts'
-import type { Refused } from './types.ts'
+import type { DeliveryState, SuppressionReason } from './message-types.ts'
+import type { ContactStatus, Refused } from './types.ts'
 
 /** Key of the address hashes, created on first use. */
 const KEY_NAME = 'suppression_key'
@@ -63,41 +63,44 @@ type Open = { id: number; messageId: number; version: number; record: string | n
 type Person = { appId: number; email: string }
 /** A member who did it, for the audit log; `why` is their own text. */
 type By = { accountId: string; actor: string; why: string }
-type EndedDelivery = { messageId: number; version: number }
 type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: Pick<DeliveryRules, 'refusedBy'> }
+/** See people/suppressions.ts. `current`: of the address or the person; null if the address is not suppressed. */
+export type SuppressionRules = { outweighs: (wanted: SuppressionReason, current: ContactStatus | null) => boolean }
+
+type Parts = {
+  db: Database
+  live: LiveMessages
+  ends: DeliveryEnds
+  rules: SuppressionRules & Pick<DeliveryRules, 'refusedBy' | 'isBounceable'>
+}
 
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [list, audit] = [createSuppressionList(db), createAudit(db)]
-  // bounces replace unsubscribes, because they also block transactional emails
-  const add = db.prepare(
+  const put = db.prepare(
     `INSERT INTO suppressions (app_id, email_hash, reason, created_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at
-     WHERE reason = 'unsubscribed' AND excluded.reason <> 'unsubscribed'`,
+     ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at`,
   )
   const remove = db.prepare('DELETE FROM suppressions WHERE app_id = ? AND email_hash = ?')
-  const setStatus = db.prepare(
-    `UPDATE contacts SET status = ?, updated_at = ?
-     WHERE id = ? AND (status = 'subscribed' OR (status = 'unsubscribed' AND ? <> 'unsubscribed'))`,
-  )
+  const setStatus = db.prepare('UPDATE contacts SET status = ?, updated_at = ? WHERE id = ?')
   const resubscribe = db.prepare(
     `UPDATE contacts SET status = 'subscribed', updated_at = ? WHERE app_id = ? AND email = ? AND status <> 'subscribed'`,
   )
   const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
-  const byEmail = db.prepare<{ id: number }, [number, string]>('SELECT id FROM contacts WHERE app_id = ? AND email = ?')
+  const byEmail = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
+    'SELECT id, status FROM contacts WHERE app_id = ? AND email = ?',
+  )
   const open = db.prepare<Open, [number, number]>(
     `SELECT id, message_id AS messageId, version, record FROM deliveries
      WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND state IN ('waiting', 'deferred', 'claimed')`,
   )
   // OR IGNORE: a newer delivery may have taken the deduplication key of a failed one
-  const markEnded = db.prepare<EndedDelivery, [string, string, number, number]>(
+  const markEnded = db.prepare<{ id: number }, [string, string, number, number]>(
     `UPDATE OR IGNORE deliveries SET state = ?, reason = ?, updated_at = ?
-     WHERE id = ? AND state IN ('handed', 'sent', 'unknown', 'failed')
-     RETURNING message_id AS messageId, version`,
+     WHERE id = ? RETURNING id`,
   )
-  const personOf = db.prepare<{ contactId: number }, [number]>(
-    'SELECT contact_id AS contactId FROM deliveries WHERE id = ?',
+  const findDelivery = db.prepare<{ contactId: number; state: DeliveryState }, [number]>(
+    'SELECT contact_id AS contactId, state FROM deliveries WHERE id = ?',
   )
 
   const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
@@ -120,11 +123,11 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const suppress = (suppressing: Suppressing): Done => {
     const { appId, email, reason, at } = suppressing
     list.ensureKey()
-    add.run(appId, list.hash(appId, email), reason, at)
+    if (rules.outweighs(reason, list.find(appId, email))) put.run(appId, list.hash(appId, email), reason, at)
     const contact = byEmail.get(appId, email)
     note('suppression.add', suppressing)
     if (!contact) return DONE
-    setStatus.run(reason, at, contact.id, reason)
+    if (rules.outweighs(reason, contact.status)) setStatus.run(reason, at, contact.id)
     cancelOpen(contact.id, suppressing)
     return DONE
   }
@@ -153,11 +156,13 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       reason: string
       at: number
     }): Done | Refused {
-      const contactId = personOf.get(input.deliveryId)?.contactId
-      const person = contactId === undefined ? null : byId.get(contactId)
+      const delivery = findDelivery.get(input.deliveryId)
+      const person = delivery && byId.get(delivery.contactId)
       if (!person) return { refusal: 'delivery_not_found' }
-      const ended = markEnded.get(input.kind, input.reason, input.at, input.deliveryId)
-      if (ended) ends.releaseTimedKey(input.deliveryId)
+      const isEnded =
+        rules.isBounceable(delivery.state) &&
+        markEnded.get(input.kind, input.reason, input.at, input.deliveryId) !== null
+      if (isEnded) ends.releaseTimedKey(input.deliveryId)
       return suppress({ ...person, reason: input.kind, at: input.at })
     },
   }

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, count, eq, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
+import type { AccountRules } from './account-rules.ts'
 import { createAudit, type Done, DONE } from './audit.ts'
 import { twoStepContext } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
@@ -80,12 +81,14 @@ export function createSetUpEnd(db: Database) {
   }
 }
 
+type Parts = { db: Database; sealer: Sealer; rules: Pick<AccountRules, 'refuseOneStep'> }
+
 /** Callers verify codes; the store prevents their reuse. */
-export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Sealer }) {
+export function createTwoStepWrites({ db, sealer, rules }: Parts) {
   const orm = drizzle(db)
   const auditMember = createMemberAudit(db)
   const endTwoStep = createTwoStepEnd(db)
-  const { needsTwoStep } = createMemberships(db)
+  const { listJoinedAccounts } = createMemberships(db)
 
   const putCodes = (memberId: string, codeHashes: string[]): void => {
     orm.delete(recoveryCodes).where(eq(recoveryCodes.memberId, memberId)).run()
@@ -159,7 +162,8 @@ export function createTwoStepWrites({ db, sealer }: { db: Database; sealer: Seal
 
     /** Also ends an unfinished set-up. Does nothing if there is none. Refusals: two_step_required. */
     turnOffTwoStep(own: Own): Done | Refused {
-      if (needsTwoStep(own.memberId)) return { refusal: 'two_step_required' }
+      const refused = rules.refuseOneStep(listJoinedAccounts(own.memberId))
+      if (refused) return refused
       endTwoStep(own)
       return DONE
     },

@@ -1,26 +1,15 @@
 import type { Database } from 'bun:sqlite'
+import type { AccountRules } from './account-rules.ts'
 import { expiredUntil } from './idempotency.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { BATCH_MS } from './visit-reports.ts'
 
-/** Longer than every rate limit window. */
-const USAGE_KEPT_S = 3_600
-/** Longer than a page with a form stays usable. */
-const FORM_MS = 48 * 3_600_000
-/** Well after sessions expire (accounts/sessions.ts), so that a clock that is a day off deletes none early. */
-const IDLE_MS = 72 * 3_600_000
-/** Retired secrets work for 24 hours (accounts/identity.ts); the rest allows for a wrong clock. */
-const RETIRED_MS = 48 * 3_600_000
-const SETUP_MS = 3_600_000
-const CALLS_MS = 90 * 24 * 3_600_000
-/** Retention of sign-ins in the audit log; changes are kept forever. */
-export const SIGN_INS_KEPT_MS = 400 * 24 * 3_600_000
 /** Rows of each kind deleted per commit, so that no request waits long. */
 const DELETED_PER_RUN = 500
 
 /** Deletes expired rows. @returns the number deleted, so that the caller can repeat it */
-export function createUpkeep(db: Database, timeline: Timeline) {
+export function createUpkeep(db: Database, timeline: Timeline, { expiriesAt }: Pick<AccountRules, 'expiriesAt'>) {
   const records = db.prepare(
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
        (SELECT key_id, idempotency_key FROM idempotency_records WHERE created_at <= ? LIMIT ${DELETED_PER_RUN})`,
@@ -45,16 +34,17 @@ export function createUpkeep(db: Database, timeline: Timeline) {
 
   return {
     cleanUp({ at }: { at: number }): { deleted: number } {
+      const { usageSecond, callsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } = expiriesAt(at)
       const runs = [
         records.run(expiredUntil(at)),
-        usage.run(Math.floor(at / 1000) - USAGE_KEPT_S),
-        calls.run(at - CALLS_MS),
-        signIns.run(at - SIGN_INS_KEPT_MS),
-        links.run(at),
-        forms.run(at - FORM_MS),
-        sessions.run(at - IDLE_MS),
-        secrets.run(at - RETIRED_MS),
-        setups.run(at - SETUP_MS),
+        usage.run(usageSecond),
+        calls.run(callsAt),
+        signIns.run(signInsAt),
+        links.run(linksAt),
+        forms.run(formsAt),
+        sessions.run(sessionsAt),
+        secrets.run(secretsAt),
+        setups.run(setUpsAt),
       ]
       return { deleted: runs.reduce((sum, run) => sum + run.changes, removeBatches(at)) }
     },

@@ -22,7 +22,7 @@ import { createMemberWrites } from './members.ts'
 import { createMessageWrites } from './messages.ts'
 import { createPasswordWrites } from './passwords.ts'
 import { createPeople } from './people.ts'
-import { NO_RULES, type PlannedWrite, type Rules } from './plan-types.ts'
+import type { PlannedWrite, Rules } from './plan-types.ts'
 import { createPlannedWrites } from './planned-writes.ts'
 import { createSenderDomainWrites } from './sender-domains.ts'
 import { createSentCache } from './sent-cache.ts'
@@ -132,10 +132,10 @@ export type WritesParts = {
   now: () => number
   sealer: Sealer
   isAlone: boolean
-  rules?: Rules
+  rules: Rules
 }
 
-export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: WritesParts) {
+export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, sentCache] = [createLiveMessages(db, createMailSources(db, sealer)), createSentCache()]
@@ -144,26 +144,26 @@ export function createWrites({ db, now, sealer, isAlone, rules = NO_RULES }: Wri
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownBatches(db)
   const retries = createDeliveryRetries(db)
-  const messages = createMessageWrites({ db, ids, live })
+  const messages = createMessageWrites({ db, ids, live, rules })
   const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
-  const senderDomains = createSenderDomainWrites({ db, retries })
-  const apps = createAppWrites({ db, live, messages, mailSettings })
+  const senderDomains = createSenderDomainWrites({ db, retries, rules })
+  const apps = createAppWrites({ db, live, messages, mailSettings, rules })
   const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known }
   const runPlanned = createPlannedWrites({ ...shared, rules })
   const writes = {
-    ...createAccountWrites({ db, addApp: apps.addApp, senderDomains, sealer }),
+    ...createAccountWrites({ db, addApp: apps.addApp, senderDomains, sealer, rules }),
     ...apps.writes,
     ...createKeyWrites({ db, sealer }),
     ...createLinkWrites(db),
-    ...createMemberWrites(db),
-    ...createPasswordWrites(db),
-    ...createSessionWrites(db),
-    ...createTwoStepWrites({ db, sealer }),
+    ...createMemberWrites(db, rules),
+    ...createPasswordWrites(db, rules),
+    ...createSessionWrites(db, rules),
+    ...createTwoStepWrites({ db, sealer, rules }),
     ...createInstallWrites(db),
     ...createActivationWrites(db),
     ...createErasure({ db, people, timeline }),
     ...createCallWrites(db),
-    ...createUpkeep(db, timeline),
+    ...createUpkeep(db, timeline, rules),
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { type AccountText, readAccountInput } from '../../src/accounts/account-input.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { makeFolder } from '../store/samples.ts'
 
@@ -10,7 +11,7 @@ describe('an account', () => {
   const { folder, remove } = makeFolder()
   let store: Store
   beforeAll(async () => {
-    store = await openStore(folder, { threads: false })
+    store = await openStore(folder, { threads: false, rules: STORE_RULES })
   })
   afterAll(async () => {
     await store.close()

@@ -4,6 +4,7 @@ import { createSecondSteps } from '../../src/accounts/second-steps.ts'
 import type { Proof } from '../../src/accounts/sessions.ts'
 import type { SignInNotes } from '../../src/accounts/sign-in-notes.ts'
 import { createSignInTries } from '../../src/accounts/sign-in-tries.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { makeFolder } from '../store/samples.ts'
 
@@ -19,7 +20,7 @@ let steps: ReturnType<typeof createSecondSteps>
 
 beforeEach(async () => {
   Object.assign(clock, { wall: Date.UTC(2026, 4, 3), mono: 5_000 })
-  store = await openStore(`${folder}/${crypto.randomUUID()}`, { threads: false })
+  store = await openStore(`${folder}/${crypto.randomUUID()}`, { threads: false, rules: STORE_RULES })
   const beginning = { email: 'ada@example.com', passwordHash: 'argon', appName: 'Ada', domains: [], home: null }
   await createAccount({ store, now: clock.now(), actor: 'test' }, beginning, { onlyFirst: true, setupToken: null })
   const member = await store.findMember('ada@example.com')

@@ -4,6 +4,7 @@ import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { idAt, publicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { BATCH_MS } from '../../src/store/visit-reports.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { fillTimeline } from './seed-rows.ts'
 
@@ -26,7 +27,7 @@ function makeMessages(): { name: string; content: MessageContent }[] {
 }
 
 export async function makeLive(data: string): Promise<void> {
-  const store = await openStore(data, { threads: false })
+  const store = await openStore(data, { threads: false, rules: STORE_RULES })
   const app = await findApp(store)
   const drafts = makeMessages().map((one) => ({ ...one, id: null, status: 'live' as const }))
   await store.saveMessages({ accountId: app.accountId, appId: app.id, actor: 'bench', at: Date.now(), drafts })
@@ -145,7 +146,7 @@ export const OF_STRANGERS: MessageContent = {
 
 /** @returns their public ids */
 export async function addMessages(data: string, contents: MessageContent[]): Promise<string[]> {
-  const store = await openStore(data, { threads: false })
+  const store = await openStore(data, { threads: false, rules: STORE_RULES })
   const app = await findApp(store)
   const drafts = contents.map((content, index) => ({ name: `M${index}`, content, id: null, status: 'draft' as const }))
   await store.saveMessages({ accountId: app.accountId, appId: app.id, actor: 'bench', at: Date.now(), drafts })

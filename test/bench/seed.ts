@@ -7,6 +7,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { createAccount, createApp } from '../../src/accounts/accounts.ts'
 import { hashPassword } from '../../src/accounts/passwords.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
 import { RARE_MESSAGE, SEEDED, type Seeded, seededFile } from './seeded.ts'
 import { fillTimeline, seedDeliveries, seedEvents, seedPeople } from './seed-rows.ts'
@@ -32,7 +33,7 @@ const listDrafts = () =>
 
 /** The account with its apps, by the same code as anywhere. */
 async function begin(folder: string): Promise<Seeded> {
-  const store = await openStore(folder, { threads: false })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const maker = { store, now: Date.now() - DAYS * 86_400_000, actor: 'seed' }
   const app = { name: 'Small', domains: ['small.example.com'], home: null }
   const owner = { email: EMAIL, passwordHash: await hashPassword(PASSWORD) }

@@ -16,6 +16,7 @@ import {
 } from './process.ts'
 import { refused, wrongUse } from './refused.ts'
 import { openLink } from './signing-in.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
 
 const { folder, remove } = makeFolder()
@@ -170,7 +171,7 @@ describe('links in mails', () => {
     async () => {
       const own = join(folder, 'own')
       await setUp(own)
-      const store = await openStore(own, { threads: false })
+      const store = await openStore(own, { threads: false, rules: STORE_RULES })
       const account = await store.findAccount(null)
       const [app] = await store.listApps(account?.id ?? '')
       const settings = { smtpUrl: 'smtps://mail.example.com' }
@@ -188,7 +189,7 @@ describe('links in mails', () => {
     async () => {
       const near = join(folder, 'near')
       await setUp(near)
-      const store = await openStore(near, { threads: false })
+      const store = await openStore(near, { threads: false, rules: STORE_RULES })
       const account = await store.findAccount(null)
       const [app] = await store.listApps(account?.id ?? '')
       const by = { accountId: account?.id ?? '', appId: app?.id ?? 0, actor: 'test', at: Date.now() }

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { Elysia } from 'elysia'
 import { createAccess } from '../../src/accounts/access.ts'
 import { createNotes } from '../../src/events/activation.ts'
-import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
 import { createAbuseLimits } from '../../src/http/abuse-limits.ts'
@@ -38,7 +38,7 @@ type Options = {
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
   const folder = await makeDataFolder()
-  const store = await openStore(folder, { threads: false, rules: DELIVERY_RULES })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
   const feed = createFeed({ store })
   const notes: SecurityNote[] = []

@@ -1,6 +1,6 @@
 /** What becomes of an email, its events and its key when it ends, with plain facts. */
 import { describe, expect, test } from 'bun:test'
-import { queryEnd, findHeir, isResendable, isResent, planEnd } from '../../src/deliveries/ends.ts'
+import { queryEnd, findHeir, isBounceable, isResendable, isResent, planEnd } from '../../src/deliveries/ends.ts'
 import type { EndFacts, Finish } from '../../src/store/delivery-rules.ts'
 import { TIMED_KEY } from '../../src/store/delivery-states.ts'
 import { DELIVERY_STATES } from '../../src/store/message-types.ts'
@@ -136,3 +136,6 @@ test('after an unknown outcome a result is sent again, and another email if its 
   expect([isResent(content('results_ready', 'leave')), isResent(content('other', 'resend'))]).toEqual([false, true])
   expect(isResent({ trigger: { page: '/a' }, mail: { subject: 'S', body: 'B' } })).toBe(false)
 })
+
+test('a bounce ends emails that left or may have left, once', () =>
+  expect(DELIVERY_STATES.filter(isBounceable)).toEqual(['handed', 'sent', 'failed', 'unknown']))

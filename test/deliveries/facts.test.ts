@@ -32,7 +32,11 @@ function readsOf(changes: Partial<FactReads> = {}) {
   const reads: FactReads = {
     findSuppression: () => null,
     lastHandedAt: () => NOW - DAY,
-    listHanded: () => [NOW - HOUR],
+    listHanded: () => [
+      { at: NOW - HOUR, mail: {} },
+      { at: NOW - 2 * HOUR, mail: { category: 'transactional' } },
+      { at: NOW - 3 * HOUR, mail: { category: 'lifecycle' } },
+    ],
     listReports: () => [],
     listViews: () => [],
     // whoever has viewed a page has a first view
@@ -88,11 +92,11 @@ describe('the facts that are read', () => {
     expect([byHand.isByHand, byHand.lastHandedAt]).toEqual([true, null])
     expect(readFacts(readsOf().reads, workOf({ content: { again: { once: 'person' } } }), NOW).lastHandedAt).toBeNull()
   })
-  test('include the emails of the last week if a limit applies', () => {
+  test('include the lifecycle emails of the last week if a limit applies', () => {
     for (const limit of [{ perPersonDay: 1 }, { perPersonWeek: 1 }]) {
       const settings = { ...NO_SETTINGS, ...limit }
       const { reads, asked } = readsOf()
-      expect(readFacts(reads, workOf({ settings }), NOW).handed).toEqual([NOW - HOUR])
+      expect(readFacts(reads, workOf({ settings }), NOW).handed).toEqual([NOW - HOUR, NOW - 3 * HOUR])
       const about = expect.objectContaining({ id: 9, appId: 1, contactId: 3 })
       expect(asked).toContainEqual(['listHanded', about, NOW - 7 * DAY])
       expect(readFacts(readsOf().reads, workOf({ settings, delivery: { byHand: true } }), NOW).handed).toEqual([])

@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { unsubscribeUrl } from '../../src/people/unsubscribe.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
 import { type Begun, call, eventpost, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { inTurns } from '../helper.ts'
@@ -46,7 +47,7 @@ async function startSink() {
 }
 
 async function prepare(folder: string, events: string[]): Promise<string> {
-  const store = await openStore(folder, { threads: false })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
   if (!app) throw new Error('there is no app')
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: Date.now() }
@@ -60,7 +61,7 @@ async function prepare(folder: string, events: string[]): Promise<string> {
 
 /** The link in the emails of each person, by address. */
 async function listLinks(folder: string, url: string): Promise<Map<string, string>> {
-  const store = await openStore(folder, { threads: false })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
   const key = (await store.installValue('unsubscribe_key')) ?? ''
   const links = new Map<string, string>()

@@ -5,7 +5,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { SIDE_BY_SIDE } from '../../src/mail/lanes.ts'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
-import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
 import type { AppRow, EventWrite } from '../../src/store/types.ts'
 import { type Begun, makeFolder, setUp, startServer } from '../cli/process.ts'
@@ -51,7 +51,7 @@ async function startKillingServer(kill: () => void) {
 }
 
 async function prepare(folder: string, { appId }: Begun, ifUnconfirmed: 'resend' | 'leave'): Promise<void> {
-  const store = await openStore(folder, { threads: false, rules: DELIVERY_RULES })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const account = await store.findAccount(null)
   const [app] = await store.listApps(account?.id ?? '')
   if (!app || app.publicId !== appId) throw new Error('there is no app')
@@ -85,7 +85,7 @@ const makeEvent = ({ accountId, id: appId }: AppRow, email: string): EventWrite 
 })
 
 async function listDeliveries(folder: string): Promise<DeliveryRow[]> {
-  const store = await openStore(folder, { threads: false, rules: DELIVERY_RULES })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
   const query = { appId: app?.id ?? 0, messageId: null, contactId: null, states: null, before: null, limit: 10_000 }
   const rows = await store.listDeliveries(query)

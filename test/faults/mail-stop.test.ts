@@ -1,6 +1,7 @@
 /** An orderly stop while mail servers have emails whose final dot they have not answered: none is sent twice. */
 import { afterEach, expect, test } from 'bun:test'
 import type { MessageContent } from '../../src/store/message-types.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
 import { type Begun, call, makeFolder, setUp, startServer } from '../cli/process.ts'
 import { inTurns } from '../helper.ts'
@@ -37,7 +38,7 @@ async function prepare(): Promise<{ folder: string; begun: Begun }> {
   const { folder, remove } = makeFolder()
   closing.push(remove)
   const begun = await setUp(folder)
-  const store = await openStore(folder, { threads: false })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
   if (!app) throw new Error('there is no app')
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: Date.now() }
@@ -48,7 +49,7 @@ async function prepare(): Promise<{ folder: string; begun: Begun }> {
 }
 
 async function countStates(folder: string): Promise<Record<string, number>> {
-  const store = await openStore(folder, { threads: false })
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const [app] = await store.listApps((await store.findAccount(null))?.id ?? '')
   const query = { appId: app?.id ?? 0, messageId: null, contactId: null, states: null, before: null, limit: 1_000 }
   const rows = await store.listDeliveries(query)

@@ -58,7 +58,12 @@ describe('many wrong passwords', () => {
     await guess(MANY_FAILURES.wrong_password)
     expect(await settled(1)).toHaveLength(1)
     const member = await pages.store.findMember('ada@example.com')
-    const claim = { memberId: member?.id ?? '', action: 'notice.wrong_passwords', at: pages.clock.ms }
+    const claim = {
+      memberId: member?.id ?? '',
+      action: 'notice.wrong_passwords',
+      since: pages.clock.ms - DAY,
+      at: pages.clock.ms,
+    }
     expect(await pages.store.claimNotice(claim)).toEqual({ refusal: 'already_done' })
   })
 

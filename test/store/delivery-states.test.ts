@@ -10,7 +10,7 @@ import { createMailSources } from '../../src/store/mail-sources.ts'
 import { createLiveMessages } from '../../src/store/live-messages.ts'
 import { createDeliveryCounts } from '../../src/store/delivery-counts.ts'
 import { createSealer } from '../../src/store/engine/sealing.ts'
-import { NO_RULES } from '../../src/store/plan-types.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { createPlannedFacts } from '../../src/store/planned-writes.ts'
 import { createSentCache } from '../../src/store/sent-cache.ts'
 import { createSuppressionWrites } from '../../src/store/suppressions.ts'
@@ -57,7 +57,7 @@ function parts(watched: Database) {
     db: watched,
     live: createLiveMessages(watched, createMailSources(watched, sealer)),
     sentCache: createSentCache(),
-    rules: NO_RULES,
+    rules: STORE_RULES,
   }
   return { ...common, ends: createDeliveryEnds(common) }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { createLogErasure, truncateLog } from '../../src/store/engine/checkpoints.ts'
 import { logPath, openDatabase, openForReading } from '../../src/store/engine/database.ts'
 import { createEngine } from '../../src/store/engine/engine.ts'
@@ -101,7 +101,7 @@ async function eventually(isTrue: () => boolean): Promise<void> {
 
 function openEngine(folder: string) {
   const db = openDatabase(folder)
-  return { db, engine: createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES }) }
+  return { db, engine: createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES }) }
 }
 
 const ROUNDS = 3
@@ -122,7 +122,7 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     )
 
   beforeAll(async () => {
-    store = await openStore(folder, { threads, rules: DELIVERY_RULES })
+    store = await openStore(folder, { threads, rules: STORE_RULES })
     await fill(store, PEOPLE, ROUNDS)
     before = await look()
   }, FILL_MS)
@@ -151,7 +151,7 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     truncateLog(db)
     db.close()
     expect(remainsOf(readFolder(folder), erased)).toEqual([])
-    store = await openStore(folder, { threads, rules: DELIVERY_RULES })
+    store = await openStore(folder, { threads, rules: STORE_RULES })
   })
 
   test('does not reappear when pages are rewritten', async () => {
@@ -175,14 +175,14 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     // of the batches those of rounds 0 and 2 held a page view; their second sending is a repetition
     expect(counts).toEqual([KEPT, KEPT * (ROUNDS + 2) + REWRITTEN * 2, KEPT, KEPT * ROUNDS])
     db.close()
-    store = await openStore(folder, { threads, rules: DELIVERY_RULES })
+    store = await openStore(folder, { threads, rules: STORE_RULES })
   })
 })
 
 describe('the log', () => {
   test('is emptied soon after an erasure, once a long read has ended', async () => {
     const { folder, remove } = makeFolder()
-    const store = await openStore(folder, { threads: true })
+    const store = await openStore(folder, { threads: true, rules: STORE_RULES })
     await fill(store, PEOPLE.slice(0, 50), 2)
     const reader = openForReading(folder)
     reader.run('BEGIN')
@@ -205,7 +205,7 @@ describe('the log', () => {
     engine.run(jobsOf(7, 0))
     engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(7) } }])
     expect(remainsOf(readFolder(folder), [7])).toEqual([7])
-    const store = await openStore(folder, { threads: true })
+    const store = await openStore(folder, { threads: true, rules: STORE_RULES })
     await eventually(() => store.stats().logBytes === 0)
     await store.close()
     db.close()

@@ -2,7 +2,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
-import { DELIVERY_RULES } from '../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createEngine } from '../../src/store/engine/engine.ts'
 import { createSealer } from '../../src/store/engine/sealing.ts'
@@ -55,7 +55,7 @@ const template = makeTemplate()
 function openEngine() {
   const db = Database.deserialize(template)
   const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
-  const engine = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
+  const engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
   return { db, engine, failNext, close: () => db.close() }
 }
 

@@ -1,6 +1,7 @@
 /** What starts a message, in the transaction of what arrived, and how often. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { MessageContent, Trigger } from '../../src/store/message-types.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
 import { createTestServer, DAY, HOUR, NOW, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, here, messageOf, MINUTE, type Messaging, page, track } from '../messaging.ts'
@@ -120,7 +121,7 @@ describe('a trigger', () => {
   test('a message that another process set live triggers at once', async () => {
     const { id } = await messaging.put({ ...messageOf(), status: 'draft' })
     await messaging.event()
-    const other = await openStore(server.folder, { threads: false })
+    const other = await openStore(server.folder, { threads: false, rules: STORE_RULES })
     await other.setMessageStatus({ ...messaging.by, id, status: 'live' })
     await other.close()
     await messaging.event()

@@ -6,7 +6,7 @@ import type { Sealer } from './sealing.ts'
 import type { RecordedEvent, Refused } from '../types.ts'
 import { createWrites, type Job, type Outcome, textWrite, toTextOutcome, type WriteName } from '../writes.ts'
 
-type EngineOptions = { isAlone?: boolean; readEvent?: ReadEvent; rules?: Rules }
+type EngineOptions = { isAlone?: boolean; readEvent?: ReadEvent; rules: Rules }
 
 export type Engine = ReturnType<typeof createEngine>
 
@@ -18,7 +18,7 @@ export function createEngine(
   db: Database,
   now: () => number,
   sealer: Sealer,
-  { isAlone = true, readEvent = NO_READER, rules }: EngineOptions = {},
+  { isAlone = true, readEvent = NO_READER, rules }: EngineOptions,
 ) {
   // first, so that it notices every later write of another process
   const foreign = createForeignWatch(db, () => catchUp())

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { createKey } from '../../../src/accounts/accounts.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
-import { SIGN_INS_KEPT_MS } from '../../../src/store/upkeep.ts'
+import { SIGN_INS_KEPT_MS } from '../../../src/accounts/account-rules.ts'
 import { codeAt, turnOn } from './authenticator.ts'
 import { type AccountPages, type Browser, createBrowser, openAccount } from '../browser.ts'
 import { expectHarmless, HOSTILE, textOf } from '../pages.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { MOST_SESSIONS } from '../../../src/store/sessions.ts'
+import { MOST_SESSIONS } from '../../../src/accounts/account-rules.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 

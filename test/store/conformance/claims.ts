@@ -85,7 +85,7 @@ export function testClaims(store: Fresh): void {
     ])
     const contactId = (await list(app))[0]?.contactId ?? 0
     const asked = { appId: app.appId, contactId }
-    expect(await store().listHanded({ ...asked, id: 0 }, held.at - 1)).toEqual([held.at])
+    expect(await store().listHanded({ ...asked, id: 0 }, held.at - 1)).toEqual([{ at: held.at, mail: {} }])
     expect(await store().listHanded({ ...asked, id: held.id }, held.at - 1)).toEqual([])
   })
 

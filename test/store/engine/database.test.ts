@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { databasePath, openDatabase, openForReading } from '../../../src/store/engine/database.ts'
 import type { StoreError } from '../../../src/store/engine/errors.ts'
 import { SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { schemaVersion } from '../../../src/store/engine/upgrades.ts'
 import { useFolder } from '../databases.ts'
@@ -21,7 +22,9 @@ const pragma = (db: Database, name: string): unknown => db.query(`PRAGMA ${name}
 async function refusalOf(where: string): Promise<StoreError> {
   const errors: StoreError[] = []
   for (const threads of [false, true]) {
-    const store = await openStore(where, { threads }).catch((error: StoreError) => void errors.push(error))
+    const store = await openStore(where, { threads, rules: STORE_RULES }).catch(
+      (error: StoreError) => void errors.push(error),
+    )
     if (store) throw new Error('it was opened')
   }
   const [error, other] = errors
@@ -63,12 +66,12 @@ describe('a new database', () => {
   })
 
   test.each([false, true])('closing a store leaves one complete file (threads: %p)', async (threads) => {
-    const store = await openStore(folder, { threads })
+    const store = await openStore(folder, { threads, rules: STORE_RULES })
     await store.keepInstallValue({ name: 'kept', value: 'whole' })
     expect(await store.installValue('kept')).toBe('whole')
     await Promise.all([store.close(), store.close()])
     expect(readdirSync(folder)).toEqual(['eventpost.db'])
-    const again = await openStore(folder, { threads: false })
+    const again = await openStore(folder, { threads: false, rules: STORE_RULES })
     expect(await again.installValue('kept')).toBe('whole')
     await again.close()
   })

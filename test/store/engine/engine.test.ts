@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { DELIVERY_RULES } from '../../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createContactReads } from '../../../src/store/contacts.ts'
 import { databasePath } from '../../../src/store/engine/database.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
@@ -18,7 +18,7 @@ beforeEach(() => void (now = AT))
 
 function openOne() {
   const db = folder.open()
-  const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
+  const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
   return { db, engine, findContact: createContactReads(db).findContact }
 }
 
@@ -49,7 +49,7 @@ describe('a bad row', () => {
       const statement = prepare(sql)
       return sql === 'BEGIN IMMEDIATE' ? { run: () => void (begins++, statement.run()) } : statement
     }) as Database['prepare']
-    const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
+    const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
     const jobs = Array.from({ length: 256 }, (_, index) => (index === 100 ? recordBadly() : record()))
     const { result, lines } = quietly(() => engine.run(jobs))
     expect(result.flatMap((outcome, index) => ('refusal' in outcome ? [index] : []))).toEqual([100])
@@ -119,7 +119,7 @@ describe('the disk', () => {
     (code) => {
       const { db } = openOne()
       const commit = failing(db, 'COMMIT', code)
-      const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
+      const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
       engine.run([record()])
       commit.failNext()
       expect(() => engine.run([record()])).toThrow('disk')
@@ -132,7 +132,7 @@ describe('the disk', () => {
   test('a failed rollback stops the engine too', () => {
     const { db } = openOne()
     const rollback = failing(db, 'ROLLBACK', 'SQLITE_IOERR')
-    const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
+    const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
     rollback.failNext()
     expect(() => engine.run([recordBadly()])).toThrow('disk')
     expect(() => engine.run([record()])).toThrow('disk')
@@ -141,7 +141,7 @@ describe('the disk', () => {
 
 describe('with another process', () => {
   test('writes with higher IDs by another process during the start hide none of ours', () => {
-    const ahead = createEngine(folder.open(), () => AT + 3_600_000, createSealer(null), { rules: DELIVERY_RULES })
+    const ahead = createEngine(folder.open(), () => AT + 3_600_000, createSealer(null), { rules: STORE_RULES })
     const db = folder.open()
     const prepare = db.prepare.bind(db)
     let isMade = false
@@ -152,7 +152,7 @@ describe('with another process', () => {
       }
       return prepare(text)
     }) as Database['prepare']
-    const engine = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
+    const engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
     const [outcome] = engine.run([{ name: 'recordEvent', input: eventWrite() }])
     if (!outcome || !('contactId' in outcome)) throw new Error('an event was refused')
     const query = { appId: 1, contactId: outcome.contactId, name: null, before: null, limit: 9 }
@@ -213,7 +213,7 @@ describe('with another process', () => {
 test('an erasure that is rolled back deletes nothing', () => {
   const { db, findContact } = openOne()
   const commit = failing(db, 'COMMIT', 'SQLITE_FULL')
-  const engine = createEngine(db, () => now, createSealer(null), { rules: DELIVERY_RULES })
+  const engine = createEngine(db, () => now, createSealer(null), { rules: STORE_RULES })
   engine.run([record({ email: 'first@example.com' })])
   engine.run([record({ email: 'a@example.com', at: AT + 7 })])
   commit.failNext()

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { lockFolder } from '../../../src/store/engine/folder-lock.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { makeFolder } from '../samples.ts'
 
@@ -36,7 +37,7 @@ describe('lockFolder', () => {
     expect(second.said).toBe('folder_in_use')
     second.child.kill()
     expect(() => lockFolder(folder)).toThrow('Stop it first, or choose another folder with --data')
-    const command = await openStore(folder, { threads: false })
+    const command = await openStore(folder, { threads: false, rules: STORE_RULES })
     await command.close()
     first.child.kill('SIGKILL')
     await first.child.exited

@@ -4,6 +4,7 @@ import { readSmtpUrl } from '../../../src/core/mail-addresses.ts'
 import { databasePath, openDatabase } from '../../../src/store/engine/database.ts'
 import { changeMasterKey } from '../../../src/store/engine/sealed-columns.ts'
 import { createSealer, SEALED_PREFIX } from '../../../src/store/engine/sealing.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../../src/store/store.ts'
 import { AT, BY, done, makeFolder, newAccount } from '../samples.ts'
 
@@ -26,7 +27,7 @@ afterEach(() => remove())
 
 /** Opens, works and closes. */
 async function using<T>(masterKey: string | null, threads: boolean, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore(folder, { threads, masterKey })
+  const store = await openStore(folder, { threads, masterKey, rules: STORE_RULES })
   try {
     return await work(store)
   } finally {
@@ -94,11 +95,11 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
   test('without the key or with another, nothing opens and nothing changes', async () => {
     await using(KEY, threads, fill)
     const before = readFileSync(databasePath(folder))
-    await expect(openStore(folder, { threads })).rejects.toMatchObject({
+    await expect(openStore(folder, { threads, rules: STORE_RULES })).rejects.toMatchObject({
       code: 'sealed',
       message: 'The secrets in this database are sealed. Start with the EVENTPOST_MASTER_KEY they were sealed with.',
     })
-    await expect(openStore(folder, { threads, masterKey: OTHER })).rejects.toMatchObject({
+    await expect(openStore(folder, { threads, masterKey: OTHER, rules: STORE_RULES })).rejects.toMatchObject({
       code: 'sealed',
       message: expect.stringContaining('sealed with another key'),
     })
@@ -111,7 +112,9 @@ describe('another master key', () => {
   test('opens everything after the change, and the old key nothing', async () => {
     await using(KEY, false, fill)
     expect(changeMasterKey(folder, createSealer(KEY), createSealer(OTHER))).toBe(SECRETS.length)
-    await expect(openStore(folder, { threads: false, masterKey: KEY })).rejects.toMatchObject({ code: 'sealed' })
+    await expect(openStore(folder, { threads: false, masterKey: KEY, rules: STORE_RULES })).rejects.toMatchObject({
+      code: 'sealed',
+    })
     await using(OTHER, false, async (store) => {
       expect(await readAll(store)).toEqual(ALL)
     })
@@ -131,8 +134,10 @@ describe('another master key', () => {
 describe('a sealed value', () => {
   test('the key is checked before there is a secret', async () => {
     await using(KEY, false, async () => {})
-    await expect(openStore(folder, { threads: false })).rejects.toMatchObject({ code: 'sealed' })
-    await expect(openStore(folder, { threads: false, masterKey: OTHER })).rejects.toMatchObject({ code: 'sealed' })
+    await expect(openStore(folder, { threads: false, rules: STORE_RULES })).rejects.toMatchObject({ code: 'sealed' })
+    await expect(openStore(folder, { threads: false, masterKey: OTHER, rules: STORE_RULES })).rejects.toMatchObject({
+      code: 'sealed',
+    })
   })
 
   test('does not open in another row', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { databasePath } from '../../../src/store/engine/database.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../../src/store/store.ts'
 import { eventWrite, makeFolder, newAccount } from '../samples.ts'
 
@@ -11,7 +12,7 @@ let store: Store
 
 beforeEach(async () => {
   ;({ folder, remove } = makeFolder())
-  store = await openStore(folder, { threads: true })
+  store = await openStore(folder, { threads: true, rules: STORE_RULES })
 })
 afterEach(async () => {
   await store.close()
@@ -36,7 +37,7 @@ describe('a store with threads', () => {
     const load = (async () => {
       while (isLoaded) await store.recordEvent(eventWrite())
     })()
-    const command = await openStore(folder, { threads: false })
+    const command = await openStore(folder, { threads: false, rules: STORE_RULES })
     expect(await command.revokeKey({ accountId: 'acc_1', actor: 'cli', at: 1, keyId: 'key_1' })).toEqual({ done: true })
     await until(() => told === 1)
     isLoaded = false

@@ -3,7 +3,7 @@ import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DELIVERY_RULES } from '../../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { databasePath, openDatabase } from '../../../src/store/engine/database.ts'
 import { createDeliveryReads } from '../../../src/store/deliveries.ts'
 import { createMailSources } from '../../../src/store/mail-sources.ts'
@@ -152,7 +152,7 @@ describe('an older schema', () => {
     old.run(`INSERT INTO idempotency_records VALUES ('key_1', 'once', 'old hash', '{"contactId":3}', 3, ${AT})`)
     old.close()
     const db = openDatabase(other.folder)
-    const { run } = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
+    const { run } = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
     const send = (changes: Parameters<typeof idempotency>[0]) => {
       const input = eventWrite({ idempotency: idempotency({ at: AT + 1, ...changes }) })
       return run([{ name: 'recordEvent', input }])[0]

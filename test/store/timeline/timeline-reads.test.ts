@@ -1,7 +1,7 @@
 /** Whatever the index of people's events holds yet, the same is read. */
 import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { DELIVERY_RULES } from '../../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createContactReads } from '../../../src/store/contacts.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
 import type { Job } from '../../../src/store/writes.ts'
@@ -21,7 +21,7 @@ const folder = useFolder()
 function openEngine(isAlone: boolean) {
   const db = folder.open()
   const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
-  return { db, engine: createEngine(db, () => AT, createSealer(null), { isAlone, rules: DELIVERY_RULES }), failNext }
+  return { db, engine: createEngine(db, () => AT, createSealer(null), { isAlone, rules: STORE_RULES }), failNext }
 }
 
 const PEOPLE = 4

@@ -1,6 +1,6 @@
 /** While much comes, the index of people's events grows by runs, and takes them up later. */
 import { expect, test } from 'bun:test'
-import { DELIVERY_RULES } from '../../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createContactReads } from '../../../src/store/contacts.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
 import type { Job } from '../../../src/store/writes.ts'
@@ -134,7 +134,7 @@ test('a rollback while a run is written loses nothing, and nothing is read twice
 
 test('a person with all pending rows is read and changed as fast as others', () => {
   const db = folder.open()
-  const engine = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
+  const engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
   const record = (): Job => ({ name: 'recordEvent', input: eventWrite() })
   for (let commit = 0; commit < 8; commit += 1) engine.run(Array.from({ length: 5_000 }, record))
   expect(countOf(db, 'timeline_runs')).toBeGreaterThan(5)

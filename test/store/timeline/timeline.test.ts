@@ -1,6 +1,6 @@
 /** The index of people's events is filled behind them. */
 import { describe, expect, test } from 'bun:test'
-import { DELIVERY_RULES } from '../../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
 import type { Job } from '../../../src/store/writes.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
@@ -15,7 +15,7 @@ const folder = useFolder()
 
 function openEngine() {
   const db = folder.open()
-  return { db, engine: createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES }) }
+  return { db, engine: createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES }) }
 }
 
 describe('indexing', () => {
@@ -125,7 +125,7 @@ describe('indexing', () => {
   test('the engine continues in a pause, and waits if the disk is full', () => {
     const db = folder.open()
     const { failNext } = failing(db, 'COMMIT', 'SQLITE_FULL')
-    const engine = createEngine(db, () => AT, createSealer(null), { rules: DELIVERY_RULES })
+    const engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
     const write = (rows: number) =>
       engine.run(Array.from({ length: rows }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
     for (let commit = 0; commit < 10; commit += 1) write(5_000)

@@ -1,0 +1,56 @@
+/** What a save, a change of status and a deletion may do. Pure. */
+import type { MessageContent, MessageRow } from '../store/message-types.ts'
+import type { MessageRules, SavePlan } from '../store/messages.ts'
+
+/** All drafts together: an unknown message before an outdated one before a taken name. */
+const refuseDrafts: MessageRules['refuseDrafts'] = (drafts) => {
+  if (drafts.some(({ draft, old }) => draft.id !== null && !old)) return { refusal: 'message_not_found' }
+  const isOutdated = drafts.some(
+    ({ draft: { basedOn }, old }) => basedOn !== undefined && (old?.updatedAt ?? null) !== basedOn,
+  )
+  if (isOutdated) return { refusal: 'message_changed' }
+  const isTaken = drafts.some(({ draft, namesake }) => namesake !== null && namesake.id !== draft.id)
+  return isTaken ? { refusal: 'message_name_taken' } : null
+}
+
+/** A draft without deliveries is overwritten. Any other message gets a new version with new content. */
+const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) => {
+  const status = draft.status ?? old?.status ?? 'draft'
+  if (!old) return plan({ change: 'created', status, version: 1, updatedAt: at, storesContent: true }, 'draft')
+  const isSameContent = isEqual(draft.content, old.content)
+  const isUnchanged = isSameContent && draft.name === old.name && status === old.status
+  const isOverwritten = isSameContent || (old.status === 'draft' && !hasDeliveries())
+  const version = isOverwritten ? old.version : old.version + 1
+  const change = isUnchanged ? 'unchanged' : 'changed'
+  const updatedAt = isUnchanged ? old.updatedAt : nextUpdate(old, at)
+  return plan({ change, status, version, updatedAt, storesContent: !isSameContent }, old.status)
+}
+
+const plan = (saved: Omit<SavePlan, 'actions'>, before: MessageRow['status']): SavePlan => ({
+  ...saved,
+  actions: [
+    ...(saved.change === 'unchanged' ? [] : ['message.save']),
+    ...(saved.status === before ? [] : [`message.${saved.status}`]),
+  ],
+})
+
+/** With `content`, only while it is the message's. */
+const planStatus: MessageRules['planStatus'] = ({ status, content, at }, old) => {
+  if (!old) return { refusal: 'message_not_found' }
+  if (content && !isEqual(content, old.content)) return { refusal: 'message_changed' }
+  return { status, updatedAt: nextUpdate(old, at) }
+}
+
+/** Deliveries refer to the content that was sent, and a live message may send at any moment. */
+const refuseDeletion: MessageRules['refuseDeletion'] = ({ old, hasDeliveries }) => {
+  if (!old) return { refusal: 'message_not_found' }
+  return old.status === 'live' || hasDeliveries() ? { refusal: 'message_in_use' } : null
+}
+
+export const MESSAGE_RULES: MessageRules = { refuseDrafts, planSave, planStatus, refuseDeletion }
+
+/** Differs after each change, so that `basedOn` finds two within a millisecond. */
+const nextUpdate = ({ updatedAt }: MessageRow, at: number): number => Math.max(at, updatedAt + 1)
+
+/** Ignores key order, which differs between forms and files. */
+const isEqual = (a: MessageContent, b: MessageContent): boolean => Bun.deepEquals(a, b, true)
