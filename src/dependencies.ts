@@ -4,6 +4,7 @@ import { createAccess, type KeyAccess } from './accounts/access.ts'
 import { createNotes, type Notes } from './events/activation.ts'
 import { randomBase62 } from './core/base62.ts'
 import { type CallLog, createCallLog } from './accounts/call-log.ts'
+import { createEventRecorder, type EventRecorder } from './events/events.ts'
 import { createFeed, type Feed } from './events/feed.ts'
 import { createAbuseLimits, type AbuseLimits } from './http/abuse-limits.ts'
 import { createLimits, type Limits } from './accounts/limits.ts'
@@ -14,14 +15,14 @@ import type { ResolveTxt } from './accounts/sender-checks.ts'
 import { createSignInNotes, type NoteSecurity, type SignInNotes } from './accounts/sign-in-notes.ts'
 import type { TemplateWorker } from './messages/template-worker.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './visits/snippet-limits.ts'
-import { createEventLimit, type EventLimit, restoreLimits } from './accounts/write-limits.ts'
+import { restoreLimits } from './accounts/write-limits.ts'
 
 export type Dependencies = {
   store: Store
   clock: Clock
   access: KeyAccess
   limits: Limits
-  eventLimit: EventLimit
+  recordEvent: EventRecorder
   abuseLimits: AbuseLimits
   snippetLimits: SnippetLimits
   notes: Notes
@@ -59,16 +60,17 @@ export async function createDependencies(given: Given): Promise<Dependencies> {
   const feed = createFeed({ store })
   const addressKey = await keepSecret(store, 'address_key')
   const limits = createLimits({ clock })
+  const notes = createNotes({ store, clock, onNote: feed.notify })
   const dependencies: Dependencies = {
     ...given,
     addressKey,
     previewKey: await keepSecret(store, 'preview_key'),
     access: createAccess({ store, clock }),
     limits,
-    eventLimit: createEventLimit({ limits, clock }),
+    recordEvent: createEventRecorder({ store, clock, limits, notes }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
-    notes: createNotes({ store, clock, onNote: feed.notify }),
+    notes,
     feed,
     calls: createCallLog({ store }),
     signInNotes: createSignInNotes({ ...given, addressKey }),

@@ -18,13 +18,7 @@ const LIMIT_NAME = {
 export type TakenFor = { limit: Limit; taken: Taken; buckets: string[]; refused: Refusal | null }
 
 /** The 429 of a key whose hourly limit is used up. */
-export const refuseWrite = (
-  { clock }: { clock: Clock },
-  write: LimitedWrite,
-  { key }: Access,
-  limit: Limit,
-  taken: Taken,
-) =>
+const refuseWrite = ({ clock }: { clock: Clock }, write: LimitedWrite, { key }: Access, limit: Limit, taken: Taken) =>
   refuseLimited({
     name: LIMIT_NAME[write],
     key,
@@ -33,21 +27,17 @@ export const refuseWrite = (
     at: clock.now(),
   })
 
-/** Takes up to `count` from a key's hourly limit; refused if none is left. */
-function takeForKey(
-  deps: Pick<LimitDependencies, 'limits' | 'clock'>,
-  write: LimitedWrite,
-  access: Access,
-  count = 1,
-): TakenFor {
+type KeyLimitDependencies = Pick<LimitDependencies, 'limits' | 'clock'>
+
+function takeForKey(deps: KeyLimitDependencies, write: LimitedWrite, access: Access): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
-  const taken = deps.limits.take(bucket, limit, count)
+  const taken = deps.limits.take(bucket, limit)
   const refused = taken.allowed > 0 ? null : refuseWrite(deps, write, access, limit, taken)
   return { limit, taken, buckets: [bucket], refused }
 }
 
 /** The remaining limit, without taking; `refused` is what a write would get. */
-export function peekForKey(deps: LimitDependencies, write: LimitedWrite, access: Access): TakenFor {
+export function peekForKey(deps: KeyLimitDependencies, write: LimitedWrite, access: Access): TakenFor {
   const { bucket, limit } = access.keyLimits[write]
   const taken = deps.limits.peek(bucket, limit)
   const refused = taken.allowed > 0 ? null : refuseWrite(deps, write, access, limit, taken)
@@ -74,7 +64,7 @@ function takeForVisitor(deps: LimitDependencies, app: AppRow, address: string): 
 }
 
 /** Returns tokens of writes that don't count. @returns the updated state */
-export function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, outcome: object): TakenFor {
+function settleTaken({ limits }: { limits: Limits }, counted: TakenFor, outcome: object): TakenFor {
   const { limit, taken, buckets } = counted
   const [bucket] = buckets
   if (bucket === undefined || !isFree(outcome)) return counted
@@ -88,8 +78,8 @@ const isFree = (outcome: object): boolean =>
   'refused' in outcome ||
   ('refusal' in outcome && (outcome.refusal === 'idempotency_mismatch' || outcome.refusal === 'unavailable'))
 
-type Waiting = { access: Access; count: number; isUnread: boolean; resolve: (counted: TakenFor) => void }
-/** Per key: counted events that aren't validated yet, and requests that wait for them. */
+type Waiting = { access: Access; resolve: (counted: TakenFor) => void }
+/** Per key: counted events that aren't validated yet, and events that wait for them. */
 type Line = { unread: number; waiting: Waiting[] }
 
 /**
@@ -98,52 +88,45 @@ type Line = { unread: number; waiting: Waiting[] }
  */
 export type EventLimit = ReturnType<typeof createEventLimit>
 
-export function createEventLimit(deps: Pick<LimitDependencies, 'limits' | 'clock'>) {
+export function createEventLimit(deps: KeyLimitDependencies) {
   const lines = new Map<string, Line>()
 
   /** null: must wait. */
-  const tryTake = (line: Line | undefined, { access, count }: Pick<Waiting, 'access' | 'count'>): TakenFor | null => {
-    const counted = takeForKey(deps, 'events', access, count)
-    const { taken, buckets } = counted
-    if (taken.allowed >= count || !line || line.unread === 0) return counted
-    if (taken.allowed > 0) deps.limits.giveBack(buckets[0] ?? '', taken)
-    return null
-  }
-
-  const take = (access: Access, count: number, isUnread: boolean): TakenFor | Promise<TakenFor> => {
-    const { bucket } = access.keyLimits.events
-    const line = lines.get(bucket)
-    const isBehind = count > 0 && line !== undefined && line.waiting.length > 0
-    const counted = isBehind ? null : tryTake(line, { access, count })
-    if (counted) {
-      if (isUnread && !counted.refused) {
-        if (line) line.unread += 1
-        else lines.set(bucket, { unread: 1, waiting: [] })
-      }
-      return counted
-    }
-    const { promise, resolve } = Promise.withResolvers<TakenFor>()
-    line?.waiting.push({ access, count, isUnread, resolve })
-    return promise
+  const tryTake = (line: Line | undefined, access: Access): TakenFor | null => {
+    const counted = takeForKey(deps, 'events', access)
+    return counted.refused && line !== undefined && line.unread > 0 ? null : counted
   }
 
   const advance = (line: Line): void => {
     for (let next = line.waiting[0]; next; next = line.waiting[0]) {
-      const counted = tryTake(line, next)
+      const counted = tryTake(line, next.access)
       if (!counted) return
-      if (next.isUnread && !counted.refused) line.unread += 1
+      if (!counted.refused) line.unread += 1
       line.waiting.shift()
       next.resolve(counted)
     }
   }
 
   return {
-    /** For valid events. A promise only if they must wait. */
-    take: (access: Access, count = 1) => take(access, count, false),
-    /** For an event that isn't validated yet; call `settleUnread` unless refused. */
-    takeUnread: (access: Access) => take(access, 1, true),
+    /** A promise only if the event must wait. Call `settle` unless refused. */
+    take(access: Access): TakenFor | Promise<TakenFor> {
+      const { bucket } = access.keyLimits.events
+      const line = lines.get(bucket)
+      const isBehind = line !== undefined && line.waiting.length > 0
+      const counted = isBehind ? null : tryTake(line, access)
+      if (!counted) {
+        const { promise, resolve } = Promise.withResolvers<TakenFor>()
+        line?.waiting.push({ access, resolve })
+        return promise
+      }
+      if (!counted.refused) {
+        if (line) line.unread += 1
+        else lines.set(bucket, { unread: 1, waiting: [] })
+      }
+      return counted
+    },
     /** Returns the token if the event doesn't count. @returns the updated state */
-    settleUnread({ keyLimits: { events } }: Access, counted: TakenFor, outcome: object): TakenFor {
+    settle({ keyLimits: { events } }: Access, counted: TakenFor, outcome: object): TakenFor {
       if (counted.refused)
         return 'refused' in outcome ? counted : { ...counted, taken: deps.limits.peek(events.bucket, events.limit) }
       const settled = settleTaken(deps, counted, outcome)

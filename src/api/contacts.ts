@@ -131,7 +131,7 @@ async function save(
   if ('refused' in begun) return uncountedAnswer(deps, request, write, begun.refused)
   try {
     const { access, app, input } = given
-    const replay = replayOf<contacts.SavedContact>(begun.earlier, null)
+    const replay = replayOf<contacts.SavedContact>(begun)
     if (replay) return savedAnswer(request, given, replay, remainingHeaders(deps, write, access))
     const counted = takeForContact(deps, given, write)
     if (counted.refused) return refusalAnswer(request, counted.refused, limitHeaders(counted))

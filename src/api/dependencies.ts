@@ -1,9 +1,9 @@
 import type { KeyAccess } from '../accounts/access.ts'
 import type { Limits } from '../accounts/limits.ts'
-import type { EventLimit } from '../accounts/write-limits.ts'
 import type { Clock } from '../core/clock.ts'
 import type { HandOvers } from '../core/hand-overs.ts'
 import type { Notes } from '../events/activation.ts'
+import type { EventRecorder } from '../events/events.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import type { Store } from '../store/store.ts'
 
@@ -13,7 +13,7 @@ export type ApiDependencies = {
   clock: Clock
   access: KeyAccess
   limits: Limits
-  eventLimit: EventLimit
+  recordEvent: EventRecorder
   abuseLimits: AbuseLimits
   notes: Notes
   mailer: HandOvers

@@ -46,6 +46,43 @@ export function scanJson(text: string): { repeated: KeyPath[]; lost: LostNumbers
   return { repeated, lost: root.lost?.get('') ?? LOST_NUMBER }
 }
 
+/** `from`, `to`: where its brackets are. */
+type CutList = { items: string[]; from: number; to: number }
+
+/** The items of the list under `name` in the text of a valid object, as they are written. null: no list. */
+export function cutList(text: string, name: string): CutList | null {
+  let list: CutList | null = null
+  let [depth, isNamed, start] = [0, false, -1]
+  const add = (to: number): void => {
+    const item = text.slice(start, to)
+    if (list && (list.items.length > 0 || item.trim() !== '')) list.items.push(item)
+    start = to + 1
+  }
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code === QUOTE) {
+      const end = findStringEnd(text, index)
+      if (depth === 1 && isKey(text, end)) {
+        isNamed = JSON.parse(text.slice(index, end + 1)) === name
+        // of a duplicate key the last value counts
+        if (isNamed) list = null
+      }
+      index = end
+    } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
+      depth += 1
+      if (depth !== 2 || !isNamed || code !== OPEN_LIST) continue
+      list = { items: [], from: index, to: -1 }
+      start = index + 1
+    } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
+      depth -= 1
+      if (depth !== 1 || !list || list.to >= 0) continue
+      add(index)
+      list.to = index + 1
+    } else if (code === COMMA && depth === 2 && list && list.to < 0) add(index)
+  }
+  return list
+}
+
 /** When more than were parsed, there are duplicates. */
 export function countWrittenKeys(text: string): number {
   let keys = 0

@@ -4,14 +4,14 @@ import {
   MAX_QUOTED_NAME_CHARACTERS,
   MAX_UNKNOWN_FIELD_WARNINGS,
 } from './field-limits.ts'
-import { countWrittenKeys, type KeyPath, type LostNumbers, scanJson, WHOLE_NUMBERS_END } from './json-scan.ts'
+import { countWrittenKeys, cutList, type KeyPath, type LostNumbers, scanJson, WHOLE_NUMBERS_END } from './json-scan.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from './refusals.ts'
 
 export type ParsedObject = { object: Record<string, unknown> } | { refused: Refusal }
 
-/** `faults`: per item of the list. `repeated`: duplicate keys. */
+/** `items`: as they were sent; null if there is no list. `repeated`: duplicate keys outside of them. */
 export type ParsedList =
-  { object: Record<string, unknown>; faults: (Refusal | null)[]; repeated: KeyPath[] } | { refused: Refusal }
+  { object: Record<string, unknown>; items: string[] | null; repeated: KeyPath[] } | { refused: Refusal }
 
 /** `ignoreBOM` keeps the BOM, so that JSON.parse refuses it. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -51,7 +51,7 @@ export const quoteName = (name: string): string =>
 
 export const listNames = (names: Iterable<string>): string => Array.from(names, (name) => `\`${name}\``).join(', ')
 
-export function isDeeperThan(value: unknown, levels: number): boolean {
+function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
   for (const inner of Object.values(value)) if (isDeeperThan(inner, levels - 1)) return true
@@ -74,19 +74,18 @@ export function parseJsonText(text: string): ParsedObject {
   return refused ? { refused } : { object }
 }
 
-/** Like parseJsonObject for a list under `name`; each item fails alone, except beyond MAX_BATCH_FIELD_DEPTH. */
+/** Like parseJsonObject, except that the items of the list under `name` are neither parsed into it nor checked. */
 export function parseJsonList(bytes: Uint8Array, name: string): ParsedList {
   const text = decodeText(bytes)
   const object = text === null ? undefined : parseText(text)
   if (text === null || !isJsonObject(object)) return { refused: refuse('invalid_json') }
   const deep = Object.keys(object).find((field) => isDeeperThan(object[field], MAX_BATCH_FIELD_DEPTH))
   if (deep !== undefined) return { refused: refuseFault({ field: deep, problem: 'deep' }) }
-  const check = createChecker(text, MAX_BATCH_FIELD_DEPTH)
-  const others = Object.fromEntries(Object.entries(object).filter(([field]) => field !== name))
-  const refused = check(others, [])
-  if (refused) return { refused }
-  const faults = listOf(object, name).map((item, index) => (isJsonObject(item) ? check(item, [name, index]) : null))
-  return { object, faults, repeated: findRepeatedKeys(text, object) }
+  const list = cutList(text, name)
+  const around = list ? `${text.slice(0, list.from)}[]${text.slice(list.to)}` : text
+  const parsed = parseJsonText(around)
+  if ('refused' in parsed) return parsed
+  return { object, items: list && list.items, repeated: findRepeatedKeys(around, parsed.object) }
 }
 
 /** Checks only the object at `path`, and reports its problem as `fault`. */
@@ -115,11 +114,6 @@ function createChecker(text: string, levels: number) {
     const field = Object.keys(object).find((name) => inside?.has(name))
     return field === undefined ? null : refuseFault({ field, problem: 'number' })
   }
-}
-
-function listOf(object: unknown, name: string): unknown[] {
-  const list = isJsonObject(object) ? object[name] : undefined
-  return Array.isArray(list) ? list : []
 }
 
 /** null: not UTF-8. */

@@ -7,8 +7,9 @@ import {
   peekForKey,
   type WriteContext,
 } from '../accounts/write-limits.ts'
-import type { Refusal } from '../core/refusals.ts'
-import { type EventFields, eventWrite } from '../events/event-input.ts'
+import { type Refusal, refuse, type Warning } from '../core/refusals.ts'
+import { readEventText } from '../events/event-input.ts'
+import type { UnreadEvent } from '../events/events.ts'
 import type { ContactFields } from '../people/contact-input.ts'
 import { contactWrite } from '../people/contacts.ts'
 import type { DeliveryChange, PlannedOutcome } from '../store/plan-types.ts'
@@ -33,18 +34,18 @@ export type DryRunContact = Pick<SavedContact, 'created' | 'contact'> & {
   queued: QueuedMessage[]
 }
 
-/** Refusals: those of recordEvent, and rate_limited. */
+/** Refusals: those of an event that is recorded. */
 export async function dryRunEvent(
   deps: Dependencies,
-  context: WriteContext,
-  fields: EventFields,
-): Promise<DryRunEvent | Refusal> {
-  const { access, app } = context
+  app: AppRow | undefined,
+  { access, ...event }: UnreadEvent,
+): Promise<(DryRunEvent & { warnings: Warning[] }) | Refusal> {
+  const reading = readEventText({ ...event, sender: access.sender, at: deps.clock.now() })
+  if ('refused' in reading) return reading.refused
   const { refused } = peekForKey(deps, 'events', access)
-  const { newPeoplePerMonth } = access.plan
-  return (
-    refused ?? tryEvent(deps.store, app, eventWrite({ ...context, newPeoplePerMonth, at: deps.clock.now() }, fields))
-  )
+  if (refused || !app) return refused ?? refuse('app_not_found')
+  const tried = await tryEvent(deps.store, app, reading.write)
+  return 'refusal' in tried ? tried : { ...tried, warnings: reading.warnings }
 }
 
 export async function tryEvent(store: Store, app: AppRow, input: EventWrite): Promise<DryRunEvent | Refused> {

@@ -1,8 +1,6 @@
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import type { NoteKind, NoteRow, RecordedEvent, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
-import { findNamedApp } from '../accounts/apps.ts'
-import { lacksEmail, type Body } from '../core/inputs.ts'
 import { readOrigin } from '../core/origins.ts'
 import type { Clock } from '../core/clock.ts'
 import { refusedField, type Refusal, REFUSALS } from '../core/refusals.ts'
@@ -140,15 +138,6 @@ function mergeNotes(notes: NoteRow[]): Noted | null {
   if (!last) return null
   const { lastAt, reason, origin } = last
   return { count: notes.reduce((sum, note) => sum + note.count, 0), lastAt, reason, origin }
-}
-
-/** Notes an event refused because it has no email. */
-export function noteEventWithoutEmail(
-  { notes }: { notes: Notes },
-  { read }: { read?: { access: Access; body: Body } },
-): void {
-  const app = read && lacksEmail(read.body) ? findNamedApp(read.access, read.body) : undefined
-  if (app) notes.add(app.id, 'without_email')
 }
 
 /** Notes a refused call for the app it names, else for all apps of the key. Our own failures aren't noted. */

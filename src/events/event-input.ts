@@ -3,16 +3,16 @@ import { RESULTS_READY, TIME_PATTERN } from '../core/field-patterns.ts'
 import { readEmail } from '../core/email.ts'
 import * as fields from '../core/field-schemas.ts'
 import * as limits from '../core/field-limits.ts'
-import type { AppRow, EventWrite } from '../store/types.ts'
 import * as inputs from '../core/inputs.ts'
-import { findRepeatedKeys, isDeeperThan, joinWarnings, parseJsonText, warnOfRepeated } from '../core/json.ts'
+import { findRepeatedKeys, joinWarnings, parseJsonText, warnOfRepeated } from '../core/json.ts'
 import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
-import type { EventText, RefusedText, ReadEvent } from '../store/event-texts.ts'
+import type { EventSender, EventText, RefusedText, ReadEvent } from '../store/event-texts.ts'
+import type { EventWrite } from '../store/types.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
 import { findKeyFault, hashRequest } from '../accounts/idempotency.ts'
 import { warnOfUrl } from '../accounts/links.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
-/** Validates events of POST /events and of batches. */
+/** Reads and validates events, however they arrive: alone, in a batch or over MCP. */
 
 /** Older events are stored but trigger nothing. */
 const TRIGGER_AGE_MS = 72 * 3_600_000
@@ -154,8 +154,6 @@ function eventRules(now: number): inputs.Rules {
 const faultIn = (read: unknown): inputs.Fault | null => (inputs.isFault(read) ? read : null)
 
 function readProperties(value: object, event: unknown): Properties | inputs.Fault {
-  // the depth of bodies is checked when parsing; this is for batch items and MCP
-  if (isDeeperThan(value, limits.MAX_FIELD_DEPTH)) return TOO_DEEP
   const text = JSON.stringify(value)
   if (isTooLarge(text)) return inputs.faultOf(PROPERTIES, 'too_large', value)
   if (event !== RESULTS_READY) return { properties: text, url: null }
@@ -163,10 +161,6 @@ function readProperties(value: object, event: unknown): Properties | inputs.Faul
   return isTextOrAbsent(url) && isTextOrAbsent(headline) ? { properties: text, url: url ?? null } : NOT_TEXTS
 }
 
-const TOO_DEEP: inputs.Fault = {
-  code: 'invalid',
-  message: `Send at most ${limits.MAX_FIELD_DEPTH} levels of objects.`,
-}
 const NOT_TEXTS: inputs.Fault = {
   code: 'invalid',
   message: 'With results_ready, send `url` and `headline` as strings, or leave them out.',
@@ -192,40 +186,14 @@ const IN_FUTURE: inputs.Fault = {
   message: 'This is more than 10 minutes ahead. Check the clock and the timezone.',
 }
 
-type EventContext = Pick<EventWrite, 'via' | 'buckets' | 'idempotency' | 'newPeoplePerMonth' | 'at'> & {
-  app: Pick<AppRow, 'id' | 'accountId'>
-}
-
-export function eventWrite(context: EventContext, fields: EventFields): EventWrite {
-  const { app } = context
-  return {
-    accountId: app.accountId,
-    appId: app.id,
-    email: fields.email,
-    shownEmail: fields.emailShown === fields.email ? null : fields.emailShown,
-    newPeoplePerMonth: context.newPeoplePerMonth,
-    createContact: fields.createContact,
-    firstName: fields.firstName,
-    lastName: fields.lastName,
-    type: 'event',
-    name: fields.event,
-    properties: fields.properties,
-    path: null,
-    via: context.via,
-    at: context.at,
-    occurredAt: fields.occurredAt,
-    buckets: context.buckets,
-    idempotency: context.idempotency,
-  }
-}
-
 /**
- * Parses request bodies in the writer thread. This saves the main thread a fifth to a quarter of its work, and both
- * together a tenth, because an event crosses threads as text (measured).
+ * Parses events in the writer thread. This saves the main thread a fifth to a quarter of its work, and both together a
+ * tenth, because an event crosses threads as text (measured).
  */
 
 /** Refuses with 400, 404 for the app, 409, in this order. */
-export function readEventText({ text, sender, at, idempotency, refusal }: EventText): ReturnType<ReadEvent> {
+export function readEventText(event: EventText): ReturnType<ReadEvent> {
+  const { text, sender, at, idempotency, refusal } = event
   const body = parseJsonText(text)
   if ('refused' in body) return body
   const { object } = body
@@ -238,10 +206,36 @@ export function readEventText({ text, sender, at, idempotency, refusal }: EventT
   const app = findApp(sender, input.app)
   if (!app) return refused(refuse('app_not_found'))
   if (refusal === 'idempotency_in_progress') return refused(refuse(refusal))
-  const { newPeoplePerMonth, buckets } = sender
-  const hashed = idempotency ? hashRequest(idempotency, object) : null
-  const write = eventWrite({ app, via: 'api', newPeoplePerMonth, buckets, idempotency: hashed, at }, input)
   const repeated = findRepeatedKeys(text, object)
   const warnings = repeated.length > 0 ? joinWarnings(warnOfRepeated(repeated), reading.warnings) : reading.warnings
-  return { write, warnings: warnings.concat(warnOfUrl(input, app.hosts as OwnHosts)) }
+  return {
+    write: eventWrite(event, { app, input, object }),
+    warnings: warnings.concat(warnOfUrl(input, app.hosts as OwnHosts)),
+  }
+}
+
+type Read = { app: EventSender['apps'][number]; input: EventFields; object: inputs.Body }
+
+function eventWrite({ sender, via, at, idempotency }: EventText, { app, input, object }: Read): EventWrite {
+  const { email, emailShown } = input
+  const isHashed = idempotency !== undefined && 'bodyHash' in idempotency
+  return {
+    accountId: app.accountId,
+    appId: app.id,
+    email,
+    shownEmail: emailShown === email ? null : emailShown,
+    newPeoplePerMonth: sender.newPeoplePerMonth,
+    createContact: input.createContact,
+    firstName: input.firstName,
+    lastName: input.lastName,
+    type: 'event',
+    name: input.event,
+    properties: input.properties,
+    path: null,
+    via,
+    at,
+    occurredAt: input.occurredAt,
+    buckets: sender.buckets,
+    idempotency: idempotency === undefined ? null : isHashed ? idempotency : hashRequest(idempotency, object),
+  }
 }

@@ -1,32 +1,72 @@
 import { publicId } from '../core/ids.ts'
-import type { WriteContext } from '../accounts/write-limits.ts'
-import type { Clock } from '../core/clock.ts'
+import { createEventLimit, type LimitDependencies, peekForKey, type TakenFor } from '../accounts/write-limits.ts'
 import type { Store } from '../store/store.ts'
 import type { EventPage, EventQuery } from '../store/events.ts'
-import type { TextOutcome } from '../store/event-texts.ts'
-import type { EventRow, NameField, RecordedEvent, Refused } from '../store/types.ts'
+import type { EventText, TextOutcome } from '../store/event-texts.ts'
+import type { EventRow, NameField, RecordedEvent } from '../store/types.ts'
 import type { Access, AppRow } from '../accounts/access.ts'
-import { ownHosts } from '../accounts/app-hosts.ts'
-import { type EventFields, eventWrite } from './event-input.ts'
-import { warnOfUrl } from '../accounts/links.ts'
-import type { Warning } from '../core/refusals.ts'
+import { type Refusal, refuse, type Warning } from '../core/refusals.ts'
+import type { Notes } from './activation.ts'
 
-export type { EventRow, NameField, RecordedEvent, TextOutcome }
+export type { EventRow, NameField, RecordedEvent }
 
-/**
- * Resolves after the commit. `createContact` adds unknown people.
- * Refusals: contact_not_found, plan_limit_reached, idempotency_mismatch, unavailable.
- */
-export function recordEvent(
-  { store, clock }: { store: Store; clock: Clock },
-  { access, ...context }: WriteContext,
-  fields: EventFields,
-): Promise<RecordedEvent | Refused> {
-  const { newPeoplePerMonth } = access.plan
-  return store.recordEvent(eventWrite({ ...context, newPeoplePerMonth, at: clock.now() }, fields))
+/** Of all unparsed events together, in characters: 1,000 events of 4 KB or 64 bodies of the maximum size. */
+export const MOST_UNREAD = 4 * 1024 * 1024
+
+/** `isInProgress`: an earlier request with this Idempotency-Key is still running. */
+export type UnreadEvent = Pick<EventText, 'text' | 'via' | 'idempotency'> & { access: Access; isInProgress?: boolean }
+
+/** `isInvalid`: nothing was tried, and the limit is as before. `app`: the one that the input names. */
+export type EventResult = { counted: TakenFor } & (
+  { recorded: RecordedEvent; warnings: Warning[] } | { refused: Refusal; isInvalid: boolean; app: AppRow | undefined }
+)
+
+/** Resolves after the commit. */
+export type EventRecorder = (event: UnreadEvent) => Promise<EventResult>
+
+type RecorderDependencies = Pick<LimitDependencies, 'limits' | 'clock'> & { store: Store; notes: Notes }
+
+/** Counts events and passes them unparsed to the writer thread, which validates them. Only valid ones count. */
+export function createEventRecorder(deps: RecorderDependencies): EventRecorder {
+  const { store, clock } = deps
+  const limit = createEventLimit(deps)
+  let unread = 0
+
+  return async ({ access, text, via, idempotency, isInProgress = false }) => {
+    if (unread + text.length > MOST_UNREAD)
+      return {
+        refused: refuse('unavailable'),
+        isInvalid: false,
+        app: undefined,
+        counted: peekForKey(deps, 'events', access),
+      }
+    unread += text.length
+    let counted: TakenFor | null = null
+    let outcome: TextOutcome = { refusal: 'internal_error' }
+    try {
+      const counting = isInProgress ? null : limit.take(access)
+      // avoids a microtask if nothing must wait
+      counted = counting instanceof Promise ? await counting : counting
+      const refusal = isInProgress ? 'idempotency_in_progress' : counted?.refused ? 'rate_limited' : undefined
+      outcome = await store.recordEventText({ text, sender: access.sender, via, at: clock.now(), idempotency, refusal })
+    } finally {
+      unread -= text.length
+      if (counted) counted = limit.settle(access, counted, outcome)
+    }
+    return resultOf(deps, access, outcome, counted ?? peekForKey(deps, 'events', access))
+  }
 }
 
-export const warnOfLink = (input: EventFields, app: AppRow): Warning[] => warnOfUrl(input, ownHosts(app.hosts))
+function resultOf({ notes }: { notes: Notes }, access: Access, outcome: TextOutcome, counted: TakenFor): EventResult {
+  if ('contactId' in outcome) return { recorded: outcome, warnings: outcome.warnings ?? [], counted }
+  const app = access.apps.find(({ id }) => id === outcome.appId)
+  if ('refusal' in outcome) return { refused: outcome, isInvalid: false, app, counted }
+  const { refused, lacksEmail } = outcome
+  if (app && lacksEmail) notes.add(app.id, 'without_email')
+  return counted.refused && refused.refusal === 'rate_limited'
+    ? { refused: counted.refused, isInvalid: false, app, counted }
+    : { refused, isInvalid: true, app, counted }
+}
 
 const NAME_TEXT: Record<NameField, string> = { firstName: 'first name', lastName: 'last name' }
 

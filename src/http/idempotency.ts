@@ -7,14 +7,12 @@ import { isSameBody } from '../store/idempotency.ts'
 import type { Idempotency } from '../store/types.ts'
 import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 
-/** Stored outcomes by part; `null` is the request itself. Empty if the request is new. */
-type Earlier = ReadonlyMap<number | null, string>
-
-export type Begun = { idempotency: Idempotency | null; earlier: Earlier; release: () => void }
+/** `earlier`: the stored outcome of the same request, in JSON; null if it is new. */
+export type Begun = { idempotency: Idempotency | null; earlier: string | null; release: () => void }
 /** `isInProgress`: an earlier request with this key is still running. */
 type BegunUnread = { idempotency?: TextIdempotency; isInProgress: boolean; release: () => void }
 
-const WITHOUT_KEY: Begun = { idempotency: null, earlier: new Map(), release: () => {} }
+const WITHOUT_KEY: Begun = { idempotency: null, earlier: null, release: () => {} }
 const UNREAD_WITHOUT_KEY: BegunUnread = { isInProgress: false, release: () => {} }
 
 export const REPLAYED = { 'Idempotency-Replayed': 'true' }
@@ -50,10 +48,10 @@ export function createIdempotencyGuard({ store, clock }: { store: Store; clock: 
       if (!release) return { refused: refuse('idempotency_in_progress') }
       try {
         const idempotency = hashRequest(sent, body)
-        const earlier = await findEarlier({ store }, idempotency)
-        if (!isRefusal(earlier)) return { idempotency, earlier, release }
+        const found = await findEarlier({ store }, idempotency)
+        if (!isRefusal(found)) return { idempotency, ...found, release }
         release()
-        return { refused: earlier }
+        return { refused: found }
       } catch (error) {
         release()
         throw error
@@ -70,17 +68,18 @@ export function createIdempotencyGuard({ store, clock }: { store: Store; clock: 
 }
 
 /** The write checks again in its transaction. */
-async function findEarlier({ store }: { store: Store }, asked: Idempotency): Promise<Earlier | Refusal> {
+async function findEarlier(
+  { store }: { store: Store },
+  asked: Idempotency,
+): Promise<{ earlier: string | null } | Refusal> {
   const stored = await store.listOutcomes(asked)
   if (stored.some(({ bodyHash }) => !isSameBody(bodyHash, asked.bodyHash))) return refuse('idempotency_mismatch')
-  return new Map(stored.map(({ part, outcome }) => [part, outcome]))
+  return { earlier: stored.find(({ part }) => part === null)?.outcome ?? null }
 }
 
-/** The stored outcome of a request or a part of it; null if there is none. */
-export function replayOf<T extends object>(earlier: Earlier, part: number | null): (T & { replayed: true }) | null {
-  const outcome = earlier.get(part)
-  return outcome === undefined ? null : { ...(JSON.parse(outcome) as T), replayed: true }
-}
+/** The stored outcome of an earlier request; null if there is none. */
+export const replayOf = <T extends object>({ earlier }: Begun): (T & { replayed: true }) | null =>
+  earlier === null ? null : { ...(JSON.parse(earlier) as T), replayed: true }
 
 /** A 400 for an invalid Idempotency-Key. DELETE ignores it. */
 export function findRequestKeyFault({ headers, method }: Request): Refusal | null {

@@ -3,7 +3,7 @@ import { rateLimitHeaders, type Limits } from '../accounts/limits.ts'
 import type { Access } from '../accounts/access.ts'
 import type { Refusal } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
-import { peekForKey, settleTaken, type TakenFor } from '../accounts/write-limits.ts'
+import { peekForKey, type TakenFor } from '../accounts/write-limits.ts'
 import { type LimitedWrite } from '../accounts/plans.ts'
 import { refusalAnswer } from './answers.ts'
 
@@ -19,10 +19,6 @@ export function uncountedAnswer(deps: Dependencies, request: Request, write: Lim
 export function remainingHeaders(deps: Dependencies, write: LimitedWrite, access: Access): Record<string, string> {
   return limitHeaders(peekForKey(deps, write, access))
 }
-
-/** Gives tokens back for writes that don't count. */
-export const settleLimit = (deps: Dependencies, counted: TakenFor, outcome: object): Record<string, string> =>
-  limitHeaders(settleTaken(deps, counted, outcome))
 
 export const limitHeaders = ({ limit, taken }: Pick<TakenFor, 'limit' | 'taken'>): Record<string, string> =>
   rateLimitHeaders(limit, taken)

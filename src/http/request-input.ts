@@ -27,8 +27,7 @@ export type RequestInput<T> = {
   warnings: Warning[]
   body: Record<string, unknown>
 }
-/** `read`: body and key, if only fields were refused. */
-export type Refused = { refused: Refusal; read?: { access: Access; body: Record<string, unknown> } }
+export type Refused = { refused: Refusal }
 
 /** Keys of scope `ingest` only write. */
 type Need = 'read' | 'write' | 'erase'
@@ -60,8 +59,8 @@ function admit(deps: Dependencies, request: Request, need: Need, access: Access 
 const isFromBrowser = (headers: Headers): boolean =>
   headers.has('origin') || headers.get('sec-fetch-site') === 'cross-site'
 
-/** An authenticated request with its unparsed body. `bytes`: the length as sent. */
-export type Received = { access: Access; text: string; bytes: number }
+/** An authenticated request with its unparsed body. */
+type Received = { access: Access; text: string }
 
 /** Refuses with 401, 415, 413, or 400 for invalid UTF-8, in this order. */
 export function receiveBody(
@@ -83,7 +82,7 @@ function startReceiving(request: Request, admission: Admission): Refused | Promi
   return reading.then((bytes) => {
     if (bytes === null) return { refused: refuse('too_large') }
     const text = decodeText(bytes)
-    return text === null ? { refused: refuse('invalid_json') } : { access, text, bytes: bytes.length }
+    return text === null ? { refused: refuse('invalid_json') } : { access, text }
   })
 }
 
@@ -103,22 +102,15 @@ export async function readRequest<T extends { app: string }>(
   if ('refused' in body) return body
   const fault = findRequestKeyFault(request)
   if (fault) return { refused: fault }
-  factsOf(request).app = findNamedApp(access, body.object)
-  const item = readItem(access, read(body.object, deps.clock.now()), body.object)
-  if ('refused' in item) return item
-  return { ...item, warnings: joinWarnings(warnOfRepeated(findRepeatedKeys(text, body.object)), item.warnings) }
-}
-
-/** Adds the app: 400, then 404. */
-export function readItem<T extends { app: string }>(
-  access: Access,
-  reading: Reading<T>,
-  body: Record<string, unknown>,
-): RequestInput<T> | Refused {
-  if ('errors' in reading) return { refused: refuseFields(reading.errors), read: { access, body } }
-  const app = findApp(access, reading.input.app)
+  const { object } = body
+  factsOf(request).app = findNamedApp(access, object)
+  const reading = read(object, deps.clock.now())
+  if ('errors' in reading) return { refused: refuseFields(reading.errors) }
+  const { input } = reading
+  const app = findApp(access, input.app)
   if (!app) return { refused: refuse('app_not_found') }
-  return { access, app, input: reading.input, warnings: reading.warnings, body }
+  const warnings = joinWarnings(warnOfRepeated(findRepeatedKeys(text, object)), reading.warnings)
+  return { access, app, input, warnings, body: object }
 }
 
 export const BODY_BYTES = 64 * 1024
@@ -136,10 +128,7 @@ const NOT_UTF8 = refuse('unsupported_media_type', {
   message: 'Encode the body as UTF-8, with the header Content-Type: application/json.',
 })
 
-/**
- * Refusals: unsupported_media_type, too_large (without reading the rest), invalid_json. Item problems are reported per
- * item.
- */
+/** Refusals: unsupported_media_type, too_large (without reading the rest), invalid_json. Items are not checked. */
 export async function readJsonList(request: Request, name: string, maxBytes: number): Promise<ParsedList> {
   const bytes = startReading(request, maxBytes)
   if ('refused' in bytes) return bytes

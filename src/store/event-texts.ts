@@ -1,5 +1,5 @@
 import type { Refusal, Warning } from '../core/refusals.ts'
-import type { AppRow, EventWrite, Idempotency, RecordedEvent, Refused } from './types.ts'
+import type { AppRow, EventWrite, Idempotency, RecordedEvent, Refused, Via } from './types.ts'
 
 /** Sent to the writer thread once per object. */
 export type EventSender = {
@@ -13,12 +13,13 @@ export type TextIdempotency = Pick<Idempotency, 'keyId' | 'key' | 'at'> & { targ
 
 export type TextRefusal = 'idempotency_in_progress' | 'rate_limited'
 
-/** The writer thread parses `text`. `at`: ms UTC. */
+/** The writer thread parses `text`. `at`: ms UTC. An event of a batch has the hash of its whole request. */
 export type EventText = {
   text: string
   sender: EventSender
+  via: Extract<Via, 'api' | 'mcp'>
   at: number
-  idempotency?: TextIdempotency
+  idempotency?: TextIdempotency | Idempotency
   refusal?: TextRefusal
 }
 

@@ -32,49 +32,54 @@ async function settled(...all: (TakenFor | Promise<TakenFor>)[]): Promise<(Taken
 const allowed = (all: (TakenFor | undefined)[]) => all.map((one) => one?.taken.allowed)
 
 test('without pending events only the limit applies', () => {
-  const access = accessOf(3)
-  expect(events.take(access, 2)).toMatchObject({ taken: { allowed: 2, remaining: 1 }, refused: null })
-  expect(events.take(access, 2)).toMatchObject({ taken: { allowed: 1, remaining: 0 }, refused: null })
+  const access = accessOf(2)
+  for (const remaining of [1, 0]) {
+    const counted = events.take(access) as TakenFor
+    expect(counted).toMatchObject({ taken: { allowed: 1, remaining }, refused: null })
+    events.settle(access, counted, RIGHT)
+  }
   expect(events.take(access)).toMatchObject({ taken: { allowed: 0 }, refused: { refusal: 'rate_limited' } })
-  expect(events.takeUnread(access)).toMatchObject({ taken: { allowed: 0 }, refused: { refusal: 'rate_limited' } })
 })
 
-test('requests wait in order for tokens that may be returned', async () => {
+test('events wait in order for tokens that may be returned', async () => {
   const access = accessOf(2)
-  const [one, two] = [events.takeUnread(access), events.takeUnread(access)] as [TakenFor, TakenFor]
-  const waiting = [events.takeUnread(access), events.take(access, 2), events.takeUnread(access)]
+  const [one, two] = [events.take(access), events.take(access)] as [TakenFor, TakenFor]
+  const waiting = [1, 2, 3].map(() => events.take(access))
   expect(allowed(await settled(...waiting))).toEqual([undefined, undefined, undefined])
-  expect(events.settleUnread(access, one, WRONG).taken).toMatchObject({ remaining: 1 })
+  expect(events.settle(access, one, WRONG).taken).toMatchObject({ remaining: 1 })
   const [third, ...others] = await settled(...waiting)
   expect(allowed([third, ...others])).toEqual([1, undefined, undefined])
-  events.settleUnread(access, two, RIGHT)
+  events.settle(access, two, RIGHT)
   expect(allowed(await settled(...waiting.slice(1)))).toEqual([undefined, undefined])
-  events.settleUnread(access, third as TakenFor, WRONG)
-  expect(allowed(await settled(...waiting.slice(1)))).toEqual([1, 0])
+  events.settle(access, third as TakenFor, WRONG)
+  expect(allowed(await settled(...waiting.slice(1)))).toEqual([1, undefined])
+  events.settle(access, (await waiting[1]) as TakenFor, RIGHT)
+  expect(allowed(await settled(...waiting.slice(2)))).toEqual([0])
 })
 
-test('no request overtakes waiting ones', async () => {
-  const access = accessOf(3)
-  const one = events.takeUnread(access) as TakenFor
-  const batch = events.take(access, 3)
-  const late = events.takeUnread(access)
-  expect(allowed(await settled(batch, late))).toEqual([undefined, undefined])
-  expect(allowed(await settled(events.take(access, 0)))).toEqual([0])
-  expect(limits.peek('events:key_1', access.keyLimits.events.limit).remaining).toBe(2)
-  events.settleUnread(access, one, WRONG)
-  expect(allowed(await settled(batch, late))).toEqual([3, 0])
+test('no event overtakes waiting ones', async () => {
+  const access = accessOf(1)
+  const one = events.take(access) as TakenFor
+  const waiting = events.take(access)
+  now = HOUR
+  const late = events.take(access)
+  expect(allowed(await settled(waiting, late))).toEqual([undefined, undefined])
+  events.settle(access, one, RIGHT)
+  expect(allowed(await settled(waiting, late))).toEqual([1, undefined])
+  events.settle(access, (await waiting) as TakenFor, RIGHT)
+  expect(allowed(await settled(late))).toEqual([0])
 })
 
 test('keys do not wait for each other, and a refused request is not pending', async () => {
   const [access, other] = [accessOf(1), accessOf(1, 'key_2')]
-  const one = events.takeUnread(access) as TakenFor
-  expect(allowed(await settled(events.takeUnread(other)))).toEqual([1])
-  events.settleUnread(access, one, RIGHT)
-  const refused = events.takeUnread(access) as TakenFor
+  const one = events.take(access) as TakenFor
+  expect(allowed(await settled(events.take(other)))).toEqual([1])
+  events.settle(access, one, RIGHT)
+  const refused = events.take(access) as TakenFor
   expect(refused.refused?.refusal).toBe('rate_limited')
-  expect(allowed(await settled(events.takeUnread(access)))).toEqual([0])
-  expect(events.settleUnread(access, refused, WRONG)).toBe(refused)
-  expect(events.settleUnread(access, refused, { ...RIGHT, replayed: true }).taken.remaining).toBe(0)
+  expect(allowed(await settled(events.take(access)))).toEqual([0])
+  expect(events.settle(access, refused, WRONG)).toBe(refused)
+  expect(events.settle(access, refused, { ...RIGHT, replayed: true }).taken.remaining).toBe(0)
 })
 
 test.each<[string, object, number]>([
@@ -87,15 +92,15 @@ test.each<[string, object, number]>([
   ['not saved', { refusal: 'unavailable' }, 1],
 ])('returned tokens: %s', (_name, outcome, remaining) => {
   const access = accessOf(1)
-  expect(events.settleUnread(access, events.takeUnread(access) as TakenFor, outcome).taken.remaining).toBe(remaining)
+  expect(events.settle(access, events.take(access) as TakenFor, outcome).taken.remaining).toBe(remaining)
 })
 
 test('returned tokens go to waiting events', async () => {
   const access = accessOf(2)
-  const [one, two] = [events.takeUnread(access), events.takeUnread(access)] as [TakenFor, TakenFor]
-  const waiting = [events.takeUnread(access), events.takeUnread(access)]
+  const [one, two] = [events.take(access), events.take(access)] as [TakenFor, TakenFor]
+  const waiting = [events.take(access), events.take(access)]
   now = HOUR
-  events.settleUnread(access, one, RIGHT)
-  events.settleUnread(access, two, RIGHT)
+  events.settle(access, one, RIGHT)
+  events.settle(access, two, RIGHT)
   expect(allowed(await settled(...waiting))).toEqual([1, 1])
 })

@@ -173,8 +173,9 @@ describe('every interface gives the same warnings', () => {
     expect(batch.body.warnings).toBeUndefined()
     const replays = (await Promise.all(kept)).filter(({ status }) => status === 202)
     for (const { body } of replays) expect(codesOf(body.warnings)).toEqual(warned)
-    // what a warning says is the same everywhere, too
-    for (const one of warnings) expect(one as unknown).toEqual(warnings[0])
+    // what a warning says is the same everywhere, too, except for the fields that there are
+    const [said, ...others] = warnings.map((all) => JSON.stringify(all ?? []).replaceAll(/ Known are [^.]*\./g, ''))
+    for (const one of others) expect(one).toBe(said ?? '')
   })
 
   test('a replay repeats the warnings about names, also after they changed', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { MAX_BATCH_FIELD_DEPTH } from '../../src/core/field-limits.ts'
 import {
   canonicalJson,
@@ -136,38 +137,63 @@ describe('parseJsonObject names the top-level field that cannot be stored', () =
 
 describe('parseJsonList', () => {
   const list = (text: string) => parseJsonList(encode(text), 'events')
-  const faultsOf = (text: string) => {
+  const itemsOf = (text: string) => {
     const parsed = list(text)
-    if ('refused' in parsed) return parsed.refused.field ?? parsed.refused.refusal
-    return parsed.faults.map((fault) => fault?.field ?? null)
+    return 'refused' in parsed ? (parsed.refused.field ?? parsed.refused.refusal) : parsed.items
   }
-  test('checks each item separately', () => {
+  test('has the items as they were sent, whatever they are', () => {
     const items = [
-      '{"a":1}',
-      '{"b":"\\ud800"}',
+      '{"a":1,"a":"]\\\\","b":[{}]}',
+      ' "\\ud800"\n',
       '{"c":[9007199254740993]}',
-      '{"d":9007199254740992}',
-      '{"e":1e999}',
-      '"\\ud800"',
-      '{"\\ud800":1}',
-      '{"f":9007199254740993.0}',
+      '1e999',
+      'null',
+      '[[],","]',
     ]
-    expect(faultsOf(`{"events":[${items.join()}]}`)).toEqual([null, 'b', 'c', null, 'e', null, '\ufffd', 'f'])
+    const around = `{"event":[1],"a":{"events":[2]},"events" :[${items.join()}], "b":[3]}`
+    expect(itemsOf(around)).toEqual(items)
+    expect(itemsOf('{"events":[ ]}')).toEqual([])
+    expect(itemsOf('{"\\u0065vents":[1]}')).toEqual(['1'])
+  })
+  test('has the items that JSON.parse reads', () => {
+    const spaced = fc.constantFrom<number | string>(0, 2, '\t')
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.array(fc.jsonValue()),
+        spaced,
+        (beside, events, space) => {
+          const items = itemsOf(JSON.stringify({ ...beside, events }, null, space))
+          // what is beside them may be no input
+          fc.pre(typeof items !== 'string')
+          expect(items).not.toBeNull()
+          expect(items?.map((item) => JSON.parse(item) as unknown)).toEqual(JSON.parse(JSON.stringify(events)))
+        },
+      ),
+    )
+  })
+  test('the last of lists with one name counts', () => {
+    const repeated = { object: { events: [3] }, items: ['3'], repeated: [['events']] }
+    expect(list('{"events":[1,{"a":2}],"events":[3]}')).toMatchObject(repeated)
+    expect(list('{"events":[1],"events":{}}')).toMatchObject({ object: { events: {} }, items: null })
+    expect(list('{"x":1,"x":2,"events":[{"a":1,"a":2}]}')).toMatchObject({ repeated: [['x']] })
   })
   test('an error beside the list refuses the whole body', () => {
-    expect(faultsOf('{"events":[{}],"x":"\\ud800"}')).toBe('x')
-    expect(faultsOf('{"x":9007199254740993,"events":[{"y":9007199254740992}]}')).toBe('x')
-    expect(faultsOf('{"__proto__":9007199254740993,"events":[{}]}')).toBe('__proto__')
-    expect(faultsOf('[]')).toBe('invalid_json')
+    expect(itemsOf('{"events":[{}],"x":"\\ud800"}')).toBe('x')
+    expect(itemsOf('{"x":9007199254740993,"events":[{"y":9007199254740992}]}')).toBe('x')
+    expect(itemsOf('{"__proto__":9007199254740993,"events":[{}]}')).toBe('__proto__')
+    expect(itemsOf('[]')).toBe('invalid_json')
+    expect(itemsOf('{"events":[{]}')).toBe('invalid_json')
   })
   test('returns a body without a list to the caller', () => {
-    for (const text of ['{}', '{"events":{"a":1}}', '{"events":null}']) expect(list(text)).toMatchObject({ faults: [] })
+    for (const text of ['{}', '{"events":{"a":1}}', '{"events":null}']) expect(itemsOf(text)).toBeNull()
   })
   test('refuses too many levels anywhere', () => {
-    expect(faultsOf(`{"events":${nest(MAX_BATCH_FIELD_DEPTH)}}`)).toEqual([null])
-    expect(faultsOf(`{"events":${nest(MAX_BATCH_FIELD_DEPTH + 1)}}`)).toBe('events')
-    expect(faultsOf(`{"events":[{"a":1e999,"b":${nest(20_000)}}]}`)).toBe('events')
-    expect(faultsOf(`{"events":[1],"x":${nest(20_000)}}`)).toBe('x')
+    const deepest = nest(MAX_BATCH_FIELD_DEPTH)
+    expect(itemsOf(`{"events":${deepest}}`)).toEqual([deepest.slice(1, -1)])
+    expect(itemsOf(`{"events":${nest(MAX_BATCH_FIELD_DEPTH + 1)}}`)).toBe('events')
+    expect(itemsOf(`{"events":[{"a":1e999,"b":${nest(20_000)}}]}`)).toBe('events')
+    expect(itemsOf(`{"events":[1],"x":${nest(20_000)}}`)).toBe('x')
   })
 })
 

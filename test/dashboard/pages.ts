@@ -9,7 +9,7 @@ import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
 import { createAbuseLimits } from '../../src/http/abuse-limits.ts'
 import { createLimits } from '../../src/accounts/limits.ts'
-import { createEventLimit } from '../../src/accounts/write-limits.ts'
+import { createEventRecorder } from '../../src/events/events.ts'
 import { createSimulations } from '../../src/deliveries/simulation/index.ts'
 import { createSignInNotes, type NoteSecurity } from '../../src/accounts/sign-in-notes.ts'
 import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
@@ -45,6 +45,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
   const mailer = createTestSender({ store, clock }, mail)
   const limits = createLimits({ clock })
+  const activationNotes = createNotes({ store, clock, onNote: feed.notify })
   const parts: Dependencies = {
     store,
     clock,
@@ -58,12 +59,12 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     resolveTxt,
     access: createAccess({ store, clock }),
     limits,
-    eventLimit: createEventLimit({ limits, clock }),
+    recordEvent: createEventRecorder({ store, clock, limits, notes: activationNotes }),
     abuseLimits: createAbuseLimits({ clock }),
     snippetLimits: createSnippetLimits({ clock }),
     simulations: createSimulations(folder),
     templates: TEMPLATES,
-    notes: createNotes({ store, clock, onNote: feed.notify }),
+    notes: activationNotes,
     feed,
     calls: createCallLog({ store }),
   }

@@ -13,7 +13,7 @@ const sender: EventSender = {
 }
 const plain = { app: 'app_first', email: 'Ada@Example.com', event: 'results_ready' }
 const read = (body: unknown, more: Partial<EventText> = {}) =>
-  readEventText({ text: typeof body === 'string' ? body : JSON.stringify(body), sender, at: AT, ...more })
+  readEventText({ text: typeof body === 'string' ? body : JSON.stringify(body), sender, via: 'api', at: AT, ...more })
 const readRight = (body: unknown, more: Partial<EventText> = {}) => {
   const reading = read(body, more)
   if ('refused' in reading) throw new Error(reading.refused.refusal)
@@ -107,7 +107,7 @@ describe('readEventText', () => {
     ],
     [
       'too many levels',
-      `${JSON.stringify(plain).slice(0, -1)},"properties":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}`,
+      `${JSON.stringify(plain).slice(0, -1)},"properties":${'{"a":'.repeat(33)}1${'}'.repeat(33)}}`,
       { refused: { refusal: 'invalid_field', field: 'properties' } },
     ],
     ['nothing but levels', '['.repeat(65_536), { refused: { refusal: 'invalid_json' } }],

@@ -192,7 +192,7 @@ test('what breaks on our side is a 500 with an ID, and its words are in the log 
 
 test('a store that cannot save is said as over HTTP, and takes nothing from the limit', async () => {
   const full = await createTestServer({
-    wrapStore: (store) => ({ ...store, recordEvent: async () => ({ refusal: 'unavailable' }) }),
+    wrapStore: (store) => ({ ...store, recordEventText: async () => ({ refusal: 'unavailable' }) }),
   })
   const { data } = await callTool(full, 'send_event', argumentsFor(full.first.appId).send_event)
   expect(data).toMatchObject({ ok: false, error: 'unavailable' })

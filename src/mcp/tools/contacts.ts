@@ -37,7 +37,7 @@ import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, ta
 import type { Caller } from '../caller.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import * as schemas from './tool.ts'
-import { checkDryRun, DRY_RUN, queuedView } from './writes.ts'
+import { DRY_RUN, findDryRunFault, queuedView, splitArguments } from './writes.ts'
 
 const PERSON = schemas.takes({ app: schemas.APP, email: schemas.EMAIL })
 
@@ -181,7 +181,7 @@ export const addContact: schemas.Tool = {
   hints: { reachesOut: true },
   input: schemas.inputSchema(ContactInput, { dryRun: DRY_RUN }),
   output: schemas.SAVED,
-  run: (deps, caller, args) => save(deps, caller, 'contactAdds', args),
+  run: (deps, caller, args, known) => save(deps, caller, { write: 'contactAdds', known }, args),
 }
 
 export const updateContact: schemas.Tool = {
@@ -192,23 +192,33 @@ export const updateContact: schemas.Tool = {
   hints: { destructive: true, reachesOut: true },
   input: schemas.inputSchema(ContactUpdateInput, { dryRun: DRY_RUN }),
   output: schemas.SAVED,
-  run: (deps, caller, args) => save(deps, caller, 'contactUpdates', args),
+  run: (deps, caller, args, known) => save(deps, caller, { write: 'contactUpdates', known }, args),
 }
 
 const READERS = { contactAdds: readContactInput, contactUpdates: readContactUpdate } as const
+/** They have warnings of their own. */
+const IGNORED = { contactAdds: ['removeTags'], contactUpdates: [] }
 
 /** Like POST and PATCH /contacts; with `dryRun` only the result. */
-async function save(deps: ToolDependencies, caller: Caller, write: ContactWriteName, { dryRun, ...body }: Body) {
+async function save(
+  deps: ToolDependencies,
+  caller: Caller,
+  { write, known }: { write: ContactWriteName; known: Names },
+  { dryRun, ...args }: Body,
+) {
   const { access } = caller
-  const reading = checkDryRun(READERS[write](body), dryRun)
-  if ('errors' in reading) return refuseFields(schemas.nameApp(reading.errors))
+  const { body, unknown } = splitArguments(args, known, IGNORED[write])
+  const reading = READERS[write](body)
+  const fault = findDryRunFault(dryRun)
+  const errors = ['errors' in reading ? reading.errors : [], fault ?? []].flat()
+  if ('errors' in reading || fault) return refuseFields(schemas.nameApp(errors))
   const { input } = reading
   const app = findApp(access, input.app)
   if (!app) return refuse('app_not_found')
   const context: WriteContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
   const saved = await (dryRun === true ? dryRunContact : saveContact)(deps, context, { write, fields: input })
   if (isRefusal(saved)) return contacts.explainUnknown(saved)
-  const warnings = cleanValue(joinWarnings(caller.warnings, reading.warnings))
+  const warnings = cleanValue(joinWarnings(caller.warnings, [...reading.warnings, ...unknown]))
   const isDry = dryRun === true ? { dryRun } : {}
   return withWarnings(
     { untrusted: UNTRUSTED, ok: true, ...isDry, ...savedView(saved, app, costOf(warnings)) },

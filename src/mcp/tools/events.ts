@@ -1,28 +1,26 @@
-import { findApp } from '../../accounts/apps.ts'
-import { noteEventWithoutEmail } from '../../events/activation.ts'
+import type { AppRow } from '../../accounts/access.ts'
+import { findNamedApp } from '../../accounts/apps.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
-import { EventInput, type EventFields, readEventInput } from '../../events/event-input.ts'
+import { EventInput, readEventInput } from '../../events/event-input.ts'
 import {
   eventView,
   listEvents as listStoredEvents,
-  recordEvent,
   type NameField,
-  warnOfLink,
+  type UnreadEvent,
   warnOfNames,
 } from '../../events/events.ts'
-import { settleTaken, type WriteContext } from '../../accounts/write-limits.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { dryRunEvent } from '../../deliveries/dry-runs.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued } from '../../deliveries/queued-messages.ts'
 import { EventQuery, readEventsQuery, writeIdCursor } from '../../http/queries.ts'
-import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
+import { isRefusal, type Refusal, refuseFields, type Warning, withWarnings } from '../../core/refusals.ts'
 import { findAsked, toQuery } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
 import { LIST, RECORDED, inputSchema, type Tool, type ToolDependencies } from './tool.ts'
-import { checkDryRun, DRY_RUN, queuedView, unstartedView } from './writes.ts'
+import { DRY_RUN, findDryRunFault, queuedView, splitArguments, unstartedView } from './writes.ts'
 
 export const listEvents: Tool = {
   name: 'list_events',
@@ -51,21 +49,21 @@ export const sendEvent: Tool = {
   hints: { repeats: true, reachesOut: true },
   input: inputSchema(EventInput, { dryRun: DRY_RUN }),
   output: RECORDED,
-  run: async (deps, caller, { dryRun, ...body }) => {
+  run: async (deps, caller, { dryRun, ...args }, known) => {
+    const { body, unknown } = splitArguments(args, known)
     const { access } = caller
-    const reading = checkDryRun(readEventInput(body, deps.clock.now()), dryRun)
-    if ('errors' in reading) {
-      if (dryRun !== true) noteEventWithoutEmail(deps, { read: { access, body } })
-      return refuseFields(reading.errors)
+    const fault = findDryRunFault(dryRun)
+    if (fault) {
+      const reading = readEventInput(body, deps.clock.now())
+      return refuseFields('errors' in reading ? [...reading.errors, fault] : [fault])
     }
-    const { input, warnings } = reading
-    const app = findApp(access, input.app)
-    if (!app) return refuse('app_not_found')
-    const context: WriteContext = { access, app, via: 'mcp', buckets: [], idempotency: null }
-    const outcome = await (dryRun === true ? tryEvent : saveEvent)(deps, context, input)
+    const app = findNamedApp(access, body)
+    const event: UnreadEvent = { access, text: JSON.stringify(body), via: 'mcp' }
+    const outcome = await (dryRun === true ? tryEvent : saveEvent)(deps, app, event)
     if (isRefusal(outcome)) return outcome
-    const all = [...joinWarnings(caller.warnings, warnings), ...warnOfLink(input, app), ...warnOfNames(outcome, access)]
-    return withWarnings(outcome.view, cleanValue(all))
+    const { view, recorded, warnings } = outcome
+    const all = [...joinWarnings(caller.warnings, [...unknown, ...warnings]), ...warnOfNames(recorded, access)]
+    return withWarnings(view, cleanValue(all))
   },
 }
 
@@ -73,30 +71,29 @@ type EventView = { ok: true; contactId: string | null; created: boolean; dryRun?
   typeof queuedView
 > &
   ReturnType<typeof unstartedView>
-type Outcome = Promise<{ view: EventView; keptNames?: NameField[] } | Refusal>
+type Outcome = Promise<{ view: EventView; recorded: { keptNames?: NameField[] }; warnings: Warning[] } | Refusal>
 
-async function saveEvent(deps: ToolDependencies, context: WriteContext, input: EventFields): Outcome {
-  const counted = await deps.eventLimit.take(context.access)
-  if (counted.refused) return counted.refused
-  const outcome = await recordEvent(deps, { ...context, buckets: counted.buckets }, input)
-  settleTaken(deps, counted, outcome)
-  if (isRefusal(outcome)) return outcome
-  const { contactId, created, keptNames } = outcome
+async function saveEvent(deps: ToolDependencies, app: AppRow | undefined, event: UnreadEvent): Outcome {
+  const result = await deps.recordEvent(event)
+  if ('refused' in result) return result.refused
+  if (!app) throw new Error('an event was recorded for no app of its key')
+  const { recorded, warnings } = result
+  const { contactId, created } = recorded
   const { store } = deps
-  const [queued, person, event] = await Promise.all([
-    listQueued(store, context.app, outcome),
+  const [queued, person, stored] = await Promise.all([
+    listQueued(store, app, recorded),
     store.byId(contactId),
-    store.findEvent(context.app.id, outcome.eventId),
+    store.findEvent(app.id, recorded.eventId),
   ])
-  const unstarted = person && event ? await listUnstarted(store, person, event) : []
+  const unstarted = person && stored ? await listUnstarted(store, person, stored) : []
   const view = { contactId: publicId('con', contactId), created, ...queuedView(queued), ...unstartedView(unstarted) }
-  return { view: { ok: true, ...view }, keptNames }
+  return { view: { ok: true, ...view }, recorded, warnings }
 }
 
-async function tryEvent(deps: ToolDependencies, context: WriteContext, input: EventFields): Outcome {
-  const tried = await dryRunEvent(deps, context, input)
+async function tryEvent(deps: ToolDependencies, app: AppRow | undefined, event: UnreadEvent): Outcome {
+  const tried = await dryRunEvent(deps, app, event)
   if (isRefusal(tried)) return tried
-  const { contactId, created, keptNames, queued, unstarted } = tried
+  const { contactId, created, queued, unstarted, warnings } = tried
   const view = { contactId: contactId === null ? null : publicId('con', contactId), created, dryRun: true as const }
-  return { view: { ok: true, ...view, ...queuedView(queued), ...unstartedView(unstarted) }, keptNames }
+  return { view: { ok: true, ...view, ...queuedView(queued), ...unstartedView(unstarted) }, recorded: tried, warnings }
 }

@@ -1,4 +1,5 @@
 import type { Tool as ToolDescription } from '@modelcontextprotocol/sdk/types.js'
+import { Type } from '@sinclair/typebox'
 import type { Caller } from '../caller.ts'
 import { getIntegrationCode, getKeyInfo, getSetupStatus } from './account.ts'
 import { addContact, getContact, searchContacts, updateContact } from './contacts.ts'
@@ -74,14 +75,14 @@ export const findTool = (caller: Caller, name: string): Tool | undefined =>
 /** A tool as tools/list shows it. */
 export const describeTool = (tool: Tool): ToolDescription => DESCRIPTIONS.get(tool) ?? describe(tool)
 
-/** With all four hints. */
+/** With all four hints. Writing tools ignore unknown arguments with a warning, as the API does; others refuse them. */
 function describe({ name, title, description, kind, hints = {}, input, output }: Tool): ToolDescription {
   const { destructive = false, repeats = false, reachesOut = false } = hints
   return {
     name,
     title,
     description,
-    inputSchema: { ...takes({}), ...forModels(input) },
+    inputSchema: { ...(kind === 'write' ? Type.Object({}) : takes({})), ...forModels(input) },
     outputSchema: output,
     annotations: {
       readOnlyHint: kind === 'read',

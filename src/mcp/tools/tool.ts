@@ -3,10 +3,10 @@ import * as fields from '../../core/field-schemas.ts'
 import { type Body, type Say, WORD } from '../../core/inputs.ts'
 import type { CallLog } from '../../accounts/call-log.ts'
 import type { Limits } from '../../accounts/limits.ts'
-import type { EventLimit } from '../../accounts/write-limits.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Simulations } from '../../deliveries/simulation/index.ts'
 import type { Notes } from '../../events/activation.ts'
+import type { EventRecorder } from '../../events/events.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
@@ -23,7 +23,7 @@ export type ToolDependencies = {
   store: Store
   clock: Clock
   limits: Limits
-  eventLimit: EventLimit
+  recordEvent: EventRecorder
   notes: Notes
   calls: CallLog
   mailer: Mailer

@@ -1,20 +1,27 @@
 import { Type } from '@sinclair/typebox'
-import { faultOf } from '../../core/inputs.ts'
+import { type Body, faultOf, warnOfUnknown } from '../../core/inputs.ts'
 import { publicId } from '../../core/ids.ts'
 import type { Unstarted } from '../../deliveries/message-explanations.ts'
 import type { QueuedMessage } from '../../deliveries/queued-messages.ts'
 import type { FieldError } from '../../core/refusals.ts'
+import type { Names } from '../arguments.ts'
 import { takeWithin } from '../budget.ts'
 import { cleanText } from '../untrusted.ts'
 
 export const DRY_RUN = Type.Optional(Type.Boolean({ say: 'Send true or false.' }))
 
-/** Accepts true, false and null (omitted). */
-export function checkDryRun<T extends object>(reading: T, dryRun: unknown): T | { errors: FieldError[] } {
-  if (dryRun === undefined || dryRun === null || typeof dryRun === 'boolean') return reading
-  const errors = 'errors' in reading ? (reading.errors as FieldError[]) : []
-  return { errors: [...errors, { field: 'dryRun', ...faultOf(DRY_RUN, 'invalid', dryRun) }] }
+/** What a tool takes or names as ignored, and warnings of all else, as the API has for fields. */
+export function splitArguments(args: Body, known: Names, ignored: readonly string[] = []) {
+  const isTaken = ([name]: [string, unknown]): boolean => known.has(name) || ignored.includes(name)
+  const [taken, others] = [Object.entries(args).filter(isTaken), Object.entries(args).filter((one) => !isTaken(one))]
+  return { body: Object.fromEntries(taken), unknown: warnOfUnknown(Object.fromEntries(others), known) }
 }
+
+/** Accepts true, false and null (omitted). */
+export const findDryRunFault = (dryRun: unknown): FieldError | null =>
+  dryRun === undefined || dryRun === null || typeof dryRun === 'boolean'
+    ? null
+    : { field: 'dryRun', ...faultOf(DRY_RUN, 'invalid', dryRun) }
 
 const MESSAGES_BYTES = 8 * 1024
 const NOT_STARTED_BYTES = 8 * 1024

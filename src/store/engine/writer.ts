@@ -113,8 +113,8 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   }
 }
 
-type More = Pick<EventText, 'idempotency' | 'refusal'>
-/** An unparsed event: the number of its sender, its time of arrival (ms UTC) and the length of its text. */
+type More = Pick<EventText, 'via' | 'idempotency' | 'refusal'>
+/** An unparsed event, by default of the API: the number of its sender, its time of arrival (ms UTC) and the length of its text. */
 type TextMark = [sender: number, at: number, length: number, more?: More]
 /** `senders`: new ones, numbered on from those already sent, or from 0 after `isReset`. */
 type Head = { isReset: boolean; senders: EventSender[]; jobs: (TextMark | Job)[] }
@@ -154,10 +154,11 @@ export function createGroupEncoder(): (jobs: Job[]) => string {
     let texts = ''
     const marked = jobs.map((job): TextMark | Job => {
       if (!isEventText(job)) return job
-      const { text, sender, at, idempotency, refusal } = job.input
+      const { text, sender, at, ...more } = job.input
       texts += text
       const number = numberOf(sender)
-      return idempotency || refusal ? [number, at, text.length, { idempotency, refusal }] : [number, at, text.length]
+      const isPlain = more.via === 'api' && !more.idempotency && !more.refusal
+      return isPlain ? [number, at, text.length] : [number, at, text.length, more]
     })
     const head = toJson({ isReset, senders, jobs: marked })
     return `${head.length}${END_OF_LENGTH}${head}${texts}`
@@ -177,7 +178,7 @@ export function createGroupDecoder(): (group: string) => Job[] {
       if (!Array.isArray(job)) return job
       const [number, at, length, more] = job
       const text = group.slice(end, (end += length))
-      return { name: 'recordEventText', input: { text, sender: known[number] as EventSender, at, ...more } }
+      return { name: 'recordEventText', input: { text, sender: known[number] as EventSender, via: 'api', at, ...more } }
     })
   }
 }

@@ -40,7 +40,7 @@ describe('tools/list', () => {
     for (const { name, description, inputSchema, outputSchema, annotations } of tools) {
       expect(name).toMatch(/^[a-z]+(_[a-z]+)+$/)
       expect(description).toMatch(/\.$/)
-      expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
+      expect(inputSchema).toMatchObject({ type: 'object' })
       expect(outputSchema).toMatchObject({ type: 'object' })
       expect(Object.keys(annotations).sort()).toEqual([
         'destructiveHint',
@@ -87,6 +87,22 @@ describe('tools/list', () => {
       }
     },
   )
+
+  test('writing tools ignore unknown arguments with a warning, and others refuse them, as their schemas say', async () => {
+    const args = argumentsFor(server.first.appId, managed)
+    const writing = ['add_contact', 'send_event', 'update_contact']
+    for (const { name, inputSchema } of tools) {
+      const isRefused = !writing.includes(name)
+      expect([name, 'additionalProperties' in inputSchema]).toEqual([name, isRefused])
+      if (isRefused) expect(inputSchema.additionalProperties).toBe(false)
+      const { isError, data } = await callTool(server, name, { ...args[name], colour: 'red' }, managed.how)
+      const names = Object.keys(inputSchema.properties).map((one) => `\`${one}\``)
+      const message = `There is no such field here, so it was ignored. Known are ${names.join(', ')}.`
+      const warned = { warnings: [{ field: 'colour', code: 'unknown_field', message }] }
+      if (!isRefused) expect([name, isError, data]).toMatchObject([name, false, warned])
+      else expect([name, isError, JSON.stringify(data)]).toEqual([name, true, expect.stringContaining('colour')])
+    }
+  })
 
   test('list_deliveries has all states in its schema', () => {
     const { state } = tools.find(({ name }) => name === 'list_deliveries')?.inputSchema.properties ?? {}

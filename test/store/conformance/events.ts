@@ -56,7 +56,7 @@ export function testEvents(store: Fresh): void {
 
   test('events sent as text are parsed and stored among others, each with its own outcome', async () => {
     const textOf = (email: string, more: object = {}) => JSON.stringify({ app: 'app_1', email, event: 'e', ...more })
-    const send = (text: string) => store().recordEventText({ text, sender, at: AT })
+    const send = (text: string) => store().recordEventText({ text, sender, via: 'api', at: AT })
     const made = { createContact: true, properties: { said: 'é€😀"\\\n' } }
     const outcomes = await Promise.all([
       send(textOf('text1@example.com', made)),
@@ -90,6 +90,7 @@ export function testEvents(store: Fresh): void {
       store().recordEventText({
         text: JSON.stringify({ app: 'app_1', email, event: 'e', createContact: true, ...more }),
         sender,
+        via: 'api',
         at: AT,
         ...(key === undefined ? {} : { idempotency: { keyId: 'key_1', key, target: 'POST /events', at: AT } }),
         ...(isOver ? { refusal: 'rate_limited' } : {}),

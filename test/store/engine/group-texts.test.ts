@@ -11,7 +11,7 @@ const sender = (id: number): EventSender => ({
 })
 const textJob = (text: string, from: EventSender, more: object = {}): Job => ({
   name: 'recordEventText',
-  input: { text, sender: from, at: AT, ...more },
+  input: { text, sender: from, via: 'api', at: AT, ...more },
 })
 const encodeGroup = (jobs: Job[]): string => createGroupEncoder()(jobs)
 const decodeGroup = (text: string): Job[] => createGroupDecoder()(text)
@@ -30,6 +30,7 @@ describe('a commit group as text', () => {
     ['texts and fields, in order', [textJob('a', one), fieldsJob, textJob('bb', other), textJob('', one)]],
     ['text that looks like a length or an end mark', [textJob(' 12 34', one), textJob('[0,1,2]', one)]],
     ['a text with an Idempotency-Key', [textJob('a', one, { idempotency }), textJob('b', one)]],
+    ['a text of MCP', [textJob('a', one, { via: 'mcp' }), textJob('b', one)]],
     ['texts that are only read', [textJob('a', one, { refusal: 'rate_limited' }), textJob('b', one, { idempotency })]],
     ['every kind of character', ['é', '€', '😀', '\n\u0000\u2028', '"\\'].map((text) => textJob(text, one))],
   ])('%s', (_name, jobs) => expect(decodeGroup(encodeGroup(jobs))).toEqual(jobs))

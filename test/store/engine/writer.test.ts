@@ -54,7 +54,7 @@ describe('createWriter', () => {
     const sender = { apps: [], newPeoplePerMonth: null, buckets: [] }
     for (const email of ['z@example.com', 'a@example.com']) {
       void submit(writer, email)
-      void writer.submit('recordEventText', { text: `text after ${email}`, sender, at: 0 })
+      void writer.submit('recordEventText', { text: `text after ${email}`, sender, via: 'api', at: 0 })
     }
     await answerAll()
     const order = sent[1]?.jobs.map(({ input }) => ('text' in input ? input.text : (input as { email: string }).email))
@@ -66,7 +66,7 @@ describe('createWriter', () => {
     const sender = { apps: [], newPeoplePerMonth: null, buckets: [] }
     const wrong: Outcome = { refused: { refusal: 'invalid_json' } }
     for (const outcomes of [[wrong, outcome(1)], [wrong]]) {
-      for (const _ of outcomes) void writer.submit('recordEventText', { text: '', sender, at: 0 })
+      for (const _ of outcomes) void writer.submit('recordEventText', { text: '', sender, via: 'api', at: 0 })
       await turn()
       sent.at(-1)?.answer(outcomes)
       await turn()
