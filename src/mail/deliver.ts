@@ -8,12 +8,13 @@ import {
   type UnfitEvent,
   whenToGiveUp,
 } from '../deliveries/deliveries.ts'
+import { findUnfilled } from '../deliveries/unfilled-events.ts'
 import type { RenderedMail } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import { publicId } from '../core/ids.ts'
 import { describeMailbox } from '../core/mail-addresses.ts'
 import { recordFault, type TemplateFault } from '../messages/template-faults.ts'
-import type { CapturedMail } from '../store/message-types.ts'
+import type { CapturedMail, JoinedEvent } from '../store/message-types.ts'
 import { unsubscribeUrl } from '../people/unsubscribe.ts'
 import type { ComposedMail } from './compose.ts'
 import { handOver, type HandOverDependencies } from './hand-over.ts'
@@ -59,13 +60,12 @@ export async function prepareMail(
   const url = unsubscribeUrl(deps.baseUrl, deps.unsubscribeKey, fit.work.contact.id)
   const render: Render = (one) =>
     renderSample(deps.templates, one, url, { isAlone: decided.record.isSlow, isSent: true })
-  const unfilled = await findUnfilled(fit.work, { render, at: decided.record.at })
-  const filled = await dropUnfit(deps, fit.work, unfilled.unfit)
+  const { mail, unfit, isOfEvent } = await fill(fit.work, { render, at: decided.record.at })
+  const filled = await dropUnfit(deps, fit.work, unfit)
   if (!filled.held) return done('withheld', filled.because)
   const { work } = filled
-  const mail = unfilled.unfit.length > 0 ? await render(work) : unfilled.mail
   if ('slow' in mail) return endSlow(deps, work, decided.record)
-  if (!('html' in mail)) return skip(deps, work, { ...faultOf(mail, decided.record), isOfEvent: unfilled.isOfEvent })
+  if (!('html' in mail)) return skip(deps, work, { ...faultOf(mail, decided.record), isOfEvent })
   const record = withLinks(decided.record, mail)
   const composed = await composeSample(work, {
     mail,
@@ -98,38 +98,29 @@ async function dropUnfit(deps: DeliverDependencies, work: DeliveryWork, unfit: U
 }
 
 type Render = (one: DeliveryWork) => Promise<RenderedMail | TemplateFault>
-/** `mail`: with all events. `isOfEvent`: the first event itself lacks a value. */
-type Unfilled = { mail: RenderedMail | TemplateFault; unfit: UnfitEvent[]; isOfEvent: boolean }
+/** `mail`: without the `unfit` events. `isOfEvent`: the reason concerns only the first event. */
+type Filled = { mail: RenderedMail | TemplateFault; unfit: UnfitEvent[]; isOfEvent: boolean }
 
-/** Finds events that lack values: renders the first alone, then with each other one. */
-async function findUnfilled(work: DeliveryWork, { render, at }: { render: Render; at: number }): Promise<Unfilled> {
-  const mail = await render(work)
-  if (!isOfValues(mail) || work.joined.length === 0) return { mail, unfit: [], isOfEvent: false }
-  const alone = await render({ ...work, joined: [] })
-  if (isOfValues(alone)) return { mail: alone, unfit: [], isOfEvent: await canAnyBegin(work, render) }
-  const unfit: UnfitEvent[] = []
-  for (const event of work.joined) {
-    const both = await render({ ...work, joined: [event] })
-    if ('slow' in both) return { mail: both, unfit: [], isOfEvent: false }
-    if (!isOfValues(both)) continue
-    const { reason, verdict } = recordFault(both)
-    unfit.push({ id: event.id, reason, record: JSON.stringify({ at, verdicts: [verdict] }) })
+async function fill(work: DeliveryWork, { render, at }: { render: Render; at: number }): Promise<Filled> {
+  const { event, joined: others } = work
+  let mail = await render(work)
+  const listed = { first: { event }, others, fault: findFault(mail) }
+  const search = findUnfilled<Pick<DeliveryWork, 'event'>, JoinedEvent>(listed, { isByHand: work.delivery.byHand })
+  let step = search.next()
+  while (!step.done) {
+    const { first, others: joined } = step.value
+    mail = await render({ ...work, event: first.event, joined: [...joined] })
+    step = search.next(findFault(mail))
   }
-  return { mail, unfit, isOfEvent: false }
+  const { fault, isOfEvent, unfilled } = step.value
+  const unfit = unfilled.map(({ event: { id }, fault: own }) => {
+    const { reason, verdict } = recordFault(own)
+    return { id, reason, record: JSON.stringify({ at, verdicts: [verdict] }) }
+  })
+  return { mail: fault ?? mail, unfit, isOfEvent }
 }
 
-/** Whether another event renders on its own; if so, the first event is at fault, not the person. */
-async function canAnyBegin(work: DeliveryWork, render: Render): Promise<boolean> {
-  // a delivery sent by hand is never split
-  if (work.delivery.byHand) return false
-  for (const { event } of work.joined) {
-    if (!isOfValues(await render({ ...work, event, joined: [] }))) return true
-  }
-  return false
-}
-
-/** Whether a value is missing or of a type the template can't print. */
-const isOfValues = (mail: RenderedMail | TemplateFault): mail is TemplateFault => 'missing' in mail || 'broken' in mail
+const findFault = (mail: RenderedMail | TemplateFault): TemplateFault | null => ('html' in mail ? null : mail)
 
 /** The same for every attempt, so that duplicates can be recognized. */
 const messageIdOf = ({ delivery }: DeliveryWork, { from }: Route): string =>

@@ -1,5 +1,6 @@
 import { whenDue } from '../../messages/again.ts'
 import { parseProperties } from '../../messages/conditions.ts'
+import { recordFault, type TemplateFault } from '../../messages/template-faults.ts'
 import type { Arrival } from '../../store/delivery-rules.ts'
 import { LISTED_EVENTS, type MessageContent, type Verdict } from '../../store/message-types.ts'
 import type { SimulatedPerson, TriggerHappening } from '../../store/simulation.ts'
@@ -7,12 +8,11 @@ import { decide, decideStart, findCancelled, isTimed, type SendingSettings } fro
 import { findHeir } from '../ends.ts'
 import { readFacts } from '../facts.ts'
 import { resultPathOf } from '../rules.ts'
+import { findUnfilled } from '../unfilled-events.ts'
 import type { Past } from './past.ts'
 
 /** `at` (ms UTC): when it was decided, or is due. */
 export type Outcome = { outcome: string; at: number; verdicts: Verdict[] }
-
-type Fault = { reason: string; verdict: Verdict }
 
 /** `findFault`: why the email of these events can't be written, or null. `note`: called once per trigger. */
 export type Simulated = {
@@ -24,7 +24,7 @@ export type Simulated = {
   now: number
   person: SimulatedPerson | null
   past: Past
-  findFault: (event: TriggerHappening, events: TriggerHappening[]) => Fault | null
+  findFault: (event: TriggerHappening, events: TriggerHappening[]) => TemplateFault | null
   note: (trigger: TriggerHappening, outcome: Outcome) => void
 }
 
@@ -34,9 +34,6 @@ type SimulatedEvent = { trigger: TriggerHappening; key: string | null }
 type Email = { lead: SimulatedEvent; joined: SimulatedEvent[]; plannedAt: number; dueAt: number; verdicts: Verdict[] }
 
 const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
-
-const OF_VALUES = ['missing_value', 'broken_template']
-const isOfValues = (fault: Fault | null): fault is Fault => fault !== null && OF_VALUES.includes(fault.reason)
 
 const heirOf = (joined: readonly SimulatedEvent[]): SimulatedEvent | undefined =>
   findHeir(joined.map((part) => ({ part, id: part.trigger.id, triggeredAt: part.trigger.occurredAt })))?.part
@@ -106,12 +103,16 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     if (decision.outcome === 'wait') return void Object.assign(email, { dueAt: decision.dueAt, verdicts })
     const joined = listed.filter((part) => !unfit.includes(part))
     const { fault, isOfEvent, unfilled } = tryToFill(lead, joined)
-    for (const { part, fault } of unfilled) drop(email, part, { outcome: fault.reason, at, verdicts: [fault.verdict] })
-    if (fault) end(email, { outcome: fault.reason, at, verdicts: [...verdicts, fault.verdict] }, isOfEvent)
-    else send(email, at, verdicts)
+    for (const { event, fault: own } of unfilled) {
+      const { reason, verdict } = recordFault(own)
+      drop(email, event, { outcome: reason, at, verdicts: [verdict] })
+    }
+    if (!fault) return send(email, at, verdicts)
+    const { reason, verdict } = recordFault(fault)
+    end(email, { outcome: reason, at, verdicts: [...verdicts, verdict] }, isOfEvent)
   }
 
-  const findFault = (lead: SimulatedEvent, joined: readonly SimulatedEvent[]): Fault | null => {
+  const findFault = (lead: SimulatedEvent, joined: readonly SimulatedEvent[]): TemplateFault | null => {
     const events = [lead, ...joined].toSorted(byTime)
     return simulated.findFault(
       lead.trigger,
@@ -119,20 +120,11 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
     )
   }
 
-  const tryToFill = (lead: SimulatedEvent, joined: readonly SimulatedEvent[]) => {
-    const fault = findFault(lead, joined)
-    if (!isOfValues(fault) || joined.length === 0) return { fault, isOfEvent: false, unfilled: [] }
-    const alone = findFault(lead, [])
-    if (isOfValues(alone)) {
-      const isOfEvent = joined.some((part) => !isOfValues(findFault(part, [])))
-      return { fault: alone, isOfEvent, unfilled: [] }
-    }
-    const unfilled = joined.flatMap((part) => {
-      const both = findFault(lead, [part])
-      return isOfValues(both) ? [{ part, fault: both }] : []
-    })
-    const rest = joined.filter((part) => !unfilled.some((one) => one.part === part))
-    return { fault: unfilled.length > 0 ? findFault(lead, rest) : fault, isOfEvent: false, unfilled }
+  const tryToFill = (first: SimulatedEvent, others: readonly SimulatedEvent[]) => {
+    const search = findUnfilled({ first, others, fault: findFault(first, others) }, { isByHand: false })
+    let step = search.next()
+    while (!step.done) step = search.next(findFault(step.value.first, step.value.others))
+    return step.value
   }
 
   const decideBefore = (at: number): void => {

@@ -3,7 +3,7 @@ import { type MailSettings, type MessageContent, STOP_REASONS, type Verdict } fr
 import type { SimulatedPerson, SimulationReads, TriggerHappening } from '../../store/simulation.ts'
 import { isTooOld } from '../../events/event-input.ts'
 import { isStartedBy, nameOfStart } from '../../messages/triggers.ts'
-import { recordFault, type TemplateFault } from '../../messages/template-faults.ts'
+import type { TemplateFault } from '../../messages/template-faults.ts'
 import { makeTemplateScope } from '../../messages/template-scope.ts'
 import { DEFAULT_PLACE } from '../../messages/template-values.ts'
 import { fillTemplate, showValues } from '../../messages/templates.ts'
@@ -183,7 +183,7 @@ function createTrials(reads: SimulationReads, { appId, content: { mail } }: Simu
       const unsubscribeUrl = 'https://example.com/unsubscribe'
       const fault = fill(makeTemplateScope({ contact, event, events: [...events], app, unsubscribeUrl }))
       filledMs += performance.now() - startedAt
-      if (fault === null || !('slow' in fault)) return fault && recordFault(fault)
+      if (fault === null || !('slow' in fault)) return fault
       untried += 1
       return null
     },
