@@ -68,15 +68,24 @@ function loadedBy(start: string): string[] {
   return [...loaded]
 }
 
+const loadedByService = (): string[] => [...loadedBy('src/main.ts'), ...loadedBy('src/cli/start-service.ts')]
+
 describe('the modules', () => {
   test('load pages and the MCP server on the first request', () => {
-    const loaded = loadedBy('src/main.ts')
+    const loaded = loadedByService()
     expect(loaded).toContain('src/server.ts')
     expect(loaded.filter((path) => path.endsWith('.tsx') || path === 'src/mcp/protocol.ts')).toEqual([])
   })
 
-  test('parse no template on the main thread', () => {
+  test('load the service for serve only, and the store for no help', () => {
     const loaded = loadedBy('src/main.ts')
+    expect(loaded).toContain('src/cli/serve.ts')
+    const late = ['src/cli/start-service.ts', 'src/server.ts', 'src/assets.ts', 'src/store/store.ts']
+    expect(loaded.filter((path) => late.includes(path))).toEqual([])
+  })
+
+  test('parse no template on the main thread', () => {
+    const loaded = loadedByService()
     expect(loaded).toContain('src/messages/template-worker.ts')
     expect(loaded.filter((path) => importsOf(path).includes('liquidjs'))).toEqual([])
     expect(loaded.filter((path) => read(path).includes('Bun.markdown.render('))).toEqual([])

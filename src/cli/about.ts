@@ -1,7 +1,6 @@
 import { VERSION } from '../core/version.ts'
 import { SCHEMA_VERSION } from '../store/engine/migrations/index.ts'
 import { type Command, DATA, JSON_OUTPUT } from './command.ts'
-import { readLicenses } from '../assets.ts'
 
 export const version: Command = {
   name: 'version',
@@ -17,6 +16,7 @@ export const licenses: Command = {
   // every command takes --data; this one opens no database
   options: { ...DATA, ...JSON_OUTPUT },
   run: async (given) => {
+    const { readLicenses } = await import('../assets.ts')
     const { text, parts } = readLicenses()
     return given.isSet('json') ? parts.map(({ name, license }) => ({ name, license })) : text.trimEnd()
   },

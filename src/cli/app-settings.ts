@@ -1,4 +1,3 @@
-import { readScript, readStub } from '../assets.ts'
 import { UsageError } from '../config.ts'
 import { type AppRow, createAccess } from '../accounts/access.ts'
 import {
@@ -137,6 +136,7 @@ export const appTag: Command = {
   run: async (given, env) => {
     const appId = required(given, 'app')
     const baseUrl = readBaseUrl(given, env)
+    const { readScript, readStub } = await import('../assets.ts')
     const stub = readStub()
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, appId)

@@ -10,8 +10,7 @@ import {
 import { databasePath, describeExposed, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
 import { StoreError } from '../store/engine/errors.ts'
 import { readAddress } from '../store/engine/folder-lock.ts'
-import { STORE_RULES } from '../deliveries/deliveries.ts'
-import { openStore, type Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { type Installation, readInstallation } from '../accounts/senders.ts'
@@ -150,6 +149,11 @@ export async function withStore<T>(
     )
   }
   for (const exposed of restrictDatabase(folder)) console.error(`eventpost: ${describeExposed(exposed)}`)
+  // help and wrong use do without it
+  const [{ openStore }, { STORE_RULES }] = await Promise.all([
+    import('../store/store.ts'),
+    import('../deliveries/deliveries.ts'),
+  ])
   const store = await openStore(folder, { threads: false, masterKey: masterKeyOf(env), rules: STORE_RULES })
   // on stderr, because a program may read stdout
   if (isNew) console.error(createdLine(folder))

@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 import type { AppRow } from '../accounts/access.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
-/** In total, because someone waits; below the idle timeout of the browser's connection (cli/serve.ts). */
+/** In total, because someone waits; below the idle timeout of the browser's connection (cli/start-service.ts). */
 export const CHECK_LIMITS: SmtpLimits = { ...SMTP_LIMITS, connectMs: 6_000, answerMs: 6_000, mailMs: 7_000 }
 
 type Checking = { limits?: SmtpLimits; dial?: Dial; onFailure?: (outcome: Outcome) => void }

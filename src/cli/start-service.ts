@@ -1,0 +1,211 @@
+import type { Server } from 'bun'
+import { addressOf, type Config } from '../config.ts'
+import { createSetupToken } from '../accounts/accounts.ts'
+import { STORE_RULES } from '../deliveries/deliveries.ts'
+import { isLoopback, readSmtpUrl } from '../core/mail-addresses.ts'
+import { isRefusedHost } from '../core/public-addresses.ts'
+import { createDependencies, keepSecret } from '../dependencies.ts'
+import { systemClock } from '../core/clock.ts'
+import { createSimulations } from '../deliveries/simulation/index.ts'
+import { keepInstallation, type Senders } from '../accounts/senders.ts'
+import { createTemplateWorker } from '../messages/template-worker.ts'
+import { isLinkUnreachable } from '../people/unsubscribe.ts'
+import { createTxtResolver } from '../mail/dns.ts'
+import { createSender } from '../mail/sender.ts'
+import { startMaintenance } from '../ops/maintenance.ts'
+import { drainOnSignals, onFault, type Stopping } from '../ops/drain.ts'
+import type { Health } from '../ops/health.ts'
+import { createLog, type Log, type LogFields } from '../ops/log.ts'
+import { createMetrics } from '../ops/metrics.ts'
+import { createServer, createUnserved } from '../server.ts'
+import { describeExposed, type ExposedFile, hasDatabase, restrictDatabase } from '../store/engine/database.ts'
+import { type FolderLock, lockFolder } from '../store/engine/folder-lock.ts'
+import { openStore, type Store } from '../store/store.ts'
+import { CommandRefused, createdLine } from './command.ts'
+
+const IDLE_S = 10
+/** The last limit behind those of the endpoints. */
+const MAX_BODY_BYTES = 1024 * 1024 * 1024
+
+/** Locks the folder, then the port: a conflict is reported before anything else happens. */
+export async function startService({ masterKey, ...config }: Config): Promise<void> {
+  const undo: (() => unknown)[] = []
+  try {
+    const lock = lockFolder(config.data)
+    undo.unshift(lock.abandon)
+    const http = listen(config)
+    undo.unshift(() => http.stop(true))
+    const isNew = !hasDatabase(config.data)
+    const exposed = restrictDatabase(config.data)
+    const store = await openStore(config.data, { threads: true, masterKey, rules: STORE_RULES })
+    undo.unshift(store.close)
+    if (isNew) console.log(createdLine(config.data))
+    await run(config, { lock, http, store, exposed })
+  } catch (error) {
+    for (const step of undo) await step()
+    throw error
+  }
+}
+
+type Open = Omit<Config, 'masterKey'>
+type Opened = Pick<Stopping, 'http'> & { lock: FolderLock; store: Store; exposed: ExposedFile[] }
+
+async function run(config: Open, { lock, http, store, exposed }: Opened): Promise<void> {
+  const baseUrl = config.baseUrl ?? addressOf(config.host, http.port)
+  const log = createLog(systemClock.now)
+  for (const one of exposed) log.write('warn', describeExposed(one), one)
+  const { sender, dependencies } = await createAll(store, { ...config, baseUrl }, log)
+  const metrics = createMetrics()
+  const health: Health = { isDraining: false }
+  const { handle } = await createServer({ ...dependencies, ...config, baseUrl, log, metrics, health })
+  http.reload({ fetch: handle, error: createUnserved(baseUrl).fault })
+  store.onCommit(metrics.countCommit)
+  store.onForeignWrite(dependencies.access.forget)
+  store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
+  const maintenance = startMaintenance(dependencies, log)
+  drainOnSignals({
+    http,
+    answer: handle,
+    health,
+    log,
+    maintenance,
+    lock,
+    dependencies,
+    sender,
+    stopMailMs: config.stopMailMs,
+  })
+  warnOfPlainHttp(baseUrl, log)
+  logNoticeSender(config, log)
+  await warnOfUnreachableLinks(store, { ...config, baseUrl }, log)
+  await warnOfPrivateServers(store, config, log)
+  await warnOfUnverified(sender.senders, log)
+  await sender.start()
+  lock.noteAddress(baseUrl)
+  await announce(store, baseUrl)
+}
+
+async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
+  const [clock, { baseUrl }] = [systemClock, config]
+  const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
+  const [templates, resolveTxt] = [createTemplateWorker(), createTxtResolver()]
+  const making = { store, clock, baseUrl, unsubscribeKey, templates, resolveTxt }
+  const sender = createSender({ ...making, ...sending(config, log) })
+  await keepInstallation(store, sender.senders.installation)
+  const simulations = createSimulations(data)
+  return {
+    sender,
+    dependencies: await createDependencies({
+      store,
+      clock,
+      baseUrl,
+      unsubscribeKey,
+      mailer: sender,
+      simulations,
+      templates,
+      resolveTxt,
+      noteSecurity: log.write,
+    }),
+  }
+}
+
+type MailConfig = Pick<Config, 'smtpUrl' | 'mailFrom' | 'mailPrivateHosts'>
+const sending = ({ smtpUrl, mailFrom, mailPrivateHosts }: MailConfig, log: Log) => ({
+  claimedBy: crypto.randomUUID(),
+  defaults: { smtpUrl, from: mailFrom },
+  privateHosts: mailPrivateHosts,
+  note: (line: LogFields) => log.write('info', 'delivery', line),
+  noteServer: (line: LogFields) => log.write('warn', 'a mail server refused', line),
+  onFault: (error: unknown) => log.write('error', 'a delivery failed', { reason: String(error) }),
+})
+
+/** Passwords and cookies would cross the network in plain text. */
+function warnOfPlainHttp(baseUrl: string, log: Log): void {
+  const { protocol, hostname } = new URL(baseUrl)
+  if (protocol === 'https:' || isLoopback(hostname)) return
+  log.write('warn', 'the base URL is plain http: put a proxy with TLS in front and set --base-url https://...', {
+    baseUrl,
+  })
+}
+
+/** An app's sender can't send notices: its domain may belong to another account. */
+function logNoticeSender({ smtpUrl, mailFrom }: Open, log: Log): void {
+  if (smtpUrl === null || mailFrom !== null) return
+  log.write('info', 'members of apps without their own mail server get no notices: set EVENTPOST_MAIL_FROM')
+}
+
+async function warnOfUnreachableLinks(
+  store: Store,
+  { smtpUrl, baseUrl }: Pick<Open, 'smtpUrl'> & { baseUrl: string },
+  log: Log,
+): Promise<void> {
+  const servers = [smtpUrl ?? '', ...(await store.listSmtpUrls())].flatMap((url) => readSmtpUrl(url) ?? [])
+  if (!servers.some(({ host }) => isLinkUnreachable(baseUrl, host))) return
+  log.write('warn', 'links in emails work on this machine only: set EVENTPOST_BASE_URL or --base-url', { baseUrl })
+}
+
+/** Apps whose mail server isn't allowed any more wait until it is. */
+async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, log: Log): Promise<void> {
+  const hosts = (await store.listSmtpUrls()).flatMap((url) => readSmtpUrl(url)?.host ?? [])
+  for (const host of new Set(hosts.filter((one) => isRefusedHost(one, mailPrivateHosts)))) {
+    log.write('warn', 'an app sends through a private address, which is refused: set EVENTPOST_MAIL_PRIVATE_HOSTS', {
+      host,
+    })
+  }
+}
+
+/** Their emails wait. The operator decides when two accounts use one domain. */
+async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
+  for (const { domain, accountId, appId, verifiedBy } of await senders.listUnverified()) {
+    const holders = verifiedBy.join(', ') || null
+    // binding would take the domain from the account that has verified it
+    const fix =
+      holders === null
+        ? `eventpost sender bind ${domain} --account ${accountId}`
+        : 'another account has verified this domain: add the TXT record of the page Sender, or remove the address'
+    log.write('warn', 'a sender domain is not verified for its account', {
+      domain,
+      accountId,
+      appId,
+      fix,
+      verifiedBy: holders,
+    })
+  }
+}
+
+function listen({ host, port, baseUrl }: Open): Server<undefined> {
+  const unserved = createUnserved(baseUrl ?? addressOf(host, port))
+  try {
+    return Bun.serve({
+      hostname: host,
+      port,
+      idleTimeout: IDLE_S,
+      maxRequestBodySize: MAX_BODY_BYTES,
+      // the development page would show source code
+      development: false,
+      // Bun's default lets other processes share the port
+      reusePort: false,
+      fetch: unserved.early,
+      error: unserved.fault,
+    })
+  } catch (error) {
+    throw new CommandRefused(whyNotListening(host, port, error))
+  }
+}
+
+function whyNotListening(host: string, port: number, error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  // an unknown host name may be reported as EADDRINUSE too; port 0 is never in use
+  if (code === 'EADDRINUSE' && port !== 0)
+    return `Port ${port} on ${host} is in use. Stop the program that uses it, or choose another with --port.`
+  if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`
+  return `The address ${host} cannot be used. Give one of this machine with --host, such as 127.0.0.1 or 0.0.0.0.`
+}
+
+async function announce(store: Store, baseUrl: string): Promise<void> {
+  if (!(await store.isSetUp())) {
+    const token = await createSetupToken({ store, now: systemClock.now() })
+    console.log(`set up at ${baseUrl}/setup?token=${token}`)
+    console.log('(works once, for a day; restart the server for a new one)')
+  }
+  console.log(`listening on ${baseUrl}`)
+}
