@@ -6,11 +6,11 @@ import messages from './messages.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import start from './start.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
-import { EXAMPLE_SAMPLES, fillSample } from './samples.ts'
+import { fenceSample, fillSample } from './samples.ts'
 
 export type DocPage = { slug: string; title: string; summary: string; markdown: string }
 
-/** On a line of its own; the code takes its indentation. */
+/** A paragraph of its own, outside code: formatters rewrite code blocks. The block takes its indentation. */
 const SAMPLE = /^( *)\{sample:([\w.-]+)\}$/gm
 
 /** In reading order. Title and summary come from the heading and the line below it. */
@@ -30,7 +30,7 @@ export const writeDocPage = ({ markdown }: DocPage, baseUrl: string): string =>
 
 function toPage(slug: string, source: string): DocPage {
   const markdown = source.replaceAll(SAMPLE, (_, indent: string, name: string) =>
-    (EXAMPLE_SAMPLES.get(name) ?? name).replaceAll(/^(?=.)/gm, indent),
+    fenceSample(name).replaceAll(/^(?=.)/gm, indent),
   )
   const [, title = '', summary = ''] = /^# (.+)\n\n(.+)\n/.exec(markdown) ?? []
   return { slug, title, summary, markdown }

@@ -106,3 +106,12 @@ export const EXAMPLE_SAMPLES = new Map(
     'identity.mjs': nodeIdentity,
   }).map(([name, text]) => [name, fillSample(text, EXAMPLE)]),
 )
+
+const IN_JAVASCRIPT = ['identify', 'identity.mjs']
+
+/** A Markdown code block. */
+export function fenceSample(name: string): string {
+  const code = EXAMPLE_SAMPLES.get(name)
+  if (code === undefined) throw new Error(`no sample is named ${name}`)
+  return `\`\`\`${IN_JAVASCRIPT.includes(name) ? 'js' : 'sh'}\n${code}\n\`\`\``
+}
