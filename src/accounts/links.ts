@@ -5,9 +5,9 @@ import type { Warning } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
 
 /** As written. Matches no user info: no host contains an @. */
-const RAW_URL = /^(https?):\/\/([^/?#:]+)(?::([1-9]\d{0,4}))?(?=[/?#]|$)/i
+const RAW_URL = /^https?:\/\/([^/?#:]+)(?::[1-9]\d{0,4})?(?=[/?#]|$)/i
 
-/** The URL parser drops tabs and newlines and reads backslashes as slashes, so these are refused. */
+/** The URL parser drops tabs and newlines and reads backslashes as slashes, so emails don't link to these. */
 const SUSPICIOUS = /[\p{Cc}\p{Z}\p{Cs}\\]/u
 
 const CAUSES = {
@@ -23,6 +23,35 @@ const CAUSES = {
 
 type Cause = keyof typeof CAUSES
 
+/** `hostname`: lowercase ASCII, as the app's own hosts are stored. */
+type ReadUrl = Pick<URL, 'protocol' | 'hostname' | 'host' | 'port' | 'pathname' | 'hash'>
+
+/** Every reader of a URL that a customer sends uses this one, so that links, rules and deduplication agree. */
+function readUrl(text: string): URL | Cause {
+  const [, rawHost] = RAW_URL.exec(text) ?? []
+  if (rawHost === undefined) return whyUnreadable(text)
+  const host = foldHost(rawHost)
+  if (host === null) return rawHost.includes('@') ? 'user' : 'address'
+  const url = URL.parse(text)
+  // Two parsers that read different hosts could be fooled.
+  return url?.hostname === host ? url : 'address'
+}
+
+const PLAIN_URL = /^https:\/\/([a-z0-9.-]+)(\/[\w~/-]*)?$/
+
+/** Most URLs: cleaning and parsing would not change them, and would take ten times as long. */
+function readPlainUrl(text: string): ReadUrl | null {
+  const [, host, pathname = '/'] = PLAIN_URL.exec(text) ?? []
+  if (host === undefined || foldDomain(host) !== host) return null
+  return { protocol: 'https:', hostname: host, host, port: '', pathname, hash: '' }
+}
+
+function whyUnreadable(text: string): Cause {
+  const [, authority] = /^https?:\/\/([^/?#]*)/i.exec(text) ?? []
+  if (authority === undefined) return 'scheme'
+  return authority.includes('@') ? 'user' : 'address'
+}
+
 /** Subdomains of the app's hosts count. Requires https and the default port, except on localhost. */
 export function linkableUrl(raw: string, hosts: OwnHosts): URL | null {
   const checked = checkUrl(raw, hosts)
@@ -32,28 +61,52 @@ export function linkableUrl(raw: string, hosts: OwnHosts): URL | null {
 function checkUrl(text: string, hosts: OwnHosts): URL | Cause {
   if (text === '') return 'empty'
   if (SUSPICIOUS.test(text)) return 'characters'
-  const [, scheme, rawHost, port] = RAW_URL.exec(text) ?? []
-  if (rawHost === undefined) return whyUnreadable(text)
-  const host = foldHost(rawHost)
-  if (host === null) return rawHost.includes('@') ? 'user' : 'address'
-  const own = findOwner(host, hosts)
+  const read = readUrl(text)
+  return typeof read === 'string' ? read : (whyUnlinked(read, hosts) ?? read)
+}
+
+function whyUnlinked({ hostname, protocol, port }: ReadUrl, hosts: OwnHosts): Cause | null {
+  const own = findOwner(hostname, hosts)
   if (own === undefined) return 'foreign'
-  if (own !== LOCALHOST && scheme?.toLowerCase() !== 'https') return 'insecure'
-  if (own !== LOCALHOST && (port ?? '443') !== '443') return 'port'
-  const url = URL.parse(text)
-  // Two parsers that read different hosts could be fooled.
-  return url?.hostname === host ? url : 'address'
+  if (own === LOCALHOST) return null
+  if (protocol !== 'https:') return 'insecure'
+  return port === '' ? null : 'port'
 }
 
-function whyUnreadable(text: string): Cause {
-  const [, authority] = /^https?:\/\/([^/?#]*)/i.exec(text) ?? []
-  if (authority === undefined) return 'scheme'
-  return authority.includes('@') ? 'user' : 'address'
+/** The browser script cuts paths at this length. */
+const PATH_CHARACTERS = 1_024
+
+/** A route of a single-page app, which the browser script doesn't report. */
+const HASH_ROUTE = /^#!?\//
+
+/** `path`: as the browser script reports it; null for a route after `#`. `key`: the same for all spellings. */
+export type Page = { host: string; path: string | null; key: string }
+
+/** The page of a URL, which need not be linkable. Null without a domain name. */
+export function readPage(raw: string): Page | null {
+  const url = readPlainUrl(raw) ?? readUrl(cleanText(raw) ?? '')
+  if (typeof url === 'string') return null
+  const { pathname, hash } = url
+  const isRoute = HASH_ROUTE.test(hash)
+  return {
+    host: url.hostname,
+    path: isRoute ? null : trimSlash(pathname.slice(0, PATH_CHARACTERS)),
+    key: `https://${url.host}${trimSlash(pathname)}${isRoute ? withoutQuery(hash) : ''}`,
+  }
 }
 
-const HTTPS = 'https://'
-/** Visible ASCII without backslash: parsers agree on it. */
-const PLAIN = /^[!-[\]-~]*$/
+/** Queries and fragments change with each link; a fragment that is a route (`#/results/1`) stays. */
+export const pageKeyOf = (raw: string): string => readPage(raw)?.key ?? keyOfText(cleanText(raw) ?? '')
+
+function keyOfText(text: string): string {
+  const [page = '', fragment = ''] = text.split('#', 2)
+  return withoutQuery(page) + (HASH_ROUTE.test(`#${fragment}`) ? `#${withoutQuery(fragment)}` : '')
+}
+
+const withoutQuery = (text: string): string => text.split('?', 1)[0] ?? ''
+
+/** Sites may serve a page with and without the trailing slash. */
+export const trimSlash = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 
 const NAMED_HOSTS = 5
 
@@ -68,12 +121,11 @@ const NO_URL: Warning[] = [
   },
 ]
 
-/**
- * Warns about a `results_ready` whose `url` is missing, not linked or changed. Most URLs are plain and skip parsing.
- */
+/** Warns about a `results_ready` whose `url` is missing, not linked or changed. */
 export function warnOfUrl({ event, url }: { event: string; url: string | null }, hosts: OwnHosts): Warning[] {
   if (url === null) return event === RESULTS_READY ? NO_URL : []
-  if (isPlainlyOwn(url, hosts)) return []
+  const plain = readPlainUrl(url)
+  if (plain && whyUnlinked(plain, hosts) === null) return []
   const text = cleanText(url) ?? ''
   const checked = checkUrl(text, hosts)
   if (typeof checked === 'string') return [warnOf('url_not_linkable', describeUnlinked(checked, hosts))]
@@ -92,14 +144,6 @@ function describeUnlinked(cause: Cause, hosts: OwnHosts): string {
       ? 'This app has no domain of its own yet.'
       : `Emails link only to ${hosts.slice(0, NAMED_HOSTS).join(', ')}${more}, including subdomains.`
   return `Emails will not link to \`url\`: ${CAUSES[cause]}. ${domains}${cause === 'foreign' ? ADD_DOMAIN : ''}`
-}
-
-function isPlainlyOwn(raw: string, hosts: OwnHosts): boolean {
-  if (!raw.startsWith(HTTPS) || !PLAIN.test(raw)) return false
-  const end = raw.indexOf('/', HTTPS.length)
-  const host = raw.slice(HTTPS.length, end < 0 ? raw.length : end)
-  const owner = findOwner(host, hosts)
-  return owner !== undefined && (host === owner || foldDomain(host) === host)
 }
 
 /** Subdomains of the app's hosts count. */

@@ -1,18 +1,13 @@
 import { isSentUnknown } from '../messages/describe-message.ts'
 import { type MessageContent, type Rule, type Since, STOP_REASONS, type Verdict } from '../store/message-types.ts'
-import { isOwnHost } from '../accounts/links.ts'
-import { foldHost } from '../core/domains.ts'
+import { isOwnHost, readPage } from '../accounts/links.ts'
 import { compares, parseProperties, propertyOf } from '../messages/conditions.ts'
-import { isSamePath, pathOfUrl } from '../visits/paths.ts'
+import { isSamePath } from '../visits/paths.ts'
 import type { ContactStatus, FieldValue } from '../store/types.ts'
 import { PRESENCE_MS, type Presence, presenceAt } from '../visits/presence.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
-
-/** A route of a single-page app, which the browser script doesn't report. */
-const HASH_ROUTE = /#!?\//
-const HOST = /^https?:\/\/([^/?#:@\\]+)(?=(?::\d+)?(?:[/?#]|$))/i
 
 /**
  * The path of an event's `url`, if the browser script can report it; null for other domains and hash routes. Without
@@ -20,9 +15,8 @@ const HOST = /^https?:\/\/([^/?#:@\\]+)(?=(?::\d+)?(?:[/?#]|$))/i
  */
 export function resultPathOf(properties: string | null, hosts: readonly string[]): string | null {
   const url = properties === null ? null : propertyOf(parseProperties(properties), 'url')
-  if (typeof url !== 'string' || HASH_ROUTE.test(url)) return null
-  const host = foldHost(HOST.exec(url)?.[1] ?? '')
-  return host !== null && (hosts.length === 0 || isOwnHost(host, hosts)) ? pathOfUrl(url) : null
+  const page = typeof url === 'string' ? readPage(url) : null
+  return page && (hosts.length === 0 || isOwnHost(page.host, hosts)) ? page.path : null
 }
 
 /** What a rule needs to know of one event, independent of the source. */

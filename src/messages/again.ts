@@ -1,3 +1,4 @@
+import { pageKeyOf } from '../accounts/links.ts'
 import { propertyOf } from './conditions.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { nextTimeOfDay } from '../core/local-time.ts'
@@ -33,17 +34,8 @@ export function dedupeKeyOf(again: Again | undefined, properties: () => Record<s
 function dedupeValueOf({ property }: { property: string | string[] }, properties: Record<string, unknown>): unknown {
   for (const name of typeof property === 'string' ? [property] : property) {
     const value = propertyOf(properties, name)
-    const counted = name === 'url' && typeof value === 'string' ? pageOf(value) : value
+    const counted = name === 'url' && typeof value === 'string' ? pageKeyOf(value) : value
     if (counted !== undefined && counted !== null && counted !== '') return counted
   }
   return null
 }
-
-/** Queries and fragments change with each link; a fragment that is a route (`#/results/1`) stays. */
-function pageOf(url: string): string {
-  const [page = '', fragment = ''] = url.trim().split('#', 2)
-  const route = /^!?\//.test(fragment) ? `#${withoutQuery(fragment)}` : ''
-  return withoutQuery(page) + route
-}
-
-const withoutQuery = (text: string): string => text.split('?', 1)[0] ?? ''

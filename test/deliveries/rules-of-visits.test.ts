@@ -244,3 +244,38 @@ describe('the draft "Results ready, they left"', () => {
     expect(await reports()).toEqual([])
   })
 })
+
+describe('a result is one page in all spellings of its URL', () => {
+  const SPELLINGS = [
+    'https://first.example/results/1',
+    ' https://first.example/results/1',
+    'https://first.example/results/1/\n',
+    'HTTPS://FIRST.example:443/results/1?utm_source=mail#top',
+  ]
+  test.each(SPELLINGS)('someone who opened it gets no email about it: %j', async (url) => {
+    await messaging.put(messageOf({ wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] }))
+    await messaging.browse('a', page('/'))
+    server.clock.tick(MINUTE)
+    await messaging.event({ properties: { url } })
+    server.clock.tick(MINUTE)
+    await messaging.browse('b', page(RESULTS))
+    server.clock.tick(20 * MINUTE)
+    expect(await messaging.decide()).toEqual([])
+    expect(await messaging.deliveries()).toMatchObject([{ state: 'skipped', reason: 'seen' }])
+  })
+
+  test.each(SPELLINGS)('opening it is a result of the email: %j', async (url) => {
+    await messaging.put(messageOf())
+    await messaging.event({ properties: { url } })
+    await messaging.decide()
+    server.clock.tick(MINUTE)
+    await messaging.browse('a', page(RESULTS))
+    expect(await messaging.deliveries()).toMatchObject([{ openedAt: server.clock.now() }])
+  })
+
+  test('it starts one email', async () => {
+    await messaging.put(messageOf({ again: { once: 'property', property: ['resultId', 'url'] } }))
+    for (const url of SPELLINGS) await messaging.event({ properties: { url } })
+    expect(await messaging.deliveries()).toHaveLength(1)
+  })
+})

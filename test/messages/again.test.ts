@@ -59,6 +59,8 @@ describe('the deduplication key', () => {
     const page = url('https://a.example/1')
     for (const same of [
       ' https://a.example/1 ',
+      'https://a.example/1/',
+      'HTTPS://A.example:443/1',
       'https://a.example/1?t=2',
       'https://a.example/1#top',
       'https://a.example/1?t#x?y',

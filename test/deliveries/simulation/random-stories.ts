@@ -73,13 +73,24 @@ function makeCollectingStory(random: Random): Story {
   }
 }
 
-function makeResult({ pick, isOften }: Random, { who, at }: Step): Step {
-  const url = isOften(0.1) ? undefined : `https://first.example/results/${pick([1, 2, 3])}${pick(['', '?from=mail'])}`
+function makeResult(random: Random, { who, at }: Step): Step {
+  const { pick, isOften } = random
+  const url = isOften(0.1) ? undefined : spell(random, `/results/${pick([1, 2, 3])}`)
   const resultId = isOften(0.2) ? pick([1, 2, 3]) : undefined
   const properties = { url, resultId, n: pick([undefined, 1, 1, 2, 3]), headline: pick(['Ready', 'Ready', undefined]) }
   const lateMs = isOften(0.2) ? pick([MINUTE, 5 * MINUTE, -MINUTE]) : 0
   return { who, at: at + pick([0, 0, 1, MINUTE, 4 * MINUTE]), does: 'event', event: 'ready', properties, lateMs }
 }
+
+/** One page has many URLs. */
+const spell = ({ pick }: Random, path: string): string =>
+  pick([
+    `https://first.example${path}`,
+    `https://first.example${path}`,
+    `https://first.example${path}?from=mail`,
+    ` https://first.example${path}/`,
+    `HTTPS://First.Example:443${path}#top`,
+  ])
 
 /** Reports are kept for 48 hours, so such messages must end before. */
 const asksWhere = ({ onlyIf = [] }: MessageContent): boolean =>
@@ -223,9 +234,10 @@ function makeScene(random: Random, { who, from, lateMost }: Scene): Step[] {
   return steps
 }
 
-function makeEvent({ pick, isOften }: Random, at: number, lateMost: number) {
+function makeEvent(random: Random, at: number, lateMost: number) {
+  const { pick, isOften } = random
   const event = pick(['ready', 'ready', 'paid'])
-  const url = isOften(0.1) ? undefined : `https://first.example/results/${pick([1, 1, 2])}`
+  const url = isOften(0.1) ? undefined : spell(random, `/results/${pick([1, 1, 2])}`)
   const properties = { url, n: pick([undefined, null, 1, 1, 2, '1']), headline: pick(['Ready', undefined]) }
   const late = pick([1, MINUTE, 5 * MINUTE, 31 * MINUTE, 3 * HOUR, 72 * HOUR, 72 * HOUR + 1, -8 * MINUTE, -8 * MINUTE])
   const lateMs = isOften(0.25) ? Math.min(late, lateMost) : 0
