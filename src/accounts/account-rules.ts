@@ -1,6 +1,7 @@
 /** What may change in an account, its members, links and sessions. Pure; the store applies it. */
 import type { AccountMember, AccountRules } from '../store/account-rules.ts'
 import type { Role } from '../store/types.ts'
+import { expiredUntil } from './idempotency.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 
 const HOUR_MS = 3_600_000
@@ -126,5 +127,6 @@ export const ACCOUNT_RULES: AccountRules = {
   listEndedSessions,
   refuseOneStep,
   isExclusive,
+  expiredUntil,
   expiriesAt,
 }

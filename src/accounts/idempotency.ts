@@ -1,10 +1,19 @@
 /** Idempotency-Keys: their format, how requests are compared, and that a write runs once. */
 import type { TextIdempotency } from '../store/event-texts.ts'
-import { isSameBody, REQUEST_OF_PARTS, type StoredOutcome } from '../store/idempotency.ts'
+import { REQUEST_OF_PARTS, type StoredOutcome } from '../store/idempotency.ts'
 import { type KeyedOutcomes, type NewOutcome, outcomeKey } from '../store/plan-types.ts'
 import type { Idempotency, Refused } from '../store/types.ts'
 import { canonicalJson } from '../core/json.ts'
 import { type Refusal, refuseFields } from '../core/refusals.ts'
+
+const IDEMPOTENCY_MS = 24 * 3_600_000
+
+/** Outcomes stored at or before this time (ms UTC) have expired. */
+export const expiredUntil = (at: number): number => at - IDEMPOTENCY_MS
+
+/** Requests stored before migration 0018 have an empty hash and match any body. */
+export const isSameBody = (storedHash: string, bodyHash: string): boolean =>
+  storedHash === '' || storedHash === bodyHash
 
 export const HEADER = 'Idempotency-Key'
 export const MAX_IDEMPOTENCY_KEY_CHARACTERS = 255

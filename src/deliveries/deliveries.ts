@@ -16,7 +16,7 @@ import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { outweighs } from '../people/suppressions.ts'
 import { decide, type Decision, giveUpTime, refusedBy } from './decide.ts'
-import { queryEnd, isBounceable, isResendable, isResent, planEnd } from './ends.ts'
+import { isBounceable, isRetried, isSentAgain, planEnd, planResend, queryEnd } from './ends.ts'
 import { readFacts } from './facts.ts'
 import { queryFacts, planWrites } from './plan.ts'
 
@@ -52,8 +52,9 @@ export const STORE_RULES: Rules = {
   queryEnd,
   planEnd,
   isBounceable,
-  isResendable,
-  isResent,
+  isRetried,
+  isSentAgain,
+  planResend,
   refusedBy,
   queryFacts,
   planWrites,

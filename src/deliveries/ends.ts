@@ -1,6 +1,14 @@
 /** What becomes of an email, its captured copy, its events and its key of "once" when it ends or goes on waiting. */
 import { parseRecord } from '../store/decision-records.ts'
-import type { QueryEnd, EndFacts, EndPlan, Finish, PlanEnd } from '../store/delivery-rules.ts'
+import type {
+  ChangedSender,
+  EndFacts,
+  EndPlan,
+  Finish,
+  PlanEnd,
+  PlanResend,
+  QueryEnd,
+} from '../store/delivery-rules.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from '../store/message-types.ts'
 
@@ -21,6 +29,44 @@ export const isResendable = (state: DeliveryState): boolean => RESENDABLE.includ
 /** Whether an email is sent once more when its outcome is unknown. A result that arrives twice beats one that is lost. */
 export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
   (ifUnconfirmed ?? ('event' in trigger && trigger.event === 'results_ready' ? 'resend' : 'leave')) === 'resend'
+
+/** Once only; then it is left to a member. */
+export const isSentAgain = (content: MessageContent, resent: boolean): boolean => !resent && isResent(content)
+
+/**
+ * Takes back a time-based deduplication key that was released. A captured email was not delivered; one with an unknown
+ * outcome may have been. Resending restarts the retry delays.
+ */
+export const planResend: PlanResend = ({ state, handedAt, record, dedupeKey, joinedTo }, at) => {
+  if (!isResendable(state)) return { refusal: 'delivery_in_use' }
+  const [isKept, isUnconfirmed] = [state === 'kept', state === 'unknown']
+  return {
+    handedAt: isKept ? null : handedAt,
+    dedupeKey: dedupeKey ?? (joinedTo === null ? TIMED_KEY : ''),
+    record: {
+      ...(parseRecord(record) ?? { at, verdicts: [] }),
+      ...(isKept && handedAt !== null ? { keptAt: handedAt } : {}),
+      ...(isUnconfirmed && handedAt !== null ? { unconfirmedAt: handedAt } : {}),
+      sentOn: { at },
+      tries: 0,
+    },
+    isUnconfirmed,
+  }
+}
+
+/**
+ * A mail server failed, was paused, or asked for a retry. Network error codes start with "e", and so does our own
+ * "error", where an early retry does no harm.
+ */
+const isOfServer = (reason: string): boolean =>
+  ['server_paused', 'unknown'].includes(reason) || reason.startsWith('smtp_') || reason.startsWith('e')
+
+/** The sender address was refused or is not allowed. */
+const isOfSender = (reason: string): boolean => reason.startsWith('sender_') || reason.startsWith('from_')
+
+/** Another mail server may also accept the sender address. */
+export const isRetried = (reason: string, changed: ChangedSender): boolean =>
+  isOfSender(reason) || (changed === 'server' && isOfServer(reason))
 
 const isUnsent = ({ state }: Finish): boolean => state === 'skipped' || state === 'failed'
 

@@ -1,9 +1,8 @@
-import { findKeyFault, HEADER, hashRequest } from '../accounts/idempotency.ts'
+import { isSameBody, findKeyFault, HEADER, hashRequest } from '../accounts/idempotency.ts'
 import type { Access } from '../accounts/access.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { TextIdempotency } from '../store/event-texts.ts'
-import { isSameBody } from '../store/idempotency.ts'
 import type { Idempotency } from '../store/types.ts'
 import { isRefusal, type Refusal, refuse } from '../core/refusals.ts'
 

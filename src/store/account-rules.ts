@@ -72,5 +72,7 @@ export type AccountRules = {
   /** `accounts`: those that the member has joined. */
   refuseOneStep: (accounts: readonly { requiresTwoStep: boolean }[]) => Refused | null
   isExclusive: (proof: SenderProof) => boolean
+  /** Outcomes of requests stored until then have expired. */
+  expiredUntil: (at: number) => number
   expiriesAt: (at: number) => Expiries
 }

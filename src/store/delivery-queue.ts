@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { IS_CLAIMED, IS_WAITING, TIMED_KEY, WAITS_FOR_SENDER, WAITS_FOR_SERVER } from './delivery-states.ts'
-import type { DeliveryState } from './message-types.ts'
+import { IS_CLAIMED, IS_WAITING } from './delivery-states.ts'
+import type { DeliveryRow } from './message-types.ts'
 
 /** The earliest due time of each app with waiting deliveries: two index lookups per app. */
 const NEXT_BY_APP = `
@@ -50,32 +50,9 @@ export function createDeliveryQueue(db: Database) {
   }
 }
 
-/** Deliveries made due per write, so that no other write waits long. */
-const RETRIED_PER_WRITE = 10_000
-
-export type DeliveryRetries = ReturnType<typeof createDeliveryRetries>
-
-export function createDeliveryRetries(db: Database) {
-  const prepare = (whichApps: string, reason: string) =>
-    db.prepare<unknown, [number, number, number | string, number]>(
-      `UPDATE deliveries SET due_at = ?, updated_at = ?, record = json_remove(record, '$.tries') WHERE id IN (
-         SELECT id FROM deliveries WHERE ${IS_WAITING} AND ${whichApps} AND due_at > ? AND ${reason}
-         ORDER BY due_at LIMIT ${RETRIED_PER_WRITE})`,
-    )
-  const ofServer = prepare('app_id = ?', `((${WAITS_FOR_SERVER}) OR (${WAITS_FOR_SENDER}))`)
-  const ofSender = prepare('app_id = ?', WAITS_FOR_SENDER)
-  const ofSenders = prepare('app_id IN (SELECT id FROM apps WHERE account_id = ?)', WAITS_FOR_SENDER)
-
-  return {
-    tryServerAgain: (appId: number, at: number): void => void ofServer.run(at, at, appId, at),
-    trySenderAgain: (appId: number, at: number): void => void ofSender.run(at, at, appId, at),
-    trySendersAgain: (accountId: string, at: number): void => void ofSenders.run(at, at, accountId, at),
-  }
-}
+type EndedRow = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'>
 
 export type ClaimedRow = { id: number; state: string; messageId: number; version: number; resent: number }
-
-export type EndedRow = { state: DeliveryState; reason: string | null; handedAt: number | null; record: string | null }
 
 export function prepareDeliveryStatements(db: Database) {
   const claimedColumns = 'id, state, message_id AS messageId, version, resent'
@@ -113,13 +90,13 @@ export function prepareDeliveryStatements(db: Database) {
        SELECT id, app_id, ?, ?, ?, ?, ?, ?, ? FROM deliveries WHERE id = ?`,
     ),
     ended: db.prepare<EndedRow, [number, number]>(
-      'SELECT state, reason, handed_at AS handedAt, record FROM deliveries WHERE id = ? AND app_id = ?',
+      `SELECT state, reason, handed_at AS handedAt, record, once_key AS dedupeKey, joined_to AS joinedTo
+       FROM deliveries WHERE id = ? AND app_id = ?`,
     ),
-    // takes back a released time-based deduplication key; OR IGNORE, because another delivery may have it by now
+    // OR IGNORE: another delivery may have the deduplication key by now
     resendByHand: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
-         handed_at = iif(state = 'kept', NULL, handed_at), record = ?, updated_at = ?, joined_to = NULL,
-         once_key = ifnull(once_key, iif(joined_to IS NULL, '${TIMED_KEY}', ''))
+         handed_at = ?, record = ?, updated_at = ?, joined_to = NULL, once_key = ?
        WHERE id = ?`,
     ),
     // rejoins events that ended with the email, unless their key is taken; removed events have verdicts of their own

@@ -3,6 +3,7 @@ import type { DecisionRecord } from './decision-records.ts'
 import type { createDeliveryReads } from './deliveries.ts'
 import type { createHistoryReads } from './events.ts'
 import type {
+  DeliveryRow,
   DeliveryState,
   DeliveryWork,
   MessageContent,
@@ -12,7 +13,7 @@ import type {
   Verdict,
 } from './message-types.ts'
 import type { createReportReads } from './visit-reports.ts'
-import type { ContactRow, FieldValue } from './types.ts'
+import type { ContactRow, FieldValue, Refused } from './types.ts'
 
 export type DeliveryRules = {
   decide: DecideDelivery
@@ -20,8 +21,11 @@ export type DeliveryRules = {
   queryEnd: QueryEnd
   planEnd: PlanEnd
   isBounceable: (state: DeliveryState) => boolean
-  isResendable: (state: DeliveryState) => boolean
-  isResent: (content: MessageContent) => boolean
+  /** Whether an email deferred for this reason is due at once when the app's sender or mail server changes. */
+  isRetried: (reason: string, changed: ChangedSender) => boolean
+  planResend: PlanResend
+  /** Whether an email with an unknown outcome is sent again. `resent`: it was before. */
+  isSentAgain: (content: MessageContent, resent: boolean) => boolean
   refusedBy: RefusedBy
 }
 
@@ -155,5 +159,19 @@ export type EndPlan = {
   heir: { id: number; dedupeKey: string | null; plannedAt: number; dueAt: number } | null
   dropsCaptured: boolean
 }
+
+export type ChangedSender = 'server' | 'sender'
+
+export type ResendFacts = Pick<DeliveryRow, 'state' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'>
+
+/** `isUnconfirmed`: it and the events that it lists may have been delivered. */
+export type ResendPlan = {
+  handedAt: number | null
+  dedupeKey: string
+  record: DecisionRecord
+  isUnconfirmed: boolean
+}
+
+export type PlanResend = (ended: ResendFacts, at: number) => ResendPlan | Refused
 
 export type PlanEnd = (finish: Finish, facts: EndFacts) => EndPlan

@@ -7,13 +7,6 @@ import type { DeliveryRow, DeliveryState } from './message-types.ts'
  */
 
 export const IS_WAITING = `state IN ('waiting', 'deferred')`
-/**
- * Deferred because a mail server failed, was paused, or asked for a retry. Network error codes start with "e", and so
- * does our own "error", where an early retry does no harm.
- */
-export const WAITS_FOR_SERVER = `state = 'deferred' AND (reason IN ('server_paused', 'unknown') OR reason GLOB 'smtp_*' OR reason GLOB 'e*')`
-/** Deferred because the sender address was refused or is not allowed. */
-export const WAITS_FOR_SENDER = `state = 'deferred' AND (reason GLOB 'sender_*' OR reason GLOB 'from_*')`
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
 export const USES_DEDUPE_KEY = `(handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'))`
 export const usesDedupeKey = ({ handedAt, state }: Pick<DeliveryRow, 'handedAt' | 'state'>): boolean =>

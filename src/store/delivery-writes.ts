@@ -1,12 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
-import { createDeliveryQueue, type EndedRow, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
+import { createDeliveryQueue, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
 import type { DeliveryRules, Finish } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import { type Basis, createDeciding, type Decided } from './final-check.ts'
-import { type DecisionRecord, parseRecord } from './decision-records.ts'
+import { parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
 import type { CapturedMail, Claim, DeliveryWork, MailSource, Marked, MessageRow, UnfitEvent } from './message-types.ts'
 import type { Refused } from './types.ts'
@@ -42,9 +42,8 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     return HELD
   }
 
-  /** Resent once if the message says so, else left to a member. */
   const endUnknown = ({ id, messageId, version, resent }: ClaimedRow, at: number, reason: string): void => {
-    if (resent === 0 && rules.isResent(live.contentOf(messageId, version))) {
+    if (rules.isSentAgain(live.contentOf(messageId, version), resent === 1)) {
       statements.resend.run(reason, at, at, id)
       statements.resendJoined.run(id, id)
     } else end(id, at, { state: 'unknown', reason })
@@ -149,11 +148,13 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     resendDelivery({ appId, id, at, by }: Resending): { done: true } | Refused {
       const ended = statements.ended.get(id, appId)
       if (!ended) return { refusal: 'delivery_not_found' }
-      if (!rules.isResendable(ended.state)) return { refusal: 'delivery_in_use' }
-      const { changes } = statements.resendByHand.run(at, at, JSON.stringify(markResent(ended, at)), at, id)
+      const planned = rules.planResend(ended, at)
+      if ('refusal' in planned) return planned
+      const { handedAt, dedupeKey, record, isUnconfirmed } = planned
+      const { changes } = statements.resendByHand.run(at, at, handedAt, JSON.stringify(record), at, dedupeKey, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
       statements.rejoin.run(at, id, ended.state, ended.reason)
-      if (ended.state === 'unknown') statements.resendJoined.run(id, id)
+      if (isUnconfirmed) statements.resendJoined.run(id, id)
       if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
       return { done: true }
     },
@@ -185,11 +186,4 @@ export function unpackClaim({ sources, works, decisions }: PackedClaim): Claimed
     return found ? [{ ...found, ...work }] : []
   })
   return { works: unpacked, decisions }
-}
-
-/** Resending restarts the retry delays. */
-function markResent({ state, handedAt, record }: EndedRow, at: number): DecisionRecord {
-  const keptAt = state === 'kept' && handedAt !== null ? { keptAt: handedAt } : {}
-  const unconfirmedAt = state === 'unknown' && handedAt !== null ? { unconfirmedAt: handedAt } : {}
-  return { ...(parseRecord(record) ?? { at, verdicts: [] }), ...keptAt, ...unconfirmedAt, sentOn: { at }, tries: 0 }
 }

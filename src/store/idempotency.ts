@@ -1,10 +1,6 @@
 import type { Database } from 'bun:sqlite'
+import type { AccountRules } from './account-rules.ts'
 import type { Idempotency } from './types.ts'
-
-const IDEMPOTENCY_MS = 24 * 3_600_000
-
-/** Records created at or before this time (ms UTC) have expired. */
-export const expiredUntil = (at: number): number => at - IDEMPOTENCY_MS
 
 /** Callers cannot send these characters; a request's parts sort between them. */
 const [PART, PARTS_END] = ['\t', '\n']
@@ -16,10 +12,6 @@ type Stored = { idempotency_key: string; body_hash: string; outcome: string }
 /** `part` is null for the request itself. `outcome`: JSON, null if the request has parts. */
 export type StoredOutcome = { part: number | null; bodyHash: string; outcome: string }
 
-/** Requests stored before migration 0018 have an empty hash and match any body. */
-export const isSameBody = (storedHash: string, bodyHash: string): boolean =>
-  storedHash === '' || storedHash === bodyHash
-
 export const storedKey = ({ key, part }: Pick<Idempotency, 'key' | 'part'>): string =>
   part === null ? key : `${key}${PART}${part}`
 
@@ -28,7 +20,7 @@ function outcomeOf(row: Stored): StoredOutcome {
   return { part: part === undefined ? null : Number(part), bodyHash: row.body_hash, outcome: row.outcome }
 }
 
-export function createOutcomeReads(db: Database) {
+export function createOutcomeReads(db: Database, { expiredUntil }: Pick<AccountRules, 'expiredUntil'>) {
   const select = db.prepare<Stored, [string, string, string, number]>(
     `SELECT idempotency_key, body_hash, outcome FROM idempotency_records
      WHERE key_id = ? AND idempotency_key >= ? AND idempotency_key < ? AND created_at > ?`,

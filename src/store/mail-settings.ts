@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { eq, isNotNull, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
-import type { DeliveryRetries } from './delivery-queue.ts'
+import type { DeliveryRetries } from './delivery-retries.ts'
 import { sealMail, unsealMail } from './engine/sealed-columns.ts'
 import type { Sealer } from './engine/sealing.ts'
 import type { LiveMessages } from './live-messages.ts'
@@ -95,8 +95,8 @@ export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
       const changed = names.filter((name) => !Bun.deepEquals(settings[name], old[name]))
       const isChanged = (name: keyof MailSettings) => changed.includes(name)
       const isSenderChanged = isChanged('fromEmail') || isChanged('otherFromEmails')
-      if (isChanged('smtpUrl')) retries.tryServerAgain(by.appId, by.at)
-      else if (isSenderChanged) retries.trySenderAgain(by.appId, by.at)
+      if (isChanged('smtpUrl')) retries.tryAgain(by.appId, 'server', by.at)
+      else if (isSenderChanged) retries.tryAgain(by.appId, 'sender', by.at)
       if (changed.length > 0) audit(by, 'mail.set', changed.join(', '))
       live.drop(by.appId)
       return DONE

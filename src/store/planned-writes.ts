@@ -25,6 +25,7 @@ import {
   type PlannedOutcome,
   type PlannedWrite,
   type Planner,
+  type Rules,
   type ReportQuery,
   type SentFacts,
   type UsedFacts,
@@ -55,8 +56,10 @@ type Parts = {
   counters: Counters
   timeline: Timeline
   known: KnownBatches
-  rules: Planner
+  rules: PlanRules
 }
+
+type PlanRules = Planner & Pick<Rules, 'expiredUntil'>
 
 export function createPlannedWrites(parts: Parts) {
   const { ids } = parts
@@ -70,8 +73,8 @@ export function createPlannedWrites(parts: Parts) {
   }
 }
 
-function createPlanning({ rules, ...parts }: FactParts & { rules: Planner }) {
-  const facts = createPlannedFacts(parts)
+function createPlanning({ rules, ...parts }: FactParts & { rules: PlanRules }) {
+  const facts = createPlannedFacts({ ...parts, rules })
 
   return (batch: readonly PlannedWrite[], firstId: number): Plan => {
     const people = facts.loadPeople(batch)
@@ -91,7 +94,7 @@ const NO_BATCHES: FactParts['known'] = { find: () => ({ id: null, indexed: null 
 export type DryRunWrite = Exclude<PlannedWrite, { name: 'recordBatch' }>
 
 /** On a reading connection, and with nothing of the writing thread's memory: its rules and people are read each time. */
-export function createDryRuns(db: Database, rules: Planner) {
+export function createDryRuns(db: Database, rules: PlanRules) {
   const open = () => {
     const [live, sentCache] = [createLiveMessages(db, () => null), createSentCache()]
     const parts = { db, people: createPersonReads(db), live, sentCache, known: NO_BATCHES, rules }
@@ -115,6 +118,7 @@ export function createDryRuns(db: Database, rules: Planner) {
 type FactParts = Pick<Parts, 'db' | 'live' | 'sentCache'> & {
   people: Pick<People, 'find'>
   known: Pick<KnownBatches, 'find'>
+  rules: Pick<Rules, 'expiredUntil'>
 }
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
 
@@ -123,7 +127,7 @@ const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS messageId, version, st
   handed_at AS handedAt`
 const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
 
-export function createPlannedFacts({ db, people, live, sentCache, known }: FactParts) {
+export function createPlannedFacts({ db, people, live, sentCache, known, rules }: FactParts) {
   const names = db.prepare<Names, [number]>(
     'SELECT first_name AS firstName, last_name AS lastName FROM contacts WHERE id = ?',
   )
@@ -132,7 +136,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known }: FactP
   const newPeople = db.prepare<{ count: number }, [string, string]>(
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
-  const { findOutcomes } = createOutcomeReads(db)
+  const { findOutcomes } = createOutcomeReads(db, rules)
   const isOfMessage = `app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_DEDUPE_KEY}`
   const oneKey = db.prepare<object, [number, number, number, string]>(
     `SELECT 1 FROM deliveries WHERE ${isOfMessage} AND once_key = ?`,

@@ -3,7 +3,7 @@ import { and, asc, eq, ne, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import type { AccountRules } from './account-rules.ts'
 import { type Change, createAudit, type Done, DONE } from './audit.ts'
-import type { DeliveryRetries } from './delivery-queue.ts'
+import type { DeliveryRetries } from './delivery-retries.ts'
 import type { SenderProof } from './message-types.ts'
 import { accounts, appMailSettings, apps, senderDomains } from './schema.ts'
 import { prepareLazily } from './engine/statements.ts'
@@ -105,7 +105,7 @@ export function createSenderDomainWrites({ db, retries, rules }: Parts) {
           .values(row)
           .onConflictDoUpdate({ target: [senderDomains.accountId, senderDomains.domain], set: row })
           .run()
-        retries.trySendersAgain(by.accountId, by.at)
+        retries.tryAllAgain(by.accountId, 'sender', by.at)
         audit(by, `sender_domain.${proof}`, domain)
         return DONE
       },

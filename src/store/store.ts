@@ -85,7 +85,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createReportReads(db),
   ...createCounterReads(db),
   ...createCallReads(db),
-  ...createOutcomeReads(db),
+  ...createOutcomeReads(db, rules),
   ...createMessageReads(db),
   ...createMailSettingsReads(db, sealer),
   ...createSenderDomainReads(db),

@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountRules } from './account-rules.ts'
-import { expiredUntil } from './idempotency.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { BATCH_MS } from './visit-reports.ts'
@@ -8,8 +7,10 @@ import { BATCH_MS } from './visit-reports.ts'
 /** Rows of each kind deleted per commit, so that no request waits long. */
 const DELETED_PER_RUN = 500
 
+type UpkeepRules = Pick<AccountRules, 'expiredUntil' | 'expiriesAt'>
+
 /** Deletes expired rows. @returns the number deleted, so that the caller can repeat it */
-export function createUpkeep(db: Database, timeline: Timeline, { expiriesAt }: Pick<AccountRules, 'expiriesAt'>) {
+export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRules) {
   const records = db.prepare(
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
        (SELECT key_id, idempotency_key FROM idempotency_records WHERE created_at <= ? LIMIT ${DELETED_PER_RUN})`,
@@ -34,9 +35,10 @@ export function createUpkeep(db: Database, timeline: Timeline, { expiriesAt }: P
 
   return {
     cleanUp({ at }: { at: number }): { deleted: number } {
-      const { usageSecond, callsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } = expiriesAt(at)
+      const { usageSecond, callsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } =
+        rules.expiriesAt(at)
       const runs = [
-        records.run(expiredUntil(at)),
+        records.run(rules.expiredUntil(at)),
         usage.run(usageSecond),
         calls.run(callsAt),
         signIns.run(signInsAt),

@@ -5,7 +5,7 @@ import { createActivationWrites } from './activation.ts'
 import { createAppWrites } from './apps.ts'
 import { createCounters } from './counters.ts'
 import { createDeliveryEnds } from './delivery-ends.ts'
-import { createDeliveryRetries } from './delivery-queue.ts'
+import { createDeliveryRetries } from './delivery-retries.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import type { Sealer } from './engine/sealing.ts'
 import { createErasure } from './erasure.ts'
@@ -143,7 +143,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownBatches(db)
-  const retries = createDeliveryRetries(db)
+  const retries = createDeliveryRetries({ db, rules })
   const messages = createMessageWrites({ db, ids, live, rules })
   const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
   const senderDomains = createSenderDomainWrites({ db, retries, rules })

@@ -1,7 +1,17 @@
 /** What becomes of an email, its events and its key when it ends, with plain facts. */
 import { describe, expect, test } from 'bun:test'
-import { queryEnd, findHeir, isBounceable, isResendable, isResent, planEnd } from '../../src/deliveries/ends.ts'
-import type { EndFacts, Finish } from '../../src/store/delivery-rules.ts'
+import {
+  findHeir,
+  isBounceable,
+  isResendable,
+  isResent,
+  isRetried,
+  isSentAgain,
+  planEnd,
+  planResend,
+  queryEnd,
+} from '../../src/deliveries/ends.ts'
+import type { EndFacts, Finish, ResendFacts } from '../../src/store/delivery-rules.ts'
 import { TIMED_KEY } from '../../src/store/delivery-states.ts'
 import { DELIVERY_STATES } from '../../src/store/message-types.ts'
 
@@ -139,3 +149,49 @@ test('after an unknown outcome a result is sent again, and another email if its 
 
 test('a bounce ends emails that left or may have left, once', () =>
   expect(DELIVERY_STATES.filter(isBounceable)).toEqual(['handed', 'sent', 'failed', 'unknown']))
+
+test('an unknown outcome is followed by one more try, if the message says so', () => {
+  const content = { trigger: { event: 'results_ready' }, mail: { subject: 'S', body: 'B' } }
+  expect([isSentAgain(content, false), isSentAgain(content, true)]).toEqual([true, false])
+  expect(isSentAgain({ ...content, ifUnconfirmed: 'leave' }, false)).toBe(false)
+})
+
+describe('a resend by hand', () => {
+  const resend = (changes: Partial<ResendFacts>) =>
+    planResend({ state: 'skipped', handedAt: null, record: null, dedupeKey: 'first', joinedTo: null, ...changes }, AT)
+  const RECORD = JSON.stringify({ at: 5, verdicts: [], tries: 3 })
+
+  test('keeps the key and the decision, and restarts the retry delays', () =>
+    expect(resend({ record: RECORD })).toEqual({
+      handedAt: null,
+      dedupeKey: 'first',
+      record: { at: 5, verdicts: [], sentOn: { at: AT }, tries: 0 },
+      isUnconfirmed: false,
+    }))
+  test('takes back a key by time; an event that was in another email needs none', () => {
+    expect(resend({ dedupeKey: null })).toHaveProperty('dedupeKey', TIMED_KEY)
+    expect(resend({ dedupeKey: null, joinedTo: 7 })).toHaveProperty('dedupeKey', '')
+  })
+  test('of a captured email forgets the hand-over; of one with an unknown outcome, it stays', () => {
+    expect(resend({ state: 'kept', handedAt: 9 })).toMatchObject({ handedAt: null, record: { keptAt: 9 } })
+    expect(resend({ state: 'unknown', handedAt: 9 })).toMatchObject({
+      handedAt: 9,
+      record: { unconfirmedAt: 9 },
+      isUnconfirmed: true,
+    })
+  })
+  test('of an email on its way or done is refused', () => {
+    const refused = DELIVERY_STATES.filter((state) => 'refusal' in resend({ state }))
+    expect(refused).toEqual(DELIVERY_STATES.filter((state) => !isResendable(state)))
+  })
+})
+
+test('a new mail server retries its failures and those of the sender; a new sender only the latter', () => {
+  const ofServer = ['server_paused', 'unknown', 'smtp_421', 'econnrefused', 'error']
+  const ofSender = ['sender_unverified', 'sender_paused', 'from_550']
+  const others = ['perDay', 'window', 'unsure', 'template_slow', 'dkim_key']
+  const retried = (changed: 'server' | 'sender') =>
+    [...ofServer, ...ofSender, ...others].filter((reason) => isRetried(reason, changed))
+  expect(retried('server')).toEqual([...ofServer, ...ofSender])
+  expect(retried('sender')).toEqual(ofSender)
+})

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { createDeliveryEnds } from '../../src/store/delivery-ends.ts'
 import { createDeliveryQueue, prepareDeliveryStatements } from '../../src/store/delivery-queue.ts'
+import { createDeliveryRetries } from '../../src/store/delivery-retries.ts'
 import { createDeliveryReads } from '../../src/store/deliveries.ts'
 import { createErasure } from '../../src/store/erasure.ts'
 import { createMailSources } from '../../src/store/mail-sources.ts'
@@ -74,6 +75,7 @@ const people = {
 describe('no statement scans all deliveries', () => {
   test.each<[string, number, (watched: Database) => unknown]>([
     ['the queue', 3, (watched) => createDeliveryQueue(watched)],
+    ['retries', 4, (watched) => createDeliveryRetries({ db: watched, rules: STORE_RULES })],
     ['claims and marks', 9, (watched) => prepareDeliveryStatements(watched)],
     [
       'facts of a person',

@@ -8,7 +8,8 @@ import { databasePath, openDatabase } from '../../../src/store/engine/database.t
 import { createDeliveryReads } from '../../../src/store/deliveries.ts'
 import { createMailSources } from '../../../src/store/mail-sources.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
-import { createOutcomeReads, isSameBody } from '../../../src/store/idempotency.ts'
+import { isSameBody } from '../../../src/accounts/idempotency.ts'
+import { createOutcomeReads } from '../../../src/store/idempotency.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
 import { schemaVersion } from '../../../src/store/engine/upgrades.ts'
@@ -159,7 +160,7 @@ describe('an older schema', () => {
     }
     expect(send({ bodyHash: 'new hash' })).toEqual({ contactId: 3, replayed: true })
     expect(db.query('SELECT 1 FROM events').get()).toBeNull()
-    const found = createOutcomeReads(db).listOutcomes({ keyId: 'key_1', key: 'once', at: AT + 1 })
+    const found = createOutcomeReads(db, STORE_RULES).listOutcomes({ keyId: 'key_1', key: 'once', at: AT + 1 })
     expect(found.map(({ bodyHash }) => isSameBody(bodyHash, 'new hash'))).toEqual([true])
     expect(send({ key: 'other', bodyHash: 'first' })).toMatchObject({ created: true })
     expect(send({ key: 'other', bodyHash: 'second' })).toEqual({ refusal: 'idempotency_mismatch' })

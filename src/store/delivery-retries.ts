@@ -1,0 +1,44 @@
+import type { Database } from 'bun:sqlite'
+import type { ChangedSender, DeliveryRules } from './delivery-rules.ts'
+import { IS_WAITING } from './delivery-states.ts'
+
+/** Deliveries made due per write, so that no other write waits long. */
+const RETRIED_PER_WRITE = 10_000
+
+export type DeliveryRetries = ReturnType<typeof createDeliveryRetries>
+
+type Parts = { db: Database; rules: Pick<DeliveryRules, 'isRetried'> }
+
+export function createDeliveryRetries({ db, rules }: Parts) {
+  const prepare = (whichApps: string) => {
+    const isDeferred = `${IS_WAITING} AND ${whichApps} AND due_at > ? AND state = 'deferred'`
+    return {
+      reasons: db.prepare<{ reason: string }, [number | string, number]>(
+        `SELECT DISTINCT reason FROM deliveries WHERE ${isDeferred} AND reason IS NOT NULL`,
+      ),
+      retry: db.prepare<unknown, [number, number, number | string, number, string]>(
+        `UPDATE deliveries SET due_at = ?, updated_at = ?, record = json_remove(record, '$.tries') WHERE id IN (
+           SELECT id FROM deliveries WHERE ${isDeferred} AND reason IN (SELECT value FROM json_each(?))
+           ORDER BY due_at LIMIT ${RETRIED_PER_WRITE})`,
+      ),
+    }
+  }
+  const ofApp = prepare('app_id = ?')
+  const ofAccount = prepare('app_id IN (SELECT id FROM apps WHERE account_id = ?)')
+
+  const tryAgain = (
+    { reasons, retry }: typeof ofApp,
+    id: number | string,
+    changed: ChangedSender,
+    at: number,
+  ): void => {
+    const retried = reasons.all(id, at).flatMap(({ reason }) => (rules.isRetried(reason, changed) ? [reason] : []))
+    if (retried.length > 0) retry.run(at, at, id, at, JSON.stringify(retried))
+  }
+
+  return {
+    tryAgain: (appId: number, changed: ChangedSender, at: number): void => tryAgain(ofApp, appId, changed, at),
+    tryAllAgain: (accountId: string, changed: ChangedSender, at: number): void =>
+      tryAgain(ofAccount, accountId, changed, at),
+  }
+}
