@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  writeFileSync,
 } from 'node:fs'
 import { renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -59,4 +60,24 @@ export async function makeDataFolder(): Promise<string> {
   const folder = mkdtempSync(join(PLACE, 'eventpost-test-'))
   copyFileSync(path, databasePath(folder))
   return folder
+}
+
+/** Folders whose databases begin with what `begin` wrote: it runs once in a process, then each folder gets a copy. */
+export function createBeginnings<T>(
+  begin: (folder: string) => Promise<T>,
+): () => Promise<{ folder: string; begun: T }> {
+  const make = async () => {
+    const folder = await makeDataFolder()
+    const begun = await begin(folder)
+    const bytes = readFileSync(databasePath(folder))
+    rmSync(folder, { recursive: true })
+    return { begun, bytes }
+  }
+  let made: ReturnType<typeof make> | null = null
+  return async () => {
+    const { begun, bytes } = await (made ??= make())
+    const folder = mkdtempSync(join(PLACE, 'eventpost-test-'))
+    writeFileSync(databasePath(folder), bytes, { mode: 0o600 })
+    return { folder, begun }
+  }
 }

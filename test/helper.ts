@@ -13,7 +13,7 @@ import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
 import { createServer } from '../src/server.ts'
 import { openStore, type Store } from '../src/store/store.ts'
-import { makeDataFolder } from './data-folder.ts'
+import { createBeginnings } from './data-folder.ts'
 import { NOW } from './durations.ts'
 import { keepOutput } from './ops/keep-output.ts'
 
@@ -77,7 +77,8 @@ function createTestClock() {
 }
 
 export async function createTestServer(options: Options = {}) {
-  const folder = await makeDataFolder()
+  const { folder, begun } = await begin()
+  const { first, second } = begun
   const clock = createTestClock()
   const lines: string[] = []
   const log = createLog(clock.now, keepOutput(lines))
@@ -114,9 +115,6 @@ export async function createTestServer(options: Options = {}) {
     return { real, parts, handle, sender }
   }
   let running = await start()
-  const first = await addAccount(running.real, clock.now(), 'first')
-  const second = await addAccount(running.real, clock.now(), 'second')
-
   const send = async (request: Request, address?: string): Promise<Response> =>
     running.handle(request, { requestIP: () => (address === undefined ? null : { address }) })
   const accountOf = (account: Account) => ({ accountId: account.accountId, actor: 'test', at: clock.now() })
@@ -205,6 +203,13 @@ export const createTestSender = (
     },
     ...mail,
   })
+
+const begin = createBeginnings(async (folder) => {
+  const store = await openStore(folder, { threads: false, now: () => NOW, rules: STORE_RULES })
+  const [first, second] = [await addAccount(store, NOW, 'first'), await addAccount(store, NOW, 'second')]
+  await store.close()
+  return { first, second }
+})
 
 async function addAccount(store: Store, now: number, name: string): Promise<Account> {
   const beginning = {

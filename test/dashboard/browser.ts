@@ -2,7 +2,10 @@
 import type { AppRow } from '../../src/accounts/access.ts'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { acceptInvitation, inviteMember, type Role, setPasswordByLink } from '../../src/accounts/members.ts'
-import { attributesOf, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
+import { openStore } from '../../src/store/store.ts'
+import { createBeginnings } from '../data-folder.ts'
+import { attributesOf, NOW, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
@@ -57,22 +60,38 @@ export async function hiddenFieldsOf(html: string, within = 'main'): Promise<Rec
   return Object.fromEntries((names ?? []).map((name, index) => [name ?? '', values?.[index] ?? '']))
 }
 
+type Maker = Parameters<typeof createAccount>[0]
+
+async function addAccount(maker: Maker, email: string, appName: string) {
+  const beginning = { email, passwordHash: await passwordHash, appName, domains: ['app.example.com'], home: null }
+  const begun = await createAccount(maker, beginning, { onlyFirst: false, setupToken: null })
+  if ('refusal' in begun) throw new Error(begun.refusal)
+  return begun
+}
+
+const OWNER = 'ada@example.com'
+
+const begin = createBeginnings(async (folder) => {
+  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
+  const begun = await addAccount({ store, now: NOW, actor: 'test' }, OWNER, 'Engine')
+  await store.close()
+  return begun
+})
+
 /** Pages of an account whose owner is ada@example.com. */
-export async function openAccount(options: Parameters<typeof openPages>[0] & { appName?: string } = {}) {
-  const pages = await openPages(options)
+export async function openAccount({
+  appName,
+  ...options
+}: Parameters<typeof openPages>[0] & { appName?: string } = {}) {
+  const made = appName === undefined ? await begin() : null
+  const pages = await openPages({ ...options, folder: made?.folder })
   const maker = () => ({ store: pages.store, now: pages.clock.now(), actor: 'test' })
   const hash = await passwordHash
-  const addAccount = async (email: string, appName: string) => {
-    const beginning = { email, passwordHash: hash, appName, domains: ['app.example.com'], home: null }
-    const begun = await createAccount(maker(), beginning, { onlyFirst: false, setupToken: null })
-    if ('refusal' in begun) throw new Error(begun.refusal)
-    return begun
-  }
-  const begun = await addAccount('ada@example.com', options.appName ?? 'Engine')
+  const begun = made?.begun ?? (await addAccount(maker(), OWNER, appName ?? ''))
   return {
     ...pages,
     begun,
-    addAccount,
+    addAccount: (email: string, name: string) => addAccount(maker(), email, name),
     /** A path of the account's first app. */
     at: (page: string) => `/apps/${begun.appId}/${page}`,
     /** A member who accepted; with the shared password unless they have one. */

@@ -22,7 +22,7 @@ import { makeDataFolder } from '../data-folder.ts'
 import { createTestSender, TEMPLATES } from '../helper.ts'
 
 export const BASE = 'http://localhost:8080'
-const NOW = Date.UTC(2026, 4, 3, 12)
+export const NOW = Date.UTC(2026, 4, 3, 12)
 export const DAY = 86_400_000
 
 export const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&lt;{{event.x}}</textarea></title>`
@@ -34,10 +34,12 @@ type Options = {
   host?: string
   resolveTxt?: Dependencies['resolveTxt']
   mail?: Partial<SenderDependencies>
+  /** by default a new one */
+  folder?: string
 }
 
-export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail }: Options = {}) {
-  const folder = await makeDataFolder()
+export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail, ...given }: Options = {}) {
+  const folder = given.folder ?? (await makeDataFolder())
   const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
   const feed = createFeed({ store })
