@@ -8,12 +8,11 @@ import { createLogErasure, createLogTrim, finishAfterCommit, finishCheckpoint, t
 import { databasePath, logPath } from './database.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { isPassingFault, StoreError } from './errors.ts'
-import type { ReadEvent } from '../event-texts.ts'
+import type { EventSender, EventText, ReadEvent } from '../event-texts.ts'
 import type { Rules } from '../plan-types.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
 import type { Job, Outcome } from '../writes.ts'
-import { createGroupDecoder } from './writer.ts'
 
 declare const self: Worker
 
@@ -146,5 +145,92 @@ export function serveWrites(domainRules: DomainRules): void {
       const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }
       post({ answer: failure })
     }
+  }
+}
+
+type More = Pick<EventText, 'via' | 'idempotency' | 'refusal'>
+/** An unparsed event, by default of the API: the number of its sender, its time of arrival (ms UTC) and the length of its text. */
+type TextMark = [sender: number, at: number, length: number, more?: More]
+/** `senders`: new ones, numbered on from those already sent, or from 0 after `isReset`. */
+type Head = { isReset: boolean; senders: EventSender[]; jobs: (TextMark | Job)[] }
+
+const END_OF_LENGTH = ' '
+/** The writer thread caches at most this many senders, with at most this many apps, until the numbers restart. */
+export const MOST_SENDERS = 1_000
+const MOST_APPS = 10_000
+
+const isEventText = (job: Job): job is Job<'recordEventText'> => job.name === 'recordEventText'
+
+/**
+ * Encodes commit groups for the writer thread: the length of a JSON head, the head, then the texts of the unparsed events
+ * as they are. One text crosses threads cheaper than objects, and text inside JSON would be escaped and parsed twice.
+ * Each sender crosses once.
+ */
+export function createGroupEncoder(): (jobs: Job[]) => string {
+  const numbers = new Map<EventSender, number>()
+  let apps = 0
+
+  return (jobs) => {
+    const isReset = numbers.size >= MOST_SENDERS || apps >= MOST_APPS
+    if (isReset) {
+      numbers.clear()
+      apps = 0
+    }
+    const senders: EventSender[] = []
+    const numberOf = (sender: EventSender): number => {
+      const known = numbers.get(sender)
+      if (known !== undefined) return known
+      const number = numbers.size
+      numbers.set(sender, number)
+      senders.push(sender)
+      apps += sender.apps.length
+      return number
+    }
+    let texts = ''
+    const marked = jobs.map((job): TextMark | Job => {
+      if (!isEventText(job)) return job
+      const { text, sender, at, ...more } = job.input
+      texts += text
+      const number = numberOf(sender)
+      const isPlain = more.via === 'api' && !more.idempotency && !more.refusal
+      return isPlain ? [number, at, text.length] : [number, at, text.length, more]
+    })
+    const head = toJson({ isReset, senders, jobs: marked })
+    return `${head.length}${END_OF_LENGTH}${head}${texts}`
+  }
+}
+
+export function createGroupDecoder(): (group: string) => Job[] {
+  let known: EventSender[] = []
+
+  return (group) => {
+    const start = group.indexOf(END_OF_LENGTH) + END_OF_LENGTH.length
+    let end = start + Number(group.slice(0, start))
+    const { isReset, senders, jobs } = JSON.parse(group.slice(start, end)) as Head
+    if (isReset) known = []
+    known.push(...senders)
+    return jobs.map((job): Job => {
+      if (!Array.isArray(job)) return job
+      const [number, at, length, more] = job
+      const text = group.slice(end, (end += length))
+      return { name: 'recordEventText', input: { text, sender: known[number] as EventSender, via: 'api', at, ...more } }
+    })
+  }
+}
+
+/** A job that cannot be serialised (bigint, cycle) fails alone. */
+function toJson(head: Head): string {
+  try {
+    return JSON.stringify(head)
+  } catch {
+    return JSON.stringify({ ...head, jobs: head.jobs.map((job) => (isJson(job) ? job : { ...job, input: null })) })
+  }
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined
+  } catch {
+    return false
   }
 }

@@ -1,5 +1,9 @@
+/** The writes of this thread, on their way to the writer thread and back. */
 import type { Job, Outcome, WriteName } from '../writes.ts'
-import type { EventSender, EventText } from '../event-texts.ts'
+import type { ToCheckpointer } from './checkpoint-thread.ts'
+import { StoreError } from './errors.ts'
+import { CHECKPOINT_THREAD, takeWorker, WRITER_THREAD } from './workers.ts'
+import { createGroupEncoder, type Failure, type FromThread, type ToWriter } from './writer-thread.ts'
 
 /** New writes are refused above this many waiting writes, or if the oldest has waited this long. */
 const MAX_WAITING = 2_000
@@ -113,89 +117,93 @@ export function createWriter({ commit, monotonicMs, onCommit }: Parts) {
   }
 }
 
-type More = Pick<EventText, 'via' | 'idempotency' | 'refusal'>
-/** An unparsed event, by default of the API: the number of its sender, its time of arrival (ms UTC) and the length of its text. */
-type TextMark = [sender: number, at: number, length: number, more?: More]
-/** `senders`: new ones, numbered on from those already sent, or from 0 after `isReset`. */
-type Head = { isReset: boolean; senders: EventSender[]; jobs: (TextMark | Job)[] }
-
-const END_OF_LENGTH = ' '
-/** The writer thread caches at most this many senders, with at most this many apps, until the numbers restart. */
-export const MOST_SENDERS = 1_000
-const MOST_APPS = 10_000
-
-const isEventText = (job: Job): job is Job<'recordEventText'> => job.name === 'recordEventText'
-
-/**
- * Encodes commit groups for the writer thread: the length of a JSON head, the head, then the texts of the unparsed events
- * as they are. One text crosses threads cheaper than objects, and text inside JSON would be escaped and parsed twice.
- * Each sender crosses once.
- */
-export function createGroupEncoder(): (jobs: Job[]) => string {
-  const numbers = new Map<EventSender, number>()
-  let apps = 0
-
-  return (jobs) => {
-    const isReset = numbers.size >= MOST_SENDERS || apps >= MOST_APPS
-    if (isReset) {
-      numbers.clear()
-      apps = 0
+export async function startThreads(folder: string, masterKey: string | null): Promise<Channel> {
+  const listeners = createListeners()
+  const writer = createCaller<ToWriter>(WRITER_THREAD, listeners)
+  // loads in parallel with the writer, but opens the folder after it
+  const checkpointer = createCaller<ToCheckpointer>(CHECKPOINT_THREAD, listeners)
+  const threads = [checkpointer, writer]
+  await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
+    for (const thread of threads) thread.end()
+    throw error
+  })
+  const encodeGroup = createGroupEncoder()
+  const close = async (): Promise<void> => {
+    for (const thread of threads) {
+      await thread.ask({ close: true }).catch(() => {})
+      thread.end()
     }
-    const senders: EventSender[] = []
-    const numberOf = (sender: EventSender): number => {
-      const known = numbers.get(sender)
-      if (known !== undefined) return known
-      const number = numbers.size
-      numbers.set(sender, number)
-      senders.push(sender)
-      apps += sender.apps.length
-      return number
-    }
-    let texts = ''
-    const marked = jobs.map((job): TextMark | Job => {
-      if (!isEventText(job)) return job
-      const { text, sender, at, ...more } = job.input
-      texts += text
-      const number = numberOf(sender)
-      const isPlain = more.via === 'api' && !more.idempotency && !more.refusal
-      return isPlain ? [number, at, text.length] : [number, at, text.length, more]
-    })
-    const head = toJson({ isReset, senders, jobs: marked })
-    return `${head.length}${END_OF_LENGTH}${head}${texts}`
+  }
+
+  return {
+    commit: async (jobs) => {
+      // never sent, so certainly not saved
+      if (writer.hasFailed()) return jobs.map(() => ({ refusal: 'unavailable' }))
+      return JSON.parse(await writer.ask<string>(encodeGroup(jobs))) as Outcome[]
+    },
+    close,
+    onForeignWrite: (listener) => void listeners.foreignWrite.push(listener),
+    onBroken: (listener) => void listeners.broken.push(listener),
   }
 }
 
-export function createGroupDecoder(): (group: string) => Job[] {
-  let known: EventSender[] = []
+type ThreadsToOpen = { writer: Caller<ToWriter>; checkpointer: Caller<ToCheckpointer>; masterKey: string | null }
 
-  return (group) => {
-    const start = group.indexOf(END_OF_LENGTH) + END_OF_LENGTH.length
-    let end = start + Number(group.slice(0, start))
-    const { isReset, senders, jobs } = JSON.parse(group.slice(start, end)) as Head
-    if (isReset) known = []
-    known.push(...senders)
-    return jobs.map((job): Job => {
-      if (!Array.isArray(job)) return job
-      const [number, at, length, more] = job
-      const text = group.slice(end, (end += length))
-      return { name: 'recordEventText', input: { text, sender: known[number] as EventSender, via: 'api', at, ...more } }
-    })
-  }
+/** The writer migrates the database before the checkpointer opens it. */
+async function openThreads(folder: string, { writer, checkpointer, masterKey }: ThreadsToOpen): Promise<void> {
+  const failure = await writer.ask<Failure | null>({ open: folder, masterKey })
+  if (failure) throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)
+  await checkpointer.ask({ open: folder })
 }
 
-/** A job that cannot be serialised (bigint, cycle) fails alone. */
-function toJson(head: Head): string {
-  try {
-    return JSON.stringify(head)
-  } catch {
-    return JSON.stringify({ ...head, jobs: head.jobs.map((job) => (isJson(job) ? job : { ...job, input: null })) })
-  }
+type Listeners = ReturnType<typeof createListeners>
+
+const createListeners = () => ({ foreignWrite: [] as (() => void)[], broken: [] as ((reason: string) => void)[] })
+
+type Call = { resolve: (answer: never) => void; reject: (error: Error) => void }
+
+type Caller<Message> = {
+  ask: <Answer>(message: Message) => Promise<Answer>
+  hasFailed: () => boolean
+  end: () => void
 }
 
-function isJson(value: unknown): boolean {
-  try {
-    return JSON.stringify(value) !== undefined
-  } catch {
-    return false
+/** The thread answers in order. After a failure, every call rejects. */
+function createCaller<Message>(file: string, listeners: Listeners): Caller<Message> {
+  const worker = takeWorker(file)
+  let calls: Call[] = []
+  let failure: Error | null = null
+
+  const refuse = (reason: string): void => {
+    const error = new Error(reason)
+    failure = error
+    for (const { reject } of calls) reject(error)
+    calls = []
+  }
+  const fail = (reason: string): void => {
+    if (failure) return
+    refuse(reason)
+    for (const listener of listeners.broken) listener(reason)
+  }
+  worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
+    if (typeof data === 'string') calls.shift()?.resolve(data as never)
+    else if ('answer' in data) calls.shift()?.resolve(data.answer as never)
+    else if ('broken' in data) fail(data.broken)
+    else for (const listener of listeners.foreignWrite) listener()
+  }
+  worker.onerror = (event) => fail(event.message)
+
+  return {
+    ask: <Answer>(message: Message): Promise<Answer> =>
+      new Promise((resolve, reject) => {
+        if (failure) return reject(failure)
+        worker.postMessage(message)
+        calls.push({ resolve, reject })
+      }),
+    hasFailed: (): boolean => failure !== null,
+    end: (): void => {
+      refuse('closed')
+      worker.terminate()
+    },
   }
 }

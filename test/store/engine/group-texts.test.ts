@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createGroupDecoder, createGroupEncoder, MOST_SENDERS } from '../../../src/store/engine/writer.ts'
+import { createGroupDecoder, createGroupEncoder, MOST_SENDERS } from '../../../src/store/engine/writer-thread.ts'
 import type { EventSender } from '../../../src/store/event-texts.ts'
 import type { Job } from '../../../src/store/writes.ts'
 import { AT, eventWrite } from '../samples.ts'
