@@ -7,6 +7,7 @@ import { createIdRange } from '../core/ids.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, dedupeKeyOf, isPerPerson } from '../messages/again.ts'
 import {
+  addSeenTimes,
   bringsNames,
   type ChangedContact,
   changeContact,
@@ -247,8 +248,7 @@ export const planWrites: Planner['planWrites'] = (batch, facts) => {
     lastId: ids.last(),
     contacts: people.contacts,
     newPeople: [...people.added.values()],
-    filledNames: people.filledNames,
-    contactChanges: people.contactChanges,
+    personChanges: people.personChanges,
     events,
     reports,
     deliveries,
@@ -367,7 +367,8 @@ function saveContact(planning: Planning, { name, input: write }: ContactInput): 
   if ('refusal' in changed) return changed
   const { before, after } = changed
   if (before !== after) applyContactChange(planning, changed)
-  return { contactId: person.id, created: found === null, contact: after }
+  const contact = addSeenTimes(after, known, changes.events)
+  return { contactId: person.id, created: found === null, contact }
 }
 
 /** Cancels waiting emails by changed tags and fields, then starts those that added tags trigger. */

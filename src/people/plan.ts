@@ -1,22 +1,25 @@
 /** Plans people: finds or creates the person of a write and merges what it changes. Pure. */
+import { addTimes, seenAt } from '../store/contacts.ts'
 import {
-  type FilledNames,
-  type ContactChange,
   type KnownPerson,
   type AccountMonth,
   monthKey,
   type Names,
   type NewContact,
+  type NewEvent,
+  type PersonChange,
   type PersonFacts,
 } from '../store/plan-types.ts'
 import type {
   ContactRow,
   ContactWrite,
+  EventType,
   EventWrite,
   FieldValue,
   NameField,
   PersonWrite,
   Refused,
+  StoredContact,
 } from '../store/types.ts'
 import { MAX_CUSTOM_FIELDS, MAX_CUSTOM_FIELDS_BYTES, MAX_STORED_TAGS } from '../core/field-limits.ts'
 
@@ -27,10 +30,9 @@ export type Person = { id: number; lacksName: boolean; names: Names | null }
 export type PeopleChanges = {
   changed: Map<PersonFacts, Person>
   contacts: NewContact[]
-  filledNames: FilledNames[]
+  personChanges: PersonChange[]
   /** with the batch's changes */
-  current: Map<PersonFacts, ContactRow>
-  contactChanges: ContactChange[]
+  current: Map<PersonFacts, StoredContact>
   /** new people by account and month */
   added: Map<string, AccountMonth & { count: number }>
 }
@@ -38,9 +40,8 @@ export type PeopleChanges = {
 export const noPeopleChanges = (): PeopleChanges => ({
   changed: new Map(),
   current: new Map(),
-  contactChanges: [],
   contacts: [],
-  filledNames: [],
+  personChanges: [],
   added: new Map(),
 })
 
@@ -85,16 +86,16 @@ export function makePerson(
 }
 
 /** A contact before and after a write. */
-export type ChangedContact = { before: ContactRow; after: ContactRow }
+export type ChangedContact = { before: StoredContact; after: StoredContact }
 
 /** Merges a write into a contact; an unchanged contact is not written. Refusals: see mergeContact. */
 export function changeContact(
   changes: PeopleChanges,
   facts: PersonFacts,
   write: ContactWrite,
-  sourceOf: (stored: ContactRow) => string | null,
+  sourceOf: (stored: StoredContact) => string | null,
 ): ChangedContact | Refused {
-  const before = changes.current.get(facts) ?? facts.contact ?? findCreated(changes, facts)
+  const before = findRow(changes, facts)
   if (!before) throw new Error('a contact was changed without facts')
   const next = mergeContact(before, write)
   if ('refusal' in next) return next
@@ -107,21 +108,36 @@ export function changeContact(
   }
   const { appId, email, at, tags: addTags, removeTags } = write
   const names = { firstName, lastName }
-  changes.contactChanges.push({ appId, email, id: before.id, ...names, source, tags, fields, addTags, removeTags, at })
+  const change = { change: 'contact', appId, email, id: before.id, ...names, source, tags, fields, at } as const
+  changes.personChanges.push({ ...change, addTags, removeTags })
   const after = { ...before, ...names, source, tags: orNull(tags), fields: orNull(fields), updatedAt: at }
   changes.current.set(facts, after)
   changes.changed.set(facts, { id: before.id, lacksName: firstName === null || lastName === null, names })
   return { before, after }
 }
 
+/** With the batch's changes so far; null if it was not loaded. */
+const findRow = (changes: PeopleChanges, facts: PersonFacts): StoredContact | null =>
+  changes.current.get(facts) ?? facts.contact?.row ?? findCreated(changes, facts)
+
 /** A contact that the batch created. */
-function findCreated({ changed, contacts }: PeopleChanges, facts: PersonFacts): ContactRow | null {
+function findCreated({ changed, contacts }: PeopleChanges, facts: PersonFacts): StoredContact | null {
   const made = changed.get(facts)
   const row = made && contacts.findLast(({ id }) => id === made.id)
   if (!row) return null
   const { at, ...contact } = row
-  const nothing = { tags: null, fields: null, firstSeenAt: null, lastSeenAt: null, lastEventAt: null }
-  return { ...contact, ...nothing, createdAt: at, updatedAt: at }
+  return { ...contact, tags: null, fields: null, createdAt: at, updatedAt: at }
+}
+
+const NEVER_SEEN = { firstViews: [], lastViews: [], lastEvents: [] }
+
+/** `events`: of the batch so far. */
+export function addSeenTimes(row: StoredContact, facts: PersonFacts, events: readonly NewEvent[]): ContactRow {
+  const own = facts.isAlone ? [] : events.filter(({ contactId }) => contactId === row.id)
+  const timesOf = (type: EventType): number[] =>
+    own.flatMap(({ event }) => (event.type === type ? (event.occurredAt ?? event.at) : []))
+  const seen = addTimes(facts.contact?.seen ?? NEVER_SEEN, { views: timesOf('page'), events: timesOf('event') })
+  return { ...row, ...seenAt(seen) }
 }
 
 const orNull = <Value extends string[] | Record<string, FieldValue>>(value: Value): Value | null =>
@@ -143,7 +159,9 @@ export function fillEmptyNames(
   const filled = { firstName: names.firstName ?? write.firstName, lastName: names.lastName ?? write.lastName }
   if (filled.firstName !== names.firstName || filled.lastName !== names.lastName) {
     const { appId, email, at } = write
-    changes.filledNames.push({ appId, email, id: person.id, at, ...filled })
+    changes.personChanges.push({ change: 'names', appId, email, id: person.id, at, ...filled })
+    const row = findRow(changes, facts)
+    if (row) changes.current.set(facts, { ...row, ...filled, updatedAt: at })
     const lacksName = filled.firstName === null || filled.lastName === null
     changes.changed.set(facts, { id: person.id, lacksName, names: filled })
   }

@@ -7,6 +7,7 @@ import {
   EVENT_TYPES,
   type EventType,
   type FieldValue,
+  type SeenTimes,
   type StoredContact,
 } from './types.ts'
 
@@ -116,30 +117,26 @@ export function createContactReads(db: Database) {
    * Seen times come from the ends of indexes, so that writing an event costs nothing extra. Unindexed events are read
    * once for all rows.
    */
-  const complete = (rows: StoredContact[]): ContactRow[] => {
+  const findTimes = (rows: StoredContact[]): { row: StoredContact; seen: SeenTimes }[] => {
     const all = unindexed.all(JSON.stringify(rows.map((row) => row.id)))
     const unindexedByContact = Map.groupBy(all, ({ contactId }) => contactId)
     const runsExist = hasRuns.get() !== null
     return rows.map((row) => {
-      const unindexedTimes = (type: EventType): Times[] =>
-        unindexedByContact.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? []
+      const unindexedTimes = (type: EventType): number[] =>
+        timesOf(unindexedByContact.get(row.id)?.filter((event) => event.type === EVENT_TYPES.indexOf(type)) ?? [])
       const timesInRuns = (times: typeof lastEventsOfRuns): Times[] => (runsExist ? times.all(row.id) : [])
-      const latest = (type: EventType, indexed: Times[]) =>
-        [...unindexedTimes(type).slice(-RECENT_EVENTS), ...indexed].slice(0, RECENT_EVENTS)
-      const first = [...firstViews.all(row.id), ...timesInRuns(firstViewsOfRuns), ...unindexedTimes('page')].slice(
-        0,
-        RECENT_EVENTS,
-      )
-      return {
-        ...row,
-        firstSeenAt: pickTime(Math.min, first),
-        lastSeenAt: pickTime(Math.max, latest('page', [...timesInRuns(lastViewsOfRuns), ...lastViews.all(row.id)])),
-        lastEventAt: pickTime(Math.max, latest('event', [...timesInRuns(lastEventsOfRuns), ...lastEvents.all(row.id)])),
+      const indexed = {
+        firstViews: timesOf([...firstViews.all(row.id), ...timesInRuns(firstViewsOfRuns)]),
+        lastViews: timesOf([...timesInRuns(lastViewsOfRuns), ...lastViews.all(row.id)]),
+        lastEvents: timesOf([...timesInRuns(lastEventsOfRuns), ...lastEvents.all(row.id)]),
       }
+      const seen = addTimes(indexed, { views: unindexedTimes('page'), events: unindexedTimes('event') })
+      return { row, seen }
     })
   }
   // the rows and their events must come from one snapshot
-  const inSnapshot = (find: () => StoredContact[]): ContactRow[] => db.transaction(() => complete(find()))()
+  const inSnapshot = (find: () => StoredContact[]): ContactRow[] =>
+    db.transaction(() => findTimes(find()).map(({ row, seen }) => ({ ...row, ...seenAt(seen) })))()
   const one = (row: StoredJson | null): StoredContact[] => (row ? [toContact(row)] : [])
 
   const list = ({ appId, tag, updatedAfter, before, limit }: ContactQuery): StoredContact[] => {
@@ -153,6 +150,7 @@ export function createContactReads(db: Database) {
 
   return {
     byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get(contactId)))[0] ?? null,
+    findWithTimes: (contactId: number) => findTimes(one(oneById.get(contactId)))[0] ?? null,
     storedById: (contactId: number): StoredContact | null => one(oneById.get(contactId))[0] ?? null,
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
@@ -211,5 +209,24 @@ function hasField(json: string | null, { name, value }: { name: string; value: s
 
 type Times = { receivedAt: number; occurredAt: number | null }
 
-const pickTime = (pick: (...times: number[]) => number, rows: Times[]): number | null =>
-  rows.length === 0 ? null : pick(...rows.map(({ receivedAt, occurredAt }) => occurredAt ?? receivedAt))
+const timesOf = (rows: Times[]): number[] => rows.map(({ receivedAt, occurredAt }) => occurredAt ?? receivedAt)
+
+/** With events that arrived later, in their order. */
+export const addTimes = (seen: SeenTimes, { views, events }: { views: number[]; events: number[] }): SeenTimes => {
+  const newest = (later: number[], earlier: number[]): number[] =>
+    [...later.slice(-RECENT_EVENTS).reverse(), ...earlier].slice(0, RECENT_EVENTS)
+  return {
+    firstViews: [...seen.firstViews, ...views].slice(0, RECENT_EVENTS),
+    lastViews: newest(views, seen.lastViews),
+    lastEvents: newest(events, seen.lastEvents),
+  }
+}
+
+export const seenAt = ({ firstViews, lastViews, lastEvents }: SeenTimes) => ({
+  firstSeenAt: pickTime(Math.min, firstViews),
+  lastSeenAt: pickTime(Math.max, lastViews),
+  lastEventAt: pickTime(Math.max, lastEvents),
+})
+
+const pickTime = (pick: (...times: number[]) => number, times: number[]): number | null =>
+  times.length === 0 ? null : pick(...times)

@@ -10,7 +10,6 @@ import type { DeliveryState, MessageContent, SuppressionReason } from './message
 import type { MessageRules } from './messages.ts'
 import type { SuppressionRules } from './suppressions.ts'
 import type {
-  ContactRow,
   ContactWrite,
   EventWrite,
   FieldValue,
@@ -20,6 +19,8 @@ import type {
   RecordedEvent,
   Refused,
   SavedContact,
+  SeenTimes,
+  StoredContact,
 } from './types.ts'
 import type { BatchWrite, StoredBatch } from './visit-reports.ts'
 
@@ -43,7 +44,7 @@ export type PersonFacts = {
   id: number | null
   lacksName: boolean
   names: Names | null
-  contact: ContactRow | null
+  contact: { row: StoredContact; seen: SeenTimes } | null
   /** why a new address is suppressed */
   suppression: SuppressionReason | null
   emails: EmailFacts | null
@@ -150,7 +151,7 @@ export const outcomeKey = (keyId: string, key: string): string => `${keyId} ${ke
 
 export type NewContact = Pick<EventWrite, 'appId' | 'email' | 'shownEmail' | 'at'> &
   Names & { id: number; source: string | null; status: SuppressionReason | 'subscribed' }
-export type FilledNames = Names & { appId: number; email: string; id: number; at: number }
+export type FilledNames = Names & { change: 'names'; appId: number; email: string; id: number; at: number }
 export type NewEvent = {
   id: number
   contactId: number
@@ -172,6 +173,7 @@ export type NewReport = {
   isWhole: boolean
 }
 export type ContactChange = Names & {
+  change: 'contact'
   appId: number
   email: string
   id: number
@@ -182,6 +184,7 @@ export type ContactChange = Names & {
   removeTags: string[]
   at: number
 }
+export type PersonChange = FilledNames | ContactChange
 export type NewDelivery = {
   change: 'start' | 'join'
   id: number
@@ -207,8 +210,8 @@ export type Plan = {
   lastId: number
   contacts: NewContact[]
   newPeople: (AccountMonth & { count: number })[]
-  filledNames: FilledNames[]
-  contactChanges: ContactChange[]
+  /** in order */
+  personChanges: PersonChange[]
   events: NewEvent[]
   reports: NewReport[]
   deliveries: DeliveryChange[]

@@ -302,7 +302,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
 
     loadFacts(queries: FactQuery) {
       for (const person of queries.names) person.names ??= names.get(person.id)
-      for (const person of queries.contacts) person.contact ??= contacts.byId(person.id)
+      for (const person of queries.contacts) person.contact ??= contacts.findWithTimes(person.id)
       for (const { email, person } of queries.newcomers) person.suppression = suppressions.find(person.app.id, email)
       for (const query of queries.reports) if (query) query.isRepeated = isRepeated(query)
       for (const query of queries.emails) query.person.emails = loadEmails(query)
@@ -353,24 +353,25 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
      VALUES (?, ?, ?, ?, ?, ?)`,
   )
 
-  const applyPeople = ({ contacts, newPeople, filledNames }: Plan): void => {
+  const applyPeople = ({ contacts, newPeople, personChanges }: Plan): void => {
     for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts) {
       addContact.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
       people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     }
     for (const { accountId, month, count } of newPeople) addNew.run(accountId, month, count)
-    for (const { appId, email, id, firstName, lastName, at } of filledNames) {
-      fillNames.run(firstName, lastName, at, id)
+    for (const change of personChanges) {
+      const { appId, email, id, firstName, lastName, at } = change
+      if (change.change === 'contact') applyContactChange(change)
+      else fillNames.run(firstName, lastName, at, id)
       people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     }
   }
 
   const applyContactChange = (change: ContactChange): void => {
-    const { appId, email, id, firstName, lastName, source, tags, fields, addTags, removeTags, at } = change
+    const { appId, id, firstName, lastName, source, tags, fields, addTags, removeTags, at } = change
     saveContact.run(firstName, lastName, source, toJson(tags), toJson(fields), at, id)
     for (const tag of removeTags) removeTag.run(appId, tag, id)
     for (const tag of addTags) addTag.run(appId, tag, id)
-    people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
   }
 
   const applyReport = (report: NewReport): void => {
@@ -408,7 +409,6 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   return (plan: Plan): void => {
     for (const { buckets, at } of plan.counted) for (const bucket of buckets) counters.countUsage(bucket, at)
     applyPeople(plan)
-    for (const change of plan.contactChanges) applyContactChange(change)
     for (const report of plan.reports) applyReport(report)
     for (const event of plan.events) applyEvent(event)
     for (const change of plan.deliveries) applyChange(change)

@@ -107,6 +107,9 @@ export type ContactRow = StoredContact & {
   lastEventAt: number | null
 }
 
+/** When events happened: the first or last to arrive, and the last begin with the newest. */
+export type SeenTimes = { firstViews: number[]; lastViews: number[]; lastEvents: number[] }
+
 export type EventRow = {
   id: number
   contactId: number

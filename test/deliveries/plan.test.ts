@@ -144,7 +144,7 @@ describe('people', () => {
     const plan = planOf([{ firstName: 'Ada' }, { firstName: 'Eve', lastName: ' King ' }, { lastName: 'Byron' }], {
       person,
     })
-    expect(plan.filledNames).toMatchObject([{ id: KNOWN, firstName: 'Ada', lastName: 'King' }])
+    expect(plan.personChanges).toMatchObject([{ change: 'names', id: KNOWN, firstName: 'Ada', lastName: 'King' }])
     expect(plan.outcomes.map((one) => ('keptNames' in one ? one.keptNames : []))).toEqual([
       [],
       ['firstName'],

@@ -71,6 +71,7 @@ function rowsOf(db: Database): unknown {
     name('contact', all('SELECT * FROM contacts ORDER BY id')),
     name('event', all('SELECT * FROM events ORDER BY id')),
     name('delivery', all('SELECT * FROM deliveries ORDER BY id')),
+    all('SELECT * FROM contact_tags ORDER BY contact_id, tag'),
     all('SELECT * FROM new_people'),
     all('SELECT name_id, hour, count FROM rollups ORDER BY name_id, hour'),
     all('SELECT * FROM limit_usage ORDER BY bucket, second'),
@@ -83,10 +84,12 @@ function rowsOf(db: Database): unknown {
 }
 
 const outcomeOf = (outcome: Outcome | undefined): unknown =>
-  outcome === undefined || 'refusal' in outcome ? outcome : { ...outcome, contactId: 0, eventId: 0, contact: null }
+  outcome === undefined || 'refusal' in outcome
+    ? outcome
+    : { ...outcome, contactId: 0, eventId: 0, contact: 'contact' in outcome ? { ...outcome.contact, id: 0 } : null }
 
 const what = fc.record({
-  kind: fc.constantFrom('event', 'event', 'event', 'event', 'page', 'report', 'contact', 'suppress'),
+  kind: fc.constantFrom('event', 'event', 'event', 'page', 'report', 'contact', 'contact', 'update', 'suppress'),
   email: fc.constantFrom('ada@example.com', 'eve@example.com'),
   name: fc.constantFrom('a', 'a', 'b', 'c'),
   page: fc.constantFrom(1, 2, 3),
@@ -102,11 +105,14 @@ function toJob({ kind, email, name, page, ago, key, firstName, createContact }: 
   const at = AT + index * 20_000
   const occurredAt = at - ago * MINUTE
   const limit = { newPeoplePerMonth: 1 + (page % 2) }
-  if (kind === 'contact') {
-    return {
-      name: 'addContact',
-      input: contactWrite({ ...limit, email, at, tags: page > 1 ? ['t'] : [], fields: { page } }),
-    }
+  if (kind === 'contact' || kind === 'update') {
+    // absent: unchanged; null: cleared
+    const names = createContact ? { firstName } : {}
+    const tags = page === 2 ? { tags: ['t'] } : page === 3 ? { removeTags: ['t'] } : {}
+    const idem = key === null ? null : idempotency({ key: `c${key}`, at })
+    const change = { ...names, tags: [], removeTags: [], ...tags, fields: ago > 1 ? { page } : null, source: name }
+    const input = contactWrite({ ...limit, email, at, ...change, buckets: ['b'], idempotency: idem })
+    return { name: kind === 'contact' ? 'addContact' : 'updateContact', input }
   }
   if (kind === 'suppress') return { name: 'suppress', input: { appId: 1, email, reason: 'unsubscribed', at } }
   if (kind === 'report') {
@@ -147,6 +153,66 @@ describe('writes planned together', () => {
         }
       }),
       { numRuns: Number(process.env.PLANNED_STORIES ?? 60) },
+    )
+  })
+
+  test('contacts and events are one batch in the order of their arrival', () => {
+    const batches: string[][] = []
+    const db = Database.deserialize(template)
+    const planWrites: typeof STORE_RULES.planWrites = (batch, facts) => {
+      batches.push(batch.map(({ name }) => name))
+      return STORE_RULES.planWrites(batch, facts)
+    }
+    const engine = createEngine(db, () => AT, createSealer(null), { rules: { ...STORE_RULES, planWrites } })
+    const at = (seconds: number) => ({ at: AT + seconds * 1_000 })
+    const [, added, , , updated] = engine.run([
+      { name: 'recordEvent', input: eventWrite({ ...at(0), name: 'a' }) },
+      { name: 'addContact', input: contactWrite({ ...at(1), tags: ['t'] }) },
+      { name: 'recordEvent', input: eventWrite({ ...at(2), name: 'b', firstName: 'Ada', occurredAt: AT - 1 }) },
+      { name: 'recordEvent', input: eventWrite({ ...at(3), type: 'page', name: '$page', path: '/' }) },
+      { name: 'updateContact', input: contactWrite({ ...at(4), lastName: 'Byron' }) },
+      { name: 'recordEvent', input: eventWrite({ ...at(5), lastName: 'King' }) },
+    ])
+    expect(batches).toEqual([
+      ['recordEvent', 'addContact', 'recordEvent', 'recordEvent', 'updateContact', 'recordEvent'],
+    ])
+    const seen = { firstName: null, lastEventAt: AT, lastSeenAt: null, tags: ['t'] }
+    expect(added).toMatchObject({ created: false, contact: seen })
+    const [lastSeenAt, updatedAt] = [AT + 3_000, AT + 4_000]
+    const named = {
+      firstName: 'Ada',
+      lastName: 'Byron',
+      lastEventAt: AT,
+      lastSeenAt,
+      firstSeenAt: lastSeenAt,
+      updatedAt,
+    }
+    expect(updated).toMatchObject({ contact: named })
+    const rows = db.query('SELECT first_name AS first, last_name AS last FROM contacts').all()
+    expect(rows).toEqual([{ first: 'Ada', last: 'Byron' }])
+    db.close()
+  })
+
+  test('of many events, the first and last to arrive decide when a person was seen, as one by one', () => {
+    const times = fc.array(fc.integer({ min: -40, max: 40 }), { minLength: 20, maxLength: 60 })
+    fc.assert(
+      fc.property(times, fc.nat(60), (minutes, split) => {
+        const jobs = minutes.flatMap((ago, index): Job[] => {
+          const event = { at: AT + index, occurredAt: AT + ago * MINUTE, properties: null }
+          const page = { type: 'page', name: '$page', path: '/' } as const
+          return [
+            { name: 'recordEvent', input: eventWrite({ ...event, ...(index % 3 === 0 ? page : {}) }) },
+            ...(index % 5 === 4 ? [{ name: 'addContact', input: contactWrite({ at: AT + index }) } as Job] : []),
+          ]
+        })
+        const [one, many] = [openEngine(), openEngine()]
+        const alone = jobs.map((job) => one.engine.run([job])[0])
+        const together = [...many.engine.run(jobs.slice(0, split)), ...many.engine.run(jobs.slice(split))]
+        expect(together.map(outcomeOf)).toEqual(alone.map(outcomeOf))
+        one.close()
+        many.close()
+      }),
+      { numRuns: 20 },
     )
   })
 

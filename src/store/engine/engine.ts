@@ -112,7 +112,6 @@ function reportBrokenJob(name: string | undefined, error: unknown): void {
 type Parts = Pick<ReturnType<typeof createWrites>, 'writes' | 'runPlanned'> & { readEvent: ReadEvent }
 type Read = { index: number; write: PlannedWrite; reading: ReadText | null }
 const PLANNED: ReadonlySet<WriteName> = new Set(['recordEvent', 'recordBatch', 'addContact', 'updateContact'])
-const isOfContact = ({ name }: PlannedWrite): boolean => name === 'addContact' || name === 'updateContact'
 
 function createJobs({ writes, runPlanned, readEvent }: Parts) {
   const runOne = ({ name, input }: Job): Outcome =>
@@ -148,8 +147,6 @@ function createJobs({ writes, runPlanned, readEvent }: Parts) {
         runBatch()
         outcomes[index] = runOne(job)
       } else if ('write' in found) {
-        // contact writes read seen times, which must include the events before them
-        if (batch[0] && isOfContact(batch[0]) !== isOfContact(found.write)) runBatch()
         batch.push(found.write)
         reads.push(found)
       } else outcomes[index] = found
