@@ -1,14 +1,6 @@
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../messages/again.ts'
-import type {
-  Arrival,
-  DecideStart,
-  FindCancelled,
-  Lead,
-  RefusedBy,
-  StartFacts,
-  WaitingEvent,
-} from '../store/delivery-rules.ts'
+import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
 import { fromLocalTime, localTime, readTimeOfDay, readTimezone } from '../core/local-time.ts'
 import {
   type Again,
@@ -21,6 +13,7 @@ import {
   type SuppressionReason,
   type Verdict,
 } from '../store/message-types.ts'
+import type { ContactStatus } from '../store/types.ts'
 import { isSamePath } from '../visits/paths.ts'
 import { suppressionVerdict } from '../store/decision-records.ts'
 import {
@@ -160,7 +153,10 @@ function decideTime(message: DecidedMessage, facts: Facts, rules: Verdict[]): De
 export const isLifecycle = ({ mail }: { mail: Pick<Mail, 'category'> }): boolean => mail.category !== 'transactional'
 
 /** Why this person must not get the email: the suppression of the address or their status. Null: they may. */
-export const refusedBy: RefusedBy = ({ contact, message }, suppression) => {
+export function refusedBy(
+  { contact, message }: { contact: { status: ContactStatus }; message: { content: Pick<MessageContent, 'mail'> } },
+  suppression: SuppressionReason | null,
+): SuppressionReason | null {
   const reasons = [suppression, contact.status]
   const blocking = reasons.find((reason) => reason === 'bounced' || reason === 'complained')
   if (blocking === 'bounced' || blocking === 'complained') return blocking

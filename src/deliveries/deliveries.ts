@@ -15,8 +15,8 @@ import type { Rules } from '../store/plan-types.ts'
 import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { outweighs } from '../people/suppressions.ts'
-import { decide, type Decision, giveUpTime, refusedBy } from './decide.ts'
-import { isBounceable, isRetried, isSentAgain, planEnd, planResend, queryEnd } from './ends.ts'
+import { decide, type Decision, giveUpTime } from './decide.ts'
+import { cancelBySuppression, isBounceable, isRetried, isSentAgain, planEnd, planResend, queryEnd } from './ends.ts'
 import { readFacts } from './facts.ts'
 import { queryFacts, planWrites } from './plan.ts'
 
@@ -55,7 +55,7 @@ export const STORE_RULES: Rules = {
   isRetried,
   isSentAgain,
   planResend,
-  refusedBy,
+  cancelBySuppression,
   queryFacts,
   planWrites,
   ...MESSAGE_RULES,

@@ -1,6 +1,7 @@
 /** What becomes of an email, its captured copy, its events and its key of "once" when it ends or goes on waiting. */
-import { parseRecord } from '../store/decision-records.ts'
+import { addVerdict, parseRecord, suppressionVerdict } from '../store/decision-records.ts'
 import type {
+  CancelBySuppression,
   ChangedSender,
   EndFacts,
   EndPlan,
@@ -11,6 +12,7 @@ import type {
 } from '../store/delivery-rules.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from '../store/message-types.ts'
+import { refusedBy } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
 /** After these the person gets no more email, so the captured copy is useless too. */
@@ -29,6 +31,13 @@ export const isResendable = (state: DeliveryState): boolean => RESENDABLE.includ
 /** Whether an email is sent once more when its outcome is unknown. A result that arrives twice beats one that is lost. */
 export const isResent = ({ trigger, ifUnconfirmed }: MessageContent): boolean =>
   (ifUnconfirmed ?? ('event' in trigger && trigger.event === 'results_ready' ? 'resend' : 'leave')) === 'resend'
+
+/** An email that waits when its person is suppressed. */
+export const cancelBySuppression: CancelBySuppression = ({ content, record }, reason, at) => {
+  if (refusedBy({ contact: { status: reason }, message: { content } }, reason) === null) return null
+  const decided = addVerdict(parseRecord(record), suppressionVerdict(reason), at)
+  return { state: 'skipped', reason, record: JSON.stringify(decided) }
+}
 
 /** Once only; then it is left to a member. */
 export const isSentAgain = (content: MessageContent, resent: boolean): boolean => !resent && isResent(content)

@@ -7,13 +7,12 @@ import type {
   DeliveryState,
   DeliveryWork,
   MessageContent,
-  MessageRow,
   SuppressionReason,
   UnfitEvent,
   Verdict,
 } from './message-types.ts'
 import type { createReportReads } from './visit-reports.ts'
-import type { ContactRow, FieldValue, Refused } from './types.ts'
+import type { FieldValue, Refused } from './types.ts'
 
 export type DeliveryRules = {
   decide: DecideDelivery
@@ -26,7 +25,7 @@ export type DeliveryRules = {
   planResend: PlanResend
   /** Whether an email with an unknown outcome is sent again. `resent`: it was before. */
   isSentAgain: (content: MessageContent, resent: boolean) => boolean
-  refusedBy: RefusedBy
+  cancelBySuppression: CancelBySuppression
 }
 
 /**
@@ -59,10 +58,12 @@ export type DecideFinally = (
   last: { at: number; record: DecisionRecord; isUnchanged: () => boolean },
 ) => DeliveryDecision
 
-export type RefusedBy = (
-  about: { contact: Pick<ContactRow, 'status'>; message: Pick<MessageRow, 'content'> },
-  suppression: SuppressionReason | null,
-) => SuppressionReason | null
+/** Null: the email is not affected. */
+export type CancelBySuppression = (
+  waiting: { content: MessageContent; record: string | null },
+  reason: SuppressionReason,
+  at: number,
+) => Finish | null
 
 /** Something that may cancel a person's waiting emails: a page view, an event, or a contact change. */
 export type Arrival =

@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
-import { addVerdict, parseRecord, suppressionVerdict } from './decision-records.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
@@ -72,7 +71,7 @@ type Parts = {
   db: Database
   live: LiveMessages
   ends: DeliveryEnds
-  rules: SuppressionRules & Pick<DeliveryRules, 'refusedBy' | 'isBounceable'>
+  rules: SuppressionRules & Pick<DeliveryRules, 'cancelBySuppression' | 'isBounceable'>
 }
 
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
@@ -105,10 +104,8 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
 
   const cancelOpen = (contactId: number, { appId, reason, at }: Suppressing): void => {
     for (const { id, messageId, version, record } of open.all(appId, contactId)) {
-      const message = { content: live.contentOf(messageId, version) }
-      if (rules.refusedBy({ contact: { status: reason }, message }, reason) === null) continue
-      const now = addVerdict(parseRecord(record), suppressionVerdict(reason), at)
-      ends.end(id, at, { state: 'skipped', reason, record: JSON.stringify(now) })
+      const cancelled = rules.cancelBySuppression({ content: live.contentOf(messageId, version), record }, reason, at)
+      if (cancelled) ends.end(id, at, cancelled)
     }
   }
 

@@ -1,6 +1,7 @@
 /** What becomes of an email, its events and its key when it ends, with plain facts. */
 import { describe, expect, test } from 'bun:test'
 import {
+  cancelBySuppression,
   findHeir,
   isBounceable,
   isResendable,
@@ -13,7 +14,7 @@ import {
 } from '../../src/deliveries/ends.ts'
 import type { EndFacts, Finish, ResendFacts } from '../../src/store/delivery-rules.ts'
 import { TIMED_KEY } from '../../src/store/delivery-states.ts'
-import { DELIVERY_STATES } from '../../src/store/message-types.ts'
+import { DELIVERY_STATES, SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
 
 const AT = 1_000
 type Delivery = NonNullable<EndFacts['delivery']>
@@ -194,4 +195,27 @@ test('a new mail server retries its failures and those of the sender; a new send
     [...ofServer, ...ofSender, ...others].filter((reason) => isRetried(reason, changed))
   expect(retried('server')).toEqual([...ofServer, ...ofSender])
   expect(retried('sender')).toEqual(ofSender)
+})
+
+describe('a waiting email of someone who is suppressed', () => {
+  const cancel = (category: 'lifecycle' | 'transactional', reason: (typeof SUPPRESSION_REASONS)[number]) =>
+    cancelBySuppression(
+      { content: { trigger: { event: 'a' }, mail: { subject: 'S', body: 'B', category } }, record: null },
+      reason,
+      AT,
+    )
+
+  test('is skipped for that reason, which the record shows', () =>
+    expect(cancel('lifecycle', 'bounced')).toEqual({
+      state: 'skipped',
+      reason: 'bounced',
+      record: JSON.stringify({
+        at: AT,
+        verdicts: [{ rule: 'wish', about: null, value: 'bounced', verdict: 'fail' }],
+      }),
+    }))
+  test('is sent to those who only unsubscribed, if it is transactional', () => {
+    const cancelled = SUPPRESSION_REASONS.map((reason) => cancel('transactional', reason)?.state ?? null)
+    expect(cancelled).toEqual([null, 'skipped', 'skipped'])
+  })
 })
