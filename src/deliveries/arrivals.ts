@@ -4,7 +4,7 @@ import { isStartedBy } from '../messages/triggers.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
 import type { Arrival, Cancelled, EndFacts, EndPlan } from '../store/delivery-rules.ts'
-import { takesEvents } from '../store/delivery-states.ts'
+import { takesEvents, TIMED_KEY } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
 import { isSamePath } from '../visits/paths.ts'
 import type {
@@ -255,6 +255,14 @@ function end(emails: Emails, email: WaitingFacts, heir: EndPlan['heir']): void {
   if (heir.dedupeKey !== null) used.keys.add(heir.dedupeKey)
   const rest = { state: 'waiting' as const, reason: null, handedAt: null, joined: parts.length, parts }
   emails.waiting.push({ ...email, ...part, ...heir, ...rest })
+}
+
+/** The email is with a mail server: it takes no more events, and its key is released if it is one by time. */
+export function handOver(emails: Emails, email: WaitingFacts, at: number): void {
+  const used = usedOf(emails, email.messageId)
+  emails.waiting = emails.waiting.filter((one) => one !== email)
+  used.lastHandedAt = Math.max(used.lastHandedAt ?? at, at)
+  if (email.dedupeKey === TIMED_KEY) releaseKey(used, TIMED_KEY)
 }
 
 function noteReturn(

@@ -8,15 +8,15 @@ import { parseProperties } from '../messages/conditions.ts'
 import { collectMsOf } from '../messages/again.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
-import { makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from '../messages/message-samples.ts'
-import { listSamples } from './person-samples.ts'
+import { makeSampleFor, pickFilled, SEVERAL } from '../messages/message-samples.ts'
+import { listSamples, type PersonSample } from './person-samples.ts'
 import { publicId } from '../core/ids.ts'
 import type { TemplateFault } from '../messages/template-faults.ts'
 
 type Dependencies = { store: Store; clock: Clock; templates: TemplateWorker; mailer: Mailer }
 
 /** `id`: the event's or the person's. `isMadeUp`: several sample events. */
-export type SampleChoice = SampleMoment & { id: string; isMadeUp?: true }
+export type SampleChoice = PersonSample & { id: string; isMadeUp?: true }
 
 const SEVERAL_ID = 'several'
 
@@ -68,12 +68,12 @@ async function prepareSample(
 const makeSeveral = async (...given: Parameters<typeof makeSampleFor>): Promise<SampleChoice> => {
   const [templates, app, asked] = given
   const made = await makeSampleFor(templates, app, { ...asked, events: SEVERAL })
-  return { ...made, id: SEVERAL_ID, isMadeUp: true }
+  return { ...made, id: SEVERAL_ID, unsent: null, isMadeUp: true }
 }
 
-const withId = (moment: SampleMoment): SampleChoice => ({
-  ...moment,
-  id: moment.event ? publicId('evt', moment.event.id) : publicId('con', moment.contact.id),
+const withId = (sample: PersonSample): SampleChoice => ({
+  ...sample,
+  id: sample.event ? publicId('evt', sample.event.id) : publicId('con', sample.contact.id),
 })
 
 const wrap = ({ id: appId, accountId }: AppRow, content: MessageContent): MessageRow => ({

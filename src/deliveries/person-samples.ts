@@ -1,15 +1,17 @@
 import type { Clock } from '../core/clock.ts'
 import { createIdRange } from '../core/ids.ts'
-import { collectMsOf } from '../messages/again.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { Store } from '../store/store.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
-import { LISTED_EVENTS, type MessageContent, type MessageRow } from '../store/message-types.ts'
+import { LISTED_EVENTS, type MessageContent, type MessageRow, type SuppressionReason } from '../store/message-types.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
-import { type Emails, emailsOf, matchMessages, planArrival } from './arrivals.ts'
+import { emailsOf, handOver, matchMessages, planArrival } from './arrivals.ts'
+import { refusedBy } from './decide.ts'
+import { describeReason } from './describe-reason.ts'
 import type { AppRow } from '../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../people/contacts.ts'
 import type { Sample } from '../messages/mailer.ts'
+import { displayName } from '../messages/describe-message.ts'
 import { isStartedBy, nameOfStart } from '../messages/triggers.ts'
 import { makeSampleFor, pickFilled, type SampleMoment, SEVERAL } from '../messages/message-samples.ts'
 import { isRefusal, type Refusal } from '../core/refusals.ts'
@@ -18,8 +20,11 @@ const OFFERED = 10
 const CHECKED_EVENTS = 200
 const CHECKED_EVENTS_OF_PERSON = 500
 
+/** An email of a stored person. `unsent`: why this person gets none, in one sentence. */
+export type PersonSample = SampleMoment & { unsent: string | null }
+
 /** `isMadeUp`: no stored person matches yet. */
-export type FoundSample = { sample: Sample; isMadeUp: boolean }
+export type FoundSample = { sample: Sample; isMadeUp: boolean; unsent: string | null }
 
 type Asked = { app: AppRow; message: MessageRow; email: string | null; isSeveral?: boolean }
 
@@ -30,14 +35,14 @@ type Asked = { app: AppRow; message: MessageRow; email: string | null; isSeveral
 export async function findSample(deps: Dependencies, asked: Asked): Promise<FoundSample | Refusal> {
   const found = await findMoment(deps, asked)
   if (isRefusal(found)) return found
-  const { isMadeUp, ...moment } = found
+  const { isMadeUp, unsent, ...moment } = found
   const { app, message } = asked
-  return { sample: { ...moment, app, message, settings: await deps.store.mailSettings(app.id) }, isMadeUp }
+  return { sample: { ...moment, app, message, settings: await deps.store.mailSettings(app.id) }, isMadeUp, unsent }
 }
 
 type Dependencies = { store: Store; clock: Clock; templates: TemplateWorker }
 
-type Found = SampleMoment & { isMadeUp: boolean }
+type Found = PersonSample & { isMadeUp: boolean }
 
 async function findMoment(
   { store, clock, templates }: Dependencies,
@@ -46,21 +51,22 @@ async function findMoment(
   const { content } = message
   if (isSeveral) {
     const several = await makeSampleFor(templates, app, { content, at: clock.now(), events: SEVERAL })
-    return { ...several, isMadeUp: true }
+    return { ...several, unsent: null, isMadeUp: true }
   }
   if (email === null) {
     const settings = await store.mailSettings(app.id)
     const last = await pickFilled(templates, { app, content, settings }, await listSamples(store, app, content))
     if (last) return { ...last, isMadeUp: false }
-    return { ...(await makeSampleFor(templates, app, { content, at: clock.now() })), isMadeUp: true }
+    return { ...(await makeSampleFor(templates, app, { content, at: clock.now() })), unsent: null, isMadeUp: true }
   }
   const contact = await store.findContact(app.id, email)
-  return contact ? { contact, ...(await findEmail(store, app, message, contact)), isMadeUp: false } : UNKNOWN_PERSON
+  return contact ? { ...(await findEmail(store, app, message, contact)), isMadeUp: false } : UNKNOWN_PERSON
 }
 
 async function findEmail(store: Store, app: AppRow, { content }: MessageRow, contact: ContactRow) {
   const { trigger } = content
-  if (!('event' in trigger)) return { event: null, joined: [] }
+  const nothing = { contact, event: null, joined: [] }
+  if (!('event' in trigger)) return findUnsent(store, app, content, nothing)
   const query = {
     appId: app.id,
     contactId: contact.id,
@@ -69,15 +75,34 @@ async function findEmail(store: Store, app: AppRow, { content }: MessageRow, con
     limit: CHECKED_EVENTS_OF_PERSON,
   }
   const { rows } = await store.listEvents(query)
-  return takeEmail(
-    app,
-    content,
-    rows.filter((row) => isStartedBy(trigger, row)),
-  )
+  const starting = rows.filter((row) => isStartedBy(trigger, row))
+  const email = takeEmail(app, content, starting)
+  if (email) return findUnsent(store, app, content, { contact, ...email })
+  return { ...nothing, unsent: `No ${trigger.event} of ${displayName(contact)} starts an email of this message.` }
 }
 
+/** The suppression that live sending would find. */
+async function findUnsent(
+  store: Store,
+  { id: appId }: AppRow,
+  content: MessageContent,
+  moment: SampleMoment,
+): Promise<PersonSample> {
+  const { contact } = moment
+  const reason = refusedBy({ contact, message: { content } }, await store.findSuppression(appId, contact.email))
+  return { ...moment, unsent: reason && describeUnsent(contact, reason) }
+}
+
+const describeUnsent = (contact: ContactRow, reason: SuppressionReason): string =>
+  describeReason(reason, displayName(contact), 'skipped')
+
 /** The last email of each of the latest people. */
-export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
+export async function listSamples(store: Store, app: AppRow, content: MessageContent): Promise<PersonSample[]> {
+  const moments = await listMoments(store, app, content)
+  return Promise.all(moments.map((moment) => findUnsent(store, app, content, moment)))
+}
+
+async function listMoments(store: Store, app: AppRow, content: MessageContent): Promise<SampleMoment[]> {
   const { trigger } = content
   const name = nameOfStart(trigger)
   if (name === null) {
@@ -91,28 +116,30 @@ export async function listSamples(store: Store, app: AppRow, content: MessageCon
     rows.filter((row) => isStartedBy(trigger, row)),
     ({ contactId }) => contactId,
   )
-  const found = [...people].slice(0, OFFERED).map(async ([id, own]) => ({ contact: await store.byId(id), own }))
-  return (await Promise.all(found)).flatMap(({ contact, own }) =>
-    contact ? [{ contact, ...takeEmail(app, content, own) }] : [],
-  )
+  const emails = [...people].flatMap(([id, own]) => {
+    const email = takeEmail(app, content, own)
+    return email ? [{ id, email }] : []
+  })
+  const found = emails.slice(0, OFFERED).map(async ({ id, email }) => ({ contact: await store.byId(id), email }))
+  return (await Promise.all(found)).flatMap(({ contact, email }) => (contact ? [{ contact, ...email }] : []))
 }
 
-/** The email of a person's last event; `rows`: their matching events, newest first. */
-function takeEmail(app: AppRow, content: MessageContent, rows: readonly EventRow[]): Omit<SampleMoment, 'contact'> {
-  const [newest] = rows
-  if (!newest || newest.type === 'page') return { event: null, joined: [] }
-  if (collectMsOf(content.again) === null) return { event: newest, joined: [] }
+type PersonEmail = Omit<SampleMoment, 'contact'>
+
+/** The last email that a person's events start; null: they start none. `rows`: newest first. */
+function takeEmail(app: AppRow, content: MessageContent, rows: readonly EventRow[]): PersonEmail | null {
   const emails = planEmails(app, content, rows)
-  for (const { id } of rows) {
+  for (const { id, type } of rows) {
     const email = emails.find(({ lead, joined }) => lead === id || joined.has(id))
     if (!email) continue
+    if (type === 'page') return { event: null, joined: [] }
     const joined = rows
       .filter((row) => email.joined.has(row.id))
       .toSorted(byTime)
       .slice(0, LISTED_EVENTS - 1)
-    return { event: rows.find((row) => row.id === email.lead) ?? newest, joined: joined.map((event) => ({ event })) }
+    return { event: rows.find((row) => row.id === email.lead) ?? null, joined: joined.map((event) => ({ event })) }
   }
-  return { event: newest, joined: [] }
+  return null
 }
 
 const byTime = (a: EventRow, b: EventRow): number => a.occurredAt - b.occurredAt || a.id - b.id
@@ -120,17 +147,20 @@ const byTime = (a: EventRow, b: EventRow): number => a.occurredAt - b.occurredAt
 /** By the ids of their events, as if those arrived one after another. */
 function planEmails({ id: appId, timezone, hosts }: AppRow, content: MessageContent, rows: readonly EventRow[]) {
   const emails = emailsOf(null)
-  const left: Emails['waiting'] = []
+  const handed: typeof emails.waiting = []
   const message = { id: 0, version: 1, content }
   const takeId = createIdRange(1).next
-  for (const { id: eventId, contactId, name, properties, receivedAt: at, occurredAt } of rows.toReversed()) {
-    left.push(...emails.waiting.filter(({ dueAt }) => dueAt < at))
-    emails.waiting = emails.waiting.filter(({ dueAt }) => dueAt >= at)
-    const matched = matchMessages([message], { event: name, occurredAt })
-    const cause = { appId, contactId, timezone, hosts, eventId, properties, at, occurredAt }
-    planArrival({ emails, changes: [], takeId }, { ...matched, properties: () => parseProperties(properties) }, cause)
+  for (const { id: eventId, contactId, type, name, path, properties, receivedAt, occurredAt } of rows.toReversed()) {
+    for (const email of emails.waiting.filter(({ dueAt }) => dueAt < receivedAt)) {
+      handOver(emails, email, email.dueAt)
+      handed.push(email)
+    }
+    const cancels = type === 'page' ? { path: path ?? '', occurredAt } : { event: name, occurredAt }
+    const matched = { ...matchMessages([message], cancels), properties: () => parseProperties(properties) }
+    const cause = { appId, contactId, timezone, hosts, eventId, properties, at: receivedAt, occurredAt }
+    planArrival({ emails, changes: [], takeId }, matched, cause)
   }
-  return [...left, ...emails.waiting].map(({ eventId, parts }) => ({
+  return [...handed, ...emails.waiting].map(({ eventId, parts }) => ({
     lead: eventId,
     joined: new Set(parts.map((part) => part.eventId)),
   }))

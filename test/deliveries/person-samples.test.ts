@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { findSample, listSamples } from '../../src/deliveries/person-samples.ts'
 import type { Again, MessageContent, Trigger } from '../../src/store/message-types.ts'
 import { report, send as sendReport } from '../api/reports.ts'
-import { CONTACTS, createTestServer, type TestServer } from '../helper.ts'
+import { CONTACTS, createTestServer, HOUR, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, RESULT } from '../messaging.ts'
 
 let server: TestServer
@@ -26,9 +26,10 @@ async function preview(changes: Partial<MessageContent & { name: string }> = {},
   const message = await put(changes)
   const found = await findSample(server.parts(), { app: messaging.app, message, email })
   if ('refusal' in found) return { refusal: found.refusal }
-  const { sample, isMadeUp } = found
+  const { sample, isMadeUp, unsent } = found
   const mail = await server.parts().mailer.preview(sample)
-  return { isMadeUp, to: sample.contact.email, mail: 'html' in mail ? mail.subject : mail }
+  const shown = { isMadeUp, to: sample.contact.email, mail: 'html' in mail ? mail.subject : mail }
+  return { ...shown, ...(unsent === null ? {} : { unsent }) }
 }
 
 test('a made-up person has a value for everything in the email', async () => {
@@ -43,13 +44,73 @@ test('uses the last event that would trigger it, and no other', async () => {
     mail: 'Pro',
   })
 })
-test('one person: their last event or none', async () => {
+test('one person: their last email or none', async () => {
+  const again = { once: 'property' as const, property: 'headline' }
   await messaging.event({ properties: { ...RESULT, plan: 'pro', headline: 'First' } })
   await messaging.event({ properties: { ...RESULT, plan: 'pro', headline: 'Second' } })
   await messaging.event({ email: 'bob@example.com', event: 'other' })
-  expect(await preview({}, ADA)).toEqual({ isMadeUp: false, to: ADA, mail: 'Second' })
-  const second = await preview({ name: 'Another' }, 'bob@example.com')
-  expect(second).toEqual({ isMadeUp: false, to: 'bob@example.com', mail: { missing: 'event.headline' } })
+  expect(await preview({ again }, ADA)).toEqual({ isMadeUp: false, to: ADA, mail: 'Second' })
+  expect(await preview({ name: 'Another' }, 'bob@example.com')).toEqual({
+    isMadeUp: false,
+    to: 'bob@example.com',
+    mail: { missing: 'event.headline' },
+    unsent: 'No results_ready of bob@example.com starts an email of this message.',
+  })
+})
+
+describe('only emails that somebody gets', () => {
+  const mail = { subject: '{{ event.headline }}', body: 'Hello' }
+  const shown = async (again: Again | undefined, email: string | null = ADA) =>
+    preview({ name: crypto.randomUUID(), mail, again, wait: { minutes: 10 } }, email)
+  const send = (headline: string, changes: Record<string, unknown> = {}) =>
+    messaging.event({ properties: { headline }, ...changes })
+
+  test.each<[Again | undefined, string]>([
+    [undefined, 'First'],
+    [{ once: 'person' }, 'First'],
+    [{ once: 'property', property: 'resultId' }, 'First'],
+    [{ once: 'property', property: 'headline' }, 'Third'],
+    [{ everyHours: 1 }, 'First'],
+    [{ everyHours: 48 }, 'First'],
+  ])('as live sending does: %j', async (again, headline) => {
+    await messaging.put(messageOf({ name: 'Live', again, wait: { minutes: 10 } }))
+    for (const one of ['First', 'Second', 'Third']) {
+      await send(one)
+      server.clock.tick(MINUTE)
+    }
+    expect(await shown(again)).toMatchObject({ mail: headline })
+    const last = (await messaging.deliveries()).at(-1)
+    const event = await messaging.store().findEvent(messaging.app.id, last?.eventId ?? 0)
+    expect(JSON.parse(event?.properties ?? '{}').headline).toBe(headline)
+  })
+
+  test('the next one, after so many hours', async () => {
+    await send('First')
+    server.clock.tick(HOUR)
+    await send('Second')
+    server.clock.tick(23 * HOUR + 11 * MINUTE)
+    await send('Third')
+    expect(await shown({ everyHours: 24 })).toMatchObject({ mail: 'Third' })
+    expect(await shown({ everyHours: 48 })).toMatchObject({ mail: 'First' })
+  })
+
+  test('none for an event that came too late', async () => {
+    await send('New')
+    const occurredAt = new Date(server.clock.now() - 80 * HOUR).toISOString()
+    await send('Too old', { email: 'bob@example.com', occurredAt })
+    expect(await shown(undefined, null)).toMatchObject({ to: ADA, mail: 'New' })
+    const unsent = 'No results_ready of bob@example.com starts an email of this message.'
+    expect(await shown(undefined, 'bob@example.com')).toMatchObject({ unsent })
+  })
+
+  test('says why a person gets none', async () => {
+    await send('New')
+    const { store, app } = messaging
+    await store().suppress({ appId: app.id, email: ADA, reason: 'bounced', at: server.clock.now() })
+    const unsent = 'An email to ada@example.com bounced, so nothing more is sent to this address.'
+    expect(await shown(undefined)).toMatchObject({ mail: 'New', unsent })
+    expect(await shown(undefined, null)).toMatchObject({ mail: 'New', unsent })
+  })
 })
 test('an unknown person gives no sample', async () => {
   expect(await preview({}, 'nobody@example.com')).toEqual({ refusal: 'contact_not_found' })
@@ -59,7 +120,8 @@ describe('the last email of a person that lists several events', () => {
   const mail = { subject: '{{ event.n }}:{% for one in events %} {{ one.n }}{% endfor %}', body: 'Hello' }
   const shown = async (again: Again) => {
     const [name, wait] = [crypto.randomUUID(), { minutes: 60 }]
-    return (await preview({ name, mail, again, wait }, ADA)).mail
+    const found = await preview({ name, mail, again, wait }, ADA)
+    return 'mail' in found ? found.mail : found
   }
   const send = async (...numbers: number[]) => {
     for (const n of numbers) await messaging.event({ properties: { n } })
@@ -96,7 +158,7 @@ describe('the last email of a person that lists several events', () => {
     server.clock.tick(MINUTE)
     await send(2)
     const onlyIf = [{ rule: 'notDone' as const, event: 'results_ready' }]
-    expect((await preview({ mail, again: EACH, onlyIf, wait: { minutes: 60 } }, ADA)).mail).toBe('2: 2')
+    expect(await preview({ mail, again: EACH, onlyIf, wait: { minutes: 60 } }, ADA)).toMatchObject({ mail: '2: 2' })
   })
   test('is what somebody gets', async () => {
     await messaging.put(messageOf({ name: 'Live', again: EACH, wait: { minutes: 60 } }))
@@ -119,18 +181,18 @@ describe('the last email of a person that lists several events', () => {
 
 describe('the latest people', () => {
   const PLAIN = { subject: 'Ready', body: 'Hello' }
-  const samples = async (trigger: Trigger) =>
-    (await listSamples(messaging.store(), messaging.app, { trigger, mail: PLAIN })).map(({ contact, event }) => [
+  const samples = async (trigger: Trigger, again?: Again) =>
+    (await listSamples(messaging.store(), messaging.app, { trigger, again, mail: PLAIN })).map(({ contact, event }) => [
       contact.email,
       event?.properties ?? null,
     ])
 
-  test('of an event: the latest of each person whose properties fit', async () => {
+  test('of an event: the last email of each person whose properties fit', async () => {
     await messaging.event({ email: 'ada@example.com', properties: { n: 1 } })
     await messaging.event({ email: 'bob@example.com', properties: { n: 1, plan: 'pro' } })
     await messaging.event({ email: 'ada@example.com', properties: { n: 2, plan: 'pro' } })
     await messaging.event({ email: 'eve@example.com', event: 'another', properties: {} })
-    expect(await samples({ event: 'results_ready' })).toEqual([
+    expect(await samples({ event: 'results_ready' }, { once: 'property', property: 'n' })).toEqual([
       ['ada@example.com', '{"n":2,"plan":"pro"}'],
       ['bob@example.com', '{"n":1,"plan":"pro"}'],
     ])

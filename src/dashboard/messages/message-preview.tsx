@@ -106,6 +106,11 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
     <>
       {!sample && <p class="hint">{MADE_UP}</p>}
       {sample?.isMadeUp && <p class="hint">{MADE_UP_SEVERAL}</p>}
+      {sample && sample.unsent !== null && (
+        <Notice kind="caution">
+          <SentText>{sample.unsent}</SentText>
+        </Notice>
+      )}
       {'missing' in mail &&
         (mail.missing === 'subject' ? (
           <p class="hint">Add a subject and a text to see the email.</p>

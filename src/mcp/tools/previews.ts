@@ -10,6 +10,7 @@ import { publicId } from '../../core/ids.ts'
 import { describeReply, describeReason } from '../../deliveries/describe-reason.ts'
 import { isRefusal, refuseFields } from '../../core/refusals.ts'
 import { describeTemplateFault, type TemplateFault } from '../../messages/template-faults.ts'
+import type { Fault } from '../../core/inputs.ts'
 import { createArguments, emailOf, findMessage, messageIdOf } from '../arguments.ts'
 import { fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanValue, cleanWritten, UNTRUSTED } from '../untrusted.ts'
@@ -22,6 +23,8 @@ const PREVIEW = takes({
   several: Type.Optional(Type.Boolean({ say: 'Send true or false.' })),
 })
 
+const MADE_UP: Fault = { code: 'conflict', message: 'Several events are made up. Send either this or `email`.' }
+
 const readPreview = createArguments({
   schema: PREVIEW,
   clean: ({ messageId, email, several = false }) => ({
@@ -29,6 +32,7 @@ const readPreview = createArguments({
     email: emailOf(email),
     isSeveral: several,
   }),
+  rules: () => ({ several: (value, { email }) => (value === true && email !== undefined ? MADE_UP : null) }),
 })
 
 function describeFault(fault: TemplateFault, { sample: { contact, app }, isMadeUp }: FoundSample): string {
@@ -65,7 +69,8 @@ export const previewTool: Tool = {
     const isReady = found.problems.length === 0 && 'html' in mail
     const token = isReady ? makeLiveToken(deps.previewKey, app, message) : null
     const problems = takeWithin(cleanValue(found.problems), PROBLEMS_BYTES)
-    const all = found.warnings.map(({ field, code, message }) => ({ field, code, message }))
+    const unsent = sample.unsent === null ? [] : [{ field: 'email', code: 'no_email', message: sample.unsent }]
+    const all = [...unsent, ...found.warnings.map(({ field, code, message }) => ({ field, code, message }))]
     const warnings = takeWithin(cleanValue(all), WARNINGS_BYTES)
     return { untrusted: UNTRUSTED, ok: true, mail: previewView(sample, mail), problems, warnings, token }
   },

@@ -193,6 +193,17 @@ describe('the preview while typing', () => {
     expect(await attributesOf(shown.fragments['preview-said'], 'script, img', 'src')).toEqual([])
   })
 
+  test('says why a suppressed person gets no email', async () => {
+    await pages.event({ email: 'ada@example.com', properties: { headline: 'H' } })
+    const by = { appId: pages.app.id, email: 'ada@example.com', at: pages.clock.now() }
+    await pages.store.suppress({ ...by, reason: 'complained' })
+    const { shown } = await ask(WORDS)
+    expect(shown.mail.subject).toBe('<bdi>H</bdi>')
+    expect(await textOf(shown.fragments['preview-said'], '.notice')).toEqual([
+      'Caution: ada@example.com had reported an email as spam, so nothing more is sent to this address.',
+    ])
+  })
+
   test('names refused links', async () => {
     const evil = 'https://evil.example/<script>'
     await pages.event({ properties: { headline: 'H', url: evil } })

@@ -60,6 +60,18 @@ describe('preview_message', () => {
     const several = await shown({ several: true })
     expect(several).toMatchObject({ isMadeUp: true, eventId: null, subject: 'Your 3 results are ready' })
     expect(await preview({ several: 'yes' })).toMatchObject({ error: 'invalid_field', field: 'several' })
+    for (const email of ['ada@example.com', 'nobody@example.com'])
+      expect(await preview({ several: true, email })).toMatchObject({ error: 'invalid_field', field: 'several' })
+    expect(await preview({ several: false, email: 'ada@example.com' })).toMatchObject({ mail: { isMadeUp: false } })
+  })
+  test('a person who gets no email is a warning', async () => {
+    await send('ada@example.com')
+    const { parts, clock } = server()
+    const [app] = await parts().store.listApps(server().first.accountId)
+    await parts().store.suppress({ appId: app?.id ?? 0, email: 'ada@example.com', reason: 'bounced', at: clock.now() })
+    const message = 'An email to ada@example.com bounced, so nothing more is sent to this address.'
+    const warning = { field: 'email', code: 'no_email', message }
+    expect(await preview({ email: 'ada@example.com' })).toMatchObject({ mail: { fault: null }, warnings: [warning] })
   })
   test('a missing value is a warning that proposes a fallback', async () => {
     const messageId = await saveDraft(NEEDS_URL)
