@@ -1,6 +1,7 @@
 import { dkimRecord, publishesKey, type DkimText, type DnsRecord } from './dkim.ts'
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
+import { type MailProvider, providerOfHost } from './mail-providers.ts'
 import { isPublicAddress } from '../core/public-addresses.ts'
 
 /** TXT records of a name, each joined. Empty: none; null: no answer. Injected, because this module opens no sockets. */
@@ -47,15 +48,8 @@ async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender):
   if (found === null) return unasked('SPF', domain)
   const records = found.filter((text) => /^v=spf1(?: |$)/i.test(text))
   const [record] = records
-  const term = server === null ? 'mx' : spfTerm(server)
-  const value = `v=spf1 ${term ?? 'ip4:ADDRESS'} ~all`
-  if (record === undefined) {
-    const sentence =
-      term === null
-        ? `${domain} has no SPF record. Your mail server is on a private network, so its public address is unknown. Add this record with that address instead of ADDRESS, or add your mail provider's record.`
-        : `${domain} has no SPF record. Add this one, or your mail provider's.`
-    return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
-  }
+  const provider = server === null ? null : providerOfHost(server)
+  if (record === undefined) return describeMissingSpf(domain, server, provider)
   if (records.length > 1) {
     const sentence = `${domain} has ${records.length} SPF records, so receivers ignore them. Merge them into one.`
     return { about: 'SPF', state: 'bad', sentence, record: null }
@@ -64,8 +58,29 @@ async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender):
     const sentence = `The SPF record of ${domain} lets anyone send for it. End it with ~all or -all.`
     return { about: 'SPF', state: 'bad', sentence, record: null }
   }
-  const sentence = `${domain} has an SPF record: ${record}. Check that it includes your mail server.`
+  if (provider?.spf && !record.toLowerCase().split(/\s+/).includes(provider.spf)) {
+    const value = record.replace(/\s*(?=\s[-~?]all\b|$)/i, ` ${provider.spf}`)
+    const sentence = `The SPF record of ${domain} doesn't include ${provider.name}. Replace it with this one.`
+    return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
+  }
+  const ending = provider?.spf ? `It includes ${provider.name}.` : 'Check that it includes your mail server.'
+  const sentence = `${domain} has an SPF record: ${record}. ${ending}`
   return { about: 'SPF', state: 'good', sentence, record: null }
+}
+
+function describeMissingSpf(domain: string, server: string | null, provider: MailProvider | null): SenderCheck {
+  const missing = `${domain} has no SPF record.`
+  if (provider !== null && provider.spf === null) {
+    const sentence = `${missing} ${provider.name} needs none here. Add the records that it shows for your domain.`
+    return { about: 'SPF', state: 'caution', sentence, record: null }
+  }
+  const term = provider?.spf ?? (server === null ? 'mx' : spfTerm(server))
+  if (term === null) {
+    const sentence = `${missing} Your mail server is on a private network, so its public address is unknown. Add a record with that address, such as v=spf1 ip4:203.0.113.5 ~all, or your mail provider's record.`
+    return { about: 'SPF', state: 'bad', sentence, record: null }
+  }
+  const sentence = provider === null ? `${missing} Add this one, or your mail provider's.` : `${missing} Add this one.`
+  return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value: `v=spf1 ${term} ~all` } }
 }
 
 async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): Promise<SenderCheck> {

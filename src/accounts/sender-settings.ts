@@ -3,7 +3,6 @@ import type { Store } from '../store/store.ts'
 import type { MailSettings, SendWindow } from '../store/message-types.ts'
 import type { AppRow, Refused } from '../store/types.ts'
 import { readEmail } from '../core/email.ts'
-import { readSmtpUrl, SMTP_URL_MESSAGE } from '../core/mail-addresses.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { cleanText } from '../core/visible-text.ts'
 
@@ -12,7 +11,7 @@ export type { MailSettings }
 /** 0 is Sunday. */
 export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 
-const WORDS = [
+const FROM_FIELDS = [
   'fromName',
   'fromEmail',
   'otherFromEmails',
@@ -20,67 +19,56 @@ const WORDS = [
   'postalAddress',
   'logoUrl',
   'colour',
-  'smtpUrl',
+] as const
+
+export type FromText = Record<(typeof FROM_FIELDS)[number], string>
+
+const LIMITS_FIELDS = [
   'perSecond',
+  'giveUpHours',
   'perPersonDay',
   'perPersonWeek',
   'windowFrom',
   'windowUntil',
-  'giveUpHours',
 ] as const
-type Word = (typeof WORDS)[number]
 
-/** An empty `smtpUrl` keeps the stored one, unless `dropsSmtp` is set. */
-export type SenderText = Record<Word, string> & { days: number[]; dropsSmtp: boolean }
+export type LimitsText = Record<(typeof LIMITS_FIELDS)[number], string> & { days: number[] }
 
-/** DKIM and the bounce secret have forms of their own. */
-export type SenderSettings = Partial<
-  Omit<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey' | 'bounceSecret' | 'timezone' | 'locale'>
->
+type FromSettings = Pick<MailSettings, (typeof FROM_FIELDS)[number]>
+type LimitsSettings = Pick<MailSettings, (typeof SENDER_FORMS.limits)[number]>
 
-/** The settings that each form of the Sender page saves. */
+/** The settings that each form of Sender saves. */
 const SENDER_FORMS = {
-  sender: [
-    'fromName',
-    'fromEmail',
-    'otherFromEmails',
-    'replyTo',
-    'postalAddress',
-    'logoUrl',
-    'colour',
-    'smtpUrl',
-    'perSecond',
-    'giveUpHours',
-    'perPersonDay',
-    'perPersonWeek',
-    'sendWindow',
-  ],
+  from: FROM_FIELDS,
+  server: ['smtpUrl'],
+  limits: ['perSecond', 'giveUpHours', 'perPersonDay', 'perPersonWeek', 'sendWindow'],
   dkim: ['dkimDomain', 'dkimSelector', 'dkimKey'],
   reports: ['bounceSecret'],
-} as const satisfies Record<string, (keyof MailSettings)[]>
+} as const satisfies Record<string, readonly (keyof MailSettings)[]>
 
 export type SenderForm = keyof typeof SENDER_FORMS
 
 export const pickForm = (form: SenderForm, settings: MailSettings): Partial<MailSettings> =>
   Object.fromEntries(SENDER_FORMS[form].map((name) => [name, settings[name]]))
 
-export const readSenderText = (text: (name: string) => string): SenderText => ({
-  ...(Object.fromEntries(WORDS.map((name) => [name, text(name)])) as Record<Word, string>),
+export const readFromText = (text: (name: string) => string): FromText =>
+  Object.fromEntries(FROM_FIELDS.map((name) => [name, text(name)])) as FromText
+
+export const readLimitsText = (text: (name: string) => string): LimitsText => ({
+  ...(Object.fromEntries(LIMITS_FIELDS.map((name) => [name, text(name)])) as Omit<LimitsText, 'days'>),
   days: WEEK.filter((day) => text(`day${day}`) !== ''),
-  dropsSmtp: text('dropsSmtp') !== '',
 })
 
 const say = (value: string | number | null): string => (value === null ? '' : String(value))
 
 const ALL_DAY = { from: '00:00', until: '24:00' }
 
-const writeHours = (window: SendWindow | null): Pick<SenderText, 'windowFrom' | 'windowUntil'> =>
+const writeHours = (window: SendWindow | null): Pick<LimitsText, 'windowFrom' | 'windowUntil'> =>
   window === null || (window.from === ALL_DAY.from && window.until === ALL_DAY.until)
     ? { windowFrom: '', windowUntil: '' }
     : { windowFrom: window.from, windowUntil: window.until }
 
-/** Never shows the mail server's URL, which holds a password. */
-export const writeSender = (settings: MailSettings): SenderText => ({
+export const writeFrom = (settings: FromSettings): FromText => ({
   fromName: say(settings.fromName),
   fromEmail: say(settings.fromEmail),
   otherFromEmails: (settings.otherFromEmails ?? []).join('\n'),
@@ -88,32 +76,24 @@ export const writeSender = (settings: MailSettings): SenderText => ({
   postalAddress: say(settings.postalAddress),
   logoUrl: say(settings.logoUrl),
   colour: say(settings.colour),
-  smtpUrl: '',
+})
+
+export const writeLimits = (settings: LimitsSettings): LimitsText => ({
   perSecond: say(settings.perSecond),
+  giveUpHours: say(settings.giveUpHours),
   perPersonDay: say(settings.perPersonDay),
   perPersonWeek: say(settings.perPersonWeek),
   ...writeHours(settings.sendWindow),
-  giveUpHours: say(settings.giveUpHours),
   days: settings.sendWindow?.days ?? [...WEEK],
-  dropsSmtp: false,
 })
 
-/** `smtps://user:…@host:465` */
-export function maskSmtpUrl(text: string): string {
-  const server = readSmtpUrl(text)
-  if (!server) return 'an address that cannot be read'
-  const login = server.login === null ? '' : `${encodeURIComponent(server.login.user)}:…@`
-  const option = server.isTlsOptional ? '?tls=optional' : ''
-  return `${server.isSecure ? 'smtps' : 'smtp'}://${login}${server.host}:${server.port}${option}`
-}
-
-type Read = { text: SenderText; errors: FieldError[] }
+type Read<Text = unknown> = { text: Text; errors: FieldError[] }
 const fault = ({ errors }: Read, field: string, message: string): null => {
   errors.push({ field, code: 'invalid', message })
   return null
 }
 
-function readLine(read: Read, field: Word, most: number): string | null {
+function readLine(read: Read<FromText>, field: keyof FromText, most: number): string | null {
   const line = read.text[field].trim()
   if (line === '') return null
   if (line.length > most || cleanText(line) !== line) {
@@ -122,7 +102,7 @@ function readLine(read: Read, field: Word, most: number): string | null {
   return line
 }
 
-function readAddress(read: Read, field: Word): string | null {
+function readAddress(read: Read<FromText>, field: keyof FromText): string | null {
   const text = read.text[field].trim()
   if (text === '') return null
   return readEmail(text)?.email ?? fault(read, field, 'Give one plain email address, such as hello@example.com.')
@@ -130,7 +110,7 @@ function readAddress(read: Read, field: Word): string | null {
 
 const MOST_ADDRESSES = 100
 
-function readAddresses(read: Read, fromEmail: string | null): string[] | null {
+function readAddresses(read: Read<FromText>, fromEmail: string | null): string[] | null {
   const lines = read.text.otherFromEmails.split(/\r?\n/).flatMap((line) => line.trim() || [])
   const emails = lines.map((line) => readEmail(line)?.email)
   const wrong = emails.indexOf(undefined)
@@ -140,14 +120,14 @@ function readAddresses(read: Read, fromEmail: string | null): string[] | null {
   return others.size === 0 ? null : ([...others] as string[])
 }
 
-function readPostal(read: Read): string | null {
+function readPostal(read: Read<FromText>): string | null {
   const lines = read.text.postalAddress.split(/\r?\n/).flatMap((line) => cleanText(line) ?? [])
   const most = 300
   if (lines.join('\n').length > most) return fault(read, 'postalAddress', `Give up to ${most} characters.`)
   return lines.length === 0 ? null : lines.join('\n')
 }
 
-function readLogo(read: Read): string | null {
+function readLogo(read: Read<FromText>): string | null {
   const text = read.text.logoUrl.trim()
   if (text === '') return null
   const url = URL.parse(text)
@@ -155,13 +135,13 @@ function readLogo(read: Read): string | null {
   return isFit ? url.href : fault(read, 'logoUrl', 'Give the address of a picture that begins with https://.')
 }
 
-function readColour(read: Read): string | null {
+function readColour(read: Read<FromText>): string | null {
   const text = read.text.colour.trim().toLowerCase()
   if (text === '') return null
   return /^#[0-9a-f]{6}$/.test(text) ? text : fault(read, 'colour', 'Give a colour such as #2b4acb.')
 }
 
-function readWhole(read: Read, field: Word, most: number): number | null {
+function readWhole(read: Read<LimitsText>, field: Exclude<keyof LimitsText, 'days'>, most: number): number | null {
   const text = read.text[field].trim()
   if (text === '') return null
   const value = /^\d{1,6}$/.test(text) ? Number(text) : 0
@@ -171,7 +151,7 @@ function readWhole(read: Read, field: Word, most: number): number | null {
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d$/
 
 /** Without times, any hour of the selected days. All days without times is no window. */
-function readWindow(read: Read): SendWindow | null {
+function readWindow(read: Read<LimitsText>): SendWindow | null {
   const { days } = read.text
   const [from, until] = [read.text.windowFrom.trim(), read.text.windowUntil.trim()]
   if (days.length === 0) return fault(read, 'days', 'Choose at least one day.')
@@ -182,16 +162,15 @@ function readWindow(read: Read): SendWindow | null {
   return { days, from, until }
 }
 
-function readSmtp(read: Read): { smtpUrl?: string | null } {
-  const text = read.text.smtpUrl.trim()
-  if (text === '') return read.text.dropsSmtp ? { smtpUrl: null } : {}
-  return { smtpUrl: readSmtpUrl(text) ? text : fault(read, 'smtpUrl', SMTP_URL_MESSAGE) }
-}
+type Reading<Settings> = { settings: Settings } | { errors: FieldError[] }
 
-export function readSender(text: SenderText): { settings: SenderSettings } | { errors: FieldError[] } {
-  const read: Read = { text, errors: [] }
+const readingOf = <Settings>({ errors }: Read, settings: Settings): Reading<Settings> =>
+  errors.length > 0 ? { errors } : { settings }
+
+export function readFrom(text: FromText): Reading<FromSettings> {
+  const read = { text, errors: [] }
   const fromEmail = readAddress(read, 'fromEmail')
-  const settings: SenderSettings = {
+  return readingOf(read, {
     fromName: readLine(read, 'fromName', 64),
     fromEmail,
     otherFromEmails: readAddresses(read, fromEmail),
@@ -199,14 +178,18 @@ export function readSender(text: SenderText): { settings: SenderSettings } | { e
     postalAddress: readPostal(read),
     logoUrl: readLogo(read),
     colour: readColour(read),
-    ...readSmtp(read),
+  })
+}
+
+export function readLimits(text: LimitsText): Reading<LimitsSettings> {
+  const read = { text, errors: [] }
+  return readingOf(read, {
     perSecond: readWhole(read, 'perSecond', 1_000),
+    giveUpHours: readWhole(read, 'giveUpHours', 720),
     perPersonDay: readWhole(read, 'perPersonDay', 100),
     perPersonWeek: readWhole(read, 'perPersonWeek', 500),
     sendWindow: readWindow(read),
-    giveUpHours: readWhole(read, 'giveUpHours', 720),
-  }
-  return read.errors.length > 0 ? { errors: read.errors } : { settings }
+  })
 }
 
 export const saveSender = (

@@ -62,22 +62,26 @@ export async function findRemovedInUse(store: Store, app: AppRow, next: SenderSe
   return (await findSendersInUse(store, app, removed))[0] ?? null
 }
 
+/** `basedOn`: what the change was made from, so that saving finds another change in between. */
 type SenderChange = { add: string; isDefault: boolean } | { remove: string }
 
 export async function changeSenders(
   store: Store,
   app: AppRow,
   change: SenderChange,
-): Promise<{ settings: SenderSettings } | { wrong: string }> {
+): Promise<{ settings: SenderSettings; basedOn: SenderSettings } | { wrong: string }> {
   const { fromEmail, otherFromEmails } = await store.mailSettings(app.id)
+  const basedOn = { fromEmail, otherFromEmails }
   const listed = [fromEmail, ...(otherFromEmails ?? [])].filter((email) => email !== null)
   if ('remove' in change) {
-    const [wrong] = await findSendersInUse(store, app, [change.remove])
+    const { remove } = change
+    if (!listed.includes(remove)) return { wrong: `${remove} is not a sender address that was added to this app.` }
+    const [wrong] = await findSendersInUse(store, app, [remove])
     return wrong
       ? { wrong }
-      : { settings: settingsOf(listed, fromEmail === change.remove ? null : fromEmail, change.remove) }
+      : { settings: settingsOf(listed, fromEmail === remove ? null : fromEmail, remove), basedOn }
   }
-  return { settings: settingsOf([...listed, change.add], change.isDefault ? change.add : fromEmail) }
+  return { settings: settingsOf([...listed, change.add], change.isDefault ? change.add : fromEmail), basedOn }
 }
 
 const settingsOf = (listed: string[], fromEmail: string | null, removed?: string): SenderSettings => ({

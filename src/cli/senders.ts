@@ -135,7 +135,7 @@ const change = (given: Given, env: Environment, work: Change) =>
     const changed = await work(store, app)
     if ('wrong' in changed) throw new CommandRefused(changed.wrong)
     const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
-    expectDone(await store.setMailSettings({ ...by, settings: changed.settings }))
+    expectDone(await store.setMailSettings({ ...by, ...changed }))
     return listOf({ store, senders: await openSenders(store, env) }, app, false)
   })
 

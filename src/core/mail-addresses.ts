@@ -42,8 +42,8 @@ export function makeMailbox(name: string, address: string): Mailbox | null {
   )
 }
 
-const SUBMISSION_PORT = 587
-const SECURE_PORT = 465
+export const SUBMISSION_PORT = 587
+export const SECURE_PORT = 465
 
 export const SMTP_URL_MESSAGE =
   'Give an address such as smtps://user:password@smtp.example.com:465. `?tls=optional` works only with smtp:// and without a password.'
@@ -68,4 +68,11 @@ export function readSmtpUrl(text: string): SmtpServer | null {
   } catch {
     return null
   }
+}
+
+/** `readSmtpUrl` reads the same server from it. */
+export function composeSmtpUrl({ host, port, isSecure, login, isTlsOptional }: SmtpServer): string {
+  const account = login === null ? '' : `${encodeURIComponent(login.user)}:${encodeURIComponent(login.password)}@`
+  const address = host.includes(':') ? `[${host}]` : host
+  return `${isSecure ? 'smtps' : 'smtp'}://${account}${address}:${port}${isTlsOptional ? TLS_OPTIONAL : ''}`
 }

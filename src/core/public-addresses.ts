@@ -19,7 +19,7 @@ export function readPrivateHosts(entries: readonly string[]): PrivateHosts | { w
 }
 
 /** Private networks use names without dots: `mail`, `mail_1`. */
-const isHostName = (text: string): boolean =>
+export const isHostName = (text: string): boolean =>
   foldHost(text) !== null || (/^[a-z][a-z0-9._-]{0,252}$/i.test(text) && !ipaddr.isValid(text))
 
 function readRange(text: string): [Address, number] | null {

@@ -20,6 +20,8 @@ import { peopleRoutes } from './people/people.tsx'
 import { problemAnswer } from './layout/problems.tsx'
 import { secretRoutes } from './access/secret.tsx'
 import { senderKeysRoutes } from './sender/sender-keys.tsx'
+import { senderDomainRoutes } from './sender/domain.tsx'
+import { senderServerRoutes } from './sender/server.tsx'
 import { senderRoutes } from './sender/sender.tsx'
 import { settingsRoutes } from './settings/settings.tsx'
 import { setupRoutes } from './access/setup.tsx'
@@ -67,6 +69,8 @@ export function dashboardRoutes(given: Omit<PageDependencies, 'sessions' | 'sign
       .use(keysRoutes(deps))
       .use(secretRoutes(deps))
       .use(senderRoutes(deps))
+      .use(senderServerRoutes(deps))
+      .use(senderDomainRoutes(deps))
       .use(senderKeysRoutes(deps))
       .use(settingsRoutes(deps))
       .use(membersRoutes(deps))

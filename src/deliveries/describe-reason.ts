@@ -69,16 +69,15 @@ const ON_THE_WAY: Record<string, Describe> = {
   esocket: () => 'The connection to the mail server broke.',
   edns: () => "The mail server's name could not be resolved.",
   etls: () =>
-    'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can allow this with ?tls=optional at the end of its address.',
+    'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”: in a URL, ?tls=optional.',
   eprivate: () =>
     'The mail server has no public address: its name does not exist, or leads to a private network. The operator of this installation can allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.',
-  eshared: () =>
-    'This is the mail server of the installation. Remove its address here, or add a user name and password of your own.',
+  eshared: () => 'This is the mail server of the installation. Remove it here, or add a user and password of your own.',
   enologin: () =>
     'A user name and a password are set, but the mail server offers no login, so nothing was sent. Remove them, or use a port of the server that asks for them.',
   euntrusted: () =>
     "The mail server's certificate is not trusted: it has expired, comes from an unknown issuer, or has another name.",
-  eplain: () => 'This port of the mail server does not use TLS. If its address begins with smtps://, try smtp://.',
+  eplain: () => 'This port of the mail server does not use TLS. Choose STARTTLS instead: in a URL, smtp://.',
   erequiretls: () => 'The mail server does not support the required TLS.',
   eauth: () => 'The mail server rejected the user name and password.',
   enoauth: () => 'The mail server requires a user name and password.',

@@ -11,7 +11,7 @@ import { createGuardedDial, type Dial } from './dial.ts'
 import { createHanded } from './hand-over.ts'
 import { createLanes, type Lanes, type Turn } from './lanes.ts'
 import { type Delivered, retry } from './marks.ts'
-import { noteAnswer, type Provider } from './provider.ts'
+import { noteAnswer, type Outcome, type Provider } from './provider.ts'
 import { findNoticeSender } from './notice.ts'
 import { createRoutes, type MailDefaults } from './routes.ts'
 import { renderSample } from './samples.ts'
@@ -85,7 +85,9 @@ export function createSender(sending: SenderDependencies): Sender {
       if (found === null) return null
       const { server, dial } = found
       const asked = { about: 'server check', appId, server: `${server.host}:${server.port}` } as const
-      return checkServer(server, { dial, onFailure: (outcome) => noteAnswer(sending, { ...asked, outcome }) })
+      const onFailure = (outcome: Outcome) => noteAnswer(sending, { ...asked, outcome })
+      const check = await checkServer(server, { dial, onFailure })
+      return settings.smtpUrl === null && check?.is === 'failed' ? { ...check, words: undefined } : check
     },
     refusesServer: (url) => isRefusedHost(readSmtpUrl(url)?.host ?? '', sending.privateHosts),
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),

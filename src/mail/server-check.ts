@@ -6,7 +6,7 @@ import { loadConnection } from './nodemailer.ts'
 import { type Outcome, reasonOf, replyOf } from './provider.ts'
 import { connect, connectionOptions, readConnectError, SMTP_LIMITS, type SmtpLimits } from './smtp.ts'
 import type { Limit, Limits } from '../accounts/limits.ts'
-import type { Store } from '../store/store.ts'
+import type { MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../accounts/access.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
@@ -33,7 +33,8 @@ export async function checkServer(
   } catch (error) {
     const outcome = readConnectError(error, server.login)
     onFailure(outcome)
-    return { is: 'failed', reason: reasonOf(outcome), reply: replyOf(outcome) }
+    const words = outcome.is === 'refused' ? outcome.answer : undefined
+    return { is: 'failed', reason: reasonOf(outcome), reply: replyOf(outcome), words }
   }
 }
 
@@ -63,11 +64,12 @@ export const SERVER_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies L
 
 /** null when no server is set. Refusals: rate_limited. */
 export async function checkMailServer(
-  { store, mailer, limits }: { store: Store; mailer: Mailer; limits: Limits },
+  { mailer, limits }: { mailer: Mailer; limits: Limits },
   app: AppRow,
+  settings: MailSettings,
 ): Promise<ServerCheck | Refusal | null> {
   const { allowed, retryAfterSeconds } = limits.take(`server-check:${app.accountId}`, SERVER_CHECKS)
-  return allowed > 0 ? mailer.checkServer(app, await store.mailSettings(app.id)) : refuseChecks(retryAfterSeconds)
+  return allowed > 0 ? mailer.checkServer(app, settings) : refuseChecks(retryAfterSeconds)
 }
 
 function refuseChecks(retryAfterSeconds: number): Refusal {

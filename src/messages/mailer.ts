@@ -75,10 +75,13 @@ export type MailRoute = {
   isUnreadable: boolean
 }
 
-/** Connected and logged in without sending. `login`: accepted, not offered, or not set. */
+/**
+ * Connected and logged in without sending. `login`: accepted, not offered, or not set. `words`: the refusal in the
+ * server's own text, only of a server that the app set.
+ */
 export type ServerCheck =
   | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
-  | { is: 'failed'; reason: string; reply?: string }
+  | { is: 'failed'; reason: string; reply?: string; words?: string }
 
 export type Mailer = HandOvers &
   NoticeMailer & {

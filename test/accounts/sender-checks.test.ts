@@ -44,10 +44,7 @@ describe('SPF', () => {
     'relay.local.',
   ])('is missing, and %s is not a public server: no record names it', async (server) => {
     const found = await check({}, 'SPF', { ...SENDER, server })
-    expect(found).toMatchObject({
-      state: 'bad',
-      record: { name: DOMAIN, type: 'TXT', value: 'v=spf1 ip4:ADDRESS ~all' },
-    })
+    expect(found).toMatchObject({ state: 'bad', record: null })
     expect(found.sentence).toContain('its public address is unknown')
     expect(JSON.stringify(found)).not.toContain(server)
   })
@@ -61,6 +58,33 @@ describe('SPF', () => {
   ] as const)('%j is %s', async (records, state, sentence) => {
     const found = await check({ [DOMAIN]: records && [...records] }, 'SPF')
     expect(found).toMatchObject({ state, sentence: expect.stringContaining(sentence), record: null })
+  })
+})
+
+describe('SPF of a known mail provider', () => {
+  test.each([
+    ['email-smtp.eu-west-1.amazonaws.com', 'v=spf1 include:amazonses.com ~all'],
+    ['smtp.eu.mailgun.org', 'v=spf1 include:mailgun.org ~all'],
+    ['SMTP.sendgrid.net', 'v=spf1 include:sendgrid.net ~all'],
+    ['smtp-relay.brevo.com', 'v=spf1 include:spf.brevo.com ~all'],
+    ['smtp.gmail.com', 'v=spf1 include:_spf.google.com ~all'],
+    ['smtp.fastmail.com', 'v=spf1 include:spf.messagingengine.com ~all'],
+  ])('%s is its include, not its host', async (server, value) => {
+    expect(await check({}, 'SPF', { ...SENDER, server })).toMatchObject({ state: 'bad', record: { value } })
+    expect(await check({ [DOMAIN]: [value] }, 'SPF', { ...SENDER, server })).toMatchObject({ state: 'good' })
+  })
+  test.each(['smtp.postmarkapp.com', 'smtp.resend.com'])('%s needs no record', async (server) => {
+    expect(await check({}, 'SPF', { ...SENDER, server })).toMatchObject({ state: 'caution', record: null })
+  })
+  test.each([
+    ['v=spf1 mx -all', 'v=spf1 mx include:sendgrid.net -all'],
+    ['v=spf1 include:other.example  ~all', 'v=spf1 include:other.example include:sendgrid.net ~all'],
+    ['v=spf1 mx', 'v=spf1 mx include:sendgrid.net'],
+    ['v=spf1', 'v=spf1 include:sendgrid.net'],
+    ['v=spf1 redirect=_spf.x.example ?all', 'v=spf1 redirect=_spf.x.example include:sendgrid.net ?all'],
+  ])('that is missing in %s is added before its end', async (record, value) => {
+    const found = await check({ [DOMAIN]: [record] }, 'SPF', { ...SENDER, server: 'smtp.sendgrid.net' })
+    expect(found).toMatchObject({ state: 'bad', record: { name: DOMAIN, type: 'TXT', value } })
   })
 })
 

@@ -170,8 +170,9 @@ test('addresses are added and removed, but not while a message uses them', async
     ...given: Parameters<typeof changeSenders> extends [unknown, unknown, infer C] ? [C] : never
   ) => {
     const changed = await changeSenders(store, app, ...given)
-    if ('settings' in changed) await set(changed.settings)
-    return changed
+    if ('wrong' in changed) return changed
+    await set(changed.settings)
+    return { settings: changed.settings }
   }
   await change({ add: 'a@x.example', isDefault: false })
   expect(await change({ add: 'b@x.example', isDefault: true })).toEqual({
@@ -187,4 +188,24 @@ test('addresses are added and removed, but not while a message uses them', async
   expect(await change({ remove: 'a@x.example' })).toEqual({
     settings: { fromEmail: null, otherFromEmails: ['b@x.example'] },
   })
+})
+
+test('an address that the app does not have is not removed', async () => {
+  await set({ fromEmail: 'a@x.example' })
+  for (const remove of ['b@x.example', OURS.address]) {
+    expect(await changeSenders(server.parts().store, app, { remove })).toEqual({
+      wrong: `${remove} is not a sender address that was added to this app.`,
+    })
+  }
+})
+
+test('a change of the addresses in between is not written over', async () => {
+  const { store } = server.parts()
+  await set({ fromEmail: 'a@x.example' })
+  const changed = await changeSenders(store, app, { add: 'b@x.example', isDefault: true })
+  if ('wrong' in changed) throw new Error(changed.wrong)
+  await set({ fromEmail: 'c@x.example' })
+  const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: 4 }
+  expect(await store.setMailSettings({ ...by, ...changed })).toMatchObject({ refusal: 'settings_changed' })
+  expect(await store.mailSettings(app.id)).toMatchObject({ fromEmail: 'c@x.example', otherFromEmails: null })
 })

@@ -59,7 +59,19 @@ async function findLink(get: Get, page: string, part: string): Promise<string> {
 async function listPages(get: Get, name: string, app: string): Promise<[name: string, path: string][]> {
   const at = (page: string): string => `/apps/${app}/${page}`
   const ofApp = ['activation', 'events', 'people', 'messages', 'messages/new', 'deliveries', 'outbox', 'suppressions']
-  const simple = [...ofApp, 'sender', 'keys', 'keys/new', 'settings', 'members', 'members/new', 'you']
+  const simple = [
+    ...ofApp,
+    'sender',
+    'sender/server',
+    'sender/domain',
+    'sender/limits',
+    'keys',
+    'keys/new',
+    'settings',
+    'members',
+    'members/new',
+    'you',
+  ]
   const ranges = ['events?range=hours', 'events?range=days', 'events?range=weeks']
   const pages = [...simple, ...ranges, 'events?event=$page', 'new-app'].map((page) => [`${name} ${page}`, at(page)])
   const event = await findLink(get, at('events'), '/events/evt_')

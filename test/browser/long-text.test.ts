@@ -66,7 +66,7 @@ const BROKEN_WORDS = `[...document.querySelectorAll('th, td')].flatMap((cell) =>
 })`
 
 const PAGES =
-  `activation events people deliveries outbox suppressions messages messages/new keys keys/new sender settings
+  `activation events people deliveries outbox suppressions messages messages/new keys keys/new sender sender/server sender/domain sender/limits settings
   members members/new new-app you events?range=weeks`.split(/\s+/)
 
 describe('with the longest texts', () => {

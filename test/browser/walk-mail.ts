@@ -176,19 +176,37 @@ export const MAIL_STEPS: Step[] = [
     name: 'sender-server',
     go: async (page, server) => {
       await setMailServer(server, 'smtp://127.0.0.1:1')
-      await page.reload()
-      await page.click('#server-check button')
+      await page.goto(at(server, 'sender/server'))
+      await page.click('#server-check form .button')
       await page.waitForSelector('#server-check .notice')
       await setMailServer(server, null)
     },
   },
+  { name: 'sender-preset', go: (page) => page.click('.choices a:has-text("Amazon SES")') },
+  {
+    name: 'sender-refused',
+    go: async (page) => {
+      await page.fill('#smtpHost', 'smtp.example.invalid')
+      await page.click('#server .primary')
+      await page.waitForSelector('.notice.error, .field.wrong')
+    },
+  },
+  { name: 'sender-domain', go: (page, server) => page.goto(at(server, 'sender/domain')) },
   { name: 'sender-unasked', go: (page) => page.click('#checks .button') },
+  { name: 'sender-limits', go: (page, server) => page.goto(at(server, 'sender/limits')) },
+  {
+    name: 'sender-limits-wrong',
+    go: async (page) => {
+      await page.fill('#windowFrom', '25:00')
+      await page.click('main .primary')
+    },
+  },
   {
     name: 'sender-wrong',
-    go: async (page) => {
+    go: async (page, server) => {
+      await page.goto(at(server, 'sender'))
       await page.fill('#fromEmail', HOSTILE)
-      await page.fill('#smtpUrl', 'ftp://nowhere')
-      await page.fill('#windowFrom', '25:00')
+      await page.fill('#colour', HOSTILE)
       await page.click('main .primary')
     },
   },
@@ -202,12 +220,18 @@ export const MAIL_STEPS: Step[] = [
       await page.click('main .primary')
     },
   },
-  { name: 'sender-signed', go: (page) => page.click('#dkim form .button') },
+  {
+    name: 'sender-signed',
+    go: async (page, server) => {
+      await page.goto(at(server, 'sender/domain'))
+      await page.click('#dkim form .button')
+    },
+  },
   { name: 'sender-new-key', go: (page) => page.click('[popovertarget=new-key]') },
   {
     name: 'sender-secret',
     go: async (page, server) => {
-      await page.goto(at(server, 'sender'))
+      await page.goto(at(server, 'sender/server'))
       await page.click('section:has(#report-url) form .button')
     },
   },

@@ -160,7 +160,7 @@ describe('links in mails', () => {
       expect(more).toEqual([])
       expect(line).not.toContain('pa55')
       expect(await warnings()).toEqual([])
-      expect(await warnings(['--smtp-url', 'smtp://localhost:1025'])).toEqual([])
+      expect(await warnings(['--smtp-url', 'smtp://localhost:1025'])).toHaveLength(1)
       expect(await warnings(REACHED, FAR)).toEqual([])
     },
     MANY_MS,

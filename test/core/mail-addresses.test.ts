@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { makeMailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../../src/core/mail-addresses.ts'
+import fc from 'fast-check'
+import {
+  composeSmtpUrl,
+  makeMailbox,
+  readMailbox,
+  readSmtpUrl,
+  type SmtpServer,
+} from '../../src/core/mail-addresses.ts'
+import { smtpServers } from './smtp-servers.ts'
 
 describe('readMailbox', () => {
   test.each([
@@ -61,4 +69,8 @@ describe('readSmtpUrl', () => {
   ])('refuses %p', (text) => {
     expect(readSmtpUrl(text)).toBeNull()
   })
+})
+
+test('composeSmtpUrl writes what readSmtpUrl reads', () => {
+  fc.assert(fc.property(smtpServers(), (server) => expect(readSmtpUrl(composeSmtpUrl(server))).toEqual(server)))
 })

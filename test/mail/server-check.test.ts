@@ -103,7 +103,7 @@ describe('a broken server', () => {
     expect((await check(given)).found).toMatchObject({ is: 'failed', reason })
   })
 
-  test('shows only the codes of its answer; the text is logged unless it repeats the password', async () => {
+  test('quotes its answer, unless it repeats the password', async () => {
     const sayNo = (text: string): Given => ({
       login: LOGIN,
       options: {
@@ -112,9 +112,16 @@ describe('a broken server', () => {
       },
     })
     const asked = await check(sayNo('5.7.8 use an app password'))
-    expect(asked.found).toEqual({ is: 'failed', reason: 'smtp_535', reply: '535 5.7.8' })
+    expect(asked.found).toEqual({
+      is: 'failed',
+      reason: 'smtp_535',
+      reply: '535 5.7.8',
+      words: '535 5.7.8 use an app password',
+    })
     expect(asked.failures).toMatchObject([{ answer: '535 5.7.8 use an app password' }])
-    expect((await check(sayNo('secret is wrong'))).failures).toMatchObject([{ is: 'refused', answer: undefined }])
+    const repeated = await check(sayNo('secret is wrong'))
+    expect(repeated.failures).toMatchObject([{ is: 'refused', answer: undefined }])
+    expect(repeated.found).toEqual({ is: 'failed', reason: 'smtp_535', reply: '535', words: undefined })
   })
 
   test('no one listens', async () => {

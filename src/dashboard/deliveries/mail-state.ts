@@ -12,7 +12,7 @@ export async function readMailState(deps: PageDependencies, app: AppRow): Promis
   return {
     isCapturing: server === null && !isUnreadable,
     isUnreadable,
-    lostUrl: server !== null && isLinkUnreachable(deps.baseUrl, server.replace(/:\d+$/, '')) ? deps.baseUrl : null,
+    lostUrl: server !== null && isLinkUnreachable(deps.baseUrl) ? deps.baseUrl : null,
     unverified: domains.flatMap(({ domain, state }) => (state === 'unverified' ? [domain] : [])),
     pause: pause && server !== null ? { server, ...pause } : null,
   }

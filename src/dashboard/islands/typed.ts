@@ -1,11 +1,10 @@
 /// <reference lib="dom" />
 
 /**
- * Saves input in the history entry, so that Back and reload restore it. Never saves passwords, the SMTP URL or
- * searches; the message editor warns before leaving instead.
+ * Saves input in the history entry, so that Back and reload restore it. Never saves passwords or searches; the message editor warns before leaving instead.
  */
 const CONTROLS =
-  'form[method=post]:not(#editor, .themes, .search) :is(input:not([type=hidden], [type=password], [name=smtpUrl]), textarea, select)'
+  'form[method=post]:not(#editor, .themes, .search) :is(input:not([type=hidden], [type=password]), textarea, select)'
 
 /** Delay after typing; Safari allows 100 history changes in 30 seconds. */
 const KEEP_AFTER_MS = 300

@@ -34,4 +34,5 @@ export const toForm = (fields: FormInput['fields']): FormInput => ({
 })
 
 /** The app page that a form's path belongs to; `/` if none. */
-export const pageAbove = (pathname: string): string => /^\/apps\/[^/]+\/[^/]+/.exec(pathname)?.[0] ?? '/'
+export const pageAbove = (pathname: string): string =>
+  /^\/apps\/[^/]+\/(?:sender\/(?:server|domain|limits)(?![^/])|[^/]+)/.exec(pathname)?.[0] ?? '/'

@@ -23,8 +23,9 @@ const PAGES = {
 
 export type PageName = keyof typeof PAGES | 'you' | 'new-app'
 
-export const pathOf = (appId: string, page: PageName | 'feed' | 'outbox' | 'suppressions' | 'audit'): string =>
-  `/apps/${appId}/${page}`
+type SubPage = 'feed' | 'outbox' | 'suppressions' | 'audit' | 'sender/server' | 'sender/domain' | 'sender/limits'
+
+export const pathOf = (appId: string, page: PageName | SubPage): string => `/apps/${appId}/${page}`
 
 /** Pages that exist in every app. */
 const pageElsewhere = (page: PageName): PageName => (page === 'new-app' ? 'activation' : page)

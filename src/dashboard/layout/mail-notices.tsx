@@ -19,8 +19,13 @@ export type MailState = {
   pause: { server: string; isOwn: boolean; reason: string; until: number } | null
 }
 
+/** The mail server's own page says it in its first line. */
+const TOLD_ELSEWHERE: SenderPage[] = ['sender/server', 'sender/domain', 'sender/limits']
+
+type SenderPage = 'sender' | 'sender/server' | 'sender/domain' | 'sender/limits'
+
 /** `on`: the current page, which needs no link. */
-type NoticesProps = { viewer: Viewer; state: MailState; on?: 'sender' | 'outbox' }
+type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbox' }
 
 export const MailNotices = ({
   viewer,
@@ -28,35 +33,35 @@ export const MailNotices = ({
   on,
 }: NoticesProps) => (
   <>
-    {isCapturing && (
+    {isCapturing && !TOLD_ELSEWHERE.some((page) => page === on) && (
       <Notice kind="caution">
         No mail server is set. Emails are captured{' '}
-        {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.
-        {on !== 'sender' && (
-          <>
-            {' '}
-            Set one on <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.
-          </>
-        )}
+        {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.{' '}
+        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set a mail server</a>.
       </Notice>
     )}
-    {isUnreadable && on !== 'sender' && (
+    {isUnreadable && on !== 'sender/server' && (
       <Notice kind="caution">
-        The saved mail server cannot be read, so no email is sent. Set it again on{' '}
-        <a href={pathOf(viewer.app.publicId, 'sender')}>Sender</a>.
+        The saved mail server cannot be read, so no email is sent.{' '}
+        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it again</a>.
       </Notice>
     )}
-    {lostUrl !== null && on === 'sender' && (
+    {lostUrl !== null && on?.startsWith('sender') && (
       <Notice kind="caution">
-        Nobody can unsubscribe: links in emails lead to <code>{lostUrl}</code>, which only this machine can reach. Set
-        the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
+        Recipients can't unsubscribe: links in emails lead to <code>{lostUrl}</code>, which only this machine can open.
+        Set the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
         <Command>--base-url https://post.example.com</Command>.
       </Notice>
     )}
     {unverified.length > 0 && (
       <Notice kind="caution">
-        Emails from {unverified.join(', ')} wait until this account has verified the domain. The record to add is on{' '}
-        <a href={`${pathOf(viewer.app.publicId, 'sender')}#domains`}>Sender</a>.
+        Emails from {unverified.join(', ')} wait until this account has verified the domain.
+        {on !== 'sender/domain' && (
+          <>
+            {' '}
+            <a href={`${pathOf(viewer.app.publicId, 'sender/domain')}#domains`}>Show the record to add</a>.
+          </>
+        )}
       </Notice>
     )}
     {pause && (

@@ -173,7 +173,7 @@ async function takeForm(
 }
 
 /** Fields that are never stored in a page, because someone else could read them there. */
-const NEVER_STORED = ['password', 'newPassword', 'smtpUrl']
+const NEVER_STORED = ['password', 'newPassword', 'smtpPassword']
 
 /** Handles a form whose session has expired. */
 async function takeExpiredForm(

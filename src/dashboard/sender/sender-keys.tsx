@@ -8,7 +8,9 @@ import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
-import { saveSettings, showSender } from './sender.tsx'
+import { showDomain } from './domain.tsx'
+import { saveSettings } from './sender.tsx'
+import { showServer } from './server.tsx'
 
 /** Slightly over 256 bits. */
 const SECRET_CHARACTERS = 43
@@ -25,31 +27,41 @@ export const senderKeysRoutes = (deps: PageDependencies) =>
 const changeOf = (to: string) => ({ role: 'owner', confirm: { to }, page: 'sender' }) as const
 
 async function makeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
-  const dkim = { domain: form.text('dkimDomain'), selector: form.text('dkimSelector') }
+  const text = { domain: form.text('dkimDomain'), selector: form.text('dkimSelector') }
   const basedOn = form.text('basedOn')
-  const reading = readDkim(dkim)
-  if ('errors' in reading) {
-    return showSender(deps, request, viewer, { status: 400, typed: { dkim, basedOn, errors: reading.errors } })
-  }
+  const show = (shown: Parameters<typeof showDomain>[3]) =>
+    showDomain(deps, request, viewer, { text, basedOn, ...shown })
+  const reading = readDkim(text)
+  if ('errors' in reading) return show({ status: 400, errors: reading.errors })
   const { domain: dkimDomain, selector: dkimSelector } = reading.input
-  const settings = { dkimDomain, dkimSelector, dkimKey: await makeDkimKey() }
-  const typed = { dkim, basedOn, errors: [] }
-  const saving = { form: 'dkim', settings, basedOn, typed } as const
-  return saveSettings(deps, request, viewer, saving, () => doneAnswer(deps, viewer, 'sender', 'dkim_made'))
+  return saveSettings(deps, viewer, {
+    form: 'dkim',
+    settings: { dkimDomain, dkimSelector, dkimKey: await makeDkimKey() },
+    basedOn,
+    show,
+    done: () => doneAnswer(deps, viewer, 'sender/domain', 'dkim_made'),
+  })
 }
 
 function removeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
-  const settings = { dkimDomain: null, dkimSelector: null, dkimKey: null }
-  const saving = { form: 'dkim', settings, basedOn: form.text('basedOn') } as const
-  return saveSettings(deps, request, viewer, saving, () => doneAnswer(deps, viewer, 'sender', 'dkim_removed'))
+  return saveSettings(deps, viewer, {
+    form: 'dkim',
+    settings: { dkimDomain: null, dkimSelector: null, dkimKey: null },
+    basedOn: form.text('basedOn'),
+    show: ({ status, notice }) => showDomain(deps, request, viewer, { status, notice }),
+    done: () => doneAnswer(deps, viewer, 'sender/domain', 'dkim_removed'),
+  })
 }
 
 function makeSecret(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const bounceSecret = randomBase62(SECRET_CHARACTERS)
-  const saving = { form: 'reports', settings: { bounceSecret }, basedOn: form.text('basedOn') } as const
-  return saveSettings(deps, request, viewer, saving, () =>
-    pageAnswer(request, 200, <SecretPage viewer={viewer} secret={bounceSecret} />),
-  )
+  return saveSettings(deps, viewer, {
+    form: 'reports',
+    settings: { bounceSecret },
+    basedOn: form.text('basedOn'),
+    show: ({ status, notice }) => showServer(deps, request, viewer, { status, notice }),
+    done: () => pageAnswer(request, 200, <SecretPage viewer={viewer} secret={bounceSecret} />),
+  })
 }
 
 const SecretPage = ({ viewer, secret }: { viewer: Viewer; secret: string }) => (
@@ -62,7 +74,7 @@ const SecretPage = ({ viewer, secret }: { viewer: Viewer; secret: string }) => (
     <SecretOnce
       secrets={[{ id: 'report-secret', name: 'Report secret', text: secret }]}
       warning="Shown only once. Store it where your mail provider's reports are forwarded."
-      next={pathOf(viewer.app.publicId, 'sender')}
+      next={pathOf(viewer.app.publicId, 'sender/server')}
     />
   </Frame>
 )

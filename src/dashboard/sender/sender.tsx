@@ -1,126 +1,84 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { makeSenderSample } from '../../mail/samples.ts'
-import { checkMailServer } from '../../mail/server-check.ts'
-import { checkSender } from '../../accounts/sender-checks.ts'
-import { readDkimKey } from '../../accounts/dkim.ts'
-import type { Limit } from '../../accounts/limits.ts'
 import { findRemovedInUse } from '../../accounts/senders.ts'
-import { type FieldError, isRefusal, REFUSALS, refuse } from '../../core/refusals.ts'
 import {
+  type FromText,
+  type LimitsText,
   type MailSettings,
   pickForm,
-  readSender,
-  readSenderText,
+  readFrom,
+  readFromText,
+  readLimits,
+  readLimitsText,
   saveSender,
   type SenderForm,
-  writeSender,
+  writeFrom,
+  writeLimits,
 } from '../../accounts/sender-settings.ts'
 import { listChanged, markSettings } from '../../accounts/settings-basis.ts'
-import { describeConflict } from '../access/settings-conflicts.ts'
-import { pageAnswer } from '../layout/answers.ts'
-import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
-import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
-import type { FormInput } from '../layout/forms.ts'
+import { REFUSALS, refuse } from '../../core/refusals.ts'
+import { makeSenderSample } from '../../mail/samples.ts'
+import { type ChangedField, describeConflict } from '../access/settings-conflicts.ts'
 import { mailAnswer } from '../deliveries/mail-frames.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
+import { pageAnswer } from '../layout/answers.ts'
+import type { FormInput } from '../layout/forms.ts'
 import { problemAnswer } from '../layout/problems.tsx'
-import { SenderPage } from './sender-page.tsx'
-import { listChangedFields, type SenderProps, type Typed } from './sender-fields.tsx'
+import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
+import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import { FromPage } from './from-page.tsx'
+import { LimitsPage } from './limits-page.tsx'
+import { describeFrom, type Refused, type SenderFacts } from './sender-frame.tsx'
+import { describeWindow, SECRET_LABELS, SETTING_LABELS } from './setting-labels.ts'
 
+/** From and look; hours and limits. */
 export const senderRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) =>
-        new URL(request.url).searchParams.has('check')
-          ? askDns(deps, request, viewer, { checksRecords: true })
-          : showSender(deps, request, viewer),
-      ),
+      showPage(deps, request, app, (viewer) => showFrom(deps, request, viewer)),
     )
     .get('/apps/:app/sender/sample', ({ request, params: { app } }) =>
       showPage(deps, request, app, async (viewer) => {
-        const sample = makeSenderSample(viewer.app, await deps.store.mailSettings(viewer.app.id))
+        const look = readLook(new URL(request.url).searchParams)
+        const sample = makeSenderSample(viewer.app, { ...(await deps.store.mailSettings(viewer.app.id)), ...look })
         const mail = await deps.mailer.preview(sample)
         return 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'page_unknown')
       }),
     )
-    .post('/apps/:app/sender', onForm(deps, { role: 'owner' }, save), { parse: 'none' })
-    .post('/apps/:app/sender/domains', onForm(deps, { role: 'editor' }, checkDomains), { parse: 'none' })
-    .post('/apps/:app/sender/server', onForm(deps, { role: 'editor' }, checkServer), { parse: 'none' })
+    .get('/apps/:app/sender/limits', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => showLimits(deps, request, viewer)),
+    )
+    .post('/apps/:app/sender', onForm(deps, { role: 'owner' }, saveFrom), { parse: 'none' })
+    .post('/apps/:app/sender/limits', onForm(deps, { role: 'owner' }, saveLimits), { parse: 'none' })
 
-const checkDomains = (deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> =>
-  askDns(deps, request, viewer, { asksDns: true })
+const LOOK = ['logoUrl', 'colour', 'postalAddress'] as const
 
-async function checkServer(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
-  const serverCheck = await checkMailServer(deps, viewer.app)
-  const status = serverCheck && isRefusal(serverCheck) ? REFUSALS[serverCheck.refusal].status : 200
-  return showSender(deps, request, viewer, { status, serverCheck })
+/** Unsaved settings that a preview shows; empty if any is invalid. */
+function readLook(query: URLSearchParams): Partial<MailSettings> {
+  if (!LOOK.some((name) => query.has(name))) return {}
+  const reading = readFrom(readFromText((name) => (LOOK.some((one) => one === name) ? (query.get(name) ?? '') : '')))
+  if ('errors' in reading) return {}
+  const { logoUrl, colour, postalAddress } = reading.settings
+  return { logoUrl, colour, postalAddress }
 }
 
-/** Rate limit of DNS lookups per account. */
-const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
-
-async function askDns(deps: PageDependencies, request: Request, viewer: Viewer, asked: Shown): Promise<Response> {
-  const { allowed } = deps.limits.take(`domain-check:${viewer.account.id}`, DOMAIN_CHECKS)
-  if (allowed === 0) {
-    const { status, message } = REFUSALS.rate_limited
-    return showSender(deps, request, viewer, { status, notice: message })
-  }
-  return showSender(deps, request, viewer, asked)
-}
-
-/** Invalid input or the result of an action. */
-type Shown = {
-  status?: number
-  typed?: Typed
-  notice?: string
-  serverCheck?: SenderProps['serverCheck']
-  /** looks up SPF, DKIM and DMARC */
-  checksRecords?: boolean
-  /** looks up the records of unverified domains */
-  asksDns?: boolean
-}
-
-/** Queries DNS only on request. */
-export async function showSender(
-  deps: PageDependencies,
-  request: Request,
-  viewer: Viewer,
-  { status = 200, typed, notice, serverCheck = null, checksRecords = false, asksDns = false }: Shown = {},
-): Promise<Response> {
+export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): Promise<SenderFacts> {
   const settings = await deps.store.mailSettings(viewer.app.id)
-  const sample = await deps.mailer.preview(makeSenderSample(viewer.app, settings))
-  const page = (
-    <SenderPage
-      viewer={viewer}
-      mail={await readMailState(deps, viewer.app)}
-      mailRoute={deps.mailer.findMailRoute(settings)}
-      settings={settings}
-      input={typed?.sender ?? writeSender(settings)}
-      basedOn={findMarks(deps, viewer, settings, typed)}
-      typed={typed}
-      notice={notice}
-      sample={'html' in sample ? sample : null}
-      serverCheck={serverCheck}
-      checks={checksRecords ? await check(deps, settings) : null}
-      domains={await deps.mailer.senders.listDomains(viewer.app, settings, { asksDns })}
-      isChecked={asksDns}
-      baseUrl={deps.baseUrl}
-    />
-  )
-  return pageAnswer(request, status, page)
-}
-
-/** Empty without a sender. */
-async function check({ mailer, resolveTxt }: Pick<PageDependencies, 'mailer' | 'resolveTxt'>, settings: MailSettings) {
-  const { from, server } = mailer.findMailRoute(settings)
-  const domain = from?.address.split('@')[1]
-  if (domain === undefined) return []
-  return checkSender(resolveTxt, {
-    domain,
-    server: server?.replace(/:\d+$/, '') ?? null,
-    dkim: readDkimKey(settings),
-  })
+  const markOf = (form: SenderForm): string => markSettings(marked(deps, viewer, form, settings))
+  return {
+    viewer,
+    settings,
+    mail: await readMailState(deps, viewer.app),
+    mailRoute: deps.mailer.findMailRoute(settings),
+    marks: {
+      from: markOf('from'),
+      server: markOf('server'),
+      limits: markOf('limits'),
+      dkim: markOf('dkim'),
+      reports: markOf('reports'),
+    },
+    baseUrl: deps.baseUrl,
+  }
 }
 
 const marked = ({ previewKey: key }: PageDependencies, { app }: Viewer, form: SenderForm, settings: MailSettings) => ({
@@ -129,51 +87,94 @@ const marked = ({ previewKey: key }: PageDependencies, { app }: Viewer, form: Se
   settings: pickForm(form, settings),
 })
 
-function findMarks(
-  deps: PageDependencies,
-  viewer: Viewer,
-  settings: MailSettings,
-  typed?: Typed,
-): Record<SenderForm, string> {
-  const markOf = (form: SenderForm): string => markSettings(marked(deps, viewer, form, settings))
-  return {
-    sender: (typed?.sender && typed.basedOn) ?? markOf('sender'),
-    dkim: (typed?.dkim && typed.basedOn) ?? markOf('dkim'),
-    reports: markOf('reports'),
-  }
-}
+type Shown<Text> = Refused<Text> & { status?: number }
 
-async function save(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
-  const sender = readSenderText(form.text)
-  const basedOn = form.text('basedOn')
-  const showErrors = (status: number, errors: FieldError[]) =>
-    showSender(deps, request, viewer, { status, typed: { sender, basedOn, errors } })
-  const reading = readSender(sender)
-  if ('errors' in reading) return showErrors(400, reading.errors)
-  const { settings } = reading
-  const { smtpUrl, fromEmail = null, otherFromEmails = null } = settings
-  if (typeof smtpUrl === 'string' && deps.mailer.refusesServer(smtpUrl)) {
-    return showErrors(400, [{ field: 'smtpUrl', code: 'invalid', message: PRIVATE_SERVER }])
-  }
-  const inUse = await findRemovedInUse(deps.store, viewer.app, { fromEmail, otherFromEmails })
-  if (inUse !== null) return showErrors(409, [{ field: 'otherFromEmails', code: 'conflict', message: inUse }])
-  const saving: Saving = { form: 'sender', settings, typed: { sender, basedOn, errors: [] }, basedOn }
-  return saveSettings(deps, request, viewer, saving, () => doneAnswer(deps, viewer, 'sender', 'sender_saved'))
-}
-
-const PRIVATE_SERVER =
-  'This address is not public. Use a public mail server, or ask the operator of this installation to allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.'
-
-/** `basedOn`: the marks that the form sent. */
-type Saving = { form: SenderForm; settings: Partial<MailSettings>; basedOn: string; typed?: Typed }
-
-/** Answers with `done` after success; otherwise shows the input again. */
-export async function saveSettings(
+async function showFrom(
   deps: PageDependencies,
   request: Request,
   viewer: Viewer,
-  { form, settings, basedOn, typed }: Saving,
-  done: () => Response,
+  { status = 200, isPreview = false, ...refused }: Shown<FromText> & { isPreview?: boolean } = {},
+): Promise<Response> {
+  const facts = await readSenderFacts(deps, viewer)
+  const { text } = refused
+  const reading = isPreview && text ? readFrom(text) : null
+  const unsaved = reading && 'settings' in reading ? reading.settings : null
+  const shown = { ...facts.settings, ...unsaved }
+  const mail = await deps.mailer.preview(makeSenderSample(viewer.app, shown))
+  const look = unsaved && text ? new URLSearchParams(LOOK.map((name) => [name, text[name]])) : null
+  const from = describeFrom(deps.mailer.findMailRoute(shown).from)
+  const sample = 'html' in mail ? { mail, from, look } : null
+  const installation = deps.mailer.senders.installation.from?.address ?? null
+  return pageAnswer(request, status, <FromPage {...{ facts, refused, sample, installation }} />)
+}
+
+async function saveFrom(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
+  const text = readFromText(form.text)
+  const basedOn = form.text('basedOn')
+  const show = (shown: Shown<FromText>) => showFrom(deps, request, viewer, { text, basedOn, ...shown })
+  const reading = readFrom(text)
+  if ('errors' in reading) return show({ status: 400, errors: reading.errors })
+  if (form.text('do') === 'preview') {
+    return showFrom(deps, request, viewer, { text, basedOn, isPreview: true })
+  }
+  const { settings } = reading
+  const inUse = await findRemovedInUse(deps.store, viewer.app, settings)
+  if (inUse !== null) {
+    return show({ status: 409, errors: [{ field: 'otherFromEmails', code: 'conflict', message: inUse }] })
+  }
+  return saveSettings(deps, viewer, {
+    form: 'from',
+    settings,
+    basedOn,
+    show,
+    done: () => doneAnswer(deps, viewer, 'sender', 'sender_saved'),
+  })
+}
+
+async function showLimits(
+  deps: PageDependencies,
+  request: Request,
+  viewer: Viewer,
+  { status = 200, ...refused }: Shown<LimitsText> = {},
+): Promise<Response> {
+  const facts = await readSenderFacts(deps, viewer)
+  return pageAnswer(request, status, <LimitsPage facts={facts} refused={refused} />)
+}
+
+function saveLimits(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Response | Promise<Response> {
+  const text = readLimitsText(form.text)
+  const basedOn = form.text('basedOn')
+  const show = (shown: Shown<LimitsText>) => showLimits(deps, request, viewer, { text, basedOn, ...shown })
+  const reading = readLimits(text)
+  if ('errors' in reading) return show({ status: 400, errors: reading.errors })
+  return saveSettings(deps, viewer, {
+    form: 'limits',
+    settings: reading.settings,
+    basedOn,
+    show,
+    done: () => doneAnswer(deps, viewer, 'sender/limits', 'limits_saved'),
+  })
+}
+
+/** `basedOn`: the marks that the form sent. `show`: the page again, with its input. */
+type Saving = {
+  form: SenderForm
+  settings: Partial<MailSettings>
+  basedOn: string
+  show: (shown: { status: number; notice: string; basedOn?: string }) => Promise<Response>
+  done: () => Response
+}
+
+/** Saves the settings of one form, unless somebody else changed them since it was shown. */
+export async function saveSettings(
+  deps: PageDependencies,
+  viewer: Viewer,
+  { form, settings, basedOn, show, done }: Saving,
 ): Promise<Response> {
   const stored = await deps.store.mailSettings(viewer.app.id)
   const isOutdated = listChanged(marked(deps, viewer, form, stored), basedOn).length > 0
@@ -181,10 +182,8 @@ export async function saveSettings(
   const outcome = isOutdated ? refuse('settings_changed') : await saveSender(deps, viewer.app, saved)
   if (!('refusal' in outcome)) return done()
   const { status, message } = REFUSALS[outcome.refusal]
-  if (outcome.refusal !== 'settings_changed')
-    return showSender(deps, request, viewer, { status, notice: message, typed })
-  const notice = await describeChange(deps, viewer, form, basedOn)
-  return showSender(deps, request, viewer, { status, notice, typed: typed && { ...typed, basedOn: undefined } })
+  if (outcome.refusal !== 'settings_changed') return show({ status, notice: message })
+  return show({ status, notice: await describeChange(deps, viewer, form, basedOn), basedOn: undefined })
 }
 
 /** Audit entries of the sender name no app, so who it was is known in accounts with one app. */
@@ -201,5 +200,17 @@ async function describeChange(
     changed: listChangedFields(settings, names),
     isIt: ({ action, subject }) =>
       hasOneApp && action === 'mail.set' && (subject ?? '').split(/, ?/).some((name) => names.includes(name)),
+  })
+}
+
+/** The fields of the changed settings, with what is stored now. */
+function listChangedFields(settings: MailSettings, names: string[]): ChangedField[] {
+  const limits = writeLimits(settings)
+  const text = new Map<string, unknown>(Object.entries({ ...writeFrom(settings), ...limits }))
+  return names.flatMap((name): ChangedField[] => {
+    if (name === 'sendWindow') return [{ label: 'Sending hours', now: describeWindow(limits) }]
+    const [label, secret] = [SETTING_LABELS.get(name), SECRET_LABELS.get(name)]
+    if (secret !== undefined) return [{ label: secret }]
+    return label === undefined ? [] : [{ label, now: String(text.get(name)).replaceAll('\n', ', ') }]
   })
 }

@@ -1,3 +1,5 @@
+import { type LimitsText, WEEK } from '../../accounts/sender-settings.ts'
+
 export const SETTING_LABELS = new Map(
   Object.entries({
     fromName: 'Name',
@@ -29,4 +31,11 @@ export function describeSettings(names: string): string {
     return SETTING_LABELS.get(name) ?? SECRET_LABELS.get(name.startsWith('dkim') ? 'dkimKey' : name) ?? name
   })
   return [...new Set(labels)].join(', ')
+}
+
+export const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+
+export const describeWindow = ({ days, windowFrom, windowUntil }: LimitsText): string => {
+  const which = days.length === WEEK.length ? 'every day' : days.map((day) => DAYS[day]).join(', ')
+  return windowFrom === '' ? which : `${which}, ${windowFrom} to ${windowUntil}`
 }

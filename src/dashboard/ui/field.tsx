@@ -99,6 +99,7 @@ function Input(props: FieldProps) {
     required: !optional,
     autofocus,
     readOnly: isLocked,
+    placeholder: isLocked && !value ? 'Not set' : undefined,
     autocomplete,
     'aria-invalid': error ? ('true' as const) : undefined,
     'aria-describedby': describedBy(props),

@@ -283,7 +283,7 @@ describe('the banner', () => {
       expect((await noticesOn(page))[0]).toStartWith('Caution: No mail server is set. Emails are captured')
       const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
       await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://127.0.0.1:1' } })
-      expect(await noticesOn(page)).toEqual([])
+      expect((await noticesOn(page)).join()).not.toContain('No mail server is set.')
     },
   )
 })

@@ -65,7 +65,7 @@ describe('a captured email', () => {
     await set({ smtpUrl: 'nonsense' })
     expect(await offeredOn(path)).toEqual([])
     expect(await textOf(await see(path), '.notice.caution')).toEqual([
-      'Caution: The saved mail server cannot be read, so no email is sent. Set it again on Sender.',
+      'Caution: The saved mail server cannot be read, so no email is sent. Set it again.',
     ])
     const { status, html } = await browser.post(`${path}/resend`)
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('is invalid')])

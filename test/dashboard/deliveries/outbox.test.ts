@@ -35,7 +35,7 @@ describe('the outbox', () => {
   test('lists captured emails with links', async () => {
     await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder 👩‍🚀' }])
     const html = await see()
-    expect(await attributesOf(html, '.notice a', 'href')).toEqual([pages.at('sender')])
+    expect(await attributesOf(html, '.notice a', 'href')).toEqual([pages.at('sender/server')])
     expect(await textOf(html, 'main > section > p.hint')).toEqual([
       expect.stringContaining('counts as sent to its person'),
     ])

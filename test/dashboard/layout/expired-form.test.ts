@@ -70,14 +70,14 @@ test('its errors are shown after the sign-in', async () => {
 })
 
 test.each([
-  ['sender', { fromName: 'Engine', smtpUrl: 'smtps://u:hidden@mail.example.com:465' }],
+  ['sender/server', { smtpHost: 'mail.example.com', smtpPassword: 'hidden' }],
   ['you/password', { password: PASSWORD, newPassword: 'four dull wooden spoons' }],
 ])('a form with a password is not held, and says so: %s', async (path, fields) => {
   const { status, location, html } = await browser.post(pages.at(path), fields)
-  const page = pages.at(path.split('/')[0] ?? '')
+  const page = pages.at(path === 'you/password' ? 'you' : path)
   expect([status, location, html]).toEqual([303, `/sign-in?${new URLSearchParams({ next: page, unsent: '1' })}`, ''])
-  const kept = await browser.post(pages.at('sender'), { fromName: 'Engine', smtpUrl: '' })
-  expect(await hiddenFieldsOf(kept.html)).toEqual({ fromName: 'Engine', smtpUrl: '' })
+  const kept = await browser.post(pages.at('sender/server'), { smtpHost: 'mail.example.com', smtpPassword: '' })
+  expect(await hiddenFieldsOf(kept.html)).toEqual({ smtpHost: 'mail.example.com', smtpPassword: '' })
 })
 
 test('a member of another account changes nothing', async () => {

@@ -4,7 +4,7 @@ import { SERVER_CHECKS } from '../../../src/mail/server-check.ts'
 import { useClosing } from '../../closing.ts'
 import { inTurns } from '../../helper.ts'
 import { type Behaviour, startMailServer } from '../../mail/mail-server.ts'
-import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { type AccountPages, appOf, type Browser, hiddenFieldsOf, openAccount } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 const keep = useClosing()
@@ -21,7 +21,8 @@ beforeEach(async () => {
 })
 afterEach(() => pages.close())
 
-const PATH = () => pages.at('sender/server')
+const PATH = () => pages.at('sender/server/check')
+const PAGE = () => pages.at('sender/server')
 const check = async (as = browser) => {
   const { status, html } = await as.post(PATH())
   return { status, told: await textOf(html, '#server-check .notice'), html }
@@ -48,13 +49,16 @@ async function start(behaviour: Behaviour = {}, options: SMTPServerOptions = {})
 
 describe('the check of the mail server', () => {
   test('is offered if there is one, and runs on request only', async () => {
-    const { html } = await browser.get(pages.at('sender'))
-    expect(await attributesOf(html, '#server-check form', 'action')).toEqual([])
+    const { html } = await browser.get(PAGE())
+    expect(await attributesOf(html, '#server-check', 'id')).toEqual([])
     expect((await check()).told).toEqual([])
     const server = await start({ connect: () => 'drop' })
     await set(server.url)
-    const seen = await browser.get(pages.at('sender'))
-    expect(await attributesOf(seen.html, '#server-check form', 'action')).toEqual([`${PATH()}#server-check`])
+    const seen = await browser.get(PAGE())
+    expect(await attributesOf(seen.html, '#server-check form', 'action')).toEqual([
+      `${PATH()}#server-check`,
+      pages.at('sender/server/remove'),
+    ])
     expect(await textOf(seen.html, '#server-check .notice')).toEqual([])
   })
 
@@ -100,12 +104,28 @@ describe('the check of the mail server', () => {
     expect((await check()).told).toEqual([expect.stringContaining(words)])
   })
 
-  test('explains the reply without its text', async () => {
-    const server = await start({ connect: () => 554, words: () => `5.7.1 ${HOSTILE} internal.example` })
+  test('explains the reply, and quotes it', async () => {
+    const server = await start({
+      connect: () => 554,
+      words: () => `5.7.1 ${HOSTILE} internal.example ${'x'.repeat(999)}`,
+    })
     await set(server.url)
     const { told, html } = await check()
-    expect(told).toEqual([expect.stringContaining('answered 554 5.7.1: its policy does not allow the email.')])
+    expect(told).toEqual([
+      expect.stringContaining('answered 554 5.7.1: its policy does not allow the email. Its reply: “'),
+    ])
+    expect(told[0]).toContain('internal.example')
+    expect(told[0]).toEndWith('…”')
     await expectHarmless(html)
+  })
+
+  test('quotes nothing that the server of the installation says', async () => {
+    const server = await start({ connect: () => 554, words: () => `5.7.1 internal.example` })
+    await pages.close()
+    pages = await openAccount({ mail: { defaults: { smtpUrl: server.url, from: 'hello@first.example' } } })
+    browser = await pages.signedIn()
+    const { told, html } = await check()
+    expect(told).toEqual([expect.stringContaining('answered 554 5.7.1: its policy does not allow the email.')])
     expect(html).not.toContain('internal.example')
   })
 
@@ -142,8 +162,8 @@ describe('the check of the mail server', () => {
       await pages.addMember(email, role)
       const member = await pages.signedIn(email)
       expect((await check(member)).status).toBe(status)
-      const { html } = await member.get(pages.at('sender'))
-      expect(await attributesOf(html, '#server-check button', 'type')).toHaveLength(buttons)
+      const { html } = await member.get(PAGE())
+      expect(await attributesOf(html, '#server-check form button', 'type')).toHaveLength(buttons)
     }
     await pages.addAccount('eve@example.com', 'Other')
     expect((await check(await pages.signedIn('eve@example.com'))).status).toBe(404)
@@ -164,27 +184,164 @@ describe('the check of the mail server', () => {
     expect(tried).toHaveLength(SERVER_CHECKS.max)
     const other = await pages.addAccount('eve@example.com', 'Other')
     const eve = await pages.signedIn('eve@example.com')
-    expect((await eve.post(`/apps/${other.appId}/sender/server`)).status).toBe(200)
+    expect((await eve.post(`/apps/${other.appId}/sender/server/check`)).status).toBe(200)
     pages.clock.ms += 60_000
     expect((await check()).status).toBe(200)
   })
 })
 
+describe('saving a mail server', () => {
+  const save = (fields: Record<string, string>) =>
+    browser.submit(PAGE(), PAGE(), { smtpPort: '587', smtpSecurity: 'starttls', ...fields })
+  const LOGIN = { smtpUser: 'ada', smtpPassword: 'pa55' }
+  const settings = async () => pages.store.mailSettings((await appOf(pages)).id)
+
+  test('connects, logs in and saves', async () => {
+    const { port } = await start({}, ASKS)
+    const typed = { smtpHost: '127.0.0.1', smtpPort: String(port), ...LOGIN }
+    const { status, location } = await save(typed)
+    expect([status, location]).toEqual([303, PAGE()])
+    expect((await settings()).smtpUrl).toBe(`smtp://ada:pa55@127.0.0.1:${port}`)
+    const { html } = await browser.get(PAGE())
+    expect(html).not.toContain('pa55')
+    expect(await attributesOf(html, '#smtpHost, #smtpPort, #smtpUser', 'value')).toEqual([
+      '127.0.0.1',
+      String(port),
+      'ada',
+    ])
+    expect(await textOf(html, '#smtpPassword-hint')).toEqual(['Saved. Leave empty to keep it.'])
+    // an empty field keeps it
+    expect((await save({ ...typed, smtpPassword: '' })).status).toBe(303)
+    expect((await settings()).smtpUrl).toBe(`smtp://ada:pa55@127.0.0.1:${port}`)
+  })
+
+  test('says what failed, in the words of the server, and saves only when asked to', async () => {
+    const { port } = await start({}, ASKS)
+    const typed = { smtpHost: '127.0.0.1', smtpPort: String(port), smtpUser: 'ada', smtpPassword: 'wrong' }
+    const refused = await save(typed)
+    expect(refused.status).toBe(422)
+    expect(await textOf(refused.html, '#server .notice.error')).toEqual([
+      'Error: Not saved. The mail server rejected the user name and password (it answered 535). Its reply: “535 no”',
+    ])
+    expect(refused.html).not.toContain('wrong')
+    expect((await settings()).smtpUrl).toBe(null)
+
+    const hidden = await hiddenFieldsOf(refused.html, '#server')
+    expect(await textOf(refused.html, '#server button')).toEqual(['Try again', 'Save anyway'])
+    const kept = { ...typed, smtpPassword: '', ...hidden, do: 'save_anyway', smtpSecurity: 'starttls' }
+    // the carried password is for this host and user only
+    expect((await browser.post(PAGE(), { ...kept, smtpHost: '0.0.0.0' })).status).toBe(400)
+    expect((await browser.post(PAGE(), kept)).status).toBe(303)
+    expect((await settings()).smtpUrl).toBe(`smtp://ada:wrong@127.0.0.1:${port}`)
+    expect(await textOf((await browser.get(PAGE())).html, '[role=status] .notice.done')).toEqual([
+      'Done: The mail server was saved without a check. Emails wait if it refuses them.',
+    ])
+  })
+
+  test('never sends the saved password to another host', async () => {
+    await set('smtp://ada:pa55@127.0.0.1:1')
+    const { status, html } = await save({ smtpHost: '0.0.0.0', smtpPort: '1', smtpUser: 'ada' })
+    expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
+      400,
+      ['Error: Enter the password again for this host and user.'],
+    ])
+  })
+
+  test('is refused after a change of somebody else, and keeps the typed password', async () => {
+    const { port } = await start({}, ASKS)
+    const hidden = await hiddenFieldsOf((await browser.get(PAGE())).html, '#server')
+    await set('smtp://127.0.0.1:9')
+    const typed = { smtpHost: '127.0.0.1', smtpPort: String(port), smtpSecurity: 'starttls', ...LOGIN }
+    const { status, html } = await browser.post(PAGE(), { ...typed, ...hidden })
+    expect([status, await textOf(html, '[role=alert]')]).toEqual([409, [expect.stringContaining('Mail server')]])
+    const again = await browser.post(PAGE(), { ...typed, smtpPassword: '', ...(await hiddenFieldsOf(html, '#server')) })
+    expect([again.status, (await settings()).smtpUrl]).toEqual([303, `smtp://ada:pa55@127.0.0.1:${port}`])
+  })
+
+  test('counts as a check; beyond the limit it can still be saved', async () => {
+    const { port } = await start({ connect: () => 421 })
+    const typed = { smtpHost: '127.0.0.1', smtpPort: String(port) }
+    await inTurns(SERVER_CHECKS.max, () => check())
+    await set(`smtp://127.0.0.1:${port}`)
+    await inTurns(SERVER_CHECKS.max, () => check())
+    const limited = await save(typed)
+    expect([limited.status, await textOf(limited.html, '#server .notice')]).toEqual([
+      429,
+      [expect.stringContaining('Not saved. Mail servers were checked 20 times')],
+    ])
+    expect((await save({ ...typed, do: 'save_anyway' })).status).toBe(303)
+  })
+
+  test.each(['10.0.0.1', '::ffff:127.0.0.2', 'localhost', 'mail.internal'])(
+    'that is not public is refused next to its field: %s',
+    async (smtpHost) => {
+      const { status, html } = await save({ smtpHost, do: 'save_anyway' })
+      expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
+        400,
+        [expect.stringMatching(/This address is not public\..*EVENTPOST_MAIL_PRIVATE_HOSTS\.$/)],
+      ])
+      expect((await settings()).smtpUrl).toBe(null)
+    },
+  )
+
+  test('refuses invalid input and keeps it, without the password', async () => {
+    const typed = { smtpHost: HOSTILE, smtpPort: '0', smtpSecurity: HOSTILE, smtpUser: HOSTILE, smtpPassword: 'pa55' }
+    const { status, html } = await save(typed)
+    await expectHarmless(html)
+    expect([status, await attributesOf(html, '[aria-invalid]', 'name')]).toEqual([400, ['smtpHost', 'smtpPort']])
+    expect(await attributesOf(html, '#smtpHost', 'value')).toEqual([HOSTILE])
+    expect(html).not.toContain('pa55')
+  })
+
+  test('starts from presets, as links', async () => {
+    const { html } = await browser.get(PAGE())
+    const links = await attributesOf(html, '.choices a', 'href')
+    expect(await textOf(html, '.choices a')).toEqual([
+      'Amazon SES',
+      'Postmark',
+      'Resend',
+      'Mailgun',
+      'SendGrid',
+      'Brevo',
+      'Google Workspace',
+      'Fastmail',
+      'Other',
+    ])
+    const resend = (await browser.get(links[2] ?? '')).html
+    expect(await attributesOf(resend, '#smtpHost, #smtpPort, #smtpUser', 'value')).toEqual([
+      'smtp.resend.com',
+      '465',
+      'resend',
+    ])
+    expect(await textOf(resend, '.choices [aria-current], option[selected]')).toEqual(['Resend', 'TLS (port 465)'])
+    await set('smtp://ada:pa55@127.0.0.1:1')
+    const other = (await browser.get(links.at(-1) ?? '')).html
+    expect(await attributesOf(other, '#smtpHost', 'value')).toEqual([''])
+  })
+
+  test('can be undone', async () => {
+    await set('smtp://ada:pa55@127.0.0.1:1')
+    expect((await browser.submit(PAGE(), pages.at('sender/server/remove'))).status).toBe(303)
+    expect((await settings()).smtpUrl).toBe(null)
+  })
+})
+
 describe('a base URL that works on this machine only', () => {
   const LOST =
-    'Caution: Nobody can unsubscribe: links in emails lead to http://localhost:8080, which only this machine can reach. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com.'
+    "Caution: Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com."
   const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
-  test('is reported on Sender if emails are sent', async () => {
-    expect(await cautions('sender')).toEqual([expect.stringContaining('No mail server is set. Emails are captured')])
-    await set(BEYOND)
-    expect(await cautions('sender')).toEqual([LOST])
-    expect(await cautions('messages')).toEqual([])
-    for (const near of ['smtp://127.0.0.1:1025', 'smtp://localhost:1025', 'smtp://[::1]:1025']) {
-      await set(near)
-      expect(await cautions('sender')).toEqual([])
-    }
-  })
+  test.each(['sender', 'sender/server', 'sender/domain', 'sender/limits'])(
+    'is reported on %s if emails are sent, also by a server on this machine',
+    async (page) => {
+      expect(await cautions(page)).toEqual(page === 'sender' ? [expect.stringContaining('No mail server is set.')] : [])
+      for (const url of [BEYOND, 'smtp://127.0.0.1:1025', 'smtp://localhost:1025', 'smtp://[::1]:1025']) {
+        await set(url)
+        expect(await cautions(page)).toEqual([LOST])
+      }
+      expect(await cautions('messages')).toEqual([])
+    },
+  )
 
   test('is not reported if people can reach it', async () => {
     await pages.close()

@@ -25,11 +25,24 @@ afterEach(() => {
 })
 
 const MINUTE = 60_000
+const LOST = expect.stringContaining("Recipients can't unsubscribe") as unknown as string
 const path = (what = '') => pages.at(`sender${what}`)
 const see = async (query = '') => (await browser.get(path(query))).html
 const settings = (): Promise<MailSettings> => Promise.resolve(pages.store.mailSettings(app.id))
 const EVERY_DAY = Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((day) => [`day${day}`, 'on']))
-const save = (fields: Record<string, string>) => browser.submit(path(), path(), { ...EVERY_DAY, ...fields })
+const save = (fields: Record<string, string>) => browser.submit(path(), path(), fields)
+const LIMITS = '/limits'
+const saveLimits = (fields: Record<string, string>) =>
+  browser.submit(path(LIMITS), path(LIMITS), { ...EVERY_DAY, ...fields })
+const setServer = (smtpUrl: string | null) =>
+  pages.store.setMailSettings({
+    accountId: app.accountId,
+    appId: app.id,
+    actor: 'test',
+    at: pages.clock.now(),
+    settings: { smtpUrl },
+  })
+
 describe('the sender', () => {
   test('is the setting, or that of the installation', async () => {
     expect(await textOf(await see(), '.page-head .lead bdi')).toEqual(['Demo <hello@first.example>'])
@@ -47,103 +60,108 @@ describe('the sender', () => {
   })
 
   test('refuses invalid input and keeps it', async () => {
-    const typed = { fromName: HOSTILE, smtpUrl: 'ftp://x', windowFrom: '25:00', perSecond: 'x' }
-    const { status, html } = await browser.post(path(), { ...typed, day1: 'on' })
+    const { status, html } = await browser.post(path(), { fromName: HOSTILE, colour: 'red' })
     expect(status).toBe(400)
     await expectHarmless(html)
-    expect(await attributesOf(html, '[aria-invalid]', 'name')).toEqual([
-      'fromName',
-      'smtpUrl',
-      'perSecond',
-      'windowFrom',
-    ])
-    expect(await attributesOf(html, '#fromName, #smtpUrl, #windowFrom, #perSecond', 'value')).toEqual([
-      HOSTILE,
-      'ftp://x',
-      'x',
-      '25:00',
-    ])
-    expect(await attributesOf(html, '.days [checked]', 'name')).toEqual(['day1'])
+    expect(await attributesOf(html, '[aria-invalid]', 'name')).toEqual(['fromName', 'colour'])
+    expect(await attributesOf(html, '#fromName, #colour', 'value')).toEqual([HOSTILE, 'red'])
     expect((await settings()).fromName).toBe(null)
   })
 
-  test('previews an email', async () => {
+  test('previews the saved email beside the form', async () => {
     await save({ postalAddress: '1 Main Street', colour: '#0a7d4f' })
-    expect(await attributesOf(await see(), 'iframe', 'src')).toEqual([path('/sample'), path('/sample')])
+    expect(await attributesOf(await see(), 'aside iframe', 'src')).toEqual([path('/sample'), path('/sample')])
     const mail = await browser.get(path('/sample'))
     expect(mail.headers.get('content-security-policy')).toStartWith("default-src 'none'; style-src 'unsafe-inline'")
     expect(mail.html).toContain('1 Main Street')
     expect(mail.html).toContain('#0a7d4f')
   })
 
+  test('previews unsaved input without saving it', async () => {
+    const typed = { fromName: 'New', colour: '#123456', postalAddress: '2 Side Street' }
+    const { status, html } = await save({ ...typed, do: 'preview' })
+    expect([status, await attributesOf(html, '#colour', 'value')]).toEqual([200, ['#123456']])
+    expect(await textOf(html, '[data-mail-part=from] bdi')).toEqual(['New <hello@first.example>'])
+    const [src] = await attributesOf(html, 'iframe', 'src')
+    const mail = await browser.get(src ?? '')
+    expect([mail.html.includes('#123456'), mail.html.includes('2 Side Street')]).toEqual([true, true])
+    expect(await settings()).toMatchObject({ fromName: null, colour: null })
+    expect((await browser.get(path(`/sample?colour=${encodeURIComponent('red;}')}`))).html).not.toContain('red;}')
+  })
+
   test('can be changed by owners, and seen by others', async () => {
-    await save({ smtpUrl: 'smtp://user:pa55@127.0.0.1:1' })
+    await setServer('smtp://secret-user:pa55@127.0.0.1:1')
     await pages.addMember('editor@example.com', 'editor')
     const editor = await pages.signedIn('editor@example.com')
-    const { html } = await editor.get(path())
-    expect(await textOf(html, 'main .button')).toEqual(['Check the mail server', 'Check the records'])
-    expect(html).not.toContain('user:…')
-    for (const what of ['', '/dkim', '/dkim/remove', '/reports']) {
+    const shown = ['', '/server', '/domain', '/limits']
+    const seen = await Promise.all(shown.map(async (what) => (await editor.get(path(what))).html))
+    const buttons = await Promise.all(seen.map((html) => textOf(html, 'main .button')))
+    expect(buttons).toEqual([[], ['Check the connection'], ['Check the records'], []])
+    expect(seen.join()).not.toContain('pa55')
+    expect(await attributesOf(seen[0] ?? '', '#from input[type=text]', 'readonly')).toHaveLength(5)
+    for (const what of ['', '/server', '/server/remove', '/limits', '/dkim', '/dkim/remove', '/reports']) {
       expect((await editor.post(path(what), EVERY_DAY)).status).toBe(403)
     }
     await pages.addAccount('eve@example.com', 'Other')
     const eve = await pages.signedIn('eve@example.com')
-    for (const what of ['', '/sample']) expect((await eve.get(path(what))).status).toBe(404)
-    expect((await eve.post(path(), EVERY_DAY)).status).toBe(404)
+    for (const what of [...shown, '/sample']) expect((await eve.get(path(what))).status).toBe(404)
+    for (const what of ['', '/server', '/server/check', '/limits'])
+      expect((await eve.post(path(what), EVERY_DAY)).status).toBe(404)
   })
 })
 
-describe('the mail server', () => {
-  const SECRET = 'smtps://user:pa55@127.0.0.1:465'
+describe('hours and limits', () => {
+  const leads = async () => textOf((await browser.get(path(LIMITS))).html, '.page-head .lead')
 
-  test('stays with an empty field, is never shown, and can be removed', async () => {
-    await save({ smtpUrl: SECRET })
-    const html = await see()
-    expect(html).not.toContain('pa55')
-    expect(html).toContain('smtps://user:…@127.0.0.1:465')
-    await save({ fromName: 'Ada' })
-    expect((await settings()).smtpUrl).toBe(SECRET)
-    await save({ dropsSmtp: 'on' })
-    expect((await settings()).smtpUrl).toBe(null)
-  })
-
-  test.each(['smtp://10.0.0.1', 'smtp://127.1:25', 'smtp://[::ffff:127.0.0.2]', 'smtp://localhost', 'smtp://0x7f.2'])(
-    'that is not public is refused next to its field: %s',
-    async (smtpUrl) => {
-      const { status, html } = await save({ smtpUrl })
-      expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
-        400,
-        [expect.stringMatching(/^(Error: )?This address is not public\..*EVENTPOST_MAIL_PRIVATE_HOSTS\.$/)],
-      ])
-      expect((await settings()).smtpUrl).toBe(null)
-    },
-  )
-
-  test('that is paused is reported on the pages of the app', async () => {
-    await save({ smtpUrl: SECRET })
-    const until = pages.clock.now() + MINUTE
-    pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
-    expect(await textOf(await see(), '.notice.caution')).toEqual([
-      'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it answered 421). Emails wait, and none is lost.',
+  test('are saved, and summed up', async () => {
+    expect(await leads()).toEqual(['Lifecycle emails are sent at any time, at most 1 a day per person.'])
+    const weekdays = { day0: '', day6: '', windowFrom: '09:00', windowUntil: '17:00', perPersonDay: '2' }
+    expect((await saveLimits(weekdays)).location).toBe(path(LIMITS))
+    expect(await settings()).toMatchObject({
+      perPersonDay: 2,
+      sendWindow: { days: [1, 2, 3, 4, 5], from: '09:00', until: '17:00' },
+    })
+    expect(await leads()).toEqual([
+      'Lifecycle emails are sent Monday, Tuesday, Wednesday, Thursday, Friday, 09:00 to 17:00, at most 2 a day per person.',
     ])
   })
+
+  test('that are invalid are refused, and kept in the form', async () => {
+    const typed = { day1: 'on', windowFrom: '25:00', perSecond: 'x' }
+    const { status, html } = await browser.post(path(LIMITS), typed)
+    expect([status, await attributesOf(html, '[aria-invalid]', 'name')]).toEqual([400, ['windowFrom', 'perSecond']])
+    expect(await attributesOf(html, '#windowFrom, #perSecond', 'value')).toEqual(['25:00', 'x'])
+    expect(await attributesOf(html, '.days [checked]', 'name')).toEqual(['day1'])
+  })
+})
+
+test('a mail server that is paused is reported on the pages of the app', async () => {
+  await setServer('smtps://user:pa55@127.0.0.1:465')
+  const until = pages.clock.now() + MINUTE
+  pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
+  expect(await textOf(await see(), '.notice.caution')).toEqual([
+    LOST,
+    'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it answered 421). Emails wait, and none is lost.',
+  ])
 })
 
 test('a refused sender is reported on the pages of the app', async () => {
-  await save({ smtpUrl: 'smtp://127.0.0.1:2525', fromEmail: 'wrong@first.example' })
+  await setServer('smtp://127.0.0.1:2525')
+  await save({ fromEmail: 'wrong@first.example' })
   const until = pages.clock.now() + MINUTE
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
   expect(await textOf(await see(), '.notice.caution')).toEqual([
+    LOST,
     'Caution: Emails of this app wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it answered 553). None is lost.',
   ])
 })
 
 describe('the signature', () => {
   const make = (fields: Record<string, string> = {}) =>
-    browser.submit(path(), path('/dkim'), { dkimDomain: 'Engine.example', dkimSelector: 'post', ...fields })
+    browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'Engine.example', dkimSelector: 'post', ...fields })
 
   test('is created with a matching record', async () => {
-    expect(await attributesOf(await see(), '#dkimDomain, #dkimSelector', 'value')).toEqual([
+    expect(await attributesOf(await see('/domain'), '#dkimDomain, #dkimSelector', 'value')).toEqual([
       'first.example',
       'eventpost',
     ])
@@ -152,7 +170,7 @@ describe('the signature', () => {
     expect([dkimDomain, dkimSelector]).toEqual(['engine.example', 'post'])
     const key = createPublicKey(createPrivateKey(dkimKey ?? ''))
     expect(key.asymmetricKeyDetails?.modulusLength).toBe(2_048)
-    const html = await see()
+    const html = await see('/domain')
     expect(await textOf(html, '#dkim-name')).toEqual(['post._domainkey.engine.example'])
     const published = key.export({ type: 'spki', format: 'der' }).toString('base64')
     expect(await textOf(html, '#dkim-value')).toEqual([`v=DKIM1; k=rsa; p=${published}`])
@@ -167,13 +185,13 @@ describe('the signature', () => {
       ['news.first.example', 0],
     ] as const) {
       await make({ dkimDomain })
-      expect((await textOf(await see(), '#dkim .notice.caution')).length).toBe(told)
+      expect((await textOf(await see('/domain'), '#dkim .notice.caution')).length).toBe(told)
     }
   })
 
   test('can be removed', async () => {
     await make()
-    expect((await browser.submit(path(), path('/dkim/remove'))).status).toBe(303)
+    expect((await browser.submit(path('/domain'), path('/dkim/remove'))).status).toBe(303)
     expect(await settings()).toMatchObject({ dkimDomain: null, dkimSelector: null, dkimKey: null })
   })
 
@@ -199,23 +217,23 @@ describe('the signature', () => {
 })
 
 describe('the records of the domain', () => {
-  const ask = async () => textOf(await see('?check=1'), '#checks .fact-list .badge')
+  const ask = async () => textOf(await see('/domain?check=1'), '#checks .fact-list .badge')
 
   test('are looked up 20 times in 10 minutes, then limited', async () => {
-    for (let nth = 0; nth < 20; nth += 1) expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
-    const { status, html } = await browser.get(`${path()}?check=1`)
-    expect([status, await textOf(html, '#checks .fact-list .badge')]).toEqual([429, []])
+    for (let nth = 0; nth < 20; nth += 1) expect((await browser.get(`${path('/domain')}?check=1`)).status).toBe(200)
+    const { status, html } = await browser.get(`${path('/domain')}?check=1`)
+    expect([status, await textOf(html, '#checks .fact-list .badge')]).toEqual([429, Array(3).fill('Not checked')])
     pages.clock.ms += 600_000
-    expect((await browser.get(`${path()}?check=1`)).status).toBe(200)
+    expect((await browser.get(`${path('/domain')}?check=1`)).status).toBe(200)
   })
 
   test('are looked up on request', async () => {
     answer = (name) => (name === 'first.example' ? ['v=spf1 mx -all', HOSTILE] : [])
-    expect(await textOf(await see(), '#checks .button')).toEqual(['Check the records'])
+    expect(await textOf(await see('/domain'), '#checks .button')).toEqual(['Check the records'])
     expect(asked).toEqual([])
     expect(await ask()).toEqual(['Good', 'To do', 'To do'])
     expect(asked.sort()).toEqual(['_dmarc.first.example', 'first.example'])
-    expect(await textOf(await see('?check=1'), '#check-DMARC-name, #check-DMARC-value')).toEqual([
+    expect(await textOf(await see('/domain?check=1'), '#check-DMARC-name, #check-DMARC-value')).toEqual([
       '_dmarc.first.example',
       'v=DMARC1; p=none',
     ])
@@ -223,21 +241,21 @@ describe('the records of the domain', () => {
 
   test('show published text safely', async () => {
     answer = () => [`v=spf1 ${HOSTILE}`, `v=DMARC1; p=${HOSTILE}`]
-    await expectHarmless(await see('?check=1'))
+    await expectHarmless(await see('/domain?check=1'))
   })
 
   test('find the signing key', async () => {
-    await browser.submit(path(), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
+    await browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
     answer = () => []
     expect((await ask())[1]).toBe('Wrong')
-    const [record = ''] = await textOf(await see('?check=1'), '#check-DKIM-value')
+    const [record = ''] = await textOf(await see('/domain?check=1'), '#check-DKIM-value')
     answer = (name) => (name === 'post._domainkey.first.example' ? [record] : [])
     expect((await ask())[1]).toBe('Good')
   })
 
   test('work without a network', async () => {
     expect(await ask()).toEqual(['No answer', 'To do', 'No answer'])
-    expect((await textOf(await see('?check=1'), '#checks .fact-list bdi'))[0]).toBe(
+    expect((await textOf(await see('/domain?check=1'), '#checks .fact-list bdi'))[0]).toBe(
       "DNS gave no answer for first.example. Check this machine's network, then try again.",
     )
   })
@@ -245,57 +263,73 @@ describe('the records of the domain', () => {
 
 describe('the secret for reports', () => {
   test('is shown once', async () => {
-    expect(await textOf(await see(), '#report-url')).toEqual([`http://localhost:8080/hooks/bounces/${app.publicId}`])
-    const { status, html } = await browser.submit(path(), path('/reports'))
+    expect(await textOf(await see('/server'), '#report-url')).toEqual([
+      `http://localhost:8080/hooks/bounces/${app.publicId}`,
+    ])
+    const { status, html } = await browser.submit(path('/server'), path('/reports'))
     const { bounceSecret } = await settings()
     expect(status).toBe(200)
     expect(await textOf(html, '#report-secret')).toEqual([bounceSecret ?? 'none'])
-    expect(await see()).not.toContain(bounceSecret ?? '')
+    expect(await see('/server')).not.toContain(bounceSecret ?? '')
   })
 
   test('is replaced only after confirmation', async () => {
-    expect(await textOf(await see(), 'dialog#new-secret h2')).toEqual([])
-    await browser.submit(path(), path('/reports'))
-    expect(await textOf(await see(), 'dialog#new-secret h2')).toEqual(['Make a new secret?'])
+    expect(await textOf(await see('/server'), 'dialog#new-secret h2')).toEqual([])
+    await browser.submit(path('/server'), path('/reports'))
+    expect(await textOf(await see('/server'), 'dialog#new-secret h2')).toEqual(['Make a new secret?'])
   })
 })
 
 describe('two owners who change the sender at once', () => {
-  const form = (what = '') => `form[action="${path(what)}"]`
-  const shown = async (what = '') => hiddenFieldsOf(await see(), form(what))
+  const PAGES = {
+    '': '',
+    '/server': '/server',
+    '/limits': '/limits',
+    '/dkim': '/domain',
+    '/reports': '/server',
+  } as const
+  type Form = keyof typeof PAGES
+  const form = (what: Form = '') => `form[action="${path(what)}"]`
+  const shown = async (what: Form = '') => hiddenFieldsOf(await see(PAGES[what]), form(what))
 
   test('the second sees what the first changed, keeps the input, and can overwrite', async () => {
-    const typed = { ...EVERY_DAY, fromName: 'Ada', ...(await shown()) }
-    const limits = { ...(await shown()), windowFrom: '09:00', windowUntil: '17:00', perPersonDay: '2' }
+    const typed = { ...EVERY_DAY, perSecond: '7', ...(await shown(LIMITS)) }
     const other = await pages.signedIn()
-    await other.post(path(), { ...EVERY_DAY, ...limits, smtpUrl: 'smtp://user:pa55@127.0.0.1:1' })
+    const hours = { windowFrom: '09:00', windowUntil: '17:00', perPersonDay: '2' }
+    await other.post(path(LIMITS), { ...EVERY_DAY, ...(await shown(LIMITS)), ...hours })
     const before = await settings()
 
-    const wrong = await browser.post(path(), { ...typed, colour: 'x' })
-    const { status, html } = await browser.post(path(), { ...typed, ...(await hiddenFieldsOf(wrong.html, form())) })
-    expect([wrong.status, status, await attributesOf(html, '#fromName', 'value')]).toEqual([400, 409, ['Ada']])
+    const wrong = await browser.post(path(LIMITS), { ...typed, giveUpHours: 'x' })
+    const again = { ...typed, ...(await hiddenFieldsOf(wrong.html, form(LIMITS))) }
+    const { status, html } = await browser.post(path(LIMITS), again)
+    expect([wrong.status, status, await attributesOf(html, '#perSecond', 'value')]).toEqual([400, 409, ['7']])
     expect((await textOf(html, '[role=alert]'))[0]).toBe(
-      'Error: ada@example.com changed these settings meanwhile: Mail server; Lifecycle emails per day (now 2); Sending hours (now every day, 09:00 to 17:00). Nothing was saved. Save again to write over that.',
+      'Error: ada@example.com changed these settings meanwhile: Lifecycle emails per day (now 2); Sending hours (now every day, 09:00 to 17:00). Nothing was saved. Save again to write over that.',
     )
-    expect(html).not.toContain('pa55')
     expect(await settings()).toEqual(before)
 
-    expect((await browser.post(path(), { ...typed, ...(await hiddenFieldsOf(html, form())) })).status).toBe(303)
-    expect(await settings()).toMatchObject({ fromName: 'Ada', sendWindow: null, perPersonDay: null })
+    const last = { ...typed, ...(await hiddenFieldsOf(html, form(LIMITS))) }
+    expect((await browser.post(path(LIMITS), last)).status).toBe(303)
+    expect(await settings()).toMatchObject({ perSecond: 7, sendWindow: null, perPersonDay: null })
   })
 
-  test('a change of one form does not affect the other forms', async () => {
-    const typed = { ...EVERY_DAY, ...(await shown()) }
-    await browser.submit(path(), path('/reports'))
-    await browser.submit(path(), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'a' })
-    expect((await browser.post(path(), typed)).status).toBe(303)
+  test('a change of one form does not affect the other forms, and is not reverted by them', async () => {
+    const [from, limits] = [await shown(), await shown(LIMITS)]
+    await setServer('smtp://127.0.0.1:1')
+    await browser.submit(path('/server'), path('/reports'))
+    await browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'a' })
+    const other = await pages.signedIn()
+    expect((await other.post(path(LIMITS), { ...EVERY_DAY, ...limits, perSecond: '3' })).status).toBe(303)
+    const before = await settings()
+    expect((await browser.post(path(), { ...from, fromName: 'Ada' })).status).toBe(303)
+    expect(await settings()).toEqual({ ...before, fromName: 'Ada' })
   })
 
   test('a key or secret of another owner is not replaced or removed', async () => {
     const [dkim, reports] = [await shown('/dkim'), await shown('/reports')]
     const make = { dkimDomain: 'first.example', dkimSelector: 'a' }
-    await browser.submit(path(), path('/dkim'), make)
-    await browser.submit(path(), path('/reports'))
+    await browser.submit(path('/domain'), path('/dkim'), make)
+    await browser.submit(path('/server'), path('/reports'))
     const before = await settings()
     for (const [what, fields, label] of [
       ['/dkim', { ...dkim, ...make, dkimSelector: 'b' }, 'Signature (DKIM)'],
@@ -310,7 +344,7 @@ describe('two owners who change the sender at once', () => {
   })
 
   test('a form without versions saves nothing', async () => {
-    expect((await browser.post(path(), { ...EVERY_DAY, fromName: 'Ada' })).status).toBe(409)
+    expect((await browser.post(path(), { fromName: 'Ada' })).status).toBe(409)
     expect((await settings()).fromName).toBe(null)
   })
 
@@ -320,12 +354,12 @@ describe('two owners who change the sender at once', () => {
       await setMailSettings({ ...asked, settings: { perPersonDay: 3 }, basedOn: undefined })
       return setMailSettings(asked)
     })
-    const { status, html } = await save({ fromName: 'Ada' })
+    const { status, html } = await saveLimits({ perSecond: '5' })
     racing.mockRestore()
     expect([status, await textOf(html, '[role=alert]')]).toEqual([
       409,
       [expect.stringContaining('Lifecycle emails per day (now 3).')],
     ])
-    expect(await settings()).toMatchObject({ fromName: null, perPersonDay: 3 })
+    expect(await settings()).toMatchObject({ perSecond: null, perPersonDay: 3 })
   })
 })

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
-import type { SenderProof } from '../../accounts/senders.ts'
-import { dkimRecord, readPublicKey, type DnsRecord } from '../../accounts/dkim.ts'
+import { domainOf, type DomainStatus, type SenderProof } from '../../accounts/senders.ts'
+import { dkimRecord, type DkimText, readPublicKey, type DnsRecord } from '../../accounts/dkim.ts'
 import type { SenderCheck } from '../../accounts/sender-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
@@ -12,7 +12,7 @@ import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
-import type { SenderProps } from './sender-fields.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 
 /** A record in the form that DNS providers ask for. */
 const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (
@@ -33,8 +33,35 @@ const PROOFS: Record<SenderProof, string> = {
   existing: 'In use by this account before domains were verified.',
 }
 
+type DomainProps = {
+  facts: SenderFacts
+  refused: Refused<DkimText>
+  /** DNS results; null if not requested */
+  checks: SenderCheck[] | null
+  /** domains of the sender addresses; `isChecked`: DNS was just queried */
+  domains: DomainStatus[]
+  isChecked: boolean
+}
+
+export const DomainPage = (props: DomainProps) => (
+  <SenderFrame facts={props.facts} current="sender/domain" state={<State {...props.facts} />} refused={props.refused}>
+    <DomainsSection {...props} />
+    <ChecksSection {...props} />
+    <DkimSection {...props} />
+  </SenderFrame>
+)
+
+const State = ({ mailRoute: { from } }: SenderFacts) =>
+  from === null ? (
+    'No sender yet, so there is no domain to check.'
+  ) : (
+    <>
+      Emails come from <SentText>{domainOf(from.address)}</SentText>. Its DNS records prove that you may send for it.
+    </>
+  )
+
 /** Domains to verify, because other accounts use the same mail server. */
-export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
+const DomainsSection = ({ facts: { viewer }, domains, isChecked }: DomainProps) => {
   const needed = domains.filter(({ state }) => state !== 'not_needed')
   const isOpen = needed.some(({ state }) => state === 'unverified')
   return (
@@ -69,23 +96,21 @@ export const DomainsSection = ({ viewer, domains, isChecked }: SenderProps) => {
 
 const DOMAINS = 'domains'
 
-type DkimProps = SenderProps & { isOwner: boolean }
-
-export const DkimSection = (props: DkimProps) => {
-  const { settings, isOwner } = props
+const DkimSection = (props: DomainProps) => {
+  const { settings, viewer } = props.facts
   return (
     <section id="dkim">
       <h2>Signature (DKIM)</h2>
       <p>Receivers trust emails signed by the sender's domain. Many mail providers sign them for you.</p>
       <PublishedKey {...settings} />
-      <OtherDomain {...props} />
-      {isOwner && (settings.dkimKey === null ? <KeyForm {...props} /> : <ChangeKey {...props} />)}
+      <OtherDomain {...props.facts} />
+      {isOwner(viewer) && (settings.dkimKey === null ? <KeyForm {...props} /> : <ChangeKey {...props} />)}
     </section>
   )
 }
 
 /** DMARC alignment accepts subdomains. */
-const OtherDomain = ({ settings: { dkimDomain, dkimKey }, mailRoute: { from } }: DkimProps) => {
+const OtherDomain = ({ settings: { dkimDomain, dkimKey }, mailRoute: { from } }: SenderFacts) => {
   const sender = from?.address.split('@')[1]?.toLowerCase()
   if (dkimKey === null || dkimDomain === null || sender === undefined) return null
   const isAligned = sender === dkimDomain || sender.endsWith(`.${dkimDomain}`) || dkimDomain.endsWith(`.${sender}`)
@@ -97,7 +122,7 @@ const OtherDomain = ({ settings: { dkimDomain, dkimKey }, mailRoute: { from } }:
   )
 }
 
-const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderProps['settings']) => {
+const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderFacts['settings']) => {
   if (dkimKey === null || dkimDomain === null || dkimSelector === null) {
     return <p class="hint">This installation doesn't sign emails.</p>
   }
@@ -112,32 +137,32 @@ const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderProps['settin
   )
 }
 
-const KeyForm = ({ viewer, settings, mailRoute, typed, basedOn }: DkimProps) => (
+const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: DomainProps) => (
   <Form
     action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`}
-    hidden={{ basedOn: basedOn.dkim }}
-    errors={typed?.errors}
+    hidden={{ basedOn: refused.basedOn ?? marks.dkim }}
+    errors={refused.errors}
     submit="Make a key pair"
     kind="plain"
   >
     <Field
       name="dkimDomain"
       label="Domain"
-      value={typed?.dkim?.domain ?? settings.dkimDomain ?? mailRoute.from?.address.split('@')[1] ?? ''}
+      value={refused.text?.domain ?? settings.dkimDomain ?? mailRoute.from?.address.split('@')[1] ?? ''}
       autocomplete="off"
     />
     <Field
       name="dkimSelector"
       label="Selector"
       hint="Names this key. A domain can have several keys."
-      value={typed?.dkim?.selector ?? settings.dkimSelector ?? 'eventpost'}
+      value={refused.text?.selector ?? settings.dkimSelector ?? 'eventpost'}
       autocomplete="off"
     />
   </Form>
 )
 
 /** Until the DNS record is updated, signatures fail. */
-const ChangeKey = (props: DkimProps) => (
+const ChangeKey = (props: DomainProps) => (
   <div class="buttons">
     <Dialog id="new-key" opener="Make a new key pair" title="Make a new key pair?">
       <p>
@@ -149,8 +174,8 @@ const ChangeKey = (props: DkimProps) => (
     <Dialog id="remove-key" opener="Remove the key" kind="danger" title="Remove the key?">
       <p>Emails are then sent unsigned, unless your mail provider signs them.</p>
       <ActionForm
-        action={`${pathOf(props.viewer.app.publicId, 'sender')}/dkim/remove`}
-        fields={{ basedOn: props.basedOn.dkim }}
+        action={`${pathOf(props.facts.viewer.app.publicId, 'sender')}/dkim/remove`}
+        fields={{ basedOn: props.facts.marks.dkim }}
         kind="danger"
       >
         Remove the key
@@ -159,7 +184,16 @@ const ChangeKey = (props: DkimProps) => (
   </div>
 )
 
-const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
+type ShownCheck = Omit<SenderCheck, 'state'> & { state: SenderCheck['state'] | 'unchecked' }
+
+const UNCHECKED: ShownCheck[] = [
+  { about: 'SPF', sentence: 'Lists the servers that may send for the domain.' },
+  { about: 'DKIM', sentence: 'Publishes the key that emails are signed with.' },
+  { about: 'DMARC', sentence: 'Says what receivers do with emails that fail both.' },
+].map((one) => ({ ...one, state: 'unchecked', record: null }) as ShownCheck)
+
+const STATES: Record<ShownCheck['state'], { word: string; mood: Mood }> = {
+  unchecked: { word: 'Not checked', mood: 'quiet' },
   good: { word: 'Good', mood: 'good' },
   caution: { word: 'To do', mood: 'caution' },
   bad: { word: 'Wrong', mood: 'bad' },
@@ -167,17 +201,13 @@ const STATES: Record<SenderCheck['state'], { word: string; mood: Mood }> = {
 }
 
 /** Looked up on request. */
-export const ChecksSection = ({ viewer, mailRoute, checks }: SenderProps) => (
+const ChecksSection = ({ facts: { viewer, mailRoute }, checks }: DomainProps) => (
   <section id="checks">
     <h2>DNS records</h2>
-    <p>
-      SPF lists who may send for a domain, DKIM proves who did, and DMARC says what to do with the rest. Without them,
-      emails go to spam.
-    </p>
-    {checks && checks.length === 0 && <p class="hint">No sender yet, so there is no domain to check.</p>}
-    {checks && checks.length > 0 && (
+    <p>Without these records, emails go to spam.</p>
+    {mailRoute.from !== null && (
       <ul class="fact-list">
-        {checks.map((check) => (
+        {(checks ?? UNCHECKED).map((check) => (
           <li key={check.about}>
             <p class="with-badge">
               <b>{check.about}</b>
@@ -192,7 +222,7 @@ export const ChecksSection = ({ viewer, mailRoute, checks }: SenderProps) => (
       </ul>
     )}
     {mailRoute.from !== null && (
-      <ButtonLink href={`${pathOf(viewer.app.publicId, 'sender')}?check=1#checks`}>
+      <ButtonLink href={`${pathOf(viewer.app.publicId, 'sender/domain')}?check=1#checks`}>
         {checks === null ? 'Check the records' : 'Check again'}
       </ButtonLink>
     )}

@@ -1,0 +1,109 @@
+/** What the documentation of well-known mail providers says about SMTP. */
+
+export type Security = 'tls' | 'starttls' | 'optional'
+
+export type MailProvider = {
+  id: string
+  name: string
+  host: string
+  port: number
+  security: Security
+  /** the user name, where it is the same for everyone */
+  user?: string
+  /** where to find the login */
+  hint: string
+  /** the hosts of all its regions */
+  hosts: RegExp
+  /** the SPF mechanism to publish; null where the provider needs no record at the sender's domain */
+  spf: string | null
+}
+
+export const MAIL_PROVIDERS: readonly MailProvider[] = [
+  {
+    id: 'ses',
+    name: 'Amazon SES',
+    host: 'email-smtp.us-east-1.amazonaws.com',
+    port: 587,
+    security: 'starttls',
+    hint: 'Change us-east-1 to your region. User and password are SMTP credentials from the SES console, not AWS access keys.',
+    hosts: /^email-smtp(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com$/,
+    spf: 'include:amazonses.com',
+  },
+  {
+    id: 'postmark',
+    name: 'Postmark',
+    host: 'smtp.postmarkapp.com',
+    port: 587,
+    security: 'starttls',
+    hint: 'The server API token is both user and password.',
+    hosts: /^smtp(?:-broadcasts)?\.postmarkapp\.com$/,
+    spf: null,
+  },
+  {
+    id: 'resend',
+    name: 'Resend',
+    host: 'smtp.resend.com',
+    port: 465,
+    security: 'tls',
+    user: 'resend',
+    hint: 'The password is an API key.',
+    hosts: /^smtp\.resend\.com$/,
+    spf: null,
+  },
+  {
+    id: 'mailgun',
+    name: 'Mailgun',
+    host: 'smtp.mailgun.org',
+    port: 587,
+    security: 'starttls',
+    hint: 'Use smtp.eu.mailgun.org for domains in the EU. User and password are the SMTP credentials of your domain.',
+    hosts: /^smtp(?:\.eu)?\.mailgun\.org$/,
+    spf: 'include:mailgun.org',
+  },
+  {
+    id: 'sendgrid',
+    name: 'SendGrid',
+    host: 'smtp.sendgrid.net',
+    port: 587,
+    security: 'starttls',
+    user: 'apikey',
+    hint: 'The user is the word apikey, the password an API key.',
+    hosts: /^smtp(?:\.eu)?\.sendgrid\.net$/,
+    spf: 'include:sendgrid.net',
+  },
+  {
+    id: 'brevo',
+    name: 'Brevo',
+    host: 'smtp-relay.brevo.com',
+    port: 587,
+    security: 'starttls',
+    hint: 'Brevo shows the login and the SMTP key under SMTP & API.',
+    hosts: /^smtp-relay\.(?:brevo|sendinblue)\.com$/,
+    spf: 'include:spf.brevo.com',
+  },
+  {
+    id: 'google',
+    name: 'Google Workspace',
+    host: 'smtp.gmail.com',
+    port: 465,
+    security: 'tls',
+    hint: 'The user is your full address, the password an app password. Google limits emails per day.',
+    hosts: /^smtp(?:-relay)?\.gmail\.com$/,
+    spf: 'include:_spf.google.com',
+  },
+  {
+    id: 'fastmail',
+    name: 'Fastmail',
+    host: 'smtp.fastmail.com',
+    port: 465,
+    security: 'tls',
+    hint: 'The user is your full address, the password an app password.',
+    hosts: /^smtp\.fastmail\.com$/,
+    spf: 'include:spf.messagingengine.com',
+  },
+]
+
+export const findProvider = (id: string): MailProvider | null => MAIL_PROVIDERS.find((one) => one.id === id) ?? null
+
+export const providerOfHost = (host: string): MailProvider | null =>
+  MAIL_PROVIDERS.find(({ hosts }) => hosts.test(host.toLowerCase())) ?? null

@@ -1,0 +1,128 @@
+/** The mail server of an app, as a form shows it; it is stored as a URL. */
+import { isIP } from 'node:net'
+import { foldHost } from '../core/domains.ts'
+import { composeSmtpUrl, readSmtpUrl, SECURE_PORT, type SmtpServer, SUBMISSION_PORT } from '../core/mail-addresses.ts'
+import { isHostName } from '../core/public-addresses.ts'
+import type { FieldError } from '../core/refusals.ts'
+import { createSealer } from '../store/engine/sealing.ts'
+import type { MailProvider, Security } from './mail-providers.ts'
+
+export const SERVER_FIELDS = ['smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpPassword'] as const
+
+export type ServerText = Record<(typeof SERVER_FIELDS)[number], string>
+
+export const readServerText = (text: (name: string) => string): ServerText =>
+  Object.fromEntries(SERVER_FIELDS.map((name) => [name, text(name)])) as ServerText
+
+const securityOf = ({ isSecure, isTlsOptional }: SmtpServer): Security =>
+  isTlsOptional ? 'optional' : isSecure ? 'tls' : 'starttls'
+
+/** Without the password, which never leaves the server. */
+export const writeServer = (server: SmtpServer): ServerText => ({
+  smtpHost: server.host,
+  smtpPort: String(server.port),
+  smtpSecurity: securityOf(server),
+  smtpUser: server.login?.user ?? '',
+  smtpPassword: '',
+})
+
+export const NO_SERVER: ServerText = {
+  smtpHost: '',
+  smtpPort: String(SUBMISSION_PORT),
+  smtpSecurity: 'starttls',
+  smtpUser: '',
+  smtpPassword: '',
+}
+
+export const writeProvider = ({ host, port, security, user = '' }: MailProvider): ServerText => ({
+  smtpHost: host,
+  smtpPort: String(port),
+  smtpSecurity: security,
+  smtpUser: user,
+  smtpPassword: '',
+})
+
+const PORTS: Record<Security, number> = { tls: SECURE_PORT, starttls: SUBMISSION_PORT, optional: 25 }
+const MAX_PORT = 65_535
+const MAX_LOGIN_CHARACTERS = 1_000
+
+const isSecurity = (text: string): text is Security => Object.hasOwn(PORTS, text)
+
+function readHost(text: string): string | null {
+  const host = text.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(host) > 0) return host
+  return foldHost(host) ?? (isHostName(host) ? host.toLowerCase() : null)
+}
+
+function readPort(text: string, security: Security): number | null {
+  if (text === '') return PORTS[security]
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  return port >= 1 && port <= MAX_PORT ? port : null
+}
+
+/** Passwords that an empty field stands for, each for its own host and user only. */
+export type KnownLogin = Pick<SmtpServer, 'host' | 'login'>
+
+export function readServer(text: ServerText, known: readonly KnownLogin[]): { server: SmtpServer } | Faults {
+  const errors: FieldError[] = []
+  const fault = (field: keyof ServerText, message: string): null => {
+    errors.push({ field, code: 'invalid', message })
+    return null
+  }
+  const security = isSecurity(text.smtpSecurity) ? text.smtpSecurity : 'starttls'
+  const host = readHost(text.smtpHost.trim()) ?? fault('smtpHost', 'Enter a host name only, such as smtp.example.com.')
+  const port = readPort(text.smtpPort.trim(), security) ?? fault('smtpPort', `Enter a port from 1 to ${MAX_PORT}.`)
+  const user = text.smtpUser.trim()
+  const typed = text.smtpPassword
+  const kept = known.find((one) => one.host === host && one.login?.user === user)?.login?.password
+  const password = typed === '' ? kept : typed
+  if (user.length > MAX_LOGIN_CHARACTERS) fault('smtpUser', `Enter up to ${MAX_LOGIN_CHARACTERS} characters.`)
+  if (typed.length > MAX_LOGIN_CHARACTERS) fault('smtpPassword', `Enter up to ${MAX_LOGIN_CHARACTERS} characters.`)
+  if (user === '' && typed !== '') fault('smtpUser', 'Enter the user that this password belongs to.')
+  if (user !== '' && password === undefined) {
+    const isKnown = known.some(({ login }) => login !== null)
+    fault('smtpPassword', isKnown ? 'Enter the password again for this host and user.' : 'Enter the password.')
+  }
+  if (user !== '' && security === 'optional') fault('smtpSecurity', 'A password is only sent over TLS or STARTTLS.')
+  if (host === null || port === null || errors.length > 0) return { errors }
+  const login = user === '' ? null : { user, password: password ?? '' }
+  const isSecure = security === 'tls'
+  return { server: { host, port, isSecure, login, ...(security === 'optional' ? { isTlsOptional: true } : {}) } }
+}
+
+type Faults = { errors: FieldError[] }
+
+/** The stored URL stays as it is if it means the same server. */
+export function urlOf(server: SmtpServer, stored: string | null): string {
+  const before = stored === null ? null : readSmtpUrl(stored)
+  return stored !== null && Bun.deepEquals(before, server, true) ? stored : composeSmtpUrl(server)
+}
+
+type Sealing = { key: string; appId: string }
+
+const contextOf = ({ appId }: Sealing, { host, user }: { host: string; user: string }): string =>
+  JSON.stringify(['typed mail server', appId, host, user])
+
+/** Carries a typed password through a page that asks again, without showing it; empty without one. */
+export function sealTyped(sealing: Sealing, text: ServerText, sealed: string): string {
+  const account = accountOf(text)
+  if (text.smtpPassword === '' || account === null) return sealed
+  return createSealer(sealing.key).seal(text.smtpPassword, contextOf(sealing, account))
+}
+
+/** null for other hosts and users. */
+export function unsealTyped(sealing: Sealing, text: ServerText, sealed: string): KnownLogin | null {
+  const account = accountOf(text)
+  if (account === null || sealed === '') return null
+  try {
+    const password = createSealer(sealing.key).unseal(sealed, contextOf(sealing, account))
+    return { host: account.host, login: { user: account.user, password } }
+  } catch {
+    return null
+  }
+}
+
+function accountOf({ smtpHost, smtpUser }: ServerText): { host: string; user: string } | null {
+  const [host, user] = [readHost(smtpHost.trim()), smtpUser.trim()]
+  return host === null || user === '' ? null : { host, user }
+}

@@ -1,0 +1,134 @@
+/** @jsxImportSource preact */
+import { type FromText, writeFrom } from '../../accounts/sender-settings.ts'
+import type { RenderedMail } from '../../messages/mailer.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { MailPreview } from '../ui/mail-preview.tsx'
+import { SentText } from '../ui/text.tsx'
+import { describeFrom, isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+
+type FromProps = {
+  facts: SenderFacts
+  refused: Refused<FromText>
+  /** `look`: the unsaved fields that the sample uses; null if it can't be rendered */
+  sample: { mail: RenderedMail; from: string; look: URLSearchParams | null } | null
+  /** address of the installation */
+  installation: string | null
+}
+
+export const FromPage = ({ facts, refused, sample, installation }: FromProps) => {
+  const { viewer, settings, marks } = facts
+  const path = pathOf(viewer.app.publicId, 'sender')
+  const text = refused.text ?? writeFrom(settings)
+  return (
+    <SenderFrame facts={facts} current="sender" state={<State {...facts} />} refused={refused}>
+      <div class="editor">
+        <Form
+          action={path}
+          id="from"
+          hidden={{ basedOn: refused.basedOn ?? marks.from }}
+          errors={refused.errors}
+          isLocked={!isOwner(viewer)}
+        >
+          <FromFields text={text} installation={installation} />
+          {isOwner(viewer) && (
+            <div class="buttons">
+              <Button kind="primary">Save</Button>
+              <Button name="do" value="preview">
+                Preview
+              </Button>
+            </div>
+          )}
+        </Form>
+        {sample && (
+          <aside aria-label="Sample email">
+            <section>
+              <h2>Sample email</h2>
+              <MailPreview
+                name="sample"
+                selected="desktop"
+                mail={{
+                  ...sample.mail,
+                  from: sample.from,
+                  src: `${path}/sample${sample.look === null ? '' : `?${sample.look}`}`,
+                }}
+              />
+            </section>
+          </aside>
+        )}
+      </div>
+    </SenderFrame>
+  )
+}
+
+const State = ({ mailRoute: { from, server, isUnreadable } }: SenderFacts) => {
+  if (from === null) return 'No sender yet. Add an address before a message goes live.'
+  return (
+    <>
+      Emails come from <SentText>{describeFrom(from)}</SentText>
+      {server === null ? '' : ` through ${server}`}.{isUnreadable && ' The saved mail server cannot be read.'}
+    </>
+  )
+}
+
+const FromFields = ({ text, installation }: { text: FromText; installation: string | null }) => (
+  <>
+    <section>
+      <h2>From</h2>
+      <div class="pair">
+        <Field name="fromName" label="Name" value={text.fromName} autocomplete="off" optional />
+        <Field
+          name="fromEmail"
+          label="Address"
+          kind="email"
+          hint={installation === null ? undefined : `Default: ${installation}`}
+          value={text.fromEmail}
+          autocomplete="off"
+          optional
+        />
+      </div>
+      <Field name="replyTo" label="Replies go to" kind="email" value={text.replyTo} autocomplete="off" optional />
+      <Field
+        name="otherFromEmails"
+        label="Other addresses"
+        kind="lines"
+        hint="One per line. Messages can choose one of them."
+        value={text.otherFromEmails}
+        autocomplete="off"
+        optional
+      />
+    </section>
+    <section>
+      <h2>Look</h2>
+      <div class="pair">
+        <Field
+          name="logoUrl"
+          label="Logo"
+          hint="Image URL, https:// only."
+          value={text.logoUrl}
+          autocomplete="off"
+          optional
+        />
+        <Field
+          name="colour"
+          label="Colour"
+          hint="For buttons, such as #2b4acb."
+          value={text.colour}
+          autocomplete="off"
+          optional
+        />
+      </div>
+      <Field
+        name="postalAddress"
+        label="Postal address"
+        kind="lines"
+        hint="Shown in the footer. Required by law in many countries."
+        value={text.postalAddress}
+        autocomplete="off"
+        optional
+      />
+    </section>
+  </>
+)

@@ -1,0 +1,134 @@
+/** @jsxImportSource preact */
+import { type LimitsText, WEEK, writeLimits } from '../../accounts/sender-settings.ts'
+import { formatZone } from '../../core/format-time.ts'
+import { pathOf } from '../layout/frame.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import { Field, useField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+import { DAYS, describeWindow } from './setting-labels.ts'
+
+type LimitsProps = { facts: SenderFacts; refused: Refused<LimitsText> }
+
+export const LimitsPage = ({ facts, refused }: LimitsProps) => {
+  const { viewer, settings, marks } = facts
+  const text = refused.text ?? writeLimits(settings)
+  return (
+    <SenderFrame facts={facts} current="sender/limits" state={describeState(writeLimits(settings))} refused={refused}>
+      <Form
+        action={pathOf(viewer.app.publicId, 'sender/limits')}
+        hidden={{ basedOn: refused.basedOn ?? marks.limits }}
+        errors={refused.errors}
+        isLocked={!isOwner(viewer)}
+        submit="Save"
+      >
+        <HourFields text={text} app={viewer.app} />
+        <PersonFields text={text} />
+        <PaceFields text={text} />
+      </Form>
+    </SenderFrame>
+  )
+}
+
+function describeState(saved: LimitsText): string {
+  const isAlways = saved.days.length === WEEK.length && saved.windowFrom === ''
+  const limits = [
+    [saved.perPersonDay, 'a day'],
+    [saved.perPersonWeek, 'a week'],
+  ].flatMap(([count, per]) => (count === '' ? [] : `${count} ${per}`))
+  const hours = isAlways ? 'at any time' : describeWindow(saved)
+  const most = limits.length === 0 ? 'without a limit per person' : `at most ${limits.join(' and ')} per person`
+  return `Lifecycle emails are sent ${hours}, ${most}.`
+}
+
+const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => {
+  const { error, isLocked } = useField({ name: 'days' })
+  return (
+    <section>
+      <h2>Sending hours</h2>
+      <p class="hint">
+        Lifecycle emails wait for these hours; transactional emails don't. Times are in {formatZone(app.timezone)}, the
+        timezone of <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
+      </p>
+      <fieldset class={error ? 'field wide wrong' : 'field wide'}>
+        <legend>Days</legend>
+        {error && <p class="fault">{error}</p>}
+        <div class="days">
+          {WEEK.map((day) => (
+            <label key={day} class="option">
+              <input type="checkbox" name={`day${day}`} checked={text.days.includes(day)} disabled={isLocked} />
+              <span>{DAYS[day]}</span>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <div class="pair short">
+        <Field
+          name="windowFrom"
+          label="From"
+          hint="Such as 09:00."
+          value={text.windowFrom}
+          autocomplete="off"
+          optional
+        />
+        <Field
+          name="windowUntil"
+          label="Until"
+          hint="Such as 17:00. Earlier than From: the next day."
+          value={text.windowUntil}
+          autocomplete="off"
+          optional
+        />
+      </div>
+    </section>
+  )
+}
+
+const PersonFields = ({ text }: { text: LimitsText }) => (
+  <section>
+    <h2>Limits per person</h2>
+    <p class="hint">Lifecycle emails of all messages count. Transactional emails don't count and never wait.</p>
+    <div class="pair short">
+      <Field
+        name="perPersonDay"
+        label="Lifecycle emails per day"
+        hint="Default: no limit."
+        value={text.perPersonDay}
+        autocomplete="off"
+        optional
+      />
+      <Field
+        name="perPersonWeek"
+        label="Lifecycle emails per week"
+        hint="Default: no limit."
+        value={text.perPersonWeek}
+        autocomplete="off"
+        optional
+      />
+    </div>
+  </section>
+)
+
+const PaceFields = ({ text }: { text: LimitsText }) => (
+  <section>
+    <h2>Pace</h2>
+    <div class="pair short">
+      <Field
+        name="perSecond"
+        label="Emails per second"
+        hint="Maximum. Default: 100."
+        value={text.perSecond}
+        autocomplete="off"
+        optional
+      />
+      <Field
+        name="giveUpHours"
+        label="Give up after"
+        hint="Hours after an email is due. Default: 72."
+        value={text.giveUpHours}
+        autocomplete="off"
+        optional
+      />
+    </div>
+  </section>
+)

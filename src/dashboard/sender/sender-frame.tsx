@@ -1,0 +1,68 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { hasRole } from '../../accounts/members.ts'
+import type { MailSettings, SenderForm } from '../../accounts/sender-settings.ts'
+import { describeMailbox } from '../../core/mail-addresses.ts'
+import type { FieldError } from '../../core/refusals.ts'
+import type { MailRoute } from '../../messages/mailer.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import { FormNotices, NOT_SAVED } from '../ui/form.tsx'
+import { SectionLinks } from '../ui/sections.tsx'
+
+/** What every page of Sender shows. */
+export type SenderFacts = {
+  viewer: Viewer
+  mail: MailState
+  mailRoute: MailRoute
+  settings: MailSettings
+  /** marks of the settings that each form is filled from */
+  marks: Record<SenderForm, string>
+  baseUrl: string
+}
+
+/** A form that was refused: its input, its errors and the marks it was filled from. */
+export type Refused<Text> = { text?: Text; basedOn?: string; errors?: FieldError[]; notice?: string }
+
+const PAGES = {
+  sender: { name: 'From and look', title: 'Sender' },
+  'sender/server': { name: 'Mail server', title: 'Mail server' },
+  'sender/domain': { name: 'Domain', title: 'Domain' },
+  'sender/limits': { name: 'Hours and limits', title: 'Hours and limits' },
+} as const
+
+export type SenderPageName = keyof typeof PAGES
+
+type FrameProps = {
+  facts: SenderFacts
+  current: SenderPageName
+  state: ComponentChildren
+  refused?: Refused<unknown>
+  children: ComponentChildren
+}
+
+export const SenderFrame = ({ facts: { viewer, mail }, current, state, refused, children }: FrameProps) => {
+  const isWrong = (refused?.errors?.length ?? 0) > 0
+  const locked = !isOwner(viewer) && 'Only owners of the account can change these settings.'
+  return (
+    <Frame viewer={viewer} page="sender" title="Sender" tabTitle={`${PAGES[current].name} - Sender`} state={state}>
+      <SectionLinks
+        label="Sender"
+        links={(Object.keys(PAGES) as SenderPageName[]).map((name) => ({
+          name: PAGES[name].name,
+          href: pathOf(viewer.app.publicId, name),
+          isCurrent: name === current,
+        }))}
+      />
+      <FormNotices notice={refused?.notice ?? (isWrong ? NOT_SAVED : undefined)} locked={locked} />
+      <MailNotices viewer={viewer} state={mail} on={current} />
+      {children}
+    </Frame>
+  )
+}
+
+export const isOwner = ({ member }: Viewer): boolean => hasRole(member.role, 'owner')
+
+export const describeFrom = (from: MailRoute['from']): string =>
+  from === null ? 'No sender yet' : describeMailbox(from)

@@ -1,0 +1,273 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
+import { MAIL_PROVIDERS, type MailProvider, providerOfHost } from '../../accounts/mail-providers.ts'
+import { NO_SERVER, type ServerText, writeProvider, writeServer } from '../../accounts/mail-server.ts'
+import { readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
+import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
+import { describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
+import type { ServerCheck } from '../../messages/mailer.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { ActionForm, Button } from '../ui/button.tsx'
+import { Select } from '../ui/choice.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Value, Values } from '../ui/values.tsx'
+import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
+
+type ServerProps = {
+  facts: SenderFacts
+  refused: Refused<ServerText>
+  /** preset chosen in the URL */
+  provider: MailProvider | null
+  /** of the typed server, which was not saved */
+  failed: { check: ServerCheck | Refusal; host: string } | null
+  /** a typed password; empty without one */
+  sealed: string
+  /** of the saved server; null if not requested */
+  check: ServerCheck | Refusal | null
+}
+
+export const ServerPage = (props: ServerProps) => {
+  const { facts, refused } = props
+  return (
+    <SenderFrame facts={facts} current="sender/server" state={<State {...facts} />} refused={refused}>
+      <div class="columns text-first">
+        <div>
+          <ServerForm {...props} />
+        </div>
+        <aside aria-label="Saved mail server">
+          <CheckSection {...props} />
+          <ReportsSection {...facts} />
+        </aside>
+      </div>
+    </SenderFrame>
+  )
+}
+
+const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFacts) => {
+  if (isUnreadable) return 'The saved mail server cannot be read, so no email is sent. Set it again.'
+  if (server === null) {
+    return (
+      <>
+        No mail server yet. Emails are captured in the <a href={pathOf(viewer.app.publicId, 'outbox')}>outbox</a>, not
+        sent.
+      </>
+    )
+  }
+  return isOwn ? `Emails go through ${server}.` : `Emails go through ${server}, the mail server of this installation.`
+}
+
+const savedServer = ({ settings: { smtpUrl } }: SenderFacts): SmtpServer | null =>
+  smtpUrl === null ? null : readSmtpUrl(smtpUrl)
+
+const SECURITIES = [
+  { value: 'starttls', label: 'STARTTLS (port 587)' },
+  { value: 'tls', label: 'TLS (port 465)' },
+  { value: 'optional', label: 'Not required (no password)' },
+]
+
+const ServerForm = (props: ServerProps) => {
+  const { facts, refused, provider, failed, sealed } = props
+  const { viewer, marks } = facts
+  const saved = savedServer(facts)
+  const stored = saved === null ? NO_SERVER : writeServer(saved)
+  const text = refused.text ?? (provider === null ? stored : writeProvider(provider))
+  const shown = provider ?? providerOfHost(text.smtpHost)
+  const path = pathOf(viewer.app.publicId, 'sender/server')
+  return (
+    <>
+      {isOwner(viewer) && <Providers path={path} shown={shown} isOther={shown === null && text.smtpHost !== ''} />}
+      <Form
+        action={path}
+        id="server"
+        hidden={{ basedOn: refused.basedOn ?? marks.server, sealed }}
+        errors={refused.errors}
+        isLocked={!isOwner(viewer)}
+      >
+        {shown && isOwner(viewer) && <p class="hint provider-hint">{shown.hint}</p>}
+        <ServerFields text={text} password={describePassword(saved, text, sealed)} />
+        {failed && <FailedCheck {...failed} />}
+        {isOwner(viewer) && (
+          <div class="buttons">
+            <Button kind="primary">{failed ? 'Try again' : 'Save'}</Button>
+            {failed && (
+              <Button name="do" value="save_anyway">
+                Save anyway
+              </Button>
+            )}
+          </div>
+        )}
+        {isOwner(viewer) && !failed && (
+          <p class="hint">Eventpost connects and logs in before it saves. It sends nothing.</p>
+        )}
+      </Form>
+    </>
+  )
+}
+
+/** An empty field may stand for the saved password or for the one just typed. */
+function describePassword(saved: SmtpServer | null, text: ServerText, sealed: string): string | undefined {
+  if (sealed !== '') return 'Entered. Leave empty to keep it.'
+  const isSame = saved?.login?.user === text.smtpUser && saved.host === text.smtpHost
+  return isSame ? 'Saved. Leave empty to keep it.' : undefined
+}
+
+type ProvidersProps = { path: string; shown: MailProvider | null; isOther: boolean }
+
+/** Links, so that presets work without scripts. */
+const Providers = ({ path, shown, isOther }: ProvidersProps) => (
+  <nav class="choices" aria-label="Mail provider">
+    {MAIL_PROVIDERS.map(({ id, name }) => (
+      <a key={id} href={`${path}?provider=${id}`} aria-current={id === shown?.id ? 'true' : undefined}>
+        {name}
+      </a>
+    ))}
+    <a href={`${path}?provider=other`} aria-current={isOther ? 'true' : undefined}>
+      Other
+    </a>
+  </nav>
+)
+
+type FieldsProps = { text: ServerText; password: string | undefined }
+
+const ServerFields = ({ text, password }: FieldsProps) => (
+  <>
+    <div class="pair host-and-port">
+      <Field name="smtpHost" label="Host" value={text.smtpHost} autocomplete="off" />
+      <Field name="smtpPort" label="Port" kind="code" value={text.smtpPort} autocomplete="off" />
+    </div>
+    <Select name="smtpSecurity" label="Security" value={text.smtpSecurity} options={SECURITIES} />
+    <div class="pair">
+      <Field name="smtpUser" label="User" value={text.smtpUser} autocomplete="off" optional />
+      <Field
+        name="smtpPassword"
+        label="Password"
+        kind="password"
+        hint={password}
+        autocomplete="new-password"
+        optional
+      />
+    </div>
+  </>
+)
+
+const FailedCheck = ({ check, host }: NonNullable<ServerProps['failed']>) => (
+  <Notice kind="error">
+    <b>Not saved.</b> <CheckText check={check} server={host} from={null} />
+  </Notice>
+)
+
+const CHECK = 'server-check'
+
+const CheckSection = ({ facts, check }: ServerProps) => {
+  const { viewer, mailRoute } = facts
+  const { from, server, isOwn } = mailRoute
+  const path = pathOf(viewer.app.publicId, 'sender/server')
+  if (server === null) return null
+  return (
+    <section id={CHECK}>
+      <h2>Connection</h2>
+      <p class="hint">
+        Connects to <code>{server}</code> and logs in. Sends nothing.
+      </p>
+      <div role="status">
+        {check && (
+          <Notice kind={isFine(check) ? 'done' : 'error'}>
+            <CheckText check={check} server={server} from={from?.address ?? null} />
+          </Notice>
+        )}
+      </div>
+      <div class="buttons">
+        {hasRole(viewer.member.role, 'editor') && (
+          <ActionForm action={`${path}/check#${CHECK}`}>
+            {check === null ? 'Check the connection' : 'Check again'}
+          </ActionForm>
+        )}
+        {isOwn && isOwner(viewer) && <RemoveServer {...facts} />}
+      </div>
+    </section>
+  )
+}
+
+const RemoveServer = ({ viewer, marks }: SenderFacts) => (
+  <Dialog id="remove-server" opener="Remove" kind="danger" title="Remove the mail server?">
+    <p>Emails then go through the mail server of this installation. Without one, they are captured.</p>
+    <ActionForm
+      action={`${pathOf(viewer.app.publicId, 'sender/server')}/remove`}
+      fields={{ basedOn: marks.server }}
+      kind="danger"
+    >
+      Remove the mail server
+    </ActionForm>
+  </Dialog>
+)
+
+const isFine = (check: ServerCheck | Refusal): boolean => !isRefusal(check) && check.is === 'fine'
+
+type Found = { check: ServerCheck | Refusal; server: string; from: string | null }
+
+function CheckText({ check, server, from }: Found) {
+  if (isRefusal(check)) return <>{check.message ?? REFUSALS[check.refusal].message}</>
+  if (check.is === 'failed') {
+    return (
+      <>
+        {describeServerFault(check.reason)}
+        {check.reply !== undefined && (isExplained(check.reply) || !check.words) && ` ${describeReply(check.reply)}`}
+        {check.words && (
+          <>
+            {' Its reply: “'}
+            <SentText most={300}>{check.words}</SentText>”
+          </>
+        )}
+      </>
+    )
+  }
+  return (
+    <>
+      {server} answers{check.isSecure ? ', the connection is secure' : ', without a secure connection'}
+      {LOGINS[check.login]}
+      {from !== null && ` To see whether it accepts emails from ${from}, send a test email from a message.`}
+    </>
+  )
+}
+
+/** With an enhanced code, such as `550 5.7.1`. */
+const isExplained = (reply: string): boolean => reply.includes('.')
+
+const LOGINS: Record<Extract<ServerCheck, { is: 'fine' }>['login'], string> = {
+  taken: ', and it took the user name and password.',
+  unasked: '. It offers no way to log in, so the user name and password were not used.',
+  none: '. No user name is set, so none was used.',
+}
+
+/** Bounces reported by signed webhooks (docs: bounces). */
+const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
+  <section>
+    <h2>Bounce reports</h2>
+    <p class="hint">Your provider reports bounces and complaints here. Those people get no more email.</p>
+    <Values>
+      <Value id="report-url" name="Address">
+        {`${baseUrl}/hooks/bounces/${viewer.app.publicId}`}
+      </Value>
+    </Values>
+    <p class="hint">
+      {settings.bounceSecret === null ? 'No secret yet. Every report is refused.' : 'The secret is set.'}
+    </p>
+    {isOwner(viewer) && <SecretForm {...{ viewer, settings, marks }} />}
+  </section>
+)
+
+const SecretForm = ({ viewer, marks, settings }: Pick<SenderFacts, 'viewer' | 'marks' | 'settings'>) => {
+  const form = { action: `${pathOf(viewer.app.publicId, 'sender')}/reports`, fields: { basedOn: marks.reports } }
+  return settings.bounceSecret === null ? (
+    <ActionForm {...form}>Make a secret</ActionForm>
+  ) : (
+    <Dialog id="new-secret" opener="Make a new secret" title="Make a new secret?">
+      <p>Reports signed with the current secret are refused until your provider uses the new one.</p>
+      <ActionForm {...form}>Make a new secret</ActionForm>
+    </Dialog>
+  )
+}
