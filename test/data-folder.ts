@@ -54,9 +54,12 @@ async function makeTemplate(): Promise<string> {
 
 let template: Promise<string> | null = null
 
+/** The file of a migrated, empty database. */
+export const findTemplate = (): Promise<string> => (template ??= makeTemplate())
+
 /** An empty database in a folder of the test's own, which removes it. */
 export async function makeDataFolder(): Promise<string> {
-  const path = await (template ??= makeTemplate())
+  const path = await findTemplate()
   const folder = mkdtempSync(join(PLACE, 'eventpost-test-'))
   copyFileSync(path, databasePath(folder))
   return folder

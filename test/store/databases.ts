@@ -1,13 +1,18 @@
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach } from 'bun:test'
-import { openDatabase } from '../../src/store/engine/database.ts'
-import { makeFolder } from './samples.ts'
+import { copyFileSync, existsSync } from 'node:fs'
+import { databasePath, openDatabase } from '../../src/store/engine/database.ts'
+import { findTemplate, makeFolder } from '../data-folder.ts'
 
 /** Called once in a file: a folder for each of its tests, whose database is opened as often as wanted; all ends with the test. */
 export function useFolder() {
   let made: ReturnType<typeof makeFolder>
   let opened: Database[] = []
-  beforeEach(() => void (made = makeFolder()))
+  let template = ''
+  beforeEach(async () => {
+    made = makeFolder()
+    template = await findTemplate()
+  })
   afterEach(() => {
     for (const db of opened) db.close()
     opened = []
@@ -19,7 +24,12 @@ export function useFolder() {
   }
   return {
     path: (): string => made.folder,
-    open: (migrations?: readonly string[]): Database => keep(openDatabase(made.folder, migrations)),
+    /** Without `migrations`, a new database is a copy of one that is migrated already. */
+    open: (migrations?: readonly string[]): Database => {
+      const path = databasePath(made.folder)
+      if (migrations === undefined && !existsSync(path)) copyFileSync(template, path)
+      return keep(openDatabase(made.folder, migrations))
+    },
     /** Any other database, which ends with the test too. */
     keep,
   }
