@@ -48,7 +48,8 @@ export function createFeed(db: Database, people: number | ((id: number) => numbe
   let id = 0
   const timeline = createTimeline(db, () => now)
   const insert = db.prepare(
-    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) VALUES (?, 1, ?, 1, ?, 0, ?)`,
+    `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
+     SELECT ?1 + key, 1, value, 1, (?1 + key) % 3, 0, ${AT} FROM json_each(?2)`,
   )
   return {
     timeline,
@@ -66,11 +67,10 @@ export function createFeed(db: Database, people: number | ((id: number) => numbe
     wait: (ms: number) => void (now += ms),
     commit: (rows: number): void => {
       db.transaction(() => {
-        for (let row = 0; row < rows; row += 1) {
-          id += 1
-          insert.run(id, personOf(id), id % 3, AT)
-          timeline.count()
-        }
+        const people = Array.from({ length: rows }, (_, row) => personOf(id + 1 + row))
+        insert.run(id + 1, JSON.stringify(people))
+        id += rows
+        for (let row = 0; row < rows; row += 1) timeline.count()
         timeline.advance(false)
       })()
       timeline.settle()
