@@ -8,6 +8,8 @@ const bench = useBench()
 const IDENTIFY = identify()
 const GRACE = 'grace@example.com'
 const TRIES = 5
+/** As long as a path may still be replaced. */
+const REDIRECT_MS = 100
 const HOUR_MS = 3_600_000
 
 const calls = () => bench.collector().calls()
@@ -17,28 +19,33 @@ const ids = (): string[] =>
     .bodies()
     .map(({ id }) => id)
 
-/** Counts pending and completed requests. */
-const COUNT_ANSWERS = `window.underway = 0; window.answers = 0; window.fetch = new Proxy(fetch, { async apply(...call) {
-  underway++; try { return await Reflect.apply(...call) } finally { underway--; answers++ } } })`
+/** Counts pending requests, and notes the delays of retries. */
+const WATCH = `window.underway = 0; window.retries = []; window.fetch = new Proxy(fetch, { async apply(...call) {
+  underway++; try { return await Reflect.apply(...call) } finally { underway-- } } })
+  window.setTimeout = new Proxy(setTimeout, { apply(...call) {
+  if (call[2][1] >= 1000) retries.push(call[2][1]); return Reflect.apply(...call) } })`
 
 /** A page with a manual clock. */
 const openStopped = (): Promise<Opened> =>
   bench.openPage('/a', {}, async (context) => {
-    await context.addInitScript(COUNT_ANSWERS)
     await context.clock.install()
     await context.clock.pauseAt(Date.now() + HOUR_MS)
+    await context.addInitScript(WATCH)
   })
 
-/** Answers a page that has read the first reply. */
+/** A page that has read the first reply: it is to be sent again, or says why it is not. */
 async function openAgainst(...replies: Reply[]): Promise<Opened> {
   bench.collector().replyWith(...replies)
   bench.site().serve({ calls: IDENTIFY })
   const opened = await openStopped()
-  await moveUntil(opened.page, 1, 1)
-  await opened.page.waitForFunction('answers > 0')
-  await quiet()
+  const { page, said } = opened
+  await page.waitForFunction(LOADED)
+  await page.clock.runFor(REDIRECT_MS)
+  await until(async () => said.length > 0 || (await readRetries(page)).length > 0, ids)
   return opened
 }
+
+const readRetries = (page: Page) => page.evaluate('window.retries') as Promise<number[]>
 
 /** A page that went offline ten minutes ago. */
 async function openOffline(): Promise<Opened> {
@@ -55,15 +62,16 @@ async function openOffline(): Promise<Opened> {
 /** Moves the clock and waits for pending answers. */
 async function move(page: Page, ms: number): Promise<void> {
   await page.clock.runFor(ms)
-  await until(async () => (await page.evaluate('underway')) === 0, ids)
-  await Bun.sleep(5)
+  await page.waitForFunction('underway === 0')
 }
 
-/** Moves the clock in steps until that many requests were made. */
-async function moveUntil(page: Page, count: number, stepMs = 500): Promise<number> {
-  let movedMs = 0
-  for (; calls().length < count && movedMs < HOUR_MS; movedMs += stepMs) await move(page, stepMs)
-  return movedMs
+/** Moves the clock by the delay of each retry until that many requests were made. */
+async function moveUntil(page: Page, count: number, made = () => calls().length): Promise<void> {
+  await until(async () => {
+    if (made() >= count) return true
+    await move(page, Math.ceil((await readRetries(page)).at(-1) ?? 0))
+    return false
+  }, ids)
 }
 
 describe('a request', () => {
@@ -134,11 +142,16 @@ describe('a failed report', () => {
 
   test('is tried five times with growing delays, then dropped', async () => {
     const { page, said } = await openAgainst({ status: 503, body: { message: 'Try again.' } })
-    const waits: number[] = []
-    for (let count = 2; count <= TRIES; count++) waits.push(await moveUntil(page, count))
-    for (const [index, wait] of waits.entries()) {
-      expect(wait).toBeWithin(1_000 * 3 ** index - 500, 2_000 * 3 ** index + 1_001)
+    for (let tries = 1; tries < TRIES; tries++) {
+      await until(async () => (await readRetries(page)).length === tries, ids)
+      const [wait = 0] = (await readRetries(page)).slice(-1)
+      expect(wait).toBeWithin(1_000 * 3 ** (tries - 1) - 1, 2_000 * 3 ** (tries - 1) + 1)
+      await page.clock.runFor(Math.floor(wait) - 1)
+      expect([calls().length, await page.evaluate('underway')]).toEqual([tries, 0])
+      await page.clock.runFor(2)
+      await until(() => calls().length > tries, ids)
     }
+    await until(() => said.length > 0, ids)
     await page.clock.runFor(HOUR_MS)
     await quiet()
     expect(calls()).toHaveLength(TRIES)
@@ -148,17 +161,19 @@ describe('a failed report', () => {
 
   test('without an answer is dropped, with a warning', async () => {
     const { page, said } = await openAgainst('lost')
-    for (let seconds = 0; seconds < 300 && said.length === 0; seconds++) await move(page, 1_000)
+    for (let tries = 1; tries < TRIES; tries++) {
+      await until(async () => (await readRetries(page)).length === tries, ids)
+      await page.clock.runFor(Math.ceil((await readRetries(page)).at(-1) ?? 0))
+    }
+    await until(() => said.length > 0, ids)
     expect(said).toEqual(['service: no answer'])
     expect(new Set(ids()).size).toBe(1)
   })
 
   test('is retried with random delays', async () => {
     const { page } = await openAgainst({ status: 503 })
-    await page.evaluate(`window.waits = []; window.setTimeout = new Proxy(setTimeout, { apply(real, self, given) {
-      if (given[1] >= 1000) waits.push(given[1]); return Reflect.apply(real, self, given) } })`)
     await moveUntil(page, TRIES)
-    const waits = (await page.evaluate('window.waits')) as number[]
+    const waits = await readRetries(page)
     expect(new Set(waits.map((wait) => (wait / 1_000) % 1)).size).toBe(waits.length)
     expect(waits.length).toBeGreaterThan(2)
   })
@@ -209,7 +224,7 @@ describe('a failed report', () => {
     while (tries() < 9) await page.evaluate(`dispatchEvent(new Event('${type}'))`)
     await page.waitForFunction('underway === 0')
     const before = tries()
-    for (let seconds = 0; seconds < 400 && tries() < before + TRIES; seconds += 2) await move(page, 2_000)
+    await moveUntil(page, before + TRIES, tries)
     await until(() => said.length > 0, ids)
     await page.clock.runFor(HOUR_MS)
     await quiet()
