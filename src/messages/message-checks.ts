@@ -23,19 +23,20 @@ const GROUP_MS = 250
 /** `asksDns`: false for read-only views. */
 export type CheckContext = { store: Store; app: AppRow; senders: Senders; templates: TemplateWorker; asksDns?: boolean }
 
-export type LiveWarning = FieldError & { replace: { from: string; by: string } | null }
+/** `replace`: the fallback that fixes it. */
+export type LiveProblem = FieldError & { replace?: { from: string; by: string } }
 
 export type Tried = { tried: number; of: number; what: 'events' | 'people' }
 
-/** `problems` block going live; `warnings` count emails that would be skipped. */
-export type LiveCheck = { problems: FieldError[]; warnings: LiveWarning[]; tried: Tried }
+/** `problems` block going live; `warnings` count emails without a text. */
+export type LiveCheck = { problems: LiveProblem[]; warnings: FieldError[]; tried: Tried }
 
 const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
 
 type Part = 'subject' | 'preheader' | 'body'
 const PARTS = ['subject', 'preheader', 'body'] as const satisfies Part[]
 
-/** Checks sender and templates before going live, and counts missing values in recent events or people. */
+/** Checks sender and templates before going live, and each value in recent events or people. */
 export async function checkLive(
   { store, app, senders, templates, asksDns }: CheckContext,
   content: MessageContent,
@@ -43,19 +44,31 @@ export async function checkLive(
   const settings = await store.mailSettings(app.id)
   const problem = await senders.findProblem({ app, mail: content.mail, settings }, { asksDns })
   const unsent = problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
-  const inspected = await templates.inspect(
-    app.id,
-    PARTS.map((part) => content.mail[part] ?? ''),
-  )
+  const { problems: broken, properties } = await inspectMail({ app, templates }, content.mail)
   const tried: Tried = { tried: 0, of: 0, what: 'event' in content.trigger ? 'events' : 'people' }
-  if (inspected === null) return { problems: [...unsent, SLOW], warnings: [], tried }
-  const broken = PARTS.flatMap((part, index) =>
-    (inspected.problems[index] ?? []).map((message) => ({ field: `mail.${part}`, code: 'template', message })),
-  )
-  if (broken.length > 0) return { problems: [...unsent, ...nameFields(broken)], warnings: [], tried }
-  const trial = await tryOut({ store, app, templates, settings }, content, inspected.properties)
+  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
+  const trial = await tryOut({ store, app, templates, settings }, content, properties)
   const unlisted = collects(content) && showsEvent(content.mail) && !listsEvents(content.mail) ? [UNLISTED] : []
   return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
+}
+
+type Inspecting = Pick<CheckContext, 'app' | 'templates'>
+type MailTexts = { [part in Part]?: string | undefined }
+
+/** Templates that can't be read, also of a message with other errors. */
+export const findBrokenTemplates = async (inspecting: Inspecting, mail: MailTexts): Promise<FieldError[]> =>
+  (await inspectMail(inspecting, mail)).problems
+
+async function inspectMail({ app, templates }: Inspecting, mail: MailTexts) {
+  const inspected = await templates.inspect(
+    app.id,
+    PARTS.map((part) => mail[part] ?? ''),
+  )
+  if (inspected === null) return { problems: [SLOW], properties: [] }
+  const problems = PARTS.flatMap((part, index) =>
+    (inspected.problems[index] ?? []).map((message) => ({ field: `mail.${part}`, code: 'template', message })),
+  )
+  return { problems, properties: inspected.properties }
 }
 
 const collects = ({ again }: MessageContent): boolean => collectMsOf(again) !== null
@@ -69,18 +82,6 @@ const UNLISTED: FieldError = {
   message:
     'Emails of this message collect several events, but this text shows only the first. List them with {% for event in events %} ... {% endfor %}, or stop collecting.',
 }
-
-const FIELD_NAMES = new Map([
-  ['mail.subject', 'Subject'],
-  ['mail.preheader', 'First line in the inbox'],
-  ['mail.body', 'Text'],
-])
-
-const nameFields = <Finding extends FieldError>(findings: Finding[]): Finding[] =>
-  findings.map((one) => {
-    const isShared = findings.some(({ field, message }) => message === one.message && field !== one.field)
-    return isShared ? { ...one, message: `${FIELD_NAMES.get(one.field) ?? one.field}: ${one.message}` } : one
-  })
 
 const SLOW: FieldError = {
   field: 'mail.body',
@@ -106,12 +107,11 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
   const counted = { tried, of: starts.length, what } as const
   const [skipped, wrong] = partition(faults)
   const names = [...new Set(starts.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null))))]
+  const missing = skipped.flatMap((fault) => describeMissing(fault, counted, { app, mail: content.mail, names }))
+  const broken = wrong.map((fault) => describeCounted(fault, counted))
   return {
-    problems: [
-      ...nameFields(wrong.map((fault) => describeCounted(fault, counted))),
-      ...(wrong.length > 0 ? [] : whole),
-    ],
-    warnings: nameFields(skipped.map((fault) => warnOfSkipped(fault, counted, { app, mail: content.mail, names }))),
+    problems: [...missing, ...broken, ...(wrong.length > 0 ? [] : whole)],
+    warnings: skipped.flatMap((fault) => warnOfEmpty(fault, counted)),
     tried: counted,
   }
 }
@@ -235,23 +235,26 @@ const FALLBACKS = new Map([
   ['event.headline', '"Your results are ready"'],
 ])
 
-function warnOfSkipped(
+function describeMissing(
   { part, fault, count }: CountedFault,
   tried: Tried,
   { app, mail, names }: { app: AppRow; mail: Mail; names: readonly string[] },
-): LiveWarning {
-  const field = `mail.${part ?? 'body'}`
-  const share = describeShare(count, tried)
-  const whose = tried.what === 'events' ? 'Those events send no email' : 'They get no email'
-  if (!('missing' in fault)) {
-    return { field, code: 'empty_mail', message: `The text is empty ${share}. ${whose}.`, replace: null }
-  }
+): LiveProblem[] {
+  if (!('missing' in fault)) return []
   const variable = fault.missing
   const fallback = findFallback(variable, app)
   const by = withFallback(variable, fallback)
   const from = part === null ? null : findPlain(mail[part] ?? '', variable)
-  const message = `\`${variable}\` is missing ${share}. ${whose} unless you add a fallback: \`${by}\`.${suggestProperty(variable, names)}`
-  return { field, code: 'missing_value', message, replace: fallback && from ? { from, by } : null }
+  const message = `\`${variable}\` is missing ${describeShare(count, tried)}. Add a fallback: \`${by}\`.${suggestProperty(variable, names)}`
+  const replace = fallback && from ? { replace: { from, by } } : {}
+  return [{ field: `mail.${part ?? 'body'}`, code: 'missing_value', message, ...replace }]
+}
+
+function warnOfEmpty({ fault, count }: CountedFault, tried: Tried): FieldError[] {
+  if (!('empty' in fault)) return []
+  const whose = tried.what === 'events' ? 'Those events send no email' : 'They get no email'
+  const message = `The text is empty ${describeShare(count, tried)}. ${whose}.`
+  return [{ field: 'mail.body', code: 'empty_mail', message }]
 }
 
 const findFallback = (variable: string, { homeUrl }: Pick<AppRow, 'homeUrl'>): string | undefined =>

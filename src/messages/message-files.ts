@@ -100,13 +100,13 @@ async function checkAll(context: CheckContext, messages: ReadMessage[], changes:
       continue
     }
     const check = await checkLive(context, content)
-    problems.push(...atPlace(index, check.problems))
-    warnings.push(
+    problems.push(
       ...atPlace(
         index,
-        check.warnings.map(({ replace: _, ...warning }) => warning),
+        check.problems.map(({ replace: _, ...problem }) => problem),
       ),
     )
+    warnings.push(...atPlace(index, check.warnings))
   }
   return { problems, warnings }
 }

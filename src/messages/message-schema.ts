@@ -72,7 +72,7 @@ const TriggerSchema = Type.Union(
 const WaitSchema = Type.Union(
   [
     object({
-      minutes: whole(0, MAX_WAIT_MINUTES, `Give at most 30 days, in whole minutes (0 to ${MAX_WAIT_MINUTES}).`),
+      minutes: whole(0, MAX_WAIT_MINUTES, `Give a whole number, up to 30 days (${MAX_WAIT_MINUTES} minutes).`),
     }),
     object({
       until: Type.String({

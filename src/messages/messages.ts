@@ -35,7 +35,7 @@ export type SavingContext = CheckContext & {
 async function findProblems(context: SavingContext, content: MessageContent): Promise<FieldError[]> {
   const check = await checkLive(context, content)
   context.noteCheck?.(check)
-  return check.problems
+  return check.problems.map(({ field, code, message }) => ({ field, code, message }))
 }
 
 /**

@@ -16,7 +16,7 @@ function describeFault(fault: TemplateFault): [reason: TemplateReason, value: st
 
 export function describeTemplateFault(fault: TemplateFault): string {
   if ('missing' in fault) return `\`${fault.missing}\` has neither a value nor a fallback.`
-  if ('broken' in fault) return `This cannot be filled in: ${fault.broken}.`
+  if ('broken' in fault) return `Template error: ${fault.broken}.`
   return 'empty' in fault ? 'The email has no text.' : 'This email takes too long to render.'
 }
 
@@ -62,7 +62,17 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
 export function describeTemplateError(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
   const line = PLACE.exec(said)?.[1]
-  return `${sayWhat(said.replace(PLACE, ''))}${line === undefined ? '' : `, in line ${line}`}`
+  return `${describeNoCondition(error) ?? sayWhat(said.replace(PLACE, ''))}${line === undefined ? '' : `, in line ${line}`}`
+}
+
+/** LiquidJS names neither the tag nor what it lacks. */
+type LiquidError = { message?: string; token?: { input?: string; begin?: number } }
+
+function describeNoCondition(error: unknown): string | null {
+  const { message = '', token: { input = '', begin = 0 } = {} } = error as LiquidError
+  if (!message.startsWith('invalid value expression: ""')) return null
+  const [tag] = /\{%-?\s*(?:if|unless|elsif)\s*$/.exec(input.slice(0, begin)) ?? []
+  return tag === undefined ? null : `${quote(`${tag.trim()} %}`)} needs a condition`
 }
 
 function sayWhat(said: string): string {

@@ -81,14 +81,16 @@ describe('a file', () => {
     expect(saved.some((one) => one.name === 'Other')).toBe(false)
   })
 
-  test('names events without email by their position in the file', async () => {
+  test('refuses values that real events lack, by their position in the file', async () => {
     await messaging.event({ properties: { url: RESULT.url } })
     const file = [messageOf(), messageOf({ name: 'B', mail: { subject: '{{ event.headline }}', body: 'B' } })]
     const message = expect.stringContaining('`event.headline` is missing in the only event so far.')
-    expect(await read(file)).toMatchObject({
-      messages: [{ status: 'live' }, { status: 'live' }],
-      warnings: [{ field: '[1].mail.subject', code: 'missing_value', message }],
+    expect(await read(file)).toEqual({
+      refusal: 'invalid_field',
+      field: '[1].mail.subject',
+      message,
     })
+    expect(await names()).toHaveLength(2)
   })
 
   test.each<[string, unknown, string]>([

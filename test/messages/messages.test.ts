@@ -25,7 +25,6 @@ const rowOf = async (id: number) => {
   return row
 }
 const problemsOf = async (content: MessageContent) => (await checkLive(messaging.context(), content)).problems
-const warningsOf = async (content: MessageContent) => (await checkLive(messaging.context(), content)).warnings
 const withoutSender = () => {
   const parts = { store: messaging.store(), clock: server.clock }
   return { ...messaging.context(), senders: createTestSenders(parts, { from: null }) }
@@ -49,7 +48,9 @@ describe('a new app', () => {
     await messaging.event({ properties: undefined })
     await messaging.event({ properties: { resultId: 1 } })
     expect(await problems()).toEqual([[], []])
-    for (const { content } of FIRST_MESSAGES) expect(await warningsOf(content)).toEqual([])
+    for (const { content } of FIRST_MESSAGES) {
+      expect((await checkLive(messaging.context(), content)).warnings).toEqual([])
+    }
   })
 })
 
@@ -189,7 +190,7 @@ describe('going live', () => {
     expect(await turn('live')).toEqual({ stillSending: 0 })
   })
 
-  test('counts missing values in real events', async () => {
+  test('refuses values that real events lack, and proposes a fallback', async () => {
     for (let index = 0; index < 8; index += 1) {
       await messaging.event({
         email: `p${index}@example.com`,
@@ -199,13 +200,12 @@ describe('going live', () => {
     await messaging.event({ event: 'other', properties: {} })
     const mail = { subject: '{{ event.headline }}', body: '{{ contact.firstName }} {{ event.url | default: "" }}' }
     expect(await checkLive(messaging.context(), messageOf({ mail }))).toEqual({
-      problems: [],
-      warnings: [
+      problems: [
         {
           field: 'mail.subject',
           code: 'missing_value',
           message:
-            '`event.headline` is missing in 25 % of the last 8 events. Those events send no email unless you add a fallback: `{{ event.headline | default: "Your results are ready" }}`.',
+            '`event.headline` is missing in 25 % of the last 8 events. Add a fallback: `{{ event.headline | default: "Your results are ready" }}`.',
           replace: { from: '{{ event.headline }}', by: '{{ event.headline | default: "Your results are ready" }}' },
         },
         {
@@ -215,9 +215,42 @@ describe('going live', () => {
           replace: { from: '{{ contact.firstName }}', by: '{{ contact.firstName | default: "there" }}' },
         },
       ],
+      warnings: [],
       tried: { tried: 8, of: 8, what: 'events' },
     })
-    expect(await save(messageOf({ mail }))).toMatchObject({ change: 'created' })
+    const refused = {
+      refusal: 'invalid_field',
+      errors: [
+        { field: 'mail.subject', code: 'missing_value', message: expect.any(String) },
+        { field: 'mail.body', code: 'missing_value', message: expect.any(String) },
+      ],
+    }
+    expect(await save(messageOf({ mail }))).toMatchObject(refused)
+    const draft = await save({ ...messageOf({ mail }), status: 'draft' })
+    const message = await rowOf('id' in draft ? draft.id : 0)
+    const turn = () => setMessageStatus(messaging.context(), messaging.by, { message, status: 'live' })
+    expect(await turn()).toMatchObject(refused)
+    const fallbacks = {
+      subject: '{{ event.headline | default: "Your results are ready" }}',
+      body: '{{ contact.firstName | default: "there" }}',
+    }
+    expect(await save(messageOf({ mail: fallbacks }), message.id)).toMatchObject({ status: 'live' })
+  })
+
+  test('warns of events without a text', async () => {
+    for (const properties of [{ headline: 'H' }, {}]) await messaging.event({ properties })
+    const mail = { subject: 'S', body: '{% if event.headline %}Ready{% endif %}' }
+    expect(await checkLive(messaging.context(), messageOf({ mail }))).toMatchObject({
+      problems: [],
+      warnings: [
+        {
+          field: 'mail.body',
+          code: 'empty_mail',
+          message: 'The text is empty in 50 % of the last 2 events. Those events send no email.',
+        },
+      ],
+    })
+    expect(await save(messageOf({ mail }))).toMatchObject({ status: 'live' })
   })
 
   test('no events are fine, an invalid template is not', async () => {
@@ -246,8 +279,8 @@ describe('going live', () => {
   test('reports no percentage for one event', async () => {
     await messaging.event({ properties: {} })
     const mail = { subject: '{{ event.headline }}', body: 'B' }
-    const [warning] = await warningsOf({ ...messageOf(), mail })
-    expect(warning?.message).toStartWith('`event.headline` is missing in the only event so far.')
+    const [problem] = await problemsOf({ ...messageOf(), mail })
+    expect(problem?.message).toStartWith('`event.headline` is missing in the only event so far.')
   })
 
   test('counts missing values of real people', async () => {
@@ -258,8 +291,8 @@ describe('going live', () => {
       await messaging.event({ email, firstName })
     }
     const mail = { subject: 'Hello {{ contact.firstName }}', body: 'B' }
-    const [warning] = await warningsOf({ ...messageOf({ trigger: { contact: 'created' } }), mail })
-    expect(warning?.message).toStartWith('`contact.firstName` is missing for 50 % of the last 2 people.')
+    const [problem] = await problemsOf({ ...messageOf({ trigger: { contact: 'created' } }), mail })
+    expect(problem?.message).toStartWith('`contact.firstName` is missing for 50 % of the last 2 people.')
   })
 
   test('checks an edit of a live message too', async () => {

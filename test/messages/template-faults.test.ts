@@ -20,6 +20,8 @@ test.each([
   ['{{ event.a | raw }}', 'There is no filter “raw”, in line 1.'],
   ['{% for i on x %}{% endfor %}', '“{% for i on x %}” is not written as it must be, in line 1.'],
   ['{{ }}', 'A value is missing between the braces, or cannot be read, in line 1.'],
+  ['a\n{% if %}b{% endif %}', '“{% if %}” needs a condition, in line 2.'],
+  ['{% if event.a %}{%- elsif %}{% endif %}', '“{%- elsif %}” needs a condition, in line 1.'],
   ['{{ event[ }}', 'A bracket is opened and not closed, in line 1.'],
   ['{% if event.a %}{% else %}{% else %}{% endif %}', 'After {% else %} there comes another, in line 1.'],
   ['{% assign x %}', 'What stands between the braces cannot be read, in line 1.'],
@@ -42,7 +44,7 @@ test.each<[fault: TemplateFault, reason: TemplateReason, value: string, about: s
     'event.url',
     '`event.url` has neither a value nor a fallback.',
   ],
-  [{ broken: 'it is odd' }, 'broken_template', 'broken', 'it is odd', 'This cannot be filled in: it is odd.'],
+  [{ broken: 'it is odd' }, 'broken_template', 'broken', 'it is odd', 'Template error: it is odd.'],
   [{ empty: 'body' }, 'empty_mail', 'empty', 'body', 'The email has no text.'],
   [{ slow: true }, 'template_too_slow', 'slow', null, 'This email takes too long to render.'],
 ])('%j has a reason, a readable verdict and a sentence', (fault, reason, value, about, sentence) => {

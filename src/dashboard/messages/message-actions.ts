@@ -37,7 +37,7 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
 async function addFallback(editing: Editing, fields: Fields, [name = '', ...rest]: string[]): Promise<Fields> {
   const check = await checkFields(editing, fields)
   const from = rest.join(' ')
-  const found = check?.warnings.find(({ field, replace }) => field === name && replace?.from === from)
+  const found = check.problems.find(({ field, replace }) => field === name && replace?.from === from)
   return found?.replace
     ? { ...fields, [name]: textOf(fields, name).replaceAll(from, () => found.replace?.by ?? from) }
     : fields

@@ -2,7 +2,7 @@
 import { isCapturing as readCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import { previewMessage } from '../../deliveries/message-preview.ts'
-import { checkLive, type LiveCheck } from '../../messages/message-checks.ts'
+import { checkLive, findBrokenTemplates, type LiveCheck } from '../../messages/message-checks.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../../messages/messages.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
@@ -14,7 +14,7 @@ import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { EditorPage } from './message-editor.tsx'
 import { type EditorProps, type ShownPreview } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
-import { readFields } from './message-form.ts'
+import { readFields, readMail } from './message-form.ts'
 import { showPreview } from './message-preview.tsx'
 
 const DAY_HOURS = 24
@@ -91,16 +91,16 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
   return { counts, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, isCapturing }
 }
 
-/** Checks a saved message with its current fields, so that fixes count. */
+/** Checks a saved message with its current fields, so that fixes count. Of others, only the templates. */
 export async function checkFields(
   { deps, viewer, message }: Pick<Editing, 'deps' | 'viewer' | 'message'>,
   fields: Fields,
-): Promise<LiveCheck | null> {
-  if (message === null) return null
+): Promise<LiveCheck> {
   const reading = readMessage(readFields(fields))
-  return 'errors' in reading
-    ? null
-    : checkLive({ ...readContext({ deps, viewer }), asksDns: false }, reading.input.content)
+  const context = { ...readContext({ deps, viewer }), asksDns: false }
+  if (message && 'input' in reading) return checkLive(context, reading.input.content)
+  const problems = await findBrokenTemplates(context, readMail(fields))
+  return { problems, warnings: [], tried: { tried: 0, of: 0, what: 'events' } }
 }
 
 /** Built-in names start with `$`. */

@@ -135,7 +135,7 @@ function readRules(fields: Fields): unknown {
   return count === 0 ? undefined : Array.from({ length: count }, (_, index) => readRule(fields, `onlyIf[${index}]`))
 }
 
-function readMail(fields: Fields): Record<string, unknown> {
+export function readMail(fields: Fields) {
   const optional = (name: string) => textOf(fields, `mail.${name}`) || undefined
   const category = textOf(fields, 'mail.category')
   return {

@@ -117,7 +117,7 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
         ) : (
           <Notice kind="caution">{describeMissing(mail.missing, sample, viewer)}</Notice>
         ))}
-      {'broken' in mail && <Notice kind="caution">{`This cannot be filled in: ${mail.broken}.`}</Notice>}
+      {'broken' in mail && <Notice kind="caution">{`Template error: ${mail.broken}.`}</Notice>}
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
         <RefusedLinks
           viewer={viewer}

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { LiveCheck, LiveWarning } from '../../messages/message-checks.ts'
+import type { LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { EDITOR } from './editor-props.ts'
@@ -21,53 +21,50 @@ type FindingsProps = {
 }
 
 /** Errors that block saving or going live, and emails that would not be sent. */
-export const Findings = ({ appId, errors = [], check, isLive, isEditor }: FindingsProps) => (
-  <>
-    {errors.length > 0 && (
-      <Notice kind="error">
-        <p>Nothing was saved. Fix these first:</p>
-        <ProblemList problems={errors} appId={appId} />
-      </Notice>
-    )}
-    {check && errors.length === 0 && check.problems.length > 0 && (
-      <Notice kind="caution">
-        <p>{isLive ? 'Fix this before you save:' : 'Fix this before you go live:'}</p>
-        <ProblemList problems={check.problems} appId={appId} />
-      </Notice>
-    )}
-    {check && check.warnings.length > 0 && (
-      <Notice kind="caution">
-        <p>Some emails won't be sent:</p>
-        <Warnings warnings={check.warnings} isEditor={isEditor} />
-      </Notice>
-    )}
-    {check && check.tried.tried < check.tried.of && (
-      <p class="hint">{`Checked on ${check.tried.tried} of the last ${check.tried.of} ${check.tried.what}. The rest would take too long.`}</p>
-    )}
-  </>
-)
+export const Findings = ({ appId, errors = [], check, isLive, isEditor }: FindingsProps) => {
+  const { problems = [], warnings = [], tried } = check ?? {}
+  const found = errors.map((error) => problems.find((problem) => isSame(problem, error)) ?? error)
+  const others = problems.filter((problem) => !errors.some((error) => isSame(problem, error)))
+  return (
+    <>
+      {found.length > 0 && (
+        <Notice kind="error">
+          <p>Nothing was saved. Fix these first:</p>
+          <ProblemList problems={found} appId={appId} isEditor={isEditor} />
+        </Notice>
+      )}
+      {others.length > 0 && (
+        <Notice kind="caution">
+          <p>{isLive ? 'Fix this before you save:' : 'Fix this before you go live:'}</p>
+          <ProblemList problems={others} appId={appId} isEditor={isEditor} />
+        </Notice>
+      )}
+      {warnings.length > 0 && (
+        <Notice kind="caution">
+          <p>Some emails won't be sent:</p>
+          <ProblemList problems={warnings} appId={appId} isEditor={isEditor} />
+        </Notice>
+      )}
+      {tried && tried.tried < tried.of && (
+        <p class="hint">{`Checked on ${tried.tried} of the last ${tried.of} ${tried.what}. The rest would take too long.`}</p>
+      )}
+    </>
+  )
+}
 
-const ProblemList = ({ problems, appId }: { problems: FieldError[]; appId: string }) => (
-  <ul class="problems">
-    {problems.map(({ field, code, message }) => (
-      <li key={field + message}>
-        <a href={code === 'no_sender' ? pathOf(appId, 'sender') : `#${encodeURIComponent(field)}`}>
-          <Ticked>{message}</Ticked>
-        </a>
-      </li>
-    ))}
-  </ul>
-)
+const isSame = (a: FieldError, b: FieldError): boolean => a.field === b.field && a.message === b.message
 
 /** The value names the field and the text to replace. */
 export const FALLBACK = 'fallback'
 
-const Warnings = ({ warnings, isEditor }: { warnings: LiveWarning[]; isEditor: boolean }) => (
+type ListProps = { problems: LiveProblem[]; appId: string; isEditor: boolean }
+
+const ProblemList = ({ problems, appId, isEditor }: ListProps) => (
   <ul class="problems">
-    {warnings.map(({ field, message, replace }) => (
+    {problems.map(({ field, code, message, replace }) => (
       <li key={field + message}>
-        <a href={`#${encodeURIComponent(field)}`}>
-          <Ticked>{message}</Ticked>
+        <a href={code === 'no_sender' ? pathOf(appId, 'sender') : `#${encodeURIComponent(field)}`}>
+          <Named field={field}>{message}</Named>
         </a>
         {replace && isEditor && (
           <Button name="do" value={`${FALLBACK} ${field} ${replace.from}`} form={EDITOR}>
@@ -78,6 +75,34 @@ const Warnings = ({ warnings, isEditor }: { warnings: LiveWarning[]; isEditor: b
     ))}
   </ul>
 )
+
+/** A message with the label of its field. */
+export const Named = ({ field, children }: { field: string; children: string }) => {
+  const label = labelOf(field)
+  return <Ticked>{label === undefined ? children : `${label}: ${children}`}</Ticked>
+}
+
+/** By the start of the schema path. The first that fits counts. */
+const LABELS: [path: string, label: string][] = [
+  ['name', 'Name'],
+  ['trigger', 'What starts it'],
+  ['wait', 'How long it waits'],
+  ['again.collect', 'Collect for (minutes)'],
+  ['again', 'How often'],
+  ['mail.subject', 'Subject'],
+  ['mail.preheader', 'First line in the inbox'],
+  ['mail.body', 'Text'],
+  ['mail.fromName', "Sender's name"],
+  ['mail.fromEmail', "Sender's address"],
+  ['mail.replyTo', 'Replies go to'],
+  ['mail.category', 'Kind of email'],
+]
+
+function labelOf(field: string): string | undefined {
+  const [, rule] = /^onlyIf\[(\d+)\]/.exec(field) ?? []
+  if (rule !== undefined) return `Rule ${Number(rule) + 1}`
+  return LABELS.find(([path]) => field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`))?.[1]
+}
 
 /** The first error of each field. */
 export const faultsOf = (problems: FieldError[]): Record<string, string> =>

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { Named } from './message-problems.tsx'
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
@@ -12,7 +13,6 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Ticked } from '../ui/text.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
 const STATUSES: Record<MessageStatus, { word: string; mood: Mood }> = {
@@ -125,7 +125,7 @@ const Sentences = ({ of: findings }: { of: FieldError[] }) => (
   <ul class="problems">
     {findings.map(({ field, message }) => (
       <li key={field + message}>
-        <Ticked>{message}</Ticked>
+        <Named field={field}>{message}</Named>
       </li>
     ))}
   </ul>

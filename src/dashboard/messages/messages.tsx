@@ -107,7 +107,7 @@ async function checkTyped(about: Editing, fields: Fields) {
       [FINDINGS]: render(<Findings appId={about.viewer.app.publicId} check={check} isLive={isLive} isEditor />),
       [LIVE_FINDINGS]: render(<LiveFindings viewer={about.viewer} check={check} />),
     },
-    faults: faultsOf([...errors, ...(check?.problems ?? [])]),
+    faults: faultsOf([...errors, ...check.problems]),
   }
 }
 

@@ -68,10 +68,10 @@ export const previewTool: Tool = {
     // nothing may go live by an empty preview
     const isReady = found.problems.length === 0 && 'html' in mail
     const token = isReady ? makeLiveToken(deps.previewKey, app, message) : null
-    const problems = takeWithin(cleanValue(found.problems), PROBLEMS_BYTES)
+    const named = found.problems.map(({ field, code, message }) => ({ field, code, message }))
+    const problems = takeWithin(cleanValue(named), PROBLEMS_BYTES)
     const unsent = sample.unsent === null ? [] : [{ field: 'email', code: 'no_email', message: sample.unsent }]
-    const all = [...unsent, ...found.warnings.map(({ field, code, message }) => ({ field, code, message }))]
-    const warnings = takeWithin(cleanValue(all), WARNINGS_BYTES)
+    const warnings = takeWithin(cleanValue([...unsent, ...found.warnings]), WARNINGS_BYTES)
     return { untrusted: UNTRUSTED, ok: true, mail: previewView(sample, mail), problems, warnings, token }
   },
 }

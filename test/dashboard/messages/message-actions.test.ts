@@ -119,6 +119,32 @@ describe('errors', () => {
     expect(await pages.messages()).toEqual(before)
   })
 
+  test('name their field, also when a template has one too', async () => {
+    const wrong = {
+      wait: 'minutes',
+      'wait.minutes': 'abc',
+      'wait.unit': 'days',
+      'onlyIf[2].minutes': 'x',
+      'mail.subject': 'Hi {{ event.headlin }} {% if %}',
+    }
+    const sentences = [
+      'How long it waits: Give a whole number, up to 30 days (43200 minutes).',
+      'Rule 3: Give whole minutes from 0 to 1440.',
+      'Subject: “{% if %}” needs a condition, in line 1.',
+    ]
+    for (const path of [pages.path, pages.at('messages/new')]) {
+      const isNew = path !== pages.path
+      const { html } = await pages.press(path, 'save', { name: 'Named', 'mail.body': 'Text', ...wrong })
+      expect(await textOf(html, '#findings li')).toEqual(
+        sentences.filter((sentence) => !isNew || !sentence.startsWith('Rule')),
+      )
+      expect(await textOf(html, '#findings p')).toEqual([
+        'Nothing was saved. Fix these first:',
+        'Fix this before you go live:',
+      ])
+    }
+  })
+
   test('keep input of unselected parts', async () => {
     const typed = { trigger: 'page', 'trigger.page': '/x', 'trigger.tag': 'vip', 'wait.until': '25:00', name: '' }
     const { html } = await pages.press(pages.path, 'save', typed)

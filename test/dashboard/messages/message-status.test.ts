@@ -21,7 +21,7 @@ describe('going live', () => {
     expect(await pages.draft()).toMatchObject({ status: 'live', content: { mail: { subject: 'New' } } })
   })
 
-  test('warns about missing values, with the share and a fallback', async () => {
+  test('is refused while values are missing, with the share and a fallback', async () => {
     const body = '{{ contact.firstName }}: [See]({{ event.url }})'
     const mail = { 'mail.subject': 'S', 'mail.body': body, 'again.collect.minutes': '' }
     await pages.press(pages.path, 'save', mail)
@@ -29,7 +29,12 @@ describe('going live', () => {
       const properties = i < 12 ? {} : { headline: 'H', url: 'https://x' }
       await pages.event({ email: `p${i}@example.com`, properties, firstName: i < 50 ? 'Ada' : undefined })
     }
+    const refused = await pages.press(pages.path, 'live')
+    expect(refused.status).toBe(400)
+    expect((await textOf(refused.html, '#findings p')).slice(0, 1)).toEqual(['Nothing was saved. Fix these first:'])
+    expect(await textOf(refused.html, '#findings button')).toEqual(['Add this fallback', 'Add this fallback'])
     const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '#findings p')).toEqual(['Fix this before you go live:'])
     const findings = (await textOf(html, '#findings li')).join(' ')
     expect(findings).toContain('event.url is missing in 12 % of the last 100 events.')
     expect(findings).toContain('contact.firstName is missing in 50 % of the last 100 events.')
@@ -42,7 +47,10 @@ describe('going live', () => {
     )
     expect(await textOf(added.html, '#findings li')).toEqual([expect.stringContaining('event.url')])
     expect((await pages.draft()).content.mail.body).toContain('{{ contact.firstName }}')
-    expect((await pages.press(pages.path, 'live')).status).toBe(303)
+    const filled = body
+      .replace('firstName', 'firstName | default: "there"')
+      .replace('url', 'url | default: app.homeUrl')
+    expect((await pages.press(pages.path, 'live', { 'mail.body': filled })).status).toBe(303)
     expect(await pages.draft()).toMatchObject({ status: 'live' })
   })
 
@@ -72,7 +80,7 @@ describe('going live', () => {
     ])
   })
 
-  test('names the field if several have the same finding', async () => {
+  test('names the field of each finding', async () => {
     await pages.press(pages.path, 'save', {
       'mail.subject': '{{ event.x }}',
       'mail.body': '{{ event.x }}',
@@ -144,7 +152,8 @@ describe('going live', () => {
   })
 
   describe('for a stored draft with a mistake', () => {
-    const BROKEN = '“{{ event.headline” does not end with }}, in line 1.'
+    const FAULT = '“{{ event.headline” does not end with }}, in line 1.'
+    const BROKEN = `Subject: ${FAULT}`
     beforeEach(async () => {
       const { id, name, content } = await pages.draft()
       const mail = { ...content.mail, subject: '{{ event.headline' }
@@ -155,7 +164,7 @@ describe('going live', () => {
     test('shows it on top, next to the field and in the dialog', async () => {
       const { html } = await pages.browser.get(pages.path)
       expect(await textOf(html, '#findings li')).toEqual([BROKEN])
-      expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${BROKEN}`])
+      expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${FAULT}`])
       expect(await textOf(html, '#go-live li')).toEqual([BROKEN])
       expect((await pages.press(pages.path, 'live')).status).toBe(400)
     })
@@ -182,7 +191,7 @@ describe('going live', () => {
       }
       const still = await check({})
       expect(await textOf(still.fragments.findings, 'li')).toEqual([BROKEN])
-      expect(still.faults).toEqual({ 'mail.subject': BROKEN })
+      expect(still.faults).toEqual({ 'mail.subject': FAULT })
       expect(await check({ 'mail.subject': 'Mended' })).toEqual({
         fragments: { findings: '', 'go-live-findings': '' },
         faults: {},

@@ -182,9 +182,9 @@ describe('the preview while typing', () => {
 
   test.each([
     ['{{ event.headline }}', 'event.headline has neither a value nor a fallback'],
-    ['{{ event.headline', 'This cannot be filled in'],
+    ['{{ event.headline', 'Template error: '],
     ['', 'Add a subject and a text'],
-    [`{{ ${HOSTILE} }}`, 'This cannot be filled in'],
+    [`{{ ${HOSTILE} }}`, 'Template error: '],
   ])('says why there is no email for %p', async (subject, sentence) => {
     await pages.event()
     const { status, shown } = await ask({ ...WORDS, 'mail.subject': subject })

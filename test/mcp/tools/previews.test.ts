@@ -73,7 +73,7 @@ describe('preview_message', () => {
     const warning = { field: 'email', code: 'no_email', message }
     expect(await preview({ email: 'ada@example.com' })).toMatchObject({ mail: { fault: null }, warnings: [warning] })
   })
-  test('a missing value is a warning that proposes a fallback', async () => {
+  test('a missing value is a problem with a fallback to add', async () => {
     const messageId = await saveDraft(NEEDS_URL)
     await send('ada@example.com', { headline: 'No url' })
     await send('bob@example.com', { headline: 'No url' })
@@ -85,12 +85,13 @@ describe('preview_message', () => {
         fault:
           'Nothing can be shown for bob@example.com: event.url has no value and no fallback, so this person gets no email. Write {{ event.url | default: app.homeUrl }}.',
       },
-      problems: [],
-      warnings: [{ field: 'mail.body', code: 'missing_value', message: expect.stringContaining('| default: ') }],
+      problems: [{ field: 'mail.body', code: 'missing_value', message: expect.stringContaining('| default: ') }],
+      warnings: [],
       token: null,
     })
     await send('eve@example.com', { url: 'https://first.example/results/1' })
-    expect(await preview({ messageId })).toMatchObject({ mail: { fault: null }, token: expect.any(String) })
+    const shown = (await call('preview_message', { messageId })).data
+    expect(shown).toMatchObject({ mail: { fault: null }, problems: [{ code: 'missing_value' }], token: null })
   })
   test('no token if the email cannot be shown', async () => {
     const mail = { subject: 'Ready', body: 'Go {{ event.nothing }}' }
