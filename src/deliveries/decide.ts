@@ -137,8 +137,11 @@ function decideTime(message: DecidedMessage, facts: Facts, rules: Verdict[]): De
   const asked = [checkAgain(content.again, facts), ...limits].filter((wait) => wait !== null)
   const verdicts = [...rules, ...asked.map(({ verdict }) => verdict)]
   const failed = [...rules.flatMap(toWait), ...asked].filter(({ verdict }) => verdict.verdict === 'fail')
-  const dueAt = Math.max(at, ...failed.map(({ until }) => until))
-  const giveUpAt = giveUpTime(message, facts)
+  const until = Math.max(at, ...failed.map((wait) => wait.until))
+  const isOpening = failed.some((wait) => wait.verdict.rule === 'window' && wait.until === until)
+  const dueAt = until === at || isOpening ? until : openingFor(message, until).from
+  // reading the window takes time, and most emails are early enough without
+  const giveUpAt = dueAt > facts.plannedAt + hoursMsOf(settings) ? giveUpTime(message, facts) : dueAt
   const isTooLate = dueAt > giveUpAt
   if (isTooLate) verdicts.push({ rule: 'giveUp' satisfies Check, about: null, value: giveUpAt, verdict: 'fail' })
   if (failed.some(({ verdict }) => verdict.rule === 'again')) return skip('again', verdicts)
@@ -172,16 +175,22 @@ const wait = (rule: Check, about: string | null, value: number | null, at: numbe
   until,
 })
 
-/** Counts from when the email may first be sent: planned, and its send window open. */
+/**
+ * Counts from when the email may first be sent: planned, and its send window open. If the window closes before, the
+ * email gets the whole next opening too.
+ */
 export function giveUpTime(
-  { content, settings }: Pick<DecidedMessage, 'content' | 'settings'>,
+  message: Pick<DecidedMessage, 'content' | 'settings'>,
   { plannedAt, isByHand }: Pick<Facts, 'plannedAt' | 'isByHand'>,
 ): number {
-  const { sendWindow, timezone, giveUpHours } = settings
-  const waits = sendWindow !== null && isLifecycle(content) && !isByHand
-  const firstAt = waits ? nextOpening(plannedAt, sendWindow, readTimezone(timezone)) : plannedAt
-  return firstAt + (giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
+  const hoursMs = hoursMsOf(message.settings)
+  if (isByHand) return plannedAt + hoursMs
+  const first = openingFor(message, plannedAt)
+  const [overAt, closesAt] = [first.from + hoursMs, first.closesAt()]
+  return overAt <= closesAt ? overAt : Math.max(overAt, openingFor(message, closesAt).closesAt())
 }
+
+const hoursMsOf = ({ giveUpHours }: SendingSettings): number => (giveUpHours ?? GIVE_UP_HOURS) * HOUR_MS
 
 export const isTimed = (again: Again | undefined): again is { everyHours: number } =>
   again !== undefined && 'everyHours' in again
@@ -194,25 +203,40 @@ const checkAgain = (again: Again | undefined, { at, lastHandedAt }: Facts): Wait
 
 function checkWindow({ sendWindow, timezone }: SendingSettings, at: number): Wait | null {
   if (sendWindow === null) return null
-  const opensAt = nextOpening(at, sendWindow, readTimezone(timezone))
+  const { from: opensAt } = nextOpening(at, sendWindow, readTimezone(timezone))
   return wait('window', `${sendWindow.from}-${sendWindow.until}`, opensAt, at, opensAt)
 }
 
+type Opening = { from: number; closesAt: () => number }
+
+/** When the email's window is next open, at `now` or later. Only lifecycle emails have a window. */
+function openingFor({ content, settings }: Pick<DecidedMessage, 'content' | 'settings'>, now: number): Opening {
+  const { sendWindow, timezone } = settings
+  return sendWindow !== null && isLifecycle(content)
+    ? nextOpening(now, sendWindow, readTimezone(timezone))
+    : { from: now, closesAt: never }
+}
+
+const never = (): number => Number.POSITIVE_INFINITY
+
 /**
- * Now, or when the window next opens (ms UTC). A window over midnight belongs to the day it opens. One without days or
- * hours counts as always open.
+ * The rest of the opening at `now`, else the next one (ms UTC). A window over midnight belongs to the day it opens. One
+ * without days or hours counts as always open.
  */
-function nextOpening(now: number, window: SendWindow, zone: string): number {
-  if (window.days.length === 0 || window.from === window.until) return now
+function nextOpening(now: number, window: SendWindow, zone: string): Opening {
+  const always = { from: now, closesAt: never }
+  if (window.days.length === 0 || window.from === window.until) return always
   const local = localTime(now, zone)
   const midnight = local - (local % DAY_MS)
   for (let day = -1; day <= 7; day++) {
     const start = midnight + day * DAY_MS
     if (!window.days.includes(new Date(start).getUTCDay())) continue
     const { opens, closes } = hoursOf(start, window)
-    if (local < closes) return local >= opens ? now : laterOf(fromLocalTime(opens, zone), now)
+    if (local >= closes) continue
+    const from = local >= opens ? now : laterOf(fromLocalTime(opens, zone), now)
+    return { from, closesAt: () => laterOf(fromLocalTime(closes, zone), from) }
   }
-  return now
+  return always
 }
 
 function hoursOf(midnight: number, { from, until }: SendWindow): { opens: number; closes: number } {

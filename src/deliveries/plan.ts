@@ -57,8 +57,8 @@ import {
 import { isTimed } from './decide.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** Up to 30 days of waiting and 30 days of retries. */
-const LONGEST_WAIT_MS = 61 * DAY_MS
+/** Up to 30 days of waiting, a week until the window opens and 30 days of retries. */
+const LONGEST_WAIT_MS = 68 * DAY_MS
 
 /** The person of a write, as stored before the batch. */
 function personOf(people: BatchPeople, index: number): PersonFacts {

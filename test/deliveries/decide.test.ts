@@ -143,9 +143,26 @@ describe('giving up', () => {
       reason: 'perDay',
       dueAt: AT + opensIn + HOUR,
     })
-    expect(outcomeOf({ settings: { ...limited, giveUpHours: 1 } }, facts(8 * HOUR))).toBe('gave_up')
-    const decision = decide(messageOf({ settings }), factsOf(facts(8 * HOUR)))
-    expect(decision.verdicts.at(-1)).toMatchObject({ rule: 'giveUp', value: AT + opensIn + DAY })
+    const decision = decide(messageOf({ settings: { ...limited, giveUpHours: 1 } }), factsOf(facts(8 * HOUR)))
+    expect(decision).toMatchObject({ outcome: 'skip', reason: 'gave_up' })
+    expect(decision.verdicts.at(-1)).toMatchObject({ rule: 'giveUp', value: AT + opensIn + HOUR })
+  })
+  test('leaves one more opening if the window closes before the hours are over', () => {
+    const week = 7 * DAY
+    const facts = (later: number) => ({ at: AT + opensIn + later, plannedAt: AT })
+    expect(outcomeOf({ settings }, facts(8 * HOUR))).toBe(`window ${(week - 8 * HOUR) / MINUTE}`)
+    expect(outcomeOf({ settings }, facts(week + 8 * HOUR - 1))).toBe('send')
+    const decision = decide(messageOf({ settings }), factsOf(facts(week + 8 * HOUR)))
+    expect(decision).toMatchObject({ outcome: 'skip', reason: 'gave_up' })
+    expect(decision.verdicts.at(-1)).toMatchObject({ rule: 'giveUp', value: AT + opensIn + week + 8 * HOUR })
+    // hours that end later still count
+    expect(outcomeOf({ settings: { ...settings, giveUpHours: 15 * 24 } }, facts(week + 8 * HOUR))).toStartWith('window')
+  })
+  test('of an email that a limit keeps through an opening: the next opening after the limit ends', () => {
+    const facts = { at: AT + opensIn, plannedAt: AT, handed: [AT + opensIn - MINUTE] }
+    const limited = { settings: { ...settings, perPersonDay: 1 } }
+    expect(outcomeOf(limited, facts)).toBe(`perDay ${(7 * DAY) / MINUTE}`)
+    expect(outcomeOf(limited, { at: AT + opensIn + 7 * DAY, plannedAt: AT })).toBe('send')
   })
   test('of transactional email, which does not wait for the window, counts from the planned time', () => {
     const mail = { subject: 'S', body: 'B', category: 'transactional' as const }
@@ -254,6 +271,69 @@ describe('properties', () => {
         }
       }),
     )
+  })
+
+  test('an email is given up only when its hours are over, and a whole opening later if the window closed before', () => {
+    const hour = fc.integer({ min: 0, max: 23 })
+    const days = fc.subarray(EVERY_DAY, { minLength: 1 })
+    const hours = fc.constantFrom(1, 2, 5, 12, 24, 72, 168, 720)
+    const limits = fc.record({ perPersonDay: fc.constantFrom(null, 1), perPersonWeek: fc.constantFrom(null, 2) })
+    const pauses = fc.array(fc.constantFrom(1, 5, 15, 60, 240, 480), { minLength: 1, maxLength: 40 })
+    let givenUp = 0
+    fc.assert(
+      fc.property(minutes(14 * 1_440), days, hour, hour, hours, limits, pauses, (later, on, from, until, ...rest) => {
+        const [giveUpHours, limited, retries] = rest
+        fc.pre(from !== until)
+        const isOpen = (at: number): boolean => {
+          const opened = new Date(at - from * HOUR)
+          const length = ((until - from + 24) % 24) * HOUR
+          return on.includes(opened.getUTCDay()) && opened.getTime() % DAY < length
+        }
+        const firstFrom = (at: number, fits: (at: number) => boolean): number => {
+          while (!fits(at)) at += MINUTE
+          return at
+        }
+        const time = (hours: number) => `${String(hours).padStart(2, '0')}:00`
+        const sendWindow = window(time(from), time(until), on)
+        const message = messageOf({ settings: { ...limited, sendWindow, giveUpHours } })
+        const plannedAt = AT + later * MINUTE
+        // each time it may be sent, the mail server refuses it for now, or another email takes its place
+        let now = plannedAt
+        const handed: number[] = []
+        for (const [index, pause] of retries.entries()) {
+          const decision = decide(message, factsOf({ at: now, plannedAt, handed: handed.toReversed() }))
+          if (decision.outcome === 'skip') {
+            givenUp += 1
+            const { reason, verdicts } = decision
+            const isLimited = ({ rule, verdict }: (typeof verdicts)[number]) =>
+              verdict === 'fail' && (rule === 'perDay' || rule === 'perWeek')
+            const limitEndsAt = verdicts.some(isLimited) ? firstFrom(now, (at) => !isFull(at)) : now
+            const nextAt = firstFrom(limitEndsAt, isOpen)
+            const firstAt = firstFrom(plannedAt, isOpen)
+            const overAt = firstAt + giveUpHours * HOUR
+            const closedAt = firstFrom(firstAt, (at) => !isOpen(at))
+            const hadAnother = firstFrom(firstFrom(closedAt, isOpen), (at) => !isOpen(at)) < nextAt + MINUTE
+            expect(reason).toBe('gave_up')
+            expect(nextAt).toBeGreaterThan(overAt)
+            expect(overAt <= closedAt || hadAnother).toBe(true)
+            return
+          }
+          if (decision.outcome === 'wait') now = decision.dueAt
+          else {
+            if (index % 3 === 0) handed.push(now)
+            now += pause * MINUTE
+          }
+        }
+        function isFull(at: number): boolean {
+          const count = (ms: number) => handed.filter((one) => one > at - ms).length
+          return [
+            [limited.perPersonDay, DAY],
+            [limited.perPersonWeek, 7 * DAY],
+          ].some(([most, ms]) => most !== null && most !== undefined && count(ms ?? 0) >= most)
+        }
+      }),
+    )
+    expect(givenUp).toBeGreaterThan(20)
   })
 
   test('an email that waits for the window is sent on its days and within its hours', () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
-import { ADA, createMessaging, messageOf, type Messaging, recordOf, verdictsOf } from '../messaging.ts'
+import { ADA, createMessaging, messageOf, type Messaging, MINUTE, recordOf, verdictsOf } from '../messaging.ts'
 
 let server: TestServer
 let messaging: Messaging
@@ -107,6 +107,43 @@ describe('settings of the app', () => {
     expect(verdictsOf(await messaging.decide())).toEqual(['window'])
     server.clock.wallMs = Date.UTC(2026, 4, 25, 9)
     expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+  })
+
+  describe('a narrow window once a week loses no email', () => {
+    const monday = (time: string, weeks = 0) => Date.parse(`2026-05-18T${time}Z`) + weeks * 7 * DAY
+
+    test('that the limit per day keeps through an opening', async () => {
+      await messaging.set({ sendWindow: { days: [1], from: '09:00', until: '09:30' }, perPersonDay: 1 })
+      await messaging.put(messageOf({ name: 'A' }))
+      await messaging.put(messageOf({ name: 'B', trigger: { event: 'b' } }))
+      await messaging.event()
+      await messaging.event({ event: 'b' })
+      expect(verdictsOf(await messaging.decide())).toEqual(['window', 'window'])
+      server.clock.wallMs = monday('09:00:01')
+      expect(verdictsOf(await messaging.decide())).toEqual(['send', 'perDay'])
+      const [, limited] = await messaging.deliveries()
+      expect(limited).toMatchObject({ state: 'deferred', dueAt: monday('09:00', 1) })
+      server.clock.wallMs = monday('09:00:01', 1)
+      expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    })
+
+    test('that is refused for now a moment before the window closes', async () => {
+      await messaging.set({ sendWindow: { days: [1], from: '09:00', until: '09:05' } })
+      await messaging.put(messageOf())
+      await messaging.event()
+      await messaging.decide()
+      server.clock.wallMs = monday('09:04:30')
+      const now = server.clock.now()
+      const claiming = { claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] }
+      const claimed = await messaging.store().claimDeliveries(claiming)
+      const delivery = 'works' in claimed ? claimed.works[0]?.delivery : undefined
+      const claim = { id: delivery?.id ?? 0, claimedBy: 'test', attempt: delivery?.attempt ?? 0, at: now }
+      await messaging.store().markDeferred({ ...claim, reason: 'smtp_451', dueAt: now + MINUTE, record: '{}' })
+      server.clock.wallMs = monday('09:06:30')
+      expect(verdictsOf(await messaging.decide())).toEqual(['window'])
+      server.clock.wallMs = monday('09:00', 1)
+      expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    })
   })
 
   test('an email due while the message is paused is skipped, and sent if a member resends it', async () => {

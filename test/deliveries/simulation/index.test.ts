@@ -188,7 +188,7 @@ describe('considers', () => {
     expect(await outcomes({ wait }, { settings: { ...settings, giveUpHours: 24 } })).toEqual({ send: 1 })
   })
 
-  test('an email whose window closed while it waited is given up, as it is live', async () => {
+  test('an email whose window closed while it waited gets the next opening, as it does live', async () => {
     const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', at: 'trigger', minutes: 5 }]
     const sendWindow = { days: [0, 1, 2, 3, 4, 5, 6], from: '09:00', until: '12:20' }
     const settings = { sendWindow, timezone: null, giveUpHours: 2 }
@@ -200,7 +200,27 @@ describe('considers', () => {
     await messaging.event()
     expect(await messaging.decide()).toMatchObject([{ verdict: 'wait', reason: 'unsure' }])
     server.clock.tick(30 * MINUTE)
+    expect(await messaging.decide()).toEqual([])
+    expect(await outcomes({ onlyIf }, { settings })).toEqual({ waiting: 1 })
+    server.clock.wallMs = Date.UTC(2026, 4, 16, 9)
+    expect(await messaging.decide()).toMatchObject([{ verdict: 'send' }])
+    server.clock.tick(MINUTE)
+    const { lines } = await at.simulate({ onlyIf }, { settings })
+    expect(lines).toMatchObject([{ outcome: 'send', dueAt: Date.UTC(2026, 4, 16, 9) }])
+  })
+
+  test('an email that waits longer than the time to give up is given up, as it is live', async () => {
+    const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', quietMinutes: 180 }]
+    const sendWindow = { days: [0, 1, 2, 3, 4, 5, 6], from: '09:00', until: '18:00' }
+    const settings = { sendWindow, timezone: null, giveUpHours: 2 }
+    await messaging.set(settings)
+    await messaging.put(messageOf({ name: 'Live', onlyIf }))
+    await messaging.event({ event: 'known' })
+    await messaging.browse('a', page('/wait'))
+    server.clock.tick(MINUTE)
+    await messaging.event()
     expect(await messaging.decide()).toMatchObject([{ verdict: 'skip', reason: 'gave_up' }])
+    server.clock.tick(MINUTE)
     expect(await outcomes({ onlyIf }, { settings })).toEqual({ gave_up: 1 })
   })
 })

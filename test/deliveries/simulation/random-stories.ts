@@ -186,7 +186,7 @@ const OFTEN_TO_RARE = (Object.keys(WEIGHTS) as Rule['rule'][]).flatMap((rule) =>
 /** With a wait for a time of day, the message would not end in time. */
 function makeSettings({ pick, isOften }: Random, content: MessageContent): Settings {
   const isLong = content.wait !== undefined && 'until' in content.wait
-  const hours = { days: [0, 1, 2, 3, 4, 5, 6], from: '08:00', until: pick(['13:00', '18:00', '02:00']) }
+  const hours = { days: [0, 1, 2, 3, 4, 5, 6], from: '08:00', until: pick(['08:20', '13:00', '18:00', '02:00']) }
   const days = asksWhere(content) ? hours.days : pick([hours.days, [1, 3, 5], [6]])
   return {
     sendWindow: isOften(0.3) && !isLong ? { ...hours, days } : null,
