@@ -63,8 +63,10 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
     const findRoute = createRouteFinder(app.routes.map(({ path }) => path))
     return { app, findRoute }
   }
-  const pages = openPages((dashboardRoutes) => createRouter((router) => router.use(dashboardRoutes(deps))))
   const { routes: api, openApi } = apiRoutes(deps)
+  const pages = openPages((dashboardRoutes) =>
+    createRouter((router) => router.use(dashboardRoutes({ ...deps, openApi }))),
+  )
   const script = readScript()
   const snippet = { stub: readStub(), script: script.identity }
   const { app, findRoute } = createRouter((router) =>

@@ -56,6 +56,7 @@ describe('405', () => {
     [BATCH, 'HEAD', ['POST']],
     [CONTACTS, 'PUT', ['DELETE', 'GET', 'PATCH', 'POST']],
     [`${API}/docs`, 'POST', ['GET']],
+    ['/docs/api', 'POST', ['GET']],
     [`${API}/openapi.json`, 'DELETE', ['GET']],
     ['/healthz', 'POST', ['GET']],
   ])('%s %s', async (path, method, allowed) => {
@@ -154,6 +155,8 @@ test('every answer has a policy, a content type and a charset', async () => {
     ['GET', '/sign-in', { key: null }],
     ['GET', '/setup?token=x', { key: null }],
     ['GET', '/docs/start', { key: null }],
+    ['GET', '/docs/start.md', { key: null }],
+    ['GET', '/llms.txt', { key: null }],
     ['GET', assetUrl('style.css'), { key: null }],
     ['GET', '/s.js', { key: null }],
     ['POST', '/c', { key: null, body: '{' }],
@@ -197,7 +200,7 @@ test('the log names the member who requested a page', async () => {
 })
 
 describe('HEAD', () => {
-  test.each([`${EVENTS}?app=APP`, `${CONTACTS}?app=APP`, `${API}/openapi.json`, `${API}/docs`, '/healthz', '/readyz'])(
+  test.each([`${EVENTS}?app=APP`, `${CONTACTS}?app=APP`, `${API}/openapi.json`, '/docs/api', '/healthz', '/readyz'])(
     '%s is GET without its body',
     async (path) => {
       const own = path.replace('APP', server.first.appId)
@@ -248,9 +251,12 @@ describe('every answer', () => {
   })
 })
 
-test('/docs redirects to the first page of the documentation', async () => {
-  const { status, headers } = await server.call('GET', '/docs', { key: null })
-  expect([status, headers.get('location')]).toEqual([303, '/docs/start'])
+test.each([
+  ['/docs', '/docs/start'],
+  [`${API}/docs`, '/docs/api'],
+])('%s redirects to %s', async (path, page) => {
+  const { status, headers } = await server.call('GET', path, { key: null })
+  expect([status, headers.get('location')]).toEqual([303, page])
 })
 
 describe('the client address', () => {

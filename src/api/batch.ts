@@ -48,12 +48,12 @@ export const batchRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard
     {
       parse: 'none',
       detail: describeCall({
-        summary: 'Record up to 100 events, each with its own result',
+        summary: 'Record a batch of events',
         example: EXAMPLES.postBatch,
         body: BatchInput,
         answers: { 207: BatchAnswer },
         description:
-          'An event that is refused has `ok: false` and its own `error` in `results`: `invalid_json`, `invalid_field`, `app_not_found`, `contact_not_found`, `plan_limit_reached` or `rate_limited`. The others are saved.',
+          'Up to 100 events, each with its own result. An event that is refused has `ok: false` and its own `error` in `results`: `invalid_json`, `invalid_field`, `app_not_found`, `contact_not_found`, `plan_limit_reached` or `rate_limited`. The others are saved.',
         namesApp: false,
         isLimited: true,
       }),

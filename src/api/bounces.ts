@@ -30,8 +30,9 @@ export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOve
       parse: 'none',
       detail: describeUnkeyed({
         operationId: 'reportBounce',
-        summary: 'Report a bounce or a complaint',
-        description: 'Sent by your mail provider or a script. The person gets no more email. Reports can be repeated.',
+        summary: 'Report a bounce',
+        description:
+          'Reports a bounce or a complaint. Sent by your mail provider or a script. The person gets no more email. Reports can be repeated.',
         example: EXAMPLES.postBounce,
         body: BounceReport,
         answers: { 202: BounceAnswer },

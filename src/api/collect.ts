@@ -36,7 +36,7 @@ export const collectRoutes = (deps: VisitDependencies) =>
         parse: 'none',
         detail: describeUnkeyed({
           operationId: 'reportVisit',
-          summary: 'Report what a person did on pages',
+          summary: 'Report page views',
           description:
             'What the browser script sends, as `text/plain`, which asks for no preflight. The signature that your server computed stands for a key.',
           example: EXAMPLES.postVisit,

@@ -38,7 +38,8 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       {
         parse: 'none',
         detail: describeCall({
-          summary: 'Add a person, or merge into a known one',
+          summary: 'Add a person',
+          description: 'Answers 201 for a new person. A known one is merged with what you send, and the answer is 200.',
           example: EXAMPLES.postContact,
           body: ContactInput,
           answers: { 201: answers.ContactAddedAnswer, 200: answers.ContactSavedAnswer },
@@ -58,7 +59,8 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       {
         parse: 'none',
         detail: describeCall({
-          summary: 'Update a known person',
+          summary: 'Update a person',
+          description: 'Changes a known person, and never adds one.',
           example: EXAMPLES.patchContact,
           body: ContactUpdateInput,
           answers: { 200: answers.ContactSavedAnswer },
@@ -88,7 +90,8 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       },
       {
         detail: describeCall({
-          summary: 'Find one person by email, or list people, newest first',
+          summary: 'Find people',
+          description: 'Finds one person by `email`, or lists people, newest first.',
           example: EXAMPLES.getContacts,
           query: ContactQuery,
           answers: { 200: answers.ContactFoundOrPage },
@@ -111,7 +114,8 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       {
         parse: 'none',
         detail: describeCall({
-          summary: 'Erase a person and everything stored about them',
+          summary: 'Erase a person',
+          description: 'Erases the person and everything stored about them.',
           example: EXAMPLES.deleteContact,
           body: ContactErase,
           answers: { 200: answers.ContactEraseAnswer },

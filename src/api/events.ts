@@ -39,7 +39,8 @@ export function eventRoutes(deps: ApiDependencies, idempotency: IdempotencyGuard
       {
         parse: 'none',
         detail: describeCall({
-          summary: 'Record an event of a person',
+          summary: 'Record an event',
+          description: 'Answers 202 once the event is on disk.',
           example: EXAMPLES.postEvent,
           body: EventInput,
           answers: { 202: EventAnswer },
@@ -62,9 +63,9 @@ export function eventRoutes(deps: ApiDependencies, idempotency: IdempotencyGuard
       },
       {
         detail: describeCall({
-          summary: 'List stored events, page views and actions, newest first',
+          summary: 'List events',
           description:
-            'The `type` is `event` for what your server sent, `page` for a page view, and `action` for what `track` of the browser script sent.',
+            'Stored events, page views and actions, newest first. The `type` is `event` for what your server sent, `page` for a page view, and `action` for what `track` of the browser script sent.',
           example: EXAMPLES.getEvents,
           query: EventQuery,
           answers: { 200: EventPage },

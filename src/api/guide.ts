@@ -4,7 +4,7 @@ import { ABUSE_LIMITS } from '../http/abuse-limits.ts'
 import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { BATCH_BYTES, BODY_BYTES } from '../http/request-input.ts'
-import { row, table } from './markdown.ts'
+import { row, table } from '../docs/markdown.ts'
 
 /** Markdown with second-level headings. */
 export const guide = (): string => [errors(), limits(), AGAIN, VERSIONS].join('\n\n')
@@ -52,7 +52,7 @@ const inKb = (bytes: number): string => `${bytes / 1024} KB`
 
 const AGAIN = `## Sending again
 
-After a timeout, you can't know whether a write was saved. Send POST and PATCH with an \`Idempotency-Key\`, a new random value for each write. For 24 hours, the same key with the same body returns the first answer, with \`Idempotency-Replayed: true\`, writes nothing and doesn't count towards limits. Bodies are compared as parsed JSON, so whitespace and the order of keys don't matter. Another body with the same key gets 422; while the first request is still running, the answer is 409 with \`Retry-After\`. Refused requests aren't stored: fix the request and send it again with the same key.`
+After a timeout, you can't know whether a write was saved. Send POST and PATCH with an \`Idempotency-Key\`, a new random value for each write. It belongs to the API key that sends it: the same value with another key is another write. For 24 hours, the same key with the same body returns the first answer, with \`Idempotency-Replayed: true\`, writes nothing and doesn't count towards limits. Bodies are compared as parsed JSON, so whitespace and the order of keys don't matter. Another body with the same key gets 422; while the first request is still running, the answer is 409 with \`Retry-After\`. Refused requests aren't stored: fix the request and send it again with the same key.`
 
 const VERSIONS = `## Versions
 

@@ -9,7 +9,6 @@ import { batchRoutes } from './batch.ts'
 import { bounceRoutes } from './bounces.ts'
 import { collectRoutes } from './collect.ts'
 import { contactRoutes } from './contacts.ts'
-import { docsPage } from './docs-page.ts'
 import { eventRoutes } from './events.ts'
 import { createIdempotencyGuard } from '../http/idempotency.ts'
 import { createOpenApi, type OpenApi } from './openapi.ts'
@@ -35,7 +34,10 @@ export function apiRoutes(deps: ApiDependencies & VisitDependencies & { baseUrl:
     .get(`${API_PREFIX}/openapi.json`, ({ request }) =>
       answerOpenApi(request, { ...COMMON, ...PUBLIC, 'X-Request-Id': factsOf(request).requestId }),
     )
-    .get(`${API_PREFIX}/docs`, ({ request }) => docsPage(request, openApi(), PUBLIC))
+    .get(`${API_PREFIX}/docs`, ({ request }) => {
+      const headers = { ...COMMON, ...PUBLIC, 'X-Request-Id': factsOf(request).requestId, Location: '/docs/api' }
+      return new Response(null, { status: 303, headers })
+    })
   return { routes, openApi }
 }
 

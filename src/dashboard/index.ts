@@ -6,10 +6,9 @@ import { accountNameRoutes, membersRoutes } from './access/members.tsx'
 import { activationRoutes } from './activation/activation.tsx'
 import { auditRoutes } from './access/audit.tsx'
 import { deliveriesRoutes } from './deliveries/deliveries.tsx'
-import { docsRoutes } from './docs/docs.tsx'
+import { type DocsDependencies, docsRoutes } from './docs/docs.tsx'
 import { eventsRoutes } from './events/events.tsx'
 import { createGuard } from './layout/guard.ts'
-import type { PageDependencies } from './layout/viewer.ts'
 import { homeRoutes } from './layout/home.tsx'
 import { keysRoutes } from './access/keys.tsx'
 import { messagesRoutes } from './messages/messages.tsx'
@@ -36,8 +35,8 @@ import { unsubscribeRoutes } from './people/unsubscribe.tsx'
 export { refusalPage } from './layout/refusal-page.tsx'
 
 /** `host` is the address that the server is bound to; loopback names are accepted on loopback. */
-export function dashboardRoutes(given: Omit<PageDependencies, 'sessions' | 'signIns'> & { host?: string }) {
-  const deps: PageDependencies = { ...given, sessions: createSessions(given), signIns: createSignIns(given) }
+export function dashboardRoutes(given: Omit<DocsDependencies, 'sessions' | 'signIns'> & { host?: string }) {
+  const deps: DocsDependencies = { ...given, sessions: createSessions(given), signIns: createSignIns(given) }
   const findFault = createGuard(deps)
   return (
     new Elysia()

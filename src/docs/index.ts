@@ -6,32 +6,19 @@ import messages from './messages.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import start from './start.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
-import { fenceSample, fillSample } from './samples.ts'
+import { type DocPage, toPage } from './page.ts'
+import { PAGE_SAMPLES } from './samples.ts'
 
-export type DocPage = { slug: string; title: string; summary: string; markdown: string }
+export { type DocPage, writeDocPage } from './page.ts'
 
-/** A paragraph of its own, outside code: formatters rewrite code blocks. The block takes its indentation. */
-const SAMPLE = /^( *)\{sample:([\w.-]+)\}$/gm
-
-/** In reading order. Title and summary come from the heading and the line below it. */
+/** In reading order. */
 export const DOC_PAGES: readonly DocPage[] = [
-  toPage('start', start),
-  toPage('events', events),
-  toPage('snippet', snippet),
-  toPage('messages', messages),
-  toPage('limits', limits),
-  toPage('http', http),
-  toPage('mcp', mcp),
-  toPage('security', security),
+  toPage('start', start, PAGE_SAMPLES),
+  toPage('events', events, PAGE_SAMPLES),
+  toPage('snippet', snippet, PAGE_SAMPLES),
+  toPage('messages', messages, PAGE_SAMPLES),
+  toPage('mcp', mcp, PAGE_SAMPLES),
+  toPage('limits', limits, PAGE_SAMPLES),
+  toPage('http', http, PAGE_SAMPLES),
+  toPage('security', security, PAGE_SAMPLES),
 ]
-
-export const writeDocPage = ({ markdown }: DocPage, baseUrl: string): string =>
-  fillSample(markdown, { base_url: baseUrl })
-
-function toPage(slug: string, source: string): DocPage {
-  const markdown = source.replaceAll(SAMPLE, (_, indent: string, name: string) =>
-    fenceSample(name).replaceAll(/^(?=.)/gm, indent),
-  )
-  const [, title = '', summary = ''] = /^# (.+)\n\n(.+)\n/.exec(markdown) ?? []
-  return { slug, title, summary, markdown }
-}

@@ -19,12 +19,9 @@ import pythonIdentity from '#samples/python/identity.py' with { type: 'text' }
 import rubyEvents from '#samples/ruby/events.rb' with { type: 'text' }
 import rubyIdentity from '#samples/ruby/identity.rb' with { type: 'text' }
 import environment from '#samples/start/environment.sh' with { type: 'text' }
-import firstEvent from '#samples/start/first-event.sh' with { type: 'text' }
-import readEvents from '#samples/start/read-events.sh' with { type: 'text' }
+import { type CodeSample, requestSamples, type SampleBlock } from './request-samples.ts'
 
-export type SampleBlock = { label: string; code: string }
-
-export type CodeSample = { id: string; name: string; blocks: SampleBlock[]; hint?: string }
+export type { CodeSample }
 
 /** Shown wherever a key or secret is shown. */
 export const SECRETS_WARNING =
@@ -64,6 +61,8 @@ function sample(id: string, name: string, texts: Record<string, string>): CodeSa
   return { id, name, blocks: Object.entries(texts).map(([label, code]) => ({ label, code })) }
 }
 
+export const SAMPLE_LANGUAGES: readonly string[] = SERVER_SAMPLES.map(({ id }) => id)
+
 /** Most common first. Secrets are never filled in. */
 export function serverSamples({ baseUrl, appId, homeUrl }: SampleValues): CodeSample[] {
   const values = { base_url: baseUrl, app_id: appId, home_url: homeUrl }
@@ -90,28 +89,30 @@ export function browserSamples(tags: { plain: string; consent: string; pinned: s
 export const environmentSample = (apiKey: string, identitySecret: string): string =>
   fillSample(environment, { api_key: apiKey, identity_secret: identitySecret })
 
-const EXAMPLE = {
-  app_id: 'APP_ID',
-  home_url: 'https://app.example.com',
-  api_key: 'mc_...',
-  identity_secret: '...',
-}
+/** Values of a reader who is not signed in. */
+export const EXAMPLE_VALUES = { app_id: 'APP_ID', home_url: 'https://app.example.com' }
 
-export const EXAMPLE_SAMPLES = new Map(
+const single = (id: string, label: string, code: string): CodeSample[] => [
+  { id, name: label, blocks: [{ label, code: code.trimEnd() }] },
+]
+
+/** The file for events and the one for signatures. Next.js has both in its first file, and a second one for each. */
+const ofEach = (place: 0 | 1): CodeSample[] =>
+  SERVER_SAMPLES.map((one) => ({
+    ...one,
+    blocks: one.blocks.filter((_, index) =>
+      one.id === 'nextjs' ? index === 0 || index === place + 1 : index === place,
+    ),
+  }))
+
+/** Samples of the documentation by name: a paragraph `{samples:NAME}` in Markdown. One entry per language. */
+export const PAGE_SAMPLES: ReadonlyMap<string, CodeSample[]> = new Map(
   Object.entries({
-    environment,
-    'first-event': firstEvent,
-    'read-events': readEvents,
-    identify,
-    'identity.mjs': nodeIdentity,
-  }).map(([name, text]) => [name, fillSample(text, EXAMPLE)]),
+    environment: single('shell', 'Environment of your server', environmentSample('mc_...', '...')),
+    event: ofEach(0),
+    identity: ofEach(1),
+    identify: single('browser', 'After sign-in', identify),
+    consent: single('browser', 'When the visitor decides', consent),
+    'read-events': requestSamples({ method: 'GET', url: '{base_url}/api/v1/events?app={app_id}' }),
+  }),
 )
-
-const IN_JAVASCRIPT = ['identify', 'identity.mjs']
-
-/** A Markdown code block. */
-export function fenceSample(name: string): string {
-  const code = EXAMPLE_SAMPLES.get(name)
-  if (code === undefined) throw new Error(`no sample is named ${name}`)
-  return `\`\`\`${IN_JAVASCRIPT.includes(name) ? 'js' : 'sh'}\n${code}\n\`\`\``
-}

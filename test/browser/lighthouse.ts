@@ -39,7 +39,7 @@ const PAGES = [
   'you',
 ]
 
-const OPEN_PAGES = ['sign-in', 'docs/start']
+const OPEN_PAGES = ['sign-in', 'docs/start', 'docs/messages', 'docs/api/post-events', 'docs/search?q=limit']
 
 function findPort(): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()

@@ -50,12 +50,12 @@ const listed = async (page: Page, list: string, part: string): Promise<string[]>
   return [...new Set(found as string[])].slice(0, 3)
 }
 
-/** Table cells of more than one line. Names may wrap at a slash or hyphen. */
-const BROKEN_WORDS = `[...document.querySelectorAll('th, td')].flatMap((cell) => {
+/** Words on more than one line, outside code blocks. Names may wrap at a sign between their parts. */
+const BROKEN_WORDS = `[...document.querySelectorAll('h1, h2, h3, p, li, th, td')].flatMap((cell) => {
   const broken = []
   const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
   while (texts.nextNode()) {
-    for (const { index, 0: word } of texts.currentNode.data.matchAll(/[^\\s/-]+/g)) {
+    for (const { index, 0: word } of texts.currentNode.data.matchAll(/[^\\s/_.:,=?-]+/g)) {
       const range = document.createRange()
       range.setStart(texts.currentNode, index)
       range.setEnd(texts.currentNode, index + word.length)
@@ -83,7 +83,12 @@ describe('with the longest texts', () => {
       ]
       expect(lists.map(({ length }) => length > 0)).toEqual([true, true, true, true, true])
       const wide: string[] = []
-      for (const address of [...PAGES.map(at), ...lists.flat(), `${base}/api/v1/docs`]) {
+      for (const address of [
+        ...PAGES.map(at),
+        ...lists.flat(),
+        `${base}/docs/api/post-contacts`,
+        `${base}/docs/start`,
+      ]) {
         await page.goto(address)
         const over = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
         if (over > 0) wide.push(`${address}: ${over} pixels`)
@@ -104,18 +109,31 @@ describe('with the longest texts', () => {
   })
 
   test.each([
-    ['api/v1/docs', 800],
-    ['api/v1/docs', 1440],
-    ['docs/limits', 800],
-    ['docs/http', 800],
-    ['docs/snippet', 800],
-    ['docs/messages', 800],
-  ])('%s breaks no word of a table at %i pixels and is not wider', async (path, width) => {
-    const page = await browser.newPage({ viewport: { width, height: 900 } })
-    await page.goto(`${base}/${path}`)
-    expect(await page.evaluate<string[]>(BROKEN_WORDS)).toEqual([])
-    expect(await page.locator('td').count()).toBeGreaterThan(10)
-    expect(Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))).toBe(0)
-    await page.close()
-  })
+    [375, false],
+    [800, false],
+    [1152, true],
+    [1440, true],
+  ])(
+    'no word of the documentation is broken at %i pixels',
+    async (width, isSignedIn) => {
+      const page = isSignedIn
+        ? (await openPage(width)).page
+        : await browser.newPage({ viewport: { width, height: 900 } })
+      await page.goto(`${base}/docs/start`)
+      const paths = await page
+        .locator('.docs-links a.item')
+        .evaluateAll((links) => links.map((link) => (link as { href?: string }).href))
+      expect(paths.length).toBeGreaterThan(15)
+      const broken: unknown[] = []
+      for (const path of new Set(paths as string[])) {
+        await page.goto(path)
+        const words = await page.evaluate<string[]>(BROKEN_WORDS)
+        const over = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
+        if (words.length > 0 || over > 0) broken.push([path, words, over])
+      }
+      expect(broken).toEqual([])
+      await page.close()
+    },
+    SWEEP_MS,
+  )
 })

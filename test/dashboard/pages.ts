@@ -15,6 +15,7 @@ import { createSignInNotes, type NoteSecurity } from '../../src/accounts/sign-in
 import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
 import type { Dependencies } from '../../src/dependencies.ts'
 import { setFacts } from '../../src/http/request-facts.ts'
+import { apiRoutes } from '../../src/api/index.ts'
 import { dashboardRoutes } from '../../src/dashboard/index.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { openStore } from '../../src/store/store.ts'
@@ -37,6 +38,8 @@ type Options = {
   /** by default a new one */
   folder?: string
 }
+
+export const openApiOf = (parts: Dependencies) => apiRoutes(parts).openApi
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail, ...given }: Options = {}) {
   const folder = given.folder ?? (await makeDataFolder())
@@ -70,7 +73,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     feed,
     calls: createCallLog({ store }),
   }
-  const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, host }))
+  const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, openApi: openApiOf(parts), host }))
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
     const request = new Request(`${baseUrl}${path}`, init)
     setFacts(request, { requestId: 'req_1', address: () => address })

@@ -13,7 +13,7 @@ import { readVisitReport } from '../../src/visits/visit-reports.ts'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { makeSnippetTag, stubHash } from '../../src/visits/snippet-tag.ts'
 import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
-import { EXAMPLE_SAMPLES } from '../../src/docs/samples.ts'
+import { EXAMPLE_VALUES, fillSample, PAGE_SAMPLES } from '../../src/docs/samples.ts'
 import { COSTLY_TOOL_LIMIT } from '../../src/mcp/tools/tool.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
 import { STOP_REASONS } from '../../src/store/message-types.ts'
@@ -28,27 +28,37 @@ test('every page has a title, a summary and the address of the installation', ()
     'events',
     'snippet',
     'messages',
+    'mcp',
     'limits',
     'http',
-    'mcp',
     'security',
   ])
   for (const page of DOC_PAGES) {
     expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])
-    const written = writeDocPage(page, 'https://post.example.com')
-    expect(written).not.toContain('{base_url}')
-    expect(written).not.toMatch(/sample *:/)
+    expect(writeDocPage(page, 'https://post.example.com')).not.toMatch(/\{(base_url|samples *:)/)
+    expect(page.source).not.toMatch(/\{\s*samples?\s*:\s*[\w.-]+\s+\}/)
   }
 })
 
 test('code samples are filled in, at the indentation of their list', () => {
   const blocksOf = (slug: string): string[] => markdownOf(slug).match(/^ *```(?:js|sh)\n[^]*?\n *```$/gm) ?? []
-  for (const name of ['identify', 'identity.mjs']) {
-    expect(blocksOf('snippet')).toContain(`\`\`\`js\n${EXAMPLE_SAMPLES.get(name)}\n\`\`\``)
-  }
-  for (const name of ['environment', 'first-event', 'read-events']) {
-    const code = EXAMPLE_SAMPLES.get(name)?.replaceAll(/^(?=.)/gm, '   ')
-    expect(blocksOf('start')).toContain(`   \`\`\`sh\n${code}\n   \`\`\``)
+  const codeOf = (name: string, id: string) =>
+    PAGE_SAMPLES.get(name)
+      ?.find((one) => one.id === id)
+      ?.blocks.map(({ code }) => fillSample(code, EXAMPLE_VALUES))
+  for (const [slug, name, id, indent] of [
+    ['snippet', 'identify', 'browser', ''],
+    ['snippet', 'consent', 'browser', '  '],
+    ['snippet', 'identity', 'node', ''],
+    ['start', 'environment', 'shell', '   '],
+    ['start', 'event', 'curl', '   '],
+    ['start', 'event', 'node', '   '],
+    ['start', 'read-events', 'curl', '   '],
+  ] as const) {
+    const [code = ''] = codeOf(name, id) ?? []
+    expect([name, code.length > 0]).toEqual([name, true])
+    const block = `\`\`\`${['curl', 'shell'].includes(id) ? 'sh' : 'js'}\n${code}\n\`\`\``
+    expect(blocksOf(slug)).toContain(block.replaceAll(/^(?=.)/gm, indent))
   }
 })
 

@@ -1,5 +1,6 @@
 /** Runs every sample as a file, if its language is installed. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,11 +8,14 @@ import { signEmail } from '../../src/accounts/identity.ts'
 import {
   browserSamples,
   environmentSample,
-  EXAMPLE_SAMPLES,
+  EXAMPLE_VALUES,
   fillSample,
+  PAGE_SAMPLES,
   SECRETS_WARNING,
   serverSamples,
 } from '../../src/docs/samples.ts'
+import { createApiPages } from '../../src/docs/api-pages.ts'
+import type { OpenApi } from '../../src/api/openapi.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 
 const EMAIL = '  Ada@Example.com '
@@ -241,26 +245,64 @@ describe('filled-in values', () => {
 })
 
 describe('of the documentation', () => {
-  const runExample = (name: string) => {
-    const code = fillSample(EXAMPLE_SAMPLES.get(name) ?? '', { base_url: `http://127.0.0.1:${http.port}` })
-    return run('curl', code.replaceAll('APP_ID', server.first.appId).replaceAll('curl ', 'curl -sS '))
-  }
+  const samplesNamed = (name: string) => PAGE_SAMPLES.get(name) ?? []
 
-  test('the first event is accepted and read back', async () => {
-    const { code, out } = await runExample('first-event')
-    expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ ok: true })])
-    const { data } = JSON.parse((await runExample('read-events')).out)
-    expect(data[0]).toMatchObject({ event: 'results_ready', properties: { url: 'https://app.example.com/results/1' } })
+  test('are those of Activation, with placeholders', () => {
+    const filled = samplesNamed('event').map(({ blocks }) => blocks.map(({ code }) => fillSample(code, EXAMPLE_VALUES)))
+    expect(filled).toHaveLength(8)
+    for (const [code = ''] of filled) expect(code).toMatch(/APP_ID/)
+    const signing = samplesNamed('identity').map(({ blocks }) => blocks.map(({ code }) => code.trimEnd()))
+    expect(signing.find(([code]) => code === codeOf('node')[1])).toBeDefined()
+    expect(signing).toHaveLength(8)
+    for (const code of signing) expect(code.join('\n')).toMatch(/SERVICE_IDENTITY_SECRET/)
   })
 
   test('the environment reaches programs started by the shell', async () => {
-    const { out } = await run('curl', `${EXAMPLE_SAMPLES.get('environment')}\nenv`)
+    const [shell] = samplesNamed('environment')
+    const { out } = await run('curl', `${shell?.blocks[0]?.code}\nenv`)
     expect(out).toMatch(/^SERVICE_API_KEY=mc_\.\.\.$/m)
     expect(out).toMatch(/^SERVICE_IDENTITY_SECRET=\.\.\.$/m)
   })
+})
 
-  test('the signature equals that of Node', () => {
-    expect(EXAMPLE_SAMPLES.get('identity.mjs')).toBe(codeOf('node')[1])
+describe('of the API reference', () => {
+  const readPages = async () =>
+    createApiPages((await server.call('GET', '/api/v1/openapi.json', { key: null })).body as unknown as OpenApi)
+
+  test.each(HERE)(
+    'in %s are accepted as written',
+    async (id) => {
+      const pages = (await readPages()).filter(({ samples }) => (samples.get('request')?.length ?? 0) > 1)
+      expect(pages.map(({ title }) => title)).toEqual([
+        'Record an event',
+        'List events',
+        'Record a batch of events',
+        'Add a person',
+        'Update a person',
+        'Find people',
+        'Erase a person',
+      ])
+      for (const { samples, title } of pages) {
+        const [block] = samples.get('request')?.find((one) => one.id === id)?.blocks ?? []
+        const code = fillSample(block?.code ?? '', { base_url: `http://127.0.0.1:${http.port}` })
+        const { code: status, out, err } = await run(id, code.replaceAll('APP_ID', server.first.appId))
+        expect([title, status, err]).toEqual([title, 0, ''])
+        // the batch of the example has one unknown person
+        expect([title, out]).toEqual([title, expect.stringMatching(/['"]?(ok|accepted)['"]?\s*:\s*(true|True|1)/)])
+      }
+    },
+    RUN_MS,
+  )
+
+  test('a bounce is signed in the shell', async () => {
+    const page = (await readPages()).find(({ slug }) => slug === 'api/report-bounce')
+    const code = page?.samples.get('request')?.[0]?.blocks[0]?.code ?? ''
+    const printed = `date() { echo 1700000000; }\ncurl() { printf '%s\\n' "$@"; }\n${code}`
+    const { out } = await run('curl', printed, { REPORT_SECRET: 'a-secret' })
+    const body = out.split('\n').at(-1) ?? ''
+    expect(JSON.parse(body)).toMatchObject({ kind: 'bounced' })
+    const signature = createHmac('sha256', 'a-secret').update(`1700000000.${body}`).digest('hex')
+    expect(out).toContain(`Eventpost-Signature: t=1700000000,v1=${signature}\n`)
   })
 })
 

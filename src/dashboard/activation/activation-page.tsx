@@ -1,10 +1,12 @@
 /** @jsxImportSource preact */
+import { useContext } from 'preact/hooks'
 import type { KeyRow } from '../../accounts/accounts.ts'
 import type { Activation } from '../../events/activation.ts'
 import { browserSamples, type CodeSample, SECRETS_WARNING } from '../../docs/samples.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { State, Steps } from './activation-status.tsx'
+import { PageContext } from '../layout/page-context.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { type Made, MadeKey } from '../access/key-pages.tsx'
 import { ActionForm } from '../ui/button.tsx'
@@ -115,18 +117,21 @@ function keysSentence(keys: KeyRow[], isOwner: boolean): string {
   return `${keys.length === 1 ? `The key “${keys[0]?.name}” works.` : `${keys.length} keys work.`} ${again} If nobody stored it, ${lost}.`
 }
 
-const CodeSection = ({ code, made }: ActivationProps) => (
-  <section>
-    <h2>Code for your server</h2>
-    <p>
-      It sends an event, and signs the email of the signed-in person. It reads <code>SERVICE_API_KEY</code> and{' '}
-      <code>SERVICE_IDENTITY_SECRET</code> from the environment, waits 10 seconds at most, and logs what fails instead
-      of throwing it.
-    </p>
-    {!made && <p class="hint">{SECRETS_WARNING}</p>}
-    <CodeTabs name="code" label="Language" languages={code} />
-  </section>
-)
+const CodeSection = ({ code, made }: ActivationProps) => {
+  const { language } = useContext(PageContext)
+  return (
+    <section>
+      <h2>Code for your server</h2>
+      <p>
+        It sends an event, and signs the email of the signed-in person. It reads <code>SERVICE_API_KEY</code> and{' '}
+        <code>SERVICE_IDENTITY_SECRET</code> from the environment, waits 10 seconds at most, and logs what fails instead
+        of throwing it.
+      </p>
+      {!made && <p class="hint">{SECRETS_WARNING}</p>}
+      <CodeTabs name="code" label="Language" languages={code} chosen={language} />
+    </section>
+  )
+}
 
 const AppSection = ({ viewer: { app } }: ActivationProps) => (
   <section>

@@ -1,46 +1,113 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { DOC_PAGES, type DocPage, writeDocPage } from '../../docs/index.ts'
+import { siteOrigin } from '../../accounts/app-settings.ts'
+import { createLazy } from '../../core/lazy.ts'
+import { type ApiDescription, createApiPages } from '../../docs/api-pages.ts'
+import { DOC_PAGES } from '../../docs/index.ts'
+import { writeLlmsFull, writeLlmsIndex, writeMarkdownPage } from '../../docs/llms.ts'
+import { createSearch } from '../../docs/search.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { readForm } from '../layout/forms.ts'
+import { isLanguage, languageCookie, readLanguage } from '../layout/language.ts'
+import { problemAnswer } from '../layout/problems.tsx'
+import { lastAppCookie, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies } from '../layout/viewer.ts'
-import { Layout } from '../layout/layout.tsx'
+import { createDocHtml, type DocHtml, fillDocHtml, PLACEHOLDER_VALUES } from './doc-html.tsx'
+import { DocPageView, type Docs, SearchPage } from './docs-page.tsx'
+import { findReader, type Reader } from './reader.ts'
 
-/** Raw HTML in Markdown is disabled, so settings can't inject markup. */
-const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true }
+const FIRST = '/docs/start'
 
-export function docsRoutes({ baseUrl }: Pick<PageDependencies, 'baseUrl'>) {
-  const routes = new Elysia().get('/docs', () => redirectAnswer(docPath('start')))
-  for (const page of DOC_PAGES) {
-    const html = letScroll(Bun.markdown.html(bodyOf(writeDocPage(page, baseUrl)), MARKDOWN))
-    routes.get(docPath(page.slug), ({ request }) => pageAnswer(request, 200, <DocsPage page={page} html={html} />))
+export type DocsDependencies = PageDependencies & { openApi: () => ApiDescription }
+
+export function docsRoutes(deps: DocsDependencies) {
+  const { baseUrl } = deps
+  const read = createLazy(async () => readDocs(deps))
+  const routes = new Elysia()
+    .get('/docs', () => redirectAnswer(FIRST))
+    .get('/docs/search', async ({ request }) => {
+      const { docs, search } = await read.get()
+      const query = new URL(request.url).searchParams.get('q') ?? ''
+      const reader = await findReader(deps, request)
+      return pageAnswer(request, 200, <SearchPage {...{ docs, reader, query }} found={search(query)} />)
+    })
+    .get('/apps/:app/docs', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => {
+        const to = new URL(request.url).searchParams.get('to') ?? FIRST
+        return redirectAnswer(to, [lastAppCookie(baseUrl, viewer.app.publicId)])
+      }),
+    )
+    .post('/language', ({ request }) => takeLanguage(baseUrl, request), { parse: 'none' })
+    .get('/llms.txt', async () => {
+      const { guides, reference } = (await read.get()).docs
+      return textAnswer('text/plain', writeLlmsIndex(pagesOf(guides), pagesOf(reference), baseUrl))
+    })
+    .get('/llms-full.txt', async () => {
+      const { guides, reference } = (await read.get()).docs
+      return textAnswer('text/plain', writeLlmsFull(pagesOf([...guides, ...reference]), baseUrl))
+    })
+  const find = async (path: string) => {
+    const { docs } = await read.get()
+    return [...docs.guides, ...docs.reference].find(({ page }) => path === page.slug)
+  }
+  const show = async (request: Request, slug: string): Promise<Response> => {
+    const doc = await find(slug.replace(/\.md$/, ''))
+    if (!doc) return problemAnswer(request, 'page_unknown')
+    if (slug.endsWith('.md')) return textAnswer('text/markdown', writeMarkdownPage(doc.page, baseUrl))
+    return showDoc(deps, request, doc, (await read.get()).docs)
   }
   return routes
+    .get('/docs/:page', ({ request, params: { page } }) => show(request, page))
+    .get('/docs/api/:page', ({ request, params: { page } }) => show(request, `api/${page}`))
 }
 
-const docPath = (slug: string): string => `/docs/${slug}`
+function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'openApi'>) {
+  const guides = DOC_PAGES.map((page) => createDocHtml(page, baseUrl))
+  const reference = createApiPages(openApi()).map((page) => createDocHtml(page, baseUrl))
+  const sections = [...guides, ...reference].flatMap(({ page, parts }) =>
+    parts.map(({ id, text, body }) => ({
+      path: `/docs/${page.slug}${id && `#${id}`}`,
+      page: page.title,
+      heading: text,
+      body: id ? body : `${page.summary} ${body}`,
+    })),
+  )
+  const docs: Docs = { guides, reference }
+  return { docs, search: createSearch(sections) }
+}
 
-/** Code blocks scroll on phones and need keyboard focus. */
-const letScroll = (html: string): string => html.replaceAll('<pre>', '<pre tabindex="0">')
+const pagesOf = (docs: DocHtml[]) => docs.map(({ page }) => page)
 
-/** Drops the title and summary, which the page header shows. */
-const bodyOf = (markdown: string): string => markdown.split('\n').slice(3).join('\n')
+async function showDoc(deps: DocsDependencies, request: Request, doc: DocHtml, docs: Docs): Promise<Response> {
+  const reader = await findReader(deps, request)
+  const values = { ...PLACEHOLDER_VALUES, ...valuesOf(reader), language: readLanguage(request) }
+  const html = fillDocHtml(doc, deps.baseUrl, values)
+  return packed(request, pageAnswer(request, 200, <DocPageView {...{ docs, doc, reader, html }} />))
+}
 
-const DocsPage = ({ page, html }: { page: DocPage; html: string }) => (
-  <Layout title={page.title} lead={page.summary}>
-    <nav class="docs-nav" aria-label="Documentation">
-      <ul>
-        {DOC_PAGES.map(({ slug, title }) => (
-          <li key={slug}>
-            <a href={docPath(slug)} aria-current={slug === page.slug ? 'page' : undefined}>
-              {title}
-            </a>
-          </li>
-        ))}
-        <li>
-          <a href="/api/v1/docs">Every call</a>
-        </li>
-      </ul>
-    </nav>
-    <div class="docs" dangerouslySetInnerHTML={{ __html: html }} />
-  </Layout>
-)
+/** A page that repeats nothing of its request can be compressed. */
+async function packed(request: Request, response: Response): Promise<Response> {
+  if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) return response
+  const { headers } = response
+  headers.set('Content-Encoding', 'gzip')
+  headers.set('Vary', 'Accept-Encoding')
+  return new Response(Bun.gzipSync(await response.arrayBuffer()), { headers })
+}
+
+function valuesOf(reader: Reader | null) {
+  if (!reader) return {}
+  const { app } = reader.viewer
+  return { appId: app.publicId, siteId: app.siteId, homeUrl: siteOrigin(app) }
+}
+
+const textAnswer = (type: string, text: string): Response =>
+  new Response(text, { headers: { 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': 'public, max-age=300' } })
+
+async function takeLanguage(baseUrl: string, request: Request): Promise<Response> {
+  const form = await readForm(request)
+  if ('refusal' in form) return problemAnswer(request, form.refusal)
+  const language = form.text('language')
+  const response = new Response(null, { status: 204 })
+  if (isLanguage(language)) response.headers.append('Set-Cookie', languageCookie(baseUrl, language))
+  return response
+}

@@ -25,6 +25,17 @@ document.addEventListener('click', (event) => {
   if (button instanceof HTMLButtonElement) void copy(button)
 })
 
+/** Shows all samples of the page in the chosen language, and remembers it. What the reader looks at stays in place. */
+document.addEventListener('change', ({ target }) => {
+  if (!(target instanceof HTMLInputElement) || !target.matches('[data-languages] > input')) return
+  const before = target.parentElement?.getBoundingClientRect().top ?? 0
+  for (const other of document.querySelectorAll<HTMLInputElement>('[data-languages] > input')) {
+    if (other.value === target.value) other.checked = true
+  }
+  scrollBy(0, (target.parentElement?.getBoundingClientRect().top ?? 0) - before)
+  void fetch('/language', { method: 'POST', body: new URLSearchParams({ language: target.value }) })
+})
+
 /** Shared by the tabs of a browser. */
 const channel = new BroadcastChannel('eventpost-session')
 /** Time for another tab's sign-out to reach the server. */

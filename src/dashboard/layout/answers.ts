@@ -1,5 +1,6 @@
 import { h, type VNode } from 'preact'
 import { render } from 'preact-render-to-string'
+import { readLanguage } from './language.ts'
 import { PageContext } from './page-context.ts'
 import { readTheme } from './theme.ts'
 
@@ -15,7 +16,11 @@ const HEADERS = {
 
 export function pageAnswer(request: Request, status: number, page: VNode, cookies: string[] = []): Response {
   const { pathname, search } = new URL(request.url)
-  const facts = { theme: readTheme(request), path: request.method === 'GET' ? pathname + search : null }
+  const facts = {
+    theme: readTheme(request),
+    language: readLanguage(request),
+    path: request.method === 'GET' ? pathname + search : null,
+  }
   const html = render(h(PageContext.Provider, { value: facts }, page))
   const response = new Response(`<!doctype html>${html}`, { status, headers: HEADERS })
   for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)

@@ -5,7 +5,7 @@ import { assetUrl, ICON } from '../../assets.ts'
 import { PageContext } from './page-context.ts'
 
 /** Optional scripts of single pages. */
-export type Island = 'feed' | 'chart' | 'live' | 'message'
+export type Island = 'feed' | 'chart' | 'live' | 'message' | 'docs'
 
 type DocumentProps = { title: string; site?: string | null; islands?: Island[]; children: ComponentChildren }
 

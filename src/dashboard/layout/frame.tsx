@@ -1,10 +1,12 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
 import { hasRole } from '../../accounts/members.ts'
 import { Document, type Island } from './document.tsx'
 import { Icon, type IconName, Mark } from '../ui/icon.tsx'
 import { Flash } from '../ui/notice.tsx'
 import { Zone } from '../ui/time.tsx'
+import { PageContext } from './page-context.ts'
 import { ThemeSwitch } from './theme-switch.tsx'
 import type { OwnAccount, Viewer } from './viewer.ts'
 import { SentText } from '../ui/text.tsx'
@@ -21,7 +23,7 @@ const PAGES = {
   members: { name: 'Members', icon: 'members' },
 } as const satisfies Record<string, { name: string; icon: IconName }>
 
-export type PageName = keyof typeof PAGES | 'you' | 'new-app'
+export type PageName = keyof typeof PAGES | 'you' | 'new-app' | 'docs'
 
 type SubPage = 'feed' | 'outbox' | 'suppressions' | 'audit' | 'sender/server' | 'sender/domain' | 'sender/limits'
 
@@ -45,11 +47,9 @@ type FrameProps = {
 /** Frame of all member pages: a sidebar, below 800 pixels a menu bar. */
 export const Frame = ({ viewer, page, title, tabTitle = title, state, action, islands, children }: FrameProps) => (
   <Document title={`${tabTitle} - ${viewer.app.name}`} islands={islands}>
-    <a class="skip" href="#main">
-      Skip to the content
-    </a>
+    <SkipLink />
     <div class="frame">
-      <Bar app={viewer.app.name} />
+      <Bar name={viewer.app.name} />
       <Sidebar viewer={viewer} page={page} />
       <main id="main">
         <Zone.Provider value={viewer.app.timezone}>
@@ -62,10 +62,16 @@ export const Frame = ({ viewer, page, title, tabTitle = title, state, action, is
   </Document>
 )
 
-const Bar = ({ app }: { app: string }) => (
+export const SkipLink = () => (
+  <a class="skip" href="#main">
+    Skip to the content
+  </a>
+)
+
+export const Bar = ({ name }: { name: string }) => (
   <header class="bar">
     <Mark />
-    <span>{app}</span>
+    <span>{name}</span>
     <button class="button plain" type="button" popovertarget="menu">
       <Icon name="menu" />
       Menu
@@ -73,7 +79,7 @@ const Bar = ({ app }: { app: string }) => (
   </header>
 )
 
-const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) => (
+export const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) => (
   <nav class="sidebar" id="menu" popover aria-label="Main">
     <Switcher viewer={viewer} page={page} />
     <ul>
@@ -86,6 +92,9 @@ const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) => (
       ))}
     </ul>
     <div class="foot">
+      <Item href="/docs" icon="docs" isCurrent={page === 'docs'}>
+        Documentation
+      </Item>
       <Item href={pathOf(viewer.app.publicId, 'you')} icon="person" isCurrent={page === 'you'}>
         {viewer.member.email}
       </Item>
@@ -102,7 +111,7 @@ const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) => (
 
 type ItemProps = { href: string; icon: IconName; isCurrent: boolean; children: string }
 
-const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
+export const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
   <a class="item" href={href} aria-current={isCurrent ? 'page' : undefined}>
     <Icon name={icon} />
     <span>{children}</span>
@@ -144,25 +153,34 @@ const Switcher = ({ viewer, page }: SwitcherProps) => {
   )
 }
 
-const AccountPlaces = ({ account: { id, name, apps }, viewer, page }: SwitcherProps & { account: OwnAccount }) => (
-  <div>
-    <p id={`account-${id}`}>Account {name}</p>
-    <ul aria-labelledby={`account-${id}`}>
-      {apps.map((app) => (
-        <li key={app.publicId}>
-          <a
-            class="item"
-            href={pathOf(app.publicId, pageElsewhere(page))}
-            aria-current={app.publicId === viewer.app.publicId ? 'true' : undefined}
-          >
-            <span>{app.name}</span>
-            {app.publicId === viewer.app.publicId && <Icon name="check" />}
-          </a>
-        </li>
-      ))}
-    </ul>
-  </div>
-)
+/** The documentation is the same for all apps, except for the IDs in its samples. */
+const hrefIn = (appId: string, page: PageName, path: string | null): string =>
+  page === 'docs'
+    ? `${pathOf(appId, 'docs')}?${new URLSearchParams({ to: path ?? '/docs' })}`
+    : pathOf(appId, pageElsewhere(page))
+
+const AccountPlaces = ({ account: { id, name, apps }, viewer, page }: SwitcherProps & { account: OwnAccount }) => {
+  const { path } = useContext(PageContext)
+  return (
+    <div>
+      <p id={`account-${id}`}>Account {name}</p>
+      <ul aria-labelledby={`account-${id}`}>
+        {apps.map((app) => (
+          <li key={app.publicId}>
+            <a
+              class="item"
+              href={hrefIn(app.publicId, page, path)}
+              aria-current={app.publicId === viewer.app.publicId ? 'true' : undefined}
+            >
+              <span>{app.name}</span>
+              {app.publicId === viewer.app.publicId && <Icon name="check" />}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
 
 /** Titles may contain user input. */
 export const PageHead = ({

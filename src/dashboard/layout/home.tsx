@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { pageAnswer, redirectAnswer } from './answers.ts'
-import { findSignedIn, readLastApp } from './require-member.tsx'
+import { findLastApp, findSignedIn } from './require-member.tsx'
 import { type PageDependencies } from './viewer.ts'
 import { pathOf } from './frame.tsx'
 import { Layout } from './layout.tsx'
@@ -14,11 +14,9 @@ export const homeRoutes = (deps: PageDependencies) =>
     if (!(await deps.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
     const signedIn = await findSignedIn(deps, request)
     if (!signedIn) return redirectAnswer('/sign-in')
-    const places = await deps.store.listAppAccess(signedIn.member.id)
-    const last = readLastApp(request, deps.baseUrl)
-    const place = places.find(({ appId }) => appId === last) ?? places[0]
-    return place
-      ? redirectAnswer(pathOf(place.appId, 'activation'))
+    const access = await findLastApp(deps, request, signedIn.member.id)
+    return access
+      ? redirectAnswer(pathOf(access.appId, 'activation'))
       : pageAnswer(request, 200, <NowherePage email={signedIn.member.email} />)
   })
 

@@ -4,8 +4,10 @@ import type { Theme } from './theme.ts'
 /** Facts about the current request. */
 export type PageFacts = {
   theme: Theme
+  /** of code samples, as last chosen in this browser */
+  language: string | null
   /** URL of the page; null for the answer to a form */
   path: string | null
 }
 
-export const PageContext = createContext<PageFacts>({ theme: 'system', path: null })
+export const PageContext = createContext<PageFacts>({ theme: 'system', language: null, path: null })

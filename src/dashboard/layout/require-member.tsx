@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { findViewer, type PageDependencies, type Viewer, type Who } from './viewer.ts'
-import { hasRole, type Role } from '../../accounts/members.ts'
+import { type AppAccess, hasRole, type Role } from '../../accounts/members.ts'
 import type { SignedIn } from '../../accounts/sessions.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import { redirectAnswer } from './answers.ts'
@@ -56,10 +56,29 @@ const LAST_APP = 'app'
 const YEAR_S = 365 * 86_400
 
 /** ID of the last app in this browser. Access is checked separately. */
-export const readLastApp = (request: Request, baseUrl: string): string | null =>
+const readLastApp = (request: Request, baseUrl: string): string | null =>
   readCookie(request, cookieName(baseUrl, LAST_APP))
 
-const lastAppCookie = (baseUrl: string, appId: string): string =>
+/** Access to the app opened last in this browser, else to the first one. */
+export async function findLastApp(
+  { store, baseUrl }: Pick<PageDependencies, 'store' | 'baseUrl'>,
+  request: Request,
+  memberId: string,
+): Promise<AppAccess | null> {
+  const places = await store.listAppAccess(memberId)
+  const last = readLastApp(request, baseUrl)
+  return places.find(({ appId }) => appId === last) ?? places[0] ?? null
+}
+
+/** For pages that also show without sign-in: null if nobody is signed in, or may not open the app. */
+export async function findLastViewer(deps: PageDependencies, request: Request): Promise<Viewer | null> {
+  const signedIn = await findSignedIn(deps, request)
+  const access = signedIn && (await findLastApp(deps, request, signedIn.member.id))
+  const viewer = access && (await findViewer(deps, signedIn.member, access.appId, []))
+  return viewer && !(await lacksTwoStep(deps, request, viewer)) ? viewer : null
+}
+
+export const lastAppCookie = (baseUrl: string, appId: string): string =>
   cookieHeader(baseUrl, { name: LAST_APP, value: appId, maxAgeS: YEAR_S })
 
 type Answer = Response | Promise<Response>

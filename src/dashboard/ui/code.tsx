@@ -2,16 +2,22 @@
 import { CopyButton } from './copy.tsx'
 import { Tabs } from './tabs.tsx'
 
-type CodeProps = { id: string; label: string; children: string }
+type CodeProps = {
+  id: string
+  label: string
+  /** for screen readers, if other blocks of the page have this label */
+  name?: string
+  children: string
+}
 
 /** A code block with a copy button; long lines scroll, also by keyboard. */
-export const CodeBlock = ({ id, label, children }: CodeProps) => (
+export const CodeBlock = ({ id, label, name = label, children }: CodeProps) => (
   <figure class="code">
     <figcaption>
       <span>{label}</span>
-      <CopyButton from={id} what={label} />
+      <CopyButton from={id} what={name} />
     </figcaption>
-    <pre class="whole" id={id} tabindex={0} role="region" aria-label={label}>
+    <pre class="whole" id={id} tabindex={0} role="region" aria-label={name}>
       <code>{children}</code>
     </pre>
   </figure>
@@ -19,10 +25,15 @@ export const CodeBlock = ({ id, label, children }: CodeProps) => (
 
 export type Language = { id: string; name: string; blocks: { label: string; code: string }[]; hint?: string }
 
-export const CodeTabs = ({ name, label, languages }: { name: string; label: string; languages: Language[] }) => (
+type CodeTabsProps = { name: string; label: string; languages: Language[]; chosen?: string | null }
+
+/** `chosen`: the language that the reader chose last; undefined if these are no languages. */
+export const CodeTabs = ({ name, label, languages, chosen }: CodeTabsProps) => (
   <Tabs
     name={name}
     label={label}
+    selected={languages.find(({ id }) => id === chosen)?.id}
+    areLanguages={chosen !== undefined}
     tabs={languages.map((language) => ({
       id: language.id,
       name: language.name,

@@ -3,11 +3,19 @@ import type { ComponentChildren } from 'preact'
 
 export type Tab = { id: string; name: string; content: ComponentChildren }
 
-type TabsProps = { name: string; label: string; tabs: Tab[]; selected?: string; isLocked?: boolean }
+type TabsProps = {
+  name: string
+  label: string
+  tabs: Tab[]
+  selected?: string
+  isLocked?: boolean
+  areLanguages?: boolean
+}
 
-/** Views switched without scripts. `name` is unique on the page; a form sends the selected id under it. */
-export const Tabs = ({ name, label, tabs, selected = tabs[0]?.id, isLocked }: TabsProps) => (
-  <fieldset class="tabs">
+/** Views switched without scripts. `name` is unique on the page; a form sends the selected id under it.
+ * The browser remembers a chosen language. */
+export const Tabs = ({ name, label, tabs, selected = tabs[0]?.id, isLocked, areLanguages }: TabsProps) => (
+  <fieldset class="tabs" data-languages={areLanguages ? '' : undefined}>
     <legend class="unseen">{label}</legend>
     {tabs.map((tab) => (
       <>

@@ -47,7 +47,7 @@ describe('after set-up', () => {
     const { location } = await browser.get('/')
     const again = await browser.get(location ?? '')
     expect([again.status, KEY.test(again.html)]).toEqual([200, false])
-    expect(await textOf(again.html, '#menu .foot a')).toEqual(['grace@example.com'])
+    expect(await textOf(again.html, '#menu .foot a')).toEqual(['Documentation', 'grace@example.com'])
     await fresh.close()
   })
 

@@ -1,47 +1,260 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createDocHtml, fillDocHtml } from '../../../src/dashboard/docs/doc-html.tsx'
+import { createApiPages } from '../../../src/docs/api-pages.ts'
 import { DOC_PAGES } from '../../../src/docs/index.ts'
-import { createTestServer, type TestServer } from '../../helper.ts'
+import type { DocPage } from '../../../src/docs/page.ts'
+import { createBrowser, openAccount } from '../browser.ts'
+import { attributesOf, HOSTILE, openApiOf, textOf } from '../pages.ts'
 
-let server: TestServer
+type Account = Awaited<ReturnType<typeof openAccount>>
+
+let pages: Account
+let all: DocPage[]
 beforeAll(async () => {
-  server = await createTestServer()
+  pages = await openAccount({ appName: HOSTILE })
+  all = [...DOC_PAGES, ...createApiPages(openApiOf(pages.parts)())]
 })
-afterAll(() => server.close())
+afterAll(() => pages.close())
 
-const get = (path: string) => server.call('GET', path, { key: null })
+const get = (path: string) => createBrowser(pages).get(path)
 
 test('/docs redirects to the first page', async () => {
-  const { status, headers } = await get('/docs')
-  expect([status, headers.get('location')]).toEqual([303, '/docs/start'])
+  const { status, location } = await get('/docs')
+  expect([status, location]).toEqual([303, '/docs/start'])
 })
 
-describe.each(DOC_PAGES.map(({ slug, title, summary }) => ({ slug, title, summary })))('/docs/$slug', (page) => {
-  test('each page has a title, a summary and navigation', async () => {
-    const { status, text, headers } = await get(`/docs/${page.slug}`)
+test('each page has a title, a summary, its Markdown, and links to all pages', async () => {
+  for (const page of all) {
+    const { status, html, headers } = await get(`/docs/${page.slug}`)
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(headers.get('content-security-policy')).toContain("script-src 'self'; style-src 'self'")
-    expect(text.match(/<h1/g)).toHaveLength(1)
-    expect(text).toContain(`<h1>${page.title}</h1><p class="lead">${page.summary}</p>`)
-    for (const { slug } of DOC_PAGES) expect(text).toContain(`<a href="/docs/${slug}"`)
-    expect(text).toContain(`<a href="/docs/${page.slug}" aria-current="page">`)
-    expect(text).not.toMatch(/\{base_url\}|style="|onclick|undefined/)
+    expect(await textOf(html, 'h1')).toEqual([page.title])
+    expect((await textOf(html, '.lead'))[0]).toBe(page.summary)
+    const links = await attributesOf(html, '.docs-links a.item', 'href')
+    expect(links).toEqual(all.map(({ slug }) => `/docs/${slug}`))
+    expect(await attributesOf(html, '.docs-links [aria-current=page]', 'href')).toEqual([`/docs/${page.slug}`])
+    expect(await attributesOf(html, '.docs-markdown', 'href')).toEqual([`/docs/${page.slug}.md`])
+    expect(html).not.toMatch(/\{base_url\}|\{samples:|style="|onclick|undefined/)
+  }
+})
+
+test('each page is at most 40 KB, compressed', async () => {
+  for (const { slug } of all) {
+    const response = await pages.handle(`/docs/${slug}`, { headers: { 'Accept-Encoding': 'gzip, br' } })
+    expect([slug, response.headers.get('content-encoding')]).toEqual([slug, 'gzip'])
+    const bytes = new Uint8Array(await response.arrayBuffer())
+    expect([slug, bytes.byteLength < 40_000]).toEqual([slug, true])
+    expect(new TextDecoder().decode(Bun.gunzipSync(bytes))).toBe((await get(`/docs/${slug}`)).html)
+  }
+})
+
+test('all links lead to a page, and anchors to a heading', async () => {
+  const links = new Map<string, Set<string>>()
+  for (const page of all) {
+    const { html } = await get(`/docs/${page.slug}`)
+    for (const href of await attributesOf(html, 'article a', 'href')) {
+      const { pathname, hash, origin } = new URL(href ?? '', `http://own.invalid/docs/${page.slug}`)
+      if (origin !== 'http://own.invalid' || pathname.startsWith('/api/')) continue
+      links.set(pathname, (links.get(pathname) ?? new Set()).add(hash))
+    }
+  }
+  expect(links.size).toBeGreaterThan(all.length)
+  for (const [path, hashes] of links) {
+    const { status, html } = await get(path)
+    expect([path, [200, 303].includes(status)]).toEqual([path, true])
+    for (const hash of hashes) {
+      if (hash !== '') expect([path, hash, html.includes(`id="${hash.slice(1)}"`)]).toEqual([path, hash, true])
+    }
+  }
+})
+
+test('IDs are unique on a page', async () => {
+  for (const page of all) {
+    const ids = await attributesOf((await get(`/docs/${page.slug}`)).html, '[id]', 'id')
+    expect([page.slug, ids.filter((id, place) => ids.indexOf(id) !== place)]).toEqual([page.slug, []])
+  }
+})
+
+test('the sidebar lists the headings of the current page', async () => {
+  const { html } = await get('/docs/events')
+  const headings = await attributesOf(html, '.docs > h2', 'id')
+  expect(await attributesOf(html, '.docs-headings a', 'href')).toEqual(headings.map((id) => `#${id}`))
+  expect(headings.length).toBeGreaterThan(3)
+})
+
+test('every code sample can be copied, and those in several languages have tabs', async () => {
+  for (const page of all) {
+    const { html } = await get(`/docs/${page.slug}`)
+    const codes = await attributesOf(html, '.docs pre', 'id')
+    expect([page.slug, await attributesOf(html, '.docs [data-copy]', 'data-copy')]).toEqual([page.slug, codes])
+  }
+  const { html } = await get('/docs/start')
+  const tabs = await textOf(html, '[data-languages] label')
+  expect(tabs.slice(0, 8)).toEqual(['curl', 'Node', 'Bun', 'Python', 'PHP', 'Ruby', 'Go', 'Next.js'])
+  expect(new Set(await attributesOf(html, '[data-languages] input', 'type'))).toEqual(new Set(['radio']))
+})
+
+describe('a chosen language', () => {
+  const selected = async (html: string) => new Set(await attributesOf(html, '[data-languages] [checked]', 'value'))
+
+  test('is remembered, also on Activation', async () => {
+    const browser = await pages.signedIn()
+    expect(await selected((await browser.get('/docs/start')).html)).toEqual(new Set(['curl']))
+    const { status } = await browser.post('/language', { language: 'python' })
+    expect(status).toBe(204)
+    expect(await selected((await browser.get('/docs/start')).html)).toEqual(new Set(['python']))
+    expect(await selected((await browser.get(pages.at('activation'))).html)).toEqual(new Set(['python']))
   })
-  test('links are valid', async () => {
-    const { text } = await get(`/docs/${page.slug}`)
-    const links = Array.from(text.matchAll(/href="([^"#:]+)"/g), ([, href = '']) => href)
-    for (const href of new Set(links)) {
-      const { pathname, search } = new URL(href.replaceAll('&amp;', '&'), 'http://localhost/docs/start')
-      expect([href, [200, 303].includes((await get(pathname + search)).status)]).toEqual([href, true])
+
+  test('is one of those shown', async () => {
+    const browser = createBrowser(pages)
+    const { headers } = await browser.post('/language', { language: '"; x=' })
+    expect(headers.getSetCookie()).toEqual([])
+    expect((await browser.post('/language', { language: 'go' }, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
+    browser.cookies.set('eventpost_language', 'cobol')
+    expect(await selected((await browser.get('/docs/start')).html)).toEqual(new Set(['curl']))
+  })
+})
+
+describe('signed out', () => {
+  test('samples have placeholders, and the frame a link to sign in', async () => {
+    const { html } = await get('/docs/start')
+    expect(html).toContain('APP_ID')
+    expect(html).toContain('href="/sign-in"')
+    expect(html).not.toContain('action="/sign-out"')
+  })
+})
+
+describe('signed in', () => {
+  test("samples have the app's IDs and name the key, and the frame is the app's", async () => {
+    const browser = await pages.signedIn()
+    const [key] = await pages.store.listKeys(pages.begun.accountId)
+    const app = await pages.store.findAppByPublicId(pages.begun.appId)
+    for (const path of ['start', 'api/post-events', 'snippet']) {
+      const { html } = await browser.get(`/docs/${path}`)
+      expect(html).not.toMatch(/APP_ID|SITE_ID/)
+      expect(html).toContain(path === 'snippet' ? (app?.siteId ?? '?') : pages.begun.appId)
+      expect((await textOf(html, '.docs-reader'))[0]).toContain(`the key “${key?.name}”`)
+      expect(html).toContain('action="/sign-out"')
+      expect(await attributesOf(html, '.sidebar [aria-current=page]', 'href')).toEqual(['/docs'])
+      expect(html).not.toMatch(/<script>alert|<img/)
     }
   })
+
+  test('no page contains a key or a secret', async () => {
+    const browser = await pages.signedIn()
+    const secrets = (await pages.store.listSecrets(pages.begun.accountId, 0)).map(({ secret }) => secret)
+    expect(secrets.length).toBeGreaterThan(0)
+    for (const { slug } of all) {
+      const { html } = await browser.get(`/docs/${slug}`)
+      for (const secret of [...secrets, pages.begun.apiKey]) expect(html).not.toContain(secret)
+    }
+  })
+
+  test('without a key there is a link to make one', async () => {
+    const other = await openAccount()
+    const browser = await other.signedIn()
+    for (const { id } of await other.store.listKeys(other.begun.accountId)) {
+      await browser.submit(other.at('keys'), other.at('keys/revoke'), { key: id })
+    }
+    const { html } = await browser.get('/docs/start')
+    expect((await textOf(html, '.docs-reader'))[0]).toContain('You have no API key yet')
+    await other.close()
+  })
+
+  test('the switcher keeps the page and changes the app, for members only', async () => {
+    const second = await pages.addAccount('bob@example.com', 'Second')
+    const stranger = await pages.addAccount('eve@example.com', 'Strange')
+    await pages.addMember('ada@example.com', 'viewer', second.accountId)
+    const browser = await pages.signedIn()
+    const { html } = await browser.get('/docs/events')
+    const to = await attributesOf(html, '.places a', 'href')
+    const other = to.find((href) => href?.includes(second.appId)) ?? ''
+    const { status, location } = await browser.get(other)
+    expect([status, location]).toEqual([303, '/docs/events'])
+    expect((await browser.get('/docs/start')).html).toContain(second.appId)
+    expect((await browser.get(`/apps/${stranger.appId}/docs`)).status).toBe(404)
+    expect((await browser.get('/docs/start')).html).toContain(second.appId)
+    expect((await browser.get(`/apps/${second.appId}/docs?to=https://evil.example/`)).location).toBe('/')
+  })
 })
 
-test('Markdown that looks like HTML stays text', async () => {
-  const { text } = await get('/docs/snippet')
-  expect(text).toContain('&lt;script async src=&quot;http://localhost:8080/s.js&quot;')
-  expect(text.match(/<script/g)).toHaveLength(1)
+describe('the search', () => {
+  test('finds guides and calls of the API, with highlighted words', async () => {
+    const { status, html } = await get('/docs/search?q=idempotency')
+    expect(status).toBe(200)
+    const links = await attributesOf(html, '.docs-results a', 'href')
+    expect(links).toContain('/docs/events#sending-again')
+    expect(links.some((href) => href?.startsWith('/docs/api/post-'))).toBe(true)
+    expect(new Set((await textOf(html, '.docs-results mark')).map((text) => text.toLowerCase()))).toContain(
+      'idempotency',
+    )
+    expect(await attributesOf(html, '#menu-search', 'value')).toEqual(['idempotency'])
+  })
+
+  test('results lead to existing headings', async () => {
+    for (const query of ['limit', 'email', 'error', 'contact']) {
+      for (const href of await attributesOf((await get(`/docs/search?q=${query}`)).html, '.docs-results a', 'href')) {
+        const [path = '', id] = (href ?? '').split('#')
+        const { status, html } = await get(path)
+        expect([href, status, id === undefined || html.includes(`id="${id}"`)]).toEqual([href, 200, true])
+      }
+    }
+  })
+
+  test('what was typed stays text', async () => {
+    const { status, html } = await get(`/docs/search?q=${encodeURIComponent(HOSTILE)}`)
+    expect([status, /<script>alert|<img/.test(html)]).toEqual([200, false])
+  })
+
+  test('says when nothing is found, and takes an empty or long query', async () => {
+    expect((await textOf((await get('/docs/search?q=zzzz')).html, '.lead'))[0]).toBe('Nothing found for “zzzz”.')
+    for (const query of ['', '?q=', `?q=${'x'.repeat(8_000)}`])
+      expect((await get(`/docs/search${query}`)).status).toBe(200)
+  })
 })
 
-test('unknown pages are 404', async () => {
-  expect((await get('/docs/none')).status).toBe(404)
+describe('as Markdown', () => {
+  test('each page is its text', async () => {
+    for (const { slug, title } of all) {
+      const { status, html, headers } = await get(`/docs/${slug}.md`)
+      expect([slug, status, headers.get('content-type')]).toEqual([slug, 200, 'text/markdown; charset=utf-8'])
+      expect(html.startsWith(`# ${title}\n`)).toBe(true)
+      expect(html).not.toMatch(/\{base_url\}|\{samples:/)
+    }
+  })
+
+  test('llms.txt lists the pages, and llms-full.txt has them', async () => {
+    const index = await get('/llms.txt')
+    expect([index.status, index.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+    for (const [, path = ''] of index.html.matchAll(/\]\(http:\/\/localhost:8080(\/docs\/[^)]+)\)/g)) {
+      expect([path, (await get(path)).status]).toEqual([path, 200])
+    }
+    const full = await get('/llms-full.txt')
+    for (const { title } of all) expect(full.html).toContain(`\n# ${title}\n`)
+  })
 })
+
+test('text that looks like HTML stays text', async () => {
+  const { html } = await get('/docs/snippet')
+  expect(html).toContain('&lt;script async src=&quot;http://localhost:8080/s.js&quot;')
+  expect(html.match(/<script/g)).toHaveLength(2)
+})
+
+test('hostile text in a setting or in the description of a call stays text', () => {
+  const hostile = '</code></pre><script>alert(1)</script>"\n```\n<img src=x onerror=alert(1)>'
+  const described = openApiOf(pages.parts)()
+  const [overview] = createApiPages({ ...described, info: { ...described.info, description: hostile } })
+  for (const page of [overview, ...all]) {
+    if (!page) continue
+    const values = { appId: 'APP_ID', siteId: 'SITE_ID', homeUrl: hostile, language: null }
+    expect(fillDocHtml(createDocHtml(page, hostile), hostile, values)).not.toMatch(/<script|<img/)
+  }
+})
+
+test.each(['/docs/none', '/docs/none.md', '/docs/api/none', '/docs/api/none.md', '/docs/__proto__'])(
+  '%s is unknown',
+  async (path) => {
+    expect((await get(path)).status).toBe(404)
+  },
+)

@@ -1,0 +1,153 @@
+/** @jsxImportSource preact */
+/** Pages of the documentation as HTML. */
+import { render } from 'preact-render-to-string'
+import type { DocPage } from '../../docs/index.ts'
+import { type CodeSample, EXAMPLE_VALUES, fillSample } from '../../docs/samples.ts'
+import { CodeBlock, CodeTabs } from '../ui/code.tsx'
+
+export type Heading = { id: string; text: string }
+
+/** A part of a page below one heading, as plain text; the first one has no heading. */
+export type Part = Heading & { body: string }
+
+export type DocHtml = { page: DocPage; headings: Heading[]; parts: Part[]; html: string }
+
+/** What samples are filled with. */
+export type SampleValues = { appId: string; siteId: string; homeUrl: string; language: string | null }
+
+/** Raw HTML in Markdown is disabled, so settings can't inject markup. */
+const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true }
+
+/** Everything but the samples, which depend on the reader. */
+export function createDocHtml(page: DocPage, baseUrl: string): DocHtml {
+  const written = Bun.markdown.html(bodyOf(fillSample(page.source, { base_url: baseUrl })), MARKDOWN)
+  const html = withFolds(withTables(withBlocks(withBreaks(written))))
+  const headings = Array.from(written.matchAll(/<h2 id="([^"]*)">(.*?)<\/h2>/g), ([, id = '', text = '']) => ({
+    id,
+    text: textOf(text),
+  }))
+  return { page, headings, parts: partsOf(written), html }
+}
+
+/** With the samples in the reader's language and the reader's IDs. */
+export function fillDocHtml({ page, html }: DocHtml, baseUrl: string, values: SampleValues): string {
+  const texts = { base_url: baseUrl, app_id: values.appId, home_url: values.homeUrl }
+  return html
+    .replaceAll(/<p>\{samples:([\w.-]+)\}<\/p>/g, (marker, name: string) => {
+      const languages = page.samples.get(name)
+      return languages ? sampleHtml(name, fillLanguages(languages, texts), values.language) : marker
+    })
+    .replaceAll(/\b(APP_ID|SITE_ID)\b/g, (_, name: string) => (name === 'APP_ID' ? values.appId : values.siteId))
+}
+
+const fillLanguages = (languages: CodeSample[], texts: Record<string, string>): CodeSample[] =>
+  languages.map((one) => ({
+    ...one,
+    blocks: one.blocks.map(({ label, code }) => ({ label, code: fillSample(code, texts) })),
+  }))
+
+function sampleHtml(name: string, languages: CodeSample[], language: string | null): string {
+  const [only, ...others] = languages
+  const [block, ...further] = only?.blocks ?? []
+  if (block && others.length === 0 && further.length === 0) {
+    return render(
+      <CodeBlock id={`sample-${name}`} label={block.label}>
+        {block.code}
+      </CodeBlock>,
+    )
+  }
+  return render(<CodeTabs name={`sample-${name}`} label="Language" languages={languages} chosen={language} />)
+}
+
+/** Drops the title and summary, which the page header shows. */
+const bodyOf = (markdown: string): string => markdown.split('\n').slice(3).join('\n')
+
+const FENCES = new Map([
+  ['sh', 'Shell'],
+  ['json', 'JSON'],
+  ['js', 'JavaScript'],
+  ['markup', 'HTML'],
+  ['liquid', 'Liquid'],
+])
+
+const withBlocks = (html: string): string => {
+  const names: string[] = []
+  return html.replaceAll(FENCE, (_, language: string | undefined, code: string, at: number) => {
+    const label = FENCES.get(language ?? '') ?? 'Text'
+    const heading = HEADING.exec(html.slice(0, at))?.[1]
+    const name = heading === undefined ? label : `${label}, ${textOf(heading)}`
+    names.push(name)
+    const count = names.filter((one) => one === name).length
+    return render(
+      <CodeBlock id={`code-${names.length}`} label={label} name={count > 1 ? `${name}, ${count}` : name}>
+        {unescapeHtml(code).trimEnd()}
+      </CodeBlock>,
+    )
+  })
+}
+
+const FENCE = /<pre><code(?: class="language-(\w+)")?>([^]*?)<\/code><\/pre>/g
+/** The last one of a text. */
+const HEADING = /.*<h[23][^>]*>(.*?)<\/h[23]>/s
+
+/** Tables become lists on phones. In those of more than two columns, cells then show the name of their column. */
+const withTables = (html: string): string =>
+  html.replaceAll(/<table>[^]*?<\/table>/g, (table) => {
+    const names = Array.from(table.matchAll(/<th[^>]*>(.*?)<\/th>/g), ([, name = '']) => textOf(name))
+    const isOfFields = names[1] === 'Type'
+    const headed = table
+      .replace('<table>', `<table class="table${isOfFields ? ' of-fields' : ''}">`)
+      .replaceAll('<th>', '<th scope="col">')
+    if (isOfFields || names.length < 3) return headed
+    return headed.replaceAll(/<tr>(<td>.*?)<\/tr>/g, (row) => {
+      let column = 0
+      return row.replaceAll('<td>', () => `<td data-label="${escapeHtml(names[column++] ?? '')}">`)
+    })
+  })
+
+/** The chapters of a long table open one by one. */
+const withFolds = (html: string): string =>
+  html.replaceAll(
+    /(<h3 id="v\d[^>]*>.*?<\/h3>\n)(<table[^]*?<\/table>)/g,
+    (_, heading: string, table: string) =>
+      `${heading}<details><summary>${table.split('<tr>').length - 2} requirements</summary>${table}</details>`,
+  )
+
+/** Code of this length gets places where its line may break. */
+const LONG_CODE = 18
+
+const withBreaks = (html: string): string =>
+  html.replaceAll(/(?<!<pre>)<code>([^<]*)<\/code>/g, (whole, code: string) =>
+    code.length < LONG_CODE ? whole : `<code>${code.replaceAll(/(?<=[_/.:,=-])(?=\w)/g, '<wbr>')}</code>`,
+  )
+
+function partsOf(html: string): Part[] {
+  const [begin = '', ...others] = html.split(/(?=<h[23] id=")/)
+  const rest = others.map((part) => {
+    const [heading = '', id = '', text = ''] = /^<h[23] id="([^"]*)">(.*?)<\/h[23]>/.exec(part) ?? []
+    return { id, text: textOf(text), body: textOf(part.slice(heading.length)) }
+  })
+  return [{ id: '', text: '', body: textOf(begin) }, ...rest]
+}
+
+const textOf = (html: string): string =>
+  unescapeHtml(html.replaceAll(/<\/?(?:code|em|strong|a|wbr)\b[^>]*>/g, '').replaceAll(/<[^>]*>/g, ' '))
+    .replaceAll(/\{samples:[\w.-]+\}/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+
+const ENTITIES = new Map([
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['amp', '&'],
+  ['#39', "'"],
+])
+
+const unescapeHtml = (html: string): string =>
+  html.replaceAll(/&(lt|gt|quot|amp|#39);/g, (_, name: string) => ENTITIES.get(name) ?? '')
+
+const escapeHtml = (text: string): string =>
+  text.replaceAll(/[&<>"]/g, (character) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot' }[character] ?? ''};`)
+
+export const PLACEHOLDER_VALUES = { appId: EXAMPLE_VALUES.app_id, siteId: 'SITE_ID', homeUrl: EXAMPLE_VALUES.home_url }

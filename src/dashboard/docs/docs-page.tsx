@@ -1,0 +1,240 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import type { Found, Piece } from '../../docs/search.ts'
+import { Document } from '../layout/document.tsx'
+import { Bar, Item, PageHead, Sidebar, SkipLink } from '../layout/frame.tsx'
+import { ThemeSwitch } from '../layout/theme-switch.tsx'
+import { Icon, Mark } from '../ui/icon.tsx'
+import { SentText } from '../ui/text.tsx'
+import type { DocHtml, Heading } from './doc-html.tsx'
+import type { Reader } from './reader.ts'
+
+/** All pages in reading order. */
+export type Docs = { guides: DocHtml[]; reference: DocHtml[] }
+
+type FrameProps = {
+  docs: Docs
+  reader: Reader | null
+  current: DocHtml | null
+  query?: string
+  title: string
+  state: ComponentChildren
+  action?: ComponentChildren
+  children: ComponentChildren
+}
+
+/** Members keep the sidebar of their app, with the pages beside it. For others, the sidebar lists the pages. */
+const DocsFrame = ({ docs, reader, current, query = '', title, state, action, children }: FrameProps) => (
+  <Document title={`${title} - Documentation`} islands={['docs']}>
+    <SkipLink />
+    <div class="frame">
+      <Bar name={reader ? reader.viewer.app.name : 'Eventpost'} />
+      {reader ? <Sidebar viewer={reader.viewer} page="docs" /> : <OpenSidebar {...{ docs, current, query }} />}
+      <main class={reader ? 'docs-frame beside' : 'docs-frame'}>
+        <div class="docs-tools">
+          <SearchForm id="search" query={query} />
+          {reader && (
+            <>
+              <button class="button plain" type="button" popovertarget="pages">
+                <Icon name="menu" />
+                Pages
+              </button>
+              <nav class="docs-pages" id="pages" popover aria-label="Documentation">
+                <PageLinks docs={docs} current={current} />
+              </nav>
+            </>
+          )}
+        </div>
+        <article id="main">
+          <PageHead title={title} state={state} action={action} />
+          {children}
+        </article>
+      </main>
+    </div>
+  </Document>
+)
+
+type OpenSidebarProps = Pick<FrameProps, 'docs' | 'current'> & { query: string }
+
+const OpenSidebar = ({ docs, current, query }: OpenSidebarProps) => (
+  <nav class="sidebar" id="menu" popover aria-label="Documentation">
+    <a class="item home" href="/">
+      <Mark />
+      <span>
+        <b>Eventpost</b>
+      </span>
+    </a>
+    <SearchForm id="menu-search" query={query} />
+    <PageLinks docs={docs} current={current} />
+    <div class="foot">
+      <Item href="/sign-in" icon="person" isCurrent={false}>
+        Sign in
+      </Item>
+      <ThemeSwitch />
+    </div>
+  </nav>
+)
+
+/** Without scripts it opens a page of results. */
+const SearchForm = ({ id, query }: { id: string; query: string }) => (
+  <form class="docs-search" method="get" action="/docs/search" role="search">
+    <label class="unseen" for={id}>
+      Search the documentation
+    </label>
+    <Icon name="search" />
+    <input id={id} name="q" type="search" value={query} placeholder="Search" autocomplete="off" spellcheck={false} />
+    <div class="docs-found" hidden />
+  </form>
+)
+
+const PageLinks = ({ docs: { guides, reference }, current }: Pick<FrameProps, 'docs' | 'current'>) => (
+  <div class="docs-links">
+    <p id="docs-guides">Guides</p>
+    <LinkList label="docs-guides" docs={guides} current={current} />
+    <p id="docs-reference">API reference</p>
+    <LinkList label="docs-reference" docs={reference} current={current} />
+  </div>
+)
+
+const LinkList = ({ label, docs, current }: { label: string; docs: DocHtml[]; current: DocHtml | null }) => (
+  <ul aria-labelledby={label}>
+    {docs.map((doc) => (
+      <li key={doc.page.slug}>
+        <a class="item" href={pathOf(doc)} aria-current={doc === current ? 'page' : undefined}>
+          <span>{doc.page.title}</span>
+        </a>
+        {doc === current && doc.headings.length > 1 && <Headings headings={doc.headings} />}
+      </li>
+    ))}
+  </ul>
+)
+
+const Headings = ({ headings }: { headings: Heading[] }) => (
+  <ul class="docs-headings" aria-label="On this page">
+    {headings.map(({ id, text }) => (
+      <li key={id}>
+        <a href={`#${id}`}>{text}</a>
+      </li>
+    ))}
+  </ul>
+)
+
+const pathOf = ({ page }: DocHtml): string => `/docs/${page.slug}`
+
+type DocProps = { docs: Docs; doc: DocHtml; reader: Reader | null; html: string }
+
+export const DocPageView = ({ docs, doc, reader, html }: DocProps) => (
+  <DocsFrame
+    docs={docs}
+    reader={reader}
+    current={doc}
+    title={doc.page.title}
+    state={<Summary text={doc.page.summary} />}
+    action={
+      <a class="docs-markdown" href={`${pathOf(doc)}.md`}>
+        View as Markdown
+      </a>
+    }
+  >
+    {reader && <ReaderValues {...reader} />}
+    <div class="docs" dangerouslySetInnerHTML={{ __html: html }} />
+    <Neighbours all={[...docs.guides, ...docs.reference]} doc={doc} />
+  </DocsFrame>
+)
+
+const ENDPOINT = /^(GET|POST|PATCH|DELETE) (\S+)$/
+
+/** Pages of the reference have their call as their summary. */
+const Summary = ({ text }: { text: string }) => {
+  const [, method, path] = ENDPOINT.exec(text) ?? []
+  return method && path ? (
+    <span class="endpoint">
+      <b>{method}</b> <code>{path}</code>
+    </span>
+  ) : (
+    <>{text}</>
+  )
+}
+
+const ReaderValues = ({ viewer: { app }, keyName }: Reader) => (
+  <p class="docs-reader">
+    Samples have the IDs of <SentText>{app.name}</SentText>.{' '}
+    {keyName === null ? (
+      <>
+        You have no API key yet: <a href={`/apps/${app.publicId}/keys`}>make one</a> for <code>SERVICE_API_KEY</code>.
+      </>
+    ) : (
+      <>
+        <code>SERVICE_API_KEY</code> is the key “<SentText>{keyName}</SentText>”, shown once, when it was made.
+      </>
+    )}
+  </p>
+)
+
+const Neighbours = ({ all, doc }: { all: DocHtml[]; doc: DocHtml }) => {
+  const place = all.indexOf(doc)
+  const [before, after] = [all[place - 1], all[place + 1]]
+  return (
+    <nav class="docs-neighbours" aria-label="Previous and next page">
+      {before && (
+        <a href={pathOf(before)} rel="prev">
+          <small>Previous</small>
+          {before.page.title}
+        </a>
+      )}
+      {after && (
+        <a href={pathOf(after)} rel="next">
+          <small>Next</small>
+          {after.page.title}
+        </a>
+      )}
+    </nav>
+  )
+}
+
+type SearchProps = { docs: Docs; reader: Reader | null; query: string; found: Found[] }
+
+export const SearchPage = ({ docs, reader, query, found }: SearchProps) => (
+  <DocsFrame
+    docs={docs}
+    reader={reader}
+    current={null}
+    query={query}
+    title="Search"
+    state={describeFound(query, found)}
+  >
+    {found.length > 0 ? (
+      <ol class="docs-results">
+        {found.map((one) => (
+          <li key={one.path}>
+            <a href={one.path}>
+              <b>
+                <Pieces pieces={one.heading} />
+              </b>
+              <small>{one.page}</small>
+              <span>
+                <Pieces pieces={one.excerpt} />
+              </span>
+            </a>
+          </li>
+        ))}
+      </ol>
+    ) : (
+      <p>Search for a field, an error code or a rule, such as “createContact”, “rate_limited” or “holdback”.</p>
+    )}
+  </DocsFrame>
+)
+
+function describeFound(query: string, found: Found[]): ComponentChildren {
+  if (query.trim() === '') return 'All pages and API calls.'
+  const count = found.length === 1 ? '1 section' : `${found.length} sections`
+  return (
+    <>
+      {found.length === 0 ? 'Nothing' : count} found for “<SentText most={100}>{query}</SentText>”.
+    </>
+  )
+}
+
+const Pieces = ({ pieces }: { pieces: Piece[] }) => (
+  <>{pieces.map(({ text, isMatch }, index) => (isMatch ? <mark key={index}>{text}</mark> : text))}</>
+)

@@ -1,0 +1,87 @@
+/// <reference lib="dom" />
+/** Shows results while typing, and marks the section that is being read. */
+
+export {}
+
+const TYPED_MS = 120
+const SHOWN = 8
+
+for (const form of document.querySelectorAll<HTMLFormElement>('.docs-search')) searchWhileTyping(form)
+
+function searchWhileTyping(form: HTMLFormElement): void {
+  const input = form.querySelector('input')
+  const found = form.querySelector<HTMLElement>('.docs-found')
+  if (!input || !found) return
+  let timer = 0
+  const close = (): void => void (found.hidden = true)
+  input.addEventListener('input', () => {
+    clearTimeout(timer)
+    if (input.value.trim() === '') close()
+    else timer = window.setTimeout(() => void show(input, found), TYPED_MS)
+  })
+  form.addEventListener('focusout', ({ relatedTarget }) => {
+    if (!(relatedTarget instanceof Node) || !form.contains(relatedTarget)) close()
+  })
+  form.addEventListener('keydown', (event) => move(event, form, close))
+  // a click on a link must not take the focus away first
+  found.addEventListener('mousedown', (event) => event.preventDefault())
+}
+
+async function show(input: HTMLInputElement, found: HTMLElement): Promise<void> {
+  const query = input.value
+  const response = await fetch(`/docs/search?${new URLSearchParams({ q: query })}`).catch(() => null)
+  if (!response?.ok || input.value !== query || document.activeElement !== input) return
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+  const results = page.querySelector('.docs-results')
+  for (const further of [...(results?.children ?? [])].slice(SHOWN)) further.remove()
+  const nothing = document.createElement('p')
+  nothing.textContent = 'Nothing found.'
+  found.replaceChildren(results ?? nothing)
+  found.hidden = false
+}
+
+/** Arrows move between the results. */
+function move(event: KeyboardEvent, form: HTMLFormElement, close: () => void): void {
+  if (event.key === 'Escape') return close()
+  if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
+  const stops = [...form.querySelectorAll<HTMLElement>('input, .docs-found:not([hidden]) a')]
+  const place = stops.findIndex((stop) => stop === document.activeElement)
+  const next = stops[place + (event.key === 'ArrowDown' ? 1 : -1)]
+  if (!next) return
+  event.preventDefault()
+  next.focus()
+}
+
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select')
+  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey) return
+  const inputs = [...document.querySelectorAll<HTMLInputElement>('.docs-search input')]
+  const shown = inputs.find((input) => input.offsetParent !== null)
+  if (!shown) return
+  event.preventDefault()
+  shown.focus()
+})
+
+const links = new Map(
+  Array.from(document.querySelectorAll<HTMLAnchorElement>('.docs-headings a'), (link) => [
+    decodeURIComponent(link.hash.slice(1)),
+    link,
+  ]),
+)
+const headings = [...document.querySelectorAll('.docs h2')].filter(({ id }) => links.has(id))
+
+/** A heading counts as reached below the upper edge of the window. */
+const EDGE = 120
+
+function markCurrent(): void {
+  const reached = headings.findLast((heading) => heading.getBoundingClientRect().top < EDGE)
+  for (const [id, link] of links) {
+    if (id === reached?.id) link.setAttribute('aria-current', 'location')
+    else link.removeAttribute('aria-current')
+  }
+}
+
+if (headings.length > 0) {
+  markCurrent()
+  document.addEventListener('scroll', markCurrent, { passive: true })
+}

@@ -1,4 +1,0 @@
-curl {base_url}/api/v1/events \
-  -H "Authorization: Bearer $SERVICE_API_KEY" -H "Content-Type: application/json" \
-  -d '{"app":"{app_id}","email":"ada@example.com","event":"results_ready","createContact":true,
-       "properties":{"url":"{home_url}/results/1","headline":"Your results are ready."}}'

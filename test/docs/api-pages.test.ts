@@ -1,0 +1,101 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import type { OpenApi } from '../../src/api/openapi.ts'
+import { createApiPages } from '../../src/docs/api-pages.ts'
+import type { DocPage } from '../../src/docs/page.ts'
+import { ERROR_CODES } from '../../src/http/answer-schemas.ts'
+import * as inputs from '../inputs.ts'
+import { createTestServer } from '../helper.ts'
+
+type Operation = { operationId: string; summary: string; description?: string; parameters: { name: string }[] }
+type Described = { method: string; path: string; operation: Operation }
+
+let document: OpenApi
+let pages: DocPage[]
+let calls: Described[]
+beforeAll(async () => {
+  const server = await createTestServer()
+  document = (await server.call('GET', '/api/v1/openapi.json', { key: null })).body as unknown as OpenApi
+  await server.close()
+  pages = createApiPages(document)
+  calls = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation: operation as Operation })),
+  )
+})
+
+const pageOf = (slug: string): string => pages.find((page) => page.slug === slug)?.source ?? ''
+
+describe('the API reference', () => {
+  test('has a page for each call, with its description, parameters, fields and errors', () => {
+    expect(calls.length).toBeGreaterThanOrEqual(9)
+    for (const { method, path, operation } of calls) {
+      const page = pages.find(({ summary }) => summary === `${method.toUpperCase()} ${path}`)
+      expect([operation.summary, page?.title]).toEqual([operation.summary, operation.summary])
+      expect(page?.source).toContain(operation.description ?? operation.summary)
+      for (const { name } of operation.parameters) expect(page?.source).toContain(`| \`${name}\` |`)
+      for (const heading of ['## Errors', '## Answer 20']) expect(page?.source).toContain(heading)
+      expect(pageOf('api')).toContain(`\`${method.toUpperCase()} ${path}\``)
+      expect(pageOf('api')).toContain(`[${operation.summary}](/docs/${page?.slug})`)
+    }
+  })
+
+  test('has every field of every body, with its meaning', () => {
+    const all = pages.map(({ source }) => source).join('\n')
+    for (const schema of Object.values(inputs)) {
+      for (const [name, { description }] of Object.entries<{ description?: string }>(schema.properties)) {
+        expect(all).toMatch(new RegExp(`\\| \`${name}\` \\| [^|]+ \\|`))
+        expect([name, all.includes(description ?? '?')]).toEqual([name, true])
+      }
+    }
+  })
+
+  test('states types, limits and which fields are required', () => {
+    const page = pageOf('api/post-contacts')
+    expect(page).toContain('| `email` | string, required |')
+    expect(page).toContain('| `tags` | array of string, 1 to 64 characters, up to 50 items |')
+    expect(page).toContain('| `fields` | object, up to 100 keys |')
+    expect(page).toContain('| `app` | string, 1 to 64 characters, one of the two required |')
+    expect(pageOf('api/get-events')).toContain('| `limit` | integer, 1 to 100, in the query |')
+  })
+
+  test('explains the objects inside bodies and answers', () => {
+    expect(pageOf('api/get-events')).toContain('## Event object')
+    expect(pageOf('api/post-events-batch')).toContain('## EventInput object')
+    expect(pageOf('api/get-contacts')).toContain('A ContactFound object or ContactPage object.')
+    for (const { slug, source } of pages) {
+      for (const [, name] of source.matchAll(/(\w+) object(?= (?:or|\|))/g)) {
+        if (name !== 'Warning') expect([slug, name, source.includes(`## ${name} object`)]).toEqual([slug, name, true])
+      }
+    }
+  })
+
+  test('explains every event type', () => {
+    for (const type of ['event', 'page', 'action', 'track']) expect(pageOf('api/get-events')).toContain(`\`${type}\``)
+  })
+
+  test('lists every error and every limit', () => {
+    const page = pageOf('api/errors')
+    for (const code of ERROR_CODES) expect(page).toContain(`\`${code}\``)
+    const limits = [
+      'per key | 6,000 | hour',
+      'per key | 600 | hour',
+      'visitor | 5 | 10 minutes',
+      'under 2 KB',
+      '256 KB',
+    ]
+    for (const limit of limits) expect(page).toContain(limit)
+    expect(pageOf('api')).toContain('Use a timeout of 10 seconds and log failures')
+    for (const heading of ['## Sending again', '## Versions']) expect(pageOf('api')).toContain(heading)
+  })
+
+  test('has a sample for each call with a key, and placeholders for IDs', () => {
+    for (const { source, samples, slug, markdown } of pages) {
+      expect([slug, source.includes('{samples:request}')]).toEqual([slug, samples.has('request')])
+      expect([slug, markdown.match(/\b(app|site)_[0-9a-z]{12}/)]).toEqual([slug, null])
+    }
+    expect(pages.filter(({ samples }) => samples.get('request')?.length === 8)).toHaveLength(7)
+  })
+
+  test('contains nothing undefined', () => {
+    for (const { source } of pages) expect(source).not.toMatch(/undefined|NaN|\[object/)
+  })
+})

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'bun:test'
+import { createSearch, type Section } from '../../src/docs/search.ts'
+
+const section = (heading: string, body: string, page = 'Events'): Section => ({
+  path: `/docs/${heading.toLowerCase().replaceAll(' ', '-')}`,
+  page,
+  heading,
+  body,
+})
+
+const SECTIONS = [
+  section('Sending again', 'Use an Idempotency-Key. A limit applies to every key, and the limit is exact.'),
+  section('Rate limits', 'Events per hour and contacts per hour.', 'Limits'),
+  section(
+    'Tags',
+    `${'Words before it. '.repeat(30)}The rate limited answer names its limit. ${'Words after it. '.repeat(30)}`,
+  ),
+  section('', 'Record people.', 'Getting started'),
+]
+const search = createSearch(SECTIONS)
+const headingsOf = (query: string): string[] =>
+  search(query).map(({ heading }) => heading.map(({ text }) => text).join(''))
+const joined = (pieces: { text: string }[]): string => pieces.map(({ text }) => text).join('')
+
+describe('a search of the documentation', () => {
+  test('finds sections by the start of a word, in any case, headings first', () => {
+    expect(headingsOf('LIMIT')).toEqual(['Rate limits', 'Sending again', 'Tags'])
+    expect(headingsOf('idempot')).toEqual(['Sending again'])
+    expect(headingsOf('imit')).toEqual([])
+  })
+
+  test('prefers sections with all words', () => {
+    expect(headingsOf('rate limit')).toEqual(['Rate limits', 'Tags'])
+    expect(headingsOf('rate zzz')).toEqual(['Rate limits', 'Tags'])
+    expect(headingsOf('key exact')).toEqual(['Sending again'])
+  })
+
+  test('names a section without a heading after its page', () => {
+    expect(headingsOf('people')).toEqual(['Getting started'])
+  })
+
+  test('shows the text around the first match, in whole words', () => {
+    const [, tags] = search('rate limit')
+    const excerpt = joined(tags?.excerpt ?? [])
+    expect(excerpt).toMatch(/^… .*The rate limited answer names its limit.* …$/)
+    expect(excerpt.length).toBeLessThan(210)
+    expect(tags?.excerpt.filter(({ isMatch }) => isMatch).map(({ text }) => text)).toEqual(['rate', 'limited', 'limit'])
+    for (const word of excerpt.replaceAll('…', '').trim().split(' ')) expect(SECTIONS[2]?.body).toContain(word)
+  })
+
+  test.each(['', '   ', '.*', '"\'<>', '(((', '\\'])('finds nothing for %p', (query) => {
+    expect(search(query)).toEqual([])
+  })
+
+  test('reads only the beginning of a long query', () => {
+    expect(headingsOf(`limit ${'x '.repeat(5_000)}`)).toContain('Rate limits')
+  })
+})
