@@ -20,7 +20,7 @@ const BY_DECISION = {
   not_away: (name) => `${name} was not away, so this email was not needed.`,
   not_seen: (name) => `${name} had not opened the page, which this message requires.`,
   seen: (name) => `${name} was on the page, so this email was not needed.`,
-  never_reported: (name) => `The browser script had never reported ${name}. This message isn't sent to such people.`,
+  never_reported: (name) => `No page views from ${name}. The message is set not to send then.`,
   no_page: (name) =>
     `The event has no URL on your domains, so it's unknown whether ${name} opened the page. This message is not sent in that case.`,
   not_done: () => 'The event that this message requires had not happened.',
@@ -111,16 +111,36 @@ const BEFORE_EMAIL = ['421', '454', '530', '535']
 
 const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
 
-function describeSmtp(code: string): string {
+function describeSmtp(code: string, reply: string): string {
+  const enhanced = enhancedOf(reply)
+  const meaning = ENHANCED_TEXTS.get(enhanced.slice(2))
+  if (meaning !== undefined) {
+    const refusal = code.startsWith('4')
+      ? 'The mail server could not accept it at the time'
+      : 'The mail server refused the email'
+    const isOfRecipient = /^\d\.[12]\./.test(enhanced) && !enhanced.endsWith('.1.8')
+    const what = isOfRecipient ? upperFirst(meaning) : `${refusal}: ${meaning}`
+    return `${what} (${reply}).`
+  }
   const known =
     (Object.hasOwn(SMTP_TEXTS, code) && SMTP_TEXTS[code]) ||
     (code.startsWith('4') ? 'The mail server could not accept it at the time' : undefined)
-  return `${known ?? 'The mail server refused the email'} (it answered ${code}).`
+  return `${known ?? 'The mail server refused the email'} (it answered ${reply}).`
 }
+
+const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
+/** Enhanced codes for missing mailboxes (RFC 3463). A bare 550 may also be about the sender. */
+const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
+
+/** The address is suppressed then. */
+export const lacksMailbox = (enhanced: string): boolean => NO_MAILBOX.has(enhanced)
+
+export const enhancedOf = (reply: string): string => / (\d\..*)$/.exec(reply)?.[1] ?? ''
 
 /** Enhanced codes without their first digit (RFC 3463, RFC 7372). */
 const ENHANCED_TEXTS = new Map([
-  ['1.1', 'there is no such mailbox'],
+  ['1.1', "the mailbox doesn't exist"],
   ['1.2', 'the domain of the address takes no email'],
   ['1.3', 'the address is not valid'],
   ['1.6', 'the mailbox has moved'],
@@ -152,20 +172,26 @@ const ENHANCED_TEXTS = new Map([
 
 /** By the codes alone (`550 5.7.26`): the server's text may be anything. */
 export function describeReply(reply: string): string {
-  const [, enhanced = ''] = / \d\.(.*)$/.exec(reply) ?? []
-  const meaning = ENHANCED_TEXTS.get(enhanced)
+  const meaning = ENHANCED_TEXTS.get(enhancedOf(reply).slice(2))
   return `The mail server answered ${reply}${meaning === undefined ? '' : `: ${meaning}`}.`
 }
 
-export function describeReason(reason: string, name: string, state: DeliveryRow['state']): string {
+/** `reply`: the codes of the mail server, which say more than the reason. */
+export function describeReason(reason: string, name: string, state: DeliveryRow['state'], reply?: string): string {
   const describe = REASON_TEXTS.get(reason)
   if (describe) return describe(name)
   const code = codeOf(reason)
-  if (code !== undefined) return describeSmtp(code)
+  if (code !== undefined) return describeSmtp(code, reply ?? code)
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   if (refused !== undefined) return `The mail server refused the sender address (it answered ${refused}).`
   if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
   return `The mail server could not be used (${reason}).`
+}
+
+/** Of a test email. */
+export function describeFailure({ reason, reply }: { reason: string; reply?: string }, to: string): string {
+  const why = describeReason(reason, to, 'failed', reply)
+  return reply === undefined || codeOf(reason) !== undefined ? why : `${why} ${describeReply(reply)}`
 }
 
 /** A server check sends no email, so the wording differs. */

@@ -105,10 +105,10 @@ const describeSilence = (ms: number, rule: Rule | undefined): string =>
 const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this email was not needed')
 
 function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
-  const found = `The browser script had never reported ${displayName(subject.person)}.`
+  const found = `No page views from ${displayName(subject.person)}.`
   return isPass(verdict)
-    ? `${found} This message is sent to such people too.`
-    : `${found} This message isn't sent to such people.`
+    ? `${found} The message is set to send anyway.`
+    : `${found} The message is set not to send then.`
 }
 
 function describeSeen(verdict: Verdict, subject: DescribedSubject): string {

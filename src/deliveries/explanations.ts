@@ -3,7 +3,7 @@ import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.t
 import { reasonOfRule } from './rules.ts'
 import type { Check } from './decide.ts'
 import type { SimulationLine } from './simulation/simulate.ts'
-import { describeReply, describeReason } from './describe-reason.ts'
+import { describeReply, describeReason, enhancedOf, lacksMailbox } from './describe-reason.ts'
 import { formatTimeInZone } from '../core/format-time.ts'
 import { displayName, type DescribedSubject } from '../messages/describe-message.ts'
 import { describeVerdicts } from './describe-verdict.ts'
@@ -53,8 +53,7 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explanation
   const verdicts = record?.verdicts ?? []
   return {
     why: [
-      describeState(delivery, subject, verdicts),
-      ...(delivery.state === 'joined' ? describeLead(lead, about) : []),
+      delivery.state === 'joined' ? describeJoined(lead, about) : describeState(delivery, subject, verdicts),
       ...(isLeftOut(delivery) ? [LEFT_OUT] : []),
       ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, subject)),
       ...describeLinks(delivery, subject, verdicts),
@@ -74,8 +73,9 @@ export const LEFT_OUT = 'It was left out of the email that it shared with other 
 const isLeftOut = (delivery: DeliveryRow): boolean =>
   delivery.state === 'skipped' && delivery.joinedTo !== null && (readRecord(delivery)?.verdicts ?? []).length > 0
 
-function describeLead(lead: DeliveryRow | null, about: Omit<ExplanationInput, 'delivery' | 'lead'>): string[] {
-  return lead === null ? [] : [explainDelivery({ ...about, delivery: lead }).why]
+function describeJoined(lead: DeliveryRow | null, about: Omit<ExplanationInput, 'delivery' | 'lead'>): string {
+  if (lead === null) return 'Added to another email.'
+  return `Added to another email. ${explainDelivery({ ...about, delivery: lead }).why}`.replace('. It was ', ', ')
 }
 
 /** Described by the last try, until it is on its way again. */
@@ -110,6 +110,7 @@ const describeLinks = ({ state }: DeliveryRow, subject: DescribedSubject, verdic
 
 function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdicts: readonly Verdict[]): string {
   const { state, dueAt, sentAt, handedAt, updatedAt, reason } = delivery
+  const ended = { reason, state, reply: readRecord(delivery)?.reply }
   const [name, time] = [displayName(subject.person), (at: number) => formatTimeInZone(at, subject.zone)]
   switch (state) {
     case 'waiting':
@@ -125,13 +126,13 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'kept':
       return `It was captured on ${time(handedAt ?? updatedAt)}, because no mail server was set.`
     case 'joined':
-      return 'The event joined a waiting email, which lists it.'
+      return 'Added to another email.'
     case 'skipped':
-      return describeCause(delivery, subject, verdicts)
+      return describeCause(ended, subject, verdicts)
     case 'deferred':
-      return `${describeCause(delivery, subject, verdicts)} It is ${reason === 'unsure' ? 'checked' : 'tried'} again on ${time(dueAt)}.`
+      return `${describeCause(ended, subject, verdicts)} It is ${reason === 'unsure' ? 'checked' : 'tried'} again on ${time(dueAt)}.`
     case 'failed':
-      return `${describeCause(delivery, subject, verdicts)} It is not retried automatically.`
+      return `${describeCause(ended, subject, verdicts)}${lacksMailbox(enhancedOf(ended.reply ?? '')) ? ' The address was suppressed.' : ''} It is not retried automatically.`
     case 'unknown':
       return `${describeReason(reason ?? 'unknown', name, state)} It's unknown whether ${name} got it.`
     case 'bounced':
@@ -143,13 +144,14 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
 
 /** The record's sentence is more precise than the code's. */
 function describeCause(
-  { reason, state }: Pick<DeliveryRow, 'reason' | 'state'>,
+  { reason, state, reply }: Pick<DeliveryRow, 'reason' | 'state'> & { reply?: string | undefined },
   subject: DescribedSubject,
   verdicts: readonly Verdict[],
 ): string {
   const index = verdicts.findIndex((verdict) => isCauseOf(verdict, reason))
   return (
-    describeVerdicts(verdicts, subject)[index] ?? describeReason(reason ?? 'error', displayName(subject.person), state)
+    describeVerdicts(verdicts, subject)[index] ??
+    describeReason(reason ?? 'error', displayName(subject.person), state, reply)
   )
 }
 
@@ -187,6 +189,6 @@ function describeOutcome({ outcome, dueAt, verdicts }: SimulationLine, subject: 
   const time = formatTimeInZone(dueAt, subject.zone)
   if (outcome === 'send') return `It would have been sent on ${time}.`
   if (outcome === 'waiting') return `It would wait until ${time}.`
-  if (outcome === 'joined') return 'It would have joined a waiting email.'
+  if (outcome === 'joined') return 'It would have been added to another email.'
   return describeCause({ reason: outcome, state: 'skipped' }, subject, verdicts)
 }

@@ -6,6 +6,7 @@ import {
   type DecisionRecord,
   type Marked,
 } from '../deliveries/deliveries.ts'
+import { lacksMailbox } from '../deliveries/describe-reason.ts'
 import { publicId } from '../core/ids.ts'
 import type { SenderProblem, Senders } from '../accounts/senders.ts'
 import type { HandOverScope } from '../core/hand-overs.ts'
@@ -101,9 +102,6 @@ type SendResult = { outcome: Outcome; isLoggedIn: boolean }
 const isAboutLogin = (outcome: Outcome): boolean =>
   outcome.is === 'unreachable' || (outcome.is === 'refused' && outcome.about === 'session')
 
-/** Enhanced codes for missing mailboxes (RFC 3463). A bare 550 may also be about the sender. */
-const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
-
 type Concluding = { outcome: Outcome; marked: Marked | { refusal: string } | null; record: DecisionRecord }
 async function conclude(deps: MarkDependencies, work: DeliveryWork, { outcome, marked, record }: Concluding) {
   const { store } = deps
@@ -147,7 +145,7 @@ async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refus
   const delivered = await persist(deps, markFailed, done('failed', reason))
   // don't suppress a person who was erased meanwhile
   if (!isMarked) return delivered
-  if (refusal.enhanced !== null && NO_MAILBOX.has(refusal.enhanced)) {
+  if (refusal.enhanced !== null && lacksMailbox(refusal.enhanced)) {
     const { appId, email } = work.contact
     await persist(deps, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
   }

@@ -32,7 +32,8 @@ export function renderTextBody(tree: readonly MarkdownChild[], { readLink, homeU
 const showLink = (text: string, href: string | null): string =>
   href === null || href === text ? text : `${text} (${href.replace(/^mailto:/, '')})`
 
-const showButton = (text: string, href: string | null): string => `${href === null ? text : `${text}:\n${href}`}\n\n`
+const showButton = (text: string, href: string | null): string =>
+  `${href === null ? text : `${text}${/[.:!?…]$/.test(text) ? '' : ':'}\n${href}`}\n\n`
 
 function showElement(node: Exclude<MarkdownNode, { kind: 'text' }>, text: string): string {
   switch (node.kind) {

@@ -34,11 +34,11 @@ describe('describes a rule', () => {
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
-      'The browser script had never reported Ada. This message is sent to such people too.',
+      'No page views from Ada. The message is set to send anyway.',
     ],
     [
       { ...fail('away', 'sending', null), isUnknown: true },
-      "The browser script had never reported Ada. This message isn't sent to such people.",
+      'No page views from Ada. The message is set not to send then.',
     ],
     [
       fail('notSeen', '/r/1', NOW + 2 * MINUTE),

@@ -58,7 +58,7 @@ describe('describes a state', () => {
 
   test('by the rule with unknown facts', () => {
     const stranger = { ...fail('away', 'sending', null), isUnknown: true as const }
-    const unreported = "The browser script had never reported Ada. This message isn't sent to such people."
+    const unreported = 'No page views from Ada. The message is set not to send then.'
     expect(say({ reason: 'never_reported' }, [fail('field', 'plan', 'pro'), stranger])).toBe(unreported)
     expect(say({ reason: 'never_reported' })).toBe(unreported)
     const nowhere = { ...fail('notSeen', null, null), isUnknown: true as const }
@@ -83,6 +83,26 @@ describe('describes a state', () => {
     const telling = DELIVERY_STATES.filter((state) => explain(deliveryOf({ state, record })).serverReply !== undefined)
     expect(telling.sort()).toEqual(['deferred', 'failed', 'skipped'])
     expect(explain(deliveryOf({ state: 'failed', reason: 'smtp_550' })).serverReply).toBeUndefined()
+  })
+
+  test.each([
+    ['smtp_550', '550 5.1.1', "The mailbox doesn't exist (550 5.1.1). The address was suppressed."],
+    [
+      'smtp_550',
+      '550 5.7.26',
+      'The mail server refused the email: the SPF, DKIM and DMARC checks failed (550 5.7.26).',
+    ],
+    [
+      'smtp_553',
+      '553 5.1.8',
+      'The mail server refused the email: the domain of the sender does not exist (553 5.1.8).',
+    ],
+    ['smtp_552', '552 5.2.2', 'The mailbox is full (552 5.2.2).'],
+    ['smtp_550', '550', 'The mail server refused the email or does not know the mailbox (it answered 550).'],
+    ['smtp_554', '554 5.0.0', 'The mail server refused the email (it answered 554 5.0.0).'],
+  ])('by %s with the reply %s', (reason, reply, why) => {
+    const record = JSON.stringify({ at: NOW, verdicts: [], reply })
+    expect(explain(deliveryOf({ state: 'failed', reason, record })).why).toBe(`${why} It is not retried automatically.`)
   })
 
   test.each([...DELIVERY_STATES])('also if %s is unknown', (state) => {

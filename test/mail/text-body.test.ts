@@ -20,6 +20,9 @@ test.each([
   ['![of a cat](https://x.example/cat.png)', 'of a cat'],
   ['<b>bold</b> & &amp;', '<b>bold</b> & &'],
   ['[Open]({{ event.url }})', `Open:\n${RESULTS.url}`],
+  ['[It is ready.]({{ event.url }})', `It is ready.\n${RESULTS.url}`],
+  ['[Ready?]({{ event.url }})', `Ready?\n${RESULTS.url}`],
+  ['- [One.]({{ event.url }})\n\n- [Two]({{ event.url }})', `- One.\n  ${RESULTS.url}\n- Two:\n  ${RESULTS.url}`],
   ['[x](javascript:alert(1)) y', 'x y'],
 ])('%p', (body, text) => {
   expect(textOf(body)).toBe(text)

@@ -29,12 +29,7 @@ type DeliveriesProps = {
 }
 
 export const DeliveriesPage = (props: DeliveriesProps) => (
-  <Frame
-    viewer={props.viewer}
-    page="deliveries"
-    title="Deliveries"
-    state="One message to one person each: sent or not, and why."
-  >
+  <Frame viewer={props.viewer} page="deliveries" title="Deliveries" state="Every email, sent or not, and why.">
     <MailNotices viewer={props.viewer} state={props.mail} />
     <DeliverySections viewer={props.viewer} current="deliveries" />
     <FilterForm {...props} />

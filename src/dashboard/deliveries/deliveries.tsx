@@ -78,11 +78,12 @@ async function showDeliveries(deps: PageDependencies, request: Request, viewer: 
   return pageAnswer(request, 200, page)
 }
 
-/** The captured email, or a new rendering when none was captured. */
+/** The captured email, or a new rendering when none was captured. null if the event is in another email. */
 async function findMail(
   { store, mailer }: Pick<PageDependencies, 'store' | 'mailer'>,
   { work }: ShownDelivery,
-): Promise<ReadableMail> {
+): Promise<ReadableMail | null> {
+  if (work.delivery.state === 'joined') return null
   const captured = await store.findCaptured(work.app.id, work.delivery.id)
   if (captured) return { ...(await readCaptured(captured)), raw: captured.raw, capturedAt: captured.createdAt }
   const preview = await mailer.preview(work)

@@ -11,7 +11,7 @@ import {
 } from '../../deliveries/delivery-lists.ts'
 import type { CapturedMail } from '../../mail/captured-mail.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { ActionForm } from '../ui/button.tsx'
+import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
@@ -42,7 +42,8 @@ export type DeliveryProps = {
   viewer: Viewer
   mailState: MailState
   shown: FoundDelivery
-  mail: ReadableMail
+  /** null: another delivery has the email */
+  mail: ReadableMail | null
   /** error of the last action */
   notice?: string
   now: number
@@ -105,8 +106,8 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
           </Fact>
         )}
         {lead && (
-          <Fact name="Joined">
-            <a href={deliveryPath(appId, lead.id)}>An email that was waiting</a>
+          <Fact name="Added to">
+            <a href={deliveryPath(appId, lead.id)}>another email</a>
           </Fact>
         )}
         <Fact name="Due">
@@ -148,7 +149,16 @@ const toMoment = (appId: string, { id, event, triggeredAt }: JoinedEvent): Momen
 const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
   <section id="mail">
     <h2>Email</h2>
-    {'html' in mail ? (
+    {mail === null ? (
+      <>
+        <p>Another email of this message includes this event.</p>
+        {shown.work.lead && (
+          <ButtonLink href={`${deliveryPath(viewer.app.publicId, shown.work.lead.id)}#mail`}>
+            Open that email
+          </ButtonLink>
+        )}
+      </>
+    ) : 'html' in mail ? (
       <>
         <p class="hint">
           {'capturedAt' in mail ? (
@@ -186,7 +196,7 @@ function ResendForm(props: DeliveryProps) {
   const { delivery, contact } = shown.work
   if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
-  if (!('html' in mail)) return <p class="hint">{UNWRITABLE}</p>
+  if (!mail || !('html' in mail)) return <p class="hint">{UNWRITABLE}</p>
   const verb = LABELS[delivery.state] ?? 'Send it'
   return (
     <Dialog id="resend" opener={verb} title={`Send this email to ${contact.email}?`}>
@@ -217,7 +227,7 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
       </p>
       <Doubt delivery={delivery} />
       {isResent(message.content) && <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>}
-      {'capturedAt' in mail && (
+      {mail && 'capturedAt' in mail && (
         <p>{`It is rendered again with version ${delivery.version} and leaves the outbox once sent.`}</p>
       )}
     </>

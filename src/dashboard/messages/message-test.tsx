@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { EditorProps, TestOutcome } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
-import { describeReply, describeReason } from '../../deliveries/describe-reason.ts'
+import { describeFailure } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
@@ -39,13 +39,11 @@ function TestResult({ to, whose, result }: TestOutcome) {
   }
   if (result.is === 'sent') return <Notice kind="done">{`The mail server accepted the email to ${to}.`}</Notice>
   if ('reason' in result) {
-    const why = result.detail ?? describeReason(result.reason, to, 'failed')
+    const why = result.detail ?? describeFailure(result, to)
     return result.is === 'unknown' ? (
       <Notice kind="caution">{`Nobody knows whether ${to} gets it. ${why}`}</Notice>
     ) : (
-      <Notice kind="error">
-        {`Nothing was sent. ${why}${result.reply === undefined ? '' : ` ${describeReply(result.reply)}`}`}
-      </Notice>
+      <Notice kind="error">{`Nothing was sent. ${why}`}</Notice>
     )
   }
   return (

@@ -32,10 +32,11 @@ export function formatClock(at: number, { seconds }: { seconds: boolean }, timeZ
 
 /** "just now", "5 minutes ago", "in 23 hours", or a date. */
 export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
-  const distance = Math.abs(now - at)
+  // to the nearest: the time until then shrinks at once
+  const distance = at > now ? Math.round((at - now) / 60_000) * 60_000 : now - at
   const [unit, ms] = UNITS.find(([, , from]) => distance >= from) ?? ['', 0]
   if (unit === '') return at > now ? 'in less than a minute' : 'just now'
-  const count = Math.floor(distance / ms)
+  const count = at > now ? Math.round(distance / ms) : Math.floor(distance / ms)
   if (unit === 'day' && count > RELATIVE_DAYS) return formatTime(at, timeZone)
   const text = `${count} ${unit}${count === 1 ? '' : 's'}`
   return at > now ? `in ${text}` : `${text} ago`

@@ -7,7 +7,7 @@ import { checkLive, proposeFallback } from '../../messages/message-checks.ts'
 import { type FoundSample, findSample } from '../../deliveries/person-samples.ts'
 import { makeLiveToken } from '../../messages/messages.ts'
 import { publicId } from '../../core/ids.ts'
-import { describeReply, describeReason } from '../../deliveries/describe-reason.ts'
+import { describeFailure } from '../../deliveries/describe-reason.ts'
 import { isRefusal, refuseFields } from '../../core/refusals.ts'
 import { describeTemplateFault, type TemplateFault } from '../../messages/template-faults.ts'
 import type { Fault } from '../../core/inputs.ts'
@@ -145,7 +145,6 @@ export const sendTestMessage: Tool = {
 function testView(result: TestResult, to: string, found: FoundSample) {
   if (!('is' in result)) return { ok: true, outcome: 'failed', reason: describeFault(result, found) }
   if (!('reason' in result)) return { ok: true, outcome: result.is, reason: null }
-  const { is, reason, reply, detail = describeReason(reason, to, 'failed') } = result
-  const sentences = [detail, ...(reply === undefined ? [] : [describeReply(reply)])]
-  return { ok: true, outcome: is, reason: cleanText(sentences.join(' ')) }
+  const { is, detail = describeFailure(result, to) } = result
+  return { ok: true, outcome: is, reason: cleanText(detail) }
 }

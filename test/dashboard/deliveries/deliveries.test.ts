@@ -45,6 +45,25 @@ describe('the deliveries', () => {
     ])
   })
 
+  test('an event in another email links to it, and shows no email of its own', async () => {
+    const again = { once: 'property' as const, property: 'url', collect: { minutes: 30 } }
+    const mail = { subject: '{{ events.size }} results', body: '{% for event in events %}{{ event.url }} {% endfor %}' }
+    await putMessage(pages, { app, content: { ...MAIL, wait: { minutes: 10 }, again, mail } })
+    for (const url of ['/1', '/2']) await sendEvent(pages, { app, email: BOB, properties: { url } })
+    const [joined, lead] = (await pathsIn(await see())).map(String) as [string, string]
+    const { html } = await browser.get(joined)
+    expect(await textOf(html, '#mail p')).toEqual(['Another email of this message includes this event.'])
+    expect(await attributesOf(html, '#mail a, aside .values a[href*=dlv_]', 'href')).toEqual([`${lead}#mail`, lead])
+    expect(await textOf(html, '[data-mail-part], iframe, #mail .mail')).toEqual([])
+    expect((await browser.get(`${joined}/mail`)).status).toBe(404)
+    expect(await textOf((await browser.get(lead)).html, '#mail [data-mail-part=subject]')).toEqual(['2 results'])
+    pages.clock.ms += 600_000
+    await sendDue(pages)
+    expect((await sayWhy(await see()))[0]).toBe(
+      'Added to another email, captured on 3 May 2026, 12:10 UTC, because no mail server was set.',
+    )
+  })
+
   test('filter by message and state', async () => {
     const one = await putMessage(pages, { app, name: 'One' })
     await putMessage(pages, { app, name: 'Two' })
@@ -158,7 +177,7 @@ describe('a delivery', () => {
     expect(html).toContain('The mail server answered 451 5.7.1: its policy does not allow the email.')
     expect(html).not.toContain('alert(1)')
     expect(await textOf(html, '.page-head .lead bdi')).toEqual([
-      expect.stringContaining('(it answered 451). It is tried'),
+      expect.stringContaining('its policy does not allow the email (451 5.7.1). It is tried'),
     ])
     await expectHarmless(await see())
     words.says = '4.2.2 Come again'

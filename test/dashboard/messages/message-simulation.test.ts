@@ -47,9 +47,9 @@ test('lists people never reported separately', async () => {
   for (const email of ['a@example.com', 'b@example.com']) await pages.event({ email, properties: RESULT })
   pages.clock.ms += 2 * DAY
   const html = await simulate(pages.pathOf(second?.id ?? 0))
-  expect(await textOf(html, '.outcome > summary b')).toEqual(['The browser script had never reported them'])
+  expect(await textOf(html, '.outcome > summary b')).toEqual(['No page views from them'])
   expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2, 100 %'])
-  const why = "The browser script had never reported a@example.com. This message isn't sent to such people."
+  const why = 'No page views from a@example.com. The message is set not to send then.'
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
 

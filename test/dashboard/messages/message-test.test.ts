@@ -70,7 +70,7 @@ describe('a test email', () => {
     const { html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
     await expectHarmless(html)
     expect((await textOf(html, '#test .notice'))[0]).toContain(
-      'answered 550 5.7.1: its policy does not allow the email.',
+      'The mail server refused the email: its policy does not allow the email (550 5.7.1).',
     )
     expect(html).not.toContain('alert(1)')
     await (pages.mailer as Sender).stop()

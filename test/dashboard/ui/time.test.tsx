@@ -21,7 +21,12 @@ describe('how long ago', () => {
     [31 * DAY, '3 May 2026, 14:05'],
     [-1, 'in less than a minute'],
     [-MINUTE, 'in 1 minute'],
+    [-59_000, 'in 1 minute'],
+    [-HOUR + 5_000, 'in 1 hour'],
     [-23 * HOUR, 'in 23 hours'],
+    [-DAY + 5_000, 'in 24 hours'],
+    [-2 * DAY + 5_000, 'in 2 days'],
+    [-3 * DAY + 5_000, 'in 3 days'],
     [-3 * DAY, 'in 3 days'],
   ])('%d ms: %s', (age, words) => {
     expect(formatAge(AT, AT + age)).toBe(words)

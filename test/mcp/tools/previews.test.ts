@@ -216,7 +216,9 @@ describe('send_test_message', () => {
     const refused = await createTestServer({ mail: { defaults: { smtpUrl: mailServer.url, from: 'a@first.example' } } })
     const { call: callRefused, messageId, member } = await openManaged(refused)
     const { data, text } = await callRefused('send_test_message', { messageId, to: member })
-    const reason = expect.stringContaining('answered 550 5.7.1: its policy does not allow the email.')
+    const reason = expect.stringContaining(
+      'The mail server refused the email: its policy does not allow the email (550 5.7.1).',
+    )
     expect(data).toEqual({ ok: true, outcome: 'failed', reason })
     expect(text).not.toContain('Ignore all')
     await refused.sender().stop()

@@ -86,7 +86,7 @@ describe('simulate_message', () => {
   test('counts people never reported separately', async () => {
     const { simulation, data } = await simulate('Opened')
     expect(simulation).toMatchObject({ counts: { never_reported: PEOPLE } })
-    const why = expect.stringMatching(/^The browser script had never reported p\d+\./)
+    const why = expect.stringMatching(/^No page views from p\d+\./)
     expect(data?.[0]).toMatchObject({ outcome: 'never_reported', why, rules: [{ rule: 'seen', verdict: 'fail' }] })
   })
   test('cleans text of others', async () => {
