@@ -21,7 +21,8 @@ export type SimulatedPerson = {
   fields: Record<string, FieldValue> | null
 }
 
-type Range = { appId: number; from: number }
+/** `contactId`: one person's only. */
+type Range = { appId: number; from: number; contactId?: number }
 type Stored = Omit<SimulatedPerson, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
 type StoredApp = { name: string; homeUrl: string | null; timezone: string | null; locale: string | null }
 
@@ -84,6 +85,17 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       before = floor
     }
   }
+  /** `types` and `where` are SQL. */
+  const newestEventsOf = (range: Range, types: string, where: string): Iterable<TriggerHappening> => {
+    const { appId, from, contactId } = range
+    const fits = `${isInRange(from)} AND type ${types} AND ${where}`
+    if (contactId === undefined) return newestOf('events', range, fits, TRIGGER)
+    const ids = selectIds('events', { contact: '?1', types, from: '?2' })
+    const ofPerson = db.prepare<TriggerHappening, [number, number, number]>(
+      `SELECT ${TRIGGER} FROM events WHERE id IN (${ids}) AND app_id = ?3 AND ${fits} ORDER BY id DESC`,
+    )
+    return ofPerson.all(contactId, idSince(from), appId)
+  }
   const isInRange = (from: number): string => `received_at <= ${until} AND ${HAPPENED} >= ${from}`
 
   return {
@@ -103,22 +115,16 @@ export function createSimulationReads(db: Database, { until }: { until: number }
       }
     },
 
-    newestEvents: (range: Range, name: string): Generator<TriggerHappening> =>
-      newestOf(
-        'events',
-        range,
-        `${isInRange(range.from)} AND type IN (${event}, ${action}) AND name_id = ${idOfName(range.appId, name)}`,
-        TRIGGER,
-      ),
+    newestEvents: (range: Range, name: string): Iterable<TriggerHappening> =>
+      newestEventsOf(range, `IN (${event}, ${action})`, `name_id = ${idOfName(range.appId, name)}`),
 
-    newestViews: (range: Range): Generator<TriggerHappening> =>
-      newestOf('events', range, `${isInRange(range.from)} AND type = ${page}`, TRIGGER),
+    newestViews: (range: Range): Iterable<TriggerHappening> => newestEventsOf(range, `= ${page}`, 'TRUE'),
 
-    newestPeople: (range: Range): Generator<TriggerHappening> =>
+    newestPeople: (range: Range): Iterable<TriggerHappening> =>
       newestOf(
         'contacts',
         range,
-        `created_at BETWEEN ${range.from} AND ${until}`,
+        `created_at BETWEEN ${range.from} AND ${until}${range.contactId === undefined ? '' : ` AND id = ${range.contactId}`}`,
         'id, id AS contactId, created_at AS at, created_at AS occurredAt, NULL AS path, NULL AS properties',
       ),
 

@@ -59,6 +59,8 @@ test('skips events that arrived too late or happened too early, even if their ID
   expect([...reads.newestEvents(RANGE, 'unknown')]).toEqual([])
   expect([...reads.newestViews(RANGE)].map(({ contactId }) => contactId)).toEqual([4])
   expect([...reads.newestPeople(RANGE)].map(({ at }) => at - FIRST)).toEqual([0])
+  expect([...reads.newestPeople({ ...RANGE, contactId: idAt(FIRST + 5_000) })]).toHaveLength(1)
+  expect([...reads.newestPeople({ ...RANGE, contactId: 7 })]).toEqual([])
 })
 
 describe('of one person', () => {
@@ -77,6 +79,13 @@ describe('of one person', () => {
     const done = { appId: 1, contactId: 7, name: 'done' }
     expect(reads.listDone({ ...done, since: 0 })).toEqual([{ id: 3, at: FIRST + 1, occurredAt: FIRST - 5 }])
     expect(reads.listDone({ ...done, name: 'other', since: 0 })).toEqual([])
+    // ids of long ago: since the beginning
+    const range = { appId: 1, from: 0, contactId: 7 }
+    expect([...reads.newestEvents(range, 'done')].map(({ id }) => id)).toEqual([3])
+    expect([...reads.newestEvents({ ...range, appId: 2 }, 'done')]).toEqual([])
+    expect([...reads.newestEvents({ ...range, from: FIRST }, 'done')]).toEqual([])
+    expect([...reads.newestViews(range)].map(({ path }) => path)).toEqual(['/b', '/a'])
+    expect([...reads.newestViews({ ...range, contactId: 8 })].map(({ path }) => path)).toEqual(['/other'])
   })
 
   test('reads what is stored today', () => {

@@ -16,7 +16,7 @@ const LISTED_LINES = 100
 const FILLING_MS = 5_000
 const PROGRESS_EVERY = 200
 
-/** `contactId`: whose lines are listed. Counts cover all. */
+/** `contactId`: of one person only. */
 export type SimulationInput = {
   appId: number
   content: MessageContent
@@ -61,9 +61,9 @@ export function simulate(
   input: SimulationInput,
   { most, onProgress = () => {} }: { most: number; onProgress?: (progress: Progress) => void },
 ): Simulation {
-  const { appId, hosts, content, days, now } = input
+  const { appId, hosts, content, days, now, contactId: onlyId } = input
   const from = now - days * DAY_MS
-  const { triggers, hasMore } = takeNewest(readTriggers(reads, { appId, from }, content), most)
+  const { triggers, hasMore } = takeNewest(readTriggers(reads, { appId, from, contactId: onlyId }, content), most)
   const lines: SimulationLine[] = []
   const trials = createTrials(reads, input)
   const settings = { ...input.settings, perPersonDay: null, perPersonWeek: null }
@@ -102,7 +102,7 @@ export function simulate(
     hasMore,
     ...countLines(lines),
     untried: trials.countUntried(),
-    lines: listLines(lines, input.contactId),
+    lines: listLines(lines),
   }
 }
 
@@ -117,7 +117,7 @@ function takeNewest(newest: Iterable<TriggerHappening>, most: number) {
 
 function* readTriggers(
   reads: SimulationReads,
-  range: { appId: number; from: number },
+  range: { appId: number; from: number; contactId: number | undefined },
   { trigger }: MessageContent,
 ): Generator<TriggerHappening> {
   if ('contact' in trigger) yield* reads.newestPeople(range)
@@ -143,9 +143,8 @@ function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts'
   return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length }
 }
 
-function listLines(lines: readonly SimulationLine[], contactId: number | undefined): SimulationLine[] {
-  const own = contactId === undefined ? lines : lines.filter((line) => line.contactId === contactId)
-  const inOrder = own.toSorted((a, b) => b.triggeredAt - a.triggeredAt)
+function listLines(lines: readonly SimulationLine[]): SimulationLine[] {
+  const inOrder = lines.toSorted((a, b) => b.triggeredAt - a.triggeredAt)
   const listed = new Map<string, number>()
   return inOrder.filter(({ outcome }) => {
     const count = (listed.get(outcome) ?? 0) + 1

@@ -68,11 +68,11 @@ async function openStory({ content, settings, setUp }: Story) {
     isLive = true
   }
 
-  const simulateNow = (): Simulation => {
+  const simulateNow = (contactId?: number): Simulation => {
     const [now, db] = [server.clock.now(), openForReading(server.folder)]
     const days = Math.ceil((now - LIVE_AT) / DAY) + EARLIER_DAYS
     try {
-      const input = { appId: app.id, hosts: app.hosts, content, settings, days, now }
+      const input = { appId: app.id, hosts: app.hosts, content, settings, days, now, contactId }
       return simulate(createSimulationReads(db, { until: now }), input, { most: 10_000 })
     } finally {
       db.close()
@@ -172,6 +172,9 @@ async function openStory({ content, settings, setUp }: Story) {
         live: { ends: live.map(toText).toSorted(), refused: await listRefused() },
         told: { ends: simulated.map((line) => toText(explain(line))).toSorted(), refused },
       })
+      const ofPerson = ({ contactId }: SimulationLine): number => contactId
+      for (const [contactId, own] of Map.groupBy(lines, ofPerson))
+        played.compared.push({ live: own, told: simulateNow(contactId).lines })
       played.outcomes.push(...lines.map(({ outcome }) => outcome))
     },
   }
