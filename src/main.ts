@@ -1,6 +1,7 @@
 #!/usr/bin/env bun
 // first, because it starts a thread
 import './store/engine/begin-writer.ts'
+import { findNearest } from './core/nearest.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
@@ -72,7 +73,12 @@ function helpFor(words: string[]): number {
   const begun = words.filter((word) => !HELP.includes(word)).map((word) => `${word} `)
   const found = COMMANDS.filter(({ name }) => name.startsWith(begun.join('')))
   if (found.length > 0) return say(printHelp(found))
-  throw new UsageError('There is no such command. Run eventpost for the list.')
+  const near = findNearest(
+    begun.slice(0, 2).join('').trim(),
+    COMMANDS.map(({ name }) => name),
+  )
+  const hint = near === undefined ? '' : ` Did you mean eventpost ${near}?`
+  throw new UsageError(`There is no such command.${hint} Run eventpost for the list.`)
 }
 
 function say(text: string): number {

@@ -26,8 +26,8 @@ const BEGINNING: Options = {
   ...DATA,
   ...JSON_OUTPUT,
   ...BASE_URL,
-  email: { type: 'string', value: 'EMAIL', meaning: "The owner's email." },
-  app: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+  email: { type: 'string', value: 'EMAIL', meaning: "The owner's email.", isRequired: true },
+  app: { type: 'string', value: 'NAME', meaning: 'Name of the app.', isRequired: true },
   name: { type: 'string', value: 'NAME', meaning: 'Name of the account.', default: 'that of the app' },
   ...APP_ADDRESSES,
   'password-file': {

@@ -27,7 +27,7 @@ export const appCreate: Command = {
     ...DATA,
     ...ACCOUNT,
     ...JSON_OUTPUT,
-    name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
+    name: { type: 'string', value: 'NAME', meaning: 'Name of the app.', isRequired: true },
     ...APP_ADDRESSES,
     'snippet-host': {
       type: 'string',

@@ -24,6 +24,7 @@ export type Option = {
   meaning: string
   default?: string
   env?: string
+  isRequired?: true
   /** never a flag; help names the variable only */
   isSecret?: true
 }

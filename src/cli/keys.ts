@@ -35,7 +35,7 @@ export const keyCreate: Command = {
   summary: 'creates a key; prints keyId and apiKey, which is shown only once',
   options: {
     ...COMMON,
-    name: { type: 'string', value: 'NAME', meaning: 'What the key is for; names may repeat.' },
+    name: { type: 'string', value: 'NAME', meaning: 'What the key is for; names may repeat.', isRequired: true },
     scope: { type: 'string', value: 'SCOPE', meaning: `One of ${scopeHelp}.`, default: 'standard' },
   },
   run: async (given, env) => {

@@ -15,6 +15,7 @@ export const masterKeyChange: Command = {
       type: 'string',
       value: 'FILE',
       meaning: 'File whose first line is the new key; EVENTPOST_MASTER_KEY is the current one.',
+      isRequired: true,
     },
   },
   run: async (given, env) => {
@@ -22,7 +23,7 @@ export const masterKeyChange: Command = {
     const key = { EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }
     const { data, masterKey } = readConfig({ data: given.text('data') }, { EVENTPOST_DATA, ...key })
     if (masterKey === null)
-      throw new UsageError('Set EVENTPOST_MASTER_KEY to the key that the secrets are encrypted with.')
+      throw new UsageError('No master key is set. Start the server with EVENTPOST_MASTER_KEY to encrypt the secrets.')
     const newKey = readSecret('--new-key-file', required(given, 'new-key-file'))
     readConfig({}, { EVENTPOST_MASTER_KEY: newKey })
     if (!hasDatabase(data)) throw new CommandRefused(`There is no database in ${data}.`)

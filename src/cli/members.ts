@@ -21,7 +21,7 @@ import {
 const COMMON: Options = {
   ...DATA,
   ...JSON_OUTPUT,
-  email: { type: 'string', value: 'EMAIL', meaning: "The member's email." },
+  email: { type: 'string', value: 'EMAIL', meaning: "The member's email.", isRequired: true },
   ...BASE_URL,
 }
 

@@ -18,7 +18,7 @@ import {
   withStore,
 } from './command.ts'
 
-const APP: Options = { app: { type: 'string', value: 'ID', meaning: "the app's ID" } }
+const APP: Options = { app: { type: 'string', value: 'ID', meaning: 'The app; see app list.', isRequired: true } }
 
 export const messageExport: Command = {
   name: 'message export',
@@ -40,8 +40,13 @@ export const messageImport: Command = {
     ...ACCOUNT,
     ...APP,
     ...JSON_OUTPUT,
-    status: { type: 'string', value: 'draft|live|paused', meaning: 'status for all of them (default: as in the file)' },
-    'dry-run': { type: 'boolean', meaning: 'prints what would change, without saving' },
+    status: {
+      type: 'string',
+      value: 'draft|live|paused',
+      meaning: 'Status of all of them.',
+      default: 'as in the file',
+    },
+    'dry-run': { type: 'boolean', meaning: 'Prints what would change, and saves nothing.' },
   },
   run: async (given, env) => {
     const [path, ...more] = given.words
@@ -54,8 +59,9 @@ export const messageImport: Command = {
       const context = { store, app, senders, templates: createTemplateWorker() }
       const outcome = await importMessages(context, by, { file, status, dryRun: given.isSet('dry-run') })
       if (isRefusal(outcome)) throw new CommandRefused(sentencesOf(outcome).join(' '))
-      if (outcome.stillSending > 0) console.error(describeStillSending(outcome.stillSending))
       // on stderr, because a program may read stdout
+      if (given.isSet('dry-run')) console.error('eventpost: nothing was saved')
+      if (outcome.stillSending > 0) console.error(describeStillSending(outcome.stillSending))
       for (const { field, message } of outcome.warnings) console.error(`eventpost: ${field}: ${message}`)
       return outcome.messages.map((one) => ({ ...one, fields: one.fields.join(' ') }))
     })

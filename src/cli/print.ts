@@ -50,7 +50,8 @@ const optionLines = ({ options }: Command): string =>
     ]),
   )
 
-function originsOf({ env, default: fallback, isSecret }: Option): string {
+function originsOf({ env, default: fallback, isRequired, isSecret }: Option): string {
+  if (isRequired) return ' (required)'
   if (isSecret) return ` (a variable, not a flag; or ${env}_FILE)`
   const origins = [...(fallback ? [`default ${fallback}`] : []), ...(env ? [env] : [])]
   return origins.length === 0 ? '' : ` (${origins.join('; ')})`

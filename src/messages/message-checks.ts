@@ -5,6 +5,7 @@ import type { AppRow } from '../store/types.ts'
 import { mailFactsOf, mailWordsOf } from './mailer.ts'
 import { makeSample } from './message-samples.ts'
 import type { FieldError } from '../core/refusals.ts'
+import { findNearest } from '../core/nearest.ts'
 import type { Senders } from '../accounts/senders.ts'
 import { describeTemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
@@ -211,23 +212,8 @@ function describeCounted({ part, fault, count }: CountedFault, tried: Tried): Fi
 function suggestProperty(variable: string, names: readonly string[]): string {
   const [, name = ''] = /^event\.(\w+)$/.exec(variable) ?? []
   if (name === '' || names.includes(name)) return ''
-  const most = Math.min(2, Math.floor(name.length / 3))
-  const found = names.map((one) => ({ one, distance: distanceOf(one, name) }))
-  const near = found.filter(({ distance }) => distance <= most).sort((a, b) => a.distance - b.distance)[0]?.one
+  const near = findNearest(name, names)
   return near === undefined ? '' : ` Did you mean \`event.${near}\`?`
-}
-
-function distanceOf(one: string, other: string): number {
-  let above = Array.from({ length: other.length + 1 }, (_, index) => index)
-  for (const [row, letter] of [...one].entries()) {
-    const line = [row + 1]
-    for (let column = 0; column < other.length; column += 1) {
-      const replaced = (above[column] ?? 0) + Number(other[column] !== letter)
-      line.push(Math.min(replaced, (above[column + 1] ?? 0) + 1, (line[column] ?? 0) + 1))
-    }
-    above = line
-  }
-  return above.at(-1) ?? 0
 }
 
 const FALLBACKS = new Map([

@@ -65,6 +65,9 @@ describe('message export and import', () => {
       { name: 'Another', change: 'created', status: 'live', fields: '' },
     ]
     expect(await importFile(changed, '--status', 'live', '--dry-run')).toEqual(rows)
+    const dry = ['--status', 'live', '--dry-run']
+    expect((await eventpost(words(write(changed), ...dry), { env: SENDER })).err).toContain('nothing was saved')
+    expect((await eventpost(words(write(before)), { env: SENDER })).err).not.toContain('nothing was saved')
     expect(await exportAll()).toEqual(before)
     expect(await importFile(changed, '--status', 'live')).toEqual(rows)
     const after = await exportAll()

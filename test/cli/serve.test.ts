@@ -310,7 +310,7 @@ describe('a master key', () => {
       const server = await serve({ data: sealed, env: KEY })
       expect(await change(KEY)).toEqual(refused('Another eventpost is serving'))
       await server.stop()
-      expect(await change({})).toEqual(wrongUse('Set EVENTPOST_MASTER_KEY to the key'))
+      expect(await change({})).toEqual(wrongUse('No master key is set'))
       const { code, out } = await change(KEY)
       expect([code, out]).toEqual([0, expect.stringContaining('Start the server with the new key')])
       expect([(await keyList(KEY)).code, (await keyList(next)).code]).toEqual([1, 0])

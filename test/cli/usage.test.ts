@@ -79,11 +79,54 @@ describe('help', () => {
   })
 })
 
+/** Commands and the options that they need. */
+const NEEDED: Record<string, string[]> = {
+  init: ['email', 'app'],
+  'account create': ['email', 'app'],
+  'app create': ['name'],
+  'app set': [],
+  'app tag': ['app'],
+  'key create': ['name'],
+  'key list': [],
+  'master-key change': ['new-key-file'],
+  'member invite': ['email'],
+  'message export': ['app'],
+  'message import': ['app'],
+  'sender list': [],
+  'sender add': ['app'],
+  'sender remove': ['app'],
+}
+
+test(
+  'help marks the options that a command needs',
+  async () => {
+    for (const [name, needed] of Object.entries(NEEDED)) {
+      const { out } = await eventpost([...name.split(' '), '--help'])
+      const marked = Array.from(out.matchAll(/^  --(\S+) .*\(required\)$/gm), ([, option]) => option)
+      expect([name, marked.sort()]).toEqual([name, needed.toSorted()])
+    }
+  },
+  MANY_MS,
+)
+
+test('options of message commands are described like all others', async () => {
+  const { out } = await eventpost(['message', 'import', '--help'])
+  for (const [, meaning] of out.matchAll(/^  --\S+(?: [A-Z]+| \S+\|\S+)?  +(.+?)(?: \(.+\))?$/gm)) {
+    expect(meaning).toMatch(/^[A-Z].+\.$/)
+  }
+})
+
 const WRONG: [words: string[], says: string][] = [
   [['launch'], 'no such command'],
   [['bogus', '--help'], 'no such command'],
   [['help', 'bogus'], 'no such command'],
-  [['ke'], 'no such command'],
+  [['ke'], 'no such command. Run'],
+  [['keys', 'list'], 'no such command. Did you mean eventpost key list. Run'],
+  [['app', 'lst', '--help'], 'Did you mean eventpost app list'],
+  [
+    ['master-key', 'change'],
+    'No master key is set. Start the server with EVENTPOST_MASTER_KEY to encrypt the secrets.',
+  ],
   [['key', 'destroy'], 'no such command'],
   [['serve', '--colour', 'red'], '--colour.*serve --help'],
   [['serve', 'now'], 'now.*serve --help'],
