@@ -1,4 +1,6 @@
 import type { Store } from '../store/store.ts'
+import type { KeyRow } from './accounts.ts'
+import type { MemberEntry } from './members.ts'
 
 export type AuditEntry = Awaited<ReturnType<Store['listAudit']>>[number]
 
@@ -25,4 +27,24 @@ export async function listAudit(
   const entries = found.slice(0, limit)
   const last = entries.at(-1)
   return { entries, older: found.length > limit && last ? `${last.createdAt}-${last.id}` : null }
+}
+
+const ACTORS = new Map([
+  ['cli', 'The command line'],
+  ['setup', 'Setup'],
+  ['link', 'Holder of a link'],
+  ['stranger', 'Somebody'],
+  ['eventpost', 'Eventpost'],
+])
+
+export type ActorNames = { members: readonly MemberEntry[]; keys: readonly KeyRow[] }
+
+export function describeActor({ actor }: Pick<AuditEntry, 'actor'>, { members, keys }: ActorNames): string {
+  const known = ACTORS.get(actor)
+  if (known !== undefined) return known
+  const key = actor.startsWith('key_') ? keys.find(({ id }) => id === actor) : undefined
+  if (actor.startsWith('key_')) return `API key ${key?.name ?? actor}`
+  const member = members.find(({ personId }) => personId === actor)
+  // person ids are shared between accounts, so they are never shown
+  return member?.email ?? (actor.startsWith('mem_') ? 'a former member' : actor)
 }

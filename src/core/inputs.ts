@@ -59,11 +59,19 @@ export function listErrors({ properties, required = [] }: TObject, body: Body, r
   const errors: FieldError[] = []
   for (const [field, schema] of Object.entries(properties)) {
     const value = body[field]
+    if (isNested(schema) && isJsonObject(value)) {
+      visit(schema, value, field, errors)
+      continue
+    }
     const fault = findFault(schema, value, required.includes(field)) ?? rules[field]?.(value, body)
     if (fault) errors.push({ field: fault.field ?? field, code: fault.code, message: fault.message })
   }
   return errors
 }
+
+/** An object of known fields, each of which is reported by its path. */
+const isNested = ({ type, properties, additionalProperties }: TSchema): boolean =>
+  type === 'object' && properties !== undefined && additionalProperties === false
 
 function findFault(schema: Node, value: unknown, isRequired: boolean): Fault | undefined {
   if (value === undefined) return isRequired ? faultOf(schema, 'missing', value) : undefined

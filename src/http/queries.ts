@@ -5,7 +5,7 @@ import * as fields from '../core/field-schemas.ts'
 import * as limits from '../core/field-limits.ts'
 import { TIME_PATTERN } from '../core/field-patterns.ts'
 import { publicId, readPublicId } from '../core/ids.ts'
-import { type Body, createReader, type Fault, faultOf, type Input, type Rules } from '../core/inputs.ts'
+import { type Body, createReader, type Fault, faultOf, type Rules } from '../core/inputs.ts'
 import { listNames, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { ContactCursor } from '../store/contacts.ts'
@@ -114,30 +114,37 @@ export function readParameters(sent: URLSearchParams): Read<Query> {
   return errors.length > 0 ? { errors } : { input: Object.fromEntries(sent) }
 }
 
-/** Parses whole numbers and booleans; refuses unknown names. */
-export function createQueryReader<T extends TObject, C, R>(input: Input<T, C, R>) {
-  const read = createReader(input)
-  const { properties } = input.schema
-  const known = new Set(Object.keys(properties))
-  const parse = ([name, text]: [string, string]): [string, unknown] => [name, parseParameter(properties[name], text)]
-  return (query: Query, context: C, names: ReadonlySet<string> = known): Read<R> => {
-    const unknown = findUnknown(query, names)
-    const reading = read(Object.fromEntries(Object.entries(query).map(parse)), context)
-    const errors = [...unknown, ...('errors' in reading ? reading.errors : [])]
-    return 'errors' in reading || errors.length > 0 ? { errors } : reading
-  }
+type JsonReader<C, R> = (body: Body, context: C) => Read<R>
+
+/** Unlike in a body, unknown names are refused: a mistyped filter would list everyone. */
+export function refuseUnknown<C, R>(
+  read: JsonReader<C, R>,
+  body: Body,
+  context: C,
+  known: ReadonlySet<string>,
+): Read<R> {
+  const unknown = findUnknown(body, known)
+  const reading = read(body, context)
+  const errors = [...unknown, ...('errors' in reading ? reading.errors : [])]
+  return 'errors' in reading || errors.length > 0 ? { errors } : reading
 }
 
-function parseParameter(schema: TSchema | undefined, text: string): unknown {
-  if (schema?.type === 'integer') return /^\d{1,3}$/.test(text) ? Number(text) : text
-  return schema?.type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
-}
+/** Whole numbers of a query string become numbers; everything else stays text. */
+const parseQuery = ({ properties }: TObject, query: Query): Body =>
+  Object.fromEntries(Object.entries(query).map(([name, text]) => [name, parseParameter(properties[name], text)]))
+
+const parseParameter = (schema: TSchema | undefined, text: string): unknown =>
+  schema?.type === 'integer' && /^\d{1,3}$/.test(text) ? Number(text) : text
 
 /** GET /events. */
-const readEvents = createQueryReader({ schema: EventQuery, clean: cleanEventsQuery, rules: () => EVENT_RULES })
-/** `names`: the known ones, if not all of them. */
-export const readEventsQuery = (query: Query, names?: ReadonlySet<string>): Read<EventsQuery> =>
-  readEvents(query, null, names)
+const readEvents = createReader({ schema: EventQuery, clean: cleanEventsQuery, rules: () => EVENT_RULES })
+const EVENT_NAMES = new Set(Object.keys(EventQuery.properties))
+
+export const readEventsQuery = (query: Query): Read<EventsQuery> => readEventsFilter(parseQuery(EventQuery, query))
+
+/** As JSON. `names`: the known ones, if not all of them. */
+export const readEventsFilter = (sent: Body, names: ReadonlySet<string> = EVENT_NAMES): Read<EventsQuery> =>
+  refuseUnknown(readEvents, sent, null, names)
 
 function cleanEventsQuery(sent: Static<typeof EventQuery>): EventsQuery | null {
   const app = fields.findAppId(sent)
@@ -164,11 +171,16 @@ export const idCursorRule = cursorRule((text) => readIdCursor(text) !== null)
 const EVENT_RULES: Rules = { ...fields.appRules(EventQuery), email: emailRule, cursor: idCursorRule }
 
 /** GET /contacts. */
-const readContacts = createQueryReader({ schema: ContactQuery, clean: cleanContactsQuery, rules: () => CONTACT_RULES })
+const readContacts = createReader({ schema: ContactQuery, clean: cleanContactsQuery, rules: () => CONTACT_RULES })
+const CONTACT_NAMES = new Set(Object.keys(ContactQuery.properties))
 
-export function readContactsQuery(query: Query): Read<ContactsQuery> {
-  const reading = readContacts(query, null)
-  const beside = findBesideEmail(query)
+export const readContactsQuery = (query: Query): Read<ContactsQuery> =>
+  readContactsFilter(parseQuery(ContactQuery, query))
+
+/** As JSON. */
+export function readContactsFilter(sent: Body): Read<ContactsQuery> {
+  const reading = refuseUnknown(readContacts, sent, null, CONTACT_NAMES)
+  const beside = findBesideEmail(sent)
   if (beside.length === 0) return reading
   const errors = 'errors' in reading ? reading.errors : []
   const isUnknown = ({ code }: FieldError): boolean => code === 'unknown'
@@ -196,8 +208,7 @@ function cleanContactsQuery(sent: Static<typeof ContactQuery>): ContactsQuery | 
   return { app, email, tag, updatedAfter, before, limit }
 }
 
-/** Unlike in a body, unknown names are refused: a mistyped filter would list everyone. */
-export function findUnknown(query: Query, known: ReadonlySet<string>): FieldError[] {
+export function findUnknown(query: Body, known: ReadonlySet<string>): FieldError[] {
   const unknown = Object.keys(query).filter((name) => !known.has(name))
   const message =
     known.size === 0
@@ -208,7 +219,7 @@ export function findUnknown(query: Query, known: ReadonlySet<string>): FieldErro
     .map((name) => ({ field: quoteName(name), code: 'unknown', message }))
 }
 
-function findBesideEmail(query: Query): FieldError[] {
+function findBesideEmail(query: Body): FieldError[] {
   if (query.email === undefined) return []
   const message = 'This has no effect beside `email`, which finds one person. Leave one out.'
   return OF_LISTS.filter((one) => query[one] !== undefined).map((field) => ({ field, code: 'conflict', message }))

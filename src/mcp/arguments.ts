@@ -1,23 +1,19 @@
-/** Validates arguments of read tools, like queries of the API. */
+/** Validates arguments of tools that read and of those that manage messages. */
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { findApp } from '../accounts/apps.ts'
 import * as fields from '../core/field-schemas.ts'
-import type { Body, Rules } from '../core/inputs.ts'
+import { type Body, createReader, type Rules } from '../core/inputs.ts'
 import type { MessageRow } from '../messages/messages.ts'
 import type { Store } from '../store/store.ts'
 import { readPublicId } from '../core/ids.ts'
 import { readEmail } from '../core/email.ts'
-import { createQueryReader, type Query } from '../http/queries.ts'
+import { refuseUnknown } from '../http/queries.ts'
 import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 /** Models send null for what they omit. */
-export const toQuery = (args: Body): Query =>
-  Object.fromEntries(
-    Object.entries(args)
-      .filter(([, value]) => value !== null)
-      .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
-  )
+export const withoutNulls = (args: Body): Body =>
+  Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null))
 
 type Reading<T> = { input: T } | { errors: FieldError[] }
 export type Asked<T> = { app: AppRow; input: T }
@@ -49,7 +45,8 @@ export function createArguments<S extends TObject, C, R extends object>({
   const { app: _, ...others }: TProperties = schema.properties
   const own: TObject = Type.Object({ ...APP_NAME, ...others })
   const rulesOf = (context: C): Rules => ({ ...APP_RULES, email: fields.emailRule, ...rules?.(context) })
-  const read = createQueryReader({
+  const known = new Set(Object.keys(own.properties))
+  const read = createReader({
     schema: own,
     clean: (sent: Body, context: C) => {
       const app = fields.findAppId(sent)
@@ -59,7 +56,7 @@ export function createArguments<S extends TObject, C, R extends object>({
     },
     rules: rulesOf,
   })
-  return (args, context) => read(toQuery(args), context)
+  return (args, context) => refuseUnknown(read, withoutNulls(args), context, known)
 }
 
 /** The identity form of an optional email; null if absent. */

@@ -73,8 +73,7 @@ async function callTool(deps: ToolDependencies, caller: Caller, name: string, ar
 }
 
 /** An invalid `dryRun` is refused; the caller meant no write. */
-const isDryRun = ({ dryRun }: Record<string, unknown>): boolean =>
-  dryRun !== undefined && dryRun !== null && dryRun !== false
+const isDryRun = ({ dryRun }: Record<string, unknown>): boolean => dryRun !== undefined && dryRun !== false
 
 function noteCall({ calls, clock }: ToolDependencies, { access, client }: Caller, call: Called): void {
   const { id: keyId, accountId } = access.key

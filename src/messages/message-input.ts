@@ -30,10 +30,12 @@ function checkContent(content: MessageContent): FieldError[] {
   const { trigger, onlyIf = [], again, mail } = content
   const compared = 'event' in trigger ? (trigger.where ?? []) : []
   for (const [index, condition] of compared.entries()) {
-    if (lacksValue(condition)) add(`trigger.where[${index}].to`, LACKS_VALUE)
+    const fault = findValueFault(condition)
+    if (fault !== null) add(`trigger.where[${index}].to`, fault)
   }
   for (const [index, rule] of onlyIf.entries()) {
-    if (rule.rule === 'field' && lacksValue(rule)) add(`onlyIf[${index}].to`, LACKS_VALUE)
+    const fault = rule.rule === 'field' ? findValueFault(rule) : null
+    if (fault !== null) add(`onlyIf[${index}].to`, fault)
     if ((rule.rule === 'seen' || rule.rule === 'notSeen') && !('event' in trigger)) {
       add(`onlyIf[${index}].rule`, "This rule is about the page of the event's `url`. Start the message by an event.")
     }
@@ -50,6 +52,8 @@ function checkContent(content: MessageContent): FieldError[] {
   return errors
 }
 
-const LACKS_VALUE = 'Say what to compare with.'
-const lacksValue = ({ is, to }: { is: string; to?: unknown }): boolean =>
-  is !== 'present' && is !== 'absent' && to === undefined
+function findValueFault({ is, to }: { is: string; to?: unknown }): string | null {
+  const needsValue = is !== 'present' && is !== 'absent'
+  if (needsValue === (to !== undefined)) return null
+  return needsValue ? 'Say what to compare with.' : `Leave this out: "${is}" compares with nothing.`
+}

@@ -19,7 +19,14 @@ export type MessageDraft = {
   status: MessageStatus | null
   basedOn?: number | null
 }
-export type SavedMessage = { id: number; name: string; version: number; status: MessageStatus; change: Change }
+export type SavedMessage = {
+  id: number
+  name: string
+  version: number
+  status: MessageStatus
+  updatedAt: number
+  change: Change
+}
 type StatusChange = MessageChange & { id: number; status: MessageStatus; content?: MessageContent }
 type Change = 'created' | 'changed' | 'unchanged'
 
@@ -204,12 +211,12 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
     const old = findOld(by.appId, draft)
     const facts = { old, at: by.at, hasDeliveries: () => old !== null && hasDeliveries(old.id) }
     const plan = rules.planSave(draft, facts)
-    const { status, version } = plan
-    if (old && plan.change === 'unchanged') return { id: old.id, name, version, status, change: plan.change }
+    const { status, version, updatedAt, change: made } = plan
+    if (old && made === 'unchanged') return { id: old.id, name, version, status, updatedAt, change: made }
     const id = old ? change(old.id, name, plan) : add(by, name, plan)
     if (plan.storesContent) addVersion(id, version, content, by.at)
     for (const action of plan.actions) audit(by, action, publicId('msg', id))
-    return { id, name, version, status, change: plan.change }
+    return { id, name, version, status, updatedAt, change: made }
   }
 
   return {

@@ -86,7 +86,10 @@ export async function compareDrafts({ names, roundMs, program }: Given): Promise
         const message = toMessage(name, nth)
         const isSaved = JSON.stringify(message).length < SAVED_BYTES
         while (!isOver) {
-          if (isSaved) await useTool('save_message_draft', { app, message, messageId })
+          if (isSaved) {
+            const { updatedAt: basedOn } = await useTool('get_message', { app, messageId })
+            await useTool('save_message_draft', { app, message, messageId, basedOn })
+          }
           await useTool('preview_message', { app, messageId })
           done += 1
         }

@@ -12,18 +12,38 @@ export async function connect({ url, key }: Target, query = ''): Promise<Client>
   return client
 }
 
-/** Two drafts, the first one previewed, and a member. */
-export type Known = { messageId: string; otherId: string; token: string; member: string }
+const CANARY = { name: 'Canary', trigger: { event: 'x' }, mail: { subject: 'Hello', body: 'Hello canary' } }
 
-const NOTHING: Known = { messageId: 'msg_00000000000', otherId: 'msg_00000000001', token: '', member: 'x@example.com' }
+/** Two drafts, the first one previewed and the other one saved, and a member. */
+export type Known = {
+  messageId: string
+  otherId: string
+  basedOn: string
+  message: object
+  token: string
+  member: string
+}
+
+const NOTHING: Known = {
+  messageId: 'msg_00000000000',
+  otherId: 'msg_00000000001',
+  basedOn: '2026-01-01T00:00:00Z',
+  message: CANARY,
+  token: '',
+  member: 'x@example.com',
+}
 
 type Call = (name: string, args: object) => Promise<Record<string, unknown>>
 
 export async function findKnown(call: Call, app: string, member: string): Promise<Known> {
   const { data = [] } = (await call('list_messages', { app })) as { data?: { id: string }[] }
   const [messageId = '', otherId = ''] = data.map(({ id }) => id)
+  const { message: read, updatedAt } = await call('get_message', { app, messageId: otherId })
+  const message = { ...CANARY, name: (read as { name?: string } | undefined)?.name ?? CANARY.name }
+  const saved = await call('save_message_draft', { app, messageId: otherId, basedOn: updatedAt, message })
+  const basedOn = String(saved.updatedAt ?? updatedAt)
   const { token } = await call('preview_message', { app, messageId })
-  return { messageId, otherId, token: String(token), member }
+  return { messageId, otherId, basedOn, message, token: String(token), member }
 }
 
 /** Arguments with which every tool works, repeatedly. */
@@ -45,7 +65,8 @@ export const argumentsFor = (app: string, known: Known = NOTHING): Record<string
   save_message_draft: {
     app,
     messageId: known.otherId,
-    message: { name: 'Canary', trigger: { event: 'x' }, mail: { subject: 'Hello', body: 'Hello canary' } },
+    basedOn: known.basedOn,
+    message: known.message,
   },
   search_contacts: { app },
   send_event: {

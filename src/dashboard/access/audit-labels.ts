@@ -68,14 +68,6 @@ export type AuditNames = {
   messages: { id: number; name: string }[]
 }
 
-const ACTORS = new Map([
-  ['cli', 'The command line'],
-  ['setup', 'Setup'],
-  ['link', 'Holder of a link'],
-  ['stranger', 'Somebody'],
-  ['eventpost', 'Eventpost'],
-])
-
 /** Describes an id; unknown ids are shown unchanged. */
 function nameOf(id: string, { members, keys, apps, messages }: AuditNames): string {
   const member = members.find(({ personId }) => personId === id)
@@ -88,12 +80,6 @@ function nameOf(id: string, { members, keys, apps, messages }: AuditNames): stri
     apps.find((app) => app.publicId === id) ??
     messages.find((message) => message.id === messageId)
   return named?.name ?? id
-}
-
-export function describeActor({ actor }: AuditEntry, names: AuditNames): string {
-  const known = ACTORS.get(actor)
-  if (known !== undefined) return known
-  return actor.startsWith('key_') ? `API key ${nameOf(actor, names)}` : nameOf(actor, names)
 }
 
 export function describeAction({ action, subject, count }: AuditEntry, names: AuditNames): string {

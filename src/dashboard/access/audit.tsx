@@ -4,13 +4,14 @@ import {
   AUDIT_KINDS,
   type AuditEntry,
   type AuditKind,
+  describeActor,
   isAuditKind,
   listAudit,
   readAuditCursor,
 } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { pageAnswer } from '../layout/answers.ts'
-import { type AuditNames, describeAction, describeActor } from './audit-labels.ts'
+import { type AuditNames, describeAction } from './audit-labels.ts'
 import { refuseRole, showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'

@@ -1,7 +1,6 @@
-import type { AuditEntry } from '../../accounts/audit.ts'
+import { type AuditEntry, describeActor } from '../../accounts/audit.ts'
 import { findChanger } from '../../accounts/settings-basis.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
-import { describeActor } from './audit-labels.ts'
 
 /** `now`: as it is stored; left out where it is secret. */
 export type ChangedField = { label: string; now?: string }
@@ -14,7 +13,7 @@ export async function describeConflict(
 ): Promise<string> {
   const entry = await findChanger(store, account.id, isIt)
   const members = await store.listMembers(account.id)
-  const who = entry ? describeActor(entry, { members, keys: [], apps: [], messages: [] }) : 'Somebody'
+  const who = entry ? describeActor(entry, { members, keys: [] }) : 'Somebody'
   const what = changed.map(({ label, now }) => `${label}${now === undefined ? '' : ` (now ${now || 'empty'})`}`)
   return `${who} changed these settings meanwhile: ${what.join('; ')}. Nothing was saved. Save again to write over that.`
 }

@@ -9,11 +9,11 @@ import { makeSnippetPolicy, makeSnippetTags } from '../../visits/snippet-tag.ts'
 import { readNewPeople } from '../../events/stats.ts'
 import { peekForKey } from '../../accounts/write-limits.ts'
 import { type LimitedWrite } from '../../accounts/plans.ts'
-import { createArguments, findAsked, toQuery } from '../arguments.ts'
+import { createArguments, findAsked, withoutNulls } from '../arguments.ts'
 import { takeWithin, PAGE_BYTES } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue } from '../untrusted.ts'
-import { APP, outputSchema, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, RESULT, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const LANGUAGES = ['curl', 'node', 'bun', 'python', 'php', 'ruby', 'go', 'nextjs']
 const TAGS = new Map([
@@ -29,9 +29,9 @@ export const getKeyInfo: Tool = {
   description: 'The key, its apps with their IDs, and its remaining limits. Start here.',
   kind: 'read',
   input: takes({}),
-  output: outputSchema('key', 'apps', 'limits', 'newPeople'),
+  output: RESULT,
   run: async (deps, caller, args, known) => {
-    const errors = findUnknown(toQuery(args), known)
+    const errors = findUnknown(withoutNulls(args), known)
     return errors.length > 0 ? refuseFields(errors) : readKeyInfo(deps, caller)
   },
 }
@@ -74,7 +74,7 @@ export const getSetupStatus: Tool = {
   description: 'What is left to do before emails are sent, and recent errors.',
   kind: 'read',
   input: ONE_APP,
-  output: outputSchema('app', 'state', 'message', 'lastEventAt', 'counts', 'sender'),
+  output: RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readApp(args, null))
     return isRefusal(asked) ? asked : readSetup(deps, asked.app)
@@ -123,10 +123,10 @@ export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Code to paste',
   description:
-    'A language: server code that sends an event and signs an email. A tag: what goes into pages, and its Content-Security-Policy.',
+    'Server code that sends an event and signs an email, or a tag for pages with its Content-Security-Policy.',
   kind: 'read',
   input: CODE,
-  output: outputSchema('language', 'blocks', 'policy', 'warning'),
+  output: RESULT,
   run: (deps, { access }, args) => {
     const asked = findAsked(access, readLanguage(args, null))
     if (isRefusal(asked)) return asked

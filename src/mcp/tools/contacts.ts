@@ -16,23 +16,16 @@ import {
   MAX_CUSTOM_FIELD_TEXT_CHARACTERS,
   MAX_PAGE_ITEMS,
 } from '../../core/field-limits.ts'
-import { type Body, listErrors } from '../../core/inputs.ts'
+import { type Body, createReader } from '../../core/inputs.ts'
 import type { ToolDependencies } from './tool.ts'
 import { joinWarnings } from '../../core/json.ts'
 import { publicId } from '../../core/ids.ts'
 import { listQueuedByContact, type QueuedMessage } from '../../deliveries/queued-messages.ts'
-import {
-  ContactQuery,
-  type Query,
-  findUnknown,
-  readContactsQuery,
-  writeContactCursor,
-  writeIdCursor,
-} from '../../http/queries.ts'
+import { ContactQuery, findUnknown, readContactsFilter, writeContactCursor, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, withWarnings } from '../../core/refusals.ts'
 import { contactView } from '../../people/contacts.ts'
 import { type ContactWriteName, takeForContact, type WriteContext } from '../../accounts/write-limits.ts'
-import { createArguments, emailOf, type Names, findAsked, toQuery } from '../arguments.ts'
+import { createArguments, emailOf, type Names, findAsked, withoutNulls } from '../arguments.ts'
 import { CONTACT_BYTES, costOf, fitContact, LISTED_CONTACT_BYTES, PAGE_BYTES, takeWithin } from '../budget.ts'
 import type { Caller } from '../caller.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
@@ -55,7 +48,7 @@ export const getContact: schemas.Tool = {
   description: 'By email: names, tags, fields, subscription, last seen.',
   kind: 'read',
   input: PERSON,
-  output: schemas.outputSchema('contact'),
+  output: schemas.RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readPerson(args, null))
     if (isRefusal(asked)) return asked
@@ -87,31 +80,31 @@ const FILTERS = {
     }),
   ),
 }
-const FILTERED = Type.Object(FILTERS)
+const readFilters = createReader({ schema: Type.Object(FILTERS), clean: (sent) => sent, rules: () => ({}) })
 
 /** A page of people, or the matches of `search`. */
-function readSearch(args: Query, known: Names) {
+function readSearch(args: Body, known: Names) {
+  const filters = readFilters(args, null)
   const { search, status, field, ...query } = args
   const beside = search === undefined ? [] : OF_LISTS.filter((name) => args[name] !== undefined)
   const isMatch = status !== undefined || field !== undefined
   if (isMatch && search === undefined && query.updatedAfter !== undefined) beside.push('updatedAfter')
   const errors = [
     ...findUnknown(args, known),
-    ...listErrors(FILTERED, args),
+    ...('errors' in filters ? filters.errors : []),
     ...beside.map((field) => ({
       field,
       code: 'conflict',
       message: search === undefined ? BESIDE_MATCH : BESIDE_SEARCH,
     })),
   ]
-  if (errors.length > 0) return { errors }
-  const reading = readContactsQuery(query)
+  if (errors.length > 0 || 'errors' in filters) return { errors }
+  const reading = readContactsFilter(query)
   if ('errors' in reading) return reading
-  const match = isMatch ? { status: statusOf(status), field: fieldOf(field), tag: reading.input.tag } : null
-  return { input: { ...reading.input, search: search ?? null, match } }
+  const { search: start = null, status: only = null, field: having } = filters.input
+  const match = isMatch ? { status: only, field: fieldOf(having), tag: reading.input.tag } : null
+  return { input: { ...reading.input, search: start, match } }
 }
-
-const statusOf = (text: string | undefined) => CONTACT_STATUSES.find((status) => status === text) ?? null
 
 function fieldOf(text: string | undefined): ContactMatch['field'] {
   if (text === undefined) return null
@@ -129,9 +122,9 @@ export const searchContacts: schemas.Tool = {
   description: 'Newest first, or with `updatedAfter` last changed first; `search`: start of an email or name.',
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
-  output: schemas.LIST,
+  output: schemas.RESULT,
   run: async (deps, { access }, args, known) => {
-    const asked = findAsked(access, readSearch(toQuery(args), known))
+    const asked = findAsked(access, readSearch(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const { search, limit } = input

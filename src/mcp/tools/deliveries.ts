@@ -9,7 +9,7 @@ import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { createArguments, emailOf, findAsked, messageIdOf } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, LIST, MESSAGE_ID, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, EMAIL, RESULT, MESSAGE_ID, oneOf, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const ASKED = takes({
   app: APP,
@@ -37,7 +37,7 @@ export const listDeliveries: Tool = {
   description: 'Triggered emails, newest first.',
   kind: 'read',
   input: ASKED,
-  output: LIST,
+  output: RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readQuery(args, null))
     if (isRefusal(asked)) return asked

@@ -1,14 +1,23 @@
 import { Type } from '@sinclair/typebox'
-import { findUnknown, PAGE, readIdCursor, writeIdCursor, CURSOR } from '../../http/queries.ts'
+import { idCursorRule, PAGE, readIdCursor, refuseUnknown, writeIdCursor } from '../../http/queries.ts'
 import { refuseFields } from '../../core/refusals.ts'
 import { DOC_PAGES, writeDocPage } from '../../docs/index.ts'
-import { faultOf } from '../../core/inputs.ts'
-import { toQuery } from '../arguments.ts'
+import { createReader } from '../../core/inputs.ts'
+import { withoutNulls } from '../arguments.ts'
 import { fitText, PAGE_BYTES } from '../budget.ts'
-import { outputSchema, takes, type Tool } from './tool.ts'
+import { oneOf, RESULT, takes, type Tool } from './tool.ts'
 
 const SLUGS = DOC_PAGES.map(({ slug }) => slug)
 const WHICH = { field: 'page', code: 'invalid', message: `Send one of ${SLUGS.join(', ')}.` }
+const PAGES = takes({ page: Type.Optional(oneOf(SLUGS, WHICH.message)), cursor: PAGE.cursor })
+const readPiece = createReader({
+  schema: PAGES,
+  clean: ({ page, cursor }) => {
+    const from = cursor === undefined ? 0 : readIdCursor(cursor)
+    return from === null ? null : { page, from }
+  },
+  rules: () => ({ cursor: idCursorRule }),
+})
 const BEYOND = { field: 'cursor', code: 'invalid', message: 'Send `nextCursor` of the piece before, of the same page.' }
 
 export const getDocs: Tool = {
@@ -16,22 +25,16 @@ export const getDocs: Tool = {
   title: 'Documentation',
   description: 'A page as Markdown, by pieces; without `page`, what each is about.',
   kind: 'read',
-  input: takes({
-    page: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: SLUGS })),
-    cursor: PAGE.cursor,
-  }),
-  output: outputSchema('pages', 'text', 'nextCursor'),
+  input: PAGES,
+  output: RESULT,
   run: ({ baseUrl }, _, args, known) => {
-    const query = toQuery(args)
-    const errors = findUnknown(query, known)
-    const place = query.cursor === undefined ? 0 : readIdCursor(query.cursor)
-    if (place === null) errors.push({ field: 'cursor', ...faultOf(CURSOR, 'invalid', query.cursor) })
-    const from = place ?? 0
-    const page = DOC_PAGES.find(({ slug }) => slug === query.page)
-    if (!page && (query.page !== undefined || from > 0)) errors.push(WHICH)
+    const reading = refuseUnknown(readPiece, withoutNulls(args), null, known)
+    if ('errors' in reading) return refuseFields(reading.errors)
+    const { page: asked, from } = reading.input
+    const page = DOC_PAGES.find(({ slug }) => slug === asked)
+    if (!page && from > 0) return refuseFields([WHICH])
     const whole = page ? writeDocPage(page, baseUrl) : ''
-    if (page && from >= whole.length) errors.push(BEYOND)
-    if (errors.length > 0) return refuseFields(errors)
+    if (page && from >= whole.length) return refuseFields([BEYOND])
     if (!page) return { ok: true, pages: DOC_PAGES.map(({ slug, title, summary }) => ({ page: slug, title, summary })) }
     return { ok: true, ...takePiece(whole, from) }
   },

@@ -14,12 +14,12 @@ import { publicId } from '../../core/ids.ts'
 import { dryRunEvent } from '../../deliveries/dry-runs.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { listQueued } from '../../deliveries/queued-messages.ts'
-import { EventQuery, readEventsQuery, writeIdCursor } from '../../http/queries.ts'
+import { EventQuery, readEventsFilter, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuseFields, type Warning, withWarnings } from '../../core/refusals.ts'
-import { findAsked, toQuery } from '../arguments.ts'
+import { findAsked, withoutNulls } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanValue, UNTRUSTED } from '../untrusted.ts'
-import { LIST, RECORDED, inputSchema, type Tool, type ToolDependencies } from './tool.ts'
+import { RESULT, RECORDED, inputSchema, type Tool, type ToolDependencies } from './tool.ts'
 import { DRY_RUN, findDryRunFault, queuedView, splitArguments, unstartedView } from './writes.ts'
 
 export const listEvents: Tool = {
@@ -28,9 +28,9 @@ export const listEvents: Tool = {
   description: 'Events, page views and actions, newest first, of all people or of one.',
   kind: 'read',
   input: inputSchema(EventQuery),
-  output: LIST,
+  output: RESULT,
   run: async (deps, { access }, args, known) => {
-    const asked = findAsked(access, readEventsQuery(toQuery(args), known))
+    const asked = findAsked(access, readEventsFilter(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
     const { email, event: name, before, limit } = asked.input
     const page = await listStoredEvents(deps, asked.app, { email, name, before, limit })
@@ -44,7 +44,7 @@ export const listEvents: Tool = {
 export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
-  description: 'Records an event; lists emails it queued, or why not. With `dryRun` nothing is saved or counted.',
+  description: 'Records an event; lists emails it queued, or why not.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: inputSchema(EventInput, { dryRun: DRY_RUN }),

@@ -11,13 +11,13 @@ import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
 import { createArguments, emailOf, findAsked, messageIdOf, readDeliveryId } from '../arguments.ts'
 import { PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, UNTRUSTED } from '../untrusted.ts'
-import { APP, EMAIL, outputSchema, MESSAGE_ID, takes, text, type Tool, type ToolDependencies } from './tool.ts'
+import { APP, EMAIL, outputSchema, MESSAGE_ID, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 type Asked = { deliveryId: number } | { messageId: number; email: string }
 
 const ASKED = takes({
   app: APP,
-  deliveryId: Type.Optional(text()),
+  deliveryId: Type.Optional(Type.String({ say: 'Send the ID of the delivery, as list_deliveries has it.' })),
   messageId: Type.Optional(MESSAGE_ID),
   email: Type.Optional(EMAIL),
 })

@@ -77,12 +77,13 @@ export const describeTool = (tool: Tool): ToolDescription => DESCRIPTIONS.get(to
 
 /** With all four hints. Writing tools ignore unknown arguments with a warning, as the API does; others refuse them. */
 function describe({ name, title, description, kind, hints = {}, input, output }: Tool): ToolDescription {
+  const { additionalProperties: _, ...shape } = forModels(input)
   const { destructive = false, repeats = false, reachesOut = false } = hints
   return {
     name,
     title,
     description,
-    inputSchema: { ...(kind === 'write' ? Type.Object({}) : takes({})), ...forModels(input) },
+    inputSchema: { ...(kind === 'write' ? Type.Object({}) : takes({})), ...shape },
     outputSchema: output,
     annotations: {
       readOnlyHint: kind === 'read',

@@ -14,7 +14,7 @@ import { isRefusal, refuseFields } from '../../core/refusals.ts'
 import { createArguments, findAsked, findMessage, messageIdOf } from '../arguments.ts'
 import { fitMessage, fitText, PAGE_BYTES, takeWithin } from '../budget.ts'
 import { cleanText, cleanWritten, UNTRUSTED } from '../untrusted.ts'
-import { APP, outputSchema, LIST, MESSAGE_ID, takes, type Tool } from './tool.ts'
+import { APP, outputSchema, RESULT, MESSAGE_ID, takes, type Tool } from './tool.ts'
 
 const ENVELOPE_BYTES = 2 * 1024
 
@@ -35,7 +35,7 @@ export const listMessages: Tool = {
   description: 'Oldest first: what triggers each, how many emails are in each state.',
   kind: 'read',
   input: LISTED,
-  output: LIST,
+  output: RESULT,
   run: async ({ store }, { access }, args) => {
     const asked = findAsked(access, readListed(args, null))
     if (isRefusal(asked)) return asked

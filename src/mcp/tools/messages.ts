@@ -1,6 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import type { Fault } from '../../core/inputs.ts'
-import { isJsonObject } from '../../core/json.ts'
+import { describeActor } from '../../accounts/audit.ts'
+import { findChanger } from '../../accounts/settings-basis.ts'
+import { parseTime } from '../../core/field-schemas.ts'
+import { TIME_PATTERN } from '../../core/field-patterns.ts'
+import { formatTimeInZone } from '../../core/format-time.ts'
+import { type Body, type Fault, faultOf } from '../../core/inputs.ts'
 import { isLiveToken, type MessageChange, saveMessage, setMessageStatus } from '../../messages/messages.ts'
 import { MessageSchema } from '../../messages/message-schema.ts'
 import type { AppRow } from '../../accounts/access.ts'
@@ -8,7 +12,8 @@ import { publicId } from '../../core/ids.ts'
 import { isRefusal, type Refusal, refuse, refuseFields, warnOfSending, withWarnings } from '../../core/refusals.ts'
 import { createArguments, findAsked, findMessage, messageIdOf } from '../arguments.ts'
 import type { Caller } from '../caller.ts'
-import { APP, outputSchema, MESSAGE_ID, oneOf, takes, text, type Tool, type ToolDependencies } from './tool.ts'
+import { cleanText } from '../untrusted.ts'
+import { APP, MESSAGE_ID, oneOf, outputSchema, RESULT, takes, type Tool, type ToolDependencies } from './tool.ts'
 
 const by = ({ clock }: ToolDependencies, { access }: Caller, app: AppRow): MessageChange => ({
   accountId: app.accountId,
@@ -25,65 +30,91 @@ const checking = ({ store, mailer, templates }: ToolDependencies, app: AppRow) =
   senders: mailer.senders,
 })
 
+const NO_OBJECT = 'Send the message as a JSON object. get_docs, page messages, shows one.'
+
 const { status: _, ...properties } = MessageSchema.properties
-const MESSAGE = { ...MessageSchema, properties }
+const MESSAGE = Type.Object(properties, { ...MessageSchema, properties, say: NO_OBJECT })
 
-const DRAFT = takes({ app: APP, messageId: Type.Optional(MESSAGE_ID), message: MESSAGE })
-
-/** `message` is the context; its content is checked by the schema of messages. */
-const readDraft = createArguments({
-  schema: takes({ ...DRAFT.properties, message: Type.Optional(Type.Unknown()) }),
-  clean: ({ messageId }, message: unknown) =>
-    findWrong(message) || !isJsonObject(message)
-      ? null
-      : { id: messageId === undefined ? null : messageIdOf(messageId), value: message },
-  rules: (message) => ({ message: () => findWrong(message) }),
+const DRAFT = takes({
+  app: APP,
+  messageId: Type.Optional(MESSAGE_ID),
+  basedOn: Type.Optional(
+    Type.String({
+      brief: '`updatedAt` of get_message',
+      pattern: TIME_PATTERN,
+      say: 'Send `updatedAt` of the message as get_message returned it.',
+    }),
+  ),
+  message: MESSAGE,
 })
 
-const NO_OBJECT: Fault = {
-  code: 'invalid',
-  message: 'Send the message as a JSON object. get_docs, page messages, shows one.',
-}
-const WITH_STATUS: Fault = {
-  field: 'message.status',
-  code: 'invalid',
-  message: 'Leave this out: set_message_status turns messages on.',
+const ALONE: Fault = { code: 'conflict', message: 'Send this with `messageId` only: a new message is based on none.' }
+
+/** A message is replaced only by someone who has read it. */
+function findBasisFault(basedOn: unknown, { messageId }: Body): Fault | null {
+  if (messageId === undefined) return basedOn === undefined ? null : ALONE
+  const isTime = typeof basedOn === 'string' && parseTime(basedOn) !== null
+  return isTime ? null : faultOf(DRAFT.properties.basedOn, basedOn === undefined ? 'missing' : 'invalid', basedOn)
 }
 
-function findWrong(message: unknown): Fault | null {
-  if (!isJsonObject(message)) return NO_OBJECT
-  return message.status === undefined ? null : WITH_STATUS
-}
+const readDraft = createArguments({
+  schema: DRAFT,
+  clean: ({ messageId, basedOn, message }) => ({
+    id: messageId === undefined ? null : messageIdOf(messageId),
+    basedOn: basedOn === undefined ? null : parseTime(basedOn),
+    value: message,
+  }),
+  rules: () => ({ basedOn: findBasisFault }),
+})
 
 export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Write a message',
   description:
-    'Makes a message, or replaces `messageId`, which must not be live. Sends nothing. How to write one: get_docs, page messages.',
+    'Makes a message, or replaces `messageId`, which must not be live. Sends nothing. See get_docs, page messages.',
   kind: 'manage',
   hints: { destructive: true },
   input: DRAFT,
-  output: outputSchema('messageId', 'status', 'version', 'change'),
+  output: outputSchema('messageId', 'status', 'version', 'updatedAt', 'change'),
   run: async (deps, caller, args) => {
-    const asked = findAsked(caller.access, readDraft(args, args.message))
+    const asked = findAsked(caller.access, readDraft(args, null))
     return isRefusal(asked) ? asked : saveDraft(deps, caller, asked)
   },
 }
 
-type Draft = { app: AppRow; input: { id: number | null; value: Record<string, unknown> } }
+type Draft = { app: AppRow; input: { id: number | null; basedOn: number | null; value: object } }
 
 const LIVE = 'This message is live. Pause it with set_message_status first; then write, preview and turn it on again.'
 
-/** Refuses with message_changed when someone else edits or turns it on meanwhile. */
-async function saveDraft(deps: ToolDependencies, caller: Caller, { app, input: { id, value } }: Draft) {
+async function saveDraft(deps: ToolDependencies, caller: Caller, { app, input: { id, basedOn, value } }: Draft) {
   const old = id === null ? null : await deps.store.findMessage(app.id, id)
   if (id !== null && !old) return refuse('message_not_found')
   if (old?.status === 'live') return refuseFields([{ field: 'messageId', code: 'conflict', message: LIVE }])
-  const draft = { id, value, ...(old ? { basedOn: old.updatedAt } : {}) }
+  const draft = { id, value, ...(basedOn === null ? {} : { basedOn }) }
   const saved = await saveMessage(checking(deps, app), by(deps, caller, app), draft)
-  if (isRefusal(saved)) return withinMessage(saved)
-  const { status, version, change } = saved
-  return { ok: true, messageId: publicId('msg', saved.id), status, version, change }
+  if (isRefusal(saved)) return saved.refusal === 'message_changed' ? refuseChanged(deps, app, id) : withinMessage(saved)
+  const { status, version, updatedAt, change } = saved
+  return {
+    ok: true,
+    messageId: publicId('msg', saved.id),
+    status,
+    version,
+    updatedAt: new Date(updatedAt).toISOString(),
+    change,
+  }
+}
+
+async function refuseChanged({ store }: ToolDependencies, app: AppRow, id: number | null): Promise<Refusal> {
+  const { accountId, timezone } = app
+  const last =
+    id === null ? null : await findChanger(store, accountId, ({ subject }) => subject === publicId('msg', id))
+  const [members, keys] = await Promise.all([store.listMembers(accountId), store.listKeys(accountId)])
+  const what = last
+    ? `${cleanText(describeActor(last, { members, keys }))} changed this message on ${formatTimeInZone(last.createdAt, timezone)}, after you read it`
+    : 'This message was changed after you read it'
+  return refuse('message_changed', {
+    message: `${what}. Nothing was saved. Call get_message again and apply your change to what it returns.`,
+  })
 }
 
 /** Fields are named by their path in the arguments. */
@@ -97,13 +128,16 @@ function withinMessage(refused: Refusal): Refusal {
   }
 }
 
+const UNSEEN =
+  'Call preview_message, show it to the user, and send its token: there is none while it names problems. Each change of the message needs a new one.'
+
 const STATUSES = ['draft', 'live', 'paused'] as const
 
 const STATUS = takes({
   app: APP,
   messageId: MESSAGE_ID,
   status: oneOf(STATUSES, { invalid: `Send one of ${STATUSES.join(', ')}.` }),
-  token: Type.Optional(text()),
+  token: Type.Optional(Type.String({ say: UNSEEN })),
 })
 
 const readStatus = createArguments({
@@ -119,7 +153,7 @@ export const setStatus: Tool = {
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: STATUS,
-  output: outputSchema('messageId', 'status'),
+  output: RESULT,
   run: async (deps, caller, args) => {
     const asked = await findMessage(deps, caller.access, readStatus(args, null))
     if (isRefusal(asked)) return asked
@@ -132,6 +166,3 @@ export const setStatus: Tool = {
     return withWarnings({ ok: true, messageId: publicId('msg', message.id), status }, warnOfSending('status', outcome))
   },
 }
-
-const UNSEEN =
-  'Call preview_message, show it to the user, and send its token: there is none while it names problems. Each change of the message needs a new one.'

@@ -6,7 +6,7 @@ import { isRefusal } from '../../core/refusals.ts'
 import { listEventNames as listNames, MOST_STAT_DAYS, readStats } from '../../events/stats.ts'
 import { createArguments, findAsked } from '../arguments.ts'
 import { UNTRUSTED } from '../untrusted.ts'
-import { APP, outputSchema, LIST, takes, type Tool } from './tool.ts'
+import { APP, RESULT, takes, type Tool } from './tool.ts'
 
 const DEFAULT_DAYS = 7
 
@@ -28,7 +28,7 @@ export const listEventNames: Tool = {
   description: 'Of the last 30 days, by name, with counts.',
   kind: 'read',
   input: NAMES,
-  output: LIST,
+  output: RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readNames(args, null))
     if (isRefusal(asked)) return asked
@@ -49,7 +49,7 @@ export const getStats: Tool = {
   description: 'Counts of the last days (UTC): the 20 most frequent events, by day, new people of the month.',
   kind: 'read',
   input: STATS,
-  output: outputSchema('app', 'byName', 'byDay', 'newPeople'),
+  output: RESULT,
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readDays(args, null))
     if (isRefusal(asked)) return asked

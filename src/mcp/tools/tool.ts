@@ -58,7 +58,6 @@ export const MESSAGE_ID = Type.String({
     invalid: 'Send the ID of the message, as list_messages has it.',
   },
 })
-export const text = (brief?: string) => Type.String({ brief })
 
 /** One of a list of words; without `type` if the words are enough for a model. */
 export const oneOf = <const T extends readonly string[]>(words: T, say: Say, type?: 'string') =>
@@ -80,7 +79,7 @@ const mapValues = <T, R>(values: Record<string, T>, map: (value: T) => R): Recor
 
 /** Keeps a schema's shape and its `brief` descriptions. */
 export function forModels(schema: TSchema): TSchema {
-  const { type, const: literal, enum: words, required, brief } = schema
+  const { type, const: literal, enum: words, required, brief, additionalProperties } = schema
   const { properties, items, anyOf } = schema as { properties?: TProperties; items?: TSchema; anyOf?: TSchema[] }
   const inner = {
     ...(properties ? { properties: mapValues(properties, forModels) } : {}),
@@ -94,6 +93,7 @@ export function forModels(schema: TSchema): TSchema {
     enum: words,
     description: brief,
     required,
+    ...(properties && additionalProperties === false ? { additionalProperties } : {}),
     ...inner,
   }
   return JSON.parse(JSON.stringify(shape)) as TSchema
@@ -106,7 +106,8 @@ export function forModels(schema: TSchema): TSchema {
 export const outputSchema = (...names: string[]): TObject =>
   Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())])))
 
-export const LIST = { type: 'object' } as const
+/** Of lists, and of what is read first and so seen anyway. */
+export const RESULT = { type: 'object' } as const
 /** `contactId` null: the person would be new. */
 const WRITTEN = ['contactId', 'created', 'messages']
 export const RECORDED = outputSchema(...WRITTEN)

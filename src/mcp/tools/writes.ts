@@ -17,9 +17,9 @@ export function splitArguments(args: Body, known: Names, ignored: readonly strin
   return { body: Object.fromEntries(taken), unknown: warnOfUnknown(Object.fromEntries(others), known) }
 }
 
-/** Accepts true, false and null (omitted). */
+/** Only true and false: null could mean either. */
 export const findDryRunFault = (dryRun: unknown): FieldError | null =>
-  dryRun === undefined || dryRun === null || typeof dryRun === 'boolean'
+  dryRun === undefined || typeof dryRun === 'boolean'
     ? null
     : { field: 'dryRun', ...faultOf(DRY_RUN, 'invalid', dryRun) }
 

@@ -136,6 +136,7 @@ describe('get_setup_status', () => {
     ['send_event', { ...nobody, event: 'not valid!', dryRun: true }],
     ['send_event', { event: 'x', dryRun: true }],
     ['send_event', { ...nobody, event: 'x', dryRun: 'yes' }],
+    ['send_event', { ...nobody, event: 'x', createContact: true, dryRun: null }],
     ['add_contact', { email: 'not an email', dryRun: true }],
     ['update_contact', { ...nobody, dryRun: true }],
   ])('a refused %s %p is not a refused write', async (name, args) => {
@@ -147,7 +148,7 @@ describe('get_setup_status', () => {
   test.each<[string, object]>([
     ['send_event', { ...nobody, event: 'x' }],
     ['send_event', { ...nobody, event: 'not valid!', dryRun: false }],
-    ['add_contact', { email: 'not an email', dryRun: null }],
+    ['add_contact', { email: 'not an email' }],
     ['update_contact', nobody],
   ])('a refused %s %p is', async (name, args) => {
     const maker = { store: server.parts().store, now: server.clock.now(), actor: 'test' }

@@ -14,6 +14,7 @@ let tools: ToolRow[]
 let managed: Known & { how: { key: string } }
 beforeAll(async () => {
   server = await createTestServer()
+  await server.setPlan({ mcpCallsPerMinute: 1_000_000 })
   managed = await openManaged(server)
   tools = await listTools(server, managed.how)
 })
@@ -128,8 +129,36 @@ describe('tools/list', () => {
       { rule: 'done', event: 'e', since: { days: 1 } },
     ]
     expect(shown({ ...least, onlyIf: rules, again: { once: 'property', property: ['a', 'b'] } })).toBe(true)
-    for (const wrong of [{ onlyIf: [{ rule: 'gone' }] }, { trigger: {} }, { mail: { subject: 'S' } }, { wait: {} }])
+    const deeper = { mail: { subject: 'S', body: 'B', text: 'T' } }
+    for (const wrong of [
+      { onlyIf: [{ rule: 'gone' }] },
+      { trigger: {} },
+      { mail: { subject: 'S' } },
+      { wait: {} },
+      deeper,
+    ])
       expect(shown({ ...least, ...wrong })).toBe(false)
+  })
+
+  // with null, models leave an argument out
+  const VALUES = ['5', '05', 'x', '', 5, 1.5, true, [], {}, ['x'], { x: 1 }]
+  test('what a schema refuses, its tool refuses', async () => {
+    const args = argumentsFor(server.first.appId, managed)
+    const ajv = new Ajv({ strict: false })
+    let refused = 0
+    for (const { name, inputSchema } of tools) {
+      const fits = ajv.compile(inputSchema)
+      for (const [field, value] of Object.keys(inputSchema.properties).flatMap((one) => VALUES.map((v) => [one, v]))) {
+        const wrong = { ...args[name], [String(field)]: value }
+        if (fits(wrong)) continue
+        refused += 1
+        // below the limit of refused requests
+        server.clock.tick(60_000)
+        const { isError, data } = await callTool(server, name, wrong, managed.how)
+        expect([name, field, value, isError, data.error]).toEqual([name, field, value, true, 'invalid_field'])
+      }
+    }
+    expect(refused).toBeGreaterThan(200)
   })
 
   test('no tool shows keys, erases or exports', () => {

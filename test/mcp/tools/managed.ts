@@ -23,8 +23,12 @@ export function useManaged() {
     server: () => server,
     known: () => known,
     call,
-    /** `changes` to MESSAGE; `more` are other arguments. */
-    save: (changes: object = {}, more: object = {}): Promise<Called> =>
-      call('save_message_draft', { message: { ...MESSAGE, ...changes }, ...more }),
+    /** `changes` to MESSAGE; a `messageId` is read first. */
+    save: async (changes: object = {}, { messageId }: { messageId?: unknown } = {}): Promise<Called> => {
+      const message = { ...MESSAGE, ...changes }
+      if (messageId === undefined) return call('save_message_draft', { message })
+      const basedOn = (await call('get_message', { messageId })).data.updatedAt
+      return call('save_message_draft', { messageId, basedOn, message })
+    },
   }
 }

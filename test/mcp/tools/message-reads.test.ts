@@ -48,8 +48,10 @@ describe('get_message', () => {
     const { data } = await call('get_message', { messageId: known().messageId })
     expect(data).toMatchObject({ id: known().messageId, status: 'draft', version: 1, counts: {} })
     expect('omitted' in data).toBe(false)
-    const { data: again } = await call('save_message_draft', { messageId: known().messageId, message: data.message })
-    expect(again).toEqual({ ok: true, messageId: known().messageId, status: 'draft', version: 1, change: 'unchanged' })
+    const { id: messageId, updatedAt: basedOn, message } = data
+    const { data: again } = await call('save_message_draft', { messageId, basedOn, message })
+    const unchanged = { status: 'draft', version: 1, updatedAt: basedOn, change: 'unchanged' }
+    expect(again as unknown).toEqual({ ok: true, messageId, ...unchanged })
   })
   test('keeps lines and drops invisible characters', async () => {
     const family = '\u{1f469}\u200d\u{1f467}'

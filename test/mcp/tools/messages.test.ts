@@ -7,11 +7,17 @@ import { MESSAGE, useManaged } from './managed.ts'
 const { server, known, call, save } = useManaged()
 const preview = async (messageId: unknown) => (await call('preview_message', { messageId })).data
 
+const whereIs = (condition: object) => ({
+  ...MESSAGE,
+  trigger: { event: 'signed_up', where: [{ property: 'plan', ...condition }] },
+})
+
 describe('save_message_draft', () => {
   test('creates and overwrites a draft, and records the actor', async () => {
     const { data } = await save()
     const { messageId } = data
-    expect(data as unknown).toEqual({ ok: true, messageId, status: 'draft', version: 1, change: 'created' })
+    const updatedAt = '2026-05-15T12:00:00.000Z'
+    expect(data as unknown).toEqual({ ok: true, messageId, status: 'draft', version: 1, updatedAt, change: 'created' })
     expect((await save({ wait: { minutes: 5 } }, { messageId })).data).toMatchObject({ messageId, change: 'changed' })
     expect((await call('get_message', { messageId })).data.message).toMatchObject({ wait: { minutes: 5 } })
     expect((await save()).data).toMatchObject({ error: 'message_name_taken' })
@@ -28,6 +34,9 @@ describe('save_message_draft', () => {
     ['message', 'Hello'],
     ['message.status', { ...MESSAGE, status: 'live' }],
     ['message.colour', { ...MESSAGE, colour: 'red' }],
+    ['message.trigger.where[0].to', whereIs({ is: 'present', to: 'x' })],
+    ['message.trigger.where[0].to', whereIs({ is: 'equal' })],
+    ['message.onlyIf[0].to', { ...MESSAGE, onlyIf: [{ rule: 'field', field: 'plan', is: 'absent', to: 1 }] }],
   ])('refuses %s: %p', async (field, message) => {
     expect((await call('save_message_draft', { message })).data).toMatchObject({ error: 'invalid_field', field })
   })
@@ -37,8 +46,43 @@ describe('save_message_draft', () => {
     const known = 'Known are `subject`, `preheader`, `body`, `fromName`, `fromEmail`, `replyTo`, `category`.'
     expect(data.errors).toMatchObject([
       { field: 'message.mail.text', code: 'unknown_field', message: expect.stringContaining(known) },
-      { field: 'message.delay', message: expect.stringContaining('`trigger`, `wait`, `onlyIf`, `again`') },
+      {
+        field: 'message.delay',
+        message: expect.stringMatching(/Known are `name`, `trigger`, `wait`, `onlyIf`, `again`, /),
+      },
     ])
+  })
+  test('does not overwrite what someone else saved after the message was read', async () => {
+    const { messageId } = known()
+    const { updatedAt: basedOn, message } = (await call('get_message', { messageId })).data
+    const { store, clock } = { ...server().parts(), clock: server().clock }
+    clock.tick(60_000)
+    const { mail, ...rest } = message as typeof MESSAGE
+    const theirs = { ...rest, mail: { ...mail, subject: 'Theirs' } }
+    const other = await openManaged(server())
+    const saving = { messageId, basedOn, message: theirs }
+    const saved = (await other.call('save_message_draft', saving)).data
+    expect([saved.change, typeof saved.updatedAt]).toEqual(['changed', 'string'])
+    const { data } = await call('save_message_draft', { messageId, basedOn, message })
+    const [key] = (await store.listKeys(server().first.accountId)).filter(({ id }) => id !== server().first.keyId)
+    expect(data).toMatchObject({
+      error: 'message_changed',
+      message: `API key ${key?.name} changed this message on 15 May 2026, 12:01 UTC, after you read it. Nothing was saved. Call get_message again and apply your change to what it returns.`,
+    })
+    expect((await call('get_message', { messageId })).data.message).toMatchObject({ mail: { subject: 'Theirs' } })
+    const again = { messageId, basedOn: saved.updatedAt, message }
+    expect((await call('save_message_draft', again)).data).toMatchObject({ change: 'changed' })
+  })
+  test.each([
+    ['a message without what it is based on', 'missing', (known: object) => known],
+    ['null', 'missing', (known: object) => ({ ...known, basedOn: null })],
+    ['no time', 'invalid', (known: object) => ({ ...known, basedOn: 'today' })],
+    ['no text', 'invalid', (known: object) => ({ ...known, basedOn: 7 })],
+    ['a new message that is based on one', 'conflict', () => ({ basedOn: '2026-05-15T12:00:00.000Z' })],
+  ])('refuses %s: %s', async (_, code, argumentsOf) => {
+    const message = { ...MESSAGE, colour: 'red' }
+    const { data } = await call('save_message_draft', { ...argumentsOf({ messageId: known().messageId }), message })
+    expect(data.errors).toMatchObject([{ field: 'basedOn', code }, { field: 'message.colour' }])
   })
   test('does not overwrite a message that goes live meanwhile', async () => {
     const slow = await createTestServer({
@@ -53,8 +97,8 @@ describe('save_message_draft', () => {
     })
     const { messageId, ...managed } = await openManaged(slow)
     const ask = async (tool: string, args: object = {}) => (await managed.call(tool, { messageId, ...args })).data
-    const before = (await ask('get_message')).message
-    expect(await ask('save_message_draft', { message: MESSAGE })).toMatchObject({ error: 'message_changed' })
+    const { message: before, updatedAt: basedOn } = await ask('get_message')
+    expect(await ask('save_message_draft', { basedOn, message: MESSAGE })).toMatchObject({ error: 'message_changed' })
     expect(await ask('get_message')).toMatchObject({ status: 'live', message: before })
     await slow.close()
   })
