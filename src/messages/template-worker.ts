@@ -15,12 +15,12 @@ export type CountedFault = { part: Exclude<keyof MailWords, 'category'> | null; 
 
 export type TrialResult = { tried: number; faults: CountedFault[] }
 
-type Request =
+type TemplateRequest =
   | { render: { words: MailWords; facts: MailFacts } }
   | { inspect: readonly string[] }
   | { tryAll: { words: MailWords; samples: readonly MailFacts[] } }
 
-export type ToTemplates = Request & { budgetMs: number }
+export type ToTemplates = TemplateRequest & { budgetMs: number }
 /** Text crosses threads cheaper than objects. */
 export type FromTemplates = { answer: unknown } | { failure: string }
 
@@ -105,7 +105,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
   /** `isFirst`: before everything else of the app. */
   const submit = <Answer>(
     appId: number,
-    request: Request,
+    request: TemplateRequest,
     { budgetMs, spareMs = 0, isFirst = false }: { budgetMs: number; spareMs?: number; isFirst?: boolean },
   ): Promise<Answer | null> =>
     new Promise((resolve, reject) => {

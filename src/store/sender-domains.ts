@@ -89,7 +89,9 @@ export function createSenderDomainWrites({ db, retries, rules }: Parts) {
 
   return {
     /** Called when a second account is added: the first keeps the domains that it already uses. */
-    bindExisting: (at: number): void => void orm.run(selectExisting(at)),
+    bindExisting(at: number): void {
+      orm.run(selectExisting(at))
+    },
 
     writes: {
       bindSenderDomain({ domain, proof, ...by }: Change & { domain: string; proof: SenderProof }): Done {

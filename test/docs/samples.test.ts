@@ -312,6 +312,7 @@ test('the calls in the browser work as written', () => {
   const [tag, ...calls] = consent?.blocks ?? []
   const called: unknown[][] = []
   const service = (...args: unknown[]) => called.push(args)
+  // oxlint-disable-next-line no-implied-eval -- the sample is what runs
   for (const { code } of calls) new Function('service', 'user', code)(service, user)
   expect([tag?.code, called]).toEqual([
     '<consent>',

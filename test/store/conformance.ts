@@ -16,10 +16,7 @@ import { testMembers } from './conformance/members.ts'
 import { testMemberships, testOnlyAccount } from './conformance/memberships.ts'
 import { testPlan } from './conformance/plan.ts'
 import { testTwoSteps } from './conformance/two-step.ts'
-import type { Opened, OpenStore } from './samples.ts'
-
-/** A store with nothing in it, made for one group of tests. */
-export type Fresh = { (): Store; reopen: () => Promise<void> }
+import type { Fresh, Opened, OpenStore } from './samples.ts'
 
 const GROUPS: Record<string, (store: Fresh) => void> = {
   'events of people': testEvents,

@@ -12,6 +12,9 @@ export const DAY = 24 * HOUR
 export type Opened = { store: Store; reopen: () => Promise<Store>; drop: () => Promise<void> }
 export type OpenStore = () => Promise<Opened>
 
+/** A store with nothing in it, made for one group of tests. */
+export type Fresh = { (): Store; reopen: () => Promise<void> }
+
 export { makeFolder } from '../data-folder.ts'
 
 const person = {

@@ -140,7 +140,7 @@ describe('domains', () => {
   test('that are not verified block going live until the record exists', async () => {
     await pages.addAccount('eve@example.com', 'Other')
     await save({ fromEmail: 'hello@x.example' })
-    const { location = '' } = await write({})
+    const { location } = await write({})
     const turnOn = async () => {
       const { html } = await browser.get(location ?? '')
       return browser.post(location ?? '', { ...(await fieldsOf(html)), do: 'live' })

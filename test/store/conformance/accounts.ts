@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Plan } from '../../../src/store/types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, DAY, eventWrite, newAccount } from '../samples.ts'
+import { AT, DAY, eventWrite, type Fresh, newAccount } from '../samples.ts'
 
 const DONE = { done: true as const }
 const change = { accountId: 'acc_1', actor: 'mem_1', at: AT + 100 }

@@ -1,7 +1,6 @@
 import { expect, spyOn, test } from 'bun:test'
 import type { EventWrite } from '../../../src/store/types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, contactWrite, eventWrite, idempotency, newAccount } from '../samples.ts'
+import { AT, contactWrite, eventWrite, type Fresh, idempotency, newAccount } from '../samples.ts'
 
 export function testBatches(store: Fresh): void {
   const record = (changes: Partial<EventWrite>) => store().recordEvent(eventWrite(changes))

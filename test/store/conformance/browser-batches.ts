@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { BatchWrite, ReportedItem } from '../../../src/store/visit-reports.ts'
 import type { AppRow } from '../../../src/store/types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, batchWrite, BY, DAY, done, eventWrite, HOUR, newAccount } from '../samples.ts'
+import { AT, batchWrite, BY, DAY, done, eventWrite, type Fresh, HOUR, newAccount } from '../samples.ts'
 
 const page = (path: string, occurredAt = AT): ReportedItem => ({ type: 'page', name: null, path, occurredAt })
 const leave = (path: string, occurredAt = AT): ReportedItem => ({ ...page(path, occurredAt), type: 'leave' })

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { MailSettings } from '../../../src/store/message-types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, DAY, done, HOUR } from '../samples.ts'
+import { AT, DAY, done, type Fresh, HOUR } from '../samples.ts'
 import { createQueue, MINUTE, RECORD } from './delivery-queue.ts'
 
 /** What the sender asks of the store: who sends what, when, and when again. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ContactRow, ContactWrite } from '../../../src/store/types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, BY, contactWrite, done, eventWrite, idempotency } from '../samples.ts'
+import { AT, BY, contactWrite, done, eventWrite, type Fresh, idempotency } from '../samples.ts'
 
 const start = { firstName: 'Ada', lastName: 'Lovelace', tags: ['a', 'b'], fields: { plan: 'pro', seats: 3 } }
 

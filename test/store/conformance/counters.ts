@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, batchWrite, DAY, eventWrite, HOUR } from '../samples.ts'
+import { AT, batchWrite, DAY, eventWrite, type Fresh, HOUR } from '../samples.ts'
 
 const hourOf = (at: number): number => Math.floor(at / HOUR)
 const dayOf = (at: number): number => Math.floor(at / DAY)

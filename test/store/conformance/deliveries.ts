@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, BY, DAY, HOUR } from '../samples.ts'
+import { AT, BY, DAY, type Fresh, HOUR } from '../samples.ts'
 import { CAPTURED, createQueue, RECORD } from './delivery-queue.ts'
 
 /** What becomes of a delivery, and where it is found. */

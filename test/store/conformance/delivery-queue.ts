@@ -1,6 +1,5 @@
 import type { Claim, DeliveryRow, DeliveryState, MessageContent } from '../../../src/store/message-types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, done, eventWrite, HOUR, newAccount } from '../samples.ts'
+import { AT, done, eventWrite, type Fresh, HOUR, newAccount } from '../samples.ts'
 
 export const MINUTE = 60_000
 export const RECORD = '{"at":0,"verdicts":[]}'

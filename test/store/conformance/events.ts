@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { EventSender } from '../../../src/store/event-texts.ts'
 import { EVENT_TYPES, VIAS, type EventRow } from '../../../src/store/types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, done, eventWrite, HOUR } from '../samples.ts'
+import { AT, done, eventWrite, type Fresh, HOUR } from '../samples.ts'
 
 const query = { contactId: null, name: null, before: null, limit: 100 }
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { EventWrite } from '../../../src/store/types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, BY, contactWrite, DAY, done, eventWrite, idempotency } from '../samples.ts'
+import { AT, BY, contactWrite, DAY, done, eventWrite, type Fresh, idempotency } from '../samples.ts'
 
 /** By the clock that tells the age of a record; the time of the write itself is of no concern. */
 const later = (write: EventWrite, at: number): EventWrite => ({

@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Fresh } from '../conformance.ts'
-import { AT, contactWrite, done, eventWrite } from '../samples.ts'
+import { AT, contactWrite, done, eventWrite, type Fresh } from '../samples.ts'
 
 export function testLastEvents(store: Fresh): void {
   const lastEventAt = async (email: string): Promise<number | null | undefined> =>

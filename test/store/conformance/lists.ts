@@ -2,8 +2,7 @@ import { expect, test } from 'bun:test'
 import type { ContactQuery } from '../../../src/store/contacts.ts'
 import type { EventPage, EventQuery } from '../../../src/store/events.ts'
 import type { ContactRow, EventRow } from '../../../src/store/types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, contactWrite, done, eventWrite, HOUR } from '../samples.ts'
+import { AT, contactWrite, done, eventWrite, type Fresh, HOUR } from '../samples.ts'
 
 const newest = <T extends { id: number }>(rows: T[]): boolean =>
   rows.every((row, index) => index === 0 || row.id < (rows[index - 1]?.id ?? 0))

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { CallRow } from '../../../src/store/mcp-calls.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, DAY } from '../samples.ts'
+import { AT, DAY, type Fresh } from '../samples.ts'
 
 const call = (changes: Partial<CallRow> = {}): CallRow => ({
   accountId: 'acc_1',

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Role } from '../../../src/store/types.ts'
-import type { Fresh } from '../conformance.ts'
-import { AT, DAY, newAccount } from '../samples.ts'
+import { AT, DAY, type Fresh, newAccount } from '../samples.ts'
 
 const DONE = { done: true as const }
 const GONE = { refusal: 'not_found' as const }

@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Fresh } from '../conformance.ts'
-import { AT, BY, contactWrite, eventWrite } from '../samples.ts'
+import { AT, BY, contactWrite, eventWrite, type Fresh } from '../samples.ts'
 
 export function testPlan(store: Fresh): void {
   const add = (accountId: string, email: string, { limit, at = AT }: { limit: number | null; at?: number }) =>

@@ -94,8 +94,8 @@ describe('a new database', () => {
       const children = ['a', 'b', 'c'].map((name) => runScript(script, source, where, name))
       await Bun.sleep(60)
       for (const child of children) {
-        child.stdin.write('go')
-        child.stdin.end()
+        void child.stdin.write('go')
+        void child.stdin.end()
       }
       const ends = await Promise.all(
         children.map(async (child) => [await child.exited, await new Response(child.stderr).text()]),

@@ -257,8 +257,8 @@ describe('an older schema', () => {
     const children = [1, 2, 3].map(() => runScript(script, source, folder, JSON.stringify(two)))
     await Bun.sleep(60)
     for (const child of children) {
-      child.stdin.write('go')
-      child.stdin.end()
+      void child.stdin.write('go')
+      void child.stdin.end()
     }
     const ends = children.map(async (child) => [await child.exited, await new Response(child.stderr).text()])
     expect(await Promise.all(ends)).toEqual(ends.map(() => [0, '']))
