@@ -25,7 +25,7 @@ const IMPORTS = {
   dependencies: [...DOMAIN, 'core', 'http'],
   server: [...DOMAIN, 'core', 'http', 'assets', 'ops', 'dependencies', 'api', 'mcp', 'dashboard'],
   cli: [...DOMAIN, 'core', 'assets', 'config', 'ops', 'dependencies', 'server'],
-  main: ['cli', 'config', 'store'],
+  main: ['core', 'cli', 'config', 'store'],
 }
 
 const anyOf = (modules) => `^src/(${modules.join('|')})(/|\\.tsx?$)`
