@@ -75,9 +75,6 @@ export function createContactReads(db: Database) {
   const updatedTagged = select<[number, number, number, number, number, string]>(
     `contacts JOIN contact_tags ON contact_tags.app_id = ?1 AND tag = ?6 AND contact_id = contacts.id WHERE ${byUpdate}`,
   )
-  const newestStatuses = db.prepare<{ id: number; status: string }, [number, number, number]>(
-    'SELECT id, status FROM contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
-  )
   const newestMatchable = db.prepare<Matchable, [number, number, number]>(
     'SELECT id, status, tags, fields FROM contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   )
@@ -156,13 +153,6 @@ export function createContactReads(db: Database) {
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
     /** One call scans a fixed number of rows; `next` continues even if the page is not full. */
-    listRefusing(appId: number, before: number | null, limit: number): { people: ContactRow[]; next: number | null } {
-      const scanned = newestStatuses.all(appId, before ?? MAX_ID, SCANNED_ROWS)
-      const found = scanned.filter(({ status }) => status !== 'subscribed').slice(0, limit)
-      const people = inSnapshot(() => found.flatMap((row) => one(oneById.get(row.id))))
-      const last = found.length === limit ? found.at(-1) : scanned.length === SCANNED_ROWS ? scanned.at(-1) : undefined
-      return { people, next: last?.id ?? null }
-    },
     listMatching(
       appId: number,
       { status, field, tag }: ContactMatch,

@@ -3,6 +3,7 @@ import { type Change, createAudit } from './audit.ts'
 import { IS_ENDED, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { publicId } from '../core/ids.ts'
 import type { People } from './people.ts'
+import { createSuppressionList } from './suppressions.ts'
 import type { Timeline } from './timeline/timeline.ts'
 import { BATCH_TYPES, selectIds } from './timeline/timeline-reads.ts'
 import type { Refused } from './types.ts'
@@ -22,7 +23,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
     'DELETE FROM captured_mails WHERE delivery_id = ?',
     'DELETE FROM deliveries WHERE id = ?',
   ] as const
-  const audit = createAudit(db)
+  const [audit, suppressions] = [createAudit(db), createSuppressionList(db)]
   const statements = tables.map((text) => db.prepare(text))
   const [events, batches, parents, records, tags, contact, captured, deliveries] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
@@ -46,6 +47,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
         captured?.run(id)
         deliveries?.run(id)
       }
+      suppressions.forget(appId, email)
       people.drop(appId, email)
       audit(by, 'contact.erase', publicId('con', person.id))
       return { contactId: person.id }

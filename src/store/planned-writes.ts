@@ -317,6 +317,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
 }
 
 function createApplying({ db, people, names, live, ends, counters, timeline, known }: Parts) {
+  const suppressions = createSuppressionList(db)
   const addContact = db.prepare(
     `INSERT INTO contacts (id, app_id, email, shown_email, first_name, last_name, source, status, created_at, updated_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -356,6 +357,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const applyPeople = ({ contacts, newPeople, personChanges }: Plan): void => {
     for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts) {
       addContact.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
+      if (status !== 'subscribed') suppressions.name(appId, email)
       people.remember(appId, email, { id, lacksName: firstName === null || lastName === null })
     }
     for (const { accountId, month, count } of newPeople) addNew.run(accountId, month, count)

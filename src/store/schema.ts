@@ -440,8 +440,14 @@ export const suppressions = sqliteTable(
     emailHash: text('email_hash').notNull(),
     reason: text('reason', { enum: SUPPRESSION_REASONS }).notNull(),
     createdAt: integer('created_at').notNull(),
+    email: text('email'),
   },
-  (t) => [primaryKey({ columns: [t.appId, t.emailHash] })],
+  (t) => [
+    primaryKey({ columns: [t.appId, t.emailHash] }),
+    index('suppressions_by_email').on(t.appId, t.email),
+    index('suppressions_by_time').on(t.appId, t.createdAt, t.emailHash),
+    index('suppressions_by_reason').on(t.appId, t.reason, t.createdAt, t.emailHash),
+  ],
 )
 
 export const appMailSettings = sqliteTable('app_mail_settings', {

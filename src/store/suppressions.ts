@@ -10,13 +10,25 @@ import type { ContactStatus, Refused } from './types.ts'
 /** Key of the address hashes, created on first use. */
 const KEY_NAME = 'suppression_key'
 
-export type Suppressed = { emailHash: string; reason: SuppressionReason; createdAt: number }
+/** `email`: null once the person was erased. `contactId`: of a person who is still there. */
+export type Suppressed = {
+  emailHash: string
+  email: string | null
+  contactId: number | null
+  reason: SuppressionReason
+  createdAt: number
+}
 
-/** Stores keyed hashes instead of addresses, because suppressions outlive a person's erasure. */
+export type SuppressionCursor = Pick<Suppressed, 'emailHash' | 'createdAt'>
+
+/** Found by keyed hashes, because suppressions outlive a person's erasure, which removes the address. */
 export function createSuppressionList(db: Database) {
   const readKey = db.prepare<{ value: string }, [string]>('SELECT value FROM install WHERE name = ?')
   const select = db.prepare<{ reason: SuppressionReason }, [number, string]>(
     'SELECT reason FROM suppressions WHERE app_id = ? AND email_hash = ?',
+  )
+  const setEmail = db.prepare(
+    'UPDATE suppressions SET email = ? WHERE app_id = ? AND email_hash = ? AND email IS NOT ?1',
   )
   let key: string | null = null
 
@@ -37,6 +49,10 @@ export function createSuppressionList(db: Database) {
       key = stored ?? key ?? Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
       if (stored === undefined) db.run('INSERT INTO install (name, value) VALUES (?, ?)', [KEY_NAME, key])
     },
+    /** Of a person who is known again. */
+    name: (appId: number, email: string) => setEmail.run(email, appId, hash(appId, email)),
+    /** Of a person who is erased. */
+    forget: (appId: number, email: string) => setEmail.run(null, appId, hash(appId, email)),
     find(appId: number, email: string): SuppressionReason | null {
       const emailHash = hash(appId, email)
       return emailHash === null ? null : (select.get(appId, emailHash)?.reason ?? null)
@@ -46,15 +62,49 @@ export function createSuppressionList(db: Database) {
 
 export function createSuppressionReads(db: Database) {
   const list = createSuppressionList(db)
-  const newest = db.prepare<Suppressed, [number, number, string, number]>(
-    `SELECT email_hash AS emailHash, reason, created_at AS createdAt FROM suppressions
-     WHERE app_id = ? AND (created_at, email_hash) < (?, ?) ORDER BY created_at DESC, email_hash DESC LIMIT ?`,
+  const select = <Values extends (number | string | null)[]>(rest: string) =>
+    db.prepare<Suppressed, Values>(
+      `SELECT email_hash AS emailHash, suppressions.email, contacts.id AS contactId, reason,
+              suppressions.created_at AS createdAt
+       FROM suppressions LEFT JOIN contacts ON contacts.app_id = suppressions.app_id AND contacts.email = suppressions.email
+       WHERE suppressions.app_id = ? AND ${rest}`,
+    )
+  const before = `(suppressions.created_at, email_hash) < (?, ?)
+    ORDER BY suppressions.created_at DESC, email_hash DESC LIMIT ?`
+  const newest = select<[number, number, string, number]>(before)
+  const newestOf = select<[number, SuppressionReason, number, string, number]>(`reason = ? AND ${before}`)
+  const startingWith = select<[number, string, string, number]>(
+    'suppressions.email >= ? AND suppressions.email < ? ORDER BY suppressions.email LIMIT ?',
+  )
+  const byHash = select<[number, string | null]>('email_hash = ?')
+  const count = db.prepare<{ count: number }, [number, number]>(
+    'SELECT count(*) AS count FROM (SELECT 1 FROM suppressions WHERE app_id = ? LIMIT ?)',
   )
   return {
     findSuppression: (appId: number, email: string): SuppressionReason | null => list.find(appId, email),
 
-    listSuppressions: (appId: number, before: Pick<Suppressed, 'emailHash' | 'createdAt'> | null, limit: number) =>
-      newest.all(appId, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.emailHash ?? '', limit),
+    listSuppressions(query: {
+      appId: number
+      reason: SuppressionReason | null
+      before: SuppressionCursor | null
+      limit: number
+    }): Suppressed[] {
+      const { appId, reason, limit } = query
+      const { createdAt, emailHash } = query.before ?? { createdAt: Number.MAX_SAFE_INTEGER, emailHash: '' }
+      return reason === null
+        ? newest.all(appId, createdAt, emailHash, limit)
+        : newestOf.all(appId, reason, createdAt, emailHash, limit)
+    },
+
+    /** By the start of an address. Of an erased person only the whole address is found, and is given back. */
+    searchSuppressions(appId: number, start: string, limit: number): Suppressed[] {
+      const found = startingWith.all(appId, start, `${start}\u{10FFFF}`, limit)
+      const exact = byHash.get(appId, list.hash(appId, start))
+      return exact === null || exact.email !== null ? found : [exact, ...found].slice(0, limit)
+    },
+
+    /** Counts up to `most`. */
+    countSuppressions: (appId: number, most: number): number => count.get(appId, most)?.count ?? 0,
   }
 }
 
@@ -63,6 +113,8 @@ type Person = { appId: number; email: string }
 /** A member who did it, for the audit log; `why` is their own text. */
 type By = { accountId: string; actor: string; why: string }
 type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
+
+type ManySuppressed = { appId: number; at: number; by: By; rows: { email: string; reason: SuppressionReason }[] }
 
 /** See people/suppressions.ts. `current`: of the address or the person; null if the address is not suppressed. */
 export type SuppressionRules = { outweighs: (wanted: SuppressionReason, current: ContactStatus | null) => boolean }
@@ -77,8 +129,8 @@ type Parts = {
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [list, audit] = [createSuppressionList(db), createAudit(db)]
   const put = db.prepare(
-    `INSERT INTO suppressions (app_id, email_hash, reason, created_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at`,
+    `INSERT INTO suppressions (app_id, email_hash, reason, created_at, email) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email`,
   )
   const remove = db.prepare('DELETE FROM suppressions WHERE app_id = ? AND email_hash = ?')
   const setStatus = db.prepare('UPDATE contacts SET status = ?, updated_at = ? WHERE id = ?')
@@ -116,21 +168,36 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     audit({ ...who, at }, action, `${list.hash(appId, email) ?? ''}: ${why}`)
   }
 
-  /** Idempotent. An address without a contact is added to the list only. */
-  const suppress = (suppressing: Suppressing): Done => {
+  /** An address without a contact is added to the list only. `isNew`: it was not on the list. */
+  const add = (suppressing: Suppressing): { isNew: boolean } => {
     const { appId, email, reason, at } = suppressing
     list.ensureKey()
-    if (rules.outweighs(reason, list.find(appId, email))) put.run(appId, list.hash(appId, email), reason, at)
+    const before = list.find(appId, email)
+    if (rules.outweighs(reason, before)) put.run(appId, list.hash(appId, email), reason, at, email)
+    else list.name(appId, email)
     const contact = byEmail.get(appId, email)
-    note('suppression.add', suppressing)
-    if (!contact) return DONE
+    if (!contact) return { isNew: before === null }
     if (rules.outweighs(reason, contact.status)) setStatus.run(reason, at, contact.id)
     cancelOpen(contact.id, suppressing)
+    return { isNew: before === null }
+  }
+
+  /** Idempotent. */
+  const suppress = (suppressing: Suppressing): Done => {
+    add(suppressing)
+    note('suppression.add', suppressing)
     return DONE
   }
 
   return {
     suppress,
+
+    /** One audit entry for all. */
+    suppressMany({ appId, at, by: { why, ...who }, rows }: ManySuppressed): { added: number } {
+      const added = rows.filter((row) => add({ appId, at, ...row }).isNew).length
+      audit({ ...who, at }, 'suppression.import', `${rows.length}: ${why}`)
+      return { added }
+    },
 
     unsubscribe({ contactId, at }: { contactId: number; at: number }): { appId: number } | Refused {
       const person = byId.get(contactId)

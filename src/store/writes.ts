@@ -113,6 +113,7 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   releaseClaims: true,
   resendDelivery: true,
   suppress: true,
+  suppressMany: true,
   unsuppress: true,
   unsubscribe: true,
   markBounced: true,

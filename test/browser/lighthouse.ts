@@ -26,6 +26,7 @@ const PAGES = [
   'deliveries',
   'outbox',
   'suppressions',
+  'suppressions/new',
   'sender',
   'sender/server',
   'sender/domain',

@@ -66,7 +66,7 @@ const BROKEN_WORDS = `[...document.querySelectorAll('h1, h2, h3, p, li, th, td')
 })`
 
 const PAGES =
-  `activation events people deliveries outbox suppressions messages messages/new keys keys/new sender sender/server sender/domain sender/limits settings
+  `activation events people deliveries outbox suppressions suppressions/new messages messages/new keys keys/new sender sender/server sender/domain sender/limits settings
   members members/new new-app you events?range=weeks`.split(/\s+/)
 
 describe('with the longest texts', () => {

@@ -170,7 +170,33 @@ export const MAIL_STEPS: Step[] = [
       await page.click('.search button')
     },
   },
-  { name: 'suppressions-wrong', go: (page) => page.click('aside .danger') },
+  { name: 'suppressions-remove', go: (page) => page.click('td.action .button') },
+  { name: 'suppressions-remove-wrong', go: (page) => page.click('main .danger') },
+  {
+    name: 'suppressions-not-found',
+    go: async (page, server) => {
+      await page.goto(at(server, 'suppressions'))
+      await page.fill('#email', HOSTILE)
+      await page.click('.search button')
+    },
+  },
+  { name: 'suppressions-add', go: (page) => page.click('.page-head .primary') },
+  {
+    name: 'suppressions-wrong',
+    go: async (page) => {
+      await page.fill('#addresses', HOSTILE)
+      await page.click('main form .primary')
+    },
+  },
+  {
+    name: 'suppressions-added',
+    go: async (page, server) => {
+      await page.goto(at(server, 'suppressions/new'))
+      await page.fill('#addresses', 'new@example.com, nobody@example.com')
+      await page.fill('#why', 'They called')
+      await page.click('main form .primary')
+    },
+  },
   { name: 'sender', go: (page, server) => page.goto(at(server, 'sender')) },
   {
     name: 'sender-server',

@@ -8,7 +8,7 @@ import { createBeginnings } from '../data-folder.ts'
 import { attributesOf, NOW, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'
-const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+export const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 /** A cheap hash; the real one is slow on purpose. */
 const passwordHash = Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })

@@ -109,7 +109,7 @@ describe('the page is correct', () => {
     ['Passwords', 'eventpost'],
     ['Access', 'Viewer'],
     ['Input', 'occurredAt'],
-    ['Files', 'Nothing is uploaded'],
+    ['Files', 'One page takes a file'],
     ['Costly work', 'templates'],
     ['Data', 'personal'],
     ['Cryptography', 'AES-256-GCM'],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { setMessageStatus } from '../../src/messages/messages.ts'
 import { publicId } from '../../src/core/ids.ts'
-import { addSuppression } from '../../src/people/suppressions.ts'
+import { addSuppressions } from '../../src/people/suppressions.ts'
 import { unsubscribeUrl } from '../../src/people/unsubscribe.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { CONTACTS } from '../helper.ts'
@@ -55,8 +55,8 @@ const ACTS: [string, Act][] = [
   [
     'a member suppressing the address',
     async (sending) => {
-      const input = { email: ADA, why: 'asked', reason: 'unsubscribed' as const }
-      return JSON.stringify(await addSuppression(sending.parts(), sending.app, { input, actor: 'test' }))
+      const input = { rows: [{ email: ADA, reason: 'unsubscribed' as const }], wrongLines: [], why: 'asked' }
+      return JSON.stringify(await addSuppressions(sending.parts(), sending.app, { input, actor: 'test' }))
     },
   ],
   ['a report of a complaint, by the address', (sending) => reportBounce(sending, { kind: 'complained', email: ADA })],

@@ -63,7 +63,11 @@ function jobsOf(number: number, round: number): Job[] {
       fields: { note: filling || null, [`f-${word}`]: round },
     }),
   }
-  return round === 0 ? [add, event, report] : [event, update, report]
+  const suppress: Job = {
+    name: 'suppress',
+    input: { appId: 1, email: person.email, reason: 'unsubscribed', at: person.at },
+  }
+  return round === 0 ? [add, event, report, suppress] : [event, update, report]
 }
 
 async function fill(store: Store, people: number[], rounds: number): Promise<void> {

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { createContactReads } from '../../src/store/contacts.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
+import { createSuppressionReads } from '../../src/store/suppressions.ts'
 import { createEventReads } from '../../src/store/events.ts'
 import * as schema from '../../src/store/schema.ts'
 import { makeFolder } from './samples.ts'
@@ -131,8 +132,26 @@ describe('lists use an index and need no sort', () => {
     const { listEvents: list } = createEventReads(db)
     return () => list(query)
   }
+  const listSuppressions = (reason: 'bounced' | null) => (db: Database) => {
+    const { listSuppressions: list } = createSuppressionReads(db)
+    return () => list({ appId: 1, reason, before: null, limit: 50 })
+  }
+  const searchSuppressions = (db: Database) => {
+    const { searchSuppressions: search } = createSuppressionReads(db)
+    return () => search(1, 'ada', 50)
+  }
+  const countSuppressions = (db: Database) => {
+    const { countSuppressions: count } = createSuppressionReads(db)
+    return () => count(1, 10_001)
+  }
   db.run(`INSERT INTO event_names VALUES (1, 1, 'known')`)
   db.run('INSERT INTO rollups VALUES (1, 1, 1, 1, 1, 9)')
+
+  test('suppressions are counted on an index', () => {
+    expect(plansOf(countSuppressions)).toContain(
+      'CO-ROUTINE (subquery-1); SEARCH suppressions USING COVERING INDEX suppressions_by_time (app_id=?); SCAN (subquery-1)',
+    )
+  })
 
   test.each([
     ['people of an app', listContacts(people), 'contacts_by_app (app_id=? AND rowid<?)'],
@@ -163,6 +182,21 @@ describe('lists use an index and need no sort', () => {
       "a person's timeline by name",
       listEvents({ ...events, contactId: 5, name: 'known' }),
       'timeline USING PRIMARY KEY (contact_id=? AND type=? AND id>? AND id<?)',
+    ],
+    [
+      'the suppressions of an app',
+      listSuppressions(null),
+      'suppressions_by_time (app_id=? AND (created_at,email_hash)<(?,?))',
+    ],
+    [
+      'suppressions by reason',
+      listSuppressions('bounced'),
+      'suppressions_by_reason (app_id=? AND reason=? AND (created_at,email_hash)<(?,?))',
+    ],
+    [
+      'suppressions by the start of an address',
+      searchSuppressions,
+      'suppressions_by_email (app_id=? AND email>? AND email<?)',
     ],
     ['events by name', listEvents({ ...events, name: 'known' }), 'events_by_app (app_id=? AND rowid>? AND rowid<?)'],
   ])('%s', (_, create, index) => {

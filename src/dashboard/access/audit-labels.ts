@@ -56,6 +56,7 @@ const ACTIONS = new Map<string, string>([
   ['delivery.resend', 'resent the delivery {}'],
   ['contact.erase', 'erased the person {}'],
   ['suppression.add', 'suppressed an address: {}'],
+  ['suppression.import', 'suppressed several addresses: {}'],
   ['suppression.remove', 'freed an address: {}'],
 ])
 

@@ -149,7 +149,14 @@ export const doneAnswer = (
 ): Response => redirectAnswer(pathOf(app.publicId, page), [flashCookie(baseUrl, ...codes)])
 
 /** `role` is the minimum role; `confirm` asks for the password, shown as part of `page`. */
-type FormRules = { appId: string; role: Role; confirm?: Confirm; page?: PageName; mostBytes?: number }
+type FormRules = {
+  appId: string
+  role: Role
+  confirm?: Confirm
+  page?: PageName
+  mostBytes?: number
+  hasFiles?: boolean
+}
 
 type Params<P extends string> = Record<'app' | P, string>
 
@@ -173,10 +180,10 @@ export const onForm =
 async function takeForm(
   deps: PageDependencies,
   request: Request,
-  { appId, role, confirm, page = 'keys', mostBytes }: FormRules,
+  { appId, role, confirm, page = 'keys', ...limits }: FormRules,
   take: (form: FormInput, viewer: Viewer, signedIn: SignedIn) => Answer,
 ): Promise<Response> {
-  const form = await readForm(request, mostBytes)
+  const form = await readForm(request, limits)
   if ('refusal' in form) return problemAnswer(request, form.refusal)
   const showFor = (form: FormInput) => async (viewer: Viewer, signedIn: SignedIn) => {
     if (!hasRole(viewer.member.role, role)) return refuseRole(deps, request, viewer)
@@ -191,8 +198,8 @@ async function takeForm(
     : takeExpiredForm(deps, request, form, (form) => ({ appId, show: showFor(form) }))
 }
 
-/** Fields that are never stored in a page, because someone else could read them there. */
-const NEVER_STORED = ['password', 'newPassword', 'smtpPassword']
+/** Fields that are never stored in a page: secrets, because someone else could read them there, and whole files. */
+const NEVER_STORED = ['password', 'newPassword', 'smtpPassword', 'file']
 
 /** Handles a form whose session has expired. */
 async function takeExpiredForm(

@@ -1,65 +1,82 @@
 /** @jsxImportSource preact */
 import type { FieldError } from '../../core/refusals.ts'
-import type { SuppressionText } from '../../people/suppressions.ts'
-import { pathOf } from '../layout/frame.tsx'
+import type { RemovalText, SuppressionListText } from '../../people/suppressions.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import type { Viewer } from '../layout/viewer.ts'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import type { Viewer } from '../layout/viewer.ts'
+import { Form, FormNotices } from '../ui/form.tsx'
 
-export type ListForm = { text: SuppressionText; errors: FieldError[] }
-
-type FormProps = { viewer: Viewer; form: ListForm | undefined }
+type FormProps<Text> = { viewer: Viewer; text: Text; errors: FieldError[]; notice?: string }
 
 const REASONS = [
-  { value: 'unsubscribed', label: "They don't want email" },
+  { value: 'unsubscribed', label: 'They unsubscribed' },
   { value: 'bounced', label: 'Emails bounce' },
   { value: 'complained', label: 'They complained' },
 ]
 
-const EmailAndWhy = ({ form }: Pick<FormProps, 'form'>) => (
-  <>
-    <Field name="email" label="Email" kind="email" value={form?.text.email ?? ''} autocomplete="off" />
-    <Field
-      name="why"
-      label="Why"
-      hint="Stored with your name and the time."
-      value={form?.text.why ?? ''}
-      autocomplete="off"
-    />
-  </>
+const Why = ({ value }: { value: string }) => (
+  <Field name="why" label="Why" hint="Stored with your name in the audit log." value={value} autocomplete="off" />
 )
 
-/** For editors, when someone asked by another channel. */
-export const AddForm = ({ viewer, form }: FormProps) => (
-  <section>
-    <h2>Add an address</h2>
-    <Form
-      action={`${pathOf(viewer.app.publicId, 'suppressions')}/add`}
-      ids="add"
-      errors={form?.errors}
-      submit="Add"
-      kind="plain"
-    >
-      <EmailAndWhy form={form} />
-      <Select name="reason" label="What happened" value={form?.text.reason ?? ''} options={REASONS} />
-    </Form>
-  </section>
-)
+/** For editors: typed addresses, or the export of another mail provider. */
+export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<SuppressionListText>) => {
+  const path = pathOf(viewer.app.publicId, 'suppressions')
+  return (
+    <Frame viewer={viewer} page="deliveries" title="Add addresses" state="They get no email from this app any more.">
+      <Form action={`${path}/new`} hasFiles errors={errors} notice={notice} submit="Add to suppressions" cancel={path}>
+        <Field
+          name="addresses"
+          label="Addresses"
+          kind="lines"
+          hint="One per line."
+          value={text.addresses}
+          autocomplete="off"
+          optional
+        />
+        <Field
+          name="file"
+          label="Or a file"
+          kind="file"
+          hint="CSV or text, such as a mail provider's export."
+          autocomplete="off"
+          optional
+        />
+        <Select
+          name="reason"
+          label="Reason"
+          hint="For rows of a file without a reason, too."
+          value={text.reason}
+          options={REASONS}
+        />
+        <Why value={text.why} />
+      </Form>
+    </Frame>
+  )
+}
 
 /** For editors; requires the person's consent and a reason. */
-export const RemoveForm = ({ viewer, form }: FormProps) => (
-  <section>
-    <h2>Remove an address</h2>
-    <p class="hint">Only if the person asked for email again. Earlier emails are not sent again.</p>
-    <Form
-      action={`${pathOf(viewer.app.publicId, 'suppressions')}/remove`}
-      ids="remove"
-      errors={form?.errors}
-      submit="Remove"
-      kind="danger"
+export const RemoveSuppressionPage = ({ viewer, text, errors, notice }: FormProps<RemovalText>) => {
+  const path = pathOf(viewer.app.publicId, 'suppressions')
+  return (
+    <Frame
+      viewer={viewer}
+      page="deliveries"
+      title={`Remove ${text.email} from suppressions?`}
+      tabTitle="Remove from suppressions"
+      state="Only if they asked for email again. Earlier emails are not sent again."
     >
-      <EmailAndWhy form={form} />
-    </Form>
-  </section>
-)
+      <FormNotices notice={notice ?? errors.find(({ field }) => field === 'email')?.message} />
+      <Form
+        action={`${path}/remove`}
+        hidden={{ email: text.email, confirmed: 'on' }}
+        errors={errors}
+        submit="Remove from suppressions"
+        kind="danger"
+        cancel={path}
+      >
+        <Why value={text.why} />
+      </Form>
+    </Frame>
+  )
+}

@@ -1,98 +1,132 @@
 /** @jsxImportSource preact */
-import type { ContactRow } from '../../people/contacts.ts'
+import type { ComponentChildren } from 'preact'
 import { hasRole } from '../../accounts/members.ts'
 import type { Suppressed, SuppressionReason } from '../../people/suppressions.ts'
 import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import type { Viewer } from '../layout/viewer.ts'
 import { Badge } from '../ui/badge.tsx'
+import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { Field, type FormError } from '../ui/field.tsx'
+import { Field } from '../ui/field.tsx'
 import { Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
-import { StatusBadge } from './person-labels.tsx'
-import { AddForm, type ListForm, RemoveForm } from './suppression-forms.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
-/** The last lookup and its result. */
-export type Asked = {
-  search?: { email: string; found?: SuppressionReason | null; errors?: FormError[] }
-  adding?: ListForm
-  removing?: ListForm
-  /** error of the last action */
-  notice?: string
-}
-
-/** `older` is the cursor of the next page. */
-type Listed<Row> = { rows: Row[]; isFirst: boolean; older: string | null }
+/** What an import did; `lines`: some lines of the file without an address. */
+export type Imported = { added: number; listed: number; skipped: number; lines: number[] }
 
 type SuppressionsProps = {
   viewer: Viewer
   mail: MailState
-  asked: Asked
-  list: Listed<Suppressed>
-  people: Listed<ContactRow>
+  /** null: all reasons */
+  reason: SuppressionReason | null
+  rows: Suppressed[]
+  /** null without a search; `hasMore`: more addresses begin like this */
+  search: { text: string; hasMore: boolean } | null
+  /** text, because it may be "10,000+" */
+  count: string
+  isFirst: boolean
+  /** path of the next page */
+  older: string | null
+  imported: Imported | null
+  /** error of the last action */
+  notice?: string
   now: number
 }
 
-/** Suppressed addresses stay on the list forever. */
-export const SuppressionsPage = (props: SuppressionsProps) => (
-  <Frame
-    viewer={props.viewer}
-    page="deliveries"
-    title="Suppressions"
-    state="Addresses that get no email, even after the person was erased."
-  >
-    <FormNotices notice={props.asked.notice} />
-    <MailNotices viewer={props.viewer} state={props.mail} />
-    <DeliverySections viewer={props.viewer} current="suppressions" />
-    <div class="columns text-first">
-      <div>
-        <SearchSection {...props} />
-        <ListSection {...props} />
-        <PeopleSection {...props} />
-      </div>
-      {hasRole(props.viewer.member.role, 'editor') && (
-        <aside aria-label="Change the list">
-          <AddForm viewer={props.viewer} form={props.asked.adding} />
-          <RemoveForm viewer={props.viewer} form={props.asked.removing} />
-        </aside>
+/** One table of all addresses; those of erased people are known by their hash only, which is not shown. */
+export const SuppressionsPage = (props: SuppressionsProps) => {
+  const { viewer, mail, count, notice, imported } = props
+  return (
+    <Frame
+      viewer={viewer}
+      page="deliveries"
+      title="Suppressions"
+      state={describeCount(count)}
+      action={<Actions viewer={viewer} isEmpty={count === '0'} />}
+    >
+      <DeliverySections viewer={viewer} current="suppressions" />
+      <FormNotices notice={notice} />
+      {imported && <ImportedNotice {...imported} />}
+      <MailNotices viewer={viewer} state={mail} />
+      {count === '0' ? (
+        <EmptyState title="No suppressions">
+          People who unsubscribe and addresses that bounce or complain appear here.
+        </EmptyState>
+      ) : (
+        <SuppressionList {...props} />
       )}
-    </div>
-  </Frame>
-)
-
-const FOUND: Record<SuppressionReason, string> = {
-  unsubscribed: 'On the list: the person unsubscribed. They get only transactional emails.',
-  bounced: 'On the list: an email bounced. It gets no email.',
-  complained: 'On the list: the person complained. It gets no email.',
+    </Frame>
+  )
 }
 
-const SearchSection = ({ viewer, asked: { search } }: SuppressionsProps) => (
-  <section>
-    <h2>Look up an address</h2>
-    <Form
-      isSearch
-      action={pathOf(viewer.app.publicId, 'suppressions')}
-      errors={search?.errors}
-      submit="Look up"
-      kind="plain"
-    >
-      <Field name="email" label="Email" kind="email" value={search?.email ?? ''} autocomplete="off" />
-    </Form>
-    {search?.found !== undefined && (
-      <Notice kind="info">
-        <b>
-          <SentText most={254}>{search.email.trim()}</SentText>
-        </b>
-        : {search.found === null ? 'It is not on the list.' : FOUND[search.found]}
-      </Notice>
-    )}
-  </section>
+function describeCount(count: string): string {
+  if (count === '0') return 'No addresses yet.'
+  const most = count === '1' ? '1 address gets' : `${count} addresses get`
+  return `${most} no lifecycle emails. After a bounce or complaint, no email at all.`
+}
+
+const Actions = ({ viewer, isEmpty }: { viewer: Viewer; isEmpty: boolean }) => {
+  const path = pathOf(viewer.app.publicId, 'suppressions')
+  return (
+    <div class="buttons">
+      {!isEmpty && <ButtonLink href={`${path}/export`}>Export</ButtonLink>}
+      {hasRole(viewer.member.role, 'editor') && (
+        <ButtonLink kind="primary" href={`${path}/new`}>
+          Add addresses
+        </ButtonLink>
+      )}
+    </div>
+  )
+}
+
+const plural = (count: number, one: string, many: string): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+
+const ImportedNotice = ({ added, listed, skipped, lines }: Imported) => (
+  <div role="status">
+    <Notice kind={skipped > 0 ? 'caution' : 'done'}>
+      {plural(added, 'address was', 'addresses were')} added.
+      {listed > 0 && ` ${plural(listed, 'was', 'were')} on the list already.`}
+      {skipped > 0 &&
+        ` ${plural(skipped, 'line', 'lines')} had no email address: ${lines.join(', ')}${skipped > lines.length ? ', …' : '.'}`}
+    </Notice>
+  </div>
 )
+
+function SuppressionList(props: SuppressionsProps) {
+  const { viewer, rows, search, isFirst, older, now } = props
+  const path = pathOf(viewer.app.publicId, 'suppressions')
+  return (
+    <>
+      <Form isSearch action={path} submit="Find" kind="plain">
+        <Field name="email" label="Find by email" kind="email" value={search?.text ?? ''} autocomplete="off" />
+      </Form>
+      {search === null && <ReasonLinks {...props} path={path} />}
+      {rows.length === 0 ? (
+        <NoRows {...props} path={path} />
+      ) : (
+        <Table
+          label="Suppressed addresses, newest first"
+          columns={columnsOf(props, now)}
+          rows={rows}
+          idOf={({ emailHash }) => emailHash}
+        />
+      )}
+      {search !== null && rows.length > 0 && (
+        <p class="hint after-table">
+          {search.hasMore && 'More addresses begin like this. Enter more of it. '}
+          <a href={path}>Show all</a>
+        </p>
+      )}
+      {search === null && <Pager newest={isFirst ? undefined : path} older={older ?? undefined} />}
+    </>
+  )
+}
 
 const REASONS: Record<SuppressionReason, string> = {
   unsubscribed: 'Unsubscribed',
@@ -100,82 +134,67 @@ const REASONS: Record<SuppressionReason, string> = {
   complained: 'Complained',
 }
 
-const listColumns = (now: number): Column<Suppressed>[] => [
-  { name: 'Address, as a hash', cell: ({ emailHash }) => <code>{emailHash.slice(0, 16)}…</code> },
-  {
-    name: 'Why',
-    cell: ({ reason }) => <Badge mood={reason === 'unsubscribed' ? 'quiet' : 'bad'}>{REASONS[reason]}</Badge>,
-  },
-  { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
-]
+const ReasonLinks = ({ path, reason }: { path: string; reason: SuppressionReason | null }) => (
+  <nav class="ranges filter-links" aria-label="Reason">
+    <a href={path} aria-current={reason === null ? 'true' : undefined}>
+      All
+    </a>
+    {Object.entries(REASONS).map(([name, label]) => (
+      <a key={name} href={`${path}?reason=${name}`} aria-current={name === reason ? 'true' : undefined}>
+        {label}
+      </a>
+    ))}
+  </nav>
+)
 
-function ListSection({ viewer, list, people, now }: SuppressionsProps) {
-  const path = pathOf(viewer.app.publicId, 'suppressions')
-  const { rows, isFirst, older } = list
+const NoRows = ({ search, path, reason, isFirst }: SuppressionsProps & { path: string }) => {
+  if (search !== null) {
+    return (
+      <EmptyState title="Not on the list" next={<ButtonLink href={path}>Show all</ButtonLink>}>
+        No address begins with <SentText most={254}>{search.text.trim()}</SentText>. To find an erased person, enter the
+        whole address.
+      </EmptyState>
+    )
+  }
+  if (!isFirst) return <EmptyState title="Nothing older">These were the first addresses on the list.</EmptyState>
   return (
-    <section>
-      <h2>The list</h2>
-      <p class="hint">
-        The list stores keyed hashes instead of addresses, so that it can outlive an erased person. Look up an address
-        above.
-      </p>
-      {rows.length === 0 ? (
-        <EmptyState title={isFirst ? 'Nobody' : 'Nothing older'}>
-          {isFirst
-            ? 'People who unsubscribe and addresses that bounce are added here.'
-            : 'These were the first addresses on the list.'}
-        </EmptyState>
-      ) : (
-        <Table
-          label="Suppressed addresses, the newest first"
-          columns={listColumns(now)}
-          rows={rows}
-          idOf={({ emailHash }) => emailHash}
-        />
-      )}
-      {!(isFirst && older === null) && people.isFirst && (
-        <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
-      )}
-    </section>
+    <EmptyState title="Nobody">
+      {reason === null ? 'No address' : `No address is here as ${REASONS[reason].toLowerCase()}`}.
+    </EmptyState>
   )
 }
 
-const peopleColumns = (appId: string, now: number): Column<ContactRow>[] => [
-  {
-    name: 'Person',
-    cell: ({ id, email }) => (
-      <a href={personPath(appId, id)}>
-        <SentText>{email}</SentText>
-      </a>
-    ),
-  },
-  { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  { name: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} now={now} /> },
-]
-
-function PeopleSection({ viewer, people: { rows, isFirst, older }, now }: SuppressionsProps) {
+function columnsOf({ viewer, search }: SuppressionsProps, now: number): Column<Suppressed>[] {
   const path = pathOf(viewer.app.publicId, 'suppressions')
+  const columns: Column<Suppressed>[] = [
+    { name: 'Address', cell: (row) => <Address viewer={viewer} row={row} /> },
+    {
+      name: 'Reason',
+      cell: ({ reason }) => <Badge mood={reason === 'unsubscribed' ? 'quiet' : 'bad'}>{REASONS[reason]}</Badge>,
+    },
+    { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  ]
+  if (!hasRole(viewer.member.role, 'editor')) return columns
+  const remove = ({ email }: Suppressed): ComponentChildren => {
+    // an erased person is found by the whole address only
+    const address = email ?? search?.text.trim()
+    return (
+      address && (
+        <ActionForm action={`${path}/remove`} fields={{ email: address }}>
+          Remove <span class="unseen">{address}</span>
+        </ActionForm>
+      )
+    )
+  }
+  return [...columns, { name: 'Remove', cell: remove, isAction: true }]
+}
+
+const Address = ({ viewer, row: { email, contactId } }: { viewer: Viewer; row: Suppressed }) => {
+  if (email === null) return <span class="hint">Erased person</span>
+  if (contactId === null) return <SentText>{email}</SentText>
   return (
-    <section id="people">
-      <h2>People who get no email</h2>
-      {rows.length === 0 ? (
-        <p class="hint">
-          {older === null ? 'Nobody whom this app knows.' : 'None among those. Go on to older people.'}
-        </p>
-      ) : (
-        <Table
-          label="People who get no email, the newest first"
-          columns={peopleColumns(viewer.app.publicId, now)}
-          rows={rows}
-          idOf={({ id }) => String(id)}
-        />
-      )}
-      {!(isFirst && older === null) && (
-        <Pager
-          newest={isFirst ? undefined : `${path}#people`}
-          older={older === null ? undefined : `${path}?people=${older}#people`}
-        />
-      )}
-    </section>
+    <a class="strong" href={personPath(viewer.app.publicId, contactId)}>
+      <SentText>{email}</SentText>
+    </a>
   )
 }

@@ -1,17 +1,31 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { publicId, readPublicId } from '../../core/ids.ts'
-import { type FieldError, REFUSALS } from '../../core/refusals.ts'
-import { addSuppression, findSuppressed, readSuppression, removeSuppression } from '../../people/suppressions.ts'
-import { pageAnswer } from '../layout/answers.ts'
+import { REFUSALS } from '../../core/refusals.ts'
+import {
+  addSuppressions,
+  exportSuppressions,
+  readRemoval,
+  readSuppressionList,
+  removeSuppression,
+  searchSuppressions,
+  type SuppressionListText,
+  type SuppressionReason,
+} from '../../people/suppressions.ts'
+import { readMailState } from '../deliveries/mail-state.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { flashCookie } from '../layout/flash.ts'
+import type { FormInput } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
-import { withStillSending } from '../layout/flash.ts'
-import type { FormInput } from '../layout/forms.ts'
-import { readMailState } from '../deliveries/mail-state.ts'
-import { type Asked, SuppressionsPage } from './suppressions-page.tsx'
+import { AddSuppressionsPage, RemoveSuppressionPage } from './suppression-forms.tsx'
+import { type Imported, SuppressionsPage } from './suppressions-page.tsx'
 
-const PAGE_ROWS = 50
+const PAGE_ROWS = 30
+/** Larger lists are counted to here. */
+const COUNTED = 10_000
+/** Room for 100,000 addresses. */
+const FILE_BYTES = 8 * 1024 * 1024
 
 /** Addresses are sent by POST, so that they don't appear in URLs. */
 export const suppressionsRoutes = (deps: PageDependencies) =>
@@ -19,8 +33,20 @@ export const suppressionsRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/suppressions', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => showSuppressions(deps, request, viewer)),
     )
-    .post('/apps/:app/suppressions', onForm(deps, { role: 'viewer' }, lookUp), { parse: 'none' })
-    .post('/apps/:app/suppressions/add', onForm(deps, { role: 'editor' }, addAddress), { parse: 'none' })
+    .get('/apps/:app/suppressions/export', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => exportAnswer(deps, viewer)),
+    )
+    .get('/apps/:app/suppressions/new', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => showAdding(request, viewer)),
+    )
+    .post('/apps/:app/suppressions', onForm(deps, { role: 'viewer' }, search), { parse: 'none' })
+    .post(
+      '/apps/:app/suppressions/new',
+      onForm(deps, { role: 'editor', mostBytes: FILE_BYTES, hasFiles: true }, addAddresses),
+      {
+        parse: 'none',
+      },
+    )
     .post('/apps/:app/suppressions/remove', onForm(deps, { role: 'editor' }, removeAddress), { parse: 'none' })
 
 /** Cursor: time and hash, which has no dot. */
@@ -29,70 +55,162 @@ function readCursor(text: string | null): { createdAt: number; emailHash: string
   return createdAt === undefined || emailHash === undefined ? null : { createdAt: Number(createdAt), emailHash }
 }
 
-async function showSuppressions(
-  deps: PageDependencies,
-  request: Request,
-  viewer: Viewer,
-  { status = 200, ...asked }: Asked & { status?: number } = {},
-): Promise<Response> {
+const REASONS: readonly SuppressionReason[] = ['unsubscribed', 'bounced', 'complained']
+
+async function readShared(deps: PageDependencies, viewer: Viewer) {
+  const counted = await deps.store.countSuppressions(viewer.app.id, COUNTED + 1)
+  const count = Math.min(counted, COUNTED).toLocaleString('en')
+  return {
+    viewer,
+    mail: await readMailState(deps, viewer.app),
+    count: counted > COUNTED ? `${count}+` : count,
+    now: deps.clock.now(),
+  }
+}
+
+async function showSuppressions(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
   const query = new URL(request.url).searchParams
-  const [before, beforePerson] = [readCursor(query.get('before')), readPublicId('con', query.get('people') ?? '')]
-  const found = await deps.store.listSuppressions(viewer.app.id, before, PAGE_ROWS + 1)
-  const lines = found.slice(0, PAGE_ROWS)
-  const last = found.length > PAGE_ROWS ? lines.at(-1) : undefined
-  const { people, next } = await deps.store.listRefusing(viewer.app.id, beforePerson, PAGE_ROWS)
+  const before = readCursor(query.get('before'))
+  const reason = REASONS.find((one) => one === query.get('reason')) ?? null
+  const asked = { appId: viewer.app.id, reason, before, limit: PAGE_ROWS + 1 }
+  const found = await deps.store.listSuppressions(asked)
+  const rows = found.slice(0, PAGE_ROWS)
+  const last = found.length > PAGE_ROWS ? rows.at(-1) : undefined
+  const older =
+    last && new URLSearchParams({ ...(reason && { reason }), before: `${last.createdAt}.${last.emailHash}` })
   const page = (
     <SuppressionsPage
-      viewer={viewer}
-      mail={await readMailState(deps, viewer.app)}
-      asked={asked}
-      list={{ rows: lines, isFirst: before === null, older: last ? `${last.createdAt}.${last.emailHash}` : null }}
-      people={{ rows: people, isFirst: beforePerson === null, older: next === null ? null : publicId('con', next) }}
-      now={deps.clock.now()}
+      {...await readShared(deps, viewer)}
+      reason={reason}
+      rows={rows}
+      search={null}
+      isFirst={before === null}
+      older={older ? `${pathOf(viewer.app.publicId, 'suppressions')}?${older}` : null}
+      imported={readImported(query)}
     />
   )
-  return pageAnswer(request, status, page)
+  return pageAnswer(request, 200, page)
 }
 
-async function lookUp(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
-  const email = form.text('email')
-  const found = await findSuppressed(deps, viewer.app, email)
-  if (found !== 'invalid') return showSuppressions(deps, request, viewer, { search: { email, found } })
-  const errors = [{ field: 'email', message: 'Give one whole email address.' }]
-  return showSuppressions(deps, request, viewer, { status: 400, search: { email, errors } })
+async function search(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
+  const text = form.text('email')
+  if (text.trim() === '') return redirectAnswer(pathOf(viewer.app.publicId, 'suppressions'))
+  const found = await searchSuppressions(deps, viewer.app, text, PAGE_ROWS + 1)
+  const page = (
+    <SuppressionsPage
+      {...await readShared(deps, viewer)}
+      reason={null}
+      rows={found.slice(0, PAGE_ROWS)}
+      search={{ text, hasMore: found.length > PAGE_ROWS }}
+      isFirst
+      older={null}
+      imported={null}
+    />
+  )
+  return pageAnswer(request, 200, page)
 }
 
-async function addAddress(
+function exportAnswer(deps: PageDependencies, { app }: Viewer): Response {
+  const lines = exportSuppressions(deps, app.id)
+  const body = new ReadableStream<string>({
+    async pull(controller) {
+      const { done, value } = await lines.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    async cancel() {
+      await lines.return(undefined)
+    },
+  }).pipeThrough(new TextEncoderStream())
+  const headers = {
+    'Content-Type': 'text/csv; charset=utf-8',
+    'Content-Disposition': 'attachment; filename="suppressions.csv"',
+    'Cache-Control': 'no-store',
+  }
+  return new Response(body, { headers })
+}
+
+const NO_LIST: SuppressionListText = { addresses: '', file: '', why: '', reason: 'unsubscribed' }
+
+type Refused = {
+  status: number
+  text: SuppressionListText
+  errors: Parameters<typeof AddSuppressionsPage>[0]['errors']
+  notice?: string
+}
+
+const showAdding = (
+  request: Request,
+  viewer: Viewer,
+  { status, ...refused }: Refused = { status: 200, text: NO_LIST, errors: [] },
+): Response => pageAnswer(request, status, <AddSuppressionsPage viewer={viewer} {...refused} />)
+
+async function addAddresses(
   deps: PageDependencies,
   request: Request,
   form: FormInput,
   { viewer }: Who,
 ): Promise<Response> {
-  const text = { email: form.text('email'), why: form.text('why'), reason: form.text('reason') }
-  const refuse = (status: number, errors: FieldError[], notice?: string) =>
-    showSuppressions(deps, request, viewer, { status, notice, adding: { text, errors } })
-  const reading = readSuppression(text)
-  if ('errors' in reading) return refuse(400, reading.errors)
-  const outcome = await addSuppression(deps, viewer.app, { input: reading.input, actor: viewer.member.id })
-  if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, [], REFUSALS[outcome.refusal].message)
-  return doneAnswer(deps, viewer, 'suppressions', ...withStillSending('address_suppressed', outcome))
+  const text = {
+    addresses: form.text('addresses'),
+    file: form.text('file'),
+    why: form.text('why'),
+    reason: form.text('reason'),
+  }
+  const reading = readSuppressionList(text)
+  if ('errors' in reading) return showAdding(request, viewer, { status: 400, text, errors: reading.errors })
+  const { input } = reading
+  const outcome = await addSuppressions(deps, viewer.app, { input, actor: viewer.member.id })
+  if ('refusal' in outcome) {
+    const { status, message } = REFUSALS[outcome.refusal]
+    return showAdding(request, viewer, { status, text, errors: [], notice: message })
+  }
+  const { added } = outcome
+  const told = { added, listed: input.rows.length - added, skipped: input.wrongLines.length, lines: input.wrongLines }
+  const path = `${pathOf(viewer.app.publicId, 'suppressions')}?${writeImported(told)}`
+  return redirectAnswer(path, outcome.stillSending === 0 ? [] : [flashCookie(deps.baseUrl, 'still_sending')])
 }
 
+const MOST_LINES = 5
+
+const writeImported = ({ added, listed, skipped, lines }: Imported): URLSearchParams =>
+  new URLSearchParams({
+    added: String(added),
+    listed: String(listed),
+    skipped: String(skipped),
+    lines: lines.slice(0, MOST_LINES).join('.'),
+  })
+
+/** Only numbers, so that a link can't say anything else. */
+function readImported(query: URLSearchParams): Imported | null {
+  const number = (name: string): number => (/^\d{1,6}$/.test(query.get(name) ?? '') ? Number(query.get(name)) : 0)
+  if (!query.has('added')) return null
+  const lines = (query.get('lines') ?? '').split('.').filter((line) => /^\d{1,7}$/.test(line))
+  return {
+    added: number('added'),
+    listed: number('listed'),
+    skipped: number('skipped'),
+    lines: lines.slice(0, MOST_LINES).map(Number),
+  }
+}
+
+/** The first form asks why; the second removes. */
 async function removeAddress(
   deps: PageDependencies,
   request: Request,
   form: FormInput,
   { viewer }: Who,
 ): Promise<Response> {
-  const text = { email: form.text('email'), why: form.text('why'), reason: 'unsubscribed' }
-  const refuse = (status: number, errors: FieldError[], notice?: string) =>
-    showSuppressions(deps, request, viewer, { status, notice, removing: { text, errors } })
-  const reading = readSuppression(text)
-  if ('errors' in reading) return refuse(400, reading.errors)
+  const text = { email: form.text('email'), why: form.text('why') }
+  const show = (status: number, errors: Refused['errors'] = [], notice?: string) =>
+    pageAnswer(request, status, <RemoveSuppressionPage {...{ viewer, text, errors, notice }} />)
+  if (form.text('confirmed') === '') return show(200)
+  const reading = readRemoval(text)
+  if ('errors' in reading) return show(400, reading.errors)
   const outcome = await removeSuppression(deps, viewer.app, { input: reading.input, actor: viewer.member.id })
-  if (outcome === 'not_listed') return refuse(400, [NOT_LISTED])
-  if ('refusal' in outcome) return refuse(REFUSALS[outcome.refusal].status, [], REFUSALS[outcome.refusal].message)
+  if (outcome === 'not_listed') return show(400, [], NOT_LISTED)
+  if ('refusal' in outcome) return show(REFUSALS[outcome.refusal].status, [], REFUSALS[outcome.refusal].message)
   return doneAnswer(deps, viewer, 'suppressions', 'address_freed')
 }
 
-const NOT_LISTED: FieldError = { field: 'email', code: 'invalid', message: 'This address is not on the list.' }
+const NOT_LISTED = 'This address is not on the list.'

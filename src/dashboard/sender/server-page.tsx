@@ -34,7 +34,7 @@ export const ServerPage = (props: ServerProps) => {
   const { facts, refused } = props
   return (
     <SenderFrame facts={facts} current="sender/server" state={<State {...facts} />} refused={refused}>
-      <div class="columns text-first">
+      <div class="editor">
         <div>
           <ServerForm {...props} />
         </div>

@@ -10,7 +10,7 @@ export type FieldProps = {
   id?: string
   label: string
   /** `lines`: one value per line; `prose`: long text; `code`: digits that are not a number */
-  kind?: 'text' | 'email' | 'password' | 'number' | 'code' | 'lines' | 'prose'
+  kind?: 'text' | 'email' | 'password' | 'number' | 'code' | 'lines' | 'prose' | 'file'
   /** id of a datalist */
   list?: string
   hint?: ComponentChildren
@@ -107,6 +107,16 @@ function Input(props: FieldProps) {
   if (kind === 'lines') return <textarea {...attributes} rows={3} autocapitalize="none" spellcheck={false} />
   // browsers drop the first line feed of a textarea
   if (kind === 'prose') return <textarea {...attributes} value={`\n${value ?? ''}`} rows={PROSE_ROWS} />
+  if (kind === 'file')
+    return (
+      <input
+        id={id}
+        name={name}
+        type="file"
+        accept=".csv,.txt,text/csv,text/plain"
+        aria-describedby={describedBy(props)}
+      />
+    )
   if (kind === 'password') return <input {...attributes} type="password" />
   // type="email" would let the browser rewrite the input
   const inputmode = INPUT_MODES[kind]

@@ -26,6 +26,8 @@ type FormProps = NoticeProps & {
   errors?: FormError[]
   /** read-only fields and no button; true with `locked` */
   isLocked?: boolean
+  /** sends files */
+  hasFiles?: boolean
   /** for buttons elsewhere on the page */
   id?: string
   /** one field with its button in a row */
@@ -54,6 +56,7 @@ export const Form = (props: FormProps) => {
     isLocked = Boolean(locked),
     id,
     isSearch,
+    hasFiles,
     ids,
     username,
     confirm,
@@ -67,6 +70,7 @@ export const Form = (props: FormProps) => {
         class={isSearch ? 'search' : undefined}
         role={isSearch ? 'search' : undefined}
         method="post"
+        enctype={hasFiles ? 'multipart/form-data' : undefined}
         action={action}
         novalidate
       >

@@ -39,7 +39,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['people/:person/erase', 'owner', {}],
   ['deliveries/:delivery/resend', 'editor', {}],
   ['suppressions', 'viewer', { email: ADA }],
-  ['suppressions/add', 'editor', { email: 'x' }],
+  ['suppressions/new', 'editor', { addresses: 'x' }],
   ['suppressions/remove', 'editor', { email: 'x' }],
   ['messages/:message', 'editor', { do: 'paused' }],
   ['messages/:message/preview', 'editor', {}],

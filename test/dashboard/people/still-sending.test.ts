@@ -60,7 +60,7 @@ const ACTIONS: [string, () => Promise<{ location: string | null }>][] = [
   ],
   [
     'suppressing an address',
-    () => browser.post(pages.at('suppressions/add'), { email: BOB, why: 'asked', reason: 'unsubscribed' }),
+    () => browser.post(pages.at('suppressions/new'), { addresses: BOB, why: 'asked', reason: 'unsubscribed' }),
   ],
   ['erasing a person', async () => browser.post(`${await pathOfBob()}/erase`)],
 ]

@@ -3,9 +3,10 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
-import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { publicId } from '../../../src/core/ids.ts'
+import { type AccountPages, appOf, type Browser, FIREFOX, hiddenFieldsOf, openAccount } from '../browser.ts'
 import { putMessage, sendEvent } from '../messages/mailing.ts'
-import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+import { attributesOf, expectHarmless, HOSTILE, SAME_ORIGIN, textOf } from '../pages.ts'
 
 let pages: AccountPages
 let browser: Browser
@@ -20,9 +21,15 @@ afterEach(() => pages.close())
 const BOB = 'bob@example.com'
 const path = (what = '') => pages.at(`suppressions${what}`)
 const see = async (query = '') => (await browser.get(path(query))).html
-const lookUp = async (email: string) => browser.post(path(), { email })
+const find = async (email: string, as = browser) => as.post(path(), { email })
 const suppress = (email: string, reason: 'unsubscribed' | 'bounced' | 'complained' = 'unsubscribed') =>
   pages.store.suppress({ appId: app.id, email, reason, at: pages.clock.now() })
+const rowsIn = (html: string) => textOf(html, 'td[data-label=Address]')
+
+async function erase(email: string): Promise<void> {
+  const by = { accountId: app.accountId, actor: 'test', at: pages.clock.now() }
+  await pages.store.eraseContact({ ...by, appId: app.id, email })
+}
 
 /** Actions and subjects of the audit list, oldest first. */
 function audited(): { action: string; subject: string }[] {
@@ -40,86 +47,146 @@ function audited(): { action: string; subject: string }[] {
 describe('the list', () => {
   test('is empty', async () => {
     const html = await see()
-    expect(await textOf(html, '.empty h2')).toEqual(['Nobody'])
-    expect(await textOf(html, '#people > .hint')).toEqual(['Nobody whom this app knows.'])
+    expect(await textOf(html, '.empty h2, .page-head .lead')).toEqual(['No addresses yet.', 'No suppressions'])
+    expect(await textOf(html, '.page-head .button')).toEqual(['Add addresses'])
   })
 
-  test('shows reason and time, but no address', async () => {
-    await suppress('gone@example.com', 'complained')
-    const html = await see()
-    expect(await textOf(html, 'td .badge')).toEqual(['Complained'])
-    expect(html).not.toContain('gone@example.com')
-  })
-
-  test('names known people', async () => {
+  test('has one row for each address, of people with a link', async () => {
     await sendEvent(pages, { app, email: BOB })
     await sendEvent(pages, { app, email: 'carol@example.com' })
     await suppress(BOB)
-    expect(await textOf(await see(), '#people td[data-label=Person]')).toEqual([BOB])
+    pages.clock.ms += 1
+    await suppress('gone@example.com', 'complained')
+    const html = await see()
+    expect(await rowsIn(html)).toEqual(['gone@example.com', BOB])
+    expect(await textOf(html, 'td .badge')).toEqual(['Complained', 'Unsubscribed'])
+    const bob = await pages.store.findContact(app.id, BOB)
+    expect(await attributesOf(html, 'td[data-label=Address] a', 'href')).toEqual([
+      pages.at(`people/${publicId('con', bob?.id ?? 0)}`),
+    ])
+    expect(await textOf(html, '.page-head .lead')).toEqual([
+      '2 addresses get no lifecycle emails. After a bounce or complaint, no email at all.',
+    ])
   })
 
-  test('pages', async () => {
+  test('shows no address and no hash of an erased person, until the person is back', async () => {
+    await sendEvent(pages, { app, email: BOB })
+    await suppress(BOB)
+    const [row] = await pages.store.listSuppressions({ appId: app.id, reason: null, before: null, limit: 1 })
+    await erase(BOB)
+    const html = await see()
+    expect(await rowsIn(html)).toEqual(['Erased person'])
+    expect([html.includes(BOB), html.includes(row?.emailHash.slice(0, 8) ?? BOB)]).toEqual([false, false])
+    expect(await attributesOf(html, 'td form', 'action')).toEqual([])
+    await sendEvent(pages, { app, email: BOB })
+    expect(await rowsIn(await see())).toEqual([BOB])
+  })
+
+  test('pages, and is filtered by reason', async () => {
     for (let i = 0; i < 120; i++) {
       pages.clock.ms += i % 3
-      await suppress(`p${i}@example.com`)
+      await suppress(`p${i}@example.com`, i % 2 === 0 ? 'bounced' : 'unsubscribed')
     }
-    const hashes: string[] = []
-    for (let query: string | undefined = ''; query !== undefined;) {
-      const html = await see(query)
-      hashes.push(...(await textOf(html, 'td code')))
-      const [href] = await attributesOf(html, '.pager [rel=next]', 'href')
-      query = href?.slice(path().length)
+    const walk = async (start: string): Promise<string[]> => {
+      const found: string[] = []
+      for (let query: string | undefined = start; query !== undefined;) {
+        const html = await see(query)
+        found.push(...(await rowsIn(html)))
+        const [href] = await attributesOf(html, '.pager [rel=next]', 'href')
+        query = href?.slice(path().length)
+      }
+      return found
     }
-    expect([hashes.length, new Set(hashes).size]).toEqual([120, 120])
+    for (const [query, count] of [
+      ['', 120],
+      ['?reason=bounced', 60],
+      ['?reason=unsubscribed', 60],
+      ['?reason=complained', 0],
+    ] as const) {
+      const found = await walk(query)
+      expect([query, found.length, new Set(found).size]).toEqual([query, count, count])
+    }
+  })
+
+  test('of another app is not seen', async () => {
+    await suppress(BOB)
+    const other = await pages.addAccount('eve@example.com', 'Other')
+    const eve = await pages.signedIn('eve@example.com')
+    for (const what of ['', '/new', '/export']) expect((await eve.get(path(what))).status).toBe(404)
+    expect((await find(BOB, eve)).status).toBe(404)
+    const { html } = await eve.post(`/apps/${other.appId}/suppressions`, { email: BOB })
+    expect(await rowsIn(html)).toEqual([])
   })
 })
 
-describe('looking an address up', () => {
-  test.each([
-    ['unsubscribed', 'On the list: the person unsubscribed. They get only transactional emails.'],
-    ['bounced', 'On the list: an email bounced. It gets no email.'],
-    ['complained', 'On the list: the person complained. It gets no email.'],
-  ] as const)('that %s', async (reason, sentence) => {
-    await suppress(BOB, reason)
-    const { status, html } = await lookUp(' Bob@Example.com ')
-    expect(status).toBe(200)
-    expect(await textOf(html, '.notice.info')).toEqual([`Note: Bob@Example.com: ${sentence}`])
+describe('finding an address', () => {
+  test('by its start, or an erased person by the whole of it', async () => {
+    for (const email of [BOB, 'bobby@example.com', 'carol@example.com']) {
+      await sendEvent(pages, { app, email })
+      await suppress(email)
+    }
+    expect(await rowsIn((await find(' Bob')).html)).toEqual([BOB, 'bobby@example.com'])
+    await erase(BOB)
+    expect(await rowsIn((await find('bob')).html)).toEqual(['bobby@example.com'])
+    const { html } = await find(' Bob@Example.com ')
+    expect(await rowsIn(html)).toEqual(['Erased person'])
+    // and can be removed
+    expect(await attributesOf(html, 'td input[name=email]', 'value')).toEqual(['Bob@Example.com'])
   })
 
-  test('that is not on the list or invalid', async () => {
-    expect(await textOf((await lookUp(BOB)).html, '.notice.info')).toEqual([`Note: ${BOB}: It is not on the list.`])
-    const { status, html } = await lookUp(HOSTILE)
-    expect(status).toBe(400)
+  test('that is not on the list says so, safely', async () => {
+    await suppress('carol@example.com')
+    const { status, html } = await find(HOSTILE)
+    expect([status, await textOf(html, '.empty h2')]).toEqual([200, ['Not on the list']])
     await expectHarmless(html)
-    expect(await textOf(html, '.fault')).toEqual(['Error: Give one whole email address.'])
-    expect(await attributesOf(html, '#email', 'value')).toEqual([HOSTILE])
+    expect((await find(' ')).location).toBe(path())
   })
 
-  test('is for viewers too, not for other accounts', async () => {
+  test('is for viewers too', async () => {
+    await suppress(BOB)
     await pages.addMember('viewer@example.com', 'viewer')
-    const viewer = await pages.signedIn('viewer@example.com')
-    expect((await viewer.post(path(), { email: BOB })).status).toBe(200)
-    await pages.addAccount('eve@example.com', 'Other')
-    expect((await (await pages.signedIn('eve@example.com')).post(path(), { email: BOB })).status).toBe(404)
+    const { html } = await find(BOB, await pages.signedIn('viewer@example.com'))
+    expect([await rowsIn(html), await attributesOf(html, 'td form', 'action')]).toEqual([[BOB], []])
   })
 })
 
 describe('changing it', () => {
   const add = (fields: Record<string, string> = {}) =>
-    browser.post(path('/add'), { email: BOB, why: 'They  wrote to us', reason: 'unsubscribed', ...fields })
+    browser.post(path('/new'), { addresses: BOB, why: 'They  wrote to us', reason: 'unsubscribed', ...fields })
   const remove = (fields: Record<string, string> = {}) =>
-    browser.post(path('/remove'), { email: BOB, why: 'They asked for it', ...fields })
+    browser.post(path('/remove'), { email: BOB, why: 'They asked for it', confirmed: 'on', ...fields })
+  const told = async (location: string | null) => textOf((await browser.get(location ?? '')).html, '[role=status]')
 
   test('ends email to an address at once, with the reason in the audit log', async () => {
     await putMessage(pages, { app })
     await sendEvent(pages, { app, email: BOB })
     const { status, location } = await add({ reason: 'complained' })
-    expect([status, location]).toEqual([303, path()])
+    expect([status, await told(location)]).toEqual([303, ['Done: 1 address was added.']])
     expect(await pages.store.findSuppression(app.id, BOB)).toBe('complained')
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('complained')
     expect(audited()).toEqual([
       { action: 'suppression.add', subject: expect.stringMatching(/^[\w-]{43}: They wrote to us$/) },
     ])
+    expect(await told((await add()).location)).toEqual(['Done: 0 addresses were added. 1 was on the list already.'])
+  })
+
+  test('takes several addresses, with one audit entry', async () => {
+    await sendEvent(pages, { app, email: BOB })
+    await suppress('carol@example.com')
+    const { location } = await add({ addresses: `${BOB}, carol@example.com\n\n dave@example.com;${BOB} ` })
+    expect(await told(location)).toEqual(['Done: 2 addresses were added. 1 was on the list already.'])
+    expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
+    expect(audited()).toEqual([{ action: 'suppression.import', subject: '3: They wrote to us' }])
+  })
+
+  test('asks why before it removes', async () => {
+    await suppress(BOB)
+    const { status, html } = await browser.post(path('/remove'), { email: BOB })
+    expect([status, await textOf(html, 'h1')]).toEqual([200, [`Remove ${BOB} from suppressions?`]])
+    expect(await pages.store.findSuppression(app.id, BOB)).toBe('unsubscribed')
+    const fields = await hiddenFieldsOf(html)
+    expect((await browser.post(path('/remove'), { ...fields, why: 'They asked' })).status).toBe(303)
+    expect(await pages.store.findSuppression(app.id, BOB)).toBe(null)
   })
 
   test('allows email again', async () => {
@@ -135,36 +202,49 @@ describe('changing it', () => {
     })
   })
 
+  test('removes an erased person by the address', async () => {
+    await sendEvent(pages, { app, email: BOB })
+    await add()
+    await erase(BOB)
+    expect((await remove()).status).toBe(303)
+    expect(await rowsIn(await see())).toEqual([])
+  })
+
   test('refuses to remove an address that is not listed', async () => {
     await sendEvent(pages, { app, email: BOB })
     for (const email of [BOB, 'stranger@example.com']) {
       const { status, html } = await remove({ email })
-      expect([status, await textOf(html, '.fault')]).toEqual([400, ['Error: This address is not on the list.']])
-      expect(await attributesOf(html, '#remove-email', 'value')).toEqual([email])
+      expect([status, await textOf(html, '[role=alert]')]).toEqual([400, ['Error: This address is not on the list.']])
+      expect(await attributesOf(html, '#why', 'value')).toEqual(['They asked for it'])
     }
     expect(audited()).toEqual([])
   })
 
-  test('applies to people added later, and their page says so', async () => {
+  test('applies to people added later', async () => {
     await add()
     await sendEvent(pages, { app, email: BOB })
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
-    expect(await textOf(await see(), '#people td[data-label=Person]')).toEqual([BOB])
+    expect(await attributesOf(await see(), 'td[data-label=Address] a', 'href')).toHaveLength(1)
   })
 
   test.each([
-    [{ email: 'nobody' }, ['Give one whole email address.']],
+    [{ addresses: '' }, ['Give at least one whole email address.']],
+    [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a whole email address.']],
     [{ why: ' ' }, ['Give a reason. It is stored with your name.']],
     [{ why: 'x'.repeat(201) }, ['Say it in up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose one of these.']],
-    [{ email: HOSTILE, why: '' }, ['Give one whole email address.', 'Give a reason. It is stored with your name.']],
+    [
+      { addresses: HOSTILE, why: '' },
+      ['Line 1 is not a whole email address.', 'Give a reason. It is stored with your name.'],
+    ],
   ])('refuses invalid input and keeps it (%j)', async (fields, faults) => {
     const { status, html } = await add(fields)
     expect(status).toBe(400)
     await expectHarmless(html)
     expect(await textOf(html, '.fault')).toEqual(faults.map((fault) => `Error: ${fault}`))
-    const typed = { email: BOB, why: 'They  wrote to us', ...fields }
-    expect(await attributesOf(html, '#add-email, #add-why', 'value')).toEqual([typed.email, typed.why])
+    const typed = { addresses: BOB, why: 'They  wrote to us', ...fields }
+    expect(await attributesOf(html, '#why', 'value')).toEqual([typed.why])
+    expect(await textOf(html, '#addresses')).toEqual([typed.addresses])
     expect(audited()).toEqual([])
   })
 
@@ -175,12 +255,74 @@ describe('changing it', () => {
     ] as const) {
       await pages.addMember(`${role}@example.com`, role)
       const member = await pages.signedIn(`${role}@example.com`)
-      expect(await attributesOf((await member.get(path())).html, 'aside form', 'method')).toHaveLength(
-        role === 'editor' ? 2 : 0,
+      expect(await textOf((await member.get(path())).html, '.page-head .button')).toHaveLength(
+        role === 'editor' ? 1 : 0,
       )
-      const fields = { email: `${role}s@example.com`, why: 'x', reason: 'bounced' }
-      expect((await member.post(path('/add'), fields)).status).toBe(status)
-      expect((await member.post(path('/remove'), fields)).status).toBe(status)
+      const fields = { addresses: `${role}s@example.com`, email: `${role}s@example.com`, why: 'x', reason: 'bounced' }
+      expect((await member.post(path('/new'), fields)).status).toBe(status)
+      expect((await member.post(path('/remove'), { ...fields, confirmed: 'on' })).status).toBe(status)
     }
+  })
+})
+
+describe('a file', () => {
+  const upload = async (file: string, fields: Record<string, string> = {}) => {
+    const body = new FormData()
+    for (const [name, value] of Object.entries({ addresses: '', reason: 'bounced', why: 'moved here', ...fields }))
+      body.set(name, value)
+    body.set('file', new File([file], 'list.csv', { type: 'text/csv' }))
+    const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
+    const headers = { ...SAME_ORIGIN, Cookie: cookie, 'User-Agent': FIREFOX }
+    const response = await pages.handle(path('/new'), { method: 'POST', headers, body })
+    return { status: response.status, location: response.headers.get('location'), html: await response.text() }
+  }
+  const told = async (location: string | null) => textOf((await browser.get(location ?? '')).html, '[role=status]')
+
+  test('of another mail provider is taken, with its reasons; lines without an address are named', async () => {
+    const file =
+      'Type,Recipient,Note\r\nSpamComplaint,Ann@Example.com,"a, ""b""\nc"\r\nx,,y\r\nother,bob@example.com,\r\n'
+    const { status, location } = await upload(file)
+    expect(status).toBe(303)
+    expect(await told(location)).toEqual(['Caution: 2 addresses were added. 1 line had no email address: 4.'])
+    expect([
+      await pages.store.findSuppression(app.id, 'ann@example.com'),
+      await pages.store.findSuppression(app.id, BOB),
+    ]).toEqual(['complained', 'bounced'])
+  })
+
+  test('of 3,000 addresses is taken in parts', async () => {
+    const { location } = await upload(Array.from({ length: 3_000 }, (_, index) => `p${index}@example.com`).join('\n'))
+    expect(await told(location)).toEqual(['Done: 3,000 addresses were added.'])
+    expect(await pages.store.countSuppressions(app.id, 10_000)).toBe(3_000)
+  })
+
+  test('that is exported can be imported', async () => {
+    await suppress('carol@example.com', 'complained')
+    await suppress(`+dave=x@example.com`, 'bounced')
+    await sendEvent(pages, { app, email: BOB })
+    await suppress(BOB)
+    await erase(BOB)
+    const exported = await browser.get(path('/export'))
+    expect(exported.headers.get('content-disposition')).toBe('attachment; filename="suppressions.csv"')
+    const lines = exported.html.split('\r\n')
+    expect(lines[0]).toBe('email,reason,since')
+    expect(lines.slice(1).toSorted()).toEqual([
+      '',
+      "'+dave=x@example.com,bounced,2026-05-03T12:00:00.000Z",
+      'carol@example.com,complained,2026-05-03T12:00:00.000Z',
+    ])
+    const by = { accountId: app.accountId, actor: 'test', why: 'x' }
+    for (const email of ['carol@example.com', '+dave=x@example.com'])
+      await pages.store.unsuppress({ appId: app.id, email, at: 1, by })
+    await upload(exported.html, { reason: 'unsubscribed' })
+    expect([
+      await pages.store.findSuppression(app.id, 'carol@example.com'),
+      await pages.store.findSuppression(app.id, '+dave=x@example.com'),
+    ]).toEqual(['complained', 'bounced'])
+  })
+
+  test('without an address is refused', async () => {
+    const { status, html } = await upload('a,b\n1,2\n')
+    expect([status, await textOf(html, '.fault')]).toEqual([400, ['Error: Give at least one whole email address.']])
   })
 })

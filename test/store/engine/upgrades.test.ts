@@ -80,6 +80,29 @@ describe('an older schema', () => {
     other.remove()
   })
 
+  test('gets the addresses of suppressed people, but of nobody else', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('suppressions_by_email'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    const hashOf = (email: string): string =>
+      new Bun.CryptoHasher('sha256', 'k').update(`1:${email}`).digest('base64url')
+    old.run(`INSERT INTO install (name, value) VALUES ('suppression_key', 'k')`)
+    const contact = `INSERT INTO contacts (app_id, email, status, created_at, updated_at) VALUES (1, ?, ?, 0, 0)`
+    old.run(contact, ['ada@example.com', 'bounced'])
+    old.run(contact, ['bob@example.com', 'subscribed'])
+    const suppression = `INSERT INTO suppressions (app_id, email_hash, reason, created_at) VALUES (1, ?, 'bounced', ?)`
+    old.run(suppression, [hashOf('ada@example.com'), 1])
+    old.run(suppression, [hashOf('gone@example.com'), 2])
+    old.close()
+    const db = openDatabase(other.folder)
+    expect(db.query('SELECT email FROM suppressions ORDER BY created_at').values()).toEqual([
+      ['ada@example.com'],
+      [null],
+    ])
+    db.close()
+    other.remove()
+  })
+
   test('keeps members in their accounts and working invitations, but no password links', () => {
     const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE memberships'))
     const other = makeFolder()

@@ -14,7 +14,8 @@ import { createFeed, held, rest, wanted } from './timeline-rows.ts'
 const UNDO_LATER = `DROP INDEX audit_entries_of_sign_ins; DROP INDEX audit_entries_of_changes;
   ALTER TABLE audit_entries DROP COLUMN address; ALTER TABLE audit_entries DROP COLUMN count;
   ALTER TABLE accounts DROP COLUMN requires_two_step; ALTER TABLE app_mail_settings DROP COLUMN locale;
-  DROP INDEX deliveries_joined; ALTER TABLE deliveries DROP COLUMN joined_to;
+  DROP INDEX suppressions_by_email; DROP INDEX suppressions_by_time; DROP INDEX suppressions_by_reason;
+  ALTER TABLE suppressions DROP COLUMN email; DROP INDEX deliveries_joined; ALTER TABLE deliveries DROP COLUMN joined_to;
   ${['sender', 'recipient', 'subject', 'html', 'text'].map((name) => `ALTER TABLE captured_mails DROP COLUMN ${name};`).join(' ')}`
 
 const folder = useFolder()

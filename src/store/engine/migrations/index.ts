@@ -19,6 +19,7 @@ import joinedEvents from './0017_joined_events.sql' with { type: 'text' }
 import idempotencyBodies from './0018_idempotency_bodies.sql' with { type: 'text' }
 import capturedContent from './0019_captured_content.sql' with { type: 'text' }
 import deliveriesByMessage from './0020_deliveries_by_message.sql' with { type: 'text' }
+import suppressedAddresses from './0021_suppressed_addresses.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
 
 /** Append only; released migrations are never edited. Entry n migrates schema version n to n + 1 in one transaction. */
@@ -43,14 +44,29 @@ export const MIGRATIONS: readonly string[] = [
   idempotencyBodies,
   capturedContent,
   deliveriesByMessage,
+  suppressedAddresses,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */
 export const CODE_STEPS: ReadonlyMap<number, (db: Database) => void> = new Map([
   [MIGRATIONS.indexOf(senders) + 1, foldSenders],
+  [MIGRATIONS.indexOf(suppressedAddresses) + 1, nameSuppressed],
 ])
 
 export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** Suppressed addresses were stored as hashes only; those of people are known. */
+function nameSuppressed(db: Database): void {
+  const key = db.query<{ value: string }, []>(`SELECT value FROM install WHERE name = 'suppression_key'`).get()?.value
+  if (key === undefined) return
+  const people = db.query<{ appId: number; email: string }, []>(
+    `SELECT app_id AS appId, email FROM contacts WHERE status <> 'subscribed'`,
+  )
+  const name = db.query('UPDATE suppressions SET email = ? WHERE app_id = ? AND email_hash = ?')
+  for (const { appId, email } of people.iterate()) {
+    name.run(email, appId, new Bun.CryptoHasher('sha256', key).update(`${appId}:${email}`).digest('base64url'))
+  }
+}
 
 const NON_ASCII = `GLOB '*[^' || char(1) || '-' || char(127) || ']*'`
 
