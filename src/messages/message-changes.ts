@@ -16,22 +16,25 @@ const refuseDrafts: MessageRules['refuseDrafts'] = (drafts) => {
 /** A draft without deliveries is overwritten. Any other message gets a new version with new content. */
 const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) => {
   const status = draft.status ?? old?.status ?? 'draft'
-  if (!old) return plan({ change: 'created', status, version: 1, updatedAt: at, storesContent: true }, 'draft')
+  if (!old) {
+    const created = { change: 'created', status, version: 1, updatedAt: at, storesContent: true } as const
+    return plan(created, { isEdited: true, before: 'draft' })
+  }
   const isSameContent = isEqual(draft.content, old.content)
-  const isUnchanged = isSameContent && draft.name === old.name && status === old.status
+  const isEdited = !isSameContent || draft.name !== old.name
+  const isUnchanged = !isEdited && status === old.status
   const isOverwritten = isSameContent || (old.status === 'draft' && !hasDeliveries())
   const version = isOverwritten ? old.version : old.version + 1
   const change = isUnchanged ? 'unchanged' : 'changed'
   const updatedAt = isUnchanged ? old.updatedAt : nextUpdate(old, at)
-  return plan({ change, status, version, updatedAt, storesContent: !isSameContent }, old.status)
+  return plan({ change, status, version, updatedAt, storesContent: !isSameContent }, { isEdited, before: old.status })
 }
 
-const plan = (saved: Omit<SavePlan, 'actions'>, before: MessageRow['status']): SavePlan => ({
+type Before = { isEdited: boolean; before: MessageRow['status'] }
+
+const plan = (saved: Omit<SavePlan, 'actions'>, { isEdited, before }: Before): SavePlan => ({
   ...saved,
-  actions: [
-    ...(saved.change === 'unchanged' ? [] : ['message.save']),
-    ...(saved.status === before ? [] : [`message.${saved.status}`]),
-  ],
+  actions: [...(isEdited ? ['message.save'] : []), ...(saved.status === before ? [] : [`message.${saved.status}`])],
 })
 
 /** With `content`, only while it is the message's. */

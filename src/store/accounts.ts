@@ -136,7 +136,10 @@ export function createAccountWrites({ db, addApp, senderDomains, sealer, rules }
       addApp({ accountId: id, actor: account.actor, at }, app)
       addKey(id, key, at)
       addSecret(id, secret, at)
-      audit({ accountId: id, actor: account.actor, at }, 'account.create', id)
+      const change = { accountId: id, actor: account.actor, at }
+      audit(change, 'account.create', id)
+      audit(change, 'app.create', app.publicId)
+      audit(change, 'key.create', key.id)
       return DONE
     },
 

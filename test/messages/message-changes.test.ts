@@ -68,8 +68,10 @@ describe('a save', () => {
       change: 'changed',
       version: 3,
       storesContent: false,
-      actions: ['message.save', 'message.paused'],
+      actions: ['message.paused'],
     })
+    expect(planOf({ name: 'New', status: 'paused' }, live).actions).toEqual(['message.save', 'message.paused'])
+    expect(planOf({ status: 'live' }, rowOf()).actions).toEqual(['message.live'])
   })
 
   test('changes nothing if all is the same, in any order of keys', () => {

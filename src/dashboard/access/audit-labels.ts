@@ -69,7 +69,7 @@ export type AuditNames = {
   messages: { id: number; name: string }[]
 }
 
-/** Describes an id; unknown ids are shown unchanged. */
+/** Describes an id: names that someone chose are quoted, and unknown ids are shown unchanged. */
 function nameOf(id: string, { members, keys, apps, messages }: AuditNames): string {
   const member = members.find(({ personId }) => personId === id)
   if (member) return member.email
@@ -80,7 +80,7 @@ function nameOf(id: string, { members, keys, apps, messages }: AuditNames): stri
     keys.find((key) => key.id === id) ??
     apps.find((app) => app.publicId === id) ??
     messages.find((message) => message.id === messageId)
-  return named?.name ?? id
+  return named ? `“${named.name}”` : id
 }
 
 export function describeAction({ action, subject, count }: AuditEntry, names: AuditNames): string {

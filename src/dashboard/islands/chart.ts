@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
 import type uPlot from 'uplot'
+import { gridOf, pickTicks } from './chart-axes.ts'
 
 /** uPlot formats numbers in the browser's language at load time; `en-US@posix` is not a valid tag and throws. */
 function mendLanguage(): void {
@@ -28,18 +29,8 @@ function readTable(figure: HTMLElement): Drawn {
   }
 }
 
-/** Keeps edge labels from being cut off. */
-const END_TICKS = 3
-
-/** Spaces labels evenly so that a day label is included. */
-function pickTicks(ticks: string[], step: number): number[] {
-  const day = Math.max(
-    0,
-    ticks.findIndex((tick) => !tick.includes(':')),
-  )
-  const room = ticks.slice(0, -END_TICKS)
-  return room.map((_, index) => index).filter((index) => (index - day) % step === 0)
-}
+/** Room for half of the last label, in pixels. */
+const LABEL_ROOM = 24
 
 /** Replaces the server-rendered chart, in the same space, and adds a tooltip. */
 function drawChart(figure: HTMLElement): void {
@@ -93,10 +84,10 @@ function optionsOf(
     gap: 8,
   }
   return {
-    padding: [8, 0, 0, 0],
+    padding: [8, LABEL_ROOM, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 8 } },
-    scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] } },
+    scales: { x: { time: false }, y: { range: (_, __, max) => [0, gridOf(max).at(-1) ?? 1] } },
     series: [{}, { ...line, fill: colour('.area', 'fill') }, { ...line, dash: [3, 4] }],
     axes: [
       {
@@ -111,11 +102,8 @@ function optionsOf(
       {
         ...quiet,
         size: (_, values) => 16 + 7 * Math.max(0, ...(values ?? []).map((value) => value.length)),
-        space: 32,
         grid: { stroke: colour('.rule', 'stroke'), width: 1 },
-        incrs: [1, 2, 5]
-          .flatMap((step) => Array.from({ length: 10 }, (_, power) => step * 10 ** power))
-          .toSorted((a, b) => a - b),
+        splits: (_, __, ___, max) => gridOf(max),
         values: (_, splits) => splits.map((value) => value.toLocaleString('en-GB')),
       },
     ],

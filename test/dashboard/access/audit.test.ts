@@ -110,9 +110,13 @@ describe('the page', () => {
     const { html } = await owner.get(pages.at('audit'))
     await expectHarmless(html)
     const rows = await rowsOf()
-    expect(rows).toContainEqual(['The command line', `created the API key ${HOSTILE}`, '–'])
+    expect(rows).toContainEqual(['The command line', `created the API key “${HOSTILE}”`, '–'])
     expect(rows).toContainEqual(['eve@example.com', 'set a password with a link', '–'])
-    expect(rows.some(([, what]) => what === 'saved the message Results ready, they left')).toBe(true)
+    const what = rows.map(([, text]) => text)
+    expect(what).toContain('saved the message “Results ready, they left”')
+    expect(what).toContain('created the account')
+    expect(what.filter((text) => text?.startsWith('created the app “')).length).toBe(1)
+    expect(what.filter((text) => text?.startsWith('created the API key “')).length).toBe(2)
     expect(html).not.toMatch(/mem_\w{10}/)
   })
 
@@ -140,7 +144,7 @@ describe('the page', () => {
       const next: string | undefined = /<a class="button plain" href="([^"]+)" rel="next">/.exec(html)?.[1]
       path = next?.replaceAll('&amp;', '&') ?? null
     }
-    const keys = seen.filter((text) => text.startsWith('created the API key Key'))
+    const keys = seen.filter((text) => text.startsWith('created the API key “Key'))
     expect([keys.length, new Set(keys).size]).toEqual([120, 120])
   })
 
