@@ -1,11 +1,10 @@
 #!/usr/bin/env bun
 // first, because it starts a thread
 import './store/engine/begin-writer.ts'
-import { findNearest } from './core/nearest.ts'
 import { accountCreate, accountList, init } from './cli/accounts.ts'
 import { appSet, appTag } from './cli/app-settings.ts'
 import { appCreate, appList } from './cli/apps.ts'
-import { type Command, CommandRefused, readArguments } from './cli/command.ts'
+import { type Command, CommandRefused, createUnknownCommand, readArguments } from './cli/command.ts'
 import { printHelp, printResult } from './cli/print.ts'
 import { keyCreate, keyList, keyRevoke, secretRotate } from './cli/keys.ts'
 import { licenses, version } from './cli/about.ts'
@@ -73,12 +72,7 @@ function helpFor(words: string[]): number {
   const begun = words.filter((word) => !HELP.includes(word)).map((word) => `${word} `)
   const found = COMMANDS.filter(({ name }) => name.startsWith(begun.join('')))
   if (found.length > 0) return say(printHelp(found))
-  const near = findNearest(
-    begun.slice(0, 2).join('').trim(),
-    COMMANDS.map(({ name }) => name),
-  )
-  const hint = near === undefined ? '' : ` Did you mean eventpost ${near}?`
-  throw new UsageError(`There is no such command.${hint} Run eventpost for the list.`)
+  throw createUnknownCommand(begun.slice(0, 2).join('').trim(), COMMANDS)
 }
 
 function say(text: string): number {

@@ -12,6 +12,7 @@ import { StoreError } from '../store/engine/errors.ts'
 import { readAddress } from '../store/engine/folder-lock.ts'
 import type { Store } from '../store/store.ts'
 import { readMailbox } from '../core/mail-addresses.ts'
+import { findNearest } from '../core/nearest.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { type Installation, readInstallation } from '../accounts/senders.ts'
 import type { AppRow, Refused } from '../store/types.ts'
@@ -199,6 +200,15 @@ export async function findAccount(store: Store, given: Given): Promise<string> {
     console.error(`eventpost: using the first of several accounts, ${account.name} (${account.id}); see --account`)
   }
   return account.id
+}
+
+export function createUnknownCommand(words: string, commands: readonly Command[]): UsageError {
+  const near = findNearest(
+    words,
+    commands.map(({ name }) => name),
+  )
+  const hint = near === undefined ? '' : ` Did you mean eventpost ${near}?`
+  return new UsageError(`There is no such command.${hint} Run eventpost for the list.`)
 }
 
 /** @throws UsageError naming what cannot be understood */
