@@ -100,11 +100,11 @@ const decideByHand = (suppression: Verdict): Decision =>
     : { outcome: 'send', verdicts: [suppression], unfit: [] }
 
 const reasonOf = (failed: Verdict): string => {
-  if (failed.rule === 'wish') return String(failed.value)
+  if (failed.rule === 'suppression') return String(failed.value)
   return failed.rule === 'message' ? 'message_paused' : reasonOfRule(failed)
 }
 
-export type Check = 'wish' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp'
+export type Check = 'suppression' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp'
 
 const checkStatus = ({ status }: DecidedMessage): Verdict => ({
   rule: 'message',

@@ -10,7 +10,7 @@ type Describe = (name: string) => string
 type DecisionReason =
   | RuleReason
   | SuppressionReason
-  | Exclude<Check, 'wish' | 'message' | 'giveUp'>
+  | Exclude<Check, 'suppression' | 'message' | 'giveUp'>
   | 'message_paused'
   | 'gave_up'
   | 'unsure'

@@ -22,7 +22,7 @@ type Describe = (verdict: Verdict, subject: DescribedSubject, rule: Rule | undef
 const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
 
 const BY_RULE = {
-  wish: ({ value }, subject) => `${displayName(subject.person)} ${WISHES.get(value) ?? 'may get email'}.`,
+  suppression: ({ value }, subject) => `${displayName(subject.person)} ${SUPPRESSIONS.get(value) ?? 'may get email'}.`,
   message: ({ value }) => `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
   away: describeAway,
   seen: describeSeen,
@@ -65,7 +65,7 @@ export function describeTemplateFault(fault: TemplateFault): string {
     : `${fault.missing} had neither a value nor a fallback.`
 }
 
-const WISHES = new Map<unknown, string>([
+const SUPPRESSIONS = new Map<unknown, string>([
   ['unsubscribed', 'had unsubscribed'],
   ['bounced', "can't be reached: an email to this address bounced"],
   ['complained', 'had reported an email as spam'],

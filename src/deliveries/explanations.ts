@@ -164,7 +164,7 @@ const REASONS: ReadonlyMap<string, readonly string[]> = new Map(
     perWeek: ['perWeek'],
     giveUp: ['gave_up'],
     template: ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'],
-  } satisfies Record<Exclude<Check, 'wish'> | 'template', readonly string[]>),
+  } satisfies Record<Exclude<Check, 'suppression'> | 'template', readonly string[]>),
 )
 
 /** Something else may have stopped it since the decision. */
@@ -172,7 +172,7 @@ function isCauseOf(checked: Verdict, reason: string | null): boolean {
   const { rule, value, verdict, until } = checked
   if (verdict === 'pass' || reason === null) return false
   if (until !== undefined) return reason === 'unsure'
-  if (rule === 'wish') return value === reason
+  if (rule === 'suppression') return value === reason
   return reasonOfRule(checked) === reason || REASONS.get(rule)?.includes(reason) === true
 }
 

@@ -18,13 +18,22 @@ export type DecisionRecord = {
   isSlow?: boolean
 }
 
-export const parseRecord = (json: string | null): DecisionRecord | null =>
-  json === null ? null : (JSON.parse(json) as DecisionRecord)
+export function parseRecord(json: string | null): DecisionRecord | null {
+  if (json === null) return null
+  const record = JSON.parse(json) as DecisionRecord | null
+  return record && { ...record, verdicts: record.verdicts.map(renameRule) }
+}
+
+/** Records written by 0.1.0 name the rule so. */
+const FORMER_RULE = 'wish'
+
+const renameRule = (verdict: Verdict): Verdict =>
+  verdict.rule === FORMER_RULE ? { ...verdict, rule: 'suppression' } : verdict
 
 export const forgetReply = ({ reply: _, ...record }: DecisionRecord): DecisionRecord => record
 
 export const suppressionVerdict = (reason: SuppressionReason | null): Verdict => ({
-  rule: 'wish',
+  rule: 'suppression',
   about: null,
   value: reason,
   verdict: reason === null ? 'pass' : 'fail',

@@ -118,7 +118,7 @@ describe('limits per person', () => {
       factsOf(),
     )
     expect(verdicts.map(({ rule, about, value, verdict }) => [rule, about, value, verdict])).toEqual([
-      ['wish', null, null, 'pass'],
+      ['suppression', null, null, 'pass'],
       ['message', null, 'live', 'pass'],
       ['window', '09:00-17:00', AT, 'pass'],
       ['perDay', '1', 0, 'pass'],
@@ -172,7 +172,7 @@ describe('giving up', () => {
   test('is a verdict with its time', () => {
     const decision = decide(messageOf({ settings: { giveUpHours: 2 } }), factsOf({ plannedAt: AT - 3 * HOUR }))
     expect(decision.verdicts.at(-1)).toEqual({ rule: 'giveUp', about: null, value: AT - HOUR, verdict: 'fail' })
-    expect(decide(messageOf(), factsOf()).verdicts.map(({ rule }) => rule)).toEqual(['wish', 'message'])
+    expect(decide(messageOf(), factsOf()).verdicts.map(({ rule }) => rule)).toEqual(['suppression', 'message'])
   })
   test('counts from the planned time', () => {
     expect(outcomeOf({ settings: { giveUpHours: 2 } }, { plannedAt: AT - 2 * HOUR })).toBe('send')
@@ -203,8 +203,8 @@ describe('precedence', () => {
       ['skip', []],
     ])
     expect(decisions.map(({ verdicts }) => verdicts.map(({ rule, verdict }) => [rule, verdict]))).toEqual([
-      [['wish', 'pass']],
-      [['wish', 'fail']],
+      [['suppression', 'pass']],
+      [['suppression', 'fail']],
     ])
   })
 
@@ -230,7 +230,7 @@ describe('precedence', () => {
       throw new Error('nothing is read again')
     }
     const decision = decide(messageOf({ onlyIf: [{ rule: 'notSeen' }] }), factsOf({ known, joined }))
-    expect(decision.verdicts.map(({ rule }) => rule)).toEqual(['wish', 'message', 'tag'])
+    expect(decision.verdicts.map(({ rule }) => rule)).toEqual(['suppression', 'message', 'tag'])
     expect(decision.unfit).toEqual([])
   })
 })
@@ -388,7 +388,7 @@ describe('an email of several events', () => {
   test('are recorded with their times', () => {
     const { verdicts } = decide(messageOf({ onlyIf }), facts([]))
     expect(verdicts.map(({ rule, eventAt }) => [rule, eventAt ?? null])).toEqual([
-      ['wish', null],
+      ['suppression', null],
       ['message', null],
       ['notSeen', null],
       ['tag', null],

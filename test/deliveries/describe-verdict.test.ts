@@ -8,8 +8,8 @@ import { ADA, CONTENT, deliveryOf, explain, fail, pass, sayRule, WHEN } from './
 
 describe('describes a rule', () => {
   test.each<[Verdict, string]>([
-    [pass('wish', null, null), 'Ada may get email.'],
-    [fail('wish', null, 'unsubscribed'), 'Ada had unsubscribed.'],
+    [pass('suppression', null, null), 'Ada may get email.'],
+    [fail('suppression', null, 'unsubscribed'), 'Ada had unsubscribed.'],
     [fail('message', null, 'paused'), 'The message was paused.'],
     [pass('message', null, 'live'), 'The message was live.'],
     [
@@ -107,7 +107,7 @@ describe('describes a rule', () => {
   })
 
   test('of any kind', () => {
-    const judged = ['wish', 'message', 'again', 'window', 'perDay', 'perWeek', 'giveUp', 'template', 'link']
+    const judged = ['suppression', 'message', 'again', 'window', 'perDay', 'perWeek', 'giveUp', 'template', 'link']
     expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(STOP_REASONS), ...judged].sort())
   })
 })

@@ -211,7 +211,7 @@ describe('a waiting email of someone who is suppressed', () => {
       reason: 'bounced',
       record: JSON.stringify({
         at: AT,
-        verdicts: [{ rule: 'wish', about: null, value: 'bounced', verdict: 'fail' }],
+        verdicts: [{ rule: 'suppression', about: null, value: 'bounced', verdict: 'fail' }],
       }),
     }))
   test('is sent to those who only unsubscribed, if it is transactional', () => {

@@ -141,7 +141,11 @@ describe('a delivery was queued', () => {
     await messaging.decide()
     const { why, rules, delivery } = await explain(id)
     expect(why).toBe(`${ADA} did not have the tag beta, and this message goes only to people with it.`)
-    expect(rules.map(({ rule, verdict }) => `${rule} ${verdict}`)).toEqual(['wish pass', 'message pass', 'tag fail'])
+    expect(rules.map(({ rule, verdict }) => `${rule} ${verdict}`)).toEqual([
+      'suppression pass',
+      'message pass',
+      'tag fail',
+    ])
     expect(delivery?.state).toBe('skipped')
   })
 

@@ -132,7 +132,7 @@ describe('a rule at the time of sending', () => {
     expect(delivery && recordOf(delivery)).toEqual({
       at: NOW + 11 * MINUTE + 2,
       verdicts: [
-        { rule: 'wish', about: null, value: null, verdict: 'pass' },
+        { rule: 'suppression', about: null, value: null, verdict: 'pass' },
         { rule: 'message', about: null, value: 'live', verdict: 'pass' },
         { rule: 'tag', about: 'beta', value: false, verdict: 'fail' },
       ],

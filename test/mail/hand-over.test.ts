@@ -142,7 +142,7 @@ describe('the verdicts of the rules stay', () => {
     }
     const [delivery] = await sending.deliveries()
     expect(delivery?.state).toBe(state)
-    expect(delivery && recordOf(delivery).verdicts.map(({ rule }) => rule)).toEqual(['wish', 'message'])
+    expect(delivery && recordOf(delivery).verdicts.map(({ rule }) => rule)).toEqual(['suppression', 'message'])
   })
 })
 

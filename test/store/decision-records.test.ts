@@ -11,6 +11,12 @@ test('the suppression rule passes when nothing suppresses the person', () => {
 
 test('an empty record parses to nothing', () => expect(parseRecord(null)).toBeNull())
 
+test('a record of 0.1.0 has the rule under its present name', () => {
+  const old = { at: 1, tries: 2, verdicts: [{ ...not, rule: 'wish' }, seen] }
+  expect(parseRecord(JSON.stringify(old))).toEqual({ at: 1, tries: 2, verdicts: [not, seen] })
+  expect(not.rule).toBe('suppression')
+})
+
 test.each([
   ['of nothing before', null, { at: 9, verdicts: [not] }],
   ['alone', { at: 1, verdicts: [may] }, { at: 9, verdicts: [not] }],

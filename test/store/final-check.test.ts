@@ -190,7 +190,11 @@ describe('an email is sent', () => {
     expect(sending.server.received.filter(({ to }) => to[0] === ADA)).toHaveLength(1)
     const [delivery] = (await sending.deliveries()).filter(({ state }) => state === 'sent')
     const rules = (given.content?.onlyIf ?? []).map(({ rule: name }) => name)
-    expect(delivery && recordOf(delivery).verdicts.map(({ rule: name }) => name)).toEqual(['wish', 'message', ...rules])
+    expect(delivery && recordOf(delivery).verdicts.map(({ rule: name }) => name)).toEqual([
+      'suppression',
+      'message',
+      ...rules,
+    ])
   })
 
   test('with the unlinked targets in its record, also after a new decision', async () => {
@@ -200,7 +204,7 @@ describe('an email is sent', () => {
     const [delivery] = await sending.deliveries()
     expect(delivery?.state).toBe('sent')
     expect(delivery && recordOf(delivery).verdicts.map(({ rule: name }) => name)).toEqual([
-      'wish',
+      'suppression',
       'message',
       'notSeen',
       'link',
@@ -292,7 +296,7 @@ describe('of several emails to one person decided at the same time', () => {
     expect(second && recordOf(second)).toMatchObject({
       at,
       verdicts: [
-        { rule: 'wish', verdict: 'pass' },
+        { rule: 'suppression', verdict: 'pass' },
         { rule: 'message', verdict: 'pass' },
         { rule: 'again', about: '24', value: at, verdict: 'fail' },
       ],

@@ -12,7 +12,7 @@ type Rule = Explanation['rules'][number] & { id: string }
 
 /** Rule names as in the editor. */
 const RULE_NAMES: Record<string, string> = {
-  wish: 'Subscription',
+  suppression: 'Subscription',
   message: 'The message',
   seen: 'Has seen it',
   notSeen: 'Has not seen it',
@@ -121,7 +121,7 @@ function momentsOf(shown: ShownDelivery): Moment[] {
 }
 
 /** Rules that also apply when a member resends. */
-const ALWAYS_ASKED = ['wish', 'link', 'template']
+const ALWAYS_ASKED = ['suppression', 'link', 'template']
 
 function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery): number | null {
   return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? decidedAt) : null

@@ -134,7 +134,8 @@ const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
   isOfToday(verdict) ? { ...verdict, isToday: true } : verdict
 
 const isOfToday = ({ rule, about }: Verdict): boolean =>
-  ['tag', 'field', 'status', 'wish'].includes(rule) || (rule === 'template' && (about?.startsWith('contact.') ?? false))
+  ['tag', 'field', 'status', 'suppression'].includes(rule) ||
+  (rule === 'template' && (about?.startsWith('contact.') ?? false))
 
 function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts' | 'estimated'> {
   const counts = new Map<string, number>()

@@ -51,7 +51,7 @@ export const explainTool: Tool = {
     'Every rule and what it found, by `deliveryId`, or `messageId` and `email`; `delivery` null: there is no email.',
   kind: 'read',
   input: ASKED,
-  output: outputSchema('why', 'message', 'delivery', 'judgedAt', 'rules'),
+  output: outputSchema('why', 'message', 'delivery', 'decidedAt', 'rules'),
   run: async (deps, { access }, args) => {
     const asked = findAsked(access, readAsked(args, null))
     if (isRefusal(asked)) return asked
@@ -99,7 +99,7 @@ function explanationView(found: MessageExplanation) {
     ...(found.serverReply === undefined ? {} : { serverReply: found.serverReply }),
     message: { id: publicId('msg', id), name: cleanText(name), status },
     delivery: found.delivery && deliveryView(found.delivery),
-    judgedAt: found.decidedAt === null ? null : new Date(found.decidedAt).toISOString(),
+    decidedAt: found.decidedAt === null ? null : new Date(found.decidedAt).toISOString(),
     rules,
     ...(rules.length < all.length ? { omitted: { rules: all.length - rules.length } } : {}),
   }

@@ -47,8 +47,14 @@ describe('current data is used and named:', () => {
     const { app, store } = at.messaging
     await store().suppress({ appId: app.id, email: ADA, reason: 'complained', at: at.clock.now() })
     const { lines } = await at.simulate()
-    const wish = { rule: 'wish', about: null, value: 'complained', verdict: 'fail' as const, isToday: true as const }
-    expect(lines).toMatchObject([{ email: ADA, outcome: 'complained', verdicts: [wish] }])
+    const suppressed = {
+      rule: 'suppression',
+      about: null,
+      value: 'complained',
+      verdict: 'fail' as const,
+      isToday: true as const,
+    }
+    expect(lines).toMatchObject([{ email: ADA, outcome: 'complained', verdicts: [suppressed] }])
   })
 })
 

@@ -37,7 +37,7 @@ describe('explain_delivery', () => {
       why,
       message: { id: await messageIdOf('Paid'), name: 'Paid', status: 'live' },
       delivery: expect.objectContaining({ id: deliveryId, state: 'skipped', reason: 'tag' }),
-      judgedAt: '2026-05-15T12:00:00.000Z',
+      decidedAt: '2026-05-15T12:00:00.000Z',
       rules: expect.arrayContaining([{ rule: 'tag', verdict: 'fail', sentence: why }]),
     })
     expect(await explain({ messageId: await messageIdOf('Paid'), email: 'ada@example.com' })).toEqual(data)
@@ -47,7 +47,7 @@ describe('explain_delivery', () => {
     server.clock.tick(MINUTE)
     await messaging.event({ event: 'other' })
     const asked = { messageId: await messageIdOf('Paid'), email: 'ada@example.com' }
-    const never = { delivery: null, judgedAt: null, rules: [] }
+    const never = { delivery: null, decidedAt: null, rules: [] }
     expect(await explain(asked)).toMatchObject({
       why: 'results_ready was never received for ada@example.com.',
       ...never,
