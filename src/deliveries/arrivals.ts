@@ -3,7 +3,7 @@ import { collectMsOf, isPerPerson } from '../messages/again.ts'
 import { isStartedBy } from '../messages/triggers.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
-import type { Arrival, Cancelled, EndFacts, EndPlan } from '../store/delivery-rules.ts'
+import type { Arrival, Cancelled, Finish } from '../store/delivery-rules.ts'
 import { takesEvents, TIMED_KEY } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
 import { isSamePath } from '../visits/paths.ts'
@@ -18,6 +18,7 @@ import type {
   UsedFacts,
   WaitingFacts,
 } from '../store/plan-types.ts'
+import type { Verdict } from '../store/message-types.ts'
 import type { EventType } from '../store/types.ts'
 import { decideStart, findCancelled } from './decide.ts'
 import { planEnd } from './ends.ts'
@@ -119,7 +120,7 @@ export type Cause = {
   occurredAt: number
 }
 
-type Changing = { emails: Emails; changes: DeliveryChange[]; takeId: () => number }
+export type Changing = { emails: Emails; changes: DeliveryChange[]; takeId: () => number }
 
 /** Cancels first, then records the return, then starts emails. */
 export function planArrival(changing: Changing, matched: Matched, cause: Cause): void {
@@ -206,32 +207,32 @@ function cancelBy(changing: Changing, { eventId, at, hosts }: Cause, arrival: Ar
     if (collectMsOf(email.content.again) !== null && (found || email.state !== 'claimed')) {
       for (const part of email.parts) {
         const cancelled = findIn(part, email, true)
-        if (!cancelled) continue
-        cancel(changing, part.id, { at, cancelled, joined: [] })
-        removeJoined(changing.emails, email, part)
+        if (cancelled) dropEvent(changing, { email, part }, { ...cancelled, at, verdicts: [cancelled.verdict] })
       }
     }
-    if (!found) continue
-    const heir = cancel(changing, email.id, { at, cancelled: found, delivery: email, joined: email.parts })
-    end(changing.emails, email, heir)
+    if (found) endEmail(changing, email, { ...found, at, verdicts: [found.verdict] })
   }
 }
 
-type Cancelling = Partial<EndFacts> & { at: number; cancelled: Cancelled }
+/** `at`: ms UTC. `isOfEvent`: the reason concerns only the first event. */
+export type Ending = { at: number; reason: string; verdicts: Verdict[]; isOfEvent: boolean }
 
-/** @returns the event that takes over the email, if only its first event was cancelled */
-function cancel({ changes }: Changing, id: number, { at, cancelled, ...facts }: Cancelling): EndPlan['heir'] {
-  const { reason, verdict, isOfEvent } = cancelled
-  const record: DecisionRecord = { at, verdicts: [verdict] }
-  const finish = { state: 'skipped', reason, record: JSON.stringify(record), isOfEvent }
-  const plan = planEnd(finish, { delivery: null, attempt: null, joined: [], ...facts })
-  changes.push({ change: 'cancel', id, at, finish, plan })
-  return plan.heir
+function toFinish({ at, reason, verdicts, isOfEvent }: Ending): Finish {
+  const record: DecisionRecord = { at, verdicts }
+  return { state: 'skipped', reason, record: JSON.stringify(record), isOfEvent }
 }
 
 const releaseKey = (used: UsedFacts, key: string | null): void => void (key !== null && used.keys.delete(key))
 
-function removeJoined(emails: Emails, email: WaitingFacts, part: JoinedFacts): void {
+/** The email no longer lists one of its further events. */
+export function dropEvent(
+  { emails, changes }: Changing,
+  { email, part }: { email: WaitingFacts; part: JoinedFacts },
+  ending: Ending,
+): void {
+  const finish = toFinish(ending)
+  const plan = planEnd(finish, { delivery: null, attempt: null, joined: [] })
+  changes.push({ change: 'cancel', id: part.id, at: ending.at, finish, plan })
   const used = usedOf(emails, email.messageId)
   email.parts = email.parts.filter((one) => one !== part)
   email.joined -= 1
@@ -239,8 +240,12 @@ function removeJoined(emails: Emails, email: WaitingFacts, part: JoinedFacts): v
   releaseKey(used, part.dedupeKey)
 }
 
-/** `heir`: the event that takes over the email. */
-function end(emails: Emails, email: WaitingFacts, heir: EndPlan['heir']): void {
+/** Ends the email, or passes it to another of its events if only the first is concerned. */
+export function endEmail({ emails, changes }: Changing, email: WaitingFacts, ending: Ending): void {
+  const finish = toFinish(ending)
+  const plan = planEnd(finish, { delivery: email, attempt: null, joined: email.parts })
+  changes.push({ change: 'cancel', id: email.id, at: ending.at, finish, plan })
+  const { heir } = plan
   const used = usedOf(emails, email.messageId)
   emails.waiting = emails.waiting.filter((one) => one !== email)
   // a mail server may have accepted it, so its key stays used

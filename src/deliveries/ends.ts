@@ -120,7 +120,7 @@ const inherit = ({ dedupeKey, plannedAt, dueAt }: NonNullable<EndFacts['delivery
 })
 
 /** The event that takes over an email from its first one: the one that happened first. */
-export const findHeir = <J extends { id: number; triggeredAt: number }>(joined: readonly J[]): J | null =>
+const findHeir = <J extends { id: number; triggeredAt: number }>(joined: readonly J[]): J | null =>
   joined.toSorted((a, b) => a.triggeredAt - b.triggeredAt || a.id - b.id)[0] ?? null
 
 /** A key by time belongs to one email and is never passed on. */

@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'bun:test'
 import {
   cancelBySuppression,
-  findHeir,
   isBounceable,
   isResendable,
   isResent,
@@ -124,7 +123,8 @@ test.each<[Finish, boolean]>([
   [{ state: 'skipped' }, false],
 ])('%j: the captured copy is dropped: %p', (finish, drops) => expect(plan(finish).dropsCaptured).toBe(drops))
 
-test('nothing takes over from an email without events', () => expect(findHeir([])).toBeNull())
+test('nothing takes over from an email without events', () =>
+  expect(plan(OF_EVENT, { delivery: delivery(), joined: [] }).heir).toBeNull())
 
 test('an email that waits, is on its way or arrived cannot be resent', () =>
   expect(DELIVERY_STATES.filter((state) => !isResendable(state)).toSorted()).toEqual([

@@ -1,13 +1,23 @@
+import { createIdRange } from '../../core/ids.ts'
 import { whenDue } from '../../messages/again.ts'
 import { parseProperties } from '../../messages/conditions.ts'
 import { recordFault, type TemplateFault } from '../../messages/template-faults.ts'
-import type { Arrival } from '../../store/delivery-rules.ts'
+import { parseRecord } from '../../store/decision-records.ts'
 import { LISTED_EVENTS, type MessageContent, type Verdict } from '../../store/message-types.ts'
+import type { DeliveryChange, JoinedFacts, Matched, WaitingFacts } from '../../store/plan-types.ts'
 import type { SimulatedPerson, TriggerHappening } from '../../store/simulation.ts'
-import { decide, decideStart, findCancelled, isTimed, type SendingSettings } from '../decide.ts'
-import { findHeir } from '../ends.ts'
+import {
+  type Changing,
+  dropEvent,
+  type Emails,
+  emailsOf,
+  endEmail,
+  handOver,
+  matchMessages,
+  planArrival,
+} from '../arrivals.ts'
+import { decide, type SendingSettings } from '../decide.ts'
 import { readFacts } from '../facts.ts'
-import { resultPathOf } from '../rules.ts'
 import { findUnfilled } from '../unfilled-events.ts'
 import type { Past } from './past.ts'
 
@@ -17,6 +27,7 @@ export type Outcome = { outcome: string; at: number; verdicts: Verdict[] }
 /** `findFault`: why the email of these events can't be written, or null. `note`: called once per trigger. */
 export type Simulated = {
   appId: number
+  contactId: number
   content: MessageContent
   settings: SendingSettings
   timezone: string
@@ -28,210 +39,191 @@ export type Simulated = {
   note: (trigger: TriggerHappening, outcome: Outcome) => void
 }
 
-/** `key`: the value it uses of `once`; null: that of the first event. */
-type SimulatedEvent = { trigger: TriggerHappening; key: string | null }
+/** A trigger without an outcome yet. `joinedTo`: the delivery whose email lists it. */
+type Open = { trigger: TriggerHappening; joinedTo: number | null }
 
-type Email = { lead: SimulatedEvent; joined: SimulatedEvent[]; plannedAt: number; dueAt: number; verdicts: Verdict[] }
+/** The deliveries that a person would have. `open` and `verdicts` (of the last decision) by delivery. */
+type Playing = {
+  simulated: Simulated
+  emails: Emails
+  takeId: () => number
+  open: Map<number, Open>
+  verdicts: Map<number, Verdict[]>
+}
 
-const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
+const MESSAGE_ID = 0
 
-const heirOf = (joined: readonly SimulatedEvent[]): SimulatedEvent | undefined =>
-  findHeir(joined.map((part) => ({ part, id: part.trigger.id, triggeredAt: part.trigger.occurredAt })))?.part
+const byTime = (a: JoinedFacts, b: JoinedFacts): number => a.triggeredAt - b.triggeredAt || a.id - b.id
 
-const byTime = (a: SimulatedEvent, b: SimulatedEvent): number =>
-  a.trigger.occurredAt - b.trigger.occurredAt || a.trigger.id - b.trigger.id
-
+/** Plans and decides like live sending, as if the message had been live. */
 export function simulatePerson(simulated: Simulated, triggers: readonly TriggerHappening[]): void {
-  const { content, settings, now, past, note } = simulated
-  const message = { content, settings, status: 'live' as const }
-  const isOfEvents = !('contact' in content.trigger)
-  const used = new Set<string>()
-  let waiting: Email[] = []
-  let lastHandedAt: number | null = null
-
-  const take = ({ key }: SimulatedEvent): void => void (key !== null && used.add(key))
-  const release = ({ key }: SimulatedEvent): void => void (key !== null && used.delete(key))
-
-  const endPart = (part: SimulatedEvent, outcome: Outcome): void => {
-    release(part)
-    note(part.trigger, outcome)
-  }
-
-  const drop = (email: Email, part: SimulatedEvent, outcome: Outcome): void => {
-    email.joined = email.joined.filter((one) => one !== part)
-    endPart(part, outcome)
-  }
-
-  const end = (email: Email, outcome: Outcome, isOfEvent = false): void => {
-    const { lead, joined } = email
-    const heir = isOfEvent ? heirOf(joined) : undefined
-    endPart(lead, outcome)
-    if (heir) {
-      const others = joined.filter((one) => one !== heir)
-      Object.assign(email, { lead: { ...heir, key: heir.key ?? lead.key }, joined: others, verdicts: [] })
-      take(email.lead)
-      return
-    }
-    waiting = waiting.filter((one) => one !== email)
-    for (const part of joined) endPart(part, { ...outcome, verdicts: [] })
-  }
-
-  const noteJoined = ({ joined }: Email): void => {
-    for (const { trigger } of joined) note(trigger, { outcome: 'joined', at: trigger.at, verdicts: [] })
-  }
-
-  const send = (email: Email, at: number, verdicts: Verdict[]): void => {
-    waiting = waiting.filter((one) => one !== email)
-    note(email.lead.trigger, { outcome: 'send', at, verdicts })
-    noteJoined(email)
-    lastHandedAt = at
-    if (isTimed(content.again)) release(email.lead)
-  }
-
-  const decideEmail = (email: Email): void => {
-    const { dueAt: at, lead } = email
-    const listed = email.joined.toSorted(byTime).slice(0, LISTED_EVENTS - 1)
-    const reads = { ...past.readsAt(at), lastHandedAt: () => lastHandedAt }
-    const decision = decide(message, readFacts(reads, workOf(simulated, email, listed), at))
-    const unfit = decision.unfit.map(({ index }) => listed[index])
-    for (const { index, reason, verdicts } of decision.unfit) {
-      const part = listed[index]
-      if (part) drop(email, part, { outcome: reason, at, verdicts })
-    }
-    const { verdicts } = decision
-    if (decision.outcome === 'skip') return end(email, { outcome: decision.reason, at, verdicts }, decision.isOfEvent)
-    if (decision.outcome === 'wait') return void Object.assign(email, { dueAt: decision.dueAt, verdicts })
-    const joined = listed.filter((part) => !unfit.includes(part))
-    const { fault, isOfEvent, unfilled } = tryToFill(lead, joined)
-    for (const { event, fault: own } of unfilled) {
-      const { reason, verdict } = recordFault(own)
-      drop(email, event, { outcome: reason, at, verdicts: [verdict] })
-    }
-    if (!fault) return send(email, at, verdicts)
-    const { reason, verdict } = recordFault(fault)
-    end(email, { outcome: reason, at, verdicts: [...verdicts, verdict] }, isOfEvent)
-  }
-
-  const findFault = (lead: SimulatedEvent, joined: readonly SimulatedEvent[]): TemplateFault | null => {
-    const events = [lead, ...joined].toSorted(byTime)
-    return simulated.findFault(
-      lead.trigger,
-      events.map(({ trigger }) => trigger),
-    )
-  }
-
-  const tryToFill = (first: SimulatedEvent, others: readonly SimulatedEvent[]) => {
-    const search = findUnfilled({ first, others, fault: findFault(first, others) }, { isByHand: false })
-    let step = search.next()
-    while (!step.done) step = search.next(findFault(step.value.first, step.value.others))
-    return step.value
-  }
-
-  const decideBefore = (at: number): void => {
-    for (;;) {
-      const next = waiting.reduce<Email | null>(
-        (first, one) => (first === null || isDueFirst(one, first) ? one : first),
-        null,
-      )
-      if (next === null || next.dueAt >= at) return
-      decideEmail(next)
-    }
-  }
-
-  const findCancelledPart = (
-    { trigger }: SimulatedEvent,
-    dueAt: number,
-    isJoined: boolean,
-    id: number,
-    arrival: Arrival,
-  ) =>
-    trigger.id === id
-      ? null
-      : findCancelled(
-          content,
-          {
-            triggeredAt: trigger.occurredAt,
-            dueAt,
-            isJoined,
-            resultPath: () => resultPathOf(trigger.properties, simulated.hosts),
-          },
-          arrival,
-        )
-
-  const cancelBy = (id: number, at: number, arrival: Arrival): void => {
-    for (const email of waiting) {
-      const found = findCancelledPart(email.lead, email.dueAt, false, id, arrival)
-      for (const part of email.joined) {
-        const cancelled = findCancelledPart(part, email.dueAt, true, id, arrival)
-        if (cancelled) drop(email, part, { outcome: cancelled.reason, at, verdicts: [cancelled.verdict] })
-      }
-      if (found) end(email, { outcome: found.reason, at, verdicts: [found.verdict] }, found.isOfEvent)
-    }
-  }
-
-  const start = (trigger: TriggerHappening): void => {
-    const { at, occurredAt } = trigger
-    const near = (withinMs: number) =>
-      waiting
-        .filter(({ lead }) => Math.abs(lead.trigger.occurredAt - occurredAt) <= withinMs)
-        .map((email) => ({ id: email.lead.trigger.id, dueAt: email.dueAt, joined: email.joined.length, email }))
-        .sort((a, b) => a.id - b.id)
-    const started = decideStart(content, {
-      at,
-      occurredAt,
-      timezone: simulated.timezone,
-      properties: () => parseProperties(trigger.properties),
-      leads: isOfEvents ? { near, limited: () => [] } : null,
-      isUsedUp: (key) => used.has(key),
-      hasAny: () => used.size > 0,
-      lastHandedAt: () => lastHandedAt,
-    })
-    if (started.outcome === 'none') {
-      const dueAt = whenDue(content.wait, trigger, simulated.timezone)
-      return note(trigger, { outcome: started.reason, at: dueAt, verdicts: [] })
-    }
-    const { dueAt } = started
-    const part = { trigger, key: started.key }
-    take(part)
-    if (started.outcome === 'join') started.lead.email.joined.push(part)
-    else waiting.push({ lead: part, joined: [], plannedAt: dueAt, dueAt, verdicts: [] })
-  }
-
+  const { now, past } = simulated
+  const emails = emailsOf(null)
+  const playing = { simulated, emails, takeId: createIdRange(1).next, open: new Map(), verdicts: new Map() }
   // cancellations come before new starts
   const steps = [
-    ...past.arrivals().map(({ id, at, arrival }) => ({ id, at, run: () => cancelBy(id, at, arrival) })),
-    ...triggers.map((trigger) => ({ id: trigger.id, at: trigger.at, run: () => start(trigger) })),
+    ...past.arrivals().map((one) => ({ id: one.id, at: one.at, run: () => cancelBy(playing, one) })),
+    ...triggers.map((trigger) => ({ id: trigger.id, at: trigger.at, run: () => startBy(playing, trigger) })),
   ].sort((a, b) => a.id - b.id)
   for (const { at, run } of steps) {
-    decideBefore(at)
+    decideBefore(playing, at)
     run()
   }
   // everything up to now counts
-  decideBefore(now + 1)
-  for (const email of waiting) {
-    note(email.lead.trigger, { outcome: 'waiting', at: email.dueAt, verdicts: email.verdicts })
-    noteJoined(email)
+  decideBefore(playing, now + 1)
+  for (const { id, dueAt, parts } of emails.waiting) {
+    note(playing, id, { outcome: 'waiting', at: dueAt, verdicts: playing.verdicts.get(id) ?? [] })
+    noteJoined(playing, parts)
   }
 }
 
-const isDueFirst = (a: Email, b: Email): boolean =>
-  a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.lead.trigger.id < b.lead.trigger.id)
+function cancelBy(playing: Playing, { id, at, arrival }: ReturnType<Past['arrivals']>[number]): void {
+  arrive(playing, matchMessages([], arrival), { eventId: id, properties: null, at, occurredAt: at })
+}
+
+function startBy(playing: Playing, trigger: TriggerHappening): void {
+  const { content, timezone, note: noteOutcome } = playing.simulated
+  const { id, at, occurredAt, properties } = trigger
+  const message = { id: MESSAGE_ID, version: 1, content }
+  const matched = { ...matchMessages([message]), properties: () => parseProperties(properties) }
+  const eventId = 'contact' in content.trigger ? null : id
+  const [started] = arrive(playing, matched, { eventId, properties, at, occurredAt })
+  if (started && 'messageId' in started) playing.open.set(started.id, { trigger, joinedTo: started.joinedTo })
+  else noteOutcome(trigger, { outcome: 'again', at: whenDue(content.wait, trigger, timezone), verdicts: [] })
+}
+
+type ArrivingEvent = { eventId: number | null; properties: string | null; at: number; occurredAt: number }
+
+function arrive(playing: Playing, matched: Matched, event: ArrivingEvent): DeliveryChange[] {
+  const { appId, timezone, hosts, contactId } = playing.simulated
+  return change(playing, (changing) => planArrival(changing, matched, { appId, contactId, timezone, hosts, ...event }))
+}
+
+/** Plans changes, and notes what they end. */
+function change(playing: Playing, plan: (changing: Changing) => void): DeliveryChange[] {
+  const { emails, takeId } = playing
+  const changes: DeliveryChange[] = []
+  plan({ emails, changes, takeId })
+  for (const one of changes) if (one.change === 'cancel') noteEnd(playing, one)
+  return changes
+}
+
+function noteEnd(playing: Playing, { id, at, finish, plan }: DeliveryChange & { change: 'cancel' }): void {
+  const verdicts = parseRecord(finish.record ?? null)?.verdicts ?? []
+  const outcome = { outcome: finish.reason ?? finish.state, at, verdicts }
+  note(playing, id, outcome)
+  for (const [joinedId, joined] of playing.open) {
+    if (joined.joinedTo !== id) continue
+    if (plan.heir) joined.joinedTo = joinedId === plan.heir.id ? null : plan.heir.id
+    else note(playing, joinedId, { ...outcome, verdicts: [] })
+  }
+}
+
+function note({ simulated, open, verdicts }: Playing, id: number, outcome: Outcome): void {
+  const one = open.get(id)
+  if (one) simulated.note(one.trigger, outcome)
+  open.delete(id)
+  verdicts.delete(id)
+}
+
+function noteJoined(playing: Playing, parts: readonly JoinedFacts[]): void {
+  for (const { id } of parts) {
+    const at = playing.open.get(id)?.trigger.at ?? 0
+    note(playing, id, { outcome: 'joined', at, verdicts: [] })
+  }
+}
+
+function decideBefore(playing: Playing, at: number): void {
+  for (;;) {
+    const next = playing.emails.waiting.reduce<WaitingFacts | null>(
+      (first, one) => (first === null || isDueFirst(one, first) ? one : first),
+      null,
+    )
+    if (next === null || next.dueAt >= at) return
+    decideEmail(playing, next)
+  }
+}
+
+const isDueFirst = (a: WaitingFacts, b: WaitingFacts): boolean =>
+  a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.id < b.id)
+
+function decideEmail(playing: Playing, email: WaitingFacts): void {
+  const { simulated, emails } = playing
+  const { content, settings, past } = simulated
+  const { dueAt: at } = email
+  const listed = email.parts.toSorted(byTime).slice(0, LISTED_EVENTS - 1)
+  const reads = { ...past.readsAt(at), lastHandedAt: () => emails.used.get(MESSAGE_ID)?.lastHandedAt ?? null }
+  const facts = readFacts(reads, workOf(simulated, email, listed), at)
+  const decision = decide({ content, settings, status: 'live' }, facts)
+  const left = listed.filter((_, index) => !decision.unfit.some((one) => one.index === index))
+  const { verdicts } = decision
+  change(playing, (changing) => {
+    for (const { index, reason, verdicts } of decision.unfit) {
+      const part = listed[index]
+      if (part) dropEvent(changing, { email, part }, { at, reason, verdicts, isOfEvent: false })
+    }
+    if (decision.outcome === 'skip') endEmail(changing, email, { ...decision, at, verdicts })
+  })
+  if (decision.outcome === 'send') return fillEmail(playing, email, { left, verdicts })
+  if (decision.outcome !== 'wait') return
+  const { dueAt, reason } = decision
+  Object.assign(email, { state: 'deferred', reason, dueAt })
+  playing.verdicts.set(email.id, verdicts)
+}
+
+type Decided = { left: readonly JoinedFacts[]; verdicts: Verdict[] }
+
+/** Sends it if it can be filled in, without the events that lack a value. */
+function fillEmail(playing: Playing, email: WaitingFacts, { left, verdicts }: Decided): void {
+  const { dueAt: at } = email
+  const { fault, isOfEvent, unfilled } = tryToFill(playing, email, left)
+  const ended = fault && recordFault(fault)
+  change(playing, (changing) => {
+    for (const { event: part, fault: own } of unfilled) {
+      const { reason, verdict } = recordFault(own)
+      dropEvent(changing, { email, part }, { at, reason, verdicts: [verdict], isOfEvent: false })
+    }
+    if (ended) {
+      const { reason, verdict } = ended
+      endEmail(changing, email, { at, reason, verdicts: [...verdicts, verdict], isOfEvent })
+    }
+  })
+  if (ended) return
+  handOver(playing.emails, email, at)
+  note(playing, email.id, { outcome: 'send', at, verdicts })
+  noteJoined(playing, email.parts)
+}
+
+function tryToFill(playing: Playing, email: WaitingFacts, others: readonly JoinedFacts[]) {
+  const findFault = (first: JoinedFacts, further: readonly JoinedFacts[]): TemplateFault | null => {
+    const triggerOf = ({ id }: JoinedFacts) => playing.open.get(id)?.trigger ?? []
+    const events = [first, ...further].toSorted(byTime).flatMap(triggerOf)
+    const event = playing.open.get(first.id)?.trigger
+    return event ? playing.simulated.findFault(event, events) : null
+  }
+  const first: JoinedFacts = email
+  const search = findUnfilled({ first, others, fault: findFault(first, others) }, { isByHand: false })
+  let step = search.next()
+  while (!step.done) step = search.next(findFault(step.value.first, step.value.others))
+  return step.value
+}
+
+const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
 
 function workOf(
-  { appId, content, settings, person, hosts }: Simulated,
-  { lead, plannedAt }: Email,
-  joined: readonly SimulatedEvent[],
+  { appId, contactId, content, settings, person, hosts }: Simulated,
+  { eventId, triggeredAt, properties, plannedAt }: WaitingFacts,
+  joined: readonly JoinedFacts[],
 ) {
-  const { id, contactId, occurredAt: triggeredAt, properties } = lead.trigger
-  const delivery = { id: 0, appId, contactId, messageId: 0, eventId: id, triggeredAt, plannedAt, byHand: false }
+  const delivery = { id: 0, appId, contactId, messageId: MESSAGE_ID, eventId, triggeredAt, plannedAt, byHand: false }
   return {
     delivery,
     message: { content },
     contact: person ?? NOBODY,
     event: { properties },
-    joined: joined.map(({ trigger }) => ({
-      triggeredAt: trigger.occurredAt,
-      event: { id: trigger.id, properties: trigger.properties },
+    joined: joined.map((part) => ({
+      triggeredAt: part.triggeredAt,
+      event: { id: part.eventId ?? 0, properties: part.properties },
     })),
     settings,
     app: { hosts },

@@ -75,6 +75,7 @@ export function simulate(
     simulatePerson(
       {
         ...asked,
+        contactId,
         person,
         past,
         findFault: (event, events) => trials.findFault(person, event, events),

@@ -36,7 +36,9 @@ test(
     const judged = ['seen', 'not_seen', 'not_away', 'done', 'not_done', 'tag', 'field', 'never_reported', 'no_page']
     // random stories hardly ever give up: index.test.ts compares that
     const others = ['send', 'joined', 'waiting', 'again', 'unsubscribed', 'missing_value']
-    expect([...outcomes].toSorted()).toEqual([...judged, ...others].toSorted())
+    // needs an unsubscribed person, transactional mail and this rule in one story
+    const common = [...outcomes].filter((outcome) => outcome !== 'status')
+    expect(common.toSorted()).toEqual([...judged, ...others].toSorted())
   },
   PLAYED_MS + 10_000,
 )
