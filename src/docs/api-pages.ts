@@ -167,8 +167,12 @@ function answersOf({ responses }: Operation, schemas: Schemas): string[] {
     const fields = index === 0 ? fieldRows(answer ?? {}) : []
     return [
       `## Answer ${status}`,
-      answer?.anyOf ? `${description} A ${typeOf(answer)}.` : description,
-      ...(example ? [json(example)] : []),
+      answer?.anyOf
+        ? `${description} A ${typeOf(answer)}.`
+        : index > 0
+          ? `${description} The fields are the same.`
+          : description,
+      ...(example && index === 0 ? [json(example)] : []),
       ...(fields.length > 0 ? [table(['Field', 'Type', 'Meaning'], fields)] : []),
     ]
   })
@@ -195,15 +199,23 @@ function objects({ operation: { requestBody, responses } }: Call, schemas: Schem
   }
   for (const content of contents) add(resolveSchema(content?.['application/json']?.schema, schemas) ?? {})
   return [...found].flatMap((name) => {
-    const schema = schemas[name]
-    if (!schema?.properties || name === 'Warning') return []
+    const schema = schemas[name] ?? {}
+    const rows = rowsOfObject(schema)
+    if (rows.length === 0 || name === 'Warning') return []
     return [
       `## ${name} object`,
       ...(schema.description ? [schema.description] : []),
-      table(['Field', 'Type', 'Meaning'], fieldRows(schema, schema.not ? needOf(schema) : undefined)),
+      table(['Field', 'Type', 'Meaning'], rows),
     ]
   })
 }
+
+/** An object that comes in several forms has the fields of all of them. */
+const rowsOfObject = (schema: Schema): string[] => [
+  ...new Set(
+    [schema, ...(schema.anyOf ?? [])].flatMap((form) => fieldRows(form, schema.not ? needOf(schema) : undefined)),
+  ),
+]
 
 const namesIn = (schema: Schema): string[] =>
   Array.from(JSON.stringify(schema).matchAll(/"#\/components\/schemas\/(\w+)"/g), ([, name = '']) => name)
@@ -249,7 +261,9 @@ function typeOf(schema: Schema): string {
 }
 
 const describeRef = (name: string): string =>
-  name === 'ErrorCode' ? `[error code](/docs/${ERRORS})` : `${name} object`
+  name === 'ErrorCode'
+    ? `[error code](/docs/${ERRORS})`
+    : `[${name} object](${name === 'Warning' ? '/docs/events#warnings' : `#${name.toLowerCase()}-object`})`
 
 function boundsOf({ minLength, maxLength, minimum, maximum, maxItems, maxProperties }: Schema): string[] {
   if (maximum !== undefined) return [`${minimum ?? 0} to ${maximum}`]

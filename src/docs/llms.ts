@@ -6,24 +6,20 @@ const ABOUT =
 
 const markdownUrl = (baseUrl: string, slug: string): string => `${baseUrl}/docs/${slug}.md`
 
-export const writeLlmsIndex = (guides: readonly DocPage[], reference: readonly DocPage[], baseUrl: string): string => {
-  const list = (pages: readonly DocPage[]): string =>
-    pages.map(({ slug, title, summary }) => `- [${title}](${markdownUrl(baseUrl, slug)}): ${summary}`).join('\n')
+export type DocGroup = { name: string; pages: readonly DocPage[] }
+
+export const writeLlmsIndex = (groups: readonly DocGroup[], baseUrl: string): string => {
+  const list = ({ name, pages }: DocGroup): string => {
+    const links = pages.map(({ slug, title, summary }) => `- [${title}](${markdownUrl(baseUrl, slug)}): ${summary}`)
+    return `## ${name}\n\n${links.join('\n')}\n`
+  }
   return `# Eventpost
 
 > ${ABOUT}
 
-Everything in one file: [llms-full.txt](${baseUrl}/llms-full.txt). An assistant can also use the MCP server at ${baseUrl}/mcp with an API key.
+Everything in one file: [llms-full.txt](${baseUrl}/llms-full.txt). The HTTP API as OpenAPI 3.1: [openapi.json](${baseUrl}/api/v1/openapi.json). An assistant can also use the MCP server at ${baseUrl}/mcp with an API key.
 
-## Guides
-
-${list(guides)}
-
-## API reference
-
-${list(reference)}
-- [openapi.json](${baseUrl}/api/v1/openapi.json): The HTTP API as OpenAPI 3.1.
-`
+${groups.map(list).join('\n')}`
 }
 
 export const writeLlmsFull = (pages: readonly DocPage[], baseUrl: string): string =>
@@ -32,7 +28,7 @@ export const writeLlmsFull = (pages: readonly DocPage[], baseUrl: string): strin
 /** A page as Markdown, whose links lead to Markdown. */
 export const writeMarkdownPage = (page: DocPage, baseUrl: string): string =>
   writeDocPage(page, baseUrl)
-    .replaceAll(/\]\(([a-z]+)(#[\w-]+)?\)/g, (_, slug: string, hash = '') => `](${markdownUrl(baseUrl, slug)}${hash})`)
+    .replaceAll(/\]\(([a-z-]+)(#[\w-]+)?\)/g, (_, slug: string, hash = '') => `](${markdownUrl(baseUrl, slug)}${hash})`)
     .replaceAll(
       /\]\(\/docs\/([a-z/-]+)(#[\w-]+)?\)/g,
       (_, slug: string, hash = '') => `](${markdownUrl(baseUrl, slug)}${hash})`,

@@ -18,23 +18,32 @@ const WORD = /[\p{L}\p{N}]+/gu
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(WORD) ?? []
 
-type Indexed = { section: Section; heading: string[]; page: string[]; body: string[] }
+type Part = keyof typeof WEIGHTS
+type Use = { place: number; part: Part; count: number }
 
 /** A word of a text matches if it begins with a word of the query. */
 export function createSearch(sections: readonly Section[]): (query: string) => Found[] {
-  const indexed: Indexed[] = sections.map((section) => ({
-    section,
-    heading: wordsOf(section.heading),
-    page: wordsOf(section.page),
-    body: wordsOf(section.body),
-  }))
+  const vocabulary = countWords(sections)
+  const texts = sections.map(({ heading, body }) => wordsOf(`${heading} ${body}`).join(' '))
 
   return (query) => {
     const words = [...new Set(wordsOf(query.slice(0, MOST_QUERY_CHARACTERS)))].slice(0, MOST_WORDS)
-    const scored = indexed.map((one) => ({ section: one.section, ...scoreOf(one, words) }))
+    const scores = sections.map((section, place) => ({ section, place, score: 0, matched: 0 }))
+    for (const word of words) {
+      for (const [place, score] of scoreWord(vocabulary, word)) {
+        const scored = scores[place]
+        if (!scored) continue
+        scored.score += score
+        scored.matched += 1
+      }
+    }
+    const phrase = words.join(' ')
+    for (const scored of scores) {
+      if (words.length > 1 && texts[scored.place]?.includes(phrase)) scored.score *= 2
+    }
     // sections with all words; if there are none, those with most of them
-    const most = Math.max(1, ...scored.map(({ matched }) => matched))
-    return scored
+    const most = Math.max(1, ...scores.map(({ matched }) => matched))
+    return scores
       .filter(({ matched }) => matched === most)
       .toSorted((a, b) => b.score - a.score)
       .slice(0, MOST_FOUND)
@@ -47,24 +56,40 @@ export function createSearch(sections: readonly Section[]): (query: string) => F
   }
 }
 
-function scoreOf(texts: Indexed, words: string[]): { score: number; matched: number } {
-  let [score, matched] = [0, 0]
-  for (const word of words) {
-    const own =
-      weigh(texts.heading, word, WEIGHTS.heading) +
-      weigh(texts.page, word, WEIGHTS.page) +
-      weigh(texts.body, word, WEIGHTS.body)
-    if (own > 0) matched += 1
-    score += own
+/** Where and how often each word is. */
+function countWords(sections: readonly Section[]): ReadonlyMap<string, Use[]> {
+  const vocabulary = new Map<string, Use[]>()
+  for (const [place, section] of sections.entries()) {
+    for (const part of ['heading', 'page', 'body'] as const) {
+      for (const [word, found] of Map.groupBy(wordsOf(section[part]), (one) => one)) {
+        const uses = vocabulary.get(word) ?? []
+        uses.push({ place, part, count: found.length })
+        vocabulary.set(word, uses)
+      }
+    }
   }
-  const isPhrase =
-    words.length > 1 && [texts.heading, texts.body].some((text) => text.join(' ').includes(words.join(' ')))
-  return { score: isPhrase ? score * 2 : score, matched }
+  return vocabulary
 }
 
-/** Further occurrences count less and less. */
-const weigh = (text: string[], word: string, weight: number): number =>
-  weight * Math.log2(1 + text.filter((one) => one.startsWith(word)).length)
+/** By place of the section. Further occurrences count less and less. */
+function scoreWord(vocabulary: ReadonlyMap<string, Use[]>, word: string): Map<number, number> {
+  const counts = new Map<number, Record<Part, number>>()
+  for (const [known, uses] of vocabulary) {
+    if (!known.startsWith(word)) continue
+    for (const { place, part, count } of uses) {
+      const all = counts.get(place) ?? { heading: 0, page: 0, body: 0 }
+      all[part] += count
+      counts.set(place, all)
+    }
+  }
+  const weigh = (count: number, part: Part): number => WEIGHTS[part] * Math.log2(1 + count)
+  return new Map(
+    Array.from(counts, ([place, { heading, page, body }]) => [
+      place,
+      weigh(heading, 'heading') + weigh(page, 'page') + weigh(body, 'body'),
+    ]),
+  )
+}
 
 /** Places of the words that match. */
 const matchesIn = (text: string, words: string[]): { index: number; word: string }[] =>

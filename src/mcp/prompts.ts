@@ -39,7 +39,7 @@ Then say in plain words what you found, what is certain and what is not, and wha
 3. send_event with \`dryRun\`, then without: \`results_ready\` for an email of the user's own, with \`createContact\`, a \`headline\` and a \`url\` on the app's own domain. Heed the warnings. \`messages\` says which mails it queued.
 4. list_events: show that it arrived. get_setup_status: say what is left to do, in its own sentence.
 5. Where the pages of the app are to report views: get_integration_code with \`tag\`, or \`tag-consent\` where visitors are asked first; read the docs page snippet, and follow it.
-6. list_messages and get_message: show the drafts about the results. Change one as the user wants with save_message_draft (docs page messages), and show it: preview_message, then simulate_message for who would have got it, and with \`email\` why one person would or would not. send_test_message sends it to the user, who is a member.
+6. list_messages and get_message: show the drafts about the results. Change one as the user wants with save_message_draft (docs pages messages, frequency and content), and show it: preview_message, then simulate_message for who would have got it, and with \`email\` why one person would or would not. send_test_message sends it to the user, who is a member.
 7. Only when the user says so: set_message_status with \`live\` and the token of the last preview. Where this tool is not listed, the key lacks the scope \`manage\`: the user turns messages on in the dashboard, or makes such a key.`,
 }
 

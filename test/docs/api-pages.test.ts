@@ -60,10 +60,12 @@ describe('the API reference', () => {
   test('explains the objects inside bodies and answers', () => {
     expect(pageOf('api/get-events')).toContain('## Event object')
     expect(pageOf('api/post-events-batch')).toContain('## EventInput object')
-    expect(pageOf('api/get-contacts')).toContain('A ContactFound object or ContactPage object.')
+    for (const name of ['ContactFound', 'ContactPage', 'Contact']) {
+      expect(pageOf('api/get-contacts')).toContain(`[${name} object](#${name.toLowerCase()}-object)`)
+    }
     for (const { slug, source } of pages) {
-      for (const [, name] of source.matchAll(/(\w+) object(?= (?:or|\|))/g)) {
-        if (name !== 'Warning') expect([slug, name, source.includes(`## ${name} object`)]).toEqual([slug, name, true])
+      for (const [, name] of source.matchAll(/\[(\w+) object\]\(#/g)) {
+        expect([slug, name, source.includes(`## ${name} object`)]).toEqual([slug, name, true])
       }
     }
   })

@@ -23,16 +23,9 @@ const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|$/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, a summary and the address of the installation', () => {
-  expect(DOC_PAGES.map(({ slug }) => slug)).toEqual([
-    'start',
-    'events',
-    'snippet',
-    'messages',
-    'mcp',
-    'limits',
-    'http',
-    'security',
-  ])
+  const slugs = `start events contacts snippet privacy mcp tools messages frequency content sending senders limits errors
+    http security sessions data asvs`
+  expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
     expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])
     expect(writeDocPage(page, 'https://post.example.com')).not.toMatch(/\{(base_url|samples *:)/)
@@ -48,7 +41,7 @@ test('code samples are filled in, at the indentation of their list', () => {
       ?.blocks.map(({ code }) => fillSample(code, EXAMPLE_VALUES))
   for (const [slug, name, id, indent] of [
     ['snippet', 'identify', 'browser', ''],
-    ['snippet', 'consent', 'browser', '  '],
+    ['privacy', 'consent', 'browser', '  '],
     ['snippet', 'identity', 'node', ''],
     ['start', 'environment', 'shell', '   '],
     ['start', 'event', 'curl', '   '],
@@ -89,15 +82,15 @@ describe('the pages are correct about', () => {
   })
 
   test('the tools of MCP', () => {
-    const named = Array.from(rowsOf('mcp').keys(), (cell) => cell?.match(/[a-z]+_[a-z_]+/g) ?? []).flat()
+    const named = Array.from(rowsOf('tools').keys(), (cell) => cell?.match(/[a-z]+_[a-z_]+/g) ?? []).flat()
     expect(named.sort()).toEqual([...TOOL_NAMES].sort())
-    expect(markdownOf('mcp')).toContain(`are limited to ${COSTLY_TOOL_LIMIT.max} calls a minute`)
+    expect(markdownOf('tools')).toContain(`are limited to ${COSTLY_TOOL_LIMIT.max} calls a minute`)
   })
 
   test('the example message and the list of rules', () => {
     const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('messages')) ?? []
     expect(readMessage(JSON.parse(example))).toMatchObject({ input: { name: 'Results ready, they left' } })
-    const [, template = ''] = /```liquid\n([^]*?)```/.exec(markdownOf('messages')) ?? []
+    const [, template = ''] = /```liquid\n([^]*?)```/.exec(markdownOf('content')) ?? []
     expect([template.length > 0, findTemplateProblems(template)]).toEqual([true, []])
     const named = Array.from(rowsOf('messages').keys(), (cell) => cell?.match(/`(\w+)`/g) ?? []).flat()
     const rules = Object.keys(STOP_REASONS).map((rule) => `\`${rule}\``)
@@ -107,9 +100,9 @@ describe('the pages are correct about', () => {
   test('the tag, its hash, its forms, and who it adds', () => {
     const stub = readStub()
     expect(markdownOf('snippet')).toContain(makeSnippetTag({ baseUrl: '{base_url}', siteId: 'SITE_ID', stub }))
-    expect(markdownOf('snippet')).toContain(`'${stubHash(stub)}'`)
+    expect(markdownOf('privacy')).toContain(`'${stubHash(stub)}'`)
     for (const form of ['consent', 'gpc', 'pinned']) {
-      expect(markdownOf('snippet')).toContain(`\`--${form}\``)
+      expect(markdownOf('privacy')).toContain(`\`--${form}\``)
       expect(appTag.options).toHaveProperty(form)
     }
     const settings = Array.from(markdownOf('snippet').matchAll(/--(snippet-[a-z-]+)/g), ([, name = '']) => name)
@@ -118,10 +111,10 @@ describe('the pages are correct about', () => {
   })
 
   test('the request of the script', () => {
-    const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('snippet')) ?? []
+    const [, example = ''] = /```json\n([^]*?)```/.exec(markdownOf('privacy')) ?? []
     const body = JSON.parse(example)
     expect(readVisitReport(body, 0)).toMatchObject({ input: { email: 'ada@example.com', id: body.id } })
-    const [, fields = ''] = markdownOf('snippet').split('## What it sends')
+    const [, fields = ''] = markdownOf('privacy').split('## A request')
     for (const name of [...Object.keys(body), ...Object.keys(Object.assign({}, ...body.events))]) {
       if (name !== 'events') expect([name, fields.includes(`\`${name}\``)]).toEqual([name, true])
     }

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { OpenApi } from '../../src/api/openapi.ts'
 import { createApiPages } from '../../src/docs/api-pages.ts'
-import { DOC_PAGES } from '../../src/docs/index.ts'
+import { DOC_GROUPS, DOC_PAGES } from '../../src/docs/index.ts'
 import { writeLlmsFull, writeLlmsIndex, writeMarkdownPage } from '../../src/docs/llms.ts'
 import type { DocPage } from '../../src/docs/page.ts'
 import { createTestServer } from '../helper.ts'
@@ -21,12 +21,13 @@ beforeAll(async () => {
 
 describe('the index for language models', () => {
   test('has a title, a summary, and every page with its address and summary', () => {
-    const index = writeLlmsIndex(DOC_PAGES, reference, BASE)
+    const index = writeLlmsIndex([...DOC_GROUPS, { name: 'API reference', pages: reference }], BASE)
     expect(index).toMatch(/^# Eventpost\n\n> .+\n/)
     const links = Array.from(index.matchAll(/^- \[(.+?)\]\((.+?)\): (.+)$/gm), ([, ...link]) => link)
     for (const { slug, title, summary } of all)
       expect(links).toContainEqual([title, `${BASE}/docs/${slug}.md`, summary])
-    expect(links).toHaveLength(all.length + 1)
+    expect(links).toHaveLength(all.length)
+    expect(index.match(/^## .+$/gm)).toEqual(['## Guides', '## Messages', '## Operation', '## API reference'])
   })
 })
 

@@ -10,7 +10,8 @@ export type Heading = { id: string; text: string }
 /** A part of a page below one heading, as plain text; the first one has no heading. */
 export type Part = Heading & { body: string }
 
-export type DocHtml = { page: DocPage; headings: Heading[]; parts: Part[]; html: string }
+/** `hasSamples`: it has something of the reader's. */
+export type DocHtml = { page: DocPage; headings: Heading[]; parts: Part[]; html: string; hasSamples: boolean }
 
 /** What samples are filled with. */
 export type SampleValues = { appId: string; siteId: string; homeUrl: string; language: string | null }
@@ -26,7 +27,8 @@ export function createDocHtml(page: DocPage, baseUrl: string): DocHtml {
     id,
     text: textOf(text),
   }))
-  return { page, headings, parts: partsOf(written), html }
+  const hasSamples = /\{samples:|APP_ID|SITE_ID|SERVICE_API_KEY/.test(page.source)
+  return { page, headings, parts: partsOf(written), html, hasSamples }
 }
 
 /** With the samples in the reader's language and the reader's IDs. */
@@ -95,9 +97,8 @@ const withTables = (html: string): string =>
   html.replaceAll(/<table>[^]*?<\/table>/g, (table) => {
     const names = Array.from(table.matchAll(/<th[^>]*>(.*?)<\/th>/g), ([, name = '']) => textOf(name))
     const isOfFields = names[1] === 'Type'
-    const headed = table
-      .replace('<table>', `<table class="table${isOfFields ? ' of-fields' : ''}">`)
-      .replaceAll('<th>', '<th scope="col">')
+    const kind = isOfFields ? ' of-fields' : names[1] === 'Codes' ? ' of-codes' : ''
+    const headed = table.replace('<table>', `<table class="table${kind}">`).replaceAll('<th>', '<th scope="col">')
     if (isOfFields || names.length < 3) return headed
     return headed.replaceAll(/<tr>(<td>.*?)<\/tr>/g, (row) => {
       let column = 0
@@ -105,13 +106,14 @@ const withTables = (html: string): string =>
     })
   })
 
-/** The chapters of a long table open one by one. */
+/** Long tables open one by one: the chapters of the table of requirements, and the objects of the reference. */
 const withFolds = (html: string): string =>
-  html.replaceAll(
-    /(<h3 id="v\d[^>]*>.*?<\/h3>\n)(<table[^]*?<\/table>)/g,
-    (_, heading: string, table: string) =>
-      `${heading}<details><summary>${table.split('<tr>').length - 2} requirements</summary>${table}</details>`,
-  )
+  html.replaceAll(FOLDED, (_, heading: string, kind: string, table: string) => {
+    const count = table.split('<tr>').length - 2
+    return `${heading}<details><summary>${count} ${kind === 'object' ? 'fields' : 'requirements'}</summary>${table}</details>`
+  })
+
+const FOLDED = /(<h2 id="(?:v\d[^"]*|[^"]*-(object))">[^\n]*<\/h2>\n(?:<p>[^\n]*<\/p>\n)?)(<table[^]*?<\/table>)/g
 
 /** Code of this length gets places where its line may break. */
 const LONG_CODE = 18

@@ -10,7 +10,7 @@ import type { DocHtml, Heading } from './doc-html.tsx'
 import type { Reader } from './reader.ts'
 
 /** All pages in reading order. */
-export type Docs = { guides: DocHtml[]; reference: DocHtml[] }
+export type Docs = { name: string; docs: DocHtml[] }[]
 
 type FrameProps = {
   docs: Docs
@@ -87,12 +87,14 @@ const SearchForm = ({ id, query }: { id: string; query: string }) => (
   </form>
 )
 
-const PageLinks = ({ docs: { guides, reference }, current }: Pick<FrameProps, 'docs' | 'current'>) => (
+const PageLinks = ({ docs: groups, current }: Pick<FrameProps, 'docs' | 'current'>) => (
   <div class="docs-links">
-    <p id="docs-guides">Guides</p>
-    <LinkList label="docs-guides" docs={guides} current={current} />
-    <p id="docs-reference">API reference</p>
-    <LinkList label="docs-reference" docs={reference} current={current} />
+    {groups.map(({ name, docs }, index) => (
+      <>
+        <p id={`docs-group-${index}`}>{name}</p>
+        <LinkList label={`docs-group-${index}`} docs={docs} current={current} />
+      </>
+    ))}
   </div>
 )
 
@@ -136,9 +138,9 @@ export const DocPageView = ({ docs, doc, reader, html }: DocProps) => (
       </a>
     }
   >
-    {reader && <ReaderValues {...reader} />}
+    {reader && doc.hasSamples && <ReaderValues {...reader} />}
     <div class="docs" dangerouslySetInnerHTML={{ __html: html }} />
-    <Neighbours all={[...docs.guides, ...docs.reference]} doc={doc} />
+    <Neighbours all={docs.flatMap((group) => group.docs)} doc={doc} />
   </DocsFrame>
 )
 

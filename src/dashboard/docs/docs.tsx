@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { siteOrigin } from '../../accounts/app-settings.ts'
 import { createLazy } from '../../core/lazy.ts'
 import { type ApiDescription, createApiPages } from '../../docs/api-pages.ts'
-import { DOC_PAGES } from '../../docs/index.ts'
+import { DOC_GROUPS } from '../../docs/index.ts'
 import { writeLlmsFull, writeLlmsIndex, writeMarkdownPage } from '../../docs/llms.ts'
 import { createSearch } from '../../docs/search.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
@@ -39,16 +39,16 @@ export function docsRoutes(deps: DocsDependencies) {
     )
     .post('/language', ({ request }) => takeLanguage(baseUrl, request), { parse: 'none' })
     .get('/llms.txt', async () => {
-      const { guides, reference } = (await read.get()).docs
-      return textAnswer('text/plain', writeLlmsIndex(pagesOf(guides), pagesOf(reference), baseUrl))
+      const groups = (await read.get()).docs.map(({ name, docs }) => ({ name, pages: pagesOf(docs) }))
+      return textAnswer('text/plain', writeLlmsIndex(groups, baseUrl))
     })
     .get('/llms-full.txt', async () => {
-      const { guides, reference } = (await read.get()).docs
-      return textAnswer('text/plain', writeLlmsFull(pagesOf([...guides, ...reference]), baseUrl))
+      const { docs } = await read.get()
+      return textAnswer('text/plain', writeLlmsFull(pagesOf(docs.flatMap((group) => group.docs)), baseUrl))
     })
   const find = async (path: string) => {
     const { docs } = await read.get()
-    return [...docs.guides, ...docs.reference].find(({ page }) => path === page.slug)
+    return docs.flatMap((group) => group.docs).find(({ page }) => path === page.slug)
   }
   const show = async (request: Request, slug: string): Promise<Response> => {
     const doc = await find(slug.replace(/\.md$/, ''))
@@ -62,17 +62,21 @@ export function docsRoutes(deps: DocsDependencies) {
 }
 
 function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'openApi'>) {
-  const guides = DOC_PAGES.map((page) => createDocHtml(page, baseUrl))
-  const reference = createApiPages(openApi()).map((page) => createDocHtml(page, baseUrl))
-  const sections = [...guides, ...reference].flatMap(({ page, parts }) =>
-    parts.map(({ id, text, body }) => ({
-      path: `/docs/${page.slug}${id && `#${id}`}`,
-      page: page.title,
-      heading: text,
-      body: id ? body : `${page.summary} ${body}`,
-    })),
-  )
-  const docs: Docs = { guides, reference }
+  const groups = [...DOC_GROUPS, { name: 'API reference', pages: createApiPages(openApi()) }]
+  const docs: Docs = groups.map(({ name, pages }) => ({
+    name,
+    docs: pages.map((page) => createDocHtml(page, baseUrl)),
+  }))
+  const sections = docs
+    .flatMap((group) => group.docs)
+    .flatMap(({ page, parts }) =>
+      parts.map(({ id, text, body }) => ({
+        path: `/docs/${page.slug}${id && `#${id}`}`,
+        page: page.title,
+        heading: text,
+        body: id ? body : `${page.summary} ${body}`,
+      })),
+    )
   return { docs, search: createSearch(sections) }
 }
 

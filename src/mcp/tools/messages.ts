@@ -71,7 +71,7 @@ export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Write a message',
   description:
-    'Makes a message, or replaces `messageId`, which must not be live. Sends nothing. See get_docs, page messages.',
+    'Makes a message, or replaces `messageId`, which must not be live. Sends nothing. See get_docs, pages messages, frequency and content.',
   kind: 'manage',
   hints: { destructive: true },
   input: DRAFT,

@@ -25,7 +25,7 @@ describe('get_docs', () => {
       cursor = data.nextCursor
     }
     expect(pieces.join('')).toBe(writeDocPage(page, 'http://localhost:8080'))
-    expect(pieces.length).toBe(slug === 'messages' ? 2 : slug === 'security' ? pieces.length : 1)
+    expect([slug, pieces.length > 1]).toEqual([slug, slug === 'asvs'])
   })
   test.each([
     ['page', { page: 'none' }],
@@ -36,7 +36,7 @@ describe('get_docs', () => {
     expect((await ask(args)).data).toMatchObject({ error: 'invalid_field', field })
   })
   test('a cursor is of its own page', async () => {
-    const { nextCursor } = (await ask({ page: 'security' })).data
+    const { nextCursor } = (await ask({ page: 'asvs' })).data
     expect((await ask({ page: 'start', cursor: nextCursor })).data).toMatchObject({ field: 'cursor' })
   })
 })
