@@ -29,6 +29,8 @@ export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
     </Notice>
   )
 
+export const inviteTitle = (accountName: string): string => `Join ${accountName} on Eventpost`
+
 /** Field of a first password; tells the two forms apart. */
 export const NEW_PASSWORD = 'newPassword'
 
@@ -41,7 +43,7 @@ export const InvitationPage = (props: InvitationProps) => {
   const isSelf = signedInAs === member.email
   const { accountName, role } = invited
   return (
-    <Layout title={`Join the account ${accountName}`} lead={`You are invited as ${ROLE_PHRASES[role]}.`} isNarrow>
+    <Layout title={inviteTitle(accountName)} lead={`You're invited as ${ROLE_PHRASES[role]}.`} isNarrow>
       {notice && <Notice kind="error">{notice}</Notice>}
       <ForSomebodyElse what="invitation" email={member.email} signedInAs={signedInAs} />
       <p>

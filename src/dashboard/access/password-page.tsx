@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { MemberLink } from '../../accounts/members.ts'
-import { ForSomebodyElse } from './invitation-page.tsx'
+import { ForSomebodyElse, inviteTitle } from './invitation-page.tsx'
 import { Layout } from '../layout/layout.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form, FormNotices } from '../ui/form.tsx'
@@ -23,20 +23,26 @@ export const PasswordPage = (props: PasswordProps) => {
   const { token, link, isTwoStepEnded, signedInAs, error, notice } = props
   const { member, invited } = link
   return (
-    <Layout title="Choose a password" lead="This link works once. Passwords are stored as hashes.">
+    <Layout
+      title={invited ? inviteTitle(invited.accountName) : 'Choose a password'}
+      lead={
+        invited
+          ? `You're invited as ${ROLE_PHRASES[invited.role]}. Choose a password to join.`
+          : 'This link works once.'
+      }
+    >
       <FormNotices notice={notice} />
       <ForSomebodyElse what="link" email={member.email} signedInAs={signedInAs} />
       {isTwoStepEnded && <Notice kind="caution">{TURNS_OFF}</Notice>}
       <p>
-        You sign in as <strong>{member.email}</strong>
-        {invited && `, ${ROLE_PHRASES[invited.role]} of the account ${invited.accountName}`}.
+        You sign in as <strong>{member.email}</strong>.
         {member.passwordHash !== null && ' Your other sessions will end.'}
       </p>
       <Form
         action="/password"
         hidden={{ token }}
         errors={error ? [{ field: 'password', message: error }] : []}
-        submit="Set the password"
+        submit={invited ? 'Join' : 'Set the password'}
       >
         <Field
           name="password"

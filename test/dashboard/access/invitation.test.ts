@@ -34,8 +34,8 @@ describe('a person with a password', () => {
   test('enters it, joins, and signs in as before', async () => {
     const browser = createBrowser(pages)
     const { status, html } = await browser.openLink(link())
-    expect([status, await titleOf(html)]).toEqual([200, `Join the account ${HOSTILE}`])
-    expect(await textOf(html, '.lead, main strong')).toEqual(['You are invited as an editor.', ADA])
+    expect([status, await titleOf(html)]).toEqual([200, `Join ${HOSTILE} on Eventpost`])
+    expect(await textOf(html, '.lead, main strong')).toEqual(["You're invited as an editor.", ADA])
     expect(await attributesOf(html, 'main input[name]', 'name')).toEqual(['token', 'password', 'token', 'newPassword'])
     await expectHarmless(html)
     expect(await mayLook()).toBe(false)
@@ -139,13 +139,13 @@ test('a person without a password chooses one for all accounts', async () => {
   const second = await invite(EVE, pages.begun)
   const browser = createBrowser(pages)
   const { html } = await browser.openLink(link())
-  expect(await titleOf(html)).toBe(`Join the account ${HOSTILE}`)
+  expect(await titleOf(html)).toBe(`Join ${HOSTILE} on Eventpost`)
   expect((await textOf(html, 'main p'))[1]).toBe(`You sign in as ${EVE}.`)
   expect((await browser.post('/password', { token, newPassword: PASSWORD })).location).toBe(activation())
   expect(await mayLook(EVE)).toBe(true)
   const eve = await pages.signedIn(EVE)
   expect((await eve.get(pages.at('activation'))).status).toBe(404)
-  expect(await titleOf((await eve.openLink(`/password?token=${second}`)).html)).toBe('Join the account Engine')
+  expect(await titleOf((await eve.openLink(`/password?token=${second}`)).html)).toBe('Join Engine on Eventpost')
   expect((await eve.post('/password', { token: second })).location).toBe(pages.at('activation'))
 })
 
@@ -154,9 +154,12 @@ test('with one account, an invited person has no password to enter', async () =>
   const maker = { store: alone.store, now: alone.clock.now(), actor: 'test' }
   const made = await inviteMember(maker, alone.begun.accountId, { email: EVE, role: 'editor' })
   const path = `/password?token=${'refusal' in made ? '' : made.inviteToken}`
-  expect(await titleOf((await createBrowser(alone).openLink(path)).html)).toBe('Choose a password')
+  const fieldsOf = async (path: string) =>
+    attributesOf((await createBrowser(alone).openLink(path)).html, 'main form input[name]', 'name')
+  expect(await titleOf((await createBrowser(alone).openLink(path)).html)).toBe('Join Engine on Eventpost')
+  expect(await fieldsOf(path)).toEqual(['token', 'password'])
   await alone.addAccount('owner@example.com', 'Other')
-  expect(await titleOf((await createBrowser(alone).openLink(path)).html)).toBe('Join the account Engine')
+  expect(await titleOf((await createBrowser(alone).openLink(path)).html)).toBe('Join Engine on Eventpost')
   await alone.close()
 })
 

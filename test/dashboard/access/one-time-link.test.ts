@@ -25,7 +25,7 @@ const invite = async () => {
 describe('the token', () => {
   test.each([
     ['a new password', reset, 'Choose a password'],
-    ['an invitation', invite, 'Choose a password'],
+    ['an invitation', invite, 'Join Engine on Eventpost'],
   ])('of %s is in no visible URL', async (_, make, title) => {
     const token = await make()
     const browser = createBrowser(pages)

@@ -27,7 +27,7 @@ test('the link shows the form every time', async () => {
     const response = await pages.openLink(`/password?token=${token}&password=${PASSWORD}`)
     const html = await response.text()
     expect(response.status).toBe(200)
-    expect(await title(html)).toBe('Choose a password')
+    expect(await title(html)).toBe('Join Ada on Eventpost')
     expect(await attributesOf(html, 'input', 'name')).toEqual(['token', 'password'])
   }
 })
@@ -121,8 +121,10 @@ describe('a member with a new password', () => {
     const token = await invite()
     const browser = createBrowser(account)
     const page = await browser.openLink(`/password?token=${token}`)
-    expect(await textOf(page.html, 'main p:not([class])')).toEqual([
-      `You sign in as ${EVE}, an editor of the account ${HOSTILE}.`,
+    expect(await textOf(page.html, 'h1, .lead, main p:not([class])')).toEqual([
+      `Join ${HOSTILE} on Eventpost`,
+      "You're invited as an editor. Choose a password to join.",
+      `You sign in as ${EVE}.`,
     ])
     const { status, location } = await choose(browser, token)
     expect([status, location, [...browser.cookies.keys()]]).toEqual([

@@ -41,7 +41,7 @@ test('a member without it can open only their own page', async () => {
     const { status, location } = await eve.get(pages.at(page))
     expect([page, status, location]).toEqual([page, 303, pages.at('you')])
   }
-  for (const form of ['activation/test', 'suppressions/add']) {
+  for (const form of ['activation/test', 'suppressions/new']) {
     expect((await eve.post(pages.at(form), { email: 'x@example.com' })).location).toBe(pages.at('you'))
   }
   expect((await eve.get(pages.at('activation/live'))).status).toBe(403)
