@@ -1,4 +1,4 @@
-/** The rules of .ci/modules.cjs and .ci/oxlint.json, which `bun run check` holds the code to, refuse what they are meant to refuse. */
+/** The rules of .ci, which `bun run check` holds the code to, refuse what they are meant to refuse. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -99,4 +99,26 @@ describe('the linter', () => {
     expect(linted.out.match(/^src\//gm)).toHaveLength(LINTED.length)
     expect(linted.code).not.toBe(0)
   })
+})
+
+test('an export that only tests use is refused, unless its file uses it', async () => {
+  const { knip } = await Bun.file(join(ROOT, 'package.json')).json()
+  const { out, code } = await runOn(
+    {
+      'package.json': JSON.stringify({ name: 'x', type: 'module', knip }),
+      '.ci/knip-production.ts': await Bun.file(join(ROOT, '.ci/knip-production.ts')).text(),
+      'src/writer.ts': "import { used } from './core/a.ts'\nused()",
+      'src/core/a.ts': [
+        'export const inner = 1',
+        'export const used = () => inner',
+        'export const tested = 2',
+        'export type Tested = string',
+      ].join('\n'),
+      'test/a.test.ts':
+        "import { inner, tested, type Tested } from '../src/core/a.ts'\nexport const T: Tested = `${inner + tested}`",
+    },
+    ['knip', '--production', '--exports', '--files', '-c', '.ci/knip-production.ts'],
+  )
+  expect([...out.matchAll(/^(\w+) .*src/gm)].map(([, name]) => name)).toEqual(['tested', 'Tested'])
+  expect(code).not.toBe(0)
 })

@@ -86,8 +86,6 @@ type Line = { unread: number; waiting: Waiting[] }
  * Counts events before they are validated and returns the tokens of invalid ones. While unvalidated events use up the
  * limit, later events wait in order, so that invalid events never displace valid ones.
  */
-export type EventLimit = ReturnType<typeof createEventLimit>
-
 export function createEventLimit(deps: KeyLimitDependencies) {
   const lines = new Map<string, Line>()
 

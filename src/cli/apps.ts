@@ -1,13 +1,14 @@
 import { UsageError } from '../config.ts'
 import { createApp } from '../accounts/accounts.ts'
 import { readAccountInput } from '../accounts/account-input.ts'
-import { readSnippetHosts } from '../visits/snippet-settings.ts'
+import { readTypedHost } from '../accounts/app-hosts.ts'
 import {
   ACCOUNT,
   type Command,
   DATA,
   expectDone,
   findAccount,
+  type Given,
   JSON_OUTPUT,
   type Options,
   required,
@@ -43,9 +44,7 @@ export const appCreate: Command = {
     const reading = readAccountInput({ ...text, email: 'owner@example.com' })
     if ('errors' in reading) throw new UsageError(reading.errors.map(({ message }) => message).join(' '))
     const { appName: name, domains, home } = reading.input
-    const snippetHosts = readSnippetHosts(given.all('snippet-host'))
-    if ('refusal' in snippetHosts) throw new UsageError(`--snippet-host: ${snippetHosts.message}`)
-    const snippet = { hosts: snippetHosts.hosts, addsPeople: given.isSet('snippet-adds-people') }
+    const snippet = { hosts: readSnippetHosts(given), addsPeople: given.isSet('snippet-adds-people') }
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const accountId = await findAccount(store, given)
       return expectDone(
@@ -53,6 +52,12 @@ export const appCreate: Command = {
       )
     })
   },
+}
+
+function readSnippetHosts(given: Given): string[] {
+  const hosts = given.all('snippet-host').map((host) => readTypedHost(host))
+  if (hosts.includes(null)) throw new UsageError('--snippet-host: Give hosts of your own, such as app.example.com.')
+  return [...new Set(hosts.filter((host) => host !== null))]
 }
 
 export const appList: Command = {

@@ -14,9 +14,6 @@ const ASCII_EMAIL = new RegExp(`^${LOCAL_PART}@${DOTTED_DOMAIN}$`, 'i')
 const PUNYCODE = /xn--/i
 const LOCAL_PART_AND_AT = new RegExp(`^${LOCAL_PART}@$`, 'i')
 
-/** What a customer's server signs: trimmed and lowercase, nothing else. */
-export const signedEmail = (text: string): string => text.trim().toLowerCase()
-
 /**
  * ASCII dot-atom, @, domain with a dot. IDN becomes punycode. Dots and plus tags stay: two spellings are two
  * people.

@@ -1,7 +1,6 @@
 import { cutText } from '../core/visible-text.ts'
 
 export const RESULT_BYTES = 25 * 1024
-export const TOOL_LIST_BYTES = 16 * 1024
 
 /** Untrusted-text notices, cursor and protocol. */
 const ENVELOPE_BYTES = 1_024

@@ -206,18 +206,6 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
         live.drop(appId)
         return DONE
       },
-
-      setSnippet({
-        appId,
-        settings,
-        ...change
-      }: Change & { appId: number; settings: SnippetSettings }): Done | Refused {
-        const app = findOwn(change.accountId, appId)
-        if (!app) return { refusal: 'app_not_found' }
-        saveSnippet(appId, settings)
-        audit(change, 'snippet.set', app.publicId)
-        return DONE
-      },
     },
   }
 }

@@ -3,15 +3,8 @@
  * test compares both.
  */
 import { isNotNull, isNull } from 'drizzle-orm'
-import { index, integer, primaryKey, sqliteTable, text, unique, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import {
-  DELIVERY_STATES,
-  MESSAGE_STATUSES,
-  type MessageContent,
-  SENDER_PROOFS,
-  type SendWindow,
-  SUPPRESSION_REASONS,
-} from './message-types.ts'
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
+import { MESSAGE_STATUSES, type MessageContent, SENDER_PROOFS, type SendWindow } from './message-types.ts'
 import { NOTE_KINDS } from './types.ts'
 
 export const accounts = sqliteTable('accounts', {
@@ -120,149 +113,6 @@ export const identitySecrets = sqliteTable(
   (t) => [index('identity_secrets_by_account').on(t.accountId)],
 )
 
-export const contacts = sqliteTable(
-  'contacts',
-  {
-    id: integer('id').primaryKey(),
-    appId: integer('app_id').notNull(),
-    email: text('email').notNull(),
-    shownEmail: text('shown_email'),
-    firstName: text('first_name'),
-    lastName: text('last_name'),
-    source: text('source'),
-    status: text('status', { enum: ['subscribed', 'unsubscribed', 'bounced', 'complained'] }).notNull(),
-    tags: text('tags', { mode: 'json' }).$type<string[]>(),
-    fields: text('fields', { mode: 'json' }).$type<Record<string, string | number | boolean>>(),
-    createdAt: integer('created_at').notNull(),
-    updatedAt: integer('updated_at').notNull(),
-  },
-  (t) => [
-    unique('contacts_by_email').on(t.appId, t.email),
-    index('contacts_by_app').on(t.appId),
-    index('contacts_by_update').on(t.appId, t.updatedAt),
-  ],
-)
-
-export const contactTags = sqliteTable(
-  'contact_tags',
-  {
-    appId: integer('app_id').notNull(),
-    tag: text('tag').notNull(),
-    contactId: integer('contact_id').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.appId, t.tag, t.contactId] })],
-)
-
-export const eventNames = sqliteTable(
-  'event_names',
-  { id: integer('id').primaryKey(), appId: integer('app_id').notNull(), name: text('name').notNull() },
-  (t) => [unique().on(t.appId, t.name)],
-)
-
-export const events = sqliteTable(
-  'events',
-  {
-    id: integer('id').primaryKey(),
-    appId: integer('app_id').notNull(),
-    contactId: integer('contact_id').notNull(),
-    nameId: integer('name_id').notNull(),
-    type: integer('type').notNull(),
-    via: integer('via').notNull(),
-    properties: text('properties'),
-    path: text('path'),
-    receivedAt: integer('received_at').notNull(),
-    occurredAt: integer('occurred_at'),
-  },
-  (t) => [index('events_by_app').on(t.appId)],
-)
-
-export const timeline = sqliteTable(
-  'timeline',
-  {
-    contactId: integer('contact_id').notNull(),
-    type: integer('type').notNull(),
-    id: integer('id').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.contactId, t.type, t.id] })],
-)
-
-export const timelineRuns = sqliteTable('timeline_runs', {
-  last: integer('last').primaryKey(),
-  isWhole: integer('is_whole', { mode: 'boolean' }).notNull(),
-})
-
-export const timelineRunRows = sqliteTable(
-  'timeline_run_rows',
-  {
-    run: integer('run').notNull(),
-    contactId: integer('contact_id').notNull(),
-    type: integer('type').notNull(),
-    id: integer('id').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.run, t.contactId, t.type, t.id] })],
-)
-
-export const rollups = sqliteTable(
-  'rollups',
-  {
-    appId: integer('app_id').notNull(),
-    nameId: integer('name_id').notNull(),
-    hour: integer('hour').notNull(),
-    count: integer('count').notNull(),
-    firstEventId: integer('first_event_id').notNull(),
-    lastEventId: integer('last_event_id').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.appId, t.nameId, t.hour] })],
-)
-
-export const dailyRollups = sqliteTable(
-  'daily_rollups',
-  {
-    appId: integer('app_id').notNull(),
-    day: integer('day').notNull(),
-    nameId: integer('name_id').notNull(),
-    count: integer('count').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.appId, t.day, t.nameId] })],
-)
-
-export const newPeople = sqliteTable(
-  'new_people',
-  {
-    accountId: text('account_id').notNull(),
-    month: text('month').notNull(),
-    count: integer('count').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.accountId, t.month] })],
-)
-
-export const limitUsage = sqliteTable(
-  'limit_usage',
-  {
-    bucket: text('bucket').notNull(),
-    second: integer('second').notNull(),
-    count: integer('count').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.bucket, t.second] }), index('limit_usage_by_second').on(t.second)],
-)
-
-export const idempotencyRecords = sqliteTable(
-  'idempotency_records',
-  {
-    keyId: text('key_id').notNull(),
-    idempotencyKey: text('idempotency_key').notNull(),
-    bodyHash: text('body_hash').notNull(),
-    outcome: text('outcome').notNull(),
-    contactId: integer('contact_id').notNull(),
-    createdAt: integer('created_at').notNull(),
-  },
-  (t) => [
-    primaryKey({ columns: [t.keyId, t.idempotencyKey] }),
-    index('idempotency_records_by_contact').on(t.contactId),
-    index('idempotency_records_by_age').on(t.createdAt),
-  ],
-)
-
 export const auditEntries = sqliteTable(
   'audit_entries',
   {
@@ -309,35 +159,6 @@ export const snippetSettings = sqliteTable('snippet_settings', {
   addsPeople: integer('adds_people', { mode: 'boolean' }).notNull(),
 })
 
-export const snippetBatches = sqliteTable('snippet_batches', {
-  id: integer('id').primaryKey(),
-  appId: integer('app_id').notNull(),
-  contactId: integer('contact_id').notNull(),
-  batch: integer('batch').notNull(),
-  receivedAt: integer('received_at').notNull(),
-  items: integer('items').notNull(),
-  pageLoad: integer('page_load'),
-  batchNumber: integer('batch_number'),
-  age: integer('age'),
-  path: text('path'),
-  isHere: integer('is_here'),
-})
-
-export const mcpCalls = sqliteTable(
-  'mcp_calls',
-  {
-    id: integer('id').primaryKey(),
-    accountId: text('account_id').notNull(),
-    keyId: text('key_id').notNull(),
-    tool: text('tool').notNull(),
-    outcome: text('outcome').notNull(),
-    ms: integer('ms').notNull(),
-    client: text('client'),
-    calledAt: integer('called_at').notNull(),
-  },
-  (t) => [index('mcp_calls_by_account').on(t.accountId, t.calledAt)],
-)
-
 export const activationNotes = sqliteTable(
   'activation_notes',
   {
@@ -375,79 +196,6 @@ export const messageVersions = sqliteTable(
     createdAt: integer('created_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.messageId, t.version] })],
-)
-
-export const deliveries = sqliteTable(
-  'deliveries',
-  {
-    id: integer('id').primaryKey(),
-    appId: integer('app_id').notNull(),
-    contactId: integer('contact_id').notNull(),
-    messageId: integer('message_id').notNull(),
-    version: integer('version').notNull(),
-    eventId: integer('event_id'),
-    dedupeKey: text('once_key'),
-    state: text('state', { enum: DELIVERY_STATES }).notNull(),
-    triggeredAt: integer('triggered_at').notNull(),
-    plannedAt: integer('planned_at').notNull(),
-    dueAt: integer('due_at').notNull(),
-    attempt: integer('attempt').notNull(),
-    claimedBy: text('claimed_by'),
-    claimedUntil: integer('claimed_until'),
-    handedAt: integer('handed_at'),
-    sentAt: integer('sent_at'),
-    resent: integer('resent', { mode: 'boolean' }).notNull(),
-    byHand: integer('by_hand', { mode: 'boolean' }).notNull(),
-    reason: text('reason'),
-    record: text('record'),
-    cameBackAt: integer('came_back_at'),
-    openedAt: integer('opened_at'),
-    updatedAt: integer('updated_at').notNull(),
-    joinedTo: integer('joined_to'),
-  },
-  (t) => [
-    uniqueIndex('deliveries_once').on(t.appId, t.contactId, t.messageId, t.dedupeKey),
-    index('deliveries_ended').on(t.contactId),
-    index('deliveries_due').on(t.appId, t.dueAt),
-    index('deliveries_claimed').on(t.claimedUntil),
-    index('deliveries_by_message').on(t.messageId, t.state),
-    index('deliveries_came_back').on(t.messageId, t.cameBackAt),
-    index('deliveries_opened').on(t.messageId, t.openedAt),
-    index('deliveries_joined').on(t.joinedTo),
-  ],
-)
-
-export const capturedMails = sqliteTable(
-  'captured_mails',
-  {
-    deliveryId: integer('delivery_id').primaryKey(),
-    appId: integer('app_id').notNull(),
-    raw: text('raw').notNull(),
-    createdAt: integer('created_at').notNull(),
-    from: text('sender'),
-    to: text('recipient'),
-    subject: text('subject'),
-    html: text('html'),
-    text: text('text'),
-  },
-  (t) => [index('captured_mails_by_app').on(t.appId)],
-)
-
-export const suppressions = sqliteTable(
-  'suppressions',
-  {
-    appId: integer('app_id').notNull(),
-    emailHash: text('email_hash').notNull(),
-    reason: text('reason', { enum: SUPPRESSION_REASONS }).notNull(),
-    createdAt: integer('created_at').notNull(),
-    email: text('email'),
-  },
-  (t) => [
-    primaryKey({ columns: [t.appId, t.emailHash] }),
-    index('suppressions_by_email').on(t.appId, t.email),
-    index('suppressions_by_time').on(t.appId, t.createdAt, t.emailHash),
-    index('suppressions_by_reason').on(t.appId, t.reason, t.createdAt, t.emailHash),
-  ],
 )
 
 export const appMailSettings = sqliteTable('app_mail_settings', {

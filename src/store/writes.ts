@@ -61,7 +61,6 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   requireTwoStep: true,
   createApp: true,
   updateApp: true,
-  setSnippet: true,
   createKey: true,
   revokeKey: true,
   noteKeyUse: true,

@@ -1,6 +1,4 @@
-import type { Clock } from '../core/clock.ts'
-import type { Store } from '../store/store.ts'
-import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
+import type { ReportRow } from '../store/visit-reports.ts'
 
 /** Silence for this long means gone: browsers may end without a report. */
 export const PRESENCE_MS = 1_800_000
@@ -17,18 +15,9 @@ export type Presence = {
 
 /**
  * Each page load counts by its last report in its own order, because requests may overtake each other. One open tab
- * means here. A batch id is `page load.number`. @param quietMs how long a page may be silent
+ * means here. A batch id is `page load.number`. Later reports than `at` only prove that a page was open. @param quietMs
+ * how long a page may be silent
  */
-export async function readPresence(
-  { store, clock }: { store: Store; clock: Clock },
-  { appId, contactId }: { appId: number; contactId: number },
-  quietMs = PRESENCE_MS,
-): Promise<Presence> {
-  const now = clock.now()
-  return presenceAt(await store.listReports(appId, contactId, now - BATCH_MS), now, quietMs)
-}
-
-/** At any time (ms UTC). Later reports only prove that a page was open. */
 export function presenceAt(all: readonly ReportRow[], at: number, quietMs = PRESENCE_MS): Presence {
   const reports = all.filter(({ isHere, reportedAt }) => isHere !== null && reportedAt <= at)
   const open = lastOfEachPage(reports)

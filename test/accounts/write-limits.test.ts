@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'bun:test'
 import type { Access } from '../../src/accounts/access.ts'
 import { createLimits, type Limits } from '../../src/accounts/limits.ts'
 import { limitsOf } from '../../src/accounts/plans.ts'
-import { createEventLimit, type EventLimit, type TakenFor } from '../../src/accounts/write-limits.ts'
+import { createEventLimit, type TakenFor } from '../../src/accounts/write-limits.ts'
 import type { KeyRow, Plan } from '../../src/store/types.ts'
 
 const HOUR = 3_600_000
@@ -12,7 +12,7 @@ const RIGHT = { contactId: 1 }
 let now = 0
 const clock = { monotonicMs: () => now, now: () => now, steadyNow: () => now }
 let limits: Limits
-let events: EventLimit
+let events: ReturnType<typeof createEventLimit>
 beforeEach(() => {
   now = 0
   limits = createLimits({ clock })

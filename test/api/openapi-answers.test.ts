@@ -4,8 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
-import { saveSnippetSettings } from '../../src/visits/snippet-settings.ts'
-import { appOf, page, report, send, track } from './reports.ts'
+import { appOf, page, report, saveSnippet, send, track } from './reports.ts'
 
 type Response = { content: { 'application/json': { schema: object } } }
 type Document = {
@@ -220,8 +219,8 @@ test('every answer matches its schema', async () => {
   await reportVisit({}, 429, guesser)
   await reportVisit({ id: 'x'.repeat(40_000) }, 413)
   const app = await appOf(server)
-  const hosts = { hosts: ['app.first.example'], addsPeople: false, actor: 'test' }
-  await saveSnippetSettings(server.parts(), app, hosts)
+  const hosts = { hosts: ['app.first.example'], addsPeople: false }
+  await saveSnippet(server.parts(), app, hosts)
   await reportVisit({}, 403, { headers: { Origin: 'https://else.example' } })
   const by = { appId: app.id, accountId: app.accountId, actor: 'test', at: server.clock.now() }
   await server.parts().store.setMailSettings({ ...by, settings: { bounceSecret: SECRET } })

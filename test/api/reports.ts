@@ -2,7 +2,13 @@
 import { expect } from 'bun:test'
 import { type Account, type Answer, createTestServer, EVENTS, type Options, type TestServer } from '../helper.ts'
 import { signEmail } from '../../src/accounts/identity.ts'
-import type { AppRow } from '../../src/accounts/access.ts'
+import type { AppRow, KeyAccess } from '../../src/accounts/access.ts'
+import { findAppSettings, saveAppSettings } from '../../src/accounts/app-settings.ts'
+import type { Clock } from '../../src/core/clock.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { SnippetSettings } from '../../src/store/types.ts'
+import { BATCH_MS } from '../../src/store/visit-reports.ts'
+import { type Presence, presenceAt } from '../../src/visits/presence.ts'
 
 export const ORIGIN = 'https://app.first.example'
 
@@ -68,6 +74,25 @@ export async function appOf(server: TestServer, account = server.first): Promise
   const [app] = await server.parts().store.listApps(account.accountId)
   if (!app) throw new Error('the account has no app')
   return app
+}
+
+export async function saveSnippet(
+  deps: { store: Store; clock: Clock; access: KeyAccess },
+  app: AppRow,
+  snippet: SnippetSettings,
+): Promise<void> {
+  const basedOn = await findAppSettings(deps.store, app)
+  const change = { settings: { ...basedOn, snippet }, basedOn, actor: 'test' }
+  expect(await saveAppSettings(deps, app, change)).toEqual({ done: true })
+}
+
+export async function readPresence(
+  { store, clock }: { store: Store; clock: Clock },
+  { appId, contactId }: { appId: number; contactId: number },
+  quietMs?: number,
+): Promise<Presence> {
+  const now = clock.now()
+  return presenceAt(await store.listReports(appId, contactId, now - BATCH_MS), now, quietMs)
 }
 
 /** Headers that every status has, and none of those that would let a page act for someone. */

@@ -2,7 +2,7 @@
  * `bun run lab:visits`: 500 scripted visits in a real Chromium whose truth is known, before a whole service with the
  * shipped draft "Results ready, they left" turned on: how many of its decisions are right, beside those of the plain rule
  * "no page view in the last 5 minutes". The service's clock and the pages' are moved together, so that nobody waits
- * twenty minutes. Exits 1 below 99 % (issue "Messages", Right, not only once).
+ * twenty minutes. Exits 1 below 99 %.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readEmail, signedEmail } from '../../src/core/email.ts'
+import { readEmail } from '../../src/core/email.ts'
 
 /** 64 + 1 + 63 + 1 + 63 + 1 + 61 = 254 characters. */
 const LONGEST = `${'l'.repeat(64)}@${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(61)}`
@@ -115,13 +115,4 @@ describe('readEmail refuses', () => {
   test.each(texts)('%#', (text) => {
     expect({ text, read: readEmail(text) }).toEqual({ text, read: null })
   })
-})
-
-test.each([
-  [' Jane@Example.com\n', 'jane@example.com'],
-  ['\ufeffJANE@BÜCHER.de\u00a0', 'jane@bücher.de'],
-  ['\u212aate@example.com', 'kate@example.com'],
-  ['', ''],
-])('signedEmail(%j) is %j, without folding', (text, signed) => {
-  expect(signedEmail(text)).toBe(signed)
 })

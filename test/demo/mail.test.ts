@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
-import { readPresence } from '../../src/visits/presence.ts'
+import { readPresence } from '../api/reports.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { type Served, serveTest, signIn } from '../browser/chromium.ts'
 import { type OpenChromium, openChromium } from '../chromium.ts'

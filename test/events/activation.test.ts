@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../src/accounts/accounts.ts'
 import { type Activation, readActivation } from '../../src/events/activation.ts'
-import { saveSnippetSettings } from '../../src/visits/snippet-settings.ts'
-import { addPerson, appOf, leave, ORIGIN, page, report, send, track } from '../api/reports.ts'
+import { addPerson, appOf, leave, ORIGIN, page, report, saveSnippet, send, track } from '../api/reports.ts'
 import { type Account, BATCH, createTestServer, EVENTS, NOW, type TestServer } from '../helper.ts'
 
 let server: TestServer
@@ -175,11 +174,7 @@ describe('diagnostics', () => {
   test('the last refusal, with its message', async () => {
     await post({ events: [] })
     expect((await read()).refused).toEqual(noted({ reason: 'Send 1 to 20 items.', origin: ORIGIN }))
-    await saveSnippetSettings(server.parts(), await appOf(server), {
-      hosts: ['first.example'],
-      addsPeople: false,
-      actor: 'test',
-    })
+    await saveSnippet(server.parts(), await appOf(server), { hosts: ['first.example'], addsPeople: false })
     const { body } = await post({}, { Origin: 'https://evil.example' })
     const { refused, foreignHost } = await read()
     expect(foreignHost).toEqual(noted({ reason: String(body.message), origin: 'https://evil.example' }))

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { PRESENCE_MS, type Presence, presenceAt, readPresence } from '../../src/visits/presence.ts'
+import { PRESENCE_MS, type Presence, presenceAt } from '../../src/visits/presence.ts'
 import { readPublicId } from '../../src/core/ids.ts'
-import { addPerson, appOf, here as back, leave, page, report, send, track } from '../api/reports.ts'
+import { addPerson, appOf, here as back, leave, page, readPresence, report, send, track } from '../api/reports.ts'
 import { createTestServer, DAY, NOW, type TestServer } from '../helper.ts'
 
 let server: TestServer

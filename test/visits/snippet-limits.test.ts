@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { readActivation } from '../../src/events/activation.ts'
-import { saveSnippetSettings } from '../../src/visits/snippet-settings.ts'
 import { codeOf, no } from '../api/expected.ts'
-import { addPerson, appOf, leave, listEvents, page, report, send } from '../api/reports.ts'
+import { addPerson, appOf, leave, listEvents, page, report, saveSnippet, send } from '../api/reports.ts'
 import { type Answer, createTestServer, DAY, HOUR, inTurns, type TestServer } from '../helper.ts'
 
 let server: TestServer
@@ -124,8 +123,8 @@ test('a report that could not be stored uses none', async () => {
 })
 
 test('60,000 items per site and hour, across restarts; a refusal uses none of the person', async () => {
-  const adding = { hosts: [], addsPeople: true, actor: 'test' }
-  await saveSnippetSettings(server.parts(), await appOf(server), adding)
+  const adding = { hosts: [], addsPeople: true }
+  await saveSnippet(server.parts(), await appOf(server), adding)
   const people = Array.from({ length: 100 }, (_, index) => `p${index}@example.com`)
   const sendAll = (index: number) => post({ email: people[index % 100], ...items(20) }, `198.51.${index % 100}.1`)
   const fresh = () => post({ email: 'fresh@example.com', ...items(20) })

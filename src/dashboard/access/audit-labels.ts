@@ -60,8 +60,6 @@ const ACTIONS = new Map<string, string>([
   ['suppression.remove', 'freed an address: {}'],
 ])
 
-export const isKnownAction = (action: string): boolean => ACTIONS.has(action)
-
 export type AuditNames = {
   members: MemberEntry[]
   keys: KeyRow[]

@@ -18,13 +18,6 @@ function pathOf(values: number[], width: number, height: number): string {
   return values.map((value, index) => `${index === 0 ? 'M' : 'L'}${(index * step).toFixed(1)},${y(value)}`).join('')
 }
 
-/** Sparkline, as high as a line of text. */
-export const Sparkline = ({ label, values }: { label: string; values: number[] }) => (
-  <svg class="sparkline" viewBox="0 0 96 24" preserveAspectRatio="none" role="img" aria-label={label}>
-    {values.length > 0 && <path d={pathOf(values, 96, 24)} vector-effect="non-scaling-stroke" />}
-  </svg>
-)
-
 /** A chart with its values as a table. islands/chart.ts redraws it from the table and adds a tooltip. */
 export function AreaChart({ label, points }: { label: string; points: Point[] }) {
   const line = pathOf(

@@ -1,6 +1,6 @@
 /** Someone at the customer's site: what they do in the browser, and what is true of them while they do it. */
 import type { BrowserContext, Page } from 'playwright-core'
-import { readPresence } from '../../../src/visits/presence.ts'
+import { readPresence } from '../../api/reports.ts'
 import { sendResultsReady } from '../../demo/eventpost.ts'
 import { EVENTS } from '../../helper.ts'
 import { until } from '../../snippet/collector.ts'

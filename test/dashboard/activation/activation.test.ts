@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { readScript, readStub } from '../../../src/assets.ts'
 import { createSetupToken } from '../../../src/accounts/accounts.ts'
-import { saveSnippetSettings } from '../../../src/visits/snippet-settings.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../../../src/visits/snippet-tag.ts'
+import { saveSnippet } from '../../api/reports.ts'
 import { type AccountPages, createBrowser, openAccount, PASSWORD } from '../browser.ts'
 import { attributesOf, BASE, expectHarmless, HOSTILE, openPages, textOf } from '../pages.ts'
 
@@ -116,7 +116,7 @@ describe('the tag', () => {
     expect(await attributesOf(html, 'section p a', 'href')).toEqual([pages.at('settings')])
     const [app] = await pages.store.listApps(pages.begun.accountId)
     if (!app) throw new Error('there is no app')
-    await saveSnippetSettings(pages, app, { hosts: [], addsPeople: true, actor: 'test' })
+    await saveSnippet(pages, app, { hosts: [], addsPeople: true })
     const { html: now } = await (await pages.signedIn()).get(pages.at('activation'))
     const sentences = await textOf(now, 'section p')
     expect(sentences).toContain('Pages add people whom this app does not know yet, as Settings allows.')

@@ -1,22 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
-import { AreaChart, formatCount, Sparkline } from '../../../src/dashboard/ui/chart.tsx'
+import { AreaChart, formatCount } from '../../../src/dashboard/ui/chart.tsx'
 import { textOf } from '../pages.ts'
 
-const pathsOf = (html: string): string[] => Array.from(html.matchAll(/ d="([^"]*)"/g), ([, path = '']) => path)
+const lineOf = (html: string): string | undefined => /class="line" d="([^"]*)"/.exec(html)?.[1]
 
-describe('a sparkline', () => {
+describe('the line of a chart', () => {
   test.each([
-    ['rises from the foot to the top', [0, 10], ['M0.0,22.0L96.0,2.0']],
-    ['stays at the foot where nothing happened', [0, 0], ['M0.0,22.0L96.0,22.0']],
-    ['is level where there is one value', [7], ['M0,2.0H96']],
-    ['is empty without any', [], []],
-  ])('%s', (_, values, paths) => {
-    expect(pathsOf(render(<Sparkline label="events" values={values} />))).toEqual(paths)
-  })
-
-  test('says what it shows', () => {
-    expect(render(<Sparkline label="9 events" values={[9]} />)).toContain('role="img" aria-label="9 events"')
+    ['rises from the foot to the top', [0, 10], 'M0.0,158.0L640.0,2.0'],
+    ['stays at the foot where nothing happened', [0, 0], 'M0.0,158.0L640.0,158.0'],
+    ['is level where there is one value', [7], 'M0,2.0H640'],
+    ['is empty without any', [], undefined],
+  ])('%s', (_, values, line) => {
+    const points = values.map((value) => ({ label: '10:00', value }))
+    expect(lineOf(render(<AreaChart label="Events" points={points} />))).toBe(line)
   })
 })
 

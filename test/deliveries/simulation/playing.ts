@@ -6,7 +6,7 @@ import { readTimezone } from '../../../src/core/local-time.ts'
 import { openForReading } from '../../../src/store/engine/database.ts'
 import type { DeliveryRow, Verdict } from '../../../src/store/message-types.ts'
 import { createSimulationReads } from '../../../src/store/simulation.ts'
-import { report, send } from '../../api/reports.ts'
+import { report, saveSnippet, send } from '../../api/reports.ts'
 import { CONTACTS, createTestServer, DAY, EVENTS, NOW } from '../../helper.ts'
 import { createMessaging, MINUTE, recordOf } from '../../messaging.ts'
 import { eventWrite } from '../../store/samples.ts'
@@ -49,7 +49,7 @@ async function openStory({ content, settings, setUp }: Story) {
   await server.setPlan({ snippetLimits: false })
   const messaging = await createMessaging(server)
   const { app, by, store } = messaging
-  await store().setSnippet({ ...by, settings: { hosts: [], addsPeople: true } })
+  await saveSnippet(server.parts(), app, { hosts: [], addsPeople: true })
   await messaging.set(settings)
   for (const person of setUp) await addPerson(person)
   let isLive = false

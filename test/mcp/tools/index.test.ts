@@ -3,7 +3,6 @@ import { Ajv } from 'ajv'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
 import * as schemas from '../../inputs.ts'
 import { DELIVERY_STATES } from '../../../src/deliveries/deliveries.ts'
-import { TOOL_LIST_BYTES } from '../../../src/mcp/budget.ts'
 import { MessageSchema } from '../../../src/messages/message-schema.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
 import { callTool, listTools, openManaged, rpc, type ToolRow } from '../client.ts'
@@ -19,6 +18,8 @@ beforeAll(async () => {
   tools = await listTools(server, managed.how)
 })
 afterAll(() => server.close())
+
+const TOOL_LIST_BYTES = 16 * 1024
 
 describe('tools/list', () => {
   test('is small, sorted, and the same byte for byte, also after a restart and for another account', async () => {

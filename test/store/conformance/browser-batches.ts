@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { BatchWrite, ReportedItem } from '../../../src/store/visit-reports.ts'
-import type { AppRow } from '../../../src/store/types.ts'
+import type { AppRow, SnippetSettings } from '../../../src/store/types.ts'
 import { AT, batchWrite, BY, DAY, done, eventWrite, type Fresh, HOUR, newAccount } from '../samples.ts'
 
 const page = (path: string, occurredAt = AT): ReportedItem => ({ type: 'page', name: null, path, occurredAt })
@@ -230,14 +230,21 @@ export function testSites(store: Fresh): void {
   })
 
   test('settings are changed by the owner and persist', async () => {
-    const settings = { hosts: ['a.example.com', 'b.example.com'], addsPeople: true }
-    expect(await store().setSnippet({ ...change(1), appId: 2, settings })).toEqual({ refusal: 'app_not_found' })
-    expect(await store().setSnippet({ ...change(2), appId: 2, settings })).toEqual({ done: true })
+    const [app] = await store().listApps('acc_2')
+    if (!app) throw new Error('there is no app')
+    const [on, off] = [
+      { hosts: ['a.example.com', 'b.example.com'], addsPeople: true },
+      { hosts: [], addsPeople: false },
+    ]
+    const save = (account: number, snippet: SnippetSettings) =>
+      store().updateApp({ ...change(account), appId: 2, settings: { ...pickSettings(app), snippet } })
+    expect(await save(1, on)).toEqual({ refusal: 'app_not_found' })
+    expect(await save(2, on)).toEqual({ done: true })
     await store.reopen()
-    expect(await store().snippetSettings(2)).toEqual(settings)
-    expect(await store().snippetSettings(1)).toEqual({ hosts: [], addsPeople: false })
-    done(await store().setSnippet({ ...change(2), appId: 2, settings: { hosts: [], addsPeople: false } }))
-    expect((await store().findSite('site_2', AT))?.settings).toEqual({ hosts: [], addsPeople: false })
+    expect(await store().snippetSettings(2)).toEqual(on)
+    expect(await store().snippetSettings(1)).toEqual(off)
+    done(await save(2, off))
+    expect((await store().findSite('site_2', AT))?.settings).toEqual(off)
   })
 
   test('an app can be created with settings', async () => {
