@@ -149,6 +149,11 @@ export function createContactReads(db: Database) {
     byId: (contactId: number): ContactRow | null => inSnapshot(() => one(oneById.get(contactId)))[0] ?? null,
     findWithTimes: (contactId: number) => findTimes(one(oneById.get(contactId)))[0] ?? null,
     storedById: (contactId: number): StoredContact | null => one(oneById.get(contactId))[0] ?? null,
+    /** In the order of the ids. */
+    listSeenContacts(ids: number[]): ContactRow[] {
+      const rows = new Map(manyById.all(JSON.stringify(ids)).map((row) => [row.id, row]))
+      return inSnapshot(() => ids.flatMap((id) => one(rows.get(id) ?? null)))
+    },
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,

@@ -10,8 +10,11 @@ import type { Refused } from './types.ts'
 
 /** `secure_delete` overwrites the deleted rows; the WAL is truncated afterwards. */
 export function createErasure({ db, people, timeline }: { db: Database; people: People; timeline: Timeline }) {
+  const ofPerson = selectIds('events', { contact: '?1', types: `< ${BATCH_TYPES}` })
   const tables = [
-    `DELETE FROM events WHERE id IN (${selectIds('events', { contact: '?1', types: `< ${BATCH_TYPES}` })})`,
+    `DELETE FROM contact_events WHERE contact_id = ?1 AND name_id IN
+       (SELECT name_id FROM events WHERE id IN (${ofPerson}))`,
+    `DELETE FROM events WHERE id IN (${ofPerson})`,
     `DELETE FROM snippet_batches WHERE id IN (${selectIds('snippet_batches', { contact: '?1', types: `>= ${BATCH_TYPES}` })})`,
     // deletes the whole batch's record too: repeating the rest of a batch must not reveal the erased item
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
@@ -25,7 +28,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
   ] as const
   const [audit, suppressions] = [createAudit(db), createSuppressionList(db)]
   const statements = tables.map((text) => db.prepare(text))
-  const [events, batches, parents, records, tags, contact, captured, deliveries] = statements
+  const [done, events, batches, parents, records, tags, contact, captured, deliveries] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
@@ -36,6 +39,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
     eraseContact({ appId, email, ...by }: Change & { appId: number; email: string }): { contactId: number } | Refused {
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
+      done?.run(person.id)
       events?.run(person.id)
       batches?.run(person.id)
       timeline.erase(person.id)

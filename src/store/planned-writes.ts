@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import type { ContactIndex } from './contact-index.ts'
 import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
@@ -56,6 +57,7 @@ type Parts = {
   counters: Counters
   timeline: Timeline
   known: KnownBatches
+  contactIndex: Pick<ContactIndex, 'note'>
   rules: PlanRules
 }
 
@@ -316,7 +318,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
   }
 }
 
-function createApplying({ db, people, names, live, ends, counters, timeline, known }: Parts) {
+function createApplying({ db, people, names, live, ends, counters, timeline, known, contactIndex }: Parts) {
   const suppressions = createSuppressionList(db)
   const addContact = db.prepare(
     `INSERT INTO contacts (id, app_id, email, shown_email, first_name, last_name, source, status, created_at, updated_at)
@@ -411,6 +413,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   return (plan: Plan): void => {
     for (const { buckets, at } of plan.counted) for (const bucket of buckets) counters.countUsage(bucket, at)
     applyPeople(plan)
+    if (plan.contacts.length > 0 || plan.events.length > 0) contactIndex.note()
     for (const report of plan.reports) applyReport(report)
     for (const event of plan.events) applyEvent(event)
     for (const change of plan.deliveries) applyChange(change)

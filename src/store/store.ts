@@ -3,6 +3,7 @@ import { createAccountReads } from './accounts.ts'
 import { createActivationReads } from './activation.ts'
 import { createAppReads } from './apps.ts'
 import { createAuditReads } from './audit.ts'
+import { createContactSearch } from './contact-search.ts'
 import { createContactReads } from './contacts.ts'
 import { createCounterReads } from './counters.ts'
 import { type ClaimedDeliveries, unpackClaim } from './delivery-writes.ts'
@@ -79,6 +80,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createInstallReads(db),
   ...createActivationReads(db),
   ...createContactReads(db),
+  ...createContactSearch(db),
   ...createEventReads(db),
   ...createHistoryReads(db),
   ...createReportReads(db),

@@ -3,6 +3,7 @@ import { createIdSequence } from '../core/ids.ts'
 import { createAccountWrites } from './accounts.ts'
 import { createActivationWrites } from './activation.ts'
 import { createAppWrites } from './apps.ts'
+import { createContactIndex } from './contact-index.ts'
 import { createCounters } from './counters.ts'
 import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryRetries } from './delivery-retries.ts'
@@ -143,12 +144,13 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownBatches(db)
+  const contactIndex = createContactIndex(db, () => performance.now(), !isAlone)
   const retries = createDeliveryRetries({ db, rules })
   const messages = createMessageWrites({ db, ids, live, rules })
   const mailSettings = createMailSettingsWrites({ db, live, sealer, retries })
   const senderDomains = createSenderDomainWrites({ db, retries, rules })
   const apps = createAppWrites({ db, live, messages, mailSettings, rules })
-  const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known }
+  const shared = { db, ids, people, names, live, sentCache, ends, counters, timeline, known, contactIndex }
   const runPlanned = createPlannedWrites({ ...shared, rules })
   const writes = {
     ...createAccountWrites({ db, addApp: apps.addApp, senderDomains, sealer, rules }),
@@ -176,6 +178,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const undo = (): void => {
     counters.forget()
     for (const one of [timeline, known, people, names, sentCache]) one.undo()
+    contactIndex.note()
     // messages are changed in place, so all of them are reloaded
     live.forget()
   }
@@ -184,12 +187,14 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     for (const one of [people, names, live, sentCache]) one.forget()
     timeline.catchUp()
     known.catchUp()
+    contactIndex.note()
     ids.passOver(last.get()?.id ?? 0)
   }
   /** `isIdle`: the transaction has no jobs and only maintains the index. */
   const finish = (isIdle: boolean): void => {
     counters.write()
     timeline.advance(isIdle)
+    contactIndex.advance(isIdle)
   }
   return {
     writes,
@@ -198,7 +203,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     settle,
     undo,
     catchUp,
-    hasWaiting: timeline.hasWaiting,
+    hasWaiting: (): boolean => timeline.hasWaiting() || contactIndex.hasWaiting(),
     readEarlier: known.readEarlier,
   }
 }

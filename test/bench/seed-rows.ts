@@ -1,6 +1,7 @@
 /** Rows by the million, in the order of time, as a busy service would have written them. */
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { createIdSequence } from '../../src/core/ids.ts'
+import { createContactIndex } from '../../src/store/contact-index.ts'
 import { createRandom, type Random } from '../random.ts'
 
 type Span = { from: number; until: number }
@@ -242,4 +243,6 @@ export function fillTimeline(db: Database): void {
      UNION ALL SELECT contact_id, type, id FROM snippet_batches ORDER BY 1, 2, 3`,
   )
   db.run(`UPDATE install SET value = (SELECT CAST(max(id) AS TEXT) FROM events) WHERE name LIKE 'timeline_%until'`)
+  const index = createContactIndex(db, () => performance.now(), false)
+  while (index.hasWaiting()) db.transaction(() => index.advance(true))()
 }

@@ -73,7 +73,7 @@ describe('a store with threads', () => {
       const { Database } = await import('bun:sqlite')
       const fs = await import('node:fs')
       const db = new Database(process.argv[1])
-      const pages = db.query("SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'contacts'").values().flat()
+      const pages = db.query("SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'contacts' AND rootpage > 0").values().flat()
       db.run("INSERT INTO install VALUES ('other', 'writer')")
       db.run('PRAGMA wal_checkpoint(TRUNCATE)')
       const file = fs.openSync(process.argv[1], 'r+')

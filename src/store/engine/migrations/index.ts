@@ -20,6 +20,7 @@ import idempotencyBodies from './0018_idempotency_bodies.sql' with { type: 'text
 import capturedContent from './0019_captured_content.sql' with { type: 'text' }
 import deliveriesByMessage from './0020_deliveries_by_message.sql' with { type: 'text' }
 import suppressedAddresses from './0021_suppressed_addresses.sql' with { type: 'text' }
+import peopleSearch from './0022_people_search.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
 
 /** Append only; released migrations are never edited. Entry n migrates schema version n to n + 1 in one transaction. */
@@ -45,6 +46,7 @@ export const MIGRATIONS: readonly string[] = [
   capturedContent,
   deliveriesByMessage,
   suppressedAddresses,
+  peopleSearch,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

@@ -1,0 +1,387 @@
+import type { Database } from 'bun:sqlite'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
+import {
+  createContactSearch,
+  PEOPLE_SORTS,
+  type PeopleCursor,
+  type PeopleFilter,
+  type PeopleSort,
+} from '../../src/store/contact-search.ts'
+import { databasePath } from '../../src/store/engine/database.ts'
+import { createEngine, type Engine } from '../../src/store/engine/engine.ts'
+import { MIGRATIONS } from '../../src/store/engine/migrations/index.ts'
+import { createSealer } from '../../src/store/engine/sealing.ts'
+import type { Job } from '../../src/store/writes.ts'
+import { createRandom } from '../random.ts'
+import { useFolder } from './databases.ts'
+import { AT, batchWrite, BY, contactWrite, DAY, eventWrite } from './samples.ts'
+
+const databases = useFolder()
+const NOBODY: PeopleFilter = { search: null, tag: null, status: null, field: null, event: null, seen: null }
+
+let db: Database
+let engine: Engine
+let now = AT
+beforeEach(() => {
+  db = databases.open()
+  engine = open()
+})
+
+const open = (): Engine =>
+  createEngine(db, () => (now += 1), createSealer(null), { isAlone: false, rules: STORE_RULES })
+
+const run = (...jobs: Job[]): void => {
+  for (const outcome of engine.run(jobs)) if ('refusal' in outcome) throw new Error(outcome.refusal)
+}
+const index = (): void => {
+  // the first call only sees that it is idle
+  engine.tidy()
+  while (engine.tidy()) continue
+}
+
+type Person = Partial<Parameters<typeof contactWrite>[0]> & { email: string }
+const add = (...people: Person[]): void => {
+  for (const person of people) run({ name: 'addContact', input: contactWrite({ appId: 1, ...person }) })
+}
+
+type Asked = Partial<PeopleFilter> & { sort?: PeopleSort; appId?: number; limit?: number; bounds?: typeof SMALL }
+/** Pages of a few, so that cursors are tried too. */
+function find({ sort = 'newest', appId = 1, limit = 3, bounds, ...filter }: Asked = {}): string[] {
+  const { findPeople } = createContactSearch(db, bounds)
+  const emails: string[] = []
+  let after: PeopleCursor | null = null
+  do {
+    const page = findPeople({ appId, filter: { ...NOBODY, ...filter }, sort, after, limit, isCounted: false })
+    emails.push(...page.people.map(({ email }) => email.split('@')[0] ?? ''))
+    after = page.next
+  } while (after !== null)
+  return emails
+}
+const count = ({ bounds, appId = 1, ...filter }: Asked) =>
+  createContactSearch(db, bounds).findPeople({
+    appId,
+    filter: { ...NOBODY, ...filter },
+    sort: 'newest',
+    after: null,
+    limit: 1,
+    isCounted: true,
+  }).count
+
+/** Every list is longer than can be listed. */
+const SMALL = { counted: 2, scanned: 10 }
+
+describe('a search', () => {
+  beforeEach(() =>
+    add(
+      { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' },
+      { email: 'grace@example.com', firstName: 'Grace', lastName: 'Hopper' },
+      { email: 'jose@example.com', firstName: 'José' },
+      { email: 'unnamed@example.com' },
+      { email: 'adam@example.com', appId: 2, firstName: 'Adam', lastName: 'Lovelace' },
+    ),
+  )
+
+  test.each([
+    ['the start of an email', 'gra', ['grace']],
+    ['two letters of an email', 'ad', ['ada']],
+    ['any case', 'ADA@Ex', ['ada']],
+    ['a part of a last name', 'velac', ['ada']],
+    ['a part across both names', 'ce hop', ['grace']],
+    ['without the accent', 'jose', ['jose']],
+    ['with the accent', 'JOSÉ', ['jose']],
+    ['email or name', 'a', ['ada']],
+    ['two characters of a name find nobody', 've', []],
+    ['the middle of an email finds nobody', 'xample', []],
+    ['quotes and operators are text', '"ada" OR "grace"', []],
+    ['wildcards are text', '%', []],
+  ])('finds %s', (_, search, emails) => {
+    expect(find({ search })).toEqual(emails)
+    expect(find({ search, bounds: SMALL })).toEqual(emails)
+  })
+
+  test('finds people of its own app only', () => {
+    expect([find({ search: 'lovelace' }), find({ search: 'lovelace', appId: 2 })]).toEqual([['ada'], ['adam']])
+  })
+
+  test('follows changed names', () => {
+    run({ name: 'updateContact', input: contactWrite({ email: 'ada@example.com', lastName: 'Byron' }) })
+    run({ name: 'recordEvent', input: eventWrite({ email: 'unnamed@example.com', firstName: 'Wanda' }) })
+    expect([find({ search: 'lovelace' }), find({ search: 'byron' }), find({ search: 'wanda' })]).toEqual([
+      [],
+      ['ada'],
+      ['unnamed'],
+    ])
+    run({ name: 'updateContact', input: contactWrite({ email: 'ada@example.com', firstName: null, lastName: null }) })
+    expect(find({ search: 'byron' })).toEqual([])
+  })
+
+  test('no trace of an erased name is left in the index', () => {
+    add({ email: 'rare@example.com', firstName: 'ꙮꙈꙉ', fields: { secret: 'ꙮꙈꙉ' } })
+    db.run('CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, contact_names, row)')
+    const terms = () => db.query("SELECT term FROM temp.terms WHERE term LIKE '%ꙮ%' OR term LIKE '%ꙉ%'").values()
+    expect([terms().length, find({ search: 'ꙮꙈꙉ' })]).toEqual([1, ['rare']])
+    run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'rare@example.com' } })
+    expect([terms(), find({ search: 'ꙮꙈꙉ' })]).toEqual([[], []])
+    const blocks = db.query<{ block: Uint8Array }, []>('SELECT block FROM contact_names_data').all()
+    const text = blocks.map(({ block }) => Buffer.from(block).toString()).join('')
+    expect(text).toContain('vel')
+    expect([text.includes('ꙮ'), text.includes('ꙉ')]).toEqual([false, false])
+    expect(db.query('SELECT count(*) FROM contact_fields').values()).toEqual([[0]])
+    db.run("INSERT INTO contact_names (contact_names) VALUES ('integrity-check')")
+  })
+})
+
+describe('filters', () => {
+  const MONTH_AGO = AT - 30 * DAY
+  beforeEach(() => {
+    add(
+      { email: 'ada@example.com', tags: ['beta', 'vip'], fields: { plan: 'pro', seats: 3, isAdmin: true } },
+      { email: 'bob@example.com', tags: ['beta'], fields: { plan: 'free' } },
+      { email: 'eve@example.com' },
+    )
+    run(
+      { name: 'recordEvent', input: eventWrite({ email: 'ada@example.com', name: 'paid' }) },
+      { name: 'recordEvent', input: eventWrite({ email: 'bob@example.com', name: 'invited' }) },
+      { name: 'suppress', input: { appId: 1, email: 'bob@example.com', reason: 'unsubscribed', at: AT } },
+    )
+    const view = (email: string, batchId: string, occurredAt: number): Job => ({
+      name: 'recordBatch',
+      input: batchWrite({ email, batchId, items: [{ type: 'page', name: null, path: '/', occurredAt }] }),
+    })
+    run(
+      view('ada@example.com', 'a', AT),
+      view('ada@example.com', 'b', AT - DAY),
+      view('bob@example.com', 'c', MONTH_AGO),
+    )
+    index()
+  })
+
+  test.each<[string, Partial<PeopleFilter>, string[]]>([
+    ['a tag', { tag: 'beta' }, ['bob', 'ada']],
+    ['an unknown tag', { tag: 'gamma' }, []],
+    ['a status', { status: 'unsubscribed' }, ['bob']],
+    ['the usual status', { status: 'subscribed' }, ['eve', 'ada']],
+    ['a field', { field: { name: 'plan', value: 'pro' } }, ['ada']],
+    ['a number', { field: { name: 'seats', value: '3' } }, ['ada']],
+    ['a boolean', { field: { name: 'isAdmin', value: 'true' } }, ['ada']],
+    ['an event that was done', { event: { name: 'paid', isDone: true } }, ['ada']],
+    ['an event that was not done', { event: { name: 'paid', isDone: false } }, ['eve', 'bob']],
+    ['an event that nobody did', { event: { name: 'flown', isDone: true } }, []],
+    ['an event that everybody left out', { event: { name: 'flown', isDone: false } }, ['eve', 'bob', 'ada']],
+    ['seen lately', { seen: { since: AT - DAY } }, ['ada']],
+    ['seen long ago', { seen: { before: AT - 7 * DAY } }, ['bob']],
+    ['never seen', { seen: 'never' }, ['eve']],
+    ['several together', { tag: 'beta', event: { name: 'paid', isDone: false }, search: 'b' }, ['bob']],
+    ['several that exclude each other', { tag: 'vip', status: 'unsubscribed' }, []],
+  ])('%s', (_, filter, emails) => {
+    expect(find(filter)).toEqual(emails)
+    expect(find({ ...filter, bounds: SMALL })).toEqual(emails)
+    expect(count(filter)).toEqual({ people: emails.length, isExact: true })
+  })
+
+  test('follow changed fields', () => {
+    run({
+      name: 'updateContact',
+      input: contactWrite({ email: 'ada@example.com', fields: { plan: 'free', seats: null } }),
+    })
+    const byField = (name: string, value: string) => find({ field: { name, value } })
+    expect([byField('plan', 'pro'), byField('plan', 'free'), byField('seats', '3')]).toEqual([[], ['bob', 'ada'], []])
+  })
+
+  test('forget erased people', () => {
+    run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } })
+    for (const table of ['contact_events', 'contact_fields', 'contact_activity', 'contact_tags']) {
+      const left = db.query(`SELECT count(*) AS n FROM ${table} WHERE contact_id NOT IN (SELECT id FROM contacts)`)
+      expect([table, left.get()]).toEqual([table, { n: 0 }])
+    }
+  })
+})
+
+test('sorts by name, email, last seen and age', () => {
+  add(
+    { email: 'c@example.com', firstName: 'Zoe' },
+    { email: 'a@example.com' },
+    { email: 'b@example.com', firstName: 'ada' },
+    { email: 'd@example.com', firstName: 'Bea' },
+  )
+  for (const [email, at] of [['b@example.com', AT] as const, ['a@example.com', AT - DAY] as const]) {
+    const items = [{ type: 'page' as const, name: null, path: '/', occurredAt: at }]
+    run({ name: 'recordBatch', input: batchWrite({ email, batchId: email, items }) })
+  }
+  index()
+  const sorted = PEOPLE_SORTS.map((sort) => [sort, find({ sort }).join(''), find({ sort, bounds: SMALL }).join('')])
+  expect(sorted).toEqual([
+    ['newest', 'dbac', 'dbac'],
+    ['name', 'bdca', 'bdca'],
+    ['email', 'abcd', 'abcd'],
+    ['seen', 'badc', 'badc'],
+  ])
+})
+
+test('counts exactly up to a number', () => {
+  add(...Array.from({ length: 12 }, (_, number) => ({ email: `p${number}@example.com`, tags: ['t'] })))
+  expect(count({})).toEqual({ people: 12, isExact: true })
+  expect(count({ bounds: { counted: 12, scanned: 100 } })).toEqual({ people: 12, isExact: true })
+  expect(count({ bounds: { counted: 11, scanned: 100 } })).toEqual({ people: 11, isExact: false })
+  expect(count({ tag: 't', bounds: { counted: 5, scanned: 100 } })).toEqual({ people: 5, isExact: false })
+  expect(count({ search: 'p', bounds: { counted: 5, scanned: 100 } })).toEqual({ people: 5, isExact: false })
+})
+
+test('every query uses an index', () => {
+  add({ email: 'ada@example.com', firstName: 'Ada', tags: ['t'] }, { email: 'bob@example.com', tags: ['t'] })
+  run({ name: 'recordEvent', input: eventWrite({ email: 'ada@example.com', name: 'paid' }) })
+  const texts = new Set<string>()
+  const watched = Object.create(db) as Database
+  watched.transaction = db.transaction.bind(db)
+  watched.prepare = ((text: string) => {
+    texts.add(text)
+    return db.query(text)
+  }) as Database['prepare']
+  const filters: Partial<PeopleFilter>[] = [
+    {},
+    { search: 'ada' },
+    { tag: 't' },
+    { status: 'subscribed' },
+    { status: 'bounced' },
+    { field: { name: 'a', value: 'b' } },
+    { event: { name: 'paid', isDone: true } },
+    { event: { name: 'paid', isDone: false } },
+    { seen: { since: AT } },
+    { seen: { before: AT } },
+    { seen: 'never', search: 'a', tag: 't' },
+  ]
+  for (const bounds of [SMALL, { counted: 0, scanned: 10 }, undefined]) {
+    const { findPeople } = createContactSearch(watched, bounds)
+    for (const filter of filters) {
+      for (const sort of PEOPLE_SORTS) {
+        const query = { appId: 1, filter: { ...NOBODY, ...filter }, sort, after: null, limit: 1, isCounted: true }
+        const { next } = findPeople(query)
+        findPeople({ ...query, after: next })
+      }
+    }
+  }
+  const plans = Array.from(texts, (text) => {
+    const numbers = new Set(Array.from(text.matchAll(/\?(\d*)/g), ({ 1: number, index }) => number || index))
+    const values = Array.from(numbers, () => null)
+    const steps = db.query<{ detail: string }, null[]>(`EXPLAIN QUERY PLAN ${text}`).all(...values)
+    return [text, ...steps.map(({ detail }) => detail)]
+  })
+  expect(plans.length).toBeGreaterThan(30)
+  const isScan = (step: string): boolean =>
+    /^SCAN (contacts|contact_(?!index_progress)\w+|events)\b(?!.*VIRTUAL)/.test(step)
+  const sorts = plans.filter(
+    ([text = '', ...steps]) => !text.includes('json_each') && steps.join().includes('TEMP B-TREE'),
+  )
+  expect([plans.filter((steps) => steps.some(isScan)), sorts]).toEqual([[], []])
+})
+
+test('whatever is asked, long lists answer like short ones', () => {
+  const random = createRandom(7)
+  const [tags, plans, events] = [
+    ['x', 'y', 'z'],
+    ['free', 'pro'],
+    ['paid', 'invited'],
+  ]
+  const some = <One>(from: One[]): One[] => from.filter(() => random.next() < 0.4)
+  for (let number = 0; number < 60; number++) {
+    const email = `${random.below(2) ? 'ann' : 'bob'}${number}@example.com`
+    const [plan] = some(plans)
+    const firstName = some(['Anna', 'Marianne', 'Otto'])[0] ?? null
+    add({ email, tags: some(tags), fields: plan ? { plan } : null, firstName })
+    for (const name of some(events)) run({ name: 'recordEvent', input: eventWrite({ email, name }) })
+    if (random.below(3) === 0) run({ name: 'suppress', input: { appId: 1, email, reason: 'bounced', at: AT } })
+  }
+  index()
+  const maybe = <One>(one: One): One | null => (random.next() < 0.4 ? one : null)
+  for (let round = 0; round < 150; round++) {
+    const filter: PeopleFilter = {
+      search: maybe(['ann', 'anna', 'ottO', 'b'][random.below(4)] ?? ''),
+      tag: maybe(tags[random.below(3)] ?? ''),
+      status: maybe(random.below(2) ? ('subscribed' as const) : ('bounced' as const)),
+      field: maybe({ name: 'plan', value: plans[random.below(2)] ?? '' }),
+      event: maybe({ name: events[random.below(2)] ?? '', isDone: random.below(2) === 0 }),
+      seen: null,
+    }
+    const sort = PEOPLE_SORTS[random.below(4)] ?? 'newest'
+    const short = find({ ...filter, sort, limit: 7 })
+    const all = db
+      .query<{ email: string; names: string | null }, []>('SELECT email, full_name AS names FROM contacts')
+      .all()
+    const isFound = ({ email, names }: (typeof all)[number]): boolean => {
+      const text = filter.search?.toLowerCase() ?? ''
+      return email.startsWith(text) || (text.length > 2 && (names?.toLowerCase().includes(text) ?? false))
+    }
+    const expected = all.filter(isFound).map(({ email }) => email.split('@')[0] ?? '')
+    const known = new Set(expected)
+    expect([filter, short.filter((one) => !known.has(one))]).toEqual([filter, []])
+    if (Object.values({ ...filter, search: null }).every((one) => one === null)) {
+      expect(short.toSorted()).toEqual(expected.toSorted())
+    }
+    expect([filter, sort, find({ ...filter, sort, limit: 7, bounds: SMALL })]).toEqual([filter, sort, short])
+    expect([filter, count(filter)?.people]).toEqual([filter, short.length])
+  }
+})
+
+describe('people from before the index', () => {
+  const PEOPLE = 2_000
+  const BEFORE = MIGRATIONS.slice(
+    0,
+    MIGRATIONS.findIndex((text) => text.includes('contact_names')),
+  )
+  const share = () => createContactSearch(db).contactIndexShare()
+
+  beforeEach(() => {
+    rmSync(databasePath(databases.path()))
+    const old = databases.open(BEFORE)
+    old.run("INSERT INTO event_names (id, app_id, name) VALUES (1, 1, 'paid')")
+    old.run(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${PEOPLE})
+       INSERT INTO contacts (id, app_id, email, first_name, status, fields, created_at, updated_at)
+       SELECT i, 1, 'p' || i || '@example.com', 'Number ' || i, 'subscribed', '{"number":' || i || '}', 1, 1 FROM n`,
+    )
+    old.run(
+      `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
+       SELECT 10000 + id, 1, id, 1, id % 2, 0, ${AT} + id FROM contacts`,
+    )
+    old.close()
+    db = databases.open()
+    engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
+  })
+
+  test('are indexed in steps, while they change', () => {
+    expect([share(), find({ search: 'number 1999' })]).toEqual([0, []])
+    engine.run([])
+    expect(share()).toBeWithin(0.1, 0.9)
+    run(
+      {
+        name: 'updateContact',
+        input: contactWrite({ email: 'p1@example.com', firstName: 'Early', fields: { number: -1 } }),
+      },
+      {
+        name: 'updateContact',
+        input: contactWrite({ email: 'p1999@example.com', firstName: 'Late', fields: { number: -2 } }),
+      },
+      { name: 'eraseContact', input: { ...BY, appId: 1, email: 'p2@example.com' } },
+      { name: 'eraseContact', input: { ...BY, appId: 1, email: 'p1998@example.com' } },
+    )
+    add({ email: 'new@example.com', firstName: 'Newcomer' })
+    index()
+    expect(share()).toBe(1)
+    const finds = ['early', 'late', 'newcomer', 'number 1999', 'number 1998', 'number 1997'].map((search) =>
+      find({ search }),
+    )
+    expect(finds).toEqual([['p1'], ['p1999'], ['new'], [], [], ['p1997']])
+    const byNumber = ['-2', '1999', '1998', '1997'].map((value) => find({ field: { name: 'number', value } }))
+    expect(byNumber).toEqual([['p1999'], [], [], ['p1997']])
+    expect(find({ seen: { since: AT + PEOPLE - 3 } })).toEqual(['p1999', 'p1997'])
+    expect(find({ event: { name: 'paid', isDone: true }, search: 'p199' })).toEqual([
+      'p1996',
+      'p1994',
+      'p1992',
+      'p1990',
+    ])
+    db.run("INSERT INTO contact_names (contact_names) VALUES ('integrity-check')")
+  })
+})
