@@ -6,6 +6,7 @@ import type { DecisionRecord } from '../store/decision-records.ts'
 import type { Arrival, Cancelled, Finish } from '../store/delivery-rules.ts'
 import { takesEvents, TIMED_KEY } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
+import type { UsedFacts } from '../store/message-uses.ts'
 import { isSamePath } from '../visits/paths.ts'
 import type {
   AppFacts,
@@ -15,7 +16,6 @@ import type {
   Matched,
   NewDelivery,
   SentFacts,
-  UsedFacts,
   WaitingFacts,
 } from '../store/plan-types.ts'
 import type { Verdict } from '../store/message-types.ts'

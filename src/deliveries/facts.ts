@@ -1,7 +1,7 @@
 import { parseProperties } from '../messages/conditions.ts'
 import type { DecisionReads, StartFacts } from '../store/delivery-rules.ts'
 import type { ViewRow } from '../store/events.ts'
-import { usesDedupeKey } from '../store/delivery-states.ts'
+import { usesOf } from '../store/message-uses.ts'
 import type { DeliveryRow, MessageContent, Rule, Verdict } from '../store/message-types.ts'
 import { isSamePath } from '../visits/paths.ts'
 import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
@@ -130,15 +130,14 @@ type EarlierDeliveries = { deliveries: readonly DeliveryRow[]; timezone: string 
 
 /** Without emails that the event could join. */
 export function readStart({ deliveries, timezone }: EarlierDeliveries, came: Arrival): StartFacts {
-  const used = deliveries.filter(usesDedupeKey)
+  const { keys, count, lastHandedAt } = usesOf(deliveries)
   return {
     ...came,
     timezone,
     properties: () => parseProperties(came.properties),
     leads: null,
-    isUsedUp: (key) => used.some(({ dedupeKey }) => dedupeKey === key),
-    hasAny: () => used.length > 0,
-    lastHandedAt: () =>
-      used.reduce<number | null>((last, { handedAt }) => Math.max(last ?? 0, handedAt ?? 0) || null, null),
+    isUsedUp: (key) => keys.has(key),
+    hasAny: () => count > 0,
+    lastHandedAt: () => lastHandedAt,
   }
 }

@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { CONTACT_FIELDS, type StoredJson, toContact } from './contacts.ts'
 import { createDeliveryQueue } from './delivery-queue.ts'
-import { IS_ENDED, USES_DEDUPE_KEY } from './delivery-states.ts'
+import { IS_ENDED, MAY_HAVE_ARRIVED, USES_DEDUPE_KEY } from './delivery-states.ts'
+import { createMessageUses } from './message-uses.ts'
 import { jsonOfFields, selectFields } from './engine/columns.ts'
 import { EVENT_FIELDS, type StoredEvent, toEvent } from './events.ts'
 import {
@@ -39,12 +40,6 @@ const OF_PERSON = [
 export type EventOfPerson = { appId: number; contactId: number; eventId: number }
 
 type Page = { appId: number; messageId: number | null; before: number; limit: number }
-
-/**
- * Handed over or captured, and not refused: the person may have it, whatever happened since. Its events have the same
- * time. `?` is the email being decided, whose own earlier attempt doesn't count.
- */
-const MAY_HAVE_ARRIVED = `handed_at IS NOT NULL AND deliveries.id <> ? AND joined_to IS NOT ?`
 
 const FIELDS = {
   id: 'deliveries.id',
@@ -105,8 +100,6 @@ const JOINED = `
 /** `at`: when it was handed over (ms UTC). */
 type HandedMail = { at: number; mail: Pick<Mail, 'category'> }
 
-type DeliveryKey = Pick<DeliveryRow, 'id' | 'appId' | 'contactId' | 'messageId'>
-
 export function createDeliveryReads(db: Database, findSource: FindMailSource) {
   const pages = createDeliveryPages(db)
   const { listDueApps } = createDeliveryQueue(db)
@@ -123,10 +116,7 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
        ON message_versions.message_id = deliveries.message_id AND message_versions.version = deliveries.version
      WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND ${MAY_HAVE_ARRIVED} AND handed_at > ?`,
   )
-  const lastHanded = db.prepare<{ at: number | null }, number[]>(
-    `SELECT max(handed_at) AS at FROM deliveries
-     WHERE app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_DEDUPE_KEY} AND ${MAY_HAVE_ARRIVED}`,
-  )
+  const { lastHandedAt } = createMessageUses(db)
   const captured = db.prepare<StoredCapture, [number, number]>(
     `SELECT raw, created_at AS createdAt, sender AS "from", recipient AS "to", subject, html, text
      FROM captured_mails WHERE delivery_id = ? AND app_id = ?`,
@@ -174,14 +164,16 @@ export function createDeliveryReads(db: Database, findSource: FindMailSource) {
     },
 
     /** Newest first. */
-    listHanded: ({ appId, contactId, id }: Omit<DeliveryKey, 'messageId'>, since: number): HandedMail[] =>
+    listHanded: (
+      { appId, contactId, id }: Pick<DeliveryRow, 'id' | 'appId' | 'contactId'>,
+      since: number,
+    ): HandedMail[] =>
       handedSince
         .all(appId, contactId, id, id, since)
         .map(({ at, category }) => ({ at, mail: { category: category ?? undefined } }))
         .sort((a, b) => b.at - a.at),
 
-    lastHandedAt: ({ appId, contactId, messageId, id }: DeliveryKey): number | null =>
-      lastHanded.get(appId, contactId, messageId, id, id)?.at ?? null,
+    lastHandedAt,
 
     findCaptured(appId: number, deliveryId: number): FoundCapture | null {
       const row = captured.get(deliveryId, appId)

@@ -12,6 +12,11 @@ export const USES_DEDUPE_KEY = `(handed_at IS NOT NULL OR state NOT IN ('skipped
 export const usesDedupeKey = ({ handedAt, state }: Pick<DeliveryRow, 'handedAt' | 'state'>): boolean =>
   handedAt !== null || !IS_OVER.has(state)
 const IS_OVER: ReadonlySet<DeliveryState> = new Set(['skipped', 'failed'])
+/**
+ * Handed over or captured, and not refused: the person may have it, whatever happened since. Its events have the same
+ * time. `?` is the email being decided, whose own earlier attempt doesn't count.
+ */
+export const MAY_HAVE_ARRIVED = `handed_at IS NOT NULL AND deliveries.id <> ? AND joined_to IS NOT ?`
 /** Further events may join: waiting, not handed over, and not resent by a member. */
 export const TAKES_EVENTS = `state IN ('waiting', 'deferred') AND handed_at IS NULL AND by_hand = 0`
 export const takesEvents = ({ state, handedAt, byHand }: Pick<DeliveryRow, 'state' | 'handedAt' | 'byHand'>): boolean =>

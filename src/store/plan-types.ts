@@ -7,6 +7,7 @@ import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.t
 import type { StoredOutcome } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
 import type { DeliveryState, MessageContent, SuppressionReason } from './message-types.ts'
+import type { UsedFacts } from './message-uses.ts'
 import type { MessageRules } from './messages.ts'
 import type { SuppressionRules } from './suppressions.ts'
 import type {
@@ -83,9 +84,6 @@ export type SentFacts = {
   openedAt: number | null
   properties: (string | null)[]
 }
-
-/** One person's past deliveries of one message. `keys`: used deduplication keys. `lastHandedAt`: the last that may have arrived. */
-export type UsedFacts = { keys: Set<string>; count: number; lastHandedAt: number | null }
 
 export type EmailFacts = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
 

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { ContactIndex } from './contact-index.ts'
 import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
+import { createMessageUses, IS_OF_MESSAGE, type MessageOfPerson, type UsedFacts } from './message-uses.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
 import { type StoredOutcome, createOutcomeReads, storedKey } from './idempotency.ts'
 import { createLiveMessages, type LiveMessages } from './live-messages.ts'
@@ -29,7 +30,6 @@ import {
   type Rules,
   type ReportQuery,
   type SentFacts,
-  type UsedFacts,
   type WaitingFacts,
   isRefused,
   monthKey,
@@ -139,18 +139,9 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
   const { findOutcomes } = createOutcomeReads(db, rules)
-  const isOfMessage = `app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_DEDUPE_KEY}`
-  const oneKey = db.prepare<object, [number, number, number, string]>(
-    `SELECT 1 FROM deliveries WHERE ${isOfMessage} AND once_key = ?`,
-  )
-  const count = db.prepare<{ count: number }, [number, number, number]>(
-    `SELECT count(*) AS count FROM deliveries WHERE ${isOfMessage}`,
-  )
-  const lastHanded = db.prepare<{ at: number | null }, [number, number, number]>(
-    `SELECT max(handed_at) AS at FROM deliveries WHERE ${isOfMessage}`,
-  )
+  const uses = createMessageUses(db)
   // ids are in order of arrival, so the index skips old deliveries
-  const isLead = `${isOfMessage} AND id >= ? AND ${TAKES_EVENTS} AND version = ?`
+  const isLead = `${IS_OF_MESSAGE} AND id >= ? AND ${TAKES_EVENTS} AND version = ?`
   const nearLeads = db.prepare<Row, number[]>(
     `SELECT ${WAITING_COLUMNS}, ${JOINED_COUNT} FROM deliveries AS leads INDEXED BY deliveries_once
      WHERE ${isLead} AND triggered_at BETWEEN ? AND ?`,
@@ -205,10 +196,11 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
     return [...found.values()]
   }
 
-  const isUsed = (appId: number, contactId: number, messageId: number, key: string): boolean => {
-    if (key !== '') return oneKey.get(appId, contactId, messageId, key) !== null
+  const isUsed = (of: MessageOfPerson, key: string): boolean => {
+    const { messageId, contactId } = of
+    if (key !== '') return uses.isKeyUsed(of, key)
     if (sentCache.has(messageId, contactId)) return true
-    const isFound = oneKey.get(appId, contactId, messageId, key) !== null
+    const isFound = uses.isKeyUsed(of, key)
     // cached on the second event only: most people trigger a message once and would evict the others
     if (isFound) sentCache.add(messageId, contactId)
     return isFound
@@ -216,12 +208,11 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
 
   const loadUsed = ({ person: { app, id } }: EmailQuery, query: MessageQuery): UsedFacts => {
     const { keys, needsCount, needsHanded, message } = query
-    const used = new Set<string>()
-    for (const key of keys) if (isUsed(app.id, id, message.id, key)) used.add(key)
+    const of = { appId: app.id, contactId: id, messageId: message.id }
     return {
-      keys: used,
-      count: needsCount ? (count.get(app.id, id, message.id)?.count ?? 0) : 0,
-      lastHandedAt: needsHanded ? (lastHanded.get(app.id, id, message.id)?.at ?? null) : null,
+      keys: new Set([...keys].filter((key) => isUsed(of, key))),
+      count: needsCount ? uses.countUses(of) : 0,
+      lastHandedAt: needsHanded ? uses.lastHandedAt(of) : null,
     }
   }
 

@@ -1,0 +1,48 @@
+/** What a person's earlier deliveries of a message use up of its frequency: by SQL, and for rows in memory. */
+import type { Database } from 'bun:sqlite'
+import { MAY_HAVE_ARRIVED, USES_DEDUPE_KEY, usesDedupeKey } from './delivery-states.ts'
+import type { DeliveryRow } from './message-types.ts'
+
+export type MessageOfPerson = { appId: number; contactId: number; messageId: number }
+
+/** `keys`: used deduplication keys. `lastHandedAt`: the last that may have arrived. */
+export type UsedFacts = { keys: Set<string>; count: number; lastHandedAt: number | null }
+
+/** Parameters: the app, the person and the message. */
+export const IS_OF_MESSAGE = `app_id = ? AND contact_id = ? AND message_id = ? AND ${USES_DEDUPE_KEY}`
+
+const NO_DELIVERY = 0
+
+export function createMessageUses(db: Database) {
+  const key = db.prepare<object, [number, number, number, string]>(
+    `SELECT 1 FROM deliveries WHERE ${IS_OF_MESSAGE} AND once_key = ?`,
+  )
+  const count = db.prepare<{ count: number }, [number, number, number]>(
+    `SELECT count(*) AS count FROM deliveries WHERE ${IS_OF_MESSAGE}`,
+  )
+  const lastHanded = db.prepare<{ at: number | null }, number[]>(
+    `SELECT max(handed_at) AS at FROM deliveries WHERE ${IS_OF_MESSAGE} AND ${MAY_HAVE_ARRIVED}`,
+  )
+  return {
+    isKeyUsed: ({ appId, contactId, messageId }: MessageOfPerson, dedupeKey: string): boolean =>
+      key.get(appId, contactId, messageId, dedupeKey) !== null,
+    countUses: ({ appId, contactId, messageId }: MessageOfPerson): number =>
+      count.get(appId, contactId, messageId)?.count ?? 0,
+    /** `id`: an email that doesn't count, because it is being decided. */
+    lastHandedAt: ({ appId, contactId, messageId, id = NO_DELIVERY }: MessageOfPerson & { id?: number }) =>
+      lastHanded.get(appId, contactId, messageId, id, id)?.at ?? null,
+  }
+}
+
+type Use = Pick<DeliveryRow, 'state' | 'handedAt' | 'dedupeKey'>
+
+/** The same for deliveries of one message to one person. */
+export function usesOf(deliveries: readonly Use[]): UsedFacts {
+  const uses = deliveries.filter(usesDedupeKey)
+  const handed = uses.flatMap(({ handedAt }) => handedAt ?? [])
+  return {
+    keys: new Set(uses.flatMap(({ dedupeKey }) => dedupeKey ?? [])),
+    count: uses.length,
+    lastHandedAt: handed.length === 0 ? null : Math.max(...handed),
+  }
+}
