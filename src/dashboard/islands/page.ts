@@ -3,6 +3,28 @@
 import { pageAbove } from '../layout/forms.ts'
 import './typed.ts'
 
+const LOOK_MS = 250
+const LOOK = ['logoUrl', 'colour', 'postalAddress']
+
+/** The sample on Sender follows the fields; a new frame instead of a new address adds no entry to the history. */
+function showLook(form: HTMLFormElement): void {
+  const data = new FormData(form)
+  const look = new URLSearchParams(LOOK.map((name) => [name, String(data.get(name))]))
+  for (const frame of document.querySelectorAll<HTMLIFrameElement>('[data-mail] iframe')) {
+    const next = frame.cloneNode() as HTMLIFrameElement
+    next.src = `${new URL(form.action).pathname}/sample?${look}`
+    frame.replaceWith(next)
+  }
+}
+
+const lookForm = document.querySelector<HTMLFormElement>('form#from')
+let lookPause: ReturnType<typeof setTimeout> | undefined
+lookForm?.addEventListener('input', ({ target }) => {
+  if (!(target instanceof HTMLElement && LOOK.includes(target.id))) return
+  clearTimeout(lookPause)
+  lookPause = setTimeout(showLook, LOOK_MS, lookForm)
+})
+
 const SHOWN_MS = 2_000
 
 async function copy(button: HTMLButtonElement): Promise<void> {

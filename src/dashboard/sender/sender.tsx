@@ -53,13 +53,13 @@ export const senderRoutes = (deps: PageDependencies) =>
 
 const LOOK = ['logoUrl', 'colour', 'postalAddress'] as const
 
-/** Unsaved settings that a preview shows; empty if any is invalid. */
+/** Unsaved settings that a preview shows; the saved ones stand in for those that are invalid. */
 function readLook(query: URLSearchParams): Partial<MailSettings> {
-  if (!LOOK.some((name) => query.has(name))) return {}
-  const reading = readFrom(readFromText((name) => (LOOK.some((one) => one === name) ? (query.get(name) ?? '') : '')))
-  if ('errors' in reading) return {}
-  const { logoUrl, colour, postalAddress } = reading.settings
-  return { logoUrl, colour, postalAddress }
+  const looks = LOOK.filter((name) => query.has(name)).map((name): Partial<MailSettings> => {
+    const reading = readFrom(readFromText((one) => (one === name ? (query.get(name) ?? '') : '')))
+    return 'errors' in reading ? {} : { [name]: reading.settings[name] }
+  })
+  return Object.assign({}, ...looks) as Partial<MailSettings>
 }
 
 export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): Promise<SenderFacts> {

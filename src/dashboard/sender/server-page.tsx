@@ -88,7 +88,7 @@ const ServerForm = (props: ServerProps) => {
         isLocked={!isOwner(viewer)}
       >
         {shown && isOwner(viewer) && <p class="hint provider-hint">{shown.hint}</p>}
-        <ServerFields text={text} password={describePassword(saved, text, sealed)} />
+        <ServerFields text={text} password={isOwner(viewer) ? describePassword(saved, text, sealed) : undefined} />
         {failed && <FailedCheck {...failed} />}
         {isOwner(viewer) && (
           <div class="buttons">

@@ -52,16 +52,16 @@ export function Field(own: FieldProps) {
   )
 }
 
-type FrameProps = Pick<FieldProps, 'name' | 'id' | 'label' | 'hint' | 'error' | 'optional'> & {
+type FrameProps = Pick<FieldProps, 'name' | 'id' | 'label' | 'hint' | 'error' | 'optional' | 'isLocked'> & {
   children: ComponentChildren
 }
 
 /** Wraps any control with a label. */
-export const FieldFrame = ({ name, id = name, label, hint, error, optional, children }: FrameProps) => (
+export const FieldFrame = ({ name, id = name, label, hint, error, optional, isLocked, children }: FrameProps) => (
   <div class={error ? 'field wrong' : 'field'}>
     <label for={id}>
       {label}
-      {optional && <span class="hint"> (optional)</span>}
+      {optional && !isLocked && <span class="hint"> (optional)</span>}
     </label>
     {hint && (
       <p class="hint" id={`${id}-hint`}>
@@ -90,6 +90,8 @@ export const describedBy = ({
 /** Keyboard type on phones. */
 const INPUT_MODES = { email: 'email', number: 'decimal', code: 'numeric', text: undefined } as const
 
+const linesOf = (value = ''): number => value.split('\n').length
+
 function Input(props: FieldProps) {
   const { name, id = name, kind = 'text', error, value, optional, autofocus, isLocked, autocomplete, list } = props
   const attributes = {
@@ -99,12 +101,13 @@ function Input(props: FieldProps) {
     required: !optional,
     autofocus,
     readOnly: isLocked,
-    placeholder: isLocked && !value ? 'Not set' : undefined,
+    placeholder: isLocked && !value ? (kind === 'password' ? 'Not shown' : 'Not set') : undefined,
     autocomplete,
     'aria-invalid': error ? ('true' as const) : undefined,
     'aria-describedby': describedBy(props),
   }
-  if (kind === 'lines') return <textarea {...attributes} rows={3} autocapitalize="none" spellcheck={false} />
+  if (kind === 'lines')
+    return <textarea {...attributes} rows={isLocked ? linesOf(value) : 3} autocapitalize="none" spellcheck={false} />
   // browsers drop the first line feed of a textarea
   if (kind === 'prose') return <textarea {...attributes} value={`\n${value ?? ''}`} rows={PROSE_ROWS} />
   if (kind === 'file')
