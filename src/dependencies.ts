@@ -4,6 +4,7 @@ import { createAccess, type KeyAccess } from './accounts/access.ts'
 import { createNotes, type Notes } from './events/activation.ts'
 import { randomBase62 } from './core/base62.ts'
 import { type CallLog, createCallLog } from './accounts/call-log.ts'
+import { createRequestLog, type RequestLog } from './http/request-log.ts'
 import { createEventRecorder, type EventRecorder } from './events/events.ts'
 import { createFeed, type Feed } from './events/feed.ts'
 import { createAbuseLimits, type AbuseLimits } from './http/abuse-limits.ts'
@@ -29,6 +30,7 @@ export type Dependencies = {
   simulations: Simulations
   feed: Feed
   calls: CallLog
+  requests: RequestLog
   signInNotes: SignInNotes
   noteSecurity: NoteSecurity
   baseUrl: string
@@ -60,12 +62,13 @@ export async function createDependencies(given: Given): Promise<Dependencies> {
   const feed = createFeed({ store })
   const addressKey = await keepSecret(store, 'address_key')
   const limits = createLimits({ clock })
+  const access = createAccess({ store, clock })
   const notes = createNotes({ store, clock, onNote: feed.notify })
   const dependencies: Dependencies = {
     ...given,
     addressKey,
     previewKey: await keepSecret(store, 'preview_key'),
-    access: createAccess({ store, clock }),
+    access,
     limits,
     recordEvent: createEventRecorder({ store, clock, limits, notes }),
     abuseLimits: createAbuseLimits({ clock }),
@@ -73,6 +76,7 @@ export async function createDependencies(given: Given): Promise<Dependencies> {
     notes,
     feed,
     calls: createCallLog({ store }),
+    requests: createRequestLog({ store, clock, access }),
     signInNotes: createSignInNotes({ ...given, addressKey }),
   }
   await giveFirstMessages(store, clock.now())

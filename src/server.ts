@@ -129,7 +129,8 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
   /** Only known routes reach the log and metrics. */
   const record = (request: Request, status: number, { path, route: found }: Place): void => {
     const route = path.startsWith('/assets/') ? '/assets/*' : (found ?? pages.findRoute(path) ?? 'other')
-    const { requestId, startedAt, address, access, isWrite, memberId, app, refusal } = factsOf(request)
+    const facts = factsOf(request)
+    const { requestId, startedAt, address, access, isWrite, memberId, app, refusal } = facts
     const { method } = request
     const ms = performance.now() - startedAt
     deps.metrics.countRequest(method, route, status, ms / 1000)
@@ -138,6 +139,8 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
       // reads and dry runs store nothing
       if (isWrite) noteRefusedCall(deps, { access, app, refusal })
     } else if (refusal?.refusal === 'invalid_api_key') deps.abuseLimits.countWithoutKey(address())
+    if (isProgramPath(path) || path === COLLECT_PATH || path.startsWith(HOOKS_PREFIX))
+      deps.requests.add({ request, facts, route: found ?? UNKNOWN_ROUTE, status })
     deps.log.request({
       requestId,
       method,
@@ -170,6 +173,10 @@ export function createUnserved(baseUrl: string): { early: (request: Request) => 
     fault: () => answerAny(refuse('internal_error'), COLLECT_CORS),
   }
 }
+
+const HOOKS_PREFIX = '/hooks/'
+/** What an unknown address says may be personal. */
+const UNKNOWN_ROUTE = `${API_PREFIX}/...`
 
 const isProgramPath = (path: string): boolean => path.startsWith(API_PREFIX) || path === MCP_PATH
 

@@ -145,6 +145,8 @@ describe('the store', () => {
       'idempotency_records',
       'suppressions',
       'mcp_calls',
+      'requests',
+      'request_callers',
     ]
     const tables: string[] = Object.values(schema).map(getTableName)
     expect(tables.filter((table) => [...hot, ...counted].includes(table))).toEqual([])

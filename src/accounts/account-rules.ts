@@ -12,6 +12,10 @@ export const MOST_SESSIONS = 20
 /** Retention of sign-ins in the audit log; changes are kept forever. */
 export const SIGN_INS_KEPT_MS = 400 * DAY_MS
 const CALLS_MS = 90 * DAY_MS
+/** Retention of the request log. */
+const REQUESTS_KEPT_MS = 7 * DAY_MS
+/** 100,000 refused ones in all. */
+const MOST_REQUESTS = { refused: 90_000, unkeyed: 10_000, accepted: 50_000 }
 /** Longer than every rate limit window. */
 const USAGE_S = 3_600
 /** Longer than a page with a form stays usable. */
@@ -106,6 +110,7 @@ const isExclusive: AccountRules['isExclusive'] = (proof) => proof === 'operator'
 const expiriesAt: AccountRules['expiriesAt'] = (at) => ({
   usageSecond: Math.floor(at / 1000) - USAGE_S,
   callsAt: at - CALLS_MS,
+  requestsAt: at - REQUESTS_KEPT_MS,
   signInsAt: at - SIGN_INS_KEPT_MS,
   linksAt: at,
   formsAt: at - FORM_MS,
@@ -129,4 +134,5 @@ export const ACCOUNT_RULES: AccountRules = {
   isExclusive,
   expiredUntil,
   expiriesAt,
+  mostRequests: MOST_REQUESTS,
 }

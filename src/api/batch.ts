@@ -20,6 +20,7 @@ import {
   withWarnings,
 } from '../core/refusals.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
+import { factsOf } from '../http/request-facts.ts'
 import { authenticate, BATCH_BYTES, readJsonList } from '../http/request-input.ts'
 import type { Idempotency } from '../store/types.ts'
 import { describeCall } from './describe.ts'
@@ -105,7 +106,7 @@ async function recordBatch(
     // otherwise nothing would count it: no hourly limit, and a 207 is no refusal
     deps.abuseLimits.countRefusal(access.key.id)
   }
-  noteRefusedItem(deps, access, results)
+  noteRefusedItems(deps, request, access, results)
   const headers = remainingHeaders(deps, 'events', access)
   const refusedWhole = findWholeRefusal(results)
   if (refusedWhole) return refusalAnswer(request, refuse(refusedWhole), headers)
@@ -118,10 +119,14 @@ const isInvalid = (result: EventResult): boolean => !isRecorded(result) && resul
 const isLimited = (result: EventResult): result is Refused =>
   !isRecorded(result) && result.refused.refusal === 'rate_limited'
 
-/** Activation shows the last refusal. */
-function noteRefusedItem(deps: ApiDependencies, access: Access, results: EventResult[]): void {
-  const last = results.findLast((result) => !isRecorded(result))
-  if (last && !isRecorded(last)) noteRefusedCall(deps, { access, app: last.app, refusal: refusalOf(last) })
+/** The setup status shows the last refusal, the request log each kind. */
+function noteRefusedItems(deps: ApiDependencies, request: Request, access: Access, results: EventResult[]): void {
+  const refused = results.flatMap((one) => (isRecorded(one) ? [] : [{ app: one.app, refusal: refusalOf(one) }]))
+  const last = refused.at(-1)
+  if (!last) return
+  noteRefusedCall(deps, { access, ...last })
+  const kindOf = ({ app, refusal }: typeof last): string => `${app?.id} ${refusal.refusal} ${refusal.field}`
+  factsOf(request).refusedItems = [...new Map(refused.map((one) => [kindOf(one), one])).values()]
 }
 
 /** The item is JSON, because the batch is. */

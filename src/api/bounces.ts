@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import type { HandOvers } from '../core/hand-overs.ts'
 import type { Store } from '../store/store.ts'
 import { isRefusal, refuse, warnOfSending, withWarnings } from '../core/refusals.ts'
+import { factsOf } from '../http/request-facts.ts'
 import { readBytes } from '../http/request-input.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 
@@ -22,7 +23,9 @@ export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOve
       const bytes = await readBytes(request, REPORT_BYTES)
       if (bytes === null) return refusalAnswer(request, refuse('too_large'))
       const signature = request.headers.get(SIGNATURE) ?? ''
-      const outcome = await reportBounce(deps, { app: params.app, bytes, signature })
+      const app = await deps.store.findAppByPublicId(params.app)
+      factsOf(request).app = app ?? undefined
+      const outcome = await reportBounce(deps, { app, bytes, signature })
       if (isRefusal(outcome)) return refusalAnswer(request, outcome)
       return answer(request, 202, withWarnings(TAKEN, warnOfSending('email', outcome)))
     },

@@ -1,5 +1,6 @@
 import { VisitReport } from '../visits/visit-reports.ts'
 import { Elysia } from 'elysia'
+import type { AppRow } from '../accounts/access.ts'
 import { VisitAnswer } from '../http/answer-schemas.ts'
 import { describeUnkeyed } from './describe.ts'
 import { EXAMPLES } from './examples.ts'
@@ -60,6 +61,8 @@ async function collect(deps: VisitDependencies, request: Request): Promise<Refus
   if (bytes === null) return TOO_LARGE
   const body = parseJsonObject(bytes)
   if ('refused' in body) return body.refused
-  const { address } = factsOf(request)
-  return recordVisitReport(deps, body.object, { address, origin: request.headers.get('origin') })
+  const facts = factsOf(request)
+  const { address } = facts
+  const onApp = (app: AppRow): void => void (facts.app = app)
+  return recordVisitReport(deps, body.object, { address, origin: request.headers.get('origin'), onApp })
 }

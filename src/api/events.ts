@@ -29,8 +29,8 @@ export function eventRoutes(deps: ApiDependencies, idempotency: IdempotencyGuard
         const { release, ...begun } = idempotency.beginUnread(request, access)
         try {
           const result = await deps.recordEvent({ access, text, via: 'api', ...begun })
-          if ('recorded' in result) return recordedAnswer(request, access, result)
           factsOf(request).app = result.app
+          if ('recorded' in result) return recordedAnswer(request, access, result)
           return refusalAnswer(request, result.refused, limitHeaders(result.counted))
         } finally {
           release()

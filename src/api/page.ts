@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { readParameters } from '../http/queries.ts'
 import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'
+import { factsOf } from '../http/request-facts.ts'
 import { authenticate, type Refused } from '../http/request-input.ts'
 
 type Read<T> = (query: Record<string, string>) => { input: T } | { errors: FieldError[] }
@@ -20,5 +21,6 @@ export async function readPage<T extends { app: string }>(
   const reading = 'errors' in query ? query : read(query.input)
   if ('errors' in reading) return { refused: refuseFields(reading.errors) }
   const app = findApp(allowed.access, reading.input.app)
+  factsOf(request).app = app ?? undefined
   return app ? { access: allowed.access, app, input: reading.input } : { refused: refuse('app_not_found') }
 }

@@ -17,8 +17,8 @@ export const MOST_UNREAD = 4 * 1024 * 1024
 export type UnreadEvent = Pick<EventText, 'text' | 'via' | 'idempotency'> & { access: Access; isInProgress?: boolean }
 
 /** `isInvalid`: nothing was tried, and the limit is as before. `app`: the one that the input names. */
-export type EventResult = { counted: TakenFor } & (
-  { recorded: RecordedEvent; warnings: Warning[] } | { refused: Refusal; isInvalid: boolean; app: AppRow | undefined }
+export type EventResult = { counted: TakenFor; app: AppRow | undefined } & (
+  { recorded: RecordedEvent; warnings: Warning[] } | { refused: Refusal; isInvalid: boolean }
 )
 
 /** Resolves after the commit. */
@@ -58,8 +58,8 @@ export function createEventRecorder(deps: RecorderDependencies): EventRecorder {
 }
 
 function resultOf({ notes }: { notes: Notes }, access: Access, outcome: TextOutcome, counted: TakenFor): EventResult {
-  if ('contactId' in outcome) return { recorded: outcome, warnings: outcome.warnings ?? [], counted }
   const app = access.apps.find(({ id }) => id === outcome.appId)
+  if ('contactId' in outcome) return { recorded: outcome, warnings: outcome.warnings ?? [], app, counted }
   if ('refusal' in outcome) return { refused: outcome, isInvalid: false, app, counted }
   const { refused, lacksEmail } = outcome
   if (app && lacksEmail) notes.add(app.id, 'without_email')

@@ -12,6 +12,12 @@ export type RequestFacts = {
   isWrite: boolean
   app?: AppRow
   refusal: Refusal | null
+  /** of a batch that was answered as a whole */
+  refusedItems?: { refusal: Refusal; app?: AppRow }[]
+  /** what MCP refuses in its own terms */
+  protocolError?: 'invalid_message' | 'tool_not_open'
+  /** MCP tool */
+  tool?: string
 }
 
 /** Stored on the request: a WeakMap takes a tenth of the main thread at 256 connections. */

@@ -28,7 +28,10 @@ export function mcpRoutes(deps: McpDependencies) {
       if ('refusal' in narrowing) return refusalError(request, narrowing)
       const { readMessage, ask } = await protocol()
       const read = readMessage(request, admitted.bytes)
-      if ('answer' in read) return read.answer
+      if ('answer' in read) {
+        factsOf(request).protocolError = 'invalid_message'
+        return read.answer
+      }
       const { message, meta, fault, warnings } = read
       if (message === null) return acceptedAnswer()
       const access = narrowAccess(admitted.access, narrowing)

@@ -57,10 +57,9 @@ export function createMcpServer(deps: ServerDependencies): Server {
 async function callTool(deps: ToolDependencies, caller: Caller, name: string, args: Record<string, unknown>) {
   const tool = findTool(caller, name)
   if (!tool) throw refuseTool(deps, caller, name)
-  if (tool.kind === 'write' && !isDryRun(args)) {
-    caller.facts.isWrite = true
-    caller.facts.app = findNamedApp(caller.access, args)
-  }
+  caller.facts.tool = name
+  caller.facts.app = findNamedApp(caller.access, args)
+  if (tool.kind === 'write' && !isDryRun(args)) caller.facts.isWrite = true
   const startedAt = deps.clock.monotonicMs()
   let outcome = 'internal_error'
   try {
@@ -85,6 +84,8 @@ type Called = { tool: string; outcome: string; ms: number }
 /** Audits forbidden tools too; unknown names are left out, because they could say anything. */
 function refuseTool(deps: ToolDependencies, caller: Caller, name: string): McpError {
   const isKnown = TOOL_NAMES.has(name)
+  caller.facts.protocolError = 'tool_not_open'
+  if (isKnown) caller.facts.tool = name
   if (isKnown) noteCall(deps, caller, { tool: name, outcome: 'tool_not_open', ms: 0 })
   return new McpError(ErrorCode.InvalidParams, isKnown ? NOT_OPEN : 'There is no such tool. See tools/list.')
 }

@@ -24,6 +24,7 @@ export type Stopping = {
     access: { saveUses(): Promise<unknown> }
     notes: { save(): Promise<unknown> }
     calls: { save(): Promise<unknown> }
+    requests: { save(): Promise<unknown> }
     signInNotes: { save(options: { all: boolean }): Promise<unknown> }
     store: { close(): Promise<unknown> }
   }
@@ -84,6 +85,7 @@ async function drain({
   await dependencies.access.saveUses()
   await dependencies.notes.save()
   await dependencies.calls.save()
+  await dependencies.requests.save()
   await dependencies.signInNotes.save({ all: true })
   await dependencies.store.close()
   lock.release()

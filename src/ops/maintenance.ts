@@ -6,6 +6,9 @@ const CLEAN_UP_MS = 60_000
 /** How much of the audit list a crash may lose. */
 const SAVE_CALLS_MS = 1_000
 
+/** How much of the request log a crash may lose, and how late live pages show it. */
+const SAVE_REQUESTS_MS = 250
+
 const SAVE_SIGN_INS_MS = 10_000
 
 export type Maintenance = { stop(): void }
@@ -19,6 +22,7 @@ type Maintained = {
   access: { saveUses(): Promise<void> }
   notes: Saved
   calls: Saved
+  requests: Saved
   signInNotes: Saved
   limits: Forgetful
   abuseLimits: Forgetful
@@ -26,7 +30,7 @@ type Maintained = {
 }
 
 export function startMaintenance(
-  { access, limits, abuseLimits, snippetLimits, notes, calls, signInNotes, store, clock }: Maintained,
+  { access, limits, abuseLimits, snippetLimits, notes, calls, requests, signInNotes, store, clock }: Maintained,
   log: Log,
 ): Maintenance {
   const every = (ms: number, name: string, work: () => Promise<unknown>) =>
@@ -37,6 +41,7 @@ export function startMaintenance(
     every(SAVE_USES_MS, 'save key uses', access.saveUses),
     every(SAVE_USES_MS, 'save notes', notes.save),
     every(SAVE_CALLS_MS, 'save calls', calls.save),
+    every(SAVE_REQUESTS_MS, 'save requests', requests.save),
     every(SAVE_SIGN_INS_MS, 'save failed sign-ins', () => signInNotes.save()),
     every(CLEAN_UP_MS, 'clean up', async () => {
       limits.forgetIdle()

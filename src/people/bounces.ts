@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { StoppedEmails, HandOvers } from '../core/hand-overs.ts'
+import type { AppRow } from '../accounts/access.ts'
 import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
@@ -49,11 +50,10 @@ type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: 
  */
 export async function reportBounce(
   deps: Dependencies,
-  { app: publicId, bytes, signature }: { app: string; bytes: Uint8Array; signature: string },
+  { app, bytes, signature }: { app: AppRow | null; bytes: Uint8Array; signature: string },
 ): Promise<StoppedEmails | Refusal> {
   const { store, clock, mailer } = deps
   const at = clock.now()
-  const app = await store.findAppByPublicId(publicId)
   const secret = app && (await store.mailSettings(app.id)).bounceSecret
   if (!app || !secret) return refuse('invalid_signature')
   const unsigned = checkSignature({ secret, bytes, signature, at })

@@ -1,5 +1,6 @@
 /** The store applies these rules of accounts, but does not contain them (accounts/account-rules.ts). Times are ms UTC. */
 import type { NewLink, Refused, Role } from './types.ts'
+import type { RequestRules } from './requests.ts'
 import type { SenderProof } from './message-types.ts'
 
 /** `isJoined`: has accepted the invitation. */
@@ -41,6 +42,7 @@ export type AccountPlan = {
 export type Expiries = {
   usageSecond: number
   callsAt: number
+  requestsAt: number
   signInsAt: number
   linksAt: number
   formsAt: number
@@ -75,4 +77,5 @@ export type AccountRules = {
   /** Outcomes of requests stored until then have expired. */
   expiredUntil: (at: number) => number
   expiriesAt: (at: number) => Expiries
+  mostRequests: RequestRules['mostRequests']
 }

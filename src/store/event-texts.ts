@@ -30,6 +30,7 @@ export type ReadText = { write: EventWrite; warnings: Warning[] }
 
 export type ReadEvent = (event: EventText) => ReadText | RefusedText
 
-export type TextOutcome = (RecordedEvent & { warnings?: Warning[] }) | (Refused & { appId?: number }) | RefusedText
+export type TextOutcome =
+  (RecordedEvent & { appId?: number; warnings?: Warning[] }) | (Refused & { appId?: number }) | RefusedText
 
 export const NO_READER: ReadEvent = () => ({ refused: { refusal: 'internal_error' } })

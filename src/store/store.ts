@@ -27,6 +27,7 @@ import { createMemberReads } from './members.ts'
 import { createMessageReads } from './messages.ts'
 import type { Rules } from './plan-types.ts'
 import { createDryRuns } from './planned-writes.ts'
+import { createRequestReads } from './requests.ts'
 import { createSenderDomainReads } from './sender-domains.ts'
 import { createSessionReads } from './sessions.ts'
 import { createSuppressionReads } from './suppressions.ts'
@@ -86,6 +87,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createReportReads(db),
   ...createCounterReads(db),
   ...createCallReads(db),
+  ...createRequestReads(db),
   ...createOutcomeReads(db, rules),
   ...createMessageReads(db),
   ...createMailSettingsReads(db, sealer),

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { AccountRules } from './account-rules.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
+import { createRequestUpkeep } from './requests.ts'
 import { BATCH_MS } from './visit-reports.ts'
 
 /** Rows of each kind deleted per commit, so that no request waits long. */
@@ -23,6 +24,7 @@ export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRule
   const calls = db.prepare(
     `DELETE FROM mcp_calls WHERE called_at <= ? AND id IN (SELECT id FROM mcp_calls ORDER BY id LIMIT ${DELETED_PER_RUN})`,
   )
+  const removeRequests = createRequestUpkeep(db, DELETED_PER_RUN)
   const signIns = db.prepare(
     `DELETE FROM audit_entries WHERE id IN
        (SELECT id FROM audit_entries WHERE created_at <= ? AND address IS NOT NULL LIMIT ${DELETED_PER_RUN})`,
@@ -35,7 +37,7 @@ export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRule
 
   return {
     cleanUp({ at }: { at: number }): { deleted: number } {
-      const { usageSecond, callsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } =
+      const { usageSecond, callsAt, requestsAt, signInsAt, linksAt, formsAt, sessionsAt, secretsAt, setUpsAt } =
         rules.expiriesAt(at)
       const runs = [
         records.run(rules.expiredUntil(at)),
@@ -48,7 +50,8 @@ export function createUpkeep(db: Database, timeline: Timeline, rules: UpkeepRule
         secrets.run(secretsAt),
         setups.run(setUpsAt),
       ]
-      return { deleted: runs.reduce((sum, run) => sum + run.changes, removeBatches(at)) }
+      const others = removeBatches(at) + removeRequests(requestsAt)
+      return { deleted: runs.reduce((sum, run) => sum + run.changes, others) }
     },
   }
 }

@@ -25,6 +25,7 @@ import { createPasswordWrites } from './passwords.ts'
 import { createPeople } from './people.ts'
 import type { PlannedWrite, Rules } from './plan-types.ts'
 import { createPlannedWrites } from './planned-writes.ts'
+import { createRequestWrites } from './requests.ts'
 import { createSenderDomainWrites } from './sender-domains.ts'
 import { createSentCache } from './sent-cache.ts'
 import { createSessionWrites } from './sessions.ts'
@@ -72,6 +73,7 @@ export const WRITE_NAMES: Record<WriteName, true> = {
   setPasswordByLink: true,
   addNotes: true,
   addCalls: true,
+  addRequests: true,
   inviteMember: true,
   inviteAgain: true,
   acceptInvitation: true,
@@ -165,6 +167,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...createActivationWrites(db),
     ...createErasure({ db, people, timeline }),
     ...createCallWrites(db),
+    ...createRequestWrites(db, rules),
     ...createUpkeep(db, timeline, rules),
     ...messages,
     ...mailSettings,
@@ -216,7 +219,8 @@ export const textWrite = ({ refusal }: EventText, { write }: ReadText): PlannedW
 })
 
 export function toTextOutcome(outcome: RecordedEvent | Refused, { write, warnings }: ReadText): TextOutcome {
-  if (!('refusal' in outcome)) return warnings.length === 0 ? outcome : { ...outcome, warnings }
+  const { appId } = write
+  if (!('refusal' in outcome)) return warnings.length === 0 ? { ...outcome, appId } : { ...outcome, appId, warnings }
   const { refusal } = outcome
-  return refusal === 'rate_limited' ? { refused: { refusal }, appId: write.appId } : { ...outcome, appId: write.appId }
+  return refusal === 'rate_limited' ? { refused: { refusal }, appId } : { ...outcome, appId }
 }

@@ -16,7 +16,7 @@ import {
   refuseFields,
 } from '../core/refusals.ts'
 import { type Clock, expiryNow } from '../core/clock.ts'
-import type { KeyAccess, Site } from '../accounts/access.ts'
+import type { AppRow, KeyAccess, Site } from '../accounts/access.ts'
 import type { SnippetLimits } from './snippet-limits.ts'
 import type { Store } from '../store/store.ts'
 import type { NoteKind, Refused } from '../store/types.ts'
@@ -173,7 +173,8 @@ export type VisitDependencies = {
   clock: Clock
 }
 
-export type Caller = { address(): string; origin: string | null }
+/** `onApp`: told the app of the site. */
+export type Caller = { address(): string; origin: string | null; onApp(app: AppRow): void }
 
 /**
  * Checks address limit, fields, site, origin, signature and limits, then commits once. Nothing before the signature
@@ -183,10 +184,15 @@ export async function recordVisitReport(deps: VisitDependencies, body: Body, cal
   const { access, snippetLimits, clock } = deps
   const siteId = typeof body.site === 'string' ? body.site : ''
   const limited = access.isUnlimited(siteId) ? null : snippetLimits.takeRequest(caller.address())
-  if (limited) return noteRefusal(deps, access.cachedSite(siteId), limited, caller)
+  if (limited) {
+    const cached = access.cachedSite(siteId)
+    if (cached) caller.onApp(cached.app)
+    return noteRefusal(deps, cached, limited, caller)
+  }
   const found = access.findSite(siteId)
   // no promise for a known site: each costs a turn of the queue on every request
   const site = found instanceof Promise ? await found : found
+  if (site) caller.onApp(site.app)
   const reading = readVisitReport(body, clock.now())
   if ('errors' in reading) {
     if (site && lacksEmail(body)) deps.notes.add(site.app.id, 'without_email', originOf(caller))

@@ -7,6 +7,7 @@ import { createNotes } from '../../src/events/activation.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { createFeed } from '../../src/events/feed.ts'
 import { createCallLog } from '../../src/accounts/call-log.ts'
+import { createRequestLog } from '../../src/http/request-log.ts'
 import { createAbuseLimits } from '../../src/http/abuse-limits.ts'
 import { createLimits } from '../../src/accounts/limits.ts'
 import { createEventRecorder } from '../../src/events/events.ts'
@@ -50,6 +51,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
   const mailer = createTestSender({ store, clock }, mail)
   const limits = createLimits({ clock })
+  const access = createAccess({ store, clock })
   const activationNotes = createNotes({ store, clock, onNote: feed.notify })
   const parts: Dependencies = {
     store,
@@ -62,7 +64,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     noteSecurity,
     signInNotes: createSignInNotes({ store, clock, addressKey: 'k', baseUrl, mailer, noteSecurity }),
     resolveTxt,
-    access: createAccess({ store, clock }),
+    access,
     limits,
     recordEvent: createEventRecorder({ store, clock, limits, notes: activationNotes }),
     abuseLimits: createAbuseLimits({ clock }),
@@ -72,6 +74,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     notes: activationNotes,
     feed,
     calls: createCallLog({ store }),
+    requests: createRequestLog({ store, clock, access }),
   }
   const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, openApi: openApiOf(parts), host }))
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {

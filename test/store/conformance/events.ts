@@ -67,12 +67,12 @@ export function testEvents(store: Fresh): void {
     ])
     const recorded = { contactId: expect.any(Number), eventId: expect.any(Number) }
     expect(outcomes).toEqual([
-      { ...recorded, created: true },
+      { ...recorded, created: true, appId: 1 },
       { ...recorded, created: true },
       { refusal: 'contact_not_found', appId: 1 },
       { refused: { refusal: 'app_not_found' } },
       { refused: { refusal: 'invalid_json' } },
-      { ...recorded, created: false },
+      { ...recorded, created: false, appId: 1 },
     ])
     expect((await eventsOf('text1@example.com')).map(({ properties }) => properties)).toEqual([
       null,

@@ -21,6 +21,7 @@ import capturedContent from './0019_captured_content.sql' with { type: 'text' }
 import deliveriesByMessage from './0020_deliveries_by_message.sql' with { type: 'text' }
 import suppressedAddresses from './0021_suppressed_addresses.sql' with { type: 'text' }
 import peopleSearch from './0022_people_search.sql' with { type: 'text' }
+import requests from './0023_requests.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
 
 /** Append only; released migrations are never edited. Entry n migrates schema version n to n + 1 in one transaction. */
@@ -47,6 +48,7 @@ export const MIGRATIONS: readonly string[] = [
   deliveriesByMessage,
   suppressedAddresses,
   peopleSearch,
+  requests,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

@@ -1,0 +1,229 @@
+/** The request log. Times are ms UTC. */
+import type { Database } from 'bun:sqlite'
+
+/** Each pool has its own limit, so that calls without a key never push out those of keys. */
+export const REQUEST_POOLS = { refused: 0, unkeyed: 1, accepted: 2 } as const
+export type RequestPool = keyof typeof REQUEST_POOLS
+
+/** Account of calls that belong to none. */
+export const NO_ACCOUNT = ''
+/** App of calls that name none. */
+export const NO_APP = 0
+
+/** `caller`: a key ID, or what came without one. `count`: identical refusals of one moment. */
+export type NewRequest = {
+  pool: RequestPool
+  accountId: string
+  appId: number | null
+  caller: string
+  at: number
+  method: string
+  path: string
+  tool: string | null
+  status: number
+  code: string | null
+  field: string | null
+  requestId: string
+  count: number
+}
+
+export type RequestRow = Omit<NewRequest, 'pool'> & { id: number }
+
+/** Null: any. `appId` may be NO_APP. */
+export type RequestFilter = {
+  kind: 'refused' | 'accepted' | 'all'
+  status: number | null
+  code: string | null
+  caller: string | null
+  appId: number | null
+  since: number | null
+  until: number | null
+}
+
+/** `accountIds`: those whose calls are shown, which may include NO_ACCOUNT. Pages are ids between `after` and `before`. */
+export type RequestQuery = RequestFilter & {
+  accountIds: readonly string[]
+  before: number | null
+  after: number
+  limit: number
+}
+
+/** Refusals of the app, and those that name none. */
+export type RefusalQuery = { accountIds: readonly string[]; appId: number; since: number; limit: number }
+
+/** Refusals with the same code, field and app. */
+export type RefusalGroup = Pick<NewRequest, 'status' | 'field' | 'appId'> & {
+  code: string
+  count: number
+  lastAt: number
+  lastId: number
+}
+
+/** Beyond it, requests aren't counted. */
+export const MOST_COUNTED = 10_000
+/** Refusals that a summary reads (3 ms). */
+const SUMMARIZED = 5_000
+
+const COLUMNS = `id, account_id AS accountId, app_id AS appId, caller, received_at AS at, method, path, tool, status, code, field,
+  request_id AS requestId, count`
+
+type Values = {
+  $account: string
+  $before: number
+  $after: number
+  $status: number | null
+  $code: string | null
+  $caller: string | null
+  $app: number | null
+  $since: number
+  $until: number
+  $limit: number
+}
+
+const where = (isRefused: boolean): string =>
+  `account_id = $account AND id > $after AND id < $before AND code IS ${isRefused ? 'NOT NULL' : 'NULL'}
+   AND ($status IS NULL OR status = $status) AND ($code IS NULL OR code = $code)
+   AND ($caller IS NULL OR caller = $caller) AND ($app IS NULL OR ifnull(app_id, ${NO_APP}) = $app)
+   AND received_at >= $since AND received_at < $until ORDER BY id DESC LIMIT $limit`
+
+const valuesOf = (query: RequestQuery, account: string): Values => ({
+  $account: account,
+  $before: query.before ?? Number.MAX_SAFE_INTEGER,
+  $after: query.after,
+  $status: query.status,
+  $code: query.code,
+  $caller: query.caller,
+  $app: query.appId,
+  $since: query.since ?? 0,
+  $until: query.until ?? Number.MAX_SAFE_INTEGER,
+  $limit: query.limit,
+})
+
+export function createRequestReads(db: Database) {
+  const prepare = <Row>(sql: (isRefused: boolean) => string) => ({
+    refused: db.prepare<Row, Values>(sql(true)),
+    accepted: db.prepare<Row, Values>(sql(false)),
+  })
+  const list = prepare<RequestRow>((isRefused) => `SELECT ${COLUMNS} FROM requests WHERE ${where(isRefused)}`)
+  const count = prepare<{ rows: number; count: number }>(
+    (isRefused) =>
+      `SELECT count(*) AS rows, ifnull(sum(count), 0) AS count FROM (SELECT count FROM requests WHERE ${where(isRefused)})`,
+  )
+  const byRequestId = db.prepare<RequestRow, [string, string]>(
+    `SELECT ${COLUMNS} FROM requests WHERE request_id = ? AND account_id = ? ORDER BY id`,
+  )
+  const refusals = db.prepare<RefusalGroup, [string, number, number, number, number]>(
+    `SELECT code, field, app_id AS appId, status, sum(count) AS count, max(received_at) AS lastAt, max(id) AS lastId FROM
+       (SELECT id, code, field, app_id, status, received_at, count FROM requests WHERE account_id = ? AND code IS NOT NULL
+         AND (app_id = ? OR app_id IS NULL) AND received_at >= ? ORDER BY id DESC LIMIT ?)
+     GROUP BY code, field, app_id, status ORDER BY lastId DESC LIMIT ?`,
+  )
+  const kindsOf = ({ kind }: RequestFilter) => (kind === 'all' ? (['refused', 'accepted'] as const) : [kind])
+  const eachPart = <T>(query: RequestQuery, read: (kind: 'refused' | 'accepted', values: Values) => T): T[] =>
+    query.accountIds.flatMap((account) => kindsOf(query).map((kind) => read(kind, valuesOf(query, account))))
+
+  return {
+    /** Newest first. */
+    listRequests: (query: RequestQuery): RequestRow[] =>
+      eachPart(query, (kind, values) => list[kind].all(values))
+        .flat()
+        .toSorted((a, b) => b.id - a.id)
+        .slice(0, query.limit),
+
+    /** Identical refusals count each. Null if more rows match than are counted. */
+    countRequests(query: RequestQuery): number | null {
+      const parts = eachPart({ ...query, limit: MOST_COUNTED + 1 }, (kind, values) => count[kind].get(values))
+      const rows = parts.reduce((sum, part) => sum + (part?.rows ?? 0), 0)
+      return rows > MOST_COUNTED ? null : parts.reduce((sum, part) => sum + (part?.count ?? 0), 0)
+    },
+
+    /** Several for a batch whose events were refused for different reasons. */
+    findRequests: (accountIds: readonly string[], requestId: string): RequestRow[] =>
+      accountIds.flatMap((accountId) => byRequestId.all(requestId, accountId)),
+
+    /** Of the newest refusals, the last of each group first. */
+    summarizeRefusals: ({ accountIds, appId, since, limit }: RefusalQuery): RefusalGroup[] =>
+      accountIds
+        .flatMap((accountId) => refusals.all(accountId, appId, since, SUMMARIZED, limit))
+        .toSorted((a, b) => b.lastId - a.lastId)
+        .slice(0, limit),
+  }
+}
+
+export type RequestRules = { mostRequests: Readonly<Record<RequestPool, number>> }
+
+type Caller = { pool: number; accountId: string; caller: string }
+
+export function createRequestWrites(db: Database, { mostRequests }: RequestRules) {
+  const insert = db.prepare(
+    `INSERT INTO requests (pool, account_id, app_id, caller, received_at, method, path, tool, status, code, field, request_id, count)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const total = db.prepare<{ rows: number }, [number]>(
+    'SELECT ifnull(sum(rows), 0) AS rows FROM request_callers WHERE pool = ?',
+  )
+  const largest = db.prepare<Caller & { rows: number }, [number]>(
+    `SELECT pool, account_id AS accountId, caller, rows FROM request_callers WHERE pool = ? ORDER BY rows DESC LIMIT 1`,
+  )
+  const removeOldest = db.prepare(
+    `DELETE FROM requests WHERE id IN
+       (SELECT id FROM requests WHERE pool = ? AND account_id = ? AND caller = ? ORDER BY id LIMIT ?)`,
+  )
+  const counting = createCallerCounts(db)
+
+  /** Removes the oldest of the caller with the most, so that one caller doesn't push out others. */
+  const trim = (pool: RequestPool): void => {
+    let excess = (total.get(REQUEST_POOLS[pool])?.rows ?? 0) - mostRequests[pool]
+    while (excess > 0) {
+      const most = largest.get(REQUEST_POOLS[pool])
+      if (!most) return
+      const removed = Math.min(excess, most.rows)
+      removeOldest.run(most.pool, most.accountId, most.caller, removed)
+      counting.add(most, -removed)
+      excess -= removed
+    }
+  }
+
+  return {
+    addRequests(requests: NewRequest[]): { done: true } {
+      for (const one of requests) {
+        const { accountId, appId, caller, at, method, path, tool, status, code, field, requestId, count } = one
+        const pool = REQUEST_POOLS[one.pool]
+        insert.run(pool, accountId, appId, caller, at, method, path, tool, status, code, field, requestId, count)
+        counting.add({ pool, accountId, caller }, 1)
+      }
+      for (const pool of new Set(requests.map((one) => one.pool))) trim(pool)
+      return { done: true }
+    },
+  }
+}
+
+function createCallerCounts(db: Database) {
+  const count = db.prepare(
+    `INSERT INTO request_callers (pool, account_id, caller, rows) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET rows = rows + excluded.rows`,
+  )
+  const forget = db.prepare(
+    'DELETE FROM request_callers WHERE pool = ? AND account_id = ? AND caller = ? AND rows <= 0',
+  )
+  return {
+    add({ pool, accountId, caller }: Caller, rows: number): void {
+      count.run(pool, accountId, caller, rows)
+      if (rows < 0) forget.run(pool, accountId, caller)
+    },
+  }
+}
+
+/** Removes the oldest that came until then, at most `limit`. @returns how many */
+export function createRequestUpkeep(db: Database, limit: number): (until: number) => number {
+  const remove = db.prepare<Caller, [number]>(
+    `DELETE FROM requests WHERE received_at <= ? AND id IN (SELECT id FROM requests ORDER BY id LIMIT ${limit})
+     RETURNING pool, account_id AS accountId, caller`,
+  )
+  const counting = createCallerCounts(db)
+  return (until) => {
+    const removed = remove.all(until)
+    for (const one of removed) counting.add(one, -1)
+    return removed.length
+  }
+}

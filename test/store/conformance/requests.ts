@@ -1,0 +1,182 @@
+import { expect, test } from 'bun:test'
+import { MOST_COUNTED, type NewRequest, NO_ACCOUNT, NO_APP, type RequestQuery } from '../../../src/store/requests.ts'
+import { AT, DAY, type Fresh } from '../samples.ts'
+
+const request = (changes: Partial<NewRequest> = {}): NewRequest => ({
+  pool: 'refused',
+  accountId: 'acc_1',
+  appId: 1,
+  caller: 'key_1',
+  at: AT,
+  method: 'POST',
+  path: '/api/v1/events',
+  tool: null,
+  status: 400,
+  code: 'invalid_field',
+  field: 'email',
+  requestId: 'req_1',
+  count: 1,
+  ...changes,
+})
+
+const query = (changes: Partial<RequestQuery> = {}): RequestQuery => ({
+  accountIds: ['acc_1'],
+  kind: 'all',
+  status: null,
+  code: null,
+  caller: null,
+  appId: null,
+  since: null,
+  until: null,
+  before: null,
+  after: 0,
+  limit: 50,
+  ...changes,
+})
+
+/** The log of requests. */
+export function testRequests(store: Fresh): void {
+  const idsOf = async (changes: Partial<RequestQuery>) =>
+    (await store().listRequests(query(changes))).map(({ requestId }) => requestId)
+  const add = (...requests: NewRequest[]) => store().addRequests(requests)
+
+  test('each account sees its own, and those of nobody where they are asked for', async () => {
+    await add(
+      request({ requestId: 'a' }),
+      request({ accountId: 'acc_2', requestId: 'theirs' }),
+      request({ accountId: NO_ACCOUNT, pool: 'unkeyed', appId: null, caller: 'unknown_key', requestId: 'stranger' }),
+      request({ pool: 'accepted', code: null, field: null, status: 202, requestId: 'b' }),
+    )
+    expect(await idsOf({})).toEqual(['b', 'a'])
+    expect(await idsOf({ accountIds: ['acc_1', NO_ACCOUNT] })).toEqual(['b', 'stranger', 'a'])
+    expect(await idsOf({ accountIds: ['acc_2'] })).toEqual(['theirs'])
+    const [found] = await store().findRequests(['acc_1'], 'a')
+    const { pool: _, ...row } = request({ requestId: 'a' })
+    expect(found).toEqual({ ...row, id: expect.any(Number) })
+    expect(await store().findRequests(['acc_1'], 'theirs')).toEqual([])
+    expect(await store().findRequests(['acc_1'], 'stranger')).toEqual([])
+    expect(await store().findRequests(['acc_1', NO_ACCOUNT], 'stranger')).toHaveLength(1)
+  })
+
+  test('filters narrow the list and its count', async () => {
+    const accountIds = ['acc_f']
+    const one = (changes: Partial<NewRequest>) => request({ accountId: 'acc_f', ...changes })
+    await add(
+      one({ requestId: 'field' }),
+      one({ requestId: 'key', caller: 'key_2', status: 429, code: 'rate_limited', field: null, count: 7 }),
+      one({ requestId: 'app', appId: 2, at: AT + 1 }),
+      one({ requestId: 'no app', appId: null, status: 400, code: 'invalid_json', field: null, at: AT + 2 }),
+      one({ requestId: 'accepted', pool: 'accepted', status: 202, code: null, field: null, at: AT + 3 }),
+    )
+    const filters: [Partial<RequestQuery>, string[]][] = [
+      [{ kind: 'refused' }, ['no app', 'app', 'key', 'field']],
+      [{ kind: 'accepted' }, ['accepted']],
+      [{ status: 429 }, ['key']],
+      [{ status: 202 }, ['accepted']],
+      [{ code: 'invalid_field' }, ['app', 'field']],
+      [{ caller: 'key_2' }, ['key']],
+      [{ appId: 2 }, ['app']],
+      [{ appId: NO_APP }, ['no app']],
+      [{ since: AT + 1, until: AT + 3 }, ['no app', 'app']],
+      [{ kind: 'accepted', code: 'invalid_field' }, []],
+      [{ code: 'invalid_field', appId: 1, caller: 'key_1', status: 400 }, ['field']],
+    ]
+    for (const [changes, expected] of filters) {
+      expect([changes, await idsOf({ accountIds, ...changes })]).toEqual([changes, expected])
+      const repeated = expected.includes('key') ? 6 : 0
+      const count = await store().countRequests(query({ accountIds, ...changes }))
+      expect([changes, count]).toEqual([changes, expected.length + repeated])
+    }
+  })
+
+  test('pages go on from the last row, and new rows after the first', async () => {
+    const accountIds = ['acc_p', 'acc_q']
+    await add(
+      ...Array.from({ length: 7 }, (_, index) =>
+        request({
+          accountId: index % 2 ? 'acc_p' : 'acc_q',
+          requestId: String(index),
+          ...(index % 3 ? {} : { code: null, pool: 'accepted' }),
+        }),
+      ),
+    )
+    const first = await store().listRequests(query({ accountIds, limit: 3 }))
+    expect(first.map(({ requestId }) => requestId)).toEqual(['6', '5', '4'])
+    const last = first.at(-1)?.id ?? 0
+    expect(await idsOf({ accountIds, before: last })).toEqual(['3', '2', '1', '0'])
+    expect(await idsOf({ accountIds, after: last })).toEqual(['6', '5'])
+  })
+
+  test('a summary has the last of each refusal of an app and of no app', async () => {
+    const one = (changes: Partial<NewRequest>) => request({ accountId: 'acc_s', ...changes })
+    await add(
+      one({ at: AT - DAY, field: 'old' }),
+      one({ at: AT, count: 3 }),
+      one({ code: 'invalid_json', field: null, appId: null, at: AT + 1 }),
+      one({ at: AT + 2 }),
+      one({ appId: 2, code: 'app_not_found' }),
+      one({ pool: 'accepted', code: null }),
+    )
+    const summarize = (limit: number) =>
+      store().summarizeRefusals({ accountIds: ['acc_s'], appId: 1, since: AT, limit })
+    expect(await summarize(9)).toMatchObject([
+      { code: 'invalid_field', field: 'email', appId: 1, status: 400, count: 4, lastAt: AT + 2 },
+      { code: 'invalid_json', field: null, appId: null, count: 1, lastAt: AT + 1 },
+    ])
+    expect(await summarize(1)).toHaveLength(1)
+  })
+
+  test('strangers push out nothing of keys, and one caller nothing of another', async () => {
+    const accountIds = ['acc_k', NO_ACCOUNT]
+    const stranger = (requestId: string, caller = 'unknown_key') =>
+      request({ accountId: NO_ACCOUNT, pool: 'unkeyed', appId: null, caller, requestId })
+    await add(
+      request({ accountId: 'acc_k', requestId: 'of a key' }),
+      stranger('without a key', 'no_key'),
+      stranger('the first of many'),
+    )
+    for (let part = 0; part < 11; part++)
+      await add(...Array.from({ length: 1_000 }, (_, index) => stranger(`${part}.${index}`)))
+    expect(await store().countRequests(query({ accountIds: [NO_ACCOUNT] }))).toBe(10_000)
+    expect(await store().findRequests(accountIds, 'of a key')).toHaveLength(1)
+    expect(await store().findRequests(accountIds, 'without a key')).toHaveLength(1)
+    expect(await store().findRequests(accountIds, 'the first of many')).toEqual([])
+    expect(await store().findRequests(accountIds, '10.999')).toHaveLength(1)
+    await add(stranger('one more'), request({ accountId: 'acc_k', requestId: 'more' }))
+    expect(await store().countRequests(query({ accountIds: [NO_ACCOUNT] }))).toBe(10_000)
+    expect(await store().countRequests(query({ accountIds, kind: 'refused' }))).toBeNull()
+    expect(MOST_COUNTED).toBe(10_000)
+  })
+
+  test('rows stay for 7 days, also across restarts', async () => {
+    const accountIds = ['acc_old']
+    const clean = async (at: number) => {
+      while (((await store().cleanUp({ at })) as { deleted: number }).deleted > 0);
+      return idsOf({ accountIds })
+    }
+    await add(
+      request({ accountId: 'acc_old', requestId: 'old' }),
+      request({ accountId: 'acc_old', requestId: 'new', at: AT + 5 }),
+    )
+    await store.reopen()
+    expect(await clean(AT + 7 * DAY - 1)).toEqual(['new', 'old'])
+    expect(await clean(AT + 7 * DAY)).toEqual(['new'])
+    // what was deleted no longer counts
+    const more = Array.from({ length: 10_000 }, (_, index) =>
+      request({
+        accountId: NO_ACCOUNT,
+        pool: 'unkeyed',
+        appId: null,
+        caller: 'no_key',
+        requestId: `n${index}`,
+        at: AT + 8 * DAY,
+      }),
+    )
+    await add(...more)
+    expect(await store().countRequests(query({ accountIds: [NO_ACCOUNT] }))).toBe(10_000)
+  })
+
+  test('writing an empty list works', async () => {
+    expect(await add()).toEqual({ done: true })
+  })
+}
