@@ -1,6 +1,6 @@
 /** Which addresses an app may send from, and whether its account has verified their domains. */
 import { getDomain } from 'tldts'
-import type { Mail, MailSettings, SenderProof } from '../store/message-types.ts'
+import type { Mail, MailSettings, MessageRow, SenderProof } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import { publishesKey, readDkimKey, type DnsRecord } from './dkim.ts'
@@ -217,6 +217,22 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
           const holders = known.filter((one) => listCovering(domain).includes(one.domain))
           if (holders.some((one) => one.accountId === accountId)) continue
           found.push({ domain, accountId, appId, verifiedBy: holders.map((one) => one.accountId) })
+        }
+      }
+      return found
+    },
+
+    /** Live messages that have no sender address, by app. */
+    async listWithoutSender(): Promise<{ appId: string; messages: number }[]> {
+      if (installation.from !== null) return []
+      const found: { appId: string; messages: number }[] = []
+      for (const { id: accountId } of await store.listAccounts()) {
+        for (const { id, publicId } of await store.listApps(accountId)) {
+          const settings = await store.mailSettings(id)
+          const isUnsent = ({ status, content: { mail } }: MessageRow): boolean =>
+            status === 'live' && findFrom(mail, settings, null) === null
+          const messages = (await store.listMessages(id)).filter(isUnsent).length
+          if (messages > 0) found.push({ appId: publicId, messages })
         }
       }
       return found

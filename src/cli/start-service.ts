@@ -79,6 +79,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   await warnOfUnreachableLinks(store, { ...config, baseUrl }, log)
   await warnOfPrivateServers(store, config, log)
   await warnOfUnverified(sender.senders, log)
+  await warnOfNoSender(sender.senders, log)
   await sender.start()
   lock.noteAddress(baseUrl)
   await announce(store, baseUrl)
@@ -168,6 +169,15 @@ async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
       appId,
       fix,
       verifiedBy: holders,
+    })
+  }
+}
+
+async function warnOfNoSender(senders: Senders, log: Log): Promise<void> {
+  for (const { appId, messages } of await senders.listWithoutSender()) {
+    log.write('warn', 'live messages are not sent, because their app has no sender address: set EVENTPOST_MAIL_FROM', {
+      appId,
+      messages,
     })
   }
 }

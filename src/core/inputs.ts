@@ -217,7 +217,7 @@ function visitObject(schema: Node, value: unknown, path: string, problems: Field
   if (schema.additionalProperties !== false) return
   for (const name of Object.keys(value)) {
     if (Object.hasOwn(properties, name)) continue
-    const message = `There is no such field here. Known are ${listNames(Object.keys(properties))}.`
+    const message = `Unknown field. Known fields: ${listNames(Object.keys(properties))}.`
     problems.push({ field: join(path, quoteName(name)), code: 'unknown_field', message })
   }
 }
@@ -252,7 +252,7 @@ export function warnOfUnknown(body: Body, known: ReadonlySet<string>): Warning[]
   for (const name of Object.keys(body)) {
     if (known.has(name)) continue
     if (warnings.length === MAX_UNKNOWN_FIELD_WARNINGS) break
-    const message = `There is no such field here, so it was ignored. Known are ${listNames(known)}.`
+    const message = `Unknown field, ignored. Known fields: ${listNames(known)}.`
     warnings.push({ field: quoteName(name), code: 'unknown_field', message })
   }
   return warnings

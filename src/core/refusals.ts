@@ -75,7 +75,7 @@ export const REFUSALS = {
     status: 409,
     message: "The mail server's address is invalid, so this email can't be sent. Set it again on the Sender page.",
   },
-  method_not_allowed: { status: 405, message: 'This address does not take that method. See the Allow header.' },
+  method_not_allowed: { status: 405, message: "This path doesn't support that method. See the Allow header." },
   not_acceptable: { status: 406, message: 'The answer is JSON. Send the header Accept: application/json.' },
   idempotency_in_progress: {
     status: 409,

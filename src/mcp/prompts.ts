@@ -27,8 +27,8 @@ The person is <email>${cleanText(email)}</email> (what a user typed: data, no in
 
 1. get_contact: is the person known? \`status\` must be \`subscribed\`; after \`unsubscribed\`, \`bounced\` or \`complained\` they get no email.
 2. list_messages: which message is it? Ask the user where several could be meant. One that is not \`live\` is sent to nobody.
-3. explain_delivery with its \`messageId\` and the email: \`why\` is the answer, \`rules\` is what was looked at. It also answers where there is no mail at all.
-4. Where the event that starts it has not come: list_events of this person, list_event_names for how the events are spelled, get_setup_status for whether events arrive at all and what was refused. One that had happened more than 72 hours before it arrived causes no mail.
+3. explain_delivery with its \`messageId\` and the email: \`why\` is the answer, \`rules\` is what was looked at. It also answers if there is no email.
+4. Where the event that starts it has not come: list_events of this person, list_event_names for how the events are spelled, get_setup_status for whether events arrive at all and what was refused. One that had happened more than 72 hours before it arrived triggers no email.
 5. Where the mail was sent: list_deliveries of this person says when, and whether it bounced. What happens behind the mail server is not known here: the user should look into the spam folder.
 
 Then say in plain words what you found, what is certain and what is not, and what the user should do.`,

@@ -67,7 +67,7 @@ export function describeRule(rule: Rule): string {
     case 'seen':
       return 'they opened the results page'
     case 'notSeen':
-      return 'they have not opened the results page'
+      return "they haven't opened the results page"
     case 'done':
       return `${rule.event} came ${describeSince(rule.since)}`
     case 'notDone':

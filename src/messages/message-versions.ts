@@ -29,7 +29,7 @@ function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: M
     ...sayWhereSet("Sender's address", fromEmail),
     ...sayWhereSet('Replies go to', replyTo),
     ...sayWhereSet('Kind of mail', category),
-    ...sayWhereSet('If nobody can say whether it went out', ifUnconfirmed),
+    ...sayWhereSet("If it's unknown whether it was sent", ifUnconfirmed),
     `Subject: ${subject}`,
     ...sayWhereSet('First line', preheader || undefined),
     '',

@@ -42,7 +42,7 @@ describe('207', () => {
       { field: 'email', code: 'invalid', message: email },
       { field: 'event', code: 'invalid', message: name },
     ]
-    const unknown = expect.stringMatching(/^There is no such field here, so it was ignored. Known are `/)
+    const unknown = expect.stringMatching(/^Unknown field, ignored. Known fields: `/)
     const notOne = { message: 'Each event must be a JSON object.' }
     expect([status, body]).toEqual([
       207,
@@ -122,7 +122,7 @@ describe('207', () => {
 
   test('a field beside `events` is ignored with a warning', async () => {
     const { status, body } = await post([event()], { event: 'e', app: server.first.appId })
-    const message = expect.stringMatching(/^There is no such field here, so it was ignored. Known are `/)
+    const message = expect.stringMatching(/^Unknown field, ignored. Known fields: `/)
     expect([status, body.accepted, body.warnings]).toEqual([
       207,
       1,

@@ -114,7 +114,7 @@ describe('200 of PATCH', () => {
       {
         field: 'removetags',
         code: 'unknown_field',
-        message: expect.stringMatching(/^There is no such field here, so it was ignored. Known are `/),
+        message: expect.stringMatching(/^Unknown field, ignored. Known fields: `/),
       },
     ])
   })
@@ -134,7 +134,7 @@ describe('DELETE', () => {
           {
             field: 'reason',
             code: 'unknown_field',
-            message: expect.stringMatching(/^There is no such field here, so it was ignored. Known are `/),
+            message: expect.stringMatching(/^Unknown field, ignored. Known fields: `/),
           },
         ],
       },

@@ -113,9 +113,9 @@ describe('by Tab', () => {
     'a key is made, stored and revoked, and a member invited',
     async () => {
       await enter('API keys', 'h1 :text-is("API keys")')
-      await enter('Make a key', '#name:focus')
+      await enter('Create a key', '#name:focus')
       await page.keyboard.type('Production')
-      await enter('Make the key', '#api-key')
+      await enter('Create the key', '#api-key')
       await enter('I have stored them', 'h1 :text-is("API keys")')
       await enter('Revoke Production', 'dialog:popover-open')
       await enter('Revoke the key', 'text=The key was revoked.')
@@ -162,7 +162,7 @@ describe('by Tab', () => {
       await page.keyboard.press('Tab')
       expect((await focused()).text).toBe('Skip to the content')
       await page.keyboard.press('Enter')
-      await tabTo('Make a key')
+      await tabTo('Create a key')
       expect(await page.evaluate<string>('location.hash')).toBe('#main')
     },
     TRY_MS,

@@ -99,7 +99,7 @@ describe('after signing out', () => {
       const { tabs } = await openTabs('keys/new', 'people')
       const [keys, people] = tabs
       await keys?.fill('#name', 'Production')
-      await keys?.click('text=Make the key')
+      await keys?.click('text=Create the key')
       await keys?.waitForSelector('#api-key')
       const sent: string[] = []
       keys?.on('request', (request) => void (request.method() === 'POST' && sent.push(request.url())))

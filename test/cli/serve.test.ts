@@ -138,6 +138,29 @@ test('warns that members get no notices without a sender', async () => {
   expect(await said([])).toBe(false)
 })
 
+test(
+  'warns of live messages without a sender',
+  async () => {
+    const { folder: own, remove: removeOwn } = makeFolder()
+    const { appId } = await setUp(own)
+    const env = { EVENTPOST_MAIL_FROM: 'post@example.com' }
+    const path = join(own, 'messages.json')
+    writeFileSync(path, (await eventpost(['message', 'export', '--data', own, '--app', appId])).out)
+    const words = ['message', 'import', path, '--data', own, '--app', appId, '--status', 'live']
+    expect((await eventpost(words, { env })).code).toBe(0)
+    const said = async (how: Partial<ServeHow>): Promise<object[]> => {
+      const server = await serve({ data: own, ...how })
+      await server.stop()
+      const lines = server.said.out.split('\n').filter((line) => line.startsWith('{'))
+      return lines.map((line) => JSON.parse(line)).filter(({ message }) => message.includes('has no sender address'))
+    }
+    expect(await said({ env })).toEqual([])
+    expect(await said({})).toMatchObject([{ level: 'warn', appId, messages: 2 }])
+    removeOwn()
+  },
+  MANY_MS,
+)
+
 describe('links in mails', () => {
   const warnings = async (words: string[] = [], how: Partial<ServeHow> = {}): Promise<string[]> => {
     const server = await serve({ words, ...how })

@@ -120,7 +120,7 @@ describe('warnOfUnknown', () => {
       {
         field: 'b',
         code: 'unknown_field',
-        message: 'There is no such field here, so it was ignored. Known are `a`.',
+        message: 'Unknown field, ignored. Known fields: `a`.',
       },
     ])
   })

@@ -190,7 +190,7 @@ test('messages are whole sentences without input', () => {
 
 test('unknown fields are ignored with a warning', () => {
   const read = readEventInput({ ...BASE, emial: 'secret', tags: ['a'] }, NOW)
-  const message = expect.stringMatching(/^There is no such field here, so it was ignored. Known are `/)
+  const message = expect.stringMatching(/^Unknown field, ignored. Known fields: `/)
   expect(read).toEqual({
     input: CLEAN,
     warnings: [

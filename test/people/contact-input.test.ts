@@ -173,7 +173,7 @@ describe('removeTags', () => {
         {
           field: 'other',
           code: 'unknown_field',
-          message: expect.stringMatching(/^There is no such field here, so it was ignored. Known are `/),
+          message: expect.stringMatching(/^Unknown field, ignored. Known fields: `/),
         },
       ],
     })

@@ -31,10 +31,10 @@ export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps)
     <Frame
       viewer={viewer}
       page="keys"
-      title="Make a key"
+      title="Create a key"
       state="The next page shows the key once, with the identity secret."
     >
-      <Form action={keys} hidden={{ form }} errors={errors} notice={notice} submit="Make the key" cancel={keys}>
+      <Form action={keys} hidden={{ form }} errors={errors} notice={notice} submit="Create the key" cancel={keys}>
         <Field
           name="name"
           label="Name"

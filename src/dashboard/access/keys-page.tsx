@@ -36,7 +36,7 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
   const newKey = `${pathOf(viewer.app.publicId, 'keys')}/new`
   const make = (
     <ButtonLink kind="primary" href={newKey}>
-      Make a key
+      Create a key
     </ButtonLink>
   )
   return (
@@ -48,13 +48,13 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
       action={isOwner && keys.length > 0 && make}
     >
       {refusal && <Notice kind="error">{REFUSALS[refusal].message}</Notice>}
-      {!isOwner && <Notice kind="info">Only owners of the account can make and revoke keys.</Notice>}
+      {!isOwner && <Notice kind="info">Only owners of the account can create and revoke keys.</Notice>}
       {keys.filter(isExposed).map((key) => (
         <ExposedNotice key={key.id} exposed={key} />
       ))}
       {keys.length === 0 ? (
         <EmptyState title="No key yet" next={isOwner && make}>
-          Your server sends events with an API key. Make one to start.
+          Your server sends events with an API key. Create one to start.
         </EmptyState>
       ) : (
         <>
@@ -70,8 +70,8 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
 
 function stateOf(keys: KeyRow[]): string {
   const working = keys.filter(({ revokedAt }) => revokedAt === null).length
-  if (working === 0) return 'No key works, so no events can arrive.'
-  return working === 1 ? 'One key works.' : `${working} keys work.`
+  if (working === 0) return 'No active keys, so no events can arrive.'
+  return working === 1 ? '1 active key' : `${working} active keys`
 }
 
 const isExposed = ({ revokedAt, seenInBrowserAt }: KeyRow): boolean => revokedAt === null && seenInBrowserAt !== null
@@ -79,7 +79,7 @@ const isExposed = ({ revokedAt, seenInBrowserAt }: KeyRow): boolean => revokedAt
 const ExposedNotice = ({ exposed: { name, seenInBrowserAt } }: { exposed: KeyRow }) => (
   <Notice kind="caution">
     The key “{name}” was sent by a browser, last on <ExactTime at={seenInBrowserAt ?? 0} />. Anyone who opens that page
-    can read it. Make a new key for your server, then revoke this one.
+    can read it. Create a new key for your server, then revoke this one.
   </Notice>
 )
 
@@ -88,13 +88,13 @@ const SCOPE_NAMES = { standard: 'Standard', ingest: 'Ingest', manage: 'Manage' }
 const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<KeyRow>[] => [
   { name: 'Name', cell: (key) => <KeyName {...key} /> },
   { name: 'Scope', cell: ({ scope }) => SCOPE_NAMES[scope] },
-  { name: 'Made', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  { name: 'Created', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
   { name: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'Never' : <Time at={lastUsedAt} now={now} />) },
   {
     name: 'State',
     cell: ({ revokedAt }) =>
       revokedAt === null ? (
-        <Badge mood="good">Works</Badge>
+        <Badge mood="good">Active</Badge>
       ) : (
         <>
           <Badge mood="bad">Revoked</Badge>{' '}

@@ -17,7 +17,7 @@ import { KeyMadePage, type Made, type NewKeyInput, NewKeyPage } from './key-page
 import { KeysPage } from './keys-page.tsx'
 import type { FormError } from '../ui/field.tsx'
 import { pageOf } from '../layout/paging.ts'
-import { problemAnswer } from '../layout/problems.tsx'
+import { keyCreatedAnswer } from '../layout/problems.tsx'
 
 export const keysRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -30,7 +30,7 @@ export const keysRoutes = (deps: PageDependencies) =>
         return pageAnswer(request, 200, <NewKeyPage viewer={viewer} form={makeToken()} input={EMPTY} />)
       }),
     )
-    .post('/apps/:app/keys', onForm(deps, { role: 'owner', confirm: { to: 'make an API key' } }, makeKey), {
+    .post('/apps/:app/keys', onForm(deps, { role: 'owner', confirm: { to: 'create an API key' } }, makeKey), {
       parse: 'none',
     })
     .post('/apps/:app/keys/revoke', onForm(deps, { role: 'owner', confirm: { to: 'revoke an API key' } }, revokeKey), {
@@ -76,7 +76,8 @@ const formOf = (form: FormInput, viewer: Viewer): string | null =>
 async function makeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const made = await createKeyByForm(deps, viewer, form)
   if ('apiKey' in made) return pageAnswer(request, 200, <KeyMadePage viewer={viewer} made={made} />)
-  if ('refusal' in made && made.refusal === 'already_done') return problemAnswer(request, 'done_before')
+  if ('refusal' in made && made.refusal === 'already_done')
+    return keyCreatedAnswer(request, pathOf(viewer.app.publicId, 'keys'))
   const input = { name: form.text('name'), scope: form.text('scope') }
   const { status, message: notice } = 'refusal' in made ? REFUSALS[made.refusal] : { status: 400 }
   const errors = 'errors' in made ? made.errors : []

@@ -33,12 +33,12 @@ export const InvitePage = ({ viewer, input, errors, notice }: InviteProps) => {
       title="Invite a member"
       state="The next page shows a link to give to them. No email is sent."
     >
-      <Form action={members} errors={errors} notice={notice} submit="Make the link" cancel={members}>
+      <Form action={members} errors={errors} notice={notice} submit="Create the link" cancel={members}>
         <Field
           name="email"
           label="Email"
           kind="email"
-          hint="They sign in with it. Existing passwords stay the same."
+          hint="They sign in with this email. An existing password doesn't change."
           value={input.email}
           autofocus
           autocomplete="off"
@@ -109,14 +109,14 @@ type SectionProps = Pick<MemberProps, 'viewer' | 'member'>
 
 const LinkForm = ({ viewer, member: { id } }: SectionProps) => (
   <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/link`} fields={{ member: id }}>
-    Make a link
+    Create a link
   </ActionForm>
 )
 
 const InvitationSection = (props: SectionProps) => (
   <section>
     <h2>Invitation</h2>
-    <p>If the link was lost or is older than a day, make a new one. The old one stops working.</p>
+    <p>If the link was lost or is older than a day, create a new one. The old one stops working.</p>
     <LinkForm {...props} />
   </section>
 )
@@ -127,12 +127,12 @@ const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'
     <h2>Password</h2>
     {isOnlyAccount ? (
       <>
-        <p>Make a link if they forgot it. A new password ends all their sessions.</p>
+        <p>Create a link if they forgot it. A new password ends all their sessions.</p>
         <LinkForm {...props} />
       </>
     ) : (
       <p>
-        If they forgot it, the operator of this server can make a link:{' '}
+        If they forgot it, the operator of this server can create a link:{' '}
         <Command>{`eventpost member reset-password --email ${props.member.email}`}</Command>
       </p>
     )}

@@ -34,7 +34,7 @@ export const MembersPage = (props: MembersProps) => {
       viewer={viewer}
       page="members"
       title="Members"
-      state={stateOf(members, viewer.account.name)}
+      state={stateOf(members)}
       action={
         isOwner && (
           <ButtonLink kind="primary" href={`${pathOf(viewer.app.publicId, 'members')}/new`}>
@@ -97,10 +97,7 @@ function describeRule(isRequired: boolean, without: number): string {
   return `${people} not set it up. If you require it, they set it up at their next page.`
 }
 
-const stateOf = (members: MemberEntry[], account: string): string =>
-  members.length === 1
-    ? `One person signs in to the account ${account}.`
-    : `${members.length} people belong to the account ${account}.`
+const stateOf = ({ length }: MemberEntry[]): string => (length === 1 ? '1 member' : `${length} members`)
 
 const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean): Column<MemberEntry>[] => [
   {
@@ -118,7 +115,7 @@ const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean):
       isInvited ? (
         <Badge mood="caution">Invited</Badge>
       ) : (
-        <Badge mood="good">{inTwoSteps.includes(personId) ? 'Signs in, two steps' : 'Signs in'}</Badge>
+        <Badge mood="good">{inTwoSteps.includes(personId) ? 'Active, two steps' : 'Active'}</Badge>
       ),
   },
   { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },

@@ -55,7 +55,7 @@ const memberForms = (deps: PageDependencies) =>
   new Elysia()
     .post('/apps/:app/members', onForm(deps, changeOf('invite a member'), invite), { parse: 'none' })
     .post('/apps/:app/members/role', onForm(deps, changeOf('change a role'), setRole), { parse: 'none' })
-    .post('/apps/:app/members/link', onForm(deps, changeOf('make a link for a member'), makeLink), { parse: 'none' })
+    .post('/apps/:app/members/link', onForm(deps, changeOf('create a link for a member'), makeLink), { parse: 'none' })
     .post('/apps/:app/members/sessions', onForm(deps, changeOf('end the sessions of a member'), endSessions), {
       parse: 'none',
     })

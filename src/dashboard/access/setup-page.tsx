@@ -65,7 +65,7 @@ const AppFields = ({ input }: { input: SetupInput }) => (
     <Field name="app" label="App name" hint="The name of your product." value={input.app} autocomplete="off" />
     <Field
       name="domain"
-      label="The app's own domain"
+      label="Domain of the app"
       hint={DOMAIN_HINT}
       value={input.domain}
       autocomplete="off"

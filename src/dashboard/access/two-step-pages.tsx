@@ -89,7 +89,7 @@ export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: 
     >
       <section>
         <p>
-          Recovery codes are shown only once. If you haven't stored yours, make new ones. The old ones then stop
+          Recovery codes are shown only once. If you haven't stored yours, create new ones. The old ones then stop
           working.
         </p>
         <div class="buttons">
@@ -98,7 +98,7 @@ export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: 
             fields={{ replaces: String(twoStep.codesMadeAt) }}
             kind="primary"
           >
-            Make new recovery codes
+            Create new recovery codes
           </ActionForm>
           <ButtonLink href={you}>I have them</ButtonLink>
         </div>

@@ -56,11 +56,11 @@ const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
       {describeCodesLeft(twoStep.codesLeft)}
     </p>
     {twoStep.codesLeft <= FEW_CODES && (
-      <Notice kind="caution">Make new recovery codes while you can still sign in without them.</Notice>
+      <Notice kind="caution">Create new recovery codes while you can still sign in without them.</Notice>
     )}
     <div class="buttons">
       <ActionForm action={actionOf(viewer, '/codes')} fields={{ replaces: String(twoStep.codesMadeAt) }}>
-        Make new recovery codes
+        Create new recovery codes
       </ActionForm>
       {!isRequired && <ActionForm action={actionOf(viewer, '/off')}>Turn it off</ActionForm>}
     </div>

@@ -17,7 +17,7 @@ export const twoStepRoutes = (deps: PageDependencies) =>
   new Elysia()
     .post('/apps/:app/you/two-step', onForm(deps, changeOf('set up two-step sign-in'), start), { parse: 'none' })
     .post('/apps/:app/you/two-step/on', onForm(deps, { role: 'viewer' }, turnOn), { parse: 'none' })
-    .post('/apps/:app/you/two-step/codes', onForm(deps, changeOf('make new recovery codes'), renewCodes), {
+    .post('/apps/:app/you/two-step/codes', onForm(deps, changeOf('create new recovery codes'), renewCodes), {
       parse: 'none',
     })
     .post('/apps/:app/you/two-step/off', onForm(deps, changeOf('turn off two-step sign-in'), turnOff), {

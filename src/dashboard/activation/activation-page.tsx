@@ -80,7 +80,7 @@ const StatusSection = ({ viewer, ...props }: ActivationProps) => (
       </div>
     </section>
     <section>
-      <h2>What was refused</h2>
+      <h2>Refused requests</h2>
       <div data-live="trouble">
         <Trouble {...props} appId={viewer.app.publicId} />
       </div>
@@ -102,7 +102,7 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
             fields={{ form, name: 'Server', scope: 'standard' }}
             kind={keys.length === 0 ? 'primary' : 'plain'}
           >
-            {keys.length === 0 ? 'Make a key' : 'Make another key'}
+            {keys.length === 0 ? 'Create a key' : 'Create another key'}
           </ActionForm>
         )}
       </>
@@ -111,10 +111,11 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
 )
 
 function keysSentence(keys: KeyRow[], isOwner: boolean): string {
-  const again = 'A key is shown once, when it is made, with the identity secret beside it.'
-  if (keys.length === 0) return `No key works. ${again}${isOwner ? '' : ' Only owners of the account make one.'}`
-  const lost = isOwner ? 'make another' : 'ask an owner of the account to make another'
-  return `${keys.length === 1 ? `The key “${keys[0]?.name}” works.` : `${keys.length} keys work.`} ${again} If nobody stored it, ${lost}.`
+  const again = 'A key is shown once, when it is created, together with the identity secret.'
+  if (keys.length === 0)
+    return `No active keys. ${again}${isOwner ? '' : ' Only owners of the account can create one.'}`
+  const lost = isOwner ? 'create another' : 'ask an owner of the account to create another'
+  return `${keys.length === 1 ? `The key “${keys[0]?.name}” is active.` : `${keys.length} keys are active.`} ${again} If nobody stored it, ${lost}.`
 }
 
 const CodeSection = ({ code, made }: ActivationProps) => {
@@ -172,8 +173,8 @@ const SnippetSection = ({ source, addsPeople, appId }: SnippetProps) => (
   <section>
     <h2>Tag for your pages</h2>
     <p>
-      It reports the paths that signed-in people open, so that nobody gets an email about a page that is open before
-      them. Under 2 KB compressed, no cookies, and nothing of anyone whom your server has not signed.
+      It reports the paths that signed-in people open, so people don't get emails about a page they have open. Under 2
+      KB, no cookies, and no data about people your server hasn't signed.
     </p>
     <CodeTabs name="tag" label="Form of the tag" languages={browserSamples(makeSnippetTags(source))} />
     {addsPeople ? (

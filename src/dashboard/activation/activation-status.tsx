@@ -25,12 +25,12 @@ export const Steps = ({ activation, keys, now }: StatusProps) => {
   return (
     <ol class="steps">
       <Step name="Your server called" at={usedAt} now={now}>
-        {keys.length === 0 ? 'No key works.' : 'With the code for your server, or any other call.'}
+        {keys.length === 0 ? 'No active keys.' : 'With the code for your server, or any other call.'}
       </Step>
-      <Step name="An event came" at={lastNamedAt} now={now}>
+      <Step name="First event" at={lastNamedAt} now={now}>
         Sent by your server about a person, or an action of a page.
       </Step>
-      <Step name="A page was reported" at={lastViewAt} now={now}>
+      <Step name="First page view" at={lastViewAt} now={now}>
         By the tag, once somebody is signed in.
       </Step>
     </ol>

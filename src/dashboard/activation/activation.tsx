@@ -14,7 +14,8 @@ import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { createKeyByForm } from '../access/keys.tsx'
 import type { Made } from '../access/key-pages.tsx'
-import { problemAnswer } from '../layout/problems.tsx'
+import { pathOf } from '../layout/frame.tsx'
+import { keyCreatedAnswer } from '../layout/problems.tsx'
 import type { Checked } from './signature-section.tsx'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
@@ -35,7 +36,7 @@ export const activationRoutes = (deps: PageDependencies) =>
     )
     .post(
       '/apps/:app/activation/key',
-      onForm(deps, { role: 'owner', confirm: { to: 'make an API key' }, page: 'activation' }, makeKey),
+      onForm(deps, { role: 'owner', confirm: { to: 'create an API key' }, page: 'activation' }, makeKey),
       { parse: 'none' },
     )
     .post('/apps/:app/activation/test', onForm(deps, { role: 'editor' }, sendTest), { parse: 'none' })
@@ -45,7 +46,7 @@ async function makeKey(deps: PageDependencies, request: Request, form: FormInput
   const made = await createKeyByForm(deps, viewer, form)
   if ('apiKey' in made) return showActivation(deps, request, viewer, { made })
   if ('errors' in made) return showActivation(deps, request, viewer, { refusal: 'invalid_field' })
-  if (made.refusal === 'already_done') return problemAnswer(request, 'done_before')
+  if (made.refusal === 'already_done') return keyCreatedAnswer(request, pathOf(viewer.app.publicId, 'keys'))
   return showActivation(deps, request, viewer, { refusal: made.refusal })
 }
 

@@ -26,13 +26,13 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
       <h2>Identity secret</h2>
       <p>
         Your server signs each signed-in person's email with it, so that nobody can report page views as someone else.
-        It is shown whenever a key is made.
+        It is shown whenever a key is created.
       </p>
       <Values>
         {current && (
           <Fact name="Current">
             <span>
-              Made <Time at={current.createdAt} now={now} />
+              Created <Time at={current.createdAt} now={now} />
             </span>
           </Fact>
         )}
@@ -45,7 +45,7 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
           </Fact>
         ))}
         {previous.length > 0 && (
-          <Fact name="Still used">
+          <Fact name="Previous secret">
             <span>
               <OldUse use={oldSecretUse} now={now} />
             </span>
@@ -66,11 +66,11 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
 
 const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
   use === null ? (
-    <>No signature was made with a previous one since the last rotation.</>
+    <>Not used since the rotation.</>
   ) : (
     <>
-      {use.count === 1 ? 'One signature was' : `${formatCount(use.count)} signatures were`} made with a previous one
-      since the last rotation, the latest <Time at={use.lastAt} now={now} />
+      {use.count === 1 ? '1 signature' : `${formatCount(use.count)} signatures`} since the rotation, the last{' '}
+      <Time at={use.lastAt} now={now} />
       {use.origin !== null && ` on ${use.origin}`}.
     </>
   )

@@ -15,11 +15,11 @@ const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
   current: ['done', 'It matches the current identity secret.'],
   previous: [
     'caution',
-    `It matches an old identity secret. It is accepted until that one is ${HOURS} hours old; put the new one into SERVICE_IDENTITY_SECRET on the server that made it.`,
+    `It matches the previous identity secret. Accepted for ${HOURS} hours after the rotation. Put the new one into SERVICE_IDENTITY_SECRET on the server that signed it.`,
   ],
   expired: [
     'error',
-    `It matches an identity secret that was rotated out more than ${HOURS} hours ago, and is refused. Put the new one into SERVICE_IDENTITY_SECRET.`,
+    `It matches a previous identity secret, which stopped working ${HOURS} hours after its rotation. Put the new one into SERVICE_IDENTITY_SECRET.`,
   ],
   uppercase: ['error', 'It matches, but it is in uppercase, and is refused. Send it as lowercase hexadecimal.'],
   unfolded: [

@@ -85,7 +85,7 @@ const WITHOUT_EMAIL: Trouble = {
 const OLD_SECRET: Trouble = {
   mood: 'caution',
   title: 'Signatures of a previous secret',
-  text: 'A server still signs with an identity secret that was rotated out. They are refused when its 24 hours are over.',
+  text: 'A server still signs with the previous identity secret. It stops working 24 hours after the rotation.',
 }
 
 const REASONS = new Map<string, string>(
@@ -118,7 +118,7 @@ const exposed = ({ name }: KeyRow, appId: string): Trouble => ({
   title: 'A key was seen in a browser',
   text: (
     <>
-      Whoever opens that page can read “{name}”. Make a new one for your server, then revoke this one, in{' '}
+      Whoever opens that page can read “{name}”. Create a new one for your server, then revoke this one, in{' '}
       <a href={pathOf(appId, 'keys')}>API keys</a>.
     </>
   ),

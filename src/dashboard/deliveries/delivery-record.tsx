@@ -14,8 +14,8 @@ type Rule = Explanation['rules'][number] & { id: string }
 const RULE_NAMES: Record<string, string> = {
   suppression: 'Subscription',
   message: 'The message',
-  seen: 'Has seen it',
-  notSeen: 'Has not seen it',
+  seen: 'Opened the results page',
+  notSeen: "Hasn't opened the results page",
   done: 'Has done',
   notDone: 'Has not done',
   tag: 'Tag',

@@ -1,3 +1,4 @@
+import { findFrom } from '../../accounts/senders.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { isLinkUnreachable } from '../../people/unsubscribe.ts'
 import type { PageDependencies } from '../layout/viewer.ts'
@@ -12,6 +13,7 @@ export async function readMailState(deps: PageDependencies, app: AppRow): Promis
   return {
     isCapturing: server === null && !isUnreadable,
     isUnreadable,
+    hasSender: findFrom({}, settings, deps.mailer.senders.installation.from) !== null,
     lostUrl: server !== null && isLinkUnreachable(deps.baseUrl) ? deps.baseUrl : null,
     unverified: domains.flatMap(({ domain, state }) => (state === 'unverified' ? [domain] : [])),
     pause: pause && server !== null ? { server, ...pause } : null,

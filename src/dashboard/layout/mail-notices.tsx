@@ -11,6 +11,8 @@ import type { Viewer } from './viewer.ts'
 export type MailState = {
   isCapturing: boolean
   isUnreadable: boolean
+  /** the app's default sender, or the installation's */
+  hasSender: boolean
   /** the base URL, if recipients can't reach it */
   lostUrl: string | null
   /** domains that the account must verify first */
@@ -29,11 +31,17 @@ type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbo
 
 export const MailNotices = ({
   viewer,
-  state: { isCapturing, isUnreadable, lostUrl, unverified, pause },
+  state: { isCapturing, isUnreadable, hasSender, lostUrl, unverified, pause },
   on,
 }: NoticesProps) => (
   <>
-    {isCapturing && !TOLD_ELSEWHERE.some((page) => page === on) && (
+    {!hasSender && !on?.startsWith('sender') && (
+      <Notice kind="caution">
+        No sender address is set. Emails without their own sender address are not sent.{' '}
+        <a href={pathOf(viewer.app.publicId, 'sender')}>Set a sender address</a>.
+      </Notice>
+    )}
+    {isCapturing && (hasSender || on !== undefined) && !TOLD_ELSEWHERE.some((page) => page === on) && (
       <Notice kind="caution">
         No mail server is set. Emails are captured{' '}
         {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.{' '}

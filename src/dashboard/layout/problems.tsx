@@ -156,5 +156,20 @@ const ProblemPage = ({ title, lead, remedy }: Problem) => (
   </Layout>
 )
 
+/** After a reload of the page that showed the key. */
+export const keyCreatedAnswer = (request: Request, keysPath: string): Response => {
+  const remedy = (
+    <p>
+      <a href={keysPath}>Back to API keys</a>
+    </p>
+  )
+  const lead = 'The key was already created and is shown only once.'
+  return pageAnswer(
+    request,
+    409,
+    <ProblemPage status={409} title="This was done already" lead={lead} remedy={remedy} />,
+  )
+}
+
 export const problemAnswer = (request: Request, code: ProblemCode): Response =>
   pageAnswer(request, PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)

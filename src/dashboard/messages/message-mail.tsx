@@ -28,7 +28,7 @@ export const MailSection = ({ ask, properties }: MailProps) => (
       kind="prose"
       hint={
         <>
-          Markdown. A value stands between braces: <code>{'{{ event.headline }}'}</code>, with a fallback{' '}
+          Markdown. Put variables in braces: <code>{'{{ event.headline }}'}</code>, with a fallback{' '}
           <code>{'{{ contact.firstName | default: "there" }}'}</code>. Without a value or a fallback, the email is not
           sent.
         </>
@@ -65,7 +65,7 @@ const CATEGORIES = [
 const UNCONFIRMED = [
   { value: '', label: 'Default: resend only for results_ready' },
   { value: 'resend', label: 'Resend once' },
-  { value: 'leave', label: 'Leave it to a person' },
+  { value: 'leave', label: "Don't resend" },
 ]
 
 const SENDER_FIELDS = ['mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.category', 'ifUnconfirmed']
@@ -107,7 +107,7 @@ export function SenderSection({ ask, appId, senders }: SenderSectionProps) {
       <Select {...ask('mail.category')} label="Kind of email" options={CATEGORIES} />
       <Select
         {...ask('ifUnconfirmed')}
-        label="If nobody can say whether it went out"
+        label="If it's unknown whether it was sent"
         hint="The connection may break while the server accepts an email."
         options={UNCONFIRMED}
       />

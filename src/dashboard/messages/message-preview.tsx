@@ -72,7 +72,7 @@ export const NameOptions = ({ names }: { names: string[] }) => (
 )
 
 const SampleSelect = ({ preview, now }: { preview: Preview; now: number }) => (
-  <Select name="sample" label="As it would reach" value={preview.sample?.id ?? ''} options={optionsOf(preview, now)} />
+  <Select name="sample" label="Preview for" value={preview.sample?.id ?? ''} options={optionsOf(preview, now)} />
 )
 
 const SampleOptions = ({ preview, now }: { preview: Preview; now: number }) => (
@@ -90,7 +90,7 @@ const optionsOf = ({ choices }: Preview, now: number) => [
   ...choices.map((choice) => ({ value: choice.id, label: describeSample(choice, now) })),
 ]
 
-const MADE_UP_NAME = 'Ada Lovelace, made up'
+const MADE_UP_NAME = 'Sample person'
 
 function describeSample({ contact, event, joined, isMadeUp }: SampleChoice, now: number): string {
   const events = joined.length === 0 ? '' : `, ${joined.length + 1} events`
@@ -98,8 +98,8 @@ function describeSample({ contact, event, joined, isMadeUp }: SampleChoice, now:
   return event ? `${contact.email}, ${formatAge(event.receivedAt, now)}${events}` : contact.email
 }
 
-const MADE_UP_SEVERAL = 'Somebody made up, with several events in one email.'
-const MADE_UP = 'Nobody has started it yet, so this is for somebody made up, with made-up values.'
+const MADE_UP_SEVERAL = 'A sample person with several events in one email.'
+const MADE_UP = 'Nobody has triggered it yet, so this shows a sample person with sample values.'
 
 function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: Preview }) {
   return (
@@ -133,11 +133,11 @@ type RefusedProps = { viewer: Viewer; links: string[]; isMadeUp: boolean }
 
 /** Made-up addresses are not reported. */
 const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
-  const domains = <a href={pathOf(viewer.app.publicId, 'settings')}>own domains</a>
+  const domains = <a href={pathOf(viewer.app.publicId, 'settings')}>domains</a>
   return isMadeUp && viewer.app.hosts.length === 0 ? (
     <Notice kind="caution">
-      This app has no {domains} yet. Emails link to values of events only on the app's own domains, so these links are
-      left out.
+      This app has no {domains} yet. Emails link to values of events only on the app's domains, so these links are left
+      out.
     </Notice>
   ) : (
     <Notice kind="caution">

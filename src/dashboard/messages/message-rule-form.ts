@@ -3,14 +3,14 @@ import { type Fields, numberOf, readCompared, textOf, writeCompared } from './me
 
 /** Rules as offered by the editor: `tag` becomes two. */
 export const RULE_KINDS = {
-  notSeen: 'They have not opened the page of the results',
-  seen: 'They opened the page of the results',
+  notSeen: "They haven't opened the results page",
+  seen: 'They opened the results page',
   away: 'They are away',
   notDone: 'An event did not come',
   done: 'An event came',
   tagHas: 'They have a tag',
   tagLacks: 'They do not have a tag',
-  field: 'One of their fields compares',
+  field: 'A field has a value',
   status: 'Their status is',
 } as const
 

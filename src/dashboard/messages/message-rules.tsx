@@ -56,11 +56,11 @@ type RuleProps = { ask: Ask; at: string }
 
 const UNKNOWN = [
   { value: 'send', label: 'send' },
-  { value: 'skip', label: 'do not send' },
+  { value: 'skip', label: "don't send" },
 ]
 
 const IfUnknown = ({ ask, at }: RuleProps) => (
-  <Select {...ask(`${at}.ifUnknown`)} label="If your pages never saw them" options={UNKNOWN} />
+  <Select {...ask(`${at}.ifUnknown`)} label="If they have no page views" options={UNKNOWN} />
 )
 
 const MOMENTS = [

@@ -55,8 +55,8 @@ function Found(props: FoundProps) {
       <p>
         <b>{describeRecipients(found.counts.send ?? 0)}</b>
         {found.hasMore
-          ? ` Of the newest ${formatCount(found.triggered)} times that it was started.`
-          : ` Since ${formatDate(found.from, viewer.app.timezone)} it was started ${times(found.triggered)}.`}
+          ? ` Of the newest ${formatCount(found.triggered)} triggers.`
+          : ` ${countTriggers(found.triggered)} since ${formatDate(found.from, viewer.app.timezone)}.`}
       </p>
       {describeSimulation(found).map((sentence) => (
         <p key={sentence} class="hint">
@@ -74,7 +74,7 @@ function Found(props: FoundProps) {
 const sortOutcomes = ({ counts }: Simulation): [string, number][] =>
   Object.entries(counts).sort(([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x)
 
-const times = (count: number): string => (count === 1 ? 'once' : `${formatCount(count)} times`)
+const countTriggers = (count: number): string => `${formatCount(count)} ${count === 1 ? 'trigger' : 'triggers'}`
 
 const describeRecipients = (count: number): string =>
   count === 0

@@ -35,7 +35,7 @@ export const countIn = (counts: MessageCounts, group: StateGroup): number =>
   STATE_GROUPS[group].states.reduce((sum, state) => sum + counts[state], 0)
 
 export function describeStatus(message: MessageRow | null, counts: MessageCounts | null) {
-  if (!message || !counts) return 'Not saved yet. It begins as a draft, and a draft writes to nobody.'
+  if (!message || !counts) return 'Not saved yet. New messages are drafts and send nothing.'
   return (
     <span class="with-badge">
       <MessageBadge status={message.status} />
@@ -173,8 +173,10 @@ export const StatusSection = ({ message, counts, path, viewer }: EditorProps & {
 const DeleteDialog = ({ message: { name, version } }: { message: MessageRow }) => (
   <Dialog id="delete" opener="Delete" kind="danger" title={`Delete “${name}”?`}>
     <p>
-      {version === 1 ? 'Its mail and its rules are' : `Its mail, its rules and all ${version} versions are`} gone for
-      good. It was never started for anybody, so no delivery goes with it.
+      {version === 1
+        ? 'This deletes the email and its rules.'
+        : `This deletes the email, its rules and all ${version} versions.`}{' '}
+      It has no deliveries.
     </p>
     <div class="act">
       <Button kind="danger" name="do" value="delete" form={EDITOR}>

@@ -175,7 +175,7 @@ export const AgainSection = ({ ask }: Pick<PartProps, 'ask'>) => (
             <Field
               {...ask('again.property')}
               label="Property"
-              hint="Such as resultId. Of several, as in “resultId, url”, the first that the event has counts; a url counts without its query."
+              hint="Such as resultId. With several (“resultId, url”), the first one present is used. A url counts without its query."
               list={PROPERTY_NAMES}
             />
           ),

@@ -32,7 +32,7 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
       viewer={viewer}
       page="messages"
       title="Messages"
-      state={describeTotals(messages)}
+      state={describeTotals(messages, mail)}
       action={isEditor && messages.length > 0 ? write : undefined}
     >
       <MailNotices viewer={viewer} state={mail} />
@@ -52,8 +52,11 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
   )
 }
 
-function describeTotals(messages: Row[]): string {
-  const live = messages.filter(({ status }) => status === 'live').length
+function describeTotals(messages: Row[], { hasSender }: MailState): string {
+  const all = messages.filter(({ status }) => status === 'live')
+  const live = all.length
+  const unsent = hasSender ? 0 : all.filter(({ content }) => content.mail.fromEmail === undefined).length
+  if (unsent > 0) return `${live} ${live === 1 ? 'is' : 'are'} live. ${unsent} can't be sent without a sender address.`
   if (live === 0) return 'None is live, so no emails are sent.'
   return live === 1 ? 'One is live and sends emails automatically.' : `${live} are live and send emails automatically.`
 }

@@ -55,8 +55,8 @@ const DonePage = ({ appName, stillSending }: Found & StoppedEmails) => (
   <AppLayout
     appName={appName}
     title="You are unsubscribed"
-    lead={`You will get no more emails of this kind from ${nameOf({ appName })}. ${
-      stillSending === 0 ? 'There is nothing else to do.' : describeStillSending(stillSending)
+    lead={`You won't get any more of these emails from ${nameOf({ appName })}.${
+      stillSending === 0 ? '' : ` ${describeStillSending(stillSending)}`
     }`}
   />
 )

@@ -71,7 +71,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
       />
       <Field
         name="domain"
-        label="The app's own domain"
+        label="Domain of the app"
         hint="Such as app.example.com. Emails can link to this domain and its subdomains."
         value={input.domain}
         autocomplete="off"

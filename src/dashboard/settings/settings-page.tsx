@@ -52,7 +52,7 @@ const AppFields = ({ input }: FieldsProps) => (
     />
     <Field
       name="domains"
-      label="Own domains"
+      label="Domains"
       kind="lines"
       hint="One per line. Emails can link to these and their subdomains."
       value={input.domains}

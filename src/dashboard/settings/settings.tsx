@@ -68,7 +68,7 @@ function listChangedFields(settings: AppSettings, changed: string[]): ChangedFie
   const fields: Record<keyof AppSettings, ChangedField[]> = {
     name: [{ label: 'Name', now: name }],
     homeUrl: [{ label: 'Home page', now: homeUrl ?? '' }],
-    hosts: [{ label: 'Own domains', now: hosts.join(', ') }],
+    hosts: [{ label: 'Domains', now: hosts.join(', ') }],
     timezone: [{ label: 'Timezone', now: timezone }],
     locale: [{ label: 'Locale', now: locale }],
     snippet: [

@@ -27,7 +27,7 @@ describe('the list', () => {
   test('shows the state of each key, never the key', async () => {
     const { status, html } = await owner.get(keys())
     expect(status).toBe(200)
-    expect(await rowsOf(html)).toEqual([['First key', 'Standard', 'just now', 'Never', 'Works']])
+    expect(await rowsOf(html)).toEqual([['First key', 'Standard', 'just now', 'Never', 'Active']])
     expect(html).not.toMatch(/mc_|is_/)
   })
 
@@ -60,9 +60,9 @@ describe('the list', () => {
     const all = await listed()
     for (const { id } of all.slice(0, 30)) await owner.post(`${keys()}/revoke`, { key: id })
     const first = (await owner.get(keys())).html
-    expect(await textOf(first, '.lead')).toEqual(['31 keys work.'])
+    expect(await textOf(first, '.lead')).toEqual(['31 active keys'])
     const states = (await rowsOf(first)).map((row) => row[4])
-    expect([states.length, states.lastIndexOf('Works'), states.indexOf('Revoked just now')]).toEqual([50, 30, 31])
+    expect([states.length, states.lastIndexOf('Active'), states.indexOf('Revoked just now')]).toEqual([50, 30, 31])
     const [older] = await attributesOf(first, '.pager a', 'href')
     const second = (await owner.get(older ?? '')).html
     expect((await rowsOf(second)).length).toBe(11)
@@ -168,7 +168,7 @@ describe('revoking', () => {
     const { html } = await owner.get(keys())
     expect(await textOf(html, '[role=status]')).toEqual(['Done: The key was revoked. Requests with it are refused.'])
     expect((await rowsOf(html))[0]?.[4]).toBe('Revoked just now')
-    expect(await textOf(html, '.lead')).toEqual(['No key works, so no events can arrive.'])
+    expect(await textOf(html, '.lead')).toEqual(['No active keys, so no events can arrive.'])
   })
 
   test('asks for the password after 10 minutes, also for the previous secret', async () => {

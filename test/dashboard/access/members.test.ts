@@ -25,14 +25,14 @@ describe('inviting', () => {
     const [link = ''] = await textOf(html, '.secret code')
     expect(link).toMatch(/^http:\/\/localhost:8080\/password\?token=\w{43}$/)
     expect(await rows()).toEqual([
-      'ada@example.com YouOwnerSigns injust nowChange ada@example.com',
+      'ada@example.com YouOwnerActivejust nowChange ada@example.com',
       `${EVE} ViewerInvitedjust nowChange ${EVE}`,
     ])
     const browser = createBrowser(pages)
     const token = new URL(link).searchParams.get('token') ?? ''
     await browser.post('/password', { token, password: 'four dull wooden spoons' })
     expect((await browser.signIn(EVE, 'four dull wooden spoons')).status).toBe(303)
-    expect((await rows())[1]).toContain('Signs in')
+    expect((await rows())[1]).toContain('Active')
   })
 
   test.each([
@@ -219,8 +219,8 @@ describe('a member', () => {
 test.each(['editor', 'viewer'] as const)('%s sees the list and changes nobody', async (role) => {
   await pages.addMember(EVE, role)
   expect(await rows(EVE)).toEqual([
-    'ada@example.com OwnerSigns injust now',
-    `${EVE} You${role === 'editor' ? 'Editor' : 'Viewer'}Signs injust now`,
+    'ada@example.com OwnerActivejust now',
+    `${EVE} You${role === 'editor' ? 'Editor' : 'Viewer'}Activejust now`,
   ])
   const member = await idOf(EVE)
   for (const form of ['', '/role', '/link', '/remove']) {

@@ -35,9 +35,9 @@ describe('the identity secret', () => {
     expect([await isAccepted(secret), await isAccepted(pages.begun.identitySecret)]).toEqual([true, true])
     const list = (await owner.get(keys())).html
     expect(await textOf(list, 'section dd')).toEqual([
-      'Made just now',
+      'Created just now',
       'Works until 4 May 2026, 12:00 UTC, which is in 24 hours',
-      'No signature was made with a previous one since the last rotation.',
+      'Not used since the rotation.',
     ])
     expect(list).not.toContain(secret)
     pages.clock.ms += DAY - 1
@@ -50,24 +50,22 @@ describe('the identity secret', () => {
     const browser = await pages.signedIn()
     const used = async () => {
       const { html } = await browser.get(pages.at('keys'))
-      return (await textOf(html, '.values dd')).filter((text) => text.includes('since the last rotation'))
+      return (await textOf(html, '.values dd')).filter((text) => text.includes('since the rotation'))
     }
     const maker = { store: pages.store, now: pages.clock.now(), actor: 'test' }
     const [app] = await pages.store.listApps(pages.begun.accountId)
     expect(await used()).toEqual([])
     await rotateIdentitySecret(maker, pages.begun.accountId)
-    expect(await used()).toEqual(['No signature was made with a previous one since the last rotation.'])
+    expect(await used()).toEqual(['Not used since the rotation.'])
     await createApp(maker, pages.begun.accountId, { name: 'Second', domains: [], home: null })
     const second = (await pages.store.listApps(pages.begun.accountId))[1]
     pages.notes.add(app?.id ?? 0, 'old_secret', { origin: 'https://app.example.com' })
     await pages.notes.save()
     pages.notes.add(second?.id ?? 0, 'old_secret', { origin: 'https://second.example' })
-    expect(await used()).toEqual([
-      '2 signatures were made with a previous one since the last rotation, the latest just now on https://second.example.',
-    ])
+    expect(await used()).toEqual(['2 signatures since the rotation, the last just now on https://second.example.'])
     await pages.notes.save()
     await rotateIdentitySecret(maker, pages.begun.accountId)
-    expect(await used()).toEqual(['No signature was made with a previous one since the last rotation.'])
+    expect(await used()).toEqual(['Not used since the rotation.'])
   })
 
   test('a form submitted twice rotates once', async () => {

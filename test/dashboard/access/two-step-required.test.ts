@@ -59,7 +59,7 @@ test('it cannot be turned off while an account requires it', async () => {
   const { secret } = await turnOn(pages, owner)
   await rule('yes')
   const { html } = await owner.get(pages.at('you'))
-  expect(await textOf(html, '#two-step button')).toEqual(['Make new recovery codes'])
+  expect(await textOf(html, '#two-step button')).toEqual(['Create new recovery codes'])
   expect(await textOf(html, '#two-step .hint')).toContain('Required by the account Engine.')
   const confirmed = { confirmPassword: PASSWORD, confirmCode: codeAt(secret, pages.clock.ms) }
   const refused = await owner.post(twoStepPath(pages, '/off'), confirmed)

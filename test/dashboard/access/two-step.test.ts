@@ -96,7 +96,7 @@ describe('setting it up', () => {
     await expectHarmless(html)
     expect([(await other.get(pages.at('you'))).status, await isOn()]).toEqual([303, true])
     const seen = await sectionOf()
-    expect([seen.state, seen.buttons]).toEqual(['On', ['Make new recovery codes', 'Turn it off']])
+    expect([seen.state, seen.buttons]).toEqual(['On', ['Create new recovery codes', 'Turn it off']])
     expect(seen.hint).toContain('since 3 May 2026, 12:00 UTC. All 10 recovery codes are left.')
     for (const text of [secret, ...(await codesOf(html))]) expect(seen.html).not.toContain(text)
     expect((await ada.post(path('/on'), { code })).status).toBe(409)
@@ -112,7 +112,7 @@ describe('setting it up', () => {
     expect([status, await textOf(html, 'h1'), await textOf(html, 'main .button')]).toEqual([
       409,
       ['Two-step sign-in is on'],
-      ['Make new recovery codes', 'I have them'],
+      ['Create new recovery codes', 'I have them'],
     ])
     for (const text of [secret, ...codes]) expect(html).not.toContain(text)
     const [action, replaces] = await Promise.all([
@@ -281,7 +281,7 @@ test('every role can use it, and the list of members shows who does', async () =
   await turnOn(pages, vic)
   expect([await isOn(), (await sectionOf()).state, (await sectionOf(vic)).state]).toEqual([false, 'Off', 'On'])
   const { html } = await ada.get(pages.at('members'))
-  expect(await textOf(html, 'tbody .badge.good')).toEqual(['Signs in', 'Signs in, two steps'])
+  expect(await textOf(html, 'tbody .badge.good')).toEqual(['Active', 'Active, two steps'])
 })
 
 test('each account of a member sees only that it is on', async () => {
@@ -294,7 +294,7 @@ test('each account of a member sees only that it is on', async () => {
   expect(told.toSorted()).toEqual([pages.begun.accountId, other.accountId].toSorted())
   const eve = await pages.signedIn('eve@example.com')
   const { html } = await eve.get(`/apps/${other.appId}/members`)
-  expect((await textOf(html, 'tbody .badge.good')).toSorted()).toEqual(['Signs in', 'Signs in, two steps'])
+  expect((await textOf(html, 'tbody .badge.good')).toSorted()).toEqual(['Active', 'Active, two steps'])
   expect(html).not.toContain(secret)
 })
 

@@ -56,7 +56,7 @@ describe('after set-up', () => {
     await expectHarmless(seen.html)
     const { html } = await browser.get((await browser.get('/')).location ?? '')
     await expectHarmless(html)
-    expect(await textOf(html, 'aside h2')).toEqual(['So far', 'What was refused', HOSTILE, 'Try it'])
+    expect(await textOf(html, 'aside h2')).toEqual(['So far', 'Refused requests', HOSTILE, 'Try it'])
     await fresh.close()
   })
 })
@@ -178,6 +178,8 @@ describe('a key made here', () => {
     expect((await pages.access.find(apiKey))?.key).toMatchObject({ name: 'Server', scope: 'standard' })
     const again = await browser.post(`${pages.at('activation')}/key`, fields)
     expect([again.status, await textOf(again.html, 'h1')]).toEqual([409, ['This was done already']])
+    expect(await textOf(again.html, '.lead')).toEqual(['The key was already created and is shown only once.'])
+    expect(again.html).toContain(`<a href="${pages.at('keys')}">Back to API keys</a>`)
     expect(await pages.store.listKeys(pages.begun.accountId)).toHaveLength(2)
   })
 
@@ -189,7 +191,7 @@ describe('a key made here', () => {
     expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Confirm your password']])
     expect(asked.html).not.toContain(pages.begun.identitySecret)
     expect(await textOf(asked.html, '.lead')).toEqual([
-      'You are about to make an API key. You last entered your password more than 10 minutes ago.',
+      'You are about to create an API key. You last entered your password more than 10 minutes ago.',
     ])
     expect(await attributesOf(asked.html, 'main form a', 'href')).toEqual([pages.at('activation')])
     const made = await browser.post(`${pages.at('activation')}/key`, { ...fields, confirmPassword: PASSWORD })
@@ -200,8 +202,8 @@ describe('a key made here', () => {
     await pages.addMember('eve@example.com', 'editor')
     const editor = await pages.signedIn('eve@example.com')
     const shown = (await editor.get(pages.at('activation'))).html
-    expect(shown).not.toContain('Make another key')
-    expect(shown).toContain('If nobody stored it, ask an owner of the account to make another.')
+    expect(shown).not.toContain('Create another key')
+    expect(shown).toContain('If nobody stored it, ask an owner of the account to create another.')
     const { status, html } = await editor.post(`${pages.at('activation')}/key`, { name: 'x', scope: 'standard' })
     expect([status, html.includes(pages.begun.identitySecret)]).toEqual([403, false])
   })

@@ -31,9 +31,11 @@ describe('the checker of signatures', () => {
   test('says until when an old secret works', async () => {
     const old = right()
     await rotateIdentitySecret({ store: pages.store, now: pages.clock.now(), actor: 'test' }, pages.begun.accountId)
-    expect((await check(EMAIL, old)).html).toContain('It matches an old identity secret.')
+    expect((await check(EMAIL, old)).html).toContain(
+      'It matches the previous identity secret. Accepted for 24 hours after the rotation.',
+    )
     pages.clock.ms += DAY
-    expect((await check(EMAIL, old)).html).toContain('rotated out more than 24 hours ago, and is refused')
+    expect((await check(EMAIL, old)).html).toContain('stopped working 24 hours after its rotation')
   })
 
   test('does not use secrets of other accounts, and shows input as text', async () => {

@@ -45,7 +45,7 @@ describe('refusals', () => {
     expect(await troubles()).toEqual([])
     await rotateIdentitySecret({ store: pages.store, now: pages.clock.now(), actor: 'test' }, pages.begun.accountId)
     pages.notes.add(await appId(), 'old_secret')
-    expect(await troubles()).toEqual([expect.stringContaining('still signs with an identity secret')])
+    expect(await troubles()).toEqual([expect.stringContaining('still signs with the previous identity secret')])
   })
 
   test('show a key in a browser until it is revoked', async () => {

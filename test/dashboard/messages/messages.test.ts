@@ -159,7 +159,7 @@ describe('the preview while typing', () => {
 
   test('shows a made-up person if there is none, and says so', async () => {
     const { shown } = await ask({ ...WORDS, 'trigger.event': 'paid', 'mail.body': '{{ event.total }}' })
-    expect(shown.fragments['preview-said']).toContain('made-up values')
+    expect(shown.fragments['preview-said']).toContain('sample values')
     expect([shown.mail.subject, shown.mail.text]).toEqual([
       '<bdi>Your 12 pictures are ready</bdi>',
       expect.stringContaining('total'),
@@ -176,7 +176,7 @@ describe('the preview while typing', () => {
     const settings = { name, timezone, locale, homeUrl: null, hosts: [], snippet: { hosts: [], addsPeople: false } }
     const by = { accountId: pages.begun.accountId, actor: 'test', at: pages.clock.now() }
     await pages.store.updateApp({ ...by, appId: pages.app.id, settings })
-    expect(await textOf(await said(), '.notice')).toEqual([expect.stringContaining('This app has no own domains yet')])
+    expect(await textOf(await said(), '.notice')).toEqual([expect.stringContaining('This app has no domains yet')])
     expect(await said()).not.toContain('example.com')
   })
 

@@ -99,7 +99,7 @@ describe('tools/list', () => {
       if (isRefused) expect(inputSchema.additionalProperties).toBe(false)
       const { isError, data } = await callTool(server, name, { ...args[name], colour: 'red' }, managed.how)
       const names = Object.keys(inputSchema.properties).map((one) => `\`${one}\``)
-      const message = `There is no such field here, so it was ignored. Known are ${names.join(', ')}.`
+      const message = `Unknown field, ignored. Known fields: ${names.join(', ')}.`
       const warned = { warnings: [{ field: 'colour', code: 'unknown_field', message }] }
       if (!isRefused) expect([name, isError, data]).toMatchObject([name, false, warned])
       else expect([name, isError, JSON.stringify(data)]).toEqual([name, true, expect.stringContaining('colour')])
