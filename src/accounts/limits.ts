@@ -76,17 +76,6 @@ export function createLimits({
   }
 }
 
-/** A lifted limit sends no headers: no number would be true. */
-export function rateLimitHeaders(limit: Limit, taken: Taken): Record<string, string> {
-  if (limit.max === Infinity) return {}
-  return {
-    'RateLimit-Limit': String(limit.max),
-    'RateLimit-Remaining': String(taken.remaining),
-    'RateLimit-Reset': String(taken.resetSeconds),
-    'RateLimit-Policy': `${limit.max};w=${inSeconds(limit.windowMs)}`,
-  }
-}
-
 type Buckets = { rings: Map<string, TokenRing>; mostRings: number; sweepAt: number }
 
 const inSeconds = (ms: number): number => Math.ceil(ms / 1_000)

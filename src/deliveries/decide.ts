@@ -15,7 +15,6 @@ import {
 } from '../store/message-types.ts'
 import type { ContactStatus } from '../store/types.ts'
 import { isSamePath } from '../visits/paths.ts'
-import { suppressionVerdict } from '../store/decision-records.ts'
 import {
   checkRules,
   type EventFacts,
@@ -332,3 +331,10 @@ function findLead<L extends Lead>(again: Again | undefined, { leads }: StartFact
   const hasRoom = ({ joined }: Lead): boolean => joined < LISTED_EVENTS - 1 || isPerPerson(again)
   return leads.near(withinMs).find(hasRoom) ?? leads.limited().find(hasRoom) ?? null
 }
+
+export const suppressionVerdict = (reason: SuppressionReason | null): Verdict => ({
+  rule: 'suppression',
+  about: null,
+  value: reason,
+  verdict: reason === null ? 'pass' : 'fail',
+})

@@ -8,7 +8,7 @@ import {
   type UnfitEvent,
   type Verdict,
 } from '../store/message-types.ts'
-import { addVerdict, forgetReply, type DecisionRecord, parseRecord } from '../store/decision-records.ts'
+import { forgetReply, type DecisionRecord, parseRecord } from '../store/decision-records.ts'
 import type { DecideDelivery, DecideFinally } from '../store/delivery-rules.ts'
 import type { Basis, Decided } from '../store/final-check.ts'
 import type { Rules } from '../store/plan-types.ts'
@@ -16,7 +16,16 @@ import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { outweighs } from '../people/suppressions.ts'
 import { decide, type Decision, giveUpTime } from './decide.ts'
-import { cancelBySuppression, isBounceable, isRetried, isSentAgain, planEnd, planResend, queryEnd } from './ends.ts'
+import {
+  addVerdict,
+  cancelBySuppression,
+  isBounceable,
+  isRetried,
+  isSentAgain,
+  planEnd,
+  planResend,
+  queryEnd,
+} from './ends.ts'
 import { readFacts } from './facts.ts'
 import { queryFacts, planWrites } from './plan.ts'
 

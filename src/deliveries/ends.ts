@@ -1,5 +1,5 @@
 /** What becomes of an email, its captured copy, its events and its key of "once" when it ends or goes on waiting. */
-import { addVerdict, parseRecord, suppressionVerdict } from '../store/decision-records.ts'
+import { type DecisionRecord, parseRecord } from '../store/decision-records.ts'
 import type {
   CancelBySuppression,
   ChangedSender,
@@ -11,8 +11,8 @@ import type {
   QueryEnd,
 } from '../store/delivery-rules.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
-import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS } from '../store/message-types.ts'
-import { refusedBy } from './decide.ts'
+import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS, type Verdict } from '../store/message-types.ts'
+import { refusedBy, suppressionVerdict } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
 /** After these the person gets no more email, so the captured copy is useless too. */
@@ -37,6 +37,14 @@ export const cancelBySuppression: CancelBySuppression = ({ content, record }, re
   if (refusedBy({ contact: { status: reason }, message: { content } }, reason) === null) return null
   const decided = addVerdict(parseRecord(record), suppressionVerdict(reason), at)
   return { state: 'skipped', reason, record: JSON.stringify(decided) }
+}
+
+/** Replaces the verdict of one rule. The other verdicts keep their values and time (`rulesAt`). */
+export function addVerdict(earlier: DecisionRecord | null, verdict: Verdict, at: number): DecisionRecord {
+  const { verdicts = [], at: decidedAt = at, rulesAt = decidedAt, ...others } = earlier ?? {}
+  const index = verdicts.findIndex(({ rule }) => rule === verdict.rule)
+  const all = index < 0 ? [verdict, ...verdicts] : verdicts.with(index, verdict)
+  return { ...others, at, ...(all.length > 1 && rulesAt !== at ? { rulesAt } : {}), verdicts: all }
 }
 
 /** Once only; then it is left to a member. */

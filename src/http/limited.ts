@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { rateLimitHeaders, type Limits } from '../accounts/limits.ts'
+import type { Limits } from '../accounts/limits.ts'
 import type { Access } from '../accounts/access.ts'
 import type { Refusal } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
@@ -20,5 +20,13 @@ export function remainingHeaders(deps: Dependencies, write: LimitedWrite, access
   return limitHeaders(peekForKey(deps, write, access))
 }
 
-export const limitHeaders = ({ limit, taken }: Pick<TakenFor, 'limit' | 'taken'>): Record<string, string> =>
-  rateLimitHeaders(limit, taken)
+/** A lifted limit sends no headers: no number would be true. */
+export function limitHeaders({ limit, taken }: Pick<TakenFor, 'limit' | 'taken'>): Record<string, string> {
+  if (limit.max === Infinity) return {}
+  return {
+    'RateLimit-Limit': String(limit.max),
+    'RateLimit-Remaining': String(taken.remaining),
+    'RateLimit-Reset': String(taken.resetSeconds),
+    'RateLimit-Policy': `${limit.max};w=${Math.ceil(limit.windowMs / 1_000)}`,
+  }
+}

@@ -1,4 +1,4 @@
-import type { SuppressionReason, Verdict } from './message-types.ts'
+import type { Verdict } from './message-types.ts'
 
 /**
  * Times are ms UTC. `rulesAt`: when the rules ran, if a single one was checked later. `sentOn`: a member resent it.
@@ -31,18 +31,3 @@ const renameRule = (verdict: Verdict): Verdict =>
   verdict.rule === FORMER_RULE ? { ...verdict, rule: 'suppression' } : verdict
 
 export const forgetReply = ({ reply: _, ...record }: DecisionRecord): DecisionRecord => record
-
-export const suppressionVerdict = (reason: SuppressionReason | null): Verdict => ({
-  rule: 'suppression',
-  about: null,
-  value: reason,
-  verdict: reason === null ? 'pass' : 'fail',
-})
-
-/** Replaces the verdict of one rule. The other verdicts keep their values and time (`rulesAt`). */
-export function addVerdict(earlier: DecisionRecord | null, verdict: Verdict, at: number): DecisionRecord {
-  const { verdicts = [], at: decidedAt = at, rulesAt = decidedAt, ...others } = earlier ?? {}
-  const index = verdicts.findIndex(({ rule }) => rule === verdict.rule)
-  const all = index < 0 ? [verdict, ...verdicts] : verdicts.with(index, verdict)
-  return { ...others, at, ...(all.length > 1 && rulesAt !== at ? { rulesAt } : {}), verdicts: all }
-}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createLimits, RATE_LIMITS, rateLimitHeaders, type Limit } from '../../src/accounts/limits.ts'
+import { createLimits, RATE_LIMITS, type Limit } from '../../src/accounts/limits.ts'
 import { createRandom } from '../random.ts'
 import { createListModel } from './limits-model.ts'
 
@@ -166,22 +166,5 @@ describe('compared with a list of every take', () => {
         model.giveBack(taken.allowed)
       }
     }
-  })
-})
-
-describe('headers', () => {
-  const taken = { allowed: 1, remaining: 5_999, resetSeconds: 3_600, retryAfterSeconds: 0, takenAt: 0 }
-
-  test('of an answered call', () => {
-    expect(rateLimitHeaders(EVENTS, taken)).toEqual({
-      'RateLimit-Limit': '6000',
-      'RateLimit-Remaining': '5999',
-      'RateLimit-Reset': '3600',
-      'RateLimit-Policy': '6000;w=3600',
-    })
-  })
-
-  test('a lifted limit has none', () => {
-    expect(rateLimitHeaders({ max: Infinity, windowMs: HOUR }, { ...taken, remaining: Infinity })).toEqual({})
   })
 })

@@ -1,6 +1,8 @@
 /** What becomes of an email, its events and its key when it ends, with plain facts. */
 import { describe, expect, test } from 'bun:test'
+import { suppressionVerdict } from '../../src/deliveries/decide.ts'
 import {
+  addVerdict,
   cancelBySuppression,
   isBounceable,
   isResendable,
@@ -13,7 +15,7 @@ import {
 } from '../../src/deliveries/ends.ts'
 import type { EndFacts, Finish, ResendFacts } from '../../src/store/delivery-rules.ts'
 import { TIMED_KEY } from '../../src/store/delivery-states.ts'
-import { DELIVERY_STATES, SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
+import { DELIVERY_STATES, SUPPRESSION_REASONS, type Verdict } from '../../src/store/message-types.ts'
 
 const AT = 1_000
 type Delivery = NonNullable<EndFacts['delivery']>
@@ -218,4 +220,27 @@ describe('a waiting email of someone who is suppressed', () => {
     const cancelled = SUPPRESSION_REASONS.map((reason) => cancel('transactional', reason)?.state ?? null)
     expect(cancelled).toEqual([null, 'skipped', 'skipped'])
   })
+})
+
+const seen: Verdict = { rule: 'notSeen', about: '/r', value: null, verdict: 'pass' }
+const [may, not] = [suppressionVerdict(null), suppressionVerdict('unsubscribed')]
+
+test('the suppression rule passes when nothing suppresses the person', () => {
+  expect([may.verdict, may.value, not.verdict, not.value]).toEqual(['pass', null, 'fail', 'unsubscribed'])
+})
+
+test.each([
+  ['of nothing before', null, { at: 9, verdicts: [not] }],
+  ['alone', { at: 1, verdicts: [may] }, { at: 9, verdicts: [not] }],
+  ['beside others', { at: 1, verdicts: [may, seen] }, { at: 9, rulesAt: 1, verdicts: [not, seen] }],
+  ['that was not asked before', { at: 1, verdicts: [seen] }, { at: 9, rulesAt: 1, verdicts: [not, seen] }],
+  ['once more', { at: 5, rulesAt: 1, verdicts: [may, seen] }, { at: 9, rulesAt: 1, verdicts: [not, seen] }],
+  ['at the same time', { at: 9, verdicts: [may, seen] }, { at: 9, verdicts: [not, seen] }],
+  [
+    'of what a member sent on',
+    { at: 1, verdicts: [], sentOn: { at: 3 }, keptAt: 1, tries: 2 },
+    { at: 9, verdicts: [not], sentOn: { at: 3 }, keptAt: 1, tries: 2 },
+  ],
+])('a later decision: a rule %s', (_, earlier, record) => {
+  expect(addVerdict(earlier, not, 9)).toEqual(record)
 })
