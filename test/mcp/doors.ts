@@ -19,7 +19,7 @@ const blot = (value: unknown): unknown =>
       .replaceAll(/"(con|evt|app|req)_[0-9a-z]+"/g, '"$1"')
       // intended differences
       .replaceAll('"via":"mcp"', '"via":"api"')
-      .replaceAll(/ Known are [^.]*\./g, '')
+      .replaceAll(/ Known fields: [^.]*\./g, '')
       .replaceAll(/ \w+ lists them\./g, ''),
   )
 
