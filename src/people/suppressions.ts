@@ -109,7 +109,7 @@ function parseAddressFile(text: string): { found: FoundAddress[]; wrongLines: nu
 type Changing<Input> = { input: Input; actor: string }
 
 /** Addresses per commit, so that other writes are not kept waiting. */
-const COMMIT_ADDRESSES = 500
+const COMMIT_ADDRESSES = 200
 
 /** Ends their email at once; audited. Waits for the mail servers' replies only with a single address. */
 export async function addSuppressions(
@@ -129,7 +129,13 @@ export async function addSuppressions(
   let added = 0
   for (let start = 0; start < rows.length; start += COMMIT_ADDRESSES) {
     const some = rows.slice(start, start + COMMIT_ADDRESSES)
-    const outcome = await store.suppressMany({ appId, rows: some, at: clock.now(), by })
+    const outcome = await store.suppressMany({
+      appId,
+      rows: some,
+      at: clock.now(),
+      by,
+      noted: start === 0 ? rows.length : null,
+    })
     if ('refusal' in outcome) return outcome
     added += outcome.added
   }

@@ -114,7 +114,14 @@ type Person = { appId: number; email: string }
 type By = { accountId: string; actor: string; why: string }
 type Suppressing = Person & { reason: SuppressionReason; at: number; by?: By }
 
-type ManySuppressed = { appId: number; at: number; by: By; rows: { email: string; reason: SuppressionReason }[] }
+/** `noted`: how many addresses the audit entry names; null for none. */
+type ManySuppressed = {
+  appId: number
+  at: number
+  by: By
+  noted: number | null
+  rows: { email: string; reason: SuppressionReason }[]
+}
 
 /** See people/suppressions.ts. `current`: of the address or the person; null if the address is not suppressed. */
 export type SuppressionRules = { outweighs: (wanted: SuppressionReason, current: ContactStatus | null) => boolean }
@@ -192,10 +199,9 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   return {
     suppress,
 
-    /** One audit entry for all. */
-    suppressMany({ appId, at, by: { why, ...who }, rows }: ManySuppressed): { added: number } {
+    suppressMany({ appId, at, by: { why, ...who }, noted, rows }: ManySuppressed): { added: number } {
       const added = rows.filter((row) => add({ appId, at, ...row }).isNew).length
-      audit({ ...who, at }, 'suppression.import', `${rows.length}: ${why}`)
+      if (noted !== null) audit({ ...who, at }, 'suppression.import', `${noted}: ${why}`)
       return { added }
     },
 

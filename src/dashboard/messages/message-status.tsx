@@ -103,6 +103,8 @@ const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay 
   </Dialog>
 )
 
+const isUnverified = ({ problems }: LiveCheck): boolean => problems.some(({ code }) => code === 'sender_unverified')
+
 /** Placeholder for islands/message.ts. */
 export const LIVE_FINDINGS = 'go-live-findings'
 
@@ -113,7 +115,7 @@ export const LiveFindings = ({ viewer, check }: { viewer: Viewer; check: LiveChe
       {check.problems.length > 0 && <Sentences of={check.problems} />}
       {check.problems.some(({ code }) => SENDER_PROBLEMS.some((one) => one === code)) && (
         <p>
-          <a href={pathOf(viewer.app.publicId, 'sender')}>Open Sender</a>
+          <a href={pathOf(viewer.app.publicId, isUnverified(check) ? 'sender/domain' : 'sender')}>Open Sender</a>
         </p>
       )}
       {check.warnings.length > 0 && <p>Some emails won't be sent:</p>}
