@@ -92,6 +92,15 @@ test('the sidebar marks the section that is read', async () => {
   await page.close()
 })
 
+test('the sidebar shows the current page', async () => {
+  const page = await open('api/errors')
+  const link = page.locator('.docs-links [aria-current=page]')
+  await page.waitForFunction("document.querySelector('.sidebar > .docs-links').scrollTop > 0")
+  const [own, list] = [await link.boundingBox(), await page.locator('.sidebar > .docs-links').boundingBox()]
+  expect((own?.y ?? 0) + (own?.height ?? 0)).toBeLessThanOrEqual((list?.y ?? 0) + (list?.height ?? 0))
+  await page.close()
+})
+
 test('a phone reaches all pages by the menu, signed in and out', async () => {
   const page = await open('start', { width: 375 })
   await page.click('[popovertarget=menu]')

@@ -7,11 +7,10 @@ import { CodeBlock, CodeTabs } from '../ui/code.tsx'
 
 export type Heading = { id: string; text: string }
 
-/** A part of a page below one heading, as plain text; the first one has no heading. */
+/** A part of a page below one heading, as plain text; the first one may have no heading. */
 export type Part = Heading & { body: string }
 
-/** `hasSamples`: it has something of the reader's. */
-export type DocHtml = { page: DocPage; headings: Heading[]; parts: Part[]; html: string; hasSamples: boolean }
+export type DocHtml = { page: DocPage; headings: Heading[]; parts: Part[]; html: string }
 
 /** What samples are filled with. */
 export type SampleValues = { appId: string; siteId: string; homeUrl: string; language: string | null }
@@ -27,8 +26,7 @@ export function createDocHtml(page: DocPage, baseUrl: string): DocHtml {
     id,
     text: textOf(text),
   }))
-  const hasSamples = /\{samples:|APP_ID|SITE_ID|SERVICE_API_KEY/.test(page.source)
-  return { page, headings, parts: partsOf(written), html, hasSamples }
+  return { page, headings, parts: partsOf(written), html }
 }
 
 /** With the samples in the reader's language and the reader's IDs. */
@@ -118,18 +116,19 @@ const FOLDED = /(<h2 id="(?:v\d[^"]*|[^"]*-(object))">[^\n]*<\/h2>\n(?:<p>[^\n]*
 /** Code of this length gets places where its line may break. */
 const LONG_CODE = 18
 
+/** Not inside the placeholders of IDs. */
+const BREAKS = /(?<=[_/.:,=-])(?<!\b(?:APP|SITE)_)(?=\w)/g
+
 const withBreaks = (html: string): string =>
   html.replaceAll(/(?<!<pre>)<code>([^<]*)<\/code>/g, (whole, code: string) =>
-    code.length < LONG_CODE ? whole : `<code>${code.replaceAll(/(?<=[_/.:,=-])(?=\w)/g, '<wbr>')}</code>`,
+    code.length < LONG_CODE ? whole : `<code>${code.replaceAll(BREAKS, '<wbr>')}</code>`,
   )
 
 function partsOf(html: string): Part[] {
-  const [begin = '', ...others] = html.split(/(?=<h[23] id=")/)
-  const rest = others.map((part) => {
+  return html.split(/(?=<h[23] id=")/).map((part) => {
     const [heading = '', id = '', text = ''] = /^<h[23] id="([^"]*)">(.*?)<\/h[23]>/.exec(part) ?? []
     return { id, text: textOf(text), body: textOf(part.slice(heading.length)) }
   })
-  return [{ id: '', text: '', body: textOf(begin) }, ...rest]
 }
 
 const textOf = (html: string): string =>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Found, Piece } from '../../docs/search.ts'
 import { Document } from '../layout/document.tsx'
-import { Bar, Item, PageHead, Sidebar, SkipLink } from '../layout/frame.tsx'
+import { Bar, Item, PageHead, pathOf as pathIn, Sidebar, SkipLink } from '../layout/frame.tsx'
 import { ThemeSwitch } from '../layout/theme-switch.tsx'
 import { Icon, Mark } from '../ui/icon.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -138,7 +138,7 @@ export const DocPageView = ({ docs, doc, reader, html }: DocProps) => (
       </a>
     }
   >
-    {reader && doc.hasSamples && <ReaderValues {...reader} />}
+    {reader && <ReaderValues {...reader} markdown={doc.page.markdown} />}
     <div class="docs" dangerouslySetInnerHTML={{ __html: html }} />
     <Neighbours all={docs.flatMap((group) => group.docs)} doc={doc} />
   </DocsFrame>
@@ -158,20 +158,34 @@ const Summary = ({ text }: { text: string }) => {
   )
 }
 
-const ReaderValues = ({ viewer: { app }, keyName }: Reader) => (
-  <p class="docs-reader">
-    Samples have the IDs of <SentText>{app.name}</SentText>.{' '}
-    {keyName === null ? (
-      <>
-        You have no API key yet: <a href={`/apps/${app.publicId}/keys`}>make one</a> for <code>SERVICE_API_KEY</code>.
-      </>
-    ) : (
-      <>
-        <code>SERVICE_API_KEY</code> is the key “<SentText>{keyName}</SentText>”, shown once, when it was made.
-      </>
-    )}
-  </p>
-)
+/** Says which values of the reader a page shows. */
+const ReaderValues = ({ viewer: { app }, keyName, markdown }: Reader & { markdown: string }) => {
+  const [hasIds, hasKey] = [/\b(APP|SITE)_ID\b/.test(markdown), markdown.includes('SERVICE_API_KEY')]
+  if (!hasIds && !hasKey) return null
+  return (
+    <p class="docs-reader">
+      {hasIds && (
+        <>
+          Samples have the IDs of <SentText>{app.name}</SentText>.
+        </>
+      )}
+      {hasKey && <KeyName appId={app.publicId} keyName={keyName} />}
+    </p>
+  )
+}
+
+const KeyName = ({ appId, keyName }: { appId: string; keyName: string | null }) =>
+  keyName === null ? (
+    <>
+      {' '}
+      You have no API key yet: <a href={pathIn(appId, 'keys')}>make one</a> for <code>SERVICE_API_KEY</code>.
+    </>
+  ) : (
+    <>
+      {' '}
+      <code>SERVICE_API_KEY</code> is the key “<SentText>{keyName}</SentText>”, shown once, when it was made.
+    </>
+  )
 
 const Neighbours = ({ all, doc }: { all: DocHtml[]; doc: DocHtml }) => {
   const place = all.indexOf(doc)
@@ -213,7 +227,7 @@ export const SearchPage = ({ docs, reader, query, found }: SearchProps) => (
               <b>
                 <Pieces pieces={one.heading} />
               </b>
-              <small>{one.page}</small>
+              {one.page !== one.heading.map(({ text }) => text).join('') && <small>{one.page}</small>}
               <span>
                 <Pieces pieces={one.excerpt} />
               </span>

@@ -12,7 +12,7 @@ import { isLanguage, languageCookie, readLanguage } from '../layout/language.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 import { lastAppCookie, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies } from '../layout/viewer.ts'
-import { createDocHtml, type DocHtml, fillDocHtml, PLACEHOLDER_VALUES } from './doc-html.tsx'
+import { createDocHtml, type DocHtml, fillDocHtml, type Part, PLACEHOLDER_VALUES } from './doc-html.tsx'
 import { DocPageView, type Docs, SearchPage } from './docs-page.tsx'
 import { findReader, type Reader } from './reader.ts'
 
@@ -70,15 +70,20 @@ function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'open
   const sections = docs
     .flatMap((group) => group.docs)
     .flatMap(({ page, parts }) =>
-      parts.map(({ id, text, body }) => ({
-        path: `/docs/${page.slug}${id && `#${id}`}`,
-        page: page.title,
-        heading: text,
-        body: id ? body : `${page.summary} ${body}`,
-      })),
+      parts
+        .filter((part) => isSearched(page.slug, part))
+        .map(({ id, text, body }) => ({
+          path: `/docs/${page.slug}${id && `#${id}`}`,
+          page: page.title,
+          heading: text,
+          body: id ? body : `${page.summary} ${body}`,
+        })),
     )
   return { docs, search: createSearch(sections) }
 }
+
+/** Each call lists the same error codes, which have a page of their own. */
+const isSearched = (slug: string, { id }: Part): boolean => id !== 'errors' || !/^api\/(?!errors)/.test(slug)
 
 const pagesOf = (docs: DocHtml[]) => docs.map(({ page }) => page)
 

@@ -62,6 +62,14 @@ document.addEventListener('keydown', (event) => {
   shown.focus()
 })
 
+/** The list of pages is longer than most windows. */
+for (const current of document.querySelectorAll<HTMLElement>('.docs-links [aria-current=page]')) {
+  const list = current.closest<HTMLElement>('.sidebar > .docs-links, .docs-pages')
+  if (!list) continue
+  const below = current.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom
+  if (below > 0) list.scrollTop += below + list.clientHeight / 2
+}
+
 const links = new Map(
   Array.from(document.querySelectorAll<HTMLAnchorElement>('.docs-headings a'), (link) => [
     decodeURIComponent(link.hash.slice(1)),

@@ -134,10 +134,23 @@ describe('signed in', () => {
       const { html } = await browser.get(`/docs/${path}`)
       expect(html).not.toMatch(/APP_ID|SITE_ID/)
       expect(html).toContain(path === 'snippet' ? (app?.siteId ?? '?') : pages.begun.appId)
-      expect((await textOf(html, '.docs-reader'))[0]).toContain(`the key “${key?.name}”`)
+      // the browser script needs no key
+      const said = path === 'snippet' ? 'Samples have the IDs' : `the key “${key?.name}”`
+      expect((await textOf(html, '.docs-reader'))[0]).toContain(said)
       expect(html).toContain('action="/sign-out"')
       expect(await attributesOf(html, '.sidebar [aria-current=page]', 'href')).toEqual(['/docs'])
       expect(html).not.toMatch(/<script>alert|<img/)
+    }
+  })
+
+  test('no page has a placeholder left', async () => {
+    const browser = await pages.signedIn()
+    for (const { slug, markdown } of all) {
+      const { html } = await browser.get(`/docs/${slug}`)
+      expect([slug, html.replaceAll('<wbr>', '').match(/APP_ID|SITE_ID/)]).toEqual([slug, null])
+      const said = (await textOf(html, '.docs-reader'))[0] ?? ''
+      expect([slug, said.includes('Samples have the IDs')]).toEqual([slug, /APP_ID|SITE_ID/.test(markdown)])
+      expect([slug, said.includes('is the key')]).toEqual([slug, markdown.includes('SERVICE_API_KEY')])
     }
   })
 
@@ -190,6 +203,11 @@ describe('the search', () => {
       'idempotency',
     )
     expect(await attributesOf(html, '#menu-search', 'value')).toEqual(['idempotency'])
+  })
+
+  test('lists an error code once, where it is explained', async () => {
+    const links = await attributesOf((await get('/docs/search?q=internal_error')).html, '.docs-results a', 'href')
+    expect(links.filter((href) => href?.endsWith('#errors'))).toEqual(['/docs/api/errors#errors'])
   })
 
   test('results lead to existing headings', async () => {
