@@ -98,17 +98,22 @@ const PACKINGS: Packing[] = [
   { encoding: 'gzip', suffix: '.gz' },
 ]
 
+/** The one that the client prefers; `br` if it has no preference (RFC 9110, 12.5.3). */
 export function pickEncoding({ headers }: Request): Packing {
-  const taken = new Set(
-    (headers.get('accept-encoding') ?? '')
+  const wanted = readQualities(headers.get('accept-encoding') ?? '')
+  const qualityOf = ({ encoding }: Packing): number => wanted.get(encoding) ?? wanted.get('*') ?? 0
+  const [best] = PACKINGS.filter((one) => qualityOf(one) > 0).sort((one, other) => qualityOf(other) - qualityOf(one))
+  return best ?? { encoding: 'identity', suffix: '' }
+}
+
+const readQualities = (header: string): Map<string, number> =>
+  new Map(
+    header
       .toLowerCase()
       .split(',')
       .map((one) => one.split(';').map((part) => part.trim()))
-      .filter(([, quality = 'q=1']) => Number(quality.replace(/^q=/, '')) > 0)
-      .map(([name]) => name),
+      .map(([name = '', quality = 'q=1']) => [name, Number(quality.replace(/^q=/, ''))]),
   )
-  return PACKINGS.find(({ encoding }) => taken.has(encoding)) ?? { encoding: 'identity', suffix: '' }
-}
 
 export const etagOf = (hash: string, suffix: string): string => `"${hash}${suffix.replace('.', '-')}"`
 

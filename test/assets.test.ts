@@ -28,6 +28,10 @@ describe('compressed assets', () => {
   test.each([
     ['gzip, deflate, br, zstd', 'br'],
     ['br;q=1.0, gzip;q=0.8', 'br'],
+    ['br;q=0.1, gzip;q=0.9', 'gzip'],
+    ['gzip;q=0.5, br;q=0.5', 'br'],
+    ['*', 'br'],
+    ['*;q=0.2, br;q=0.1', 'gzip'],
     ['gzip, deflate', 'gzip'],
     ['br;q=0, gzip', 'gzip'],
     ['gzip;q=0.0, br', 'br'],

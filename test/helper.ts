@@ -1,4 +1,4 @@
-/** A whole server on a fresh data folder, reached through its door, with a clock that tests move. */
+/** A whole server on a new data folder. Tests send it requests and move its clock. */
 import { rmSync } from 'node:fs'
 import { type CreatedAccount, createAccount, createKey, type KeyScope, type Plan } from '../src/accounts/accounts.ts'
 import { STORE_RULES } from '../src/deliveries/deliveries.ts'
@@ -48,7 +48,7 @@ export type Account = CreatedAccount & { keyId: string }
 
 export type Options = {
   mail?: Partial<SenderDependencies>
-  /** stands before the real store: what it throws or refuses is what the doors see */
+  /** replaces methods of the real store, for example to make them fail */
   wrapStore?: (store: Store) => Store
   metricsToken?: string
   trustedProxies?: string[]

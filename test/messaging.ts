@@ -1,4 +1,4 @@
-/** Messages of a test server, and a sender that hands nothing over: what is due is claimed, judged and marked. */
+/** Messages of a test server, and a sender without a mail server: due deliveries are claimed, decided and marked. */
 import { saveMessage, type SavedMessage } from '../src/messages/messages.ts'
 import { isRefusal } from '../src/core/refusals.ts'
 import type { DecisionRecord } from '../src/store/decision-records.ts'

@@ -1,3 +1,4 @@
+/** Reads and validates events, however they arrive: alone, in a batch or over MCP. */
 import { type Static, Type } from '@sinclair/typebox'
 import { RESULTS_READY, TIME_PATTERN } from '../core/field-patterns.ts'
 import { readEmail } from '../core/email.ts'
@@ -12,7 +13,6 @@ import { findApp, findNamedApp } from '../accounts/apps.ts'
 import { findKeyFault, hashRequest } from '../accounts/idempotency.ts'
 import { warnOfUrl } from '../accounts/links.ts'
 import type { OwnHosts } from '../accounts/app-hosts.ts'
-/** Reads and validates events, however they arrive: alone, in a batch or over MCP. */
 
 /** Older events are stored but trigger nothing. */
 const TRIGGER_AGE_MS = 72 * 3_600_000

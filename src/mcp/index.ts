@@ -26,6 +26,8 @@ export function mcpRoutes(deps: McpDependencies) {
       if ('answer' in admitted) return admitted.answer
       const narrowing = readNarrowing(request.url, TOOL_NAMES)
       if ('refusal' in narrowing) return refusalError(request, narrowing)
+      const access = narrowAccess(admitted.access, narrowing)
+      if ('refusal' in access) return refusalError(request, access)
       const { readMessage, ask } = await protocol()
       const read = readMessage(request, admitted.bytes)
       if ('answer' in read) {
@@ -34,7 +36,6 @@ export function mcpRoutes(deps: McpDependencies) {
       }
       const { message, meta, fault, warnings } = read
       if (message === null) return acceptedAnswer()
-      const access = narrowAccess(admitted.access, narrowing)
       const client = readClient(request.headers.get('user-agent'), meta[CLIENT_NAME])
       const caller = { access, facts: factsOf(request), narrowing, client, fault, warnings, signal: request.signal }
       const { progressToken } = meta

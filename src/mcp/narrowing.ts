@@ -1,6 +1,6 @@
 import type { Access } from '../accounts/access.ts'
 import { quoteName } from '../core/json.ts'
-import { type FieldError, type Refusal, refuseFields } from '../core/refusals.ts'
+import { type FieldError, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
 
 /** How the URL narrows the key's access; null: not at all. */
 export type Narrowing = { readOnly: boolean; app: string | null; tools: ReadonlySet<string> | null }
@@ -29,5 +29,8 @@ export function readNarrowing(url: string, known: ReadonlySet<string>): Narrowin
 
 const UNKNOWN = 'There is no such parameter here. Send `read_only`, `app` and `tools`.'
 
-export const narrowAccess = (access: Access, { app }: Narrowing): Access =>
-  app === null ? access : { ...access, apps: access.apps.filter(({ publicId }) => publicId === app) }
+export function narrowAccess(access: Access, { app }: Narrowing): Access | Refusal {
+  if (app === null) return access
+  const apps = access.apps.filter(({ publicId }) => publicId === app)
+  return apps.length > 0 ? { ...access, apps } : refuse('app_not_found', { field: 'app' })
+}

@@ -18,7 +18,7 @@ import { VERSION } from '../core/version.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { getPrompt, PROMPTS } from './prompts.ts'
 import { listResources, readResource, RESOURCE_TEMPLATES, type ServerDependencies } from './resources.ts'
-import { describeTool, findTool, listTools, runTool, TOOL_NAMES } from './tools/index.ts'
+import { describeClosed, describeTool, findTool, listTools, runTool, TOOL_NAMES } from './tools/index.ts'
 import type { ToolDependencies } from './tools/tool.ts'
 
 const INSTRUCTIONS = [
@@ -87,10 +87,9 @@ function refuseTool(deps: ToolDependencies, caller: Caller, name: string): McpEr
   caller.facts.protocolError = 'tool_not_open'
   if (isKnown) caller.facts.tool = name
   if (isKnown) noteCall(deps, caller, { tool: name, outcome: 'tool_not_open', ms: 0 })
-  return new McpError(ErrorCode.InvalidParams, isKnown ? NOT_OPEN : 'There is no such tool. See tools/list.')
+  const why = isKnown ? describeClosed(caller, name) : 'There is no such tool. See tools/list.'
+  return new McpError(ErrorCode.InvalidParams, why)
 }
-
-const NOT_OPEN = "This tool is not available: it needs a key of scope `manage`, or the server's URL excludes it."
 
 /** Our own faults become a 500 with an ID for the log; the SDK would expose the message. */
 async function orFail<T>(caller: Caller, work: () => T | Promise<T>): Promise<T> {

@@ -136,23 +136,26 @@ const AgainSchema = Type.Union(
   { say: 'Give once with "person", once with "property" and its name, or everyHours.' },
 )
 
-const MailSchema = object({
-  subject: text(MAX_SUBJECT_CHARACTERS, `Give a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
-  preheader: Type.Optional(
-    text(MAX_SUBJECT_CHARACTERS, `Give one line of up to ${MAX_SUBJECT_CHARACTERS} characters.`, 0),
-  ),
-  body: Type.String({
-    minLength: 1,
-    maxLength: MAX_BODY_CHARACTERS,
-    pattern: '^[^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F]*$',
-    brief: 'Markdown, Liquid: {{ event.NAME }}, {{ contact.firstName | default: "there" }}',
-    say: `Give the text of the mail: 1 to ${MAX_BODY_CHARACTERS} characters of Markdown.`,
-  }),
-  fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
-  fromEmail: Type.Optional(ADDRESS),
-  replyTo: Type.Optional(ADDRESS),
-  category: Type.Optional(oneOf(['lifecycle', 'transactional'])),
-})
+const MailSchema = object(
+  {
+    subject: text(MAX_SUBJECT_CHARACTERS, `Give a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
+    preheader: Type.Optional(
+      text(MAX_SUBJECT_CHARACTERS, `Give one line of up to ${MAX_SUBJECT_CHARACTERS} characters.`, 0),
+    ),
+    body: Type.String({
+      minLength: 1,
+      maxLength: MAX_BODY_CHARACTERS,
+      pattern: '^[^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F]*$',
+      brief: 'Markdown, Liquid: {{ event.NAME }}, {{ contact.firstName | default: "there" }}',
+      say: `Give the text of the mail: 1 to ${MAX_BODY_CHARACTERS} characters of Markdown.`,
+    }),
+    fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
+    fromEmail: Type.Optional(ADDRESS),
+    replyTo: Type.Optional(ADDRESS),
+    category: Type.Optional(oneOf(['lifecycle', 'transactional'])),
+  },
+  'Give `mail` with `subject` and `body`.',
+)
 
 /** A message as the editor, a file and MCP write it. */
 export const MessageSchema = object({

@@ -34,7 +34,7 @@ import { createSuppressionReads } from './suppressions.ts'
 import { createTwoStepReads } from './two-step.ts'
 import { createReportReads } from './visit-reports.ts'
 import type { Refused } from './types.ts'
-import { type Job, type Outcome, WRITE_NAMES, type WriteName, type Writes } from './writes.ts'
+import type { Job, Outcome, WriteName, Writes } from './writes.ts'
 import { createEngine } from './engine/engine.ts'
 import { StoreError } from './engine/errors.ts'
 import { lockFolder } from './engine/folder-lock.ts'
@@ -150,7 +150,7 @@ function createStore(folder: string, channel: Channel, dependencies: Dependencie
   let closing: Promise<void> | null = null
 
   return {
-    ...writesOf(writer.submit),
+    ...writesOf(channel.writeNames, writer.submit),
     claimDeliveries: async (input) => {
       const claimed = await writer.submit('claimDeliveries', input)
       return 'refusal' in claimed ? claimed : unpackClaim(claimed)
@@ -180,9 +180,9 @@ const sizesOf = (folder: string, waiting: number) => ({
 type Submit = <N extends WriteName>(name: N, input: Job<N>['input']) => Promise<Outcome<N>>
 type AsyncWrites = { [N in keyof Writes]: (input: Job<N>['input']) => Promise<Outcome<N>> }
 
-const writesOf = (submit: Submit): AsyncWrites =>
+const writesOf = (names: readonly WriteName[], submit: Submit): AsyncWrites =>
   Object.fromEntries(
-    Object.keys(WRITE_NAMES).map((name) => [name, (input: Job['input']) => submit(name as WriteName, input)]),
+    names.map((name) => [name, (input: Job['input']) => submit(name, input)]),
   ) as unknown as AsyncWrites
 
 const readsOf = (reads: Reads): Async<Reads> =>
@@ -231,6 +231,7 @@ function openInline(folder: string, { now, sealer, readEvent, rules }: InlineOpt
   const engine = createEngine(db, now, sealer, { isAlone: false, readEvent, rules })
   const broken: ((reason: string) => void)[] = []
   return {
+    writeNames: engine.writeNames,
     commit: async (jobs) => {
       try {
         return engine.run(jobs)

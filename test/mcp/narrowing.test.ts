@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestServer, type TestServer } from '../helper.ts'
-import { ask, callTool, listTools, rpc } from './client.ts'
+import { callTool, listTools, rpc } from './client.ts'
 
 let server: TestServer
 let ada: { app: string; email: string }
@@ -50,17 +50,40 @@ describe('app', () => {
     const { apps } = (await callTool(server, 'get_key_info', {}, { query })).data
     expect(apps).toMatchObject([{ id: server.first.appId }])
   })
-  test('a foreign and an unknown app leave none', async () => {
-    const answers = await Promise.all(
-      [server.second.appId, 'app_none'].map(async (app) => {
-        const how = { query: `?app=${app}` }
-        const called = await callTool(server, 'get_contact', ada, how)
-        return [called.text, await ask(server, 'resources/list', {}, how)]
-      }),
-    )
-    expect(answers[0]).toEqual(answers[1])
-    expect(JSON.stringify(answers[0])).toContain('app_not_found')
-  })
+  test.each(['initialize', 'tools/list', 'tools/call'])(
+    'a foreign and an unknown app are refused: %s',
+    async (method) => {
+      const answers = await Promise.all(
+        [server.second.appId, 'app_none'].map(async (app) => {
+          const { status, body } = await rpc(
+            server,
+            method,
+            { name: 'get_contact', arguments: ada },
+            { query: `?app=${app}` },
+          )
+          const { error } = body as { error?: { data?: { error?: string; field?: string } } }
+          return [status, error?.data?.error, error?.data?.field]
+        }),
+      )
+      expect(answers).toEqual([
+        [404, 'app_not_found', 'app'],
+        [404, 'app_not_found', 'app'],
+      ])
+    },
+  )
+})
+
+test('a closed tool names what closes it', async () => {
+  const manage = { key: (await server.makeKey('manage')).apiKey }
+  const say = async (name: string, how: object) => {
+    const { answer } = await callTool(server, name, {}, how)
+    return (answer.body as { error?: { message: string } }).error?.message ?? ''
+  }
+  expect(await say('set_message_status', {})).toContain('scope `manage`')
+  const readOnly = await say('set_message_status', { ...manage, query: '?read_only=true' })
+  expect(readOnly).toContain('`read_only=true`')
+  expect(readOnly).not.toContain('manage')
+  expect(await say('get_stats', { query: '?tools=get_contact' })).toContain('`tools`')
 })
 
 describe('tools', () => {

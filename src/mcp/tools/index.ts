@@ -61,10 +61,18 @@ export function runTool(tool: Tool, deps: ToolDependencies, caller: Caller, args
     : refuseFields(findUnknown({ newsletter: '' }, names))
 }
 
-function isOpen({ access, narrowing }: Caller, { kind, name }: Tool): boolean {
-  if (kind === 'manage' && access.key.scope !== 'manage') return false
-  if (kind !== 'read' && narrowing.readOnly) return false
-  return narrowing.tools?.has(name) ?? true
+/** Why a tool can't be called; null: it can. */
+function findBar({ access, narrowing }: Caller, { kind, name }: Tool): string | null {
+  if (kind === 'manage' && access.key.scope !== 'manage') return 'it needs a key of scope `manage`'
+  if (kind !== 'read' && narrowing.readOnly) return '`read_only=true` in the URL allows only tools that read'
+  return narrowing.tools?.has(name) === false ? '`tools` in the URL does not list it' : null
+}
+
+const isOpen = (caller: Caller, tool: Tool): boolean => findBar(caller, tool) === null
+
+export function describeClosed(caller: Caller, name: string): string {
+  const tool = TOOLS.find((one) => one.name === name)
+  return `This tool is not available: ${(tool && findBar(caller, tool)) ?? 'there is no such tool'}.`
 }
 
 export const listTools = (caller: Caller): Tool[] => TOOLS.filter((tool) => isOpen(caller, tool))

@@ -4,7 +4,7 @@ import { type EventText, NO_READER, type ReadEvent, type ReadText } from '../eve
 import type { PlannedOutcome, PlannedWrite, Rules } from '../plan-types.ts'
 import type { Sealer } from './sealing.ts'
 import type { RecordedEvent, Refused } from '../types.ts'
-import { createWrites, type Job, type Outcome, textWrite, toTextOutcome, type WriteName } from '../writes.ts'
+import { createWrites, type Job, type Outcome, type WriteName, textWrite, toTextOutcome } from '../writes.ts'
 
 type EngineOptions = { isAlone?: boolean; readEvent?: ReadEvent; rules: Rules }
 
@@ -24,6 +24,7 @@ export function createEngine(
   const foreign = createForeignWatch(db, () => catchUp())
   const {
     writes,
+    names: writeNames,
     runPlanned,
     finish,
     settle,
@@ -98,7 +99,7 @@ export function createEngine(
     isBusy = false
     return isDone && hasWaiting()
   }
-  return { run, tidy, readEarlier, hasForeignWrite: foreign.takeNews }
+  return { writeNames: writeNames as WriteName[], run, tidy, readEarlier, hasForeignWrite: foreign.takeNews }
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')

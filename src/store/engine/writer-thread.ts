@@ -12,13 +12,14 @@ import type { EventSender, EventText, ReadEvent } from '../event-texts.ts'
 import type { Rules } from '../plan-types.ts'
 import { openForWriting } from './sealed-columns.ts'
 import { createSealer } from './sealing.ts'
-import type { Job, Outcome } from '../writes.ts'
+import type { Job, Outcome, WriteName } from '../writes.ts'
 
 declare const self: Worker
 
 type OpenMessage = { open: string; masterKey: string | null }
 export type ToWriter = string | OpenMessage | { close: true }
-export type Failure = { code: StoreError['code'] | null; message: string }
+type Failure = { code: StoreError['code'] | null; message: string }
+export type Opened = { writeNames: WriteName[] } | Failure
 export type FromThread = string | { answer: unknown } | { foreignWrite: true } | { broken: string }
 
 const CHECK_EVERY_MS = 200
@@ -139,8 +140,9 @@ export function serveWrites(domainRules: DomainRules): void {
   self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
     if (typeof data !== 'object' || !('open' in data)) return
     try {
-      serve(open(data, domainRules))
-      post({ answer: null })
+      const opened = open(data, domainRules)
+      serve(opened)
+      post({ answer: { writeNames: opened.engine.writeNames } satisfies Opened })
     } catch (error) {
       const failure: Failure = { code: error instanceof StoreError ? error.code : null, message: reasonOf(error) }
       post({ answer: failure })

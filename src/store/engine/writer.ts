@@ -3,7 +3,7 @@ import type { Job, Outcome, WriteName } from '../writes.ts'
 import type { ToCheckpointer } from './checkpoint-thread.ts'
 import { StoreError } from './errors.ts'
 import { CHECKPOINT_THREAD, takeWorker, WRITER_THREAD } from './workers.ts'
-import { createGroupEncoder, type Failure, type FromThread, type ToWriter } from './writer-thread.ts'
+import { createGroupEncoder, type Opened, type FromThread, type ToWriter } from './writer-thread.ts'
 
 /** New writes are refused above this many waiting writes, or if the oldest has waited this long. */
 const MAX_WAITING = 2_000
@@ -17,6 +17,7 @@ const GROUPS_AHEAD = 4
 type Waiting = { job: Job; since: number; resolve: (outcome: Outcome) => void; isAnswered: boolean }
 
 export type Channel = {
+  writeNames: readonly WriteName[]
   commit: (jobs: Job[]) => Promise<Outcome[]>
   close: () => Promise<void>
   onForeignWrite: (listener: () => void) => void
@@ -123,7 +124,7 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
   // loads in parallel with the writer, but opens the folder after it
   const checkpointer = createCaller<ToCheckpointer>(CHECKPOINT_THREAD, listeners)
   const threads = [checkpointer, writer]
-  await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
+  const writeNames = await openThreads(folder, { writer, checkpointer, masterKey }).catch((error: unknown) => {
     for (const thread of threads) thread.end()
     throw error
   })
@@ -136,6 +137,7 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
   }
 
   return {
+    writeNames,
     commit: async (jobs) => {
       // never sent, so certainly not saved
       if (writer.hasFailed()) return jobs.map(() => ({ refusal: 'unavailable' }))
@@ -150,10 +152,11 @@ export async function startThreads(folder: string, masterKey: string | null): Pr
 type ThreadsToOpen = { writer: Caller<ToWriter>; checkpointer: Caller<ToCheckpointer>; masterKey: string | null }
 
 /** The writer migrates the database before the checkpointer opens it. */
-async function openThreads(folder: string, { writer, checkpointer, masterKey }: ThreadsToOpen): Promise<void> {
-  const failure = await writer.ask<Failure | null>({ open: folder, masterKey })
-  if (failure) throw failure.code ? new StoreError(failure.code, failure.message) : new Error(failure.message)
+async function openThreads(folder: string, { writer, checkpointer, masterKey }: ThreadsToOpen): Promise<WriteName[]> {
+  const opened = await writer.ask<Opened>({ open: folder, masterKey })
+  if ('message' in opened) throw opened.code ? new StoreError(opened.code, opened.message) : new Error(opened.message)
   await checkpointer.ask({ open: folder })
+  return opened.writeNames
 }
 
 type Listeners = ReturnType<typeof createListeners>

@@ -40,6 +40,11 @@ describe('save_message_draft', () => {
   ])('refuses %s: %p', async (field, message) => {
     expect((await call('save_message_draft', { message })).data).toMatchObject({ error: 'invalid_field', field })
   })
+  test('says what is missing', async () => {
+    const { name, trigger } = MESSAGE
+    const { data } = await call('save_message_draft', { message: { name, trigger } })
+    expect(data).toMatchObject({ field: 'message.mail', message: 'Give `mail` with `subject` and `body`.' })
+  })
   test('names the known fields for an unknown one', async () => {
     const mail = { subject: 'S', body: 'B', text: 'T' }
     const { data } = await call('save_message_draft', { message: { ...MESSAGE, mail, delay: 5 } })
