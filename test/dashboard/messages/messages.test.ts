@@ -38,9 +38,9 @@ describe('the messages', () => {
       at: pages.clock.ms,
     }))
     if (!sent || !skipped) throw new Error('nothing was claimed')
-    await pages.store.markHanded({ ...sent, record: '{}' })
+    await pages.store.markHanded({ ...sent, record: '{"at":0,"verdicts":[]}' })
     await pages.store.markSent(sent)
-    await pages.store.markSkipped({ ...skipped, reason: 'seen', record: '{}' })
+    await pages.store.markSkipped({ ...skipped, reason: 'seen', record: '{"at":0,"verdicts":[]}' })
     expect(await cells()).toEqual(['1', '1', '–', '–', '1', '–'])
     const leadTo = await attributesOf(await see(), 'tbody tr:first-child .number a', 'href')
     expect(leadTo.map((href) => new URLSearchParams(href?.split('?')[1]).get('state'))).toEqual([
