@@ -139,6 +139,68 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
   const { findOutcomes } = createOutcomeReads(db, rules)
+  const loadEmails = createEmailFacts({ db, live, sentCache })
+  const isRepeated = createRepeatCheck({ db, known })
+
+  const loadOutcomes = (requests: readonly Idempotency[]): KeyedOutcomes => {
+    const found = new Map<string, Map<number | null, StoredOutcome>>()
+    for (const idempotency of requests) {
+      const stored = findOutcomes(idempotency)
+      if (stored.length === 0) continue
+      const id = outcomeKey(idempotency.keyId, idempotency.key)
+      const parts = found.get(id) ?? new Map<number | null, StoredOutcome>()
+      for (const one of stored) parts.set(one.part, one)
+      found.set(id, parts)
+    }
+    return found
+  }
+
+  const loadPerson = (app: AppFacts, email: string): PersonFacts => {
+    const found = people.find(app.id, email)
+    const [id, lacksName] = found === null ? [null, true] : [found.id, found.lacksName]
+    return { app, isAlone: true, id, lacksName, names: null, contact: null, suppression: null, emails: null }
+  }
+
+  return {
+    loadPeople(batch: readonly PlannedWrite[]): BatchPeople {
+      const apps = new Map<number, { app: AppFacts; byEmail: Map<string, PersonFacts> }>()
+      return batch.map((write) => {
+        if (isRefused(write)) return null
+        const { appId, email } = write.input
+        let of = apps.get(appId)
+        if (of === undefined) {
+          const app = { id: appId, rules: live.of(appId), hasDeliveries: live.hasDeliveries(appId) }
+          apps.set(appId, (of = { app, byEmail: new Map() }))
+        }
+        const loaded = of.byEmail.get(email)
+        if (loaded !== undefined) {
+          loaded.isAlone = false
+          return loaded
+        }
+        const person = loadPerson(of.app, email)
+        of.byEmail.set(email, person)
+        return person
+      })
+    },
+
+    loadFacts(queries: FactQuery) {
+      for (const person of queries.names) person.names ??= names.get(person.id)
+      for (const person of queries.contacts) person.contact ??= contacts.findWithTimes(person.id)
+      for (const { email, person } of queries.newcomers) person.suppression = suppressions.find(person.app.id, email)
+      for (const query of queries.reports) if (query) query.isRepeated = isRepeated(query)
+      for (const query of queries.emails) query.person.emails = loadEmails(query)
+      return {
+        newPeople: new Map(
+          queries.months.map((one) => [monthKey(one), newPeople.get(one.accountId, one.month)?.count ?? 0]),
+        ),
+        outcomes: loadOutcomes(queries.outcomes),
+      }
+    },
+  }
+}
+
+/** What an event or a change may do to a person's emails: those that wait or were sent, and the keys that are used. */
+function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live' | 'sentCache'>) {
   const uses = createMessageUses(db)
   // ids are in order of arrival, so the index skips old deliveries
   const isLead = `${IS_OF_MESSAGE} AND id >= ? AND ${TAKES_EVENTS} AND version = ?`
@@ -227,7 +289,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
               : [],
         }))
 
-  const loadEmails = (query: EmailQuery): EmailFacts => {
+  return (query: EmailQuery): EmailFacts => {
     const waiting = query.waiting === 'none' ? [] : loadWaiting(query)
     const used = new Map<number, UsedFacts>()
     for (const [messageId, one] of query.messages) {
@@ -236,20 +298,10 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
     }
     return { waiting, sent: loadSent(query), used }
   }
+}
 
-  const loadOutcomes = (requests: readonly Idempotency[]): KeyedOutcomes => {
-    const found = new Map<string, Map<number | null, StoredOutcome>>()
-    for (const idempotency of requests) {
-      const stored = findOutcomes(idempotency)
-      if (stored.length === 0) continue
-      const id = outcomeKey(idempotency.keyId, idempotency.key)
-      const parts = found.get(id) ?? new Map<number | null, StoredOutcome>()
-      for (const one of stored) parts.set(one.part, one)
-      found.set(id, parts)
-    }
-    return found
-  }
-
+/** Whether a visit report arrived before. */
+function createRepeatCheck({ db, known }: Pick<FactParts, 'db' | 'known'>) {
   const isReport = 'contact_id = ?1 AND batch = ?2 AND received_at > ?3'
   const isUnindexed = db.prepare(`SELECT 1 FROM snippet_batches WHERE ${isReport} AND id = ?4`)
   const ofType = `= ${BATCH_TYPES} + (?2 & 65535)`
@@ -257,55 +309,12 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
     `SELECT 1 FROM snippet_batches
      WHERE ${isReport} AND id IN (${selectIndexedIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
   )
-  const isRepeated = ({ person, batch, at }: ReportQuery): boolean => {
+  return ({ person, batch, at }: ReportQuery): boolean => {
     if (person.id === null) return false
     const { id, indexed } = known.find(person.id, batch)
     const since = at - BATCH_MS
     if (id !== null && isUnindexed.get(person.id, batch, since, id) !== null) return true
     return indexed !== null && isIndexed.get(person.id, batch, since, indexed.from, indexed.upTo) !== null
-  }
-
-  const loadPerson = (app: AppFacts, email: string): PersonFacts => {
-    const found = people.find(app.id, email)
-    const [id, lacksName] = found === null ? [null, true] : [found.id, found.lacksName]
-    return { app, isAlone: true, id, lacksName, names: null, contact: null, suppression: null, emails: null }
-  }
-
-  return {
-    loadPeople(batch: readonly PlannedWrite[]): BatchPeople {
-      const apps = new Map<number, { app: AppFacts; byEmail: Map<string, PersonFacts> }>()
-      return batch.map((write) => {
-        if (isRefused(write)) return null
-        const { appId, email } = write.input
-        let of = apps.get(appId)
-        if (of === undefined) {
-          const app = { id: appId, rules: live.of(appId), hasDeliveries: live.hasDeliveries(appId) }
-          apps.set(appId, (of = { app, byEmail: new Map() }))
-        }
-        const loaded = of.byEmail.get(email)
-        if (loaded !== undefined) {
-          loaded.isAlone = false
-          return loaded
-        }
-        const person = loadPerson(of.app, email)
-        of.byEmail.set(email, person)
-        return person
-      })
-    },
-
-    loadFacts(queries: FactQuery) {
-      for (const person of queries.names) person.names ??= names.get(person.id)
-      for (const person of queries.contacts) person.contact ??= contacts.findWithTimes(person.id)
-      for (const { email, person } of queries.newcomers) person.suppression = suppressions.find(person.app.id, email)
-      for (const query of queries.reports) if (query) query.isRepeated = isRepeated(query)
-      for (const query of queries.emails) query.person.emails = loadEmails(query)
-      return {
-        newPeople: new Map(
-          queries.months.map((one) => [monthKey(one), newPeople.get(one.accountId, one.month)?.count ?? 0]),
-        ),
-        outcomes: loadOutcomes(queries.outcomes),
-      }
-    },
   }
 }
 
