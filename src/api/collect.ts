@@ -39,7 +39,7 @@ export const collectRoutes = (deps: VisitDependencies) =>
           operationId: 'reportVisit',
           summary: 'Report page views',
           description:
-            'What the browser script sends, as `text/plain`, which asks for no preflight. The signature that your server computed stands for a key.',
+            'The browser script sends this as `text/plain`, so that browsers need no preflight request. A signature from your server replaces the API key.',
           example: EXAMPLES.postVisit,
           body: VisitReport,
           answers: { 202: VisitAnswer },

@@ -47,6 +47,8 @@ function sampleMarkdown(languages: CodeSample[]): string {
   return [...blocks, ...rest].join('\n\n')
 }
 
-/** With the address of the installation. */
+/** With the address of the installation, and tables that are not aligned: the longest is half blanks. */
 export const writeDocPage = ({ markdown }: DocPage, baseUrl: string): string =>
-  `${fillSample(markdown, { base_url: baseUrl })}\n`
+  `${fillSample(markdown, { base_url: baseUrl }).replaceAll(TABLE_ROW, (row) => row.replaceAll(/ +\|/g, ' |').replaceAll(/-{3,}/g, '---'))}\n`
+
+const TABLE_ROW = /^\|.*\|$/gm

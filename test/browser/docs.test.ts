@@ -28,6 +28,7 @@ describe('the search of the documentation', () => {
     await page.keyboard.type('idempot')
     await page.waitForSelector('.sidebar .docs-found a')
     expect(await page.locator('.sidebar .docs-found a').count()).toBeLessThanOrEqual(8)
+    expect(await page.locator('.sidebar [role=status]').textContent()).toMatch(/^\d+ sections? found for “idempot”\.$/)
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/docs\/(?!start)/)

@@ -83,6 +83,7 @@ const SearchForm = ({ id, query }: { id: string; query: string }) => (
     </label>
     <Icon name="search" />
     <input id={id} name="q" type="search" value={query} placeholder="Search" autocomplete="off" spellcheck={false} />
+    <span class="unseen" role="status" />
     <div class="docs-found" hidden />
   </form>
 )
@@ -183,7 +184,7 @@ const KeyName = ({ appId, keyName }: { appId: string; keyName: string | null }) 
   ) : (
     <>
       {' '}
-      <code>SERVICE_API_KEY</code> is the key “<SentText>{keyName}</SentText>”, shown once, when it was made.
+      Put your key “<SentText>{keyName}</SentText>” into <code>SERVICE_API_KEY</code>.
     </>
   )
 

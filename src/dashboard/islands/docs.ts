@@ -38,6 +38,8 @@ async function show(input: HTMLInputElement, found: HTMLElement): Promise<void> 
   nothing.textContent = 'Nothing found.'
   found.replaceChildren(results ?? nothing)
   found.hidden = false
+  const status = found.parentElement?.querySelector('[role=status]')
+  if (status) status.textContent = page.querySelector('.lead')?.textContent ?? ''
 }
 
 /** Arrows move between the results. */
