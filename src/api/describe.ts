@@ -81,7 +81,7 @@ const IDEMPOTENCY_KEY = {
   in: 'header' as const,
   required: false,
   description:
-    'The same key and body (compared as parsed JSON) within 24 hours answer as the first time and write nothing.',
+    'Within 24 hours, the same value and body with the same API key return the first answer and write nothing.',
   schema: { type: 'string' as const, minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_CHARACTERS },
 }
 

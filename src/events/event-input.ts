@@ -53,13 +53,13 @@ const PROPERTIES = Type.Object(
 )
 
 const CREATE_CONTACT = fields.flag({
-  description: 'When true, adds the person if the service does not know them yet; without it, false.',
+  description: 'Whether to add the person if they are unknown. Default: false.',
   brief: 'add the person if unknown',
 })
 
 const OCCURRED_AT = Type.String({
   description:
-    'When it happened, ISO 8601 with a timezone; without it, now. Older than 72 hours is stored and triggers nothing; over 10 minutes ahead is refused.',
+    'When it happened, ISO 8601 with a timezone. Default: now. Events older than 72 hours are stored but trigger nothing. Times over 10 minutes ahead are refused.',
   brief: 'ISO 8601 with a timezone',
   pattern: TIME_PATTERN,
   examples: ['2026-03-01T12:00:00Z'],

@@ -45,7 +45,7 @@ export const PAGE = {
   cursor: Type.Optional(CURSOR),
   limit: Type.Optional(
     count(limits.MAX_PAGE_ITEMS, {
-      description: 'How many to give, newest first.',
+      description: 'How many to return, newest first.',
       default: limits.DEFAULT_PAGE_ITEMS,
     }),
   ),

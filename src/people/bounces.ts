@@ -20,7 +20,7 @@ const MAX_REASON_CHARACTERS = 200
 const KINDS = ['bounced', 'complained'] as const
 
 const DELIVERY = Type.String({
-  description: 'The ID of the delivery (`dlv_...`), or the Message-ID of its mail.',
+  description: 'The ID of the delivery (`dlv_...`), or the Message-ID of its email.',
   say: 'Give the ID of a delivery (dlv_...), or the Message-ID of its mail.',
 })
 
@@ -30,15 +30,15 @@ export const BounceReport = Type.Object(
     kind: Type.Union(
       KINDS.map((kind) => Type.Literal(kind)),
       {
-        description: 'The mail came back, or the person complained about it.',
+        description: 'Whether the email bounced, or the person complained about it.',
         say: { invalid: 'Give bounced or complained.' },
       },
     ),
     delivery: Type.Optional(DELIVERY),
-    email: Type.Optional({ ...EMAIL, description: 'Whom no more mail goes to; needed without `delivery`.' }),
+    email: Type.Optional({ ...EMAIL, description: 'Who gets no more email. Required without `delivery`.' }),
     reason: Type.Optional(shortText(MAX_REASON_CHARACTERS, 'text', 'What the mail server said.')),
   },
-  { title: 'BounceReport', description: 'What became of a mail that went out.' },
+  { title: 'BounceReport', description: 'What happened to an email that was sent.' },
 )
 
 type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: string | null; reason: string }

@@ -48,7 +48,7 @@ const FIELDS = Type.Record(
   ),
   {
     description:
-      "The customer's own data about the person: up to 100 keys and 16 KB in all, texts of up to 1,000 characters. What is not sent stays; null removes.",
+      'Your own data about the person: up to 100 keys and 16 KB in all, texts of up to 1,000 characters. Absent keys stay; null removes a key.',
     brief: 'own data; null removes a key',
     additionalProperties: false,
     maxProperties: limits.MAX_CUSTOM_FIELDS,
@@ -64,7 +64,7 @@ const FIELDS = Type.Record(
 const source = (description: string) => fields.shortText(limits.MAX_SOURCE_CHARACTERS, 'a string', description)
 
 const IP = Type.String({
-  description: "The visitor's IPv4 or IPv6 address, for the limit per visitor. It is never stored.",
+  description: "The visitor's IPv4 or IPv6 address. It limits how many people one visitor adds, and is never stored.",
   brief: "the visitor's; never stored",
   maxLength: limits.MAX_IP_CHARACTERS,
   pattern: IP_PATTERN,
@@ -85,7 +85,7 @@ export const ContactInput = Type.Object(
     ...CONTACT_FIELDS,
     tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in all.')),
     fields: Type.Optional(FIELDS),
-    source: Type.Optional(source('Where the person came from. The first one stays.')),
+    source: Type.Optional(source('Where the person came from, such as `landing page`. The first value stays.')),
     ip: Type.Optional(IP),
   },
   {
@@ -101,12 +101,12 @@ export const ContactUpdateInput = Type.Object(
     tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in all.')),
     removeTags: Type.Optional(tags('Tags to remove; none that `tags` adds.')),
     fields: Type.Optional(FIELDS),
-    source: Type.Optional(source('Where the person came from; replaces what is stored.')),
+    source: Type.Optional(source('Where the person came from, such as `landing page`. Replaces the stored value.')),
     ip: Type.Optional(IP),
   },
   {
     title: 'ContactUpdateInput',
-    description: 'What to change of a known person. What is not sent stays as it is.',
+    description: 'Changes to a known person. Absent fields stay unchanged.',
     ...fields.EITHER_APP_NAME,
   },
 )

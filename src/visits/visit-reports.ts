@@ -113,7 +113,7 @@ export const VisitReport = Type.Object(
       say: { invalid: `Send 1 to ${MAX_BATCH_ITEMS} items.`, missing: `Send 1 to ${MAX_BATCH_ITEMS} items.` },
     }),
   },
-  { title: 'VisitReport', description: 'What the browser script saw of one person.' },
+  { title: 'VisitReport', description: 'What one person did on pages.' },
 )
 
 export type VisitReportFields = {
