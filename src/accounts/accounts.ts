@@ -7,7 +7,7 @@ import { makeLink } from './members.ts'
 import { FIRST_MESSAGES } from './first-messages.ts'
 import { hashPassword, isPasswordOf } from './passwords.ts'
 import { makeTextId } from '../core/ids.ts'
-import { hashToken } from '../core/tokens.ts'
+import { hashToken } from './tokens.ts'
 
 export type { KeyRow, KeyScope, Plan }
 

@@ -3,7 +3,7 @@ import type { MemberEntry, MemberLink, AppAccess } from '../store/members.ts'
 import type { NewLink, Refused, Role } from '../store/types.ts'
 import type { PasswordContext } from './passwords.ts'
 import { makeTextId } from '../core/ids.ts'
-import { hashToken, makeToken } from '../core/tokens.ts'
+import { hashToken, makeToken } from './tokens.ts'
 
 export type { MemberEntry, MemberLink, AppAccess, Role }
 

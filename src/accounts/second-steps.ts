@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { isPassing, type MemberRow, type Proof } from './sessions.ts'
 import type { SignInNotes } from './sign-in-notes.ts'
 import { type Bucket, SIGN_IN_DELAYS, type SignInTries, type TooMany } from './sign-in-tries.ts'
-import { hashToken, makeToken } from '../core/tokens.ts'
+import { hashToken, makeToken } from './tokens.ts'
 import { findCodeStep, readTypedCode, type TwoStepRow } from './two-step.ts'
 
 export const SECOND_STEP_MS = 5 * 60_000

@@ -3,7 +3,7 @@ import type { NewSession, SessionRow, SignedIn } from '../store/sessions.ts'
 import type { MemberRow, Refused } from '../store/types.ts'
 import type { Clock } from '../core/clock.ts'
 import { makeTextId } from '../core/ids.ts'
-import { hashToken, makeToken } from '../core/tokens.ts'
+import { hashToken, makeToken } from './tokens.ts'
 
 export type { MemberRow, SessionRow, SignedIn }
 

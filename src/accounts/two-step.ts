@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts'
 import type { Refused } from '../store/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Sessions, SignedIn } from './sessions.ts'
-import { hashToken } from '../core/tokens.ts'
+import { hashToken } from './tokens.ts'
 
 export type { TwoStepRow }
 

@@ -1,4 +1,4 @@
-import { makeToken } from '../../core/tokens.ts'
+import { makeToken } from '../../accounts/tokens.ts'
 
 /** At most 16 MB together; a browser requests a frame right after it was created. */
 const FRAMES = 64

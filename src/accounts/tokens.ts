@@ -1,4 +1,4 @@
-import { randomBase62 } from './base62.ts'
+import { randomBase62 } from '../core/base62.ts'
 
 export const makeToken = (): string => randomBase62(43)
 
