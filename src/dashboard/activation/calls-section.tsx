@@ -38,9 +38,24 @@ const columnsOf = (keys: KeyRow[], now: number): Column<Row>[] => [
   { name: 'Tool', cell: ({ tool }) => <code>{tool}</code> },
   { name: 'Outcome', cell: ({ outcome }) => <Outcome outcome={outcome} /> },
   { name: 'Took', cell: ({ ms }) => `${formatCount(ms)} ms` },
-  { name: 'Client', cell: ({ client }) => client ?? 'Not named' },
+  { name: 'Client', cell: ({ client }) => client ?? 'Unknown' },
   { name: 'Key', cell: ({ keyId }) => keys.find(({ id }) => id === keyId)?.name ?? keyId },
 ]
 
+const OUTCOMES = new Map([
+  ['invalid_field', 'Invalid arguments'],
+  ['tool_not_open', 'Tool not available'],
+  ['app_not_found', 'Unknown app'],
+  ['contact_not_found', 'Unknown person'],
+  ['message_not_found', 'Unknown message'],
+  ['delivery_not_found', 'Unknown delivery'],
+  ['message_changed', 'Changed by someone else'],
+  ['message_name_taken', 'Name is taken'],
+  ['plan_limit_reached', "Plan's limit reached"],
+  ['rate_limited', 'Limit reached'],
+  ['unavailable', 'Not saved'],
+  ['internal_error', 'Failed'],
+])
+
 const Outcome = ({ outcome }: { outcome: string }) =>
-  outcome === 'ok' ? <Badge mood="good">Done</Badge> : <Badge mood="caution">{outcome}</Badge>
+  outcome === 'ok' ? <Badge mood="good">Done</Badge> : <Badge mood="caution">{OUTCOMES.get(outcome) ?? outcome}</Badge>

@@ -92,9 +92,9 @@ describe('the list', () => {
     expect(cells.slice(0, 12)).toEqual([
       'just now',
       'send_event',
-      'contact_not_found',
+      'Unknown person',
       '12 ms',
-      'Not named',
+      'Unknown',
       'First key',
       'just now',
       'get_contact',
