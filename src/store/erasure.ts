@@ -37,6 +37,8 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
 
   return {
     eraseContact({ appId, email, ...by }: Change & { appId: number; email: string }): { contactId: number } | Refused {
+      // an imported address may have no person
+      suppressions.forget(appId, email)
       const person = people.find(appId, email)
       if (!person) return { refusal: 'contact_not_found' }
       done?.run(person.id)
@@ -51,7 +53,6 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
         captured?.run(id)
         deliveries?.run(id)
       }
-      suppressions.forget(appId, email)
       people.drop(appId, email)
       audit(by, 'contact.erase', publicId('con', person.id))
       return { contactId: person.id }

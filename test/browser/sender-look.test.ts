@@ -9,19 +9,32 @@ beforeAll(async () => void (sender = await openSignedIn()), TRY_MS)
 afterAll(() => sender?.close())
 
 test(
+  'the current tab is in view on a phone',
+  async () => {
+    const { page, open } = sender
+    await page.setViewportSize({ width: 375, height: 800 })
+    await open('sender/limits')
+    const box = await page.locator('.sections [aria-current]').boundingBox()
+    expect([box === null, (box?.x ?? -1) >= 0, (box?.x ?? 0) + (box?.width ?? 999) <= 375]).toEqual([false, true, true])
+    await page.setViewportSize({ width: 1280, height: 800 })
+  },
+  TRY_MS,
+)
+
+test(
   'the sample email follows the fields without saving, and Back leaves the page',
   async () => {
     const { page, open } = sender
     await open('sender/limits')
     await open('sender')
-    const sample = page.frameLocator('.screen.desktop iframe').locator('body')
+    const sample = page.frameLocator('.screen.phone iframe').locator('body')
     const isColoured = async () => (await sample.innerHTML()).includes(COLOUR)
     expect(await isColoured()).toBe(false)
     await page.fill('#colour', COLOUR)
-    await page.waitForSelector('.screen.desktop iframe[src*="%230a7d4f"]')
+    await page.waitForSelector('.screen.phone iframe[src*="%230a7d4f"]')
     expect(await isColoured()).toBe(true)
     await page.fill('#colour', 'nonsense')
-    await page.waitForSelector('.screen.desktop iframe[src*="nonsense"]')
+    await page.waitForSelector('.screen.phone iframe[src*="nonsense"]')
     expect(await isColoured()).toBe(false)
     expect(await page.isVisible('#from [value=preview]')).toBe(false)
     await page.goBack()

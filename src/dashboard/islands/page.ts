@@ -3,6 +3,12 @@
 import { pageAbove } from '../layout/forms.ts'
 import './typed.ts'
 
+// on phones, the tabs of a page may be wider than the window
+for (const tab of document.querySelectorAll<HTMLElement>('.sections > [aria-current]')) {
+  const { parentElement: tabs } = tab
+  if (tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2
+}
+
 const LOOK_MS = 250
 const LOOK = ['logoUrl', 'colour', 'postalAddress']
 

@@ -112,6 +112,7 @@ function SuppressionList(props: SuppressionsProps) {
       ) : (
         <Table
           label="Suppressed addresses, newest first"
+          hasSideAction
           columns={columnsOf(props, now)}
           rows={rows}
           idOf={({ emailHash }) => emailHash}

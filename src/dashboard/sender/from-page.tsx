@@ -48,7 +48,6 @@ export const FromPage = ({ facts, refused, sample, installation }: FromProps) =>
               <h2>Sample email</h2>
               <MailPreview
                 name="sample"
-                selected="desktop"
                 mail={{
                   ...sample.mail,
                   from: sample.from,

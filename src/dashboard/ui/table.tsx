@@ -10,11 +10,18 @@ export type Column<Row> = {
   isAction?: boolean
 }
 
-type TableProps<Row> = { label: string; columns: Column<Row>[]; rows: Row[]; idOf(row: Row): string }
+/** `hasSideAction`: on phones, the button stays beside its row */
+type TableProps<Row> = {
+  hasSideAction?: boolean
+  label: string
+  columns: Column<Row>[]
+  rows: Row[]
+  idOf(row: Row): string
+}
 
 /** Sticky header; stacked rows on phones. */
-export const Table = <Row,>({ label, columns, rows, idOf }: TableProps<Row>) => (
-  <table class="table" aria-label={label}>
+export const Table = <Row,>({ label, columns, rows, idOf, hasSideAction }: TableProps<Row>) => (
+  <table class={hasSideAction ? 'table side-action' : 'table'} aria-label={label}>
     <thead>
       <tr>
         {columns.map((column) => (

@@ -82,6 +82,13 @@ describe('the list', () => {
     expect(await rowsIn(await see())).toEqual([BOB])
   })
 
+  test('shows no erased address that never had a person, and keeps it suppressed', async () => {
+    await suppress(BOB)
+    await erase(BOB)
+    expect(await rowsIn(await see())).toEqual(['Erased person'])
+    expect(await pages.store.findSuppression(app.id, BOB)).toBe('unsubscribed')
+  })
+
   test('pages, and is filtered by reason', async () => {
     for (let i = 0; i < 120; i++) {
       pages.clock.ms += i % 3
