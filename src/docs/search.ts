@@ -1,6 +1,7 @@
 /** Finds sections of the documentation by their words. */
 
-export type Section = { path: string; page: string; heading: string; body: string }
+/** `isMinor`: below all others. */
+export type Section = { path: string; page: string; heading: string; body: string; isMinor?: boolean }
 
 /** `isMatch` pieces are shown highlighted. */
 export type Piece = { text: string; isMatch: boolean }
@@ -45,7 +46,7 @@ export function createSearch(sections: readonly Section[]): (query: string) => F
     const most = Math.max(1, ...scores.map(({ matched }) => matched))
     return scores
       .filter(({ matched }) => matched === most)
-      .toSorted((a, b) => b.score - a.score)
+      .toSorted((a, b) => Number(a.section.isMinor ?? false) - Number(b.section.isMinor ?? false) || b.score - a.score)
       .slice(0, MOST_FOUND)
       .map(({ section: { path, page, heading, body } }) => ({
         path,

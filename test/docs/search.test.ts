@@ -35,6 +35,13 @@ describe('a search of the documentation', () => {
     expect(headingsOf('key exact')).toEqual(['Sending again'])
   })
 
+  test('puts minor sections last', () => {
+    const minor = { ...section('Rate limits of others', 'Rate limits, rate limits.'), isMinor: true }
+    const found = createSearch([minor, ...SECTIONS])('rate limit')
+    expect(found.map(({ path }) => path).at(-1)).toBe(minor.path)
+    expect(found).toHaveLength(3)
+  })
+
   test('names a section without a heading after its page', () => {
     expect(headingsOf('people')).toEqual(['Getting started'])
   })

@@ -127,9 +127,16 @@ const withBreaks = (html: string): string =>
 function partsOf(html: string): Part[] {
   return html.split(/(?=<h[23] id=")/).map((part) => {
     const [heading = '', id = '', text = ''] = /^<h[23] id="([^"]*)">(.*?)<\/h[23]>/.exec(part) ?? []
-    return { id, text: textOf(text), body: textOf(part.slice(heading.length)) }
+    return { id, text: textOf(text), body: textOf(tableText(part.slice(heading.length))) }
   })
 }
+
+/** Cells of a row as one sentence, without the names of columns. */
+const tableText = (html: string): string =>
+  html
+    .replaceAll(/<thead>[^]*?<\/thead>/g, '')
+    .replaceAll(/<\/td><td>(?!<\/td>)/g, ' – ')
+    .replaceAll(/\.?<\/td><\/tr>/g, '. ')
 
 const textOf = (html: string): string =>
   unescapeHtml(html.replaceAll(/<\/?(?:code|em|strong|a|wbr)\b[^>]*>/g, '').replaceAll(/<[^>]*>/g, ' '))

@@ -77,6 +77,7 @@ function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'open
           page: page.title,
           heading: text,
           body: id ? body : `${page.summary} ${body}`,
+          isMinor: page.slug === 'asvs',
         })),
     )
   return { docs, search: createSearch(sections) }

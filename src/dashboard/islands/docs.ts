@@ -65,12 +65,17 @@ document.addEventListener('keydown', (event) => {
 })
 
 /** The list of pages is longer than most windows. */
-for (const current of document.querySelectorAll<HTMLElement>('.docs-links [aria-current=page]')) {
-  const list = current.closest<HTMLElement>('.sidebar > .docs-links, .docs-pages')
-  if (!list) continue
-  const below = current.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom
-  if (below > 0) list.scrollTop += below + list.clientHeight / 2
+function showCurrentPage(): void {
+  for (const current of document.querySelectorAll<HTMLElement>('.docs-links [aria-current=page]')) {
+    const list = current.closest<HTMLElement>('.sidebar > .docs-links, .docs-pages')
+    if (!list) continue
+    const below = current.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom
+    if (below > 0) list.scrollTop += below + list.clientHeight / 2
+  }
 }
+
+showCurrentPage()
+for (const menu of document.querySelectorAll('#menu, #pages')) menu.addEventListener('toggle', showCurrentPage)
 
 const links = new Map(
   Array.from(document.querySelectorAll<HTMLAnchorElement>('.docs-headings a'), (link) => [

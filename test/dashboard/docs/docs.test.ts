@@ -210,6 +210,12 @@ describe('the search', () => {
     expect(links.filter((href) => href?.endsWith('#errors'))).toEqual(['/docs/api/errors#errors'])
   })
 
+  test('excerpts of tables have no names of columns', async () => {
+    const texts = await textOf((await get('/docs/search?q=createContact')).html, '.docs-results span')
+    expect(texts.length).toBeGreaterThan(2)
+    expect(texts.filter((text) => /Field Type Meaning|Status Code|\. \.| \. /.test(text))).toEqual([])
+  })
+
   test('results lead to existing headings', async () => {
     for (const query of ['limit', 'email', 'error', 'contact']) {
       for (const href of await attributesOf((await get(`/docs/search?q=${query}`)).html, '.docs-results a', 'href')) {
