@@ -13,7 +13,7 @@ export const MOST_SESSIONS = 20
 export const SIGN_INS_KEPT_MS = 400 * DAY_MS
 const CALLS_MS = 90 * DAY_MS
 /** Retention of the request log. */
-const REQUESTS_KEPT_MS = 7 * DAY_MS
+export const REQUESTS_KEPT_MS = 7 * DAY_MS
 /** 100,000 refused ones in all. */
 const MOST_REQUESTS = { refused: 90_000, unkeyed: 10_000, accepted: 50_000 }
 /** Longer than every rate limit window. */

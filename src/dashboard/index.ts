@@ -17,6 +17,7 @@ import { outboxRoutes } from './deliveries/outbox.tsx'
 import { passwordRoutes } from './access/password.tsx'
 import { peopleRoutes } from './people/people.tsx'
 import { problemAnswer } from './layout/problems.tsx'
+import { requestsRoutes } from './requests/requests.tsx'
 import { secretRoutes } from './access/secret.tsx'
 import { senderKeysRoutes } from './sender/sender-keys.tsx'
 import { senderDomainRoutes } from './sender/domain.tsx'
@@ -66,6 +67,7 @@ export function dashboardRoutes(given: Omit<DocsDependencies, 'sessions' | 'sign
       .use(suppressionsRoutes(deps))
       .use(messagesRoutes(deps))
       .use(keysRoutes(deps))
+      .use(requestsRoutes(deps))
       .use(secretRoutes(deps))
       .use(senderRoutes(deps))
       .use(senderServerRoutes(deps))

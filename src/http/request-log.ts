@@ -9,7 +9,7 @@ import { COLLECT_PATH } from './answers.ts'
 import type { RequestFacts } from './request-facts.ts'
 
 /** Callers without a valid key. */
-const KEYLESS = { unknown: 'unknown_key', none: 'no_key', browser: 'browser', bounces: 'bounces' } as const
+export const KEYLESS = { unknown: 'unknown_key', none: 'no_key', browser: 'browser', bounces: 'bounces' } as const
 
 const SECOND_MS = 1_000
 /** Identical refusals of a second that get a row each; the row of the last counts further ones. */
@@ -187,3 +187,7 @@ function knownField(refusal: Refusal): string | undefined {
   const [name = ''] = refusedField(refusal)?.split(/[.[]/) ?? []
   return LOGGED_FIELDS.has(name) ? name : undefined
 }
+
+/** With several accounts, nobody sees calls without a valid key: they could be of any. */
+export const listShownAccounts = async (store: Pick<Store, 'listAccounts'>, accountId: string): Promise<string[]> =>
+  (await store.listAccounts()).length === 1 ? [accountId, NO_ACCOUNT] : [accountId]

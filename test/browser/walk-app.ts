@@ -22,6 +22,7 @@ async function goWrong(server: Served): Promise<void> {
   await send(server, { site: siteId, events: [] })
   server.clock.tick(5_000)
   await send(server, report(server.first, { events: [] }))
+  await server.parts().requests.save()
 }
 
 export const ACTIVATION_STEPS: Step[] = [
@@ -41,6 +42,59 @@ export const ACTIVATION_STEPS: Step[] = [
       await page.click('#check button')
     },
   },
+]
+
+/** Rows of every kind, one of which stands for many. */
+async function addRequests({ parts, first, call, clock }: Served): Promise<void> {
+  const event = { app: first.appId, email: 'ada@example.com', event: 'signed_in', createContact: true }
+  await call('POST', EVENTS, { body: event })
+  await call('POST', `${EVENTS}/batch`, {
+    body: {
+      events: [
+        { ...event, event: '!' },
+        { ...event, email: 'x' },
+      ],
+    },
+  })
+  for (let count = 0; count < 60; count++) {
+    clock.tick(count < 30 ? 1_000 : 0)
+    await call('POST', EVENTS, { body: { ...event, event: HOSTILE } })
+  }
+  await call('GET', `${EVENTS}/${encodeURIComponent(HOSTILE)}`)
+  await parts().requests.save()
+}
+
+export const REQUEST_STEPS: Step[] = [
+  { name: 'requests-empty', go: (page, server) => page.goto(at(server, 'requests?code=internal_error')) },
+  {
+    name: 'requests',
+    go: async (page, server) => {
+      await addRequests(server)
+      await page.goto(at(server, 'requests'))
+    },
+  },
+  { name: 'requests-older', go: (page) => page.click('.pager [rel=next]') },
+  {
+    name: 'requests-filtered',
+    go: (page, server) => page.goto(at(server, 'requests?kind=all&code=invalid_field&status=400')),
+  },
+  {
+    name: 'requests-unfound',
+    go: async (page) => {
+      await page.fill('#id', 'req_unknown')
+      await page.click('.find button')
+    },
+  },
+  { name: 'requests-accepted', go: (page, server) => page.goto(at(server, 'requests?kind=accepted')) },
+  { name: 'request-accepted', go: (page) => page.click('.feed .what') },
+  {
+    name: 'request',
+    go: async (page, server) => {
+      await page.goto(at(server, 'requests'))
+      await page.click('.feed .what')
+    },
+  },
+  { name: 'request-unknown', go: (page, server) => page.goto(at(server, 'requests/req_unknown')) },
 ]
 
 export const APP_STEPS: Step[] = [

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/accounts/accounts.ts'
 import { ADA, seedEvents } from './seed.ts'
 import { ACCOUNT_STEPS } from './walk-accounts.ts'
-import { ACTIVATION_STEPS, APP_STEPS } from './walk-app.ts'
+import { ACTIVATION_STEPS, APP_STEPS, REQUEST_STEPS } from './walk-app.ts'
 import { MESSAGE_STEPS } from './walk-messages.ts'
 import { MAIL_STEPS } from './walk-mail.ts'
 import { TWO_STEP_STEPS } from './walk-two-step.ts'
@@ -64,6 +64,7 @@ export const STEPS: Step[] = [
   { name: 'activation-python', go: (page) => page.click('label[for=code-python]') },
   { name: 'activation-key', go: (page) => page.click('main section form button') },
   ...ACTIVATION_STEPS,
+  ...REQUEST_STEPS,
   {
     name: 'events',
     go: async (page, server) => {

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { useContext } from 'preact/hooks'
 import type { KeyRow } from '../../accounts/accounts.ts'
+import type { RefusalGroup } from '../../store/requests.ts'
 import type { Activation } from '../../events/activation.ts'
 import { browserSamples, type CodeSample, SECRETS_WARNING } from '../../docs/samples.ts'
 import { hasRole } from '../../accounts/members.ts'
@@ -23,6 +24,7 @@ type ActivationProps = {
   activation: Activation
   /** active keys */
   keys: KeyRow[]
+  refused: RefusalGroup[]
   hasOldSecret: boolean
   addsPeople: boolean
   code: CodeSample[]

@@ -19,6 +19,9 @@ import { keyCreatedAnswer } from '../layout/problems.tsx'
 import type { Checked } from './signature-section.tsx'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
+import { listShownAccounts } from '../../http/request-log.ts'
+import { REQUESTS_KEPT_MS } from '../../accounts/account-rules.ts'
+import type { RefusalGroup } from '../../store/requests.ts'
 import { readActivation, sendTestEvent } from '../../events/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
 import { State, type StatusProps, Steps } from './activation-status.tsx'
@@ -97,19 +100,26 @@ export async function showActivation(
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page, cookies)
 }
 
-type Status = StatusProps & { hasOldSecret: boolean; addsPeople: boolean }
+/** Distinct refusals that are shown. */
+const SHOWN_REFUSALS = 5
+
+type Status = StatusProps & { hasOldSecret: boolean; addsPeople: boolean; refused: RefusalGroup[] }
 
 async function readStatus(deps: PageDependencies, { account, app }: Viewer): Promise<Status> {
   const { store, clock, access } = deps
   const now = clock.now()
-  const [activation, keys, secrets, settings] = await Promise.all([
+  const since = now - REQUESTS_KEPT_MS
+  const accountIds = await listShownAccounts(store, account.id)
+  const [activation, refused, keys, secrets, settings] = await Promise.all([
     readActivation(deps, app),
+    store.summarizeRefusals({ accountIds, appId: app.id, since, limit: SHOWN_REFUSALS }),
     store.listKeys(account.id),
     store.listSecrets(account.id, now - PREVIOUS_SECRET_VALID_MS),
     store.snippetSettings(app.id),
   ])
   return {
     activation,
+    refused,
     keys: keys.filter(({ revokedAt }) => revokedAt === null).map(access.withUse),
     addsPeople: settings.addsPeople,
     hasOldSecret: secrets.some(({ retiredAt }) => retiredAt !== null),

@@ -1,18 +1,24 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import type { KeyRow } from '../../accounts/accounts.ts'
+import { ERROR_CODES } from '../../docs/error-codes.ts'
 import type { Activation, Noted } from '../../events/activation.ts'
+import type { RefusalGroup } from '../../store/requests.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { Badge, type Mood } from '../ui/badge.tsx'
+import { NO_APP_NAME, requestsPath } from '../requests/requests-view.ts'
+import { StatusBadge } from '../requests/request-labels.tsx'
+import { Badge } from '../ui/badge.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { Ticked } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 
-/** Older refusals are not shown. */
+/** Older notes are not shown. */
 const SHOWN_MS = 7 * 86_400_000
 
 type TroubleProps = {
   activation: Activation
+  /** the last distinct ones */
+  refused: RefusalGroup[]
   keys: KeyRow[]
   /** a rotated secret is still valid */
   hasOldSecret: boolean
@@ -20,70 +26,85 @@ type TroubleProps = {
   now: number
 }
 
-/** Explains recent refusals. */
+/** Recent refusals, and what was accepted without effect. */
 export function Trouble(props: TroubleProps) {
-  const troubles = listTroubles(props)
-  if (troubles.length === 0) return <p class="hint">Nothing was refused in the last seven days.</p>
+  const cautions = listCautions(props)
+  if (props.refused.length + cautions.length === 0)
+    return <p class="hint">Nothing was refused in the last seven days.</p>
   return (
-    <ul class="troubles">
-      {troubles.map(({ mood = 'bad', title, text, noted }) => (
-        <li key={title}>
-          <Badge mood={mood}>{title}</Badge>
-          <p>{text}</p>
-          {noted && <Count {...noted} now={props.now} />}
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul class="troubles">
+        {props.refused.map((one) => (
+          <Refused key={one.lastId} {...props} refusal={one} />
+        ))}
+        {cautions.map(({ mood, title, text, noted }) => (
+          <li key={title}>
+            <Badge mood={mood ?? 'caution'}>{title}</Badge>
+            <p>{text}</p>
+            {noted && <Count {...noted} now={props.now} />}
+          </li>
+        ))}
+      </ul>
+      {props.refused.length > 0 && (
+        <p class="all-refused">
+          <a href={requestsPath(props.appId, {})}>All refused requests</a>
+        </p>
+      )}
+    </>
   )
 }
 
-type Trouble = { mood?: Mood; title: string; text: ComponentChildren; noted?: Noted }
+const Refused = ({ refusal, ...props }: TroubleProps & { refusal: RefusalGroup }) => {
+  const { code, field, status, appId, count, lastAt } = refusal
+  const app = appId === null ? NO_APP_NAME : props.appId
+  return (
+    <li>
+      <p class="with-badge">
+        <StatusBadge status={status} />
+        <a href={requestsPath(props.appId, { code, app })}>
+          <code>{code}</code>
+        </a>
+        {field !== null && <code class="hint">{field}</code>}
+      </p>
+      <p>{explain(code, props)}</p>
+      <p class="hint small">
+        {count === 1 ? 'Once, ' : `${formatCount(count)} times, last `}
+        <Time at={lastAt} now={props.now} />
+      </p>
+    </li>
+  )
+}
 
-function listTroubles({ activation, keys, hasOldSecret, appId, now }: TroubleProps): Trouble[] {
+/** What was noted says more than the code. */
+function explain(code: string, { activation, appId }: TroubleProps): ComponentChildren {
+  const { failedSignature, foreignHost } = activation
+  if (code === 'invalid_signature' && failedSignature) return <WrongSignature {...failedSignature} />
+  if (code === 'origin_not_allowed' && foreignHost) return <ForeignHost {...foreignHost} appId={appId} />
+  return <Ticked>{ERROR_CODES.get(code)?.meaning ?? ''}</Ticked>
+}
+
+type Caution = { mood?: 'bad'; title: string; text: ComponentChildren; noted?: Noted }
+
+function listCautions({ activation, keys, hasOldSecret, appId, now }: TroubleProps): Caution[] {
   const lately = (noted: Noted | null): Noted | null => (noted && now - noted.lastAt < SHOWN_MS ? noted : null)
-  const about: [Noted | null, (noted: Noted) => Omit<Trouble, 'noted'>][] = [
-    [
-      activation.refusedCall,
-      ({ reason }) => ({ title: 'A call of your server was refused', text: <Ticked>{reason ?? ''}</Ticked> }),
-    ],
-    [
-      activation.failedSignature,
-      ({ reason }) => ({ title: 'A signature was wrong', text: <WrongSignature reason={reason} /> }),
-    ],
-    [
-      activation.refused,
-      ({ reason }) => ({
-        title: 'A report of a page was refused',
-        text: <Ticked>{reason ?? ''}</Ticked>,
-      }),
-    ],
-    [activation.foreignHost, () => ({ title: 'A page of another host reported', text: <ForeignHost appId={appId} /> })],
-    [
-      activation.limited,
-      ({ reason }) => ({ mood: 'caution', title: 'Pages sent too much', text: <Ticked>{reason ?? ''}</Ticked> }),
-    ],
-    [activation.withoutEmail, () => WITHOUT_EMAIL],
-    [
-      activation.unknownPeople,
-      () => ({ mood: 'caution', title: 'Unknown people', text: <UnknownPeople appId={appId} /> }),
-    ],
-    [hasOldSecret ? activation.oldSecret : null, () => OLD_SECRET],
+  const about: [Noted | null, Caution][] = [
+    [activation.withoutEmail, WITHOUT_EMAIL],
+    [activation.unknownPeople, { title: 'Unknown people', text: <UnknownPeople appId={appId} /> }],
+    [hasOldSecret ? activation.oldSecret : null, OLD_SECRET],
   ]
-  const noted = about.flatMap(([one, tell]) => {
+  const noted = about.flatMap(([one, caution]) => {
     const recent = lately(one)
-    return recent ? [{ ...tell(recent), noted: recent }] : []
+    return recent ? [{ ...caution, noted: recent }] : []
   })
   return [...noted, ...keys.filter(({ seenInBrowserAt }) => seenInBrowserAt !== null).map((key) => exposed(key, appId))]
 }
 
-const WITHOUT_EMAIL: Trouble = {
-  mood: 'caution',
+const WITHOUT_EMAIL: Caution = {
   title: 'Something came without an email',
-  text: 'An event and a page view are about a person. Send the email of the signed-in person.',
+  text: 'Events and page views are about a person. Send the email of the signed-in person.',
 }
 
-const OLD_SECRET: Trouble = {
-  mood: 'caution',
+const OLD_SECRET: Caution = {
   title: 'Signatures of a previous secret',
   text: 'A server still signs with the previous identity secret. It stops working 24 hours after the rotation.',
 }
@@ -95,26 +116,31 @@ const REASONS = new Map<string, string>(
   }),
 )
 
-const WrongSignature = ({ reason }: Pick<Noted, 'reason'>) => (
+const From = ({ origin }: Noted) => (origin === null ? null : <> Last from {origin}.</>)
+
+const WrongSignature = (noted: Noted) => (
   <>
-    {REASONS.get(reason ?? '') ?? 'It matches none of your identity secrets.'} <a href="#check">Check one</a>
+    {REASONS.get(noted.reason ?? '') ?? 'It matches none of your identity secrets.'}
+    <From {...noted} /> <a href="#check">Check one</a>
   </>
 )
 
-const ForeignHost = ({ appId }: { appId: string }) => (
+const ForeignHost = ({ appId, ...noted }: Noted & { appId: string }) => (
   <>
-    Its pages may not report here. The list of those that may is in <a href={pathOf(appId, 'settings')}>Settings</a>.
+    Pages of this host may not report here.
+    <From {...noted} /> Allowed hosts are in <a href={pathOf(appId, 'settings')}>Settings</a>.
   </>
 )
 
 const UnknownPeople = ({ appId }: { appId: string }) => (
   <>
-    Pages reported people whom this app did not know. Send an event of each with <code>createContact</code>, or let
+    Pages reported people whom this app does not know. Send an event of each with <code>createContact</code>, or let
     pages add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
   </>
 )
 
-const exposed = ({ name }: KeyRow, appId: string): Trouble => ({
+const exposed = ({ name }: KeyRow, appId: string): Caution => ({
+  mood: 'bad',
   title: 'A key was seen in a browser',
   text: (
     <>

@@ -6,9 +6,9 @@ const ROWS_MAX = 100
 /** Maximum rows buffered while paused; the oldest are dropped. */
 const HELD_MAX = 100
 
-/** Sent by dashboard/events/events-live.tsx. */
+/** Sent by dashboard/events/events-live.tsx and dashboard/requests/requests.tsx. */
 type FeedRows = { html: string; count: number; cursor: string }
-type FeedCounts = { state: string; chart: string; names: string }
+type FeedCounts = { state: string; chart: string; names?: string }
 
 const STATES: Record<StreamState | 'paused', { mood: string; word: string }> = {
   open: { mood: 'good', word: 'Live' },
@@ -50,7 +50,8 @@ function followFeed(list: HTMLOListElement): void {
     if (!show) return
     const count = held.filter((row) => row.hasAttribute('data-id')).length
     show.hidden = count === 0
-    show.textContent = `Show ${count === HELD_MAX ? `the newest ${count}` : count} new ${count === 1 ? 'event' : 'events'}`
+    const noun = show.dataset.feedNoun ?? 'event'
+    show.textContent = `Show ${count === HELD_MAX ? `the newest ${count}` : count} new ${noun}${count === 1 ? '' : 's'}`
   }
   const insert = (): void => {
     for (const row of held) row.classList.add('new')

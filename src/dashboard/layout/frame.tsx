@@ -19,6 +19,7 @@ const PAGES = {
   deliveries: { name: 'Deliveries', icon: 'deliveries' },
   sender: { name: 'Sender', icon: 'sender' },
   keys: { name: 'API keys', icon: 'keys' },
+  requests: { name: 'Requests', icon: 'requests' },
   settings: { name: 'Settings', icon: 'settings' },
   members: { name: 'Members', icon: 'members' },
 } as const satisfies Record<string, { name: string; icon: IconName }>

@@ -16,6 +16,7 @@ type ProblemCode =
   | 'password_link_unknown'
   | 'page_unknown'
   | 'event_unknown'
+  | 'request_unknown'
   | 'person_unknown'
   | 'message_unknown'
   | 'delivery_unknown'
@@ -105,6 +106,12 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'There is no such event',
     lead: 'This app has no event with this ID. It may have been erased with its person.',
+    remedy: TO_START,
+  },
+  request_unknown: {
+    status: 404,
+    title: 'There is no such request',
+    lead: 'No request with this ID is in the log. Requests are logged for 7 days, accepted ones only now and then.',
     remedy: TO_START,
   },
   person_unknown: {

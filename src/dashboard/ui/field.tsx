@@ -127,3 +127,10 @@ function Input(props: FieldProps) {
     <input {...attributes} type="text" inputmode={inputmode} list={list} autocapitalize="none" spellcheck={false} />
   )
 }
+
+/** A day such as 2026-05-03, in forms that filter. */
+export const DayField = ({ name, label, value }: { name: string; label: string; value: string }) => (
+  <FieldFrame name={name} label={label}>
+    <input id={name} name={name} type="date" value={value} />
+  </FieldFrame>
+)

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../../src/accounts/accounts.ts'
 import { type AccountPages, openAccount } from '../browser.ts'
-import { DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+import type { NewRequest } from '../../../src/store/requests.ts'
+import { attributesOf, DAY, expectHarmless, textOf } from '../pages.ts'
 
 let pages: AccountPages
 beforeEach(async () => {
@@ -16,28 +17,64 @@ describe('refusals', () => {
   const troubles = async () =>
     textOf((await (await pages.signedIn()).get(pages.at('activation'))).html, '.troubles > li')
 
-  test('show reason, count and time for seven days', async () => {
+  const refuse = async (changes: Partial<NewRequest>) =>
+    pages.store.addRequests([
+      {
+        pool: 'refused',
+        accountId: pages.begun.accountId,
+        appId: await appId(),
+        caller: 'key_1',
+        at: pages.clock.ms,
+        method: 'POST',
+        path: '/api/v1/events',
+        tool: null,
+        status: 400,
+        code: 'invalid_field',
+        field: null,
+        requestId: 'req_1',
+        count: 1,
+        ...changes,
+      },
+    ])
+
+  test('show the last distinct ones with counts and a link to them, for seven days', async () => {
     expect(await troubles()).toEqual([])
     const id = await appId()
-    pages.notes.add(id, 'refused_call', { reason: `\`event\`: Send ${HOSTILE}` })
+    await refuse({ field: 'event', count: 3 })
+    await refuse({ appId: null, status: 401, code: 'invalid_api_key', pool: 'unkeyed', accountId: '' })
+    await refuse({ status: 403, code: 'origin_not_allowed', caller: 'browser' })
+    await refuse({ status: 401, code: 'invalid_signature', caller: 'browser' })
+    await refuse({ appId: id + 1, code: 'too_large', status: 413 })
     pages.notes.add(id, 'failed_signature', { reason: 'uppercase', origin: 'https://app.example.com' })
-    pages.notes.add(id, 'refused', { reason: 'Pages of this host may not report.' })
     pages.notes.add(id, 'foreign_host', { reason: 'Pages of this host', origin: 'https://other.example' })
-    pages.notes.add(id, 'limited', { reason: 'More than 30 wrong signatures per minute came from this address.' })
     pages.notes.add(id, 'unknown_person')
     pages.clock.ms += 5 * MINUTE
-    pages.notes.add(id, 'refused', { reason: 'Send 1 to 20 items.' })
+    await refuse({ field: 'event' })
     expect(await troubles()).toEqual([
-      `A call of your server was refusedevent: Send ${HOSTILE}Once, 5 minutes ago`,
-      'A signature was wrongIt was in uppercase. Send it as lowercase hexadecimal. Check oneOnce, 5 minutes ago, from https://app.example.com',
-      'A report of a page was refusedSend 1 to 20 items.The last of 2, just now',
-      'A page of another host reportedIts pages may not report here. The list of those that may is in Settings.Once, 5 minutes ago, from https://other.example',
-      'Pages sent too muchMore than 30 wrong signatures per minute came from this address.Once, 5 minutes ago',
+      '400invalid_fieldeventA field is missing or invalid.4 times, last just now',
+      '401invalid_signatureIt was in uppercase. Send it as lowercase hexadecimal. Last from https://app.example.com. Check oneOnce, 5 minutes ago',
+      '403origin_not_allowedPages of this host may not report here. Last from https://other.example. Allowed hosts are in Settings.Once, 5 minutes ago',
+      '401invalid_api_keyThe API key is missing, wrong or revoked.Once, 5 minutes ago',
       expect.stringContaining('Unknown people'),
     ])
-    await expectHarmless((await (await pages.signedIn()).get(pages.at('activation'))).html)
-    pages.clock.ms += 7 * DAY
+    const { html } = await (await pages.signedIn()).get(pages.at('activation'))
+    const links = (await attributesOf(html, '.troubles .with-badge a, .all-refused a', 'href')).map(String)
+    const app = pages.begun.appId
+    expect(links.map((link) => link.replace(pages.at('requests'), ''))).toEqual([
+      `?code=invalid_field&app=${app}`,
+      `?code=invalid_signature&app=${app}`,
+      `?code=origin_not_allowed&app=${app}`,
+      '?code=invalid_api_key&app=none',
+      '',
+    ])
+    await expectHarmless(html)
+    pages.clock.ms += 7 * DAY + 1
     expect(await troubles()).toEqual([])
+  })
+
+  test('show five kinds at most', async () => {
+    for (const code of ['a', 'b', 'c', 'd', 'e', 'f']) await refuse({ code })
+    expect(await troubles()).toHaveLength(5)
   })
 
   test('show a previous secret only while it works', async () => {

@@ -1,0 +1,294 @@
+/** @jsxImportSource preact */
+import { formatZone } from '../../core/format-time.ts'
+import { ERROR_CODES } from '../../docs/error-codes.ts'
+import { MOST_COUNTED, type RequestRow as Row } from '../../store/requests.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { Select } from '../ui/choice.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { DayField } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { Pager } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { describeCaller, KEYLESS_OPTIONS, type RequestNames } from './request-labels.tsx'
+import { RequestRow } from './request-row.tsx'
+import {
+  type FilterName,
+  FILTERS,
+  isNarrowed,
+  NO_APP_NAME,
+  requestsPath,
+  type RequestsView,
+  writeView,
+} from './requests-view.ts'
+
+type RequestsProps = {
+  viewer: Viewer
+  view: RequestsView
+  names: RequestNames
+  rows: Row[]
+  /** null: more than are counted */
+  count: number | null
+  /** request ID that was not found; empty without a search */
+  wanted: string
+  /** whether this is not the first page, which gets new requests */
+  isOld: boolean
+  /** cursor of the next page */
+  older: number | null
+}
+
+export const RequestsPage = (props: RequestsProps) => (
+  <Frame
+    viewer={props.viewer}
+    page="requests"
+    title="Requests"
+    state={
+      <span data-feed-counts="state">
+        <State {...props} />
+      </span>
+    }
+    islands={['feed']}
+  >
+    <div class="request-tools">
+      <KindLinks {...props} />
+      <FindForm {...props} />
+    </div>
+    {props.wanted !== '' && (
+      <Notice kind="caution">
+        No request of the last 7 days has the ID <SentText most={60}>{props.wanted}</SentText>.
+      </Notice>
+    )}
+    <div class="request-tools">
+      <FilterForm {...props} />
+      <Chips {...props} />
+      {!props.isOld && <FeedTools zone={formatZone(props.viewer.app.timezone)} />}
+    </div>
+    <section class="feed-section" aria-label="Requests">
+      {!props.isOld && <p class="hint" role="status" data-stream-reason />}
+      <RequestList {...props} />
+    </section>
+  </Frame>
+)
+
+const WORDS = { refused: ' refused', accepted: ' accepted', all: '' } as const
+
+export function State({ view, count }: Pick<RequestsProps, 'view' | 'count'>) {
+  const most = `${MOST_COUNTED.toLocaleString('en')}+`
+  const counted = count === null ? most : count === 0 ? 'No' : count.toLocaleString('en')
+  const requests = `${counted}${WORDS[view.kind]} ${count === 1 ? 'request' : 'requests'}`
+  const where = isNarrowed(view) ? (count === 1 ? 'matches the filters' : 'match the filters') : 'in the last 7 days'
+  const sample = view.kind === 'refused' ? '' : ' Accepted requests are sampled: one a second per key.'
+  return <>{`${requests} ${where}.${sample}`}</>
+}
+
+const KIND_NAMES = { refused: 'Refused', accepted: 'Accepted', all: 'All' } as const
+
+const KindLinks = ({ viewer, view }: RequestsProps) => (
+  <nav class="ranges filter-links" aria-label="Outcome">
+    {(['refused', 'accepted', 'all'] as const).map((kind) => (
+      <a
+        key={kind}
+        href={requestsPath(viewer.app.publicId, { ...view, kind })}
+        aria-current={kind === view.kind ? 'true' : undefined}
+      >
+        {KIND_NAMES[kind]}
+      </a>
+    ))}
+  </nav>
+)
+
+const FindForm = ({ viewer, wanted }: RequestsProps) => (
+  <form class="find" role="search" method="get" action={pathOf(viewer.app.publicId, 'requests')}>
+    <label class="unseen" for="id">
+      Request ID
+    </label>
+    <input
+      id="id"
+      name="id"
+      type="search"
+      value={wanted}
+      placeholder="Request ID"
+      required
+      autocomplete="off"
+      autocapitalize="none"
+      spellcheck={false}
+    />
+    <Button>Find</Button>
+  </form>
+)
+
+type Choices = { value: string; label: string }[]
+
+function choicesOf(name: FilterName, { names }: RequestsProps): Choices {
+  const statuses = [...new Set(Array.from(ERROR_CODES.values(), ({ status }) => status))].toSorted((a, b) => a - b)
+  const choices: Record<FilterName, Choices> = {
+    code: Array.from(ERROR_CODES.keys(), (value) => ({ value, label: value })),
+    status: statuses.map((status) => ({ value: String(status), label: String(status) })),
+    key: [...names.keys.map(({ id, name }) => ({ value: id, label: name })), ...KEYLESS_OPTIONS],
+    app: [
+      ...names.apps.map(({ publicId, name }) => ({ value: publicId, label: name })),
+      { value: NO_APP_NAME, label: 'No app' },
+    ],
+    from: [],
+    to: [],
+  }
+  return choices[name]
+}
+
+const FILTER_NAMES: Record<FilterName, string> = {
+  code: 'Error code',
+  status: 'Status',
+  key: 'Key',
+  app: 'App',
+  from: 'From',
+  to: 'To',
+}
+
+const ANY: Record<FilterName, string> = {
+  code: 'Every code',
+  status: 'Every status',
+  key: 'Every key',
+  app: 'Every app',
+  from: '',
+  to: '',
+}
+
+const FilterForm = (props: RequestsProps) => {
+  const { viewer, view } = props
+  return (
+    <details class="folded-filters" open={isNarrowed(view)}>
+      <summary>Filter</summary>
+      <form class="filters" method="get" action={pathOf(viewer.app.publicId, 'requests')}>
+        {view.kind !== 'refused' && <HiddenFields fields={{ kind: view.kind }} />}
+        {FILTERS.map((name) => (
+          <Filter key={name} name={name} {...props} />
+        ))}
+        <Button>Show</Button>
+      </form>
+    </details>
+  )
+}
+
+function Filter({ name, ...props }: RequestsProps & { name: FilterName }) {
+  const value = props.view[name]
+  const label = FILTER_NAMES[name]
+  if (name === 'from' || name === 'to') return <DayField name={name} label={label} value={value} />
+  return (
+    <Select
+      name={name}
+      label={label}
+      value={value}
+      options={[{ value: '', label: ANY[name] }, ...choicesOf(name, props)]}
+    />
+  )
+}
+
+/** Each filter in use, with a link without it. */
+const Chips = (props: RequestsProps) => {
+  const { viewer, view } = props
+  const used = FILTERS.filter((name) => view[name] !== '')
+  if (used.length === 0) return null
+  return (
+    <ul class="chips" aria-label="Filters in use">
+      {used.map((name) => (
+        <li key={name}>
+          <a class="chip" href={requestsPath(viewer.app.publicId, { ...view, [name]: '' })}>
+            <span class="unseen">Remove </span>
+            {FILTER_NAMES[name]}:{' '}
+            <b>
+              <SentText most={40}>{labelOf(name, props)}</SentText>
+            </b>
+            <span aria-hidden="true"> ×</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function labelOf(name: FilterName, props: RequestsProps): string {
+  const value = props.view[name]
+  if (name === 'key') return describeCaller(value, props.names)
+  return choicesOf(name, props).find((one) => one.value === value)?.label ?? value
+}
+
+/** Shown only with scripts; announces the connection state. */
+const FeedTools = ({ zone }: { zone: string }) => (
+  <div class="feed-tools">
+    <span class="hint">{zone}</span>
+    <span role="status" data-feed-state>
+      <Badge mood="good">Live</Badge>
+    </span>
+    <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
+      Pause
+    </button>
+  </div>
+)
+
+function RequestList(props: RequestsProps) {
+  const { viewer, view, names, rows, isOld, older } = props
+  const { publicId: appId } = viewer.app
+  const live = `/apps/${appId}/requests-live?${writeView(view)}`
+  return (
+    <>
+      {!isOld && (
+        <div class="feed-held">
+          <button class="button primary" type="button" data-feed-show data-feed-noun="request" hidden>
+            Show new requests
+          </button>
+        </div>
+      )}
+      <ol
+        class={names.apps.length > 1 ? 'feed requests of-apps' : 'feed requests'}
+        data-feed={isOld ? undefined : live}
+        data-cursor={rows[0]?.id ?? 0}
+      >
+        {rows.map((row) => (
+          <RequestRow key={row.id} appId={appId} row={row} names={names} />
+        ))}
+      </ol>
+      {rows.length === 0 && <NoRows {...props} />}
+      <Pager
+        newest={isOld ? requestsPath(appId, view) : undefined}
+        older={older === null ? undefined : requestsPath(appId, view, { before: String(older) })}
+      />
+    </>
+  )
+}
+
+const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
+  const { publicId: appId } = viewer.app
+  if (isOld) return <EmptyState title="Nothing older">No request came before these in the last 7 days.</EmptyState>
+  if (isNarrowed(view))
+    return (
+      <EmptyState
+        title="No requests match"
+        next={<ButtonLink href={requestsPath(appId, { kind: view.kind })}>Clear the filters</ButtonLink>}
+      >
+        New requests that match appear here.
+      </EmptyState>
+    )
+  if (view.kind === 'refused')
+    return (
+      <EmptyState
+        title="Nothing was refused"
+        next={<ButtonLink href={requestsPath(appId, { kind: 'accepted' })}>Show accepted requests</ButtonLink>}
+      >
+        Requests with a wrong key, a missing field or over a limit appear here within a second.
+      </EmptyState>
+    )
+  return (
+    <EmptyState
+      title="No requests yet"
+      next={
+        <ButtonLink kind="primary" href={pathOf(appId, 'activation')}>
+          Send the first one
+        </ButtonLink>
+      }
+    >
+      Requests of your servers, AI clients, pages and mail provider appear here.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,86 @@
+import { fromLocalTime } from '../../core/local-time.ts'
+import type { RequestFilter } from '../../store/requests.ts'
+import { pathOf } from '../layout/frame.tsx'
+
+const DAY_MS = 86_400_000
+
+/** The filters of the page, as in its address; '' is any. */
+export type RequestsView = {
+  kind: RequestFilter['kind']
+  status: string
+  code: string
+  key: string
+  /** public app ID, or `none` */
+  app: string
+  /** days such as 2026-05-03 */
+  from: string
+  to: string
+}
+
+/** Filters beside the kind, in the order of the form. */
+export const FILTERS = ['code', 'status', 'key', 'app', 'from', 'to'] as const
+export type FilterName = (typeof FILTERS)[number]
+
+/** Value of the app filter for requests that name none. */
+export const NO_APP_NAME = 'none'
+
+const KINDS = ['refused', 'accepted', 'all'] as const
+
+const EVERYTHING: RequestsView = {
+  kind: 'refused',
+  status: '',
+  code: '',
+  key: '',
+  app: '',
+  from: '',
+  to: '',
+}
+
+export function readView(query: URLSearchParams): RequestsView {
+  const textOf = (name: FilterName): string => query.get(name) ?? ''
+  const fits = (name: FilterName, pattern: RegExp): string => (pattern.test(textOf(name)) ? textOf(name) : '')
+  const day = (name: 'from' | 'to'): string => (Number.isNaN(Date.parse(fits(name, DAY))) ? '' : textOf(name))
+  return {
+    kind: KINDS.find((kind) => kind === query.get('kind')) ?? 'refused',
+    status: fits('status', /^[1-5]\d\d$/),
+    code: fits('code', /^[a-z_]{1,40}$/),
+    key: fits('key', /^\w{1,40}$/),
+    app: fits('app', /^\w{1,40}$/),
+    from: day('from'),
+    to: day('to'),
+  }
+}
+
+const DAY = /^\d{4}-\d\d-\d\d$/
+
+export const isNarrowed = (view: RequestsView): boolean => FILTERS.some((name) => view[name] !== '')
+
+export function requestsPath(appId: string, view: Partial<RequestsView>, more: Record<string, string> = {}): string {
+  const query = writeView({ ...EVERYTHING, ...view }, more)
+  return `${pathOf(appId, 'requests')}${query.size === 0 ? '' : `?${query}`}`
+}
+
+export function writeView(view: RequestsView, more: Record<string, string> = {}): URLSearchParams {
+  const query = new URLSearchParams()
+  if (view.kind !== 'refused') query.set('kind', view.kind)
+  for (const name of FILTERS) if (view[name] !== '') query.set(name, view[name])
+  for (const [name, value] of Object.entries(more)) query.set(name, value)
+  return query
+}
+
+/** `appId` is null for an unknown app, which has no requests. Days are those of the zone. */
+export function toFilter(
+  { kind, status, code, key, from, to }: RequestsView,
+  { appId, zone }: { appId: number | null; zone: string },
+): RequestFilter {
+  const startOf = (day: string): number => fromLocalTime(Date.parse(day), zone)
+  return {
+    kind,
+    status: status === '' ? null : Number(status),
+    code: code === '' ? null : code,
+    caller: key === '' ? null : key,
+    appId,
+    since: from === '' ? null : startOf(from),
+    until: to === '' ? null : fromLocalTime(Date.parse(to) + DAY_MS, zone),
+  }
+}

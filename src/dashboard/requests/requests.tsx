@@ -1,0 +1,113 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { render } from 'preact-render-to-string'
+import { listShownAccounts } from '../../http/request-log.ts'
+import { NO_APP, type RequestQuery, type RequestRow as Row } from '../../store/requests.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { problemAnswer } from '../layout/problems.tsx'
+import { openStream, showPage } from '../layout/require-member.tsx'
+import { streamChanges } from '../layout/stream.ts'
+import type { PageDependencies, Viewer } from '../layout/viewer.ts'
+import { Zone } from '../ui/time.tsx'
+import type { RequestNames } from './request-labels.tsx'
+import { RequestPage } from './request-page.tsx'
+import { requestPath, RequestRow } from './request-row.tsx'
+import { RequestsPage, State } from './requests-page.tsx'
+import { NO_APP_NAME, readView, type RequestsView, toFilter } from './requests-view.ts'
+
+/** The page stays below 2,000 pixels. */
+const PAGE_ROWS = 35
+/** Matches no app. */
+const UNKNOWN_APP = -1
+
+export const requestsRoutes = (deps: PageDependencies) =>
+  new Elysia()
+    .get('/apps/:app/requests', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => showRequests(deps, request, viewer)),
+    )
+    .get('/apps/:app/requests-live', ({ request, params: { app } }) =>
+      openStream(deps, request, app, (viewer) => followRequests(deps, request, viewer)),
+    )
+    .get('/apps/:app/requests/:request', ({ request, params }) =>
+      showPage(deps, request, params.app, (viewer) => showRequest(deps, request, viewer, params.request)),
+    )
+
+type Reads = Pick<PageDependencies, 'store'>
+
+async function readNames({ store }: Reads, { account }: Viewer): Promise<RequestNames> {
+  const [keys, apps] = await Promise.all([store.listKeys(account.id), store.listApps(account.id)])
+  return { keys, apps }
+}
+
+async function toQuery({ store }: Reads, viewer: Viewer, view: RequestsView, names: RequestNames) {
+  const named = names.apps.find(({ publicId }) => publicId === view.app)?.id ?? UNKNOWN_APP
+  const appId = view.app === '' ? null : view.app === NO_APP_NAME ? NO_APP : named
+  const accountIds = await listShownAccounts(store, viewer.account.id)
+  const filter = toFilter(view, { appId, zone: viewer.app.timezone })
+  return { ...filter, accountIds, before: null, after: 0, limit: PAGE_ROWS } satisfies RequestQuery
+}
+
+async function showRequests(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+  const { searchParams } = new URL(request.url)
+  const wanted = (searchParams.get('id') ?? '').trim()
+  const view = readView(searchParams)
+  const names = await readNames(deps, viewer)
+  const query = await toQuery(deps, viewer, view, names)
+  if (wanted !== '' && (await deps.store.findRequests(query.accountIds, wanted)).length > 0)
+    return redirectAnswer(requestPath(viewer.app.publicId, wanted))
+  const before = Number(searchParams.get('before')) || null
+  const [found, count] = await Promise.all([
+    deps.store.listRequests({ ...query, before, limit: PAGE_ROWS + 1 }),
+    deps.store.countRequests(query),
+  ])
+  const rows = found.slice(0, PAGE_ROWS)
+  const older = found.length > PAGE_ROWS ? (rows.at(-1)?.id ?? null) : null
+  const page = { viewer, view, names, rows, count, wanted, isOld: before !== null, older }
+  return pageAnswer(request, 200, <RequestsPage {...page} />)
+}
+
+async function showRequest(
+  deps: PageDependencies,
+  request: Request,
+  viewer: Viewer,
+  requestId: string,
+): Promise<Response> {
+  const accountIds = await listShownAccounts(deps.store, viewer.account.id)
+  const rows = await deps.store.findRequests(accountIds, requestId)
+  const [row] = rows
+  if (!row) return problemAnswer(request, 'request_unknown')
+  const names = await readNames(deps, viewer)
+  const shown = { viewer, row, rows, names, now: deps.clock.now() }
+  return pageAnswer(request, 200, <RequestPage {...shown} />)
+}
+
+/** Sent to islands/feed.ts, as new events are. */
+function renderRows({ app }: Viewer, rows: Row[], names: RequestNames): { html: string; count: number } {
+  const html = render(
+    <Zone.Provider value={app.timezone}>
+      {rows.map((row) => (
+        <RequestRow key={row.id} appId={app.publicId} row={row} names={names} />
+      ))}
+    </Zone.Provider>,
+  )
+  return { html, count: rows.length }
+}
+
+/** Streams requests that match the filters, from a cursor. */
+function followRequests(deps: PageDependencies, request: Request, viewer: Viewer): Response {
+  const { searchParams } = new URL(request.url)
+  const view = readView(searchParams)
+  let after = Number(request.headers.get('last-event-id') ?? searchParams.get('after')) || 0
+  return streamChanges(deps, request, viewer, async (send) => {
+    const names = await readNames(deps, viewer)
+    const query = await toQuery(deps, viewer, view, names)
+    const rows = await deps.store.listRequests({ ...query, after })
+    const [newest] = rows
+    if (!newest) return
+    after = newest.id
+    const cursor = String(after)
+    send({ name: 'rows', data: { ...renderRows(viewer, rows, names), cursor }, id: cursor })
+    const state = render(<State view={view} count={await deps.store.countRequests(query)} />)
+    send({ name: 'counts', data: { state, chart: '' } })
+  })
+}

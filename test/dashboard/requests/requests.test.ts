@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { AppRow } from '../../../src/accounts/access.ts'
+import { createKey } from '../../../src/accounts/accounts.ts'
+import { type NewRequest, NO_ACCOUNT } from '../../../src/store/requests.ts'
+import { type AccountPages, appOf, type Browser, createBrowser, openAccount } from '../browser.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+let app: AppRow
+let keyId = ''
+beforeEach(async () => {
+  pages = await openAccount()
+  browser = await pages.signedIn()
+  app = await appOf(pages)
+  keyId = (await pages.store.listKeys(app.accountId))[0]?.id ?? ''
+})
+afterEach(() => pages.close())
+
+let number = 0
+const request = (changes: Partial<NewRequest> = {}): NewRequest => ({
+  pool: 'refused',
+  accountId: app.accountId,
+  appId: app.id,
+  caller: keyId,
+  at: pages.clock.ms,
+  method: 'POST',
+  path: '/api/v1/events',
+  tool: null,
+  status: 400,
+  code: 'invalid_field',
+  field: 'email',
+  requestId: `req_${(number += 1)}`,
+  count: 1,
+  ...changes,
+})
+const stranger = (changes: Partial<NewRequest> = {}): NewRequest =>
+  request({
+    pool: 'unkeyed',
+    accountId: NO_ACCOUNT,
+    appId: null,
+    caller: 'unknown_key',
+    status: 401,
+    code: 'invalid_api_key',
+    field: null,
+    ...changes,
+  })
+const add = (...requests: NewRequest[]) => pages.store.addRequests(requests)
+const see = async (query = '') => (await browser.get(pages.at(`requests${query}`))).html
+const rowsOf = async (html: string) => (await textOf(html, '.feed > li')).map((text) => text.replaceAll(/\s+/g, ' '))
+const leadOf = async (html: string) => (await textOf(html, '.lead'))[0]
+
+describe('Requests', () => {
+  test('lists refused ones, newest first, each with its time, outcome, request, key and ID', async () => {
+    await add(
+      request({ requestId: 'req_a' }),
+      request({
+        requestId: 'req_b',
+        path: '/mcp',
+        tool: 'get_contact',
+        code: 'contact_not_found',
+        status: 404,
+        field: null,
+      }),
+      request({ requestId: 'req_c', count: 12, at: pages.clock.ms + 1_000 }),
+      request({ requestId: 'req_d', pool: 'accepted', code: null, field: null, status: 202 }),
+    )
+    const html = await see()
+    expect(await rowsOf(html)).toEqual([
+      '3 May 12:00:01400invalid_fieldemail×12POST /api/v1/eventsFirst keyreq_c',
+      '3 May 12:00:00404contact_not_foundPOST /mcp get_contactFirst keyreq_b',
+      '3 May 12:00:00400invalid_fieldemailPOST /api/v1/eventsFirst keyreq_a',
+    ])
+    expect(await leadOf(html)).toBe('14 refused requests in the last 7 days.')
+    expect(await rowsOf(await see('?kind=accepted'))).toEqual([
+      '3 May 12:00:00202AcceptedPOST /api/v1/eventsFirst keyreq_d',
+    ])
+    expect(await leadOf(await see('?kind=accepted'))).toBe(
+      '1 accepted request in the last 7 days. Accepted requests are sampled: one a second per key.',
+    )
+    expect(await rowsOf(await see('?kind=all'))).toHaveLength(4)
+    expect(await attributesOf(html, '.feed .what', 'href')).toEqual(
+      ['c', 'b', 'a'].map((name) => pages.at(`requests/req_${name}`)),
+    )
+  })
+
+  test('filters by code, status, key, app and days, and names each filter with a link without it', async () => {
+    const { keyId: other } = await makeKey()
+    await add(
+      request({ requestId: 'req_1a', caller: other }),
+      request({ requestId: 'req_1b', status: 404, code: 'app_not_found', field: null, appId: null }),
+      request({ requestId: 'req_1c', at: pages.clock.ms - 3 * 86_400_000 }),
+    )
+    const idsOf = async (query: string) => textOf(await see(query), '.request-id')
+    expect(await idsOf(`?key=${other}`)).toEqual(['req_1a'])
+    expect(await idsOf('?code=app_not_found')).toEqual(['req_1b'])
+    expect(await idsOf('?status=400')).toEqual(['req_1c', 'req_1a'])
+    expect(await idsOf('?app=none')).toEqual(['req_1b'])
+    expect(await idsOf(`?app=${app.publicId}&from=2026-05-03`)).toEqual(['req_1a'])
+    expect(await idsOf('?to=2026-05-02')).toEqual(['req_1c'])
+    expect(await idsOf('?app=app_other')).toEqual([])
+    const html = await see(`?kind=all&status=400&key=${other}`)
+    expect(await textOf(html, '.chip')).toEqual(['Remove Status: 400 ×', 'Remove Key: Another ×'])
+    expect(await attributesOf(html, '.chip', 'href')).toEqual([
+      pages.at(`requests?kind=all&key=${other}`),
+      pages.at('requests?kind=all&status=400'),
+    ])
+    expect(await leadOf(html)).toStartWith('1 request matches the filters.')
+    expect(await leadOf(await see('?code=too_large'))).toBe('No refused requests match the filters.')
+    expect(await textOf(await see('?code=too_large'), '.empty h2')).toEqual(['No requests match'])
+  })
+
+  const makeKey = async () => {
+    const by = { store: pages.store, now: pages.clock.now(), actor: 'test' }
+    const made = await createKey(by, app.accountId, { name: 'Another', scope: 'standard' })
+    if ('refusal' in made) throw new Error(made.refusal)
+    return made
+  }
+
+  test('has pages of 35', async () => {
+    await add(...Array.from({ length: 80 }, (_, index) => request({ requestId: `req_p${index}` })))
+    const seen: string[] = []
+    let html = await see()
+    for (const size of [35, 35, 10]) {
+      const ids = await textOf(html, '.request-id')
+      expect(ids).toHaveLength(size)
+      seen.push(...ids)
+      const [older] = await attributesOf(html, '.pager [rel=next]', 'href')
+      expect(older === undefined).toBe(size === 10)
+      if (older) html = (await browser.get(older)).html
+    }
+    expect(seen).toEqual(Array.from({ length: 80 }, (_, index) => `req_p${79 - index}`))
+    expect(await attributesOf(html, '.feed', 'data-feed')).toEqual([null])
+  })
+
+  test('finds a request by its ID', async () => {
+    await add(request({ requestId: 'req_wanted' }))
+    const { status, location } = await browser.get(pages.at('requests?id=%20req_wanted%20'))
+    expect([status, location]).toEqual([303, pages.at('requests/req_wanted')])
+    const html = await see(`?id=${encodeURIComponent(HOSTILE)}`)
+    expect((await textOf(html, '.notice'))[0]).toContain('No request of the last 7 days has the ID')
+    await expectHarmless(html)
+  })
+
+  test('counts up to 10,000', async () => {
+    for (let part = 0; part < 11; part++) await add(...Array.from({ length: 1_000 }, () => request()))
+    expect(await leadOf(await see())).toBe('10,000+ refused requests in the last 7 days.')
+  })
+
+  test('says what appears here when there is nothing', async () => {
+    expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing was refused'])
+    expect(await textOf(await see('?kind=all'), '.empty h2')).toEqual(['No requests yet'])
+    expect(await textOf(await see('?before=1'), '.empty h2')).toEqual(['Nothing older'])
+  })
+})
+
+describe('a request', () => {
+  test('says what its error means and what to do', async () => {
+    await add(request({ requestId: 'req_x1' }), stranger({ requestId: 'req_x2' }))
+    const { html } = await browser.get(pages.at('requests/req_x1'))
+    expect(await leadOf(html)).toBe('POST /api/v1/events, just now, key First key.')
+    expect(await textOf(html, 'main section p')).toEqual([
+      'A field is missing or invalid. Field: email.',
+      'Correct the field that the error names.',
+      'Values, bodies and keys are not stored.',
+    ])
+    expect(await attributesOf(html, '.buttons a', 'href')).toEqual([
+      pages.at(`requests?code=invalid_field&app=${app.publicId}`),
+      '/docs/errors',
+    ])
+    const { html: wrongKey } = await browser.get(pages.at('requests/req_x2'))
+    expect(wrongKey).toContain('Unknown key')
+    expect((await attributesOf(wrongKey, '.buttons a', 'href'))[0]).toBe(pages.at('keys'))
+  })
+
+  test('of a batch has each of its refusals', async () => {
+    await add(
+      request({ requestId: 'req_batch' }),
+      request({ requestId: 'req_batch', code: 'rate_limited', status: 429, field: null }),
+    )
+    const { html } = await browser.get(pages.at('requests/req_batch'))
+    expect(await textOf(html, '.refusal')).toEqual(['400 invalid_field', '429 rate_limited'])
+  })
+
+  test('that is unknown is a 404', async () => {
+    for (const id of ['req_none', HOSTILE.replaceAll('/', ''), '%00']) {
+      const { status, html } = await browser.get(pages.at(`requests/${encodeURIComponent(id)}`))
+      expect(status).toBe(404)
+      await expectHarmless(html)
+    }
+  })
+})
+
+describe('accounts', () => {
+  test('members see requests of their account only, and strangers’ while it is the only one', async () => {
+    await add(request({ requestId: 'req_own' }), stranger({ requestId: 'req_stranger' }))
+    expect(await textOf(await see(), '.request-id')).toEqual(['req_stranger', 'req_own'])
+    expect((await rowsOf(await see()))[0]).toContain('Unknown key')
+    const other = await pages.addAccount('eve@example.com', 'Other')
+    expect(await textOf(await see(), '.request-id')).toEqual(['req_own'])
+    expect((await browser.get(pages.at('requests/req_stranger'))).status).toBe(404)
+    expect((await browser.get(pages.at('requests?id=req_stranger'))).status).toBe(200)
+    const eve = await pages.signedIn('eve@example.com')
+    for (const path of ['requests', 'requests/req_own', 'requests-live'])
+      expect((await eve.get(pages.at(path))).status).toBe(404)
+    const own = `/apps/${other.appId}/requests`
+    for (const path of [own, `${own}?kind=all`])
+      expect(await textOf((await eve.get(path)).html, '.request-id')).toEqual([])
+    expect((await eve.get(`${own}/req_own`)).status).toBe(404)
+    expect((await eve.get(`${own}?app=${app.publicId}`)).status).toBe(200)
+    const { status, location } = await createBrowser(pages).get(pages.at('requests'))
+    expect([status, location?.startsWith('/sign-in')]).toEqual([303, true])
+  })
+})
+
+describe('the open page', () => {
+  const follow = async (query: string) => {
+    const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
+    const response = await pages.handle(pages.at(`requests-live?${query}`), { headers: { Cookie: cookie } })
+    const reader = response.body?.getReader()
+    let text = ''
+    const read = async <T>(name: string): Promise<T> => {
+      const message = new RegExp(`event: ${name}\\ndata: (.*)\\n\\n`)
+      while (!message.test(text)) text += new TextDecoder().decode((await reader?.read())?.value)
+      const [all = '', data = '{}'] = new RegExp(`^[^]*?${message.source}`).exec(text) ?? []
+      text = text.slice(all.length)
+      return JSON.parse(data)
+    }
+    return { read, leave: () => reader?.cancel() }
+  }
+
+  test('gets new requests that match, and the count', async () => {
+    await add(request({ requestId: 'req_before' }))
+    const [cursor] = await attributesOf(await see('?status=401'), '.feed', 'data-cursor')
+    expect(cursor).toBe('0')
+    const { read, leave } = await follow(`status=401&after=${cursor}`)
+    await add(request(), stranger({ requestId: 'req_live' }))
+    const rows = await read<{ html: string; count: number; cursor: string }>('rows')
+    expect([await textOf(rows.html, '.request-id'), rows.count]).toEqual([['req_live'], 1])
+    expect(await attributesOf(rows.html, 'li', 'data-id')).toEqual([rows.cursor])
+    expect(await read<object>('counts')).toEqual({ state: '1 refused request matches the filters.', chart: '' })
+    await leave()
+  })
+
+  test('of Activation shows a wrong key as soon as it is saved', async () => {
+    const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
+    const response = await pages.handle(pages.at('activation/live'), { headers: { Cookie: cookie } })
+    const reader = response.body?.getReader()
+    let text = ''
+    await add(stranger())
+    while (!text.includes('invalid_api_key')) text += new TextDecoder().decode((await reader?.read())?.value)
+    expect(text).toContain('The API key is missing, wrong or revoked.')
+    await reader?.cancel()
+  })
+})
