@@ -122,7 +122,7 @@ describe('readConfig', () => {
       { EVENTPOST_MASTER_KEY: 'x'.repeat(31) },
       'EVENTPOST_MASTER_KEY takes at least 32 characters, such as openssl rand -hex 32 prints.',
     ],
-    // an open door would be the other way to read it
+    // without a token, anyone could read the metrics
     [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Give it a value, or leave it out.'],
     [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],

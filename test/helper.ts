@@ -182,7 +182,7 @@ export const createTestSenders = (
     installation: { from: { name: '', address: 'post@first.example' }, hasServer: false, ...given },
   })
 
-/** A sender that does nothing until it is told to. What it cannot do is a test's failure. */
+/** A sender that sends only on request. What it cannot do is a test's failure. */
 export const createTestSender = (
   parts: Pick<Dependencies, 'store' | 'clock'>,
   mail: Partial<SenderDependencies> = {},

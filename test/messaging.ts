@@ -40,23 +40,23 @@ export async function createMessaging(server: TestServer) {
 
   const mark = async (work: DeliveryWork): Promise<Decided> => {
     const [at, { delivery }] = [server.clock.now(), work]
-    const judged = await store().decideDelivery(work, at)
+    const decided = await store().decideDelivery(work, at)
     const claim = { id: delivery.id, claimedBy: 'test', attempt: delivery.attempt, at }
-    const record = JSON.stringify(judged.record)
-    if (judged.unfit.length > 0) await store().dropJoined({ ...claim, unfit: judged.unfit })
-    const decided = { email: work.contact.email, name: work.message.name, verdict: judged.outcome }
-    if (judged.outcome === 'send') {
-      const handed = await store().markHanded({ ...claim, record, basis: judged.basis })
+    const record = JSON.stringify(decided.record)
+    if (decided.unfit.length > 0) await store().dropJoined({ ...claim, unfit: decided.unfit })
+    const result = { email: work.contact.email, name: work.message.name, verdict: decided.outcome }
+    if (decided.outcome === 'send') {
+      const handed = await store().markHanded({ ...claim, record, basis: decided.basis })
       if (isRefusal(handed)) throw new Error(handed.refusal)
-      if (!handed.held) return { ...decided, verdict: 'skip', reason: handed.because }
+      if (!handed.held) return { ...result, verdict: 'skip', reason: handed.because }
       await store().markSent(claim)
-      return { ...decided, reason: null }
+      return { ...result, reason: null }
     }
-    if (judged.outcome === 'skip') {
-      const { reason, isOfEvent } = judged
+    if (decided.outcome === 'skip') {
+      const { reason, isOfEvent } = decided
       await store().markSkipped({ ...claim, reason, record, isOfEvent })
-    } else await store().markDeferred({ ...claim, reason: judged.reason, dueAt: judged.dueAt, record })
-    return { ...decided, reason: judged.reason }
+    } else await store().markDeferred({ ...claim, reason: decided.reason, dueAt: decided.dueAt, record })
+    return { ...result, reason: decided.reason }
   }
 
   return {
@@ -86,14 +86,14 @@ export async function createMessaging(server: TestServer) {
       const answer = await send(server, report(server.first, { id: `${load}.${crypto.randomUUID()}`, events }))
       if (answer.status !== 202) throw new Error(answer.text)
     },
-    /** What is due now, decided. */
+    /** What is due now, result. */
     async decide(): Promise<Decided[]> {
       const claiming = { claimedBy: 'test', now: server.clock.now(), leaseMs: MINUTE, most: 1_000, skipApps: [] }
       const claimed = await store().claimDeliveries(claiming)
       if (isRefusal(claimed)) throw new Error(claimed.refusal)
-      const decided: Decided[] = []
-      for (const work of claimed.works) decided.push(await mark(work))
-      return decided
+      const result: Decided[] = []
+      for (const work of claimed.works) result.push(await mark(work))
+      return result
     },
     /** All deliveries of the app, oldest first. */
     async deliveries(): Promise<DeliveryRow[]> {
@@ -109,4 +109,4 @@ export { here, leave, page, track }
 export const recordOf = ({ record }: DeliveryRow): DecisionRecord => JSON.parse(record ?? '{"at":0,"verdicts":[]}')
 
 /** Why each was kept back, or that it was sent. */
-export const verdictsOf = (decided: Decided[]): string[] => decided.map(({ verdict, reason }) => reason ?? verdict)
+export const verdictsOf = (result: Decided[]): string[] => result.map(({ verdict, reason }) => reason ?? verdict)

@@ -60,8 +60,8 @@ describe('all in one check', () => {
   })
 
   test.each(REFUSED)('%s is refused', (_, rule, from, to) => {
-    const told = stripVTControlCharacters(checked.out).replaceAll(/\s+/g, ' ')
-    expect(told).toContain(`error ${rule}: ${from} → ${to}`)
+    const output = stripVTControlCharacters(checked.out).replaceAll(/\s+/g, ' ')
+    expect(output).toContain(`error ${rule}: ${from} → ${to}`)
   })
 
   test('and nothing else', () => {

@@ -1,4 +1,4 @@
-/** What is answered where the service fails, the client goes away, or too many come at once, whatever the door. */
+/** What is answered where the service fails, the client goes away, or too many come at once, for every kind of request. */
 import { describe, expect, test } from 'bun:test'
 import { createLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'

@@ -25,7 +25,7 @@ describe('a request with a missing or invalid Host', () => {
   const headOf = (method: string, path: string, host: string | null): string =>
     host === null ? `${method} ${path} HTTP/1.0\r\n` : `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n`
 
-  test.each(HOSTS)('reaches its door, is counted and is let go: %p', async (host) => {
+  test.each(HOSTS)('reaches its route, is counted and is let go: %p', async (host) => {
     const one = keep(await createTestServer())
     const http = keep({
       serve: Bun.serve({ port: 0, hostname: '127.0.0.1', development: false, fetch: (request) => one.send(request) }),

@@ -1,4 +1,4 @@
-/** What every answer has in common, whatever the door: the shape of refusals, headers, ids, and who asks. */
+/** What every answer has in common, of every kind of request: the shape of refusals, headers, ids, and who asks. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { codeOf, expectRefusal, no } from './api/expected.ts'
 import { assetUrl } from '../src/assets.ts'

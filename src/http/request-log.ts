@@ -92,7 +92,7 @@ function createSampling() {
 
 type Repeated = { times: number; row: NewRequest; isOpen: boolean }
 
-/** Bounds what a flood writes. A saved row is closed: the next identical refusal gets a row again. */
+/** Bounds what many refusals write. A saved row is closed: the next identical refusal gets a row again. */
 function createRepeats() {
   const known = new Map<string, Repeated>()
   let second = 0
@@ -125,7 +125,7 @@ const bearerOf = ({ request }: Call): string | null => readBearer(request.header
 
 const isKeyless = (route: string): boolean => route === COLLECT_PATH || route.startsWith('/hooks/')
 
-type Told = { status: number; code: string | null; field?: string; app?: AppRow }
+type Described = { status: number; code: string | null; field?: string; app?: AppRow }
 
 function describeAccepted(call: Call, at: number): NewRequest {
   const { access, app } = call.facts
@@ -136,24 +136,24 @@ function describeAccepted(call: Call, at: number): NewRequest {
 function describeRefusals(call: Call, access: Access | null, at: number): NewRequest[] {
   const { refusal, refusedItems = [], protocolError, app } = call.facts
   const refused = refusal === null ? refusedItems : [{ refusal, app }]
-  const told = refused.map((one) => describeRefusal(one, call.status))
-  if (protocolError !== undefined) told.push({ status: statusOf(call.status, 403), code: protocolError, app })
-  return told.map((one) => toRow(call, access, at, one))
+  const described = refused.map((one) => describeRefusal(one, call.status))
+  if (protocolError !== undefined) described.push({ status: statusOf(call.status, 403), code: protocolError, app })
+  return described.map((one) => toRow(call, access, at, one))
 }
 
 /** Items of a batch and MCP tools are refused in answers with a status of success. */
 const statusOf = (answered: number, own: number): number => (answered < 400 ? own : answered)
 
-function describeRefusal({ refusal, app }: { refusal: Refusal; app?: AppRow }, answered: number): Told {
+function describeRefusal({ refusal, app }: { refusal: Refusal; app?: AppRow }, answered: number): Described {
   const status = statusOf(answered, REFUSALS[refusal.refusal].status)
   return { status, code: errorCode(refusal.refusal), field: knownField(refusal), app }
 }
 
-function toRow({ request, facts, route }: Call, access: Access | null, at: number, told: Told): NewRequest {
+function toRow({ request, facts, route }: Call, access: Access | null, at: number, described: Described): NewRequest {
   // without a key, only these endpoints are addressed to an app
-  const app = access || isKeyless(route) ? told.app : undefined
+  const app = access || isKeyless(route) ? described.app : undefined
   return {
-    pool: told.code === null ? 'accepted' : access ? 'refused' : 'unkeyed',
+    pool: described.code === null ? 'accepted' : access ? 'refused' : 'unkeyed',
     accountId: access?.key.accountId ?? app?.accountId ?? NO_ACCOUNT,
     appId: app?.id ?? null,
     caller: access?.key.id ?? describeKeyless(request, route),
@@ -161,9 +161,9 @@ function toRow({ request, facts, route }: Call, access: Access | null, at: numbe
     method: request.method,
     path: route,
     tool: facts.tool ?? null,
-    status: told.status,
-    code: told.code,
-    field: told.field ?? null,
+    status: described.status,
+    code: described.code,
+    field: described.field ?? null,
     requestId: facts.requestId,
     count: 1,
   }

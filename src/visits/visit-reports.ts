@@ -173,7 +173,7 @@ export type VisitDependencies = {
   clock: Clock
 }
 
-/** `onApp`: told the app of the site. */
+/** `onApp`: receives the app of the site. */
 export type Caller = { address(): string; origin: string | null; onApp(app: AppRow): void }
 
 /**

@@ -22,16 +22,16 @@ import { eventRequests } from './event-requests.ts'
 
 const MAX_BODY = 65_536
 /** What was asked of the store, and for texts whether something was written. */
-let told: string[] = []
+let steps: string[] = []
 const listen = (store: Store): Store => ({
   ...store,
   async recordEventText(event) {
     const outcome = await store.recordEventText(event)
-    told.push('contactId' in outcome ? 'kept' : 'refused')
+    steps.push('contactId' in outcome ? 'kept' : 'refused')
     return outcome
   },
-  recordEvent: (write) => (told.push('fields'), store.recordEvent(write)),
-  listOutcomes: (asked) => (told.push('looked up'), store.listOutcomes(asked)),
+  recordEvent: (write) => (steps.push('fields'), store.recordEvent(write)),
+  listOutcomes: (asked) => (steps.push('looked up'), store.listOutcomes(asked)),
 })
 
 /** Holds texts back until they are let go. */
@@ -53,7 +53,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 beforeEach(() => {
-  told = []
+  steps = []
 })
 
 const event = (more: Record<string, unknown> = {}) => ({
@@ -99,7 +99,7 @@ describe('calls to the store', () => {
     ['without a key', () => ({ body: event(), key: null }), []],
   ])('%s', async (_name, given, asked) => {
     await sendTo(server, given())
-    expect(told).toEqual(asked)
+    expect(steps).toEqual(asked)
   })
 
   test('near the end of the limit and beyond it', async () => {
@@ -107,27 +107,27 @@ describe('calls to the store', () => {
     const { apiKey: key } = await server.makeKey()
     for (const more of [{}, {}, ...WRONG]) await sendTo(server, { body: event(more), key })
     await server.setPlan({ eventsPerHour: null })
-    expect(told).toEqual(['kept', ...Array<string>(5).fill('refused')])
+    expect(steps).toEqual(['kept', ...Array<string>(5).fill('refused')])
   })
 
   test('one for each event of a batch', async () => {
     const events = [event(), event({ email: 'x' }), event({ email: 'no@example.com', createContact: false }), 'text']
     const body = JSON.stringify({ events }).replaceAll('FIRST', server.first.appId)
     expect((await server.call('POST', BATCH, { body })).status).toBe(207)
-    expect(told.sort()).toEqual(['kept', 'refused', 'refused', 'refused'])
+    expect(steps.sort()).toEqual(['kept', 'refused', 'refused', 'refused'])
   })
 
   test('one for an event over MCP', async () => {
     for (const more of [{}, { email: 'x' }])
       await callTool(server, 'send_event', { ...event(), app: server.first.appId, ...more })
-    expect(told).toEqual(['kept', 'refused'])
+    expect(steps).toEqual(['kept', 'refused'])
   })
 
   test('for an account with many apps', async () => {
     const one = await createTestServer({ wrapStore: listen })
     for (let count = 2; count <= 30; count++) await addApp(one, count)
     await sendTo(one, { body: event({ app: 'app_30' }) })
-    expect(told).toEqual(['kept'])
+    expect(steps).toEqual(['kept'])
     await one.close()
   })
 })
@@ -152,10 +152,10 @@ describe('the same event alone and in a batch', () => {
       const alone = await one.call('POST', EVENTS, { body })
       const [item = {}] = (await one.call('POST', BATCH, { body: `{"events":[${body}]}` })).body.results ?? []
       const { requestId, ...said } = alone.body
-      const { index, ...told } = item
+      const { index, ...steps } = item
       // far too many levels refuse the whole batch, and who was made by the first is known to the second
       if (!/^\d{3,} (levels|lists)$/.test(name)) {
-        expect([name, told]).toEqual([name, 'created' in said ? { ...said, created: false } : said])
+        expect([name, steps]).toEqual([name, 'created' in said ? { ...said, created: false } : said])
         compared += 1
       }
     }

@@ -134,12 +134,12 @@ export const SIMULATED: MessageContent = {
   },
 }
 
-/** Once for each result: none of them is left out before it is judged. */
-export const JUDGED: MessageContent = { ...SIMULATED, again: { once: 'property', property: 'url' } }
+/** Once for each result: none of them is left out before its decision. */
+export const DECIDED: MessageContent = { ...SIMULATED, again: { once: 'property', property: 'url' } }
 
 /** Once for each too, and it asks what is stored of the people. */
 export const OF_STRANGERS: MessageContent = {
-  ...JUDGED,
+  ...DECIDED,
   onlyIf: [{ rule: 'away', minutes: 5 }, { rule: 'notSeen' }, { rule: 'tag', has: 'beta' }],
   mail: { subject: '{{ event.headline }}', body: '{{ contact.fields.plan }}: [your results]({{ event.url }})' },
 }

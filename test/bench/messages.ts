@@ -1,6 +1,6 @@
 /**
- * `bun run bench:messages`: what messages cost. Events of an app with 20 live messages beside those of one without, at the
- * door and in interleaved pairs; the queue with a million deliveries waiting; a simulation of the newest
+ * `bun run bench:messages`: what messages cost. Events of an app with 20 live messages beside those of one without, over HTTP
+ * and in interleaved pairs; the queue with a million deliveries waiting; a simulation of the newest
  * 10,000 of a million events, and what it costs those who send events meanwhile. Exits 1 when a bar is missed.
  */
 import { Database } from 'bun:sqlite'
@@ -13,7 +13,7 @@ import {
   fillEvents,
   fillQueue,
   fillStrangers,
-  JUDGED,
+  DECIDED,
   makeLive,
   OF_STRANGERS,
   SIMULATED,
@@ -175,12 +175,12 @@ try {
   fillQueue(db, 2, now)
   const queueMs = measureQueue(db, now)
   db.close()
-  const [messageId = '', judged = ''] = await addMessages(plain.data, [SIMULATED, JUDGED])
+  const [messageId = '', decided = ''] = await addMessages(plain.data, [SIMULATED, DECIDED])
   const strangersMs = await measureStrangers(await install(folder.path, 'strangers'), now)
   const service = await plain.start()
   const target = targetOf(plain, service)
   const aloneMs = await measureAlone(target, messageId)
-  const judgedMs = await measureAlone(target, judged)
+  const decidedMs = await measureAlone(target, decided)
   const full = await measureBeside(target, messageId, CONNECTIONS)
   // each event waits for the one before it here, and each turn of the processor is felt
   const few = await measureBeside(target, messageId, 8)
@@ -193,7 +193,7 @@ try {
     },
     { name: 'the next ten of a million that wait, ms (median)', reached: queueMs, most: 5 },
     { name: 'simulation of the newest of a million events, ms (median)', reached: aloneMs, most: 2_000 },
-    { name: 'the same where each of its triggers is judged, ms (median)', reached: judgedMs, most: 2_000 },
+    { name: 'the same where each of its triggers is decided, ms (median)', reached: decidedMs, most: 2_000 },
     { name: 'the same of a million people, one suppressed, ms (median)', reached: strangersMs, most: 2_000 },
     { name: 'the same beside 64 connections of events, ms (median)', reached: full.ms, most: 5_000 },
     { name: 'rate that 64 connections lose beside simulations, % (median)', reached: 100 - full.rate, most: 10 },
@@ -202,7 +202,7 @@ try {
   for (const { name, reached, most } of figures) {
     console.log(`${reached <= most ? 'reached' : 'MISSED '}  ${name}: ${reached.toFixed(1)} (at most ${most})`)
   }
-  console.log(`by the rate at the door, events with 20 live messages took ${slower.byRate.toFixed(1)} % longer`)
+  console.log(`by the rate over HTTP, events with 20 live messages took ${slower.byRate.toFixed(1)} % longer`)
   process.exitCode = figures.every(({ reached, most }) => reached <= most) ? 0 : 1
 } finally {
   folder.remove()

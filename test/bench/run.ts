@@ -130,7 +130,12 @@ function makeEvent(app: string, index: number) {
   return { app, email: `person${person}@example.com`, event: 'results_ready', createContact: true, properties }
 }
 
-function judge(rounds: Record<'64' | '256' | 'collect', Round[]>, mb: number, coldMs: number, bytes: number): Figure[] {
+function compareWithTargets(
+  rounds: Record<'64' | '256' | 'collect', Round[]>,
+  mb: number,
+  coldMs: number,
+  bytes: number,
+): Figure[] {
   const at64 = median(rounds['64'].map((one) => one.ratio))
   const at256 = median(rounds['256'].map((one) => one.ratio))
   const collected = median(rounds.collect.map((one) => one.ratio))
@@ -203,7 +208,7 @@ try {
   await prototypeService.stop()
   const bytes = await measureBytes(service, ours, join(data, 'eventpost.db'), start)
   const coldMs = await measureColdStart(serve, folder.path)
-  const figures = judge(rounds, mb, coldMs, bytes)
+  const figures = compareWithTargets(rounds, mb, coldMs, bytes)
   const machine = { cores: cpus().length, model: cpus()[0]?.model ?? 'unknown', bun: Bun.version }
   const results = {
     date: new Date().toISOString(),

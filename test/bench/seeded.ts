@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** Where `bun run seed` puts its data folder unless it is told otherwise; git keeps nothing of it. */
+/** Where `bun run seed` puts its data folder by default; git keeps nothing of it. */
 export const SEEDED = join(import.meta.dir, '../../dist/seeded')
 
 /** What is in a seeded folder, and how to get in. */

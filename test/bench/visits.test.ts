@@ -10,7 +10,7 @@ const SEED = 2_000
 
 setDefaultTimeout(240_000)
 describe('visits in a real browser', () => {
-  test('are judged as their truth asks, each of them, and the plain rule is often wrong', async () => {
+  test('get the decision that their truth asks for, each of them, and the plain rule is often wrong', async () => {
     requireWholeChromium()
     const visited = await runVisits({ visits: VISITS, lanes: LANES, seed: SEED })
     const wrong = visited.filter(({ right, service }) => service !== right)

@@ -34,8 +34,10 @@ const wrong = visited.filter(({ right, service }) => service !== right)
 
 console.log(`\n${'right decisions for a person who'.padEnd(50)}${'Eventpost'.padStart(12)}${'plain rule'.padStart(12)}`)
 for (const score of scores) console.log(toLine(score))
-for (const { name, kind, told, right, service, reason } of wrong) {
-  console.log(`wrong: ${name} ${kind} (${told}): ${right} was right, ${service} it was${reason ? ` (${reason})` : ''}`)
+for (const { name, kind, described, right, service, reason } of wrong) {
+  console.log(
+    `wrong: ${name} ${kind} (${described}): ${right} was right, ${service} it was${reason ? ` (${reason})` : ''}`,
+  )
 }
 const file = join(import.meta.dir, 'results-visits.json')
 writeFileSync(file, `${JSON.stringify({ seed: SEED, scores, wrong }, null, 2)}\n`)

@@ -44,9 +44,9 @@ describe('the editor', () => {
       await page.locator('#test button').scrollIntoViewIfNeeded()
       await page.click('#test button')
       await page.waitForSelector('#test .notice')
-      const [[told], [aside]] = [await boxes('#test .notice'), await boxes('.editor > aside')]
-      expect(told?.bottom).toBeLessThanOrEqual(Math.min(aside?.bottom ?? 0, 900))
-      expect(told?.top).toBeGreaterThanOrEqual(Math.max(aside?.top ?? 900, 0))
+      const [[notice], [aside]] = [await boxes('#test .notice'), await boxes('.editor > aside')]
+      expect(notice?.bottom).toBeLessThanOrEqual(Math.min(aside?.bottom ?? 0, 900))
+      expect(notice?.top).toBeGreaterThanOrEqual(Math.max(aside?.top ?? 900, 0))
     },
     TRY_MS,
   )

@@ -43,7 +43,7 @@ async function lookOver(page: Page, theme: Theme): Promise<string[]> {
   return [...found, ...(over > 0 ? [`${over} pixels too wide`] : [])]
 }
 
-/** axe-core can't judge text on gradients, so only scroll edges have them. Media and frames have no need of preloading. */
+/** axe-core can't check text on gradients, so only scroll edges have them. Media and frames have no need of preloading. */
 const runAxe = (page: Page): Promise<string[]> =>
   page.evaluate<string[]>(
     `axe.run({ resultTypes: ['violations', 'incomplete'], preload: false })
@@ -61,7 +61,7 @@ export async function walk(
 ): Promise<string[]> {
   const browser = await openChromium()
   const server = await serveTest()
-  // no transitions, which axe-core would judge half-way
+  // no transitions, which axe-core would check half-way
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   const complaints: string[] = []

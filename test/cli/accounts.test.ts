@@ -239,7 +239,7 @@ describe('account create', () => {
       const origin = first.url
       const inside = await eventpostJson<Begun>(['init', '--data', own, ...OWNER], { env: { PORT: '9000' } })
       expect(inside.signInUrl).toStartWith(`${origin}/password?token=`)
-      expect(await linkOf('told', ['--base-url', 'https://a.example'])).toStartWith('https://a.example/password?')
+      expect(await linkOf('shown', ['--base-url', 'https://a.example'])).toStartWith('https://a.example/password?')
       expect(await linkOf('set', [], { EVENTPOST_BASE_URL: 'https://b.example' })).toStartWith('https://b.example/')
       await first.stop()
       expect(await linkOf('later')).toStartWith(`${origin}/password?`)

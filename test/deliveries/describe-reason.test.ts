@@ -5,7 +5,7 @@ import { STOP_REASONS, SUPPRESSION_REASONS } from '../../src/store/message-types
 import { say } from './explaining.ts'
 
 describe('each reason has its own sentence', () => {
-  const judged = [
+  const decided = [
     'never_reported',
     'no_page',
     'message_paused',
@@ -46,7 +46,7 @@ describe('each reason has its own sentence', () => {
   const network = Object.keys(ERROR_CODES)
     .filter((code) => !unused.includes(code))
     .map((code) => code.toLowerCase())
-  const codes = [...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS, ...judged, ...sending, ...server, ...network]
+  const codes = [...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS, ...decided, ...sending, ...server, ...network]
 
   test.each(codes)('%s', (code) => expect(say({ reason: code })).toMatch(/^[A-Z][^()]+\.$/))
   test('there are no other reasons', () => expect([...REASON_TEXTS.keys()].sort()).toEqual([...new Set(codes)].sort()))

@@ -107,7 +107,7 @@ describe('describes a rule', () => {
   })
 
   test('of any kind', () => {
-    const judged = ['suppression', 'message', 'again', 'window', 'perDay', 'perWeek', 'giveUp', 'template', 'link']
-    expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(STOP_REASONS), ...judged].sort())
+    const decided = ['suppression', 'message', 'again', 'window', 'perDay', 'perWeek', 'giveUp', 'template', 'link']
+    expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(STOP_REASONS), ...decided].sort())
   })
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { RESULT_BYTES } from '../../src/mcp/budget.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 import { callTool } from '../mcp/client.ts'
-import { readAll } from '../mcp/doors.ts'
+import { readAll } from '../mcp/both-servers.ts'
 import { createMessaging, messageOf } from '../messaging.ts'
 
 describe('dryRun', () => {
@@ -64,9 +64,9 @@ describe('dryRun', () => {
     expect((await call('get_key_info', { app: undefined })).data.limits).toEqual(limits)
     const real = await call(tool, args)
     expect([dry.isError, withoutIds(dry.data)] as unknown).toEqual([real.isError, withoutIds(real.data)])
-    const told = (real.data.messages ?? []) as { name: string; deliveryId: string }[]
-    expect(told.map(({ name }) => name).sort()).toEqual(names)
-    for (const { deliveryId } of told) expect(deliveryId).toMatch(/^dlv_/)
+    const queued = (real.data.messages ?? []) as { name: string; deliveryId: string }[]
+    expect(queued.map(({ name }) => name).sort()).toEqual(names)
+    for (const { deliveryId } of queued) expect(deliveryId).toMatch(/^dlv_/)
     if (!dry.isError) expect(dry.data.dryRun).toBe(true)
     server.clock.tick(1)
   })

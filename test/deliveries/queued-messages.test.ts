@@ -42,14 +42,14 @@ async function tryAndSend(changes: Partial<Event> = {}): Promise<Compared> {
 const queued = async (changes: Partial<Event> = {}) => compare(await tryAndSend(changes))
 
 function compare({ tried, sent }: Pick<Compared, 'tried' | 'sent'>): [string, number][] {
-  const told = (found: QueuedMessage[]): [string, number][] =>
+  const namesAndTimes = (found: QueuedMessage[]): [string, number][] =>
     found.map(({ message, dueAt }): [string, number] => [message.name, dueAt - NOW]).sort()
-  expect(told(tried)).toEqual(told(sent))
+  expect(namesAndTimes(tried)).toEqual(namesAndTimes(sent))
   const stateOf = ({ message, state }: QueuedMessage): string => `${message.name} ${state}`
   expect(tried.map(stateOf)).toEqual(sent.map(stateOf))
   expect(tried.every(({ deliveryId }) => deliveryId === null)).toBe(true)
   expect(sent.every(({ deliveryId }) => deliveryId !== null)).toBe(true)
-  return told(tried)
+  return namesAndTimes(tried)
 }
 
 const put = (changes: Partial<MessageContent & { name: string; status: string }> = {}) =>

@@ -164,10 +164,10 @@ describe('the draft "Results ready, they left"', () => {
   ]
 
   const play = async (acts: Act[], at: number): Promise<void> => {
-    for (const [minute, ...told] of acts) {
+    for (const [minute, ...acted] of acts) {
       server.clock.wallMs = at + minute * MINUTE
-      const events = told.filter((one) => typeof one === 'object')
-      await messaging.browse(told.find((one) => typeof one === 'string') ?? 'a', ...events)
+      const events = acted.filter((one) => typeof one === 'object')
+      await messaging.browse(acted.find((one) => typeof one === 'string') ?? 'a', ...events)
     }
   }
 

@@ -48,10 +48,10 @@ async function signIn(email: string, firstName = ''): Promise<void> {
   await page.waitForURL('**/home')
 }
 
-async function expectTold(expected: string[]): Promise<void> {
-  await until(() => collector.told().length >= expected.length, collector.told)
+async function expectReports(expected: string[]): Promise<void> {
+  await until(() => collector.reported().length >= expected.length, collector.reported)
   await quiet()
-  expect(collector.told()).toEqual(expected)
+  expect(collector.reported()).toEqual(expected)
 }
 
 const sentTo = (path: string) =>
@@ -61,7 +61,7 @@ describe('the demo', () => {
   test('adds and identifies people who sign in', async () => {
     await signIn(' Ada@Example.com', 'Ada')
     await page.click('#banner [value=yes]')
-    await until(() => collector.told().length === 1, collector.told)
+    await until(() => collector.reported().length === 1, collector.reported)
     const [sent] = collector.bodies()
     const proof = createHmac('sha256', SECRET).update('ada@example.com').digest('hex')
     expect(sent).toMatchObject({ site: 'site_demo', email: 'Ada@Example.com', signature: proof })
@@ -76,12 +76,12 @@ describe('the demo', () => {
     await signIn('ada@example.com')
     await page.click('text=Settings')
     await page.waitForURL('**/settings')
-    await expectTold([])
+    await expectReports([])
     await page.click('#banner [value=yes]')
-    await expectTold(['ada page /settings'])
+    await expectReports(['ada page /settings'])
     await page.click('text=Home')
     await page.waitForURL('**/home')
-    await expectTold(['ada page /settings', 'ada leave /settings', 'ada page /home'])
+    await expectReports(['ada page /settings', 'ada leave /settings', 'ada page /home'])
     expect(await page.isVisible('#banner')).toBe(false)
   })
 
@@ -90,7 +90,7 @@ describe('the demo', () => {
     await page.click('#banner [value=no]')
     await page.click('text=Settings')
     await page.waitForURL('**/settings')
-    await expectTold([])
+    await expectReports([])
   })
 
   test('reports views of its single-page part, and results from its server', async () => {
@@ -122,19 +122,19 @@ describe('the demo', () => {
     expect(sent?.headers['idempotency-key']).toBe(path.split('/').at(-1))
     const views = ['/home', '/studio/pictures', '/studio/styles', '/studio/make', path]
     await expectView(path)
-    const told = collector.kept()
-    expect(told.filter((one) => one.includes(' page '))).toEqual(views.map((view) => `ada page ${view}`))
-    expect(told).toContain('ada track pictures_started /studio/make')
+    const reported = collector.kept()
+    expect(reported.filter((one) => one.includes(' page '))).toEqual(views.map((view) => `ada page ${view}`))
+    expect(reported).toContain('ada track pictures_started /studio/make')
   })
 
   test('forgets people who sign out', async () => {
     await signIn('ada@example.com')
     await page.click('#banner [value=yes]')
-    await expectTold(['ada page /home'])
+    await expectReports(['ada page /home'])
     await page.click('#sign-out button')
     await page.waitForURL(`${site.url}/`)
     await signIn('grace@example.com')
-    await expectTold(['ada page /home', 'ada leave /home', 'grace page /home'])
+    await expectReports(['ada page /home', 'ada leave /home', 'grace page /home'])
   })
 
   test('works without Eventpost', async () => {

@@ -156,10 +156,10 @@ describe('a person who starts a job', () => {
     await whole.messaging.event({ event: 'other' })
     await pass(whole, 1)
     expect(mail.received).toHaveLength(1)
-    const told = await readPage(whole, await personPath(whole))
-    expect(told).toContain('It was sent on 15 May 2026, 12:10 UTC.')
-    expect(told).toContain('Ada had unsubscribed.')
-    expect(told).toContain('The message is a draft, so nobody gets it.')
+    const shown = await readPage(whole, await personPath(whole))
+    expect(shown).toContain('It was sent on 15 May 2026, 12:10 UTC.')
+    expect(shown).toContain('Ada had unsubscribed.')
+    expect(shown).toContain('The message is a draft, so nobody gets it.')
   })
 
   test('and stays for twenty minutes gets none, with the reason in the dashboard', async () => {

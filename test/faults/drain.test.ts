@@ -31,7 +31,7 @@ describe('SIGTERM', () => {
     await Bun.sleep(700)
     const { code, ms } = await server.stop()
     await load.ended
-    const { answered, ...others } = load.tally.counts
+    const { answered, ...others } = load.counted.counts
     expect(others).toEqual({ refused: 200, unanswered: 0, cut: 0, other_status: 0 })
     expect([code, server.said.err, logBytes()]).toEqual([0, '', 0])
     expect(ms).toBeLessThan(10_000)
@@ -39,7 +39,7 @@ describe('SIGTERM', () => {
     const again = await serve()
     const stored = await readBack(again.target)
     expect(answered).toBeGreaterThan(200)
-    expect(stored.sort()).toEqual(load.tally.acknowledged.sort())
+    expect(stored.sort()).toEqual(load.counted.acknowledged.sort())
     await again.server.stop()
   }, 30_000)
 

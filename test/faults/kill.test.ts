@@ -21,20 +21,20 @@ test('a killed server loses no acknowledged write', async () => {
     const server = await startServer({ data: folder })
     const load = startLoad({ url: server.url, key: begun.apiKey, app: begun.appId }, { clients: CLIENTS, round })
     // in the middle of the load, however slow the machine is
-    while (load.tally.acknowledged.length === 0) await Bun.sleep(10)
+    while (load.counted.acknowledged.length === 0) await Bun.sleep(10)
     await Bun.sleep(300 + Math.random() * 400)
     expect((await server.stop('SIGKILL')).code).toBeNull()
     await load.ended
-    expect(load.tally.counts.other_status).toBe(0)
-    acknowledged.push(...load.tally.acknowledged)
-    unanswered.push(...load.tally.unanswered)
+    expect(load.counted.counts.other_status).toBe(0)
+    acknowledged.push(...load.counted.acknowledged)
+    unanswered.push(...load.counted.unanswered)
 
     const again = await startServer({ data: folder })
     const stored = await readBack({ url: again.url, key: begun.apiKey, app: begun.appId })
     const kept = new Set(stored)
     expect(acknowledged.filter((email) => !kept.has(email))).toEqual([])
     expect(kept.size).toBe(stored.length)
-    // what nobody was told about may be there, and nothing else
+    // unacknowledged events may be there, and nothing else
     const known = new Set([...acknowledged, ...unanswered])
     expect(stored.filter((email) => !known.has(email))).toEqual([])
     expect((await again.stop()).code).toBe(0)

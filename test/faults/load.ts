@@ -1,7 +1,7 @@
 /** Many clients that send events, each as soon as its last one was answered, and the account of what became of them. */
 import { type Client, createClient, type Sent } from './client.ts'
 
-export type Tally = {
+export type Counted = {
   /** emails whose event was answered with 202 */
   acknowledged: string[]
   /** emails whose event got no answer: it may be stored or not */
@@ -9,16 +9,16 @@ export type Tally = {
   counts: Record<Sent['is'] | 'other_status', number>
 }
 
-export type Load = { tally: Tally; ended: Promise<void>; stop(): void }
+export type Load = { counted: Counted; ended: Promise<void>; stop(): void }
 
 type Target = { url: string; key: string; app: string }
 
 /**
  * Each event makes a person of its own, so that what is stored can be counted by email. A client ends when the server
- * is gone, or when it is told to. Every tenth makes a new connection for each event.
+ * is gone, or when it is stopped. Every tenth makes a new connection for each event.
  */
 export function startLoad({ url, key, app }: Target, { clients, round }: { clients: number; round: number }): Load {
-  const tally: Tally = {
+  const counted: Counted = {
     acknowledged: [],
     unanswered: [],
     counts: { answered: 0, refused: 0, unanswered: 0, cut: 0, other_status: 0 },
@@ -29,14 +29,14 @@ export function startLoad({ url, key, app }: Target, { clients, round }: { clien
     for (let count = 0; !isStopped; count++) {
       const email = `r${round}c${number}n${count}@example.com`
       const sent = await sendEvent(client, app, email)
-      note(tally, email, sent)
+      note(counted, email, sent)
       if (sent.is === 'refused') break
       if (number % 10 === 0) client.close()
     }
     client.close()
   }
   const ended = Promise.all(Array.from({ length: clients }, (_, number) => run(number))).then(() => {})
-  return { tally, ended, stop: () => void (isStopped = true) }
+  return { counted, ended, stop: () => void (isStopped = true) }
 }
 
 export const sendEvent = (client: Client, app: string, email: string): Promise<Sent> =>
@@ -48,7 +48,7 @@ export const sendEvent = (client: Client, app: string, email: string): Promise<S
     properties: { headline: `Your results are ready, ${email}` },
   })
 
-function note({ acknowledged, unanswered, counts }: Tally, email: string, sent: Sent): void {
+function note({ acknowledged, unanswered, counts }: Counted, email: string, sent: Sent): void {
   counts[sent.is] += 1
   if (sent.is === 'answered' && sent.status !== 202) counts.other_status += 1
   if (sent.is === 'answered' && sent.status === 202) acknowledged.push(email)

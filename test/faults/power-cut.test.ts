@@ -78,13 +78,13 @@ async function open(files: Map<string, Buffer>): Promise<Found | string> {
   return (await child.exited) === 0 ? (JSON.parse(out) as Found) : err
 }
 
-/** Cuts the power at many moments of a record. @returns what was wrong with the disks, and how many were told how much */
+/** Cuts the power at many moments of a record. @returns what was wrong with the disks, and how many were acknowledgements how much */
 async function cutPower(entries: Entry[]) {
   // a failure names its seed, and the seed brings back its cuts
   const random = createRandom(SEED)
   const disk = createDisk(data, readBase())
   const acknowledged: number[] = []
-  const told: number[] = []
+  const acknowledgements: number[] = []
   const [damaged, lost]: [string[], number[]] = [[], []]
   let next = 0
   for (const moment of chooseMoments(entries, random)) {
@@ -94,7 +94,7 @@ async function cutPower(entries: Entry[]) {
       acknowledged.push(...acknowledgedIn(entry))
     }
     const found = await open(disk.cut(random))
-    told.push(acknowledged.length)
+    acknowledgements.push(acknowledged.length)
     if (typeof found === 'string') damaged.push(found)
     else {
       if (found.integrity !== 'ok' || found.differences.some((n) => n !== 0)) damaged.push(JSON.stringify(found))
@@ -102,7 +102,7 @@ async function cutPower(entries: Entry[]) {
       lost.push(acknowledged.filter((id) => !kept.has(id)).length)
     }
   }
-  return { damaged, lost: lost.filter((count) => count > 0), most: Math.max(...told) }
+  return { damaged, lost: lost.filter((count) => count > 0), most: Math.max(...acknowledgements) }
 }
 
 describe.skipIf(!canMakeFaults)(`a power cut (seed ${SEED})`, () => {

@@ -226,7 +226,7 @@ describe('an accepted request', () => {
   })
 })
 
-describe('floods', () => {
+describe('many refusals', () => {
   test('ten identical refusals of a second have a row each, and the last counts more', async () => {
     for (let i = 0; i < 25; i++) await server.call('POST', EVENTS, { body: event(), key: null })
     const { body } = await server.call('POST', EVENTS, { body: event(), key: null })

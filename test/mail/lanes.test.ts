@@ -126,7 +126,7 @@ test('claims stay limited, however many apps are slow', async () => {
   sending.clock.tick(1)
   await sendSecond('one@example.com')
   const running = sending.sendDue()
-  // no slow one ends before it is told to
+  // no slow one ends before the test ends it
   expect(await isSoon(() => sent.length === 1, 15_000)).toBe(true)
   const { claimed = 0 } = await countStates(sending)
   expect(claimed).toBeWithin(CLAIMED / 2, CLAIMED)
@@ -143,7 +143,7 @@ test('a slow login does not delay another one, however many apps wait', async ()
   sending.clock.tick(1)
   await sendSecond('before@example.com')
   const running = sending.sendDue()
-  // no slow one ends before it is told to
+  // no slow one ends before the test ends it
   expect(await isSoon(() => sent.length === 1, 15_000)).toBe(true)
   expect(await isSoon(() => waiting() === SIDE_BY_SIDE, 15_000)).toBe(true)
   await sendSecond('after@example.com')

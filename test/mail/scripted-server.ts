@@ -37,7 +37,7 @@ export async function startScriptedServer(script: Script = {}, ehlo: string[] = 
     most = Math.max(most, sockets.size)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => {})
-    let [text, isBody, isBodyTold, to, count] = ['', false, false, '', 0]
+    let [text, isBody, isBodyReported, to, count] = ['', false, false, '', 0]
     const say = (words: string): void => void (socket.destroyed || socket.write(words))
     const act = async (step: Step): Promise<void> => {
       const talk = { say, drop: () => socket.destroy(), stopReading: () => socket.pause(), emails: count, to }
@@ -47,8 +47,8 @@ export async function startScriptedServer(script: Script = {}, ehlo: string[] = 
       say(isExtended ? `250-scripted\r\n${ehlo.join('\r\n')}\r\n` : (USUAL[step] ?? ''))
     }
     const readBody = async (): Promise<boolean> => {
-      if (!isBodyTold && text.length > 0) {
-        isBodyTold = true
+      if (!isBodyReported && text.length > 0) {
+        isBodyReported = true
         await act('body')
       }
       const end = `\r\n${text}`.indexOf('\r\n.\r\n')
@@ -69,7 +69,7 @@ export async function startScriptedServer(script: Script = {}, ehlo: string[] = 
       commands.push(line)
       if (line.startsWith('RCPT')) to = /<(.*)>/.exec(line)?.[1] ?? ''
       const step = line.slice(0, 4).toUpperCase() as Step
-      if (step === 'DATA') [isBody, isBodyTold] = [true, false]
+      if (step === 'DATA') [isBody, isBodyReported] = [true, false]
       await act(step)
       return true
     }

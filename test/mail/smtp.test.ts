@@ -265,10 +265,10 @@ describe('reports that a server was reached and accepted the login', () => {
     ['if it drops the connection after the sender', { sender: () => 'drop' }, 1],
   ])('%s', async (_, behaviour, least) => {
     const { provider } = await start(behaviour)
-    let told = 0
+    let logins = 0
     const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
-    await provider.send(mail, async () => true, { onLogin: () => void (told += 1) })
-    expect(Math.min(told, 1)).toBe(least)
+    await provider.send(mail, async () => true, { onLogin: () => void (logins += 1) })
+    expect(Math.min(logins, 1)).toBe(least)
   })
 
   test('not by an old connection if it accepts no new one', async () => {
@@ -277,10 +277,10 @@ describe('reports that a server was reached and accepted the login', () => {
     const { provider, send } = await start({ connect: doing, sender: doing })
     expect(await send()).toEqual({ is: 'sent' })
     isDown = true
-    let told = 0
+    let logins = 0
     const mail = { from: 'hello@example.com', to: 'ada@example.com', raw: Buffer.from(RAW) }
-    const outcome = await provider.send(mail, async () => true, { onLogin: () => void (told += 1) })
-    expect([outcome.is, told]).toEqual(['unreachable', 0])
+    const outcome = await provider.send(mail, async () => true, { onLogin: () => void (logins += 1) })
+    expect([outcome.is, logins]).toEqual(['unreachable', 0])
   })
 })
 

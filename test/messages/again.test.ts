@@ -7,15 +7,15 @@ import { DAY, HOUR, MINUTE, NOW } from '../durations.ts'
 describe('the due time', () => {
   test.each<[name: string, wait: Wait | undefined, lateMs: number, timezone: string, dueAt: number]>([
     ['at once', undefined, 0, 'UTC', NOW],
-    ['at once, told late', undefined, HOUR, 'UTC', NOW],
+    ['at once, reported late', undefined, HOUR, 'UTC', NOW],
     ['minutes after it happened', { minutes: 10 }, 0, 'UTC', NOW + 10 * MINUTE],
-    ['minutes after it happened, told late', { minutes: 10 }, 4 * MINUTE, 'UTC', NOW + 6 * MINUTE],
+    ['minutes after it happened, reported late', { minutes: 10 }, 4 * MINUTE, 'UTC', NOW + 6 * MINUTE],
     ['never before it came', { minutes: 10 }, HOUR, 'UTC', NOW],
     ['a time of day', { until: '18:00' }, 0, 'UTC', NOW + 6 * HOUR],
     ['a time of day of the next day', { until: '09:00' }, 0, 'UTC', NOW + 21 * HOUR],
     ['this very time of day', { until: '12:00' }, 0, 'UTC', NOW],
     ['a time of day of a zone', { until: '18:00' }, 0, 'America/New_York', NOW + 10 * HOUR],
-    ['a time of day that was over when it was told', { until: '13:00' }, DAY, 'UTC', NOW],
+    ['a time of day that was over when it was reported', { until: '13:00' }, DAY, 'UTC', NOW],
   ])('%s', (_, wait, lateMs, timezone, dueAt) => {
     expect(whenDue(wait, { at: NOW, occurredAt: NOW - lateMs }, timezone)).toBe(dueAt)
   })

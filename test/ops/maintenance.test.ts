@@ -52,7 +52,7 @@ async function pass(ms: number): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
-describe('startChores', () => {
+describe('startMaintenance', () => {
   test('saves key usage every 30 seconds', async () => {
     await pass(SAVE_USES_MS - 1)
     expect(calls.saveUses).toBe(0)

@@ -61,9 +61,9 @@ describe('a call', () => {
   test('works before and after the script loads', async () => {
     bench.site().serve({ calls: `${identify()}; service('track', 'before')` })
     const { page } = await bench.openPage('/a')
-    await bench.expectTold(['ada page /a', 'ada track before /a'])
+    await bench.expectReports(['ada page /a', 'ada track before /a'])
     await page.evaluate(`service('track', 'after')`)
-    await bench.expectTold(['ada page /a', 'ada track before /a', 'ada track after /a'])
+    await bench.expectReports(['ada page /a', 'ada track before /a', 'ada track after /a'])
     const [first, second, ...more] = bench.collector().bodies()
     expect(more).toEqual([])
     expect(second?.id.split('.')[0]).toBe(first?.id.split('.')[0] ?? '')
@@ -81,10 +81,10 @@ describe('a call', () => {
     const { page, said } = await bench.openPage()
     await page.waitForFunction(LOADED)
     for (const call of calls) expect(await page.evaluate(`${call} === undefined`)).toBe(true)
-    await bench.expectTold([])
+    await bench.expectReports([])
     expect(said).toEqual([`service: ${WARNINGS[name]}`])
     await page.evaluate(identify())
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 
   test.each([
@@ -96,7 +96,7 @@ describe('a call', () => {
     await page.waitForFunction(LOADED)
     expect(await page.evaluate(call)).toBeUndefined()
     await page.evaluate(identify())
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     expect(said).toEqual([])
   })
 
@@ -105,7 +105,7 @@ describe('a call', () => {
     const hostile = `service('identify', { get email() { throw new Error('no') } })`
     bench.site().serve({ calls: `${identify()}; ${hostile}; service.q.push(${junk}); service('track', 'still')` })
     await bench.openPage()
-    await bench.expectTold(['ada page /a', 'ada track still /a'])
+    await bench.expectReports(['ada page /a', 'ada track still /a'])
   })
 
   test('through a saved stub or queue still works', async () => {
@@ -114,7 +114,7 @@ describe('a call', () => {
     await page.waitForFunction(LOADED)
     expect(await page.evaluate('kept.stub !== service')).toBe(true)
     await page.evaluate(`kept.stub('track', 'one'); kept.queue.push(['track', 'two']); kept.stub(...${toCall(GRACE)})`)
-    await bench.expectTold(['zero', 'one', 'two'].map((name) => `grace track ${name} /a`).concat('grace page /a'))
+    await bench.expectReports(['zero', 'one', 'two'].map((name) => `grace track ${name} /a`).concat('grace page /a'))
   })
 })
 
@@ -125,7 +125,7 @@ describe('identify', () => {
     bench.site().serve({ calls: `service('track', 'saved')` })
     const { page } = await bench.openPage()
     await page.evaluate(`history.pushState(0, '', '/b')`)
-    await bench.expectTold([])
+    await bench.expectReports([])
   })
 
   test('reports the current page, not earlier ones', async () => {
@@ -133,25 +133,25 @@ describe('identify', () => {
     await page.waitForFunction(LOADED)
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.evaluate(identify())
-    await bench.expectTold(['ada page /b'])
+    await bench.expectReports(['ada page /b'])
   })
 
   test('with the same pair again does nothing', async () => {
     bench.site().serve({ calls: `${identify()}; ${identify()}` })
     const { page } = await bench.openPage()
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(identify())
     await page.evaluate(identify(' Ada@Example.com ', proofOf('ada@example.com').signature))
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 
   test('of another person without reset is a reset first', async () => {
     bench.site().serve({ calls: identify() })
     const { page } = await bench.openPage()
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}; service('track', 'theirs')`)
     const hers = ['ada page /a', 'ada track hers /a', 'ada leave /a']
-    await bench.expectTold([...hers, 'grace track theirs /a', 'grace page /a'])
+    await bench.expectReports([...hers, 'grace track theirs /a', 'grace page /a'])
   })
 })
 
@@ -159,19 +159,19 @@ describe('reset', () => {
   test('sends waiting events and a leave for the person, and forgets them', async () => {
     bench.site().serve({ calls: identify() })
     const { page } = await bench.openPage()
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(`service('track', 'last'); service('reset'); service('track', 'nobodys')`)
     await page.evaluate(`history.pushState(0, '', '/signed-out')`)
-    await bench.expectTold(['ada page /a', 'ada track last /a', 'ada leave /a'])
+    await bench.expectReports(['ada page /a', 'ada track last /a', 'ada leave /a'])
   })
 
   test('lets a second person use the browser', async () => {
     bench.site().serve({ calls: identify() })
     const { page } = await bench.openPage()
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(`service('reset'); history.pushState(0, '', '/sign-in')`)
     await page.evaluate(`history.pushState(0, '', '/home'); ${identify(GRACE)}`)
-    await bench.expectTold(['ada page /a', 'ada leave /a', 'grace page /home'])
+    await bench.expectReports(['ada page /a', 'ada leave /a', 'grace page /home'])
     const signed = bench
       .collector()
       .bodies()
@@ -182,16 +182,16 @@ describe('reset', () => {
   test('in the task of identify still reports the page', async () => {
     bench.site().serve({ calls: `${identify()}; service('reset')` })
     const { page } = await bench.openPage('/a')
-    await bench.expectTold(['ada page /a', 'ada leave /a'])
+    await bench.expectReports(['ada page /a', 'ada leave /a'])
     await page.evaluate(`history.pushState(0, '', '/b')`)
-    await bench.expectTold(['ada page /a', 'ada leave /a'])
+    await bench.expectReports(['ada page /a', 'ada leave /a'])
   })
 
   test('drops events without a person', async () => {
     const { page } = await bench.openPage()
     await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'early'); service('reset'); ${identify()}`)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 })
 
@@ -201,7 +201,7 @@ describe('track', () => {
     await page.waitForFunction(LOADED)
     await page.evaluate(`service('track', 'Aa0_.:-'); history.pushState(0, '', '/b'); service('track', 'on-b')`)
     await page.evaluate(identify())
-    await bench.expectTold(['ada track Aa0_.:- /a', 'ada track on-b /b', 'ada page /b'])
+    await bench.expectReports(['ada track Aa0_.:- /a', 'ada track on-b /b', 'ada page /b'])
   })
 
   test('keeps the latest 50 until someone is identified, and sends 20 at a time', async () => {
@@ -209,18 +209,18 @@ describe('track', () => {
     await page.waitForFunction(LOADED)
     await page.evaluate(`for (let i = 1; i <= 60; i++) service('track', 'n' + i)`)
     await page.evaluate(identify())
-    await until(() => bench.collector().told().length >= 50, bench.collector().told)
+    await until(() => bench.collector().reported().length >= 50, bench.collector().reported)
     const counts = bench
       .collector()
       .bodies()
       .map(({ events }) => events.length)
     expect(counts.sort()).toEqual([10, 20, 20])
-    const told = bench.collector().told()
-    expect(told).toContain('ada page /a')
-    expect(told.filter((one) => one.includes('track'))).toHaveLength(49)
-    expect(told).toContain('ada track n12 /a')
-    expect(told).toContain('ada track n60 /a')
-    expect(told).not.toContain('ada track n11 /a')
+    const reported = bench.collector().reported()
+    expect(reported).toContain('ada page /a')
+    expect(reported.filter((one) => one.includes('track'))).toHaveLength(49)
+    expect(reported).toContain('ada track n12 /a')
+    expect(reported).toContain('ada track n60 /a')
+    expect(reported).not.toContain('ada track n11 /a')
     expect(
       new Set(
         bench

@@ -54,7 +54,7 @@ export async function startCollector() {
     calls,
     bodies,
     /** `ada page /a`, `ada track saved /a`, in the order sent. */
-    told: (): string[] => bodies().flatMap(describeEvents),
+    reported: (): string[] => bodies().flatMap(describeEvents),
     /** The same without duplicates, as the service stores it. */
     kept: (): string[] => [...new Map(bodies().map((body) => [body.id, body])).values()].flatMap(describeEvents),
     /** Answers in turn; the last one repeats. */

@@ -48,9 +48,9 @@ describe.each(MOMENTS)('with consent required, %s', (moment) => {
     ['refused, identify, given', [WITHDRAW, IDENTIFY, GRANT], ['ada page /a']],
     ['given twice', [GRANT, IDENTIFY, GRANT], ['ada page /a']],
     ['reset before consent', [IDENTIFY, TRACK, `service('reset')`, GRANT], []],
-  ])('%s', async (_, calls, told) => {
+  ])('%s', async (_, calls, reported) => {
     const { page, said } = await openWith(moment, calls)
-    await bench.expectTold(told)
+    await bench.expectReports(reported)
     await expectNothingStored(page)
     expect(said).toEqual([])
   })
@@ -64,9 +64,9 @@ describe('data-consent', () => {
       bench.site().serve({ head: `${head}<script>${IDENTIFY}</script>` })
       const { page } = await bench.openPage()
       await page.waitForFunction(LOADED)
-      await bench.expectTold([])
+      await bench.expectReports([])
       await page.evaluate(GRANT)
-      await bench.expectTold(['ada page /a'])
+      await bench.expectReports(['ada page /a'])
     },
   )
 })
@@ -76,7 +76,7 @@ describe('while consent is missing', () => {
     const { page } = await openWith('in the stub', [IDENTIFY, TRACK])
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.goto(`${bench.site().url}/c`)
-    await bench.expectTold([])
+    await bench.expectReports([])
     expect(bench.collector().recorded.every(({ url }) => url === '/s.js')).toBe(true)
     await expectNothingStored(page)
   })
@@ -86,16 +86,16 @@ describe('while consent is missing', () => {
     await page.evaluate(`history.pushState(0, '', '/b')`)
     await page.evaluate(`history.pushState(0, '', '/c')`)
     await page.evaluate(GRANT)
-    await bench.expectTold(['ada track saved /a', 'ada page /c'])
+    await bench.expectReports(['ada track saved /a', 'ada page /c'])
   })
 
   test('only true gives consent', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY])
     const answers = ['', '1', `'true'`, `'yes'`, 'null', 'undefined', '{}', '[true]', 'new Boolean(true)']
     for (const answer of answers) await page.evaluate(`service('consent', ${answer}); ${IDENTIFY}`)
-    await bench.expectTold([])
+    await bench.expectReports([])
     await page.evaluate(GRANT)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 })
 
@@ -105,34 +105,34 @@ describe('withdrawn consent', () => {
       await openWith('in the stub', [GRANT, IDENTIFY, TRACK, WITHDRAW], served)
       await openWith('in one task', [GRANT, IDENTIFY, TRACK, WITHDRAW], served)
     }
-    await bench.expectTold([])
+    await bench.expectReports([])
   })
 
   test('forgets the person until they are identified again', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY], { tag: { requiresConsent: false } })
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(`${TRACK}; ${WITHDRAW}; history.pushState(0, '', '/b')`)
     await page.evaluate(`${GRANT}; service('track', 'later')`)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(IDENTIFY)
-    await bench.expectTold(['ada page /a', 'ada track later /b', 'ada page /b'])
+    await bench.expectReports(['ada page /a', 'ada track later /b', 'ada page /b'])
   })
 
   test.each(['undefined', 'null', '0', `'true'`])('by service("consent", %s)', async (answer) => {
     const { page } = await openWith('in the stub', [IDENTIFY], { tag: { requiresConsent: false } })
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(`service('consent', ${answer}); ${TRACK}; history.pushState(0, '', '/b')`)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 
   test('drops a waiting retry', async () => {
     bench.collector().replyWith({ status: 503 })
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
-    await until(() => bench.collector().calls().length === 1, bench.collector().told)
+    await until(() => bench.collector().calls().length === 1, bench.collector().reported)
     await page.evaluate(WITHDRAW)
     await page.clock.runFor(300_000)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 
   test('stops retries of a pending request', async () => {
@@ -140,20 +140,20 @@ describe('withdrawn consent', () => {
     bench.collector().replyWith({ status: 503, after: promise }, { status: 202 })
     bench.site().serve({ calls: IDENTIFY })
     const { page } = await bench.openPage('/a', {}, (context) => context.clock.install())
-    await until(() => bench.collector().calls().length === 1, bench.collector().told)
+    await until(() => bench.collector().calls().length === 1, bench.collector().reported)
     await page.evaluate(WITHDRAW)
     resolve()
     await quiet()
     await page.clock.runFor(300_000)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 
   test('reports no one when the page is left', async () => {
     const { page } = await openWith('in the stub', [IDENTIFY], { tag: { requiresConsent: false } })
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     bench.site().serve({ calls: '' })
     await page.evaluate(`${WITHDRAW}; location.href = '/b'`)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 })
 
@@ -166,9 +166,9 @@ describe('Global Privacy Control', () => {
     ['refuses until consent is given', head, signal, [IDENTIFY, GRANT], ['ada page /a']],
     ['is not asked for, where the tag does not', { tag: {} }, signal, [IDENTIFY], ['ada page /a']],
     ['that is off changes nothing', head, '', [IDENTIFY], ['ada page /a']],
-  ])('%s', async (_, served, script, calls, told) => {
+  ])('%s', async (_, served, script, calls, reported) => {
     bench.site().serve({ ...served, calls: calls.join(';') })
     await bench.openPage('/a', {}, (context) => context.addInitScript(script))
-    await bench.expectTold(told)
+    await bench.expectReports(reported)
   })
 })

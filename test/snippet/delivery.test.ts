@@ -81,7 +81,7 @@ describe('a request', () => {
       window.options = given[1]; return Reflect.apply(real, self, given) } }); ${IDENTIFY}`,
     })
     const { page } = await bench.openPage()
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     const { body, ...options } = (await page.evaluate('window.options')) as Record<string, unknown>
     expect(body).toBeString()
     expect(options).toEqual({ method: 'POST', keepalive: true, credentials: 'omit', referrerPolicy: 'no-referrer' })
@@ -92,7 +92,7 @@ describe('a request', () => {
     const { page } = await bench.openPage(`/${'ü'.repeat(600)}`)
     await page.waitForFunction(LOADED)
     await page.evaluate(`for (let i = 0; i < 40; i++) service('track', 'x'.repeat(64)); ${identify(email)}`)
-    await until(() => bench.collector().told().length === 41, bench.collector().told)
+    await until(() => bench.collector().reported().length === 41, bench.collector().reported)
     const sizes = calls().map(({ text }) => Buffer.byteLength(text))
     expect(Math.max(...sizes)).toBeWithin(20_000, 30_001)
   })
@@ -106,7 +106,7 @@ describe('a request', () => {
     await page.clock.fastForward(HOUR_MS)
     await page.evaluate(IDENTIFY)
     await page.clock.runFor(100)
-    await bench.expectTold(['ada track days-ago /a', 'ada track an-hour-ago /a', 'ada page /a'])
+    await bench.expectReports(['ada track days-ago /a', 'ada track an-hour-ago /a', 'ada page /a'])
     const ages = bench
       .collector()
       .bodies()[0]
@@ -187,7 +187,7 @@ describe('a failed report', () => {
     await quiet()
     expect(calls()).toHaveLength(1)
     await moveUntil(page, 3)
-    await bench.expectTold(['ada page /a', 'ada page /a', 'ada track saved /b', 'ada page /b'])
+    await bench.expectReports(['ada page /a', 'ada page /a', 'ada track saved /b', 'ada page /b'])
     expect(new Set(ids()).size).toBe(2)
   })
 
@@ -195,12 +195,12 @@ describe('a failed report', () => {
     const { page } = await openAgainst({ status: 429, headers: { 'Retry-After': '60' } }, { status: 202 })
     await page.evaluate(`service('track', 'hers'); ${identify(GRACE)}`)
     await page.clock.runFor(100)
-    await bench.expectTold(['ada page /a', 'grace page /a'])
+    await bench.expectReports(['ada page /a', 'grace page /a'])
     await page.clock.runFor(59_500)
     await quiet()
     expect(calls()).toHaveLength(2)
     await moveUntil(page, 4)
-    await bench.expectTold(['ada page /a', 'grace page /a', 'ada page /a', 'ada track hers /a', 'ada leave /a'])
+    await bench.expectReports(['ada page /a', 'grace page /a', 'ada page /a', 'ada track hers /a', 'ada leave /a'])
   })
 
   test('is not sent earlier when the page is shown', async () => {
@@ -214,7 +214,7 @@ describe('a failed report', () => {
     await quiet()
     expect(calls()).toHaveLength(1)
     await moveUntil(page, 3)
-    await bench.expectTold(['ada page /a', 'ada page /a', 'ada page /a'])
+    await bench.expectReports(['ada page /a', 'ada page /a', 'ada page /a'])
   })
 
   test.each(['pagehide', 'online'])('is sent on every %s, and has five tries after the last', async (type) => {
@@ -243,14 +243,14 @@ describe('a failed report', () => {
     await quiet()
     expect(calls()).toHaveLength(1)
     await moveUntil(page, 3)
-    await bench.expectTold(['ada page /a', 'ada page /a', 'ada page /b', 'ada page /c'])
+    await bench.expectReports(['ada page /a', 'ada page /a', 'ada page /b', 'ada page /c'])
   })
 
   test('is sent at once when the browser is online again', async () => {
     const { page, said } = await openOffline()
     expect(calls()).toEqual([])
     await page.context().setOffline(false)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     expect(bench.collector().bodies()[0]?.events[0]?.age).toBeWithin(600_000, 605_000)
     expect(said).toEqual([])
   })
@@ -261,7 +261,7 @@ describe('a failed report', () => {
     const { page, said } = await openOffline()
     await page.context().setOffline(false)
     await moveUntil(page, TRIES + 1)
-    await bench.expectTold(Array.from({ length: TRIES + 1 }, () => 'ada page /a'))
+    await bench.expectReports(Array.from({ length: TRIES + 1 }, () => 'ada page /a'))
     expect(said).toEqual([])
   })
 
@@ -269,7 +269,7 @@ describe('a failed report', () => {
     const { page } = await openAgainst({ status: 503 }, { status: 202 })
     await page.evaluate(`service('reset'); ${identify(GRACE)}`)
     await moveUntil(page, 4)
-    await bench.expectTold(['ada page /a', 'ada page /a', 'ada leave /a', 'grace page /a'])
+    await bench.expectReports(['ada page /a', 'ada page /a', 'ada leave /a', 'grace page /a'])
     expect(new Set(ids()).size).toBe(3)
   })
 
@@ -277,7 +277,7 @@ describe('a failed report', () => {
     const { page } = await openAgainst({ status: 503 }, { status: 202 })
     bench.site().serve({ head: '<title>away</title>' }, '/away')
     await page.evaluate(`location.href = '/away'`)
-    await bench.expectTold(['ada page /a', 'ada page /a', 'ada leave /a'])
+    await bench.expectReports(['ada page /a', 'ada page /a', 'ada leave /a'])
     expect(new Set(ids()).size).toBe(2)
   })
 })
@@ -291,7 +291,7 @@ describe('a refusal', () => {
     expect(said).toEqual(['service: Invalid signature'])
     await page.evaluate(`service('track', 'saved'); history.pushState(0, '', '/b'); ${IDENTIFY}`)
     await page.clock.runFor(HOUR_MS)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     expect(said).toHaveLength(1)
   })
 
@@ -306,7 +306,7 @@ describe('a refusal', () => {
     await until(() => said.length === 1, ids)
     await page.evaluate(`service('track', 'lost'); ${identify(GRACE)}`)
     await page.clock.runFor(100)
-    await bench.expectTold(['ada page /a', 'grace page /a'])
+    await bench.expectReports(['ada page /a', 'grace page /a'])
     expect(bench.collector().bodies()[1]).toMatchObject(proofOf(GRACE))
   })
 })

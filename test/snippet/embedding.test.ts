@@ -27,7 +27,7 @@ describe('under a Content-Security-Policy', () => {
     page.on('console', (message) => message.type() === 'error' && broken.push(message.text()))
     await page.waitForFunction(LOADED)
     await page.evaluate(`${IDENTIFY}; service('track', 'saved')`)
-    await bench.expectTold(['ada page /a', 'ada track saved /a'])
+    await bench.expectReports(['ada page /a', 'ada track saved /a'])
     expect([said, broken]).toEqual([[], []])
   })
 
@@ -37,7 +37,7 @@ describe('under a Content-Security-Policy', () => {
     const { page, said } = await bench.openPage('/a')
     await page.waitForFunction(LOADED)
     await page.evaluate(IDENTIFY)
-    await bench.expectTold([])
+    await bench.expectReports([])
     expect(said).toEqual([])
   })
 })
@@ -50,7 +50,7 @@ describe('in a frame', () => {
     bench.site().serve({ calls: `${IDENTIFY}; service('track', 'inside')` }, '/inner')
     const { page } = await bench.openPage('/outer')
     await page.frames()[1]?.waitForFunction(LOADED)
-    await bench.expectTold(['ada page /outer'])
+    await bench.expectReports(['ada page /outer'])
   })
 
   test('that loads before the script of its parent, it is silent too', async () => {
@@ -60,21 +60,21 @@ describe('in a frame', () => {
     bench.site().serve({ calls: IDENTIFY }, '/inner')
     const { page } = await bench.openPage('/outer')
     await page.waitForFunction(LOADED)
-    await bench.expectTold([])
+    await bench.expectReports([])
   })
 
   test('of the same origin, if the parent lacks it, it works', async () => {
     bench.site().serve({ head: '<title>outer</title>', body: `<p id="service"></p>${frame('/inner')}` })
     bench.site().serve({ calls: IDENTIFY }, '/inner')
     await bench.openPage('/outer')
-    await bench.expectTold(['ada page /inner'])
+    await bench.expectReports(['ada page /inner'])
   })
 
   test('of another origin it works', async () => {
     bench.site().serve({ calls: IDENTIFY, body: frame(`${bench.site().nearUrl}/inner`) })
     bench.site().serve({ calls: identify('grace@example.com') }, '/inner')
     await bench.openPage('/outer')
-    await bench.expectTold(['ada page /outer', 'grace page /inner'])
+    await bench.expectReports(['ada page /outer', 'grace page /inner'])
   })
 })
 
@@ -85,10 +85,10 @@ describe('without an http address', () => {
   async function expectSilent(frame: Frame, protocol: string): Promise<void> {
     await frame.waitForLoadState()
     expect(await frame.evaluate('location.protocol')).toBe(protocol)
-    await bench.expectTold([])
+    await bench.expectReports([])
     expect(bench.collector().recorded.map(({ url }) => url)).toEqual(['/s.js'])
     await frame.evaluate(`service('reset'); dispatchEvent(new Event('pagehide'))`)
-    await bench.expectTold([])
+    await bench.expectReports([])
   }
 
   test('a saved page reports nothing', async () => {
@@ -109,7 +109,7 @@ describe('without an http address', () => {
     const { page, said } = await bench.openPage('/outer')
     await page.evaluate(`{ const html = ${JSON.stringify(html())}, frame = document.createElement('iframe')
       ${fill}; document.body.append(frame) }`)
-    await until(() => bench.collector().recorded.length === 1, bench.collector().told)
+    await until(() => bench.collector().recorded.length === 1, bench.collector().reported)
     const frame = page.frames()[1]
     if (!frame) throw new Error('there is no frame')
     await expectSilent(frame, protocol)
@@ -123,9 +123,9 @@ describe('the script', () => {
     bench.site().serve({ head: tag + tag, calls: IDENTIFY, body: tag })
     const { page, said } = await bench.openPage('/a')
     await page.waitForLoadState()
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(`service('track', 'saved'); history.pushState(0, '', '/b')`)
-    await bench.expectTold(['ada page /a', 'ada track saved /a', 'ada page /b'])
+    await bench.expectReports(['ada page /a', 'ada track saved /a', 'ada page /b'])
     expect(bench.collector().recorded.filter(({ url }) => url === '/s.js').length).toBeGreaterThan(0)
     expect(said).toEqual([])
   })
@@ -140,7 +140,7 @@ describe('the script', () => {
       second.dataset.site = 'site_other'
       document.head.append(second)
     }).then(() => {})`)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     expect(
       bench
         .collector()
@@ -155,7 +155,7 @@ describe('the script', () => {
     bench.site().serve({ head, calls: IDENTIFY })
     const { page, said } = await bench.openPage('/a')
     await page.waitForLoadState()
-    await bench.expectTold([])
+    await bench.expectReports([])
     expect(said).toEqual(['service: remove type="module"'])
   })
 
@@ -164,21 +164,21 @@ describe('the script', () => {
     const head = bench.site().tag().replace(`data-site="${SITE_ID}"`, '')
     bench.site().serve({ head: head + head, calls: IDENTIFY })
     const { said } = await bench.openPage('/a')
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     expect(said).toEqual(['service: Send the site ID.'])
   })
 
   test('finds the service beside itself, under any path', async () => {
     bench.site().serve({ tag: { baseUrl: `${bench.collector().url()}/some/path` }, calls: IDENTIFY })
     await bench.openPage('/a')
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     expect(bench.collector().calls()[0]?.url).toBe('/some/path/c')
   })
 
   test('that is pinned runs if its hash matches', async () => {
     bench.site().serve({ tag: { pinned: SCRIPT }, calls: IDENTIFY })
     await bench.openPage('/a')
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
   })
 
   test('that differs from the pin does not run', async () => {
@@ -188,7 +188,7 @@ describe('the script', () => {
       .replace(/integrity="[^"]{15}/, '$&AAAA')
     bench.site().serve({ head: tag, calls: IDENTIFY })
     await bench.openPage('/a')
-    await bench.expectTold([])
+    await bench.expectReports([])
   })
 
   test('ignores elements with the same names', async () => {
@@ -197,7 +197,7 @@ describe('the script', () => {
     const { page, said } = await bench.openPage('/a')
     expect(await page.evaluate('document.currentScript.tagName')).toBe('IMG')
     await page.evaluate(`try { ${IDENTIFY} } catch {}`)
-    await bench.expectTold([])
+    await bench.expectReports([])
     expect(said).toEqual([])
   })
 })

@@ -32,7 +32,7 @@ async function openStopped(url: string, prepare: (context: BrowserContext) => un
   })
   await opened.page.waitForFunction(LOADED)
   await opened.page.clock.runFor(100)
-  await bench.expectTold([`ada page ${url}`])
+  await bench.expectReports([`ada page ${url}`])
   bench.collector().forget()
   return opened
 }
@@ -41,7 +41,7 @@ async function openIdentified(url = '/a', prepare: (context: BrowserContext) => 
   bench.site().serve({ calls: IDENTIFY })
   const opened = await bench.openPage(url, {}, prepare)
   const [path] = url.split(/[?#]/)
-  await bench.expectTold([`ada page ${path}`])
+  await bench.expectReports([`ada page ${path}`])
   bench.collector().forget()
   return opened
 }
@@ -62,8 +62,8 @@ describe.each([
     ]
     for (const [index, [script, path]] of steps.entries()) {
       await page.evaluate(script)
-      await until(() => bench.collector().told().length === index + 1, bench.collector().told)
-      expect(bench.collector().told().at(-1)).toBe(`ada page ${path}`)
+      await until(() => bench.collector().reported().length === index + 1, bench.collector().reported)
+      expect(bench.collector().reported().at(-1)).toBe(`ada page ${path}`)
     }
   })
 
@@ -78,17 +78,17 @@ describe.each([
       push('/a'),
     ]
     for (const step of steps) await page.evaluate(step)
-    await bench.expectTold([])
+    await bench.expectReports([])
   })
 
   test('reports the end of a redirect chain once', async () => {
     const { page } = await openIdentified('/a', prepare)
     await page.evaluate(`${push('/old')}; ${replace('/new')}`)
-    await bench.expectTold(['ada page /new'])
+    await bench.expectReports(['ada page /new'])
     await page.evaluate(`${push('/guarded')}; Promise.resolve().then(() => { ${replace('/sign-in')} })`)
-    await bench.expectTold(['ada page /new', 'ada page /sign-in'])
+    await bench.expectReports(['ada page /new', 'ada page /sign-in'])
     await page.evaluate(`${push('/there')}; ${replace('/sign-in')}`)
-    await bench.expectTold(['ada page /new', 'ada page /sign-in'])
+    await bench.expectReports(['ada page /new', 'ada page /sign-in'])
   })
 
   test('reports no path that is replaced within 100 ms', async () => {
@@ -99,15 +99,15 @@ describe.each([
       await page.evaluate(replace(path))
     }
     await page.clock.runFor(99)
-    await bench.expectTold([])
+    await bench.expectReports([])
     await page.clock.runFor(1)
-    await bench.expectTold(['ada page /third'])
+    await bench.expectReports(['ada page /third'])
     expect(bench.collector().bodies()[0]?.events[0]?.age).toBe(100)
     await page.evaluate(push('/stays'))
     await page.clock.runFor(100)
     await page.evaluate(replace('/next'))
     await page.clock.runFor(100)
-    await bench.expectTold(['ada page /third', 'ada page /stays', 'ada page /next'])
+    await bench.expectReports(['ada page /third', 'ada page /stays', 'ada page /next'])
   })
 
   test('reports every path in the history, however short', async () => {
@@ -121,9 +121,9 @@ describe.each([
     await page.evaluate('history.back()')
     await page.waitForFunction(`location.pathname === '/c'`)
     await page.clock.runFor(100)
-    const told = ['/b', '/c', '/d', '/c'].map((path) => `ada page ${path}`)
-    await bench.expectTold(told)
-    expect(bench.collector().told()).toEqual(told)
+    const reported = ['/b', '/c', '/d', '/c'].map((path) => `ada page ${path}`)
+    await bench.expectReports(reported)
+    expect(bench.collector().reported()).toEqual(reported)
   })
 
   test('reports nothing when it is back on its path within 100 ms', async () => {
@@ -132,7 +132,7 @@ describe.each([
     await page.clock.runFor(50)
     await page.evaluate(replace('/a'))
     await page.clock.runFor(1_000)
-    await bench.expectTold([])
+    await bench.expectReports([])
   })
 
   test.each([
@@ -142,7 +142,7 @@ describe.each([
     const { page } = await openStopped('/a', prepare)
     const isHidden = `Object.defineProperty(document, 'hidden', { value: ${type === 'visibilitychange'} })`
     await page.evaluate(`${push('/b')}; ${isHidden}; ${target}.dispatchEvent(new Event('${type}', { bubbles: true }))`)
-    await bench.expectTold(['ada page /b', 'ada leave /b'])
+    await bench.expectReports(['ada page /b', 'ada leave /b'])
   })
 
   test('reports an action after its delayed path', async () => {
@@ -151,7 +151,7 @@ describe.each([
     await page.clock.runFor(30)
     await page.evaluate(`service('track', 'saved')`)
     await page.clock.runFor(70)
-    await bench.expectTold(['ada track saved /b', 'ada page /b'])
+    await bench.expectReports(['ada track saved /b', 'ada page /b'])
     const ages = new Map(
       bench
         .collector()
@@ -165,7 +165,7 @@ describe.each([
     const { page } = await openIdentified('/a', prepare)
     bench.site().serve({ calls: '' }, '/away')
     await page.evaluate(`${push('/b')}; location.href = '/away'`)
-    await until(() => bench.collector().kept().length === 2, bench.collector().told)
+    await until(() => bench.collector().kept().length === 2, bench.collector().reported)
     await quiet()
     // a closing page may retry a request that arrived: the same visit report
     expect(bench.collector().kept()).toEqual(['ada page /b', 'ada leave /b'])
@@ -199,20 +199,20 @@ describe('React Router', () => {
     const { page } = await openApp('/start', (context) => context.addInitScript(TIMES))
     await page.addScriptTag({ content: app })
     const end = to.at(-1) ?? ''
-    const told = bench.collector().told
-    await until(() => told().length === 1, told)
+    const reported = bench.collector().reported
+    await until(() => reported().length === 1, reported)
     const spans: number[] = []
     const isFast = () => spans.length > 0 && Math.max(...spans) < 90
     for (let round = 0; round < MOST_ROUNDS && !isFast(); round += 1) {
       bench.collector().forget()
       await page.click(`a[href="${from}"]`)
-      await until(() => told().includes(`ada page ${end}`), told)
+      await until(() => reported().includes(`ada page ${end}`), reported)
       const times = (await page.evaluate('times')) as Record<string, number>
       const path = [from, ...to].map((one) => times[one] ?? Number.NaN)
       spans.splice(0, spans.length, ...path.slice(1).map((at, index) => at - (path[index] ?? 0)))
-      if (isFast()) expect(told()).toEqual([`ada page ${end}`])
+      if (isFast()) expect(reported()).toEqual([`ada page ${end}`])
       await page.click('a[href="/start"]')
-      await until(() => told().at(-1) === 'ada page /start', told)
+      await until(() => reported().at(-1) === 'ada page /start', reported)
     }
     expect(isFast()).toBe(true)
     // each was shown in a browser, however briefly
@@ -226,7 +226,7 @@ describe('React Router', () => {
     await page.addScriptTag({ content: app })
     await page.waitForFunction(`location.pathname === '/new'`)
     await page.clock.runFor(100)
-    await bench.expectTold(['ada page /new'])
+    await bench.expectReports(['ada page /new'])
   })
 })
 
@@ -236,13 +236,13 @@ test('an idle page has no timer, and a report starts one', async () => {
     timers.push(name + ' ' + given[1]); return Reflect.apply(real, self, given) } })`
   bench.site().serve({ calls: IDENTIFY })
   const { page } = await bench.openPage('/a', {}, (context) => context.addInitScript(count))
-  await bench.expectTold(['ada page /a'])
+  await bench.expectReports(['ada page /a'])
   const timers = () => page.evaluate('timers.splice(0)') as Promise<string[]>
   expect(new Set(await timers())).toEqual(new Set(['setTimeout 100']))
   await quiet()
   expect(await timers()).toEqual([])
   await page.evaluate(push('/b'))
-  await bench.expectTold(['ada page /a', 'ada page /b'])
+  await bench.expectReports(['ada page /a', 'ada page /b'])
   expect(await timers()).toEqual(['setTimeout 100'])
 })
 
@@ -250,9 +250,9 @@ describe('a router', () => {
   test('with a saved pushState is followed', async () => {
     bench.site().serve({ calls: `window.push = history.pushState.bind(history); ${IDENTIFY}` })
     const { page } = await bench.openPage('/a')
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(`push({}, '', '/b')`)
-    await bench.expectTold(['ada page /a', 'ada page /b'])
+    await bench.expectReports(['ada page /a', 'ada page /b'])
   })
 
   test('without the Navigation API gets its own errors, and its own `this`', async () => {
@@ -260,14 +260,14 @@ describe('a router', () => {
       return History.prototype.pushState.apply(this, given) }`
     bench.site().serve({ head: `<script>${own}</script>${bench.site().tag()}`, calls: IDENTIFY })
     const { page, said } = await bench.openPage('/a', {}, withoutNavigation)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     await page.evaluate(push('/b'))
-    await bench.expectTold(['ada page /a', 'ada page /b'])
+    await bench.expectReports(['ada page /a', 'ada page /b'])
     expect(await page.evaluate('window.was')).toEqual([true, 3])
     for (const call of [push('https://elsewhere.example/'), 'history.pushState.call({}, 0, "", "/c")']) {
       expect(await page.evaluate(`(() => { try { ${call} } catch (error) { return error.name } })()`)).toMatch(/Error/)
     }
-    await bench.expectTold(['ada page /a', 'ada page /b'])
+    await bench.expectReports(['ada page /a', 'ada page /b'])
     expect(said).toEqual([])
   })
 })
@@ -281,7 +281,7 @@ describe('of an address', () => {
     const title = `document.title = 'hidden-title'`
     bench.site().serve({ calls: `${title}; ${IDENTIFY}; service('track', 'saved')`, headers: policy })
     const { page } = await bench.openPage(`/a${QUERY}${FRAGMENT}`)
-    await bench.expectTold(['ada page /a', 'ada track saved /a'])
+    await bench.expectReports(['ada page /a', 'ada track saved /a'])
     await page.evaluate(push(`/b${QUERY}${FRAGMENT}`))
     await page.evaluate(`location.href = '/hidden-path${QUERY}'`)
     await bench.expectKept(
@@ -302,13 +302,13 @@ describe('of an address', () => {
   test('a path is truncated to 1,024 characters, as the browser shows it', async () => {
     const { page } = await openIdentified('/a')
     await page.evaluate(push(`/${'x'.repeat(2_000)}`))
-    await bench.expectTold([`ada page /${'x'.repeat(1_023)}`])
+    await bench.expectReports([`ada page /${'x'.repeat(1_023)}`])
     // a path with the same prefix is reported once it differs
     await page.evaluate(push(`/${'x'.repeat(1_022)}y${'x'.repeat(900)}`))
-    await until(() => bench.collector().told().length === 2, bench.collector().told)
+    await until(() => bench.collector().reported().length === 2, bench.collector().reported)
     await page.evaluate(push('/größe/a b'))
-    await until(() => bench.collector().told().length === 3, bench.collector().told)
-    expect(bench.collector().told()[2]).toBe('ada page /gr%C3%B6%C3%9Fe/a%20b')
+    await until(() => bench.collector().reported().length === 3, bench.collector().reported)
+    expect(bench.collector().reported()[2]).toBe('ada page /gr%C3%B6%C3%9Fe/a%20b')
   })
 
   test('no cookie is sent or stored', async () => {
@@ -317,7 +317,7 @@ describe('of an address', () => {
     const reply = { status: 202, body: { ok: true }, headers: { 'Set-Cookie': 'taken=1' } }
     bench.collector().replyWith(reply)
     await page.evaluate(IDENTIFY)
-    await bench.expectTold(['ada page /a'])
+    await bench.expectReports(['ada page /a'])
     const [call] = bench.collector().calls()
     expect(call?.headers.cookie).toBeUndefined()
     expect((await page.context().cookies()).map(({ name }) => name)).toEqual(['session'])

@@ -8,9 +8,9 @@ import { identify, useBench, LOADED, SITE_ID } from './site.ts'
 const bench = useBench({ tabs: true })
 const IDENTIFY = identify()
 
-const told = (): string[] => bench.collector().told()
+const reported = (): string[] => bench.collector().reported()
 const expectOnly = async (...expected: string[]): Promise<void> => {
-  await bench.expectTold(expected)
+  await bench.expectReports(expected)
   bench.collector().forget()
 }
 
@@ -169,17 +169,17 @@ describe('two tabs', () => {
     bench.site().serve({ calls: IDENTIFY })
     const one = await bench.openTab('/a')
     const two = await bench.openTab('/b')
-    await bench.expectTold(['ada page /a', 'ada leave /a', 'ada page /b'])
+    await bench.expectReports(['ada page /a', 'ada leave /a', 'ada page /b'])
     expect(whereabouts()).toEqual(['/b'])
     await bringToFront(one.page)
-    await until(() => told().length === 5, told)
+    await until(() => reported().length === 5, reported)
     expect(whereabouts()).toEqual(['/a'])
     await closeTab(one.page)
     await bringToFront(two.page)
-    await until(() => told().length === 7, told)
+    await until(() => reported().length === 7, reported)
     expect(whereabouts()).toEqual(['/b'])
     await closeTab(two.page)
-    await until(() => told().length === 8, told)
+    await until(() => reported().length === 8, reported)
     expect(whereabouts()).toEqual([])
   })
 })
@@ -220,12 +220,12 @@ describe('a page', () => {
     // pages under a debugger are not prerendered
     const { stop } = startChromium(`${bench.site().url}/first`)
     try {
-      await until(() => bench.collector().recorded.some(({ url }) => url === '/s.js'), told)
+      await until(() => bench.collector().recorded.some(({ url }) => url === '/s.js'), reported)
       await quiet()
       // the page is prerendered behind the visible one
-      expect(told()).toEqual([])
+      expect(reported()).toEqual([])
       bench.site().serve({ head: 'go' }, '/signal')
-      await bench.expectTold(['ada track shown /next', 'ada page /next'])
+      await bench.expectReports(['ada track shown /next', 'ada page /next'])
     } finally {
       await stop()
     }

@@ -102,7 +102,7 @@ export function useBench({ tabs = false } = {}) {
       return page
     },
     /** Waits for expected requests, and a little longer for unexpected ones. */
-    expectTold: (expected: string[]): Promise<void> => expectSent(collector.told, expected),
+    expectReports: (expected: string[]): Promise<void> => expectSent(collector.reported, expected),
     /** The same, where a page may end before the answer to a request, which is then repeated. */
     expectKept: (expected: string[]): Promise<void> => expectSent(collector.kept, expected),
   }

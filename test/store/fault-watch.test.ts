@@ -10,13 +10,13 @@ test('a fault ends with the first committed write, not with a refused one', asyn
   ]
   const commits = [[done], [full, full], [wrong, wrong], [wrong, full], [wrong, done], [wrong], [full]]
   const faults = createFaultWatch()
-  const told: (string | null)[] = []
-  faults.onFault((reason) => told.push(reason))
+  const reported: (string | null)[] = []
+  faults.onFault((reason) => reported.push(reason))
   const counts: number[] = []
   for (const outcomes of commits as Outcome[][]) {
     await faults.watch(async () => outcomes)([])
-    counts.push(told.length)
+    counts.push(reported.length)
   }
-  expect(told).toEqual(['disk full', null, 'disk full'])
+  expect(reported).toEqual(['disk full', null, 'disk full'])
   expect(counts).toEqual([0, 1, 1, 1, 2, 2, 3])
 })

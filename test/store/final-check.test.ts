@@ -275,12 +275,12 @@ describe('of several emails to one person decided at the same time', () => {
     const at = clock.now()
     const claimed = await store().claimDeliveries({ claimedBy: 'a', now: at, leaseMs: HOUR, most: 9, skipApps: [] })
     const works = 'works' in claimed ? claimed.works : []
-    const judged = []
+    const decided = []
     for (const work of works.toSorted((one, other) => one.delivery.id - other.delivery.id)) {
-      judged.push({ ...(await store().decideDelivery(work, at)), ...work.delivery })
+      decided.push({ ...(await store().decideDelivery(work, at)), ...work.delivery })
     }
     const marked = []
-    for (const { id, attempt, record, basis } of judged) {
+    for (const { id, attempt, record, basis } of decided) {
       const json = JSON.stringify(record)
       marked.push(await store().markHanded({ id, attempt, claimedBy: 'a', at, record: json ?? '', basis }))
     }

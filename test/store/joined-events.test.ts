@@ -303,10 +303,10 @@ describe('a result that is opened before the email is sent', () => {
       const claimed = await store.claimDeliveries({ claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] })
       const work = 'works' in claimed ? claimed.works[0] : undefined
       if (!work) throw new Error('nothing was claimed')
-      const judged = await store.decideDelivery(work, now)
+      const decided = await store.decideDelivery(work, now)
       await see(opened)
       const claim = { id: work.delivery.id, claimedBy: 'test', attempt: 1, at: server.clock.now() }
-      const handing = { ...claim, record: JSON.stringify(judged.record), basis: judged.basis }
+      const handing = { ...claim, record: JSON.stringify(decided.record), basis: decided.basis }
       expect(await store.markHanded(handing)).toMatchObject({ held: false, because })
       expect(await states()).toEqual(after)
       expect(verdictsOf(await messaging.decide())).toEqual(['send'])

@@ -77,9 +77,9 @@ function rowsOf(db: Database): unknown {
     all('SELECT * FROM limit_usage ORDER BY bucket, second'),
     all('SELECT key_id, idempotency_key, body_hash FROM idempotency_records ORDER BY idempotency_key'),
   ]
-  const told = (value: unknown): unknown => (typeof value === 'number' ? (ids.get(value) ?? value) : value)
+  const nameId = (value: unknown): unknown => (typeof value === 'number' ? (ids.get(value) ?? value) : value)
   return tables.map((rows) =>
-    rows.map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, told(value)]))),
+    rows.map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, nameId(value)]))),
   )
 }
 

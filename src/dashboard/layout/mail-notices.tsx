@@ -22,7 +22,7 @@ export type MailState = {
 }
 
 /** The mail server's own page says it in its first line. */
-const TOLD_ELSEWHERE: SenderPage[] = ['sender/server', 'sender/domain', 'sender/limits']
+const SHOWN_ELSEWHERE: SenderPage[] = ['sender/server', 'sender/domain', 'sender/limits']
 
 type SenderPage = 'sender' | 'sender/server' | 'sender/domain' | 'sender/limits'
 
@@ -41,7 +41,7 @@ export const MailNotices = ({
         <a href={pathOf(viewer.app.publicId, 'sender')}>Set a sender address</a>.
       </Notice>
     )}
-    {isCapturing && (hasSender || on !== undefined) && !TOLD_ELSEWHERE.some((page) => page === on) && (
+    {isCapturing && (hasSender || on !== undefined) && !SHOWN_ELSEWHERE.some((page) => page === on) && (
       <Notice kind="caution">
         No mail server is set. Emails are captured{' '}
         {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.{' '}

@@ -166,8 +166,13 @@ async function addAddresses(
     return showAdding(request, viewer, { status, text, errors: [], notice: message })
   }
   const { added } = outcome
-  const told = { added, listed: input.rows.length - added, skipped: input.wrongLines.length, lines: input.wrongLines }
-  const path = `${pathOf(viewer.app.publicId, 'suppressions')}?${writeImported(told)}`
+  const imported = {
+    added,
+    listed: input.rows.length - added,
+    skipped: input.wrongLines.length,
+    lines: input.wrongLines,
+  }
+  const path = `${pathOf(viewer.app.publicId, 'suppressions')}?${writeImported(imported)}`
   return redirectAnswer(path, outcome.stillSending === 0 ? [] : [flashCookie(deps.baseUrl, 'still_sending')])
 }
 

@@ -8,7 +8,7 @@ import type { Visitor } from './visitor.ts'
 type Act = (visitor: Visitor) => Promise<void>
 export type Step = [minute: number, act: Act]
 /** `isUnknown`: nothing may be known of the person, and the message's own word about such people is the right decision. */
-export type Script = { told: string; isUnknown?: true; steps: Step[] }
+export type Script = { described: string; isUnknown?: true; steps: Step[] }
 
 const STARTED_MS = 4_000
 const MINUTE_MS = 60_000
@@ -38,7 +38,7 @@ function watchResults(random: Random): Script {
   const { go, stayUntil, soon } = makeTimes(random)
   const clicks = random.isOften(0.5)
   const click: Step[] = clicks ? [[soon, (visitor) => visitor.clickResult()]] : []
-  return { told: clicks ? 'clicks them' : 'only looks', steps: [...come(go - 1), ...click, leaveAt(stayUntil)] }
+  return { described: clicks ? 'clicks them' : 'only looks', steps: [...come(go - 1), ...click, leaveAt(stayUntil)] }
 }
 
 function watchAnother(random: Random): Script {
@@ -46,24 +46,24 @@ function watchAnother(random: Random): Script {
   const moves: Step[] = random.isOften(0.4) ? [[soon, (visitor) => visitor.view('/studio/pictures')]] : []
   const path = elsewhere(random)
   const steps: Step[] = [...come(comeAt), [go, (visitor) => visitor.view(path)], ...moves, leaveAt(stayUntil)]
-  return { told: `${path}${moves.length > 0 ? ', then the studio' : ''}`, steps }
+  return { described: `${path}${moves.length > 0 ? ', then the studio' : ''}`, steps }
 }
 
 const hideTab = (random: Random): Script => goBy(random, 'hidden', (visitor) => visitor.hide())
 const closeTab = (random: Random): Script => goBy(random, 'closed', (visitor) => visitor.closeAll())
 const crashTab = (random: Random): Script => goBy(random, 'crashed', (visitor) => visitor.crash())
 
-function goBy(random: Random, told: string, act: Act): Script {
+function goBy(random: Random, described: string, act: Act): Script {
   const { come: comeAt, go } = makeTimes(random)
   const moves: Step[] = random.isOften(0.5) ? [[(comeAt + go) / 2, (visitor) => visitor.view('/settings')]] : []
-  return { told, steps: [...come(comeAt), ...moves, [go, act]] }
+  return { described, steps: [...come(comeAt), ...moves, [go, act]] }
 }
 
 function loseNetwork(random: Random): Script {
   const { come: comeAt, go, stayUntil } = makeTimes(random)
   const offline: Step = [go, (visitor) => visitor.goOffline()]
   const after = go / 2
-  const [told, steps] = random.pick<[string, Step[]]>([
+  const [described, steps] = random.pick<[string, Step[]]>([
     ['stays without it', []],
     ['hides the tab without it', [[after, (visitor) => visitor.hide()]]],
     ['closes the tab without it', [[after, (visitor) => visitor.closeAll()]]],
@@ -76,7 +76,7 @@ function loseNetwork(random: Random): Script {
     ],
     ['gets it back and watches', [[after, (visitor) => visitor.goOnline()], leaveAt(stayUntil)]],
   ])
-  return { told, steps: [...come(comeAt), offline, ...steps] }
+  return { described, steps: [...come(comeAt), offline, ...steps] }
 }
 
 function refuseConsent(random: Random): Script {
@@ -84,7 +84,7 @@ function refuseConsent(random: Random): Script {
   const answer = random.pick(['no', null] as const)
   const isGone = random.isOften(0.5)
   return {
-    told: `${answer === null ? 'answers nothing' : 'says no'}, ${isGone ? 'leaves' : 'watches'}`,
+    described: `${answer === null ? 'answers nothing' : 'says no'}, ${isGone ? 'leaves' : 'watches'}`,
     isUnknown: true,
     steps: [...come(comeAt, answer), leaveAt(isGone ? go : stayUntil)],
   }
@@ -94,7 +94,7 @@ function stayNameless(random: Random): Script {
   const { come: comeAt, go, stayUntil } = makeTimes(random)
   const isGone = random.isOften(0.5)
   const steps: Step[] = [[comeAt, (visitor) => visitor.arriveNameless()], leaveAt(isGone ? go : stayUntil)]
-  return { told: isGone ? 'leaves' : 'watches', isUnknown: true, steps }
+  return { described: isGone ? 'leaves' : 'watches', isUnknown: true, steps }
 }
 
 function useTwoTabs(random: Random): Script {
@@ -102,7 +102,7 @@ function useTwoTabs(random: Random): Script {
   const path = elsewhere(random)
   const second: Step = [(comeAt + go) / 2, (visitor) => visitor.openTab(path)]
   const end = leaveAt(stayUntil)
-  const [told, steps] = random.pick<[string, Step[]]>([
+  const [described, steps] = random.pick<[string, Step[]]>([
     ['the second in front', [end]],
     ['the first in front again', [[go, (visitor) => visitor.show(0)], end]],
     ['the first closed', [[go, (visitor) => visitor.close(0)], end]],
@@ -114,32 +114,32 @@ function useTwoTabs(random: Random): Script {
     ['both closed', [leaveAt(go)]],
     ['the second crashed, the first hidden', [[go, (visitor) => visitor.crash()]]],
   ])
-  return { told, steps: [...come(comeAt), second, ...steps] }
+  return { described, steps: [...come(comeAt), second, ...steps] }
 }
 
 function comeBackElsewhere(random: Random): Script {
   const { come: comeAt, go, stayUntil, soon } = makeTimes(random)
-  const [told, away] = goAway(random)
+  const [described, away] = goAway(random)
   const path = elsewhere(random)
   const steps: Step[] = [...come(comeAt), [go, away], [soon, (visitor) => visitor.comeBack(path)], leaveAt(stayUntil)]
-  return { told: `${told}, then ${path}`, steps }
+  return { described: `${described}, then ${path}`, steps }
 }
 
 function comeBackToResult(random: Random): Script {
   const { come: comeAt, go, soon } = makeTimes(random)
-  const [told, away] = goAway(random)
+  const [described, away] = goAway(random)
   // also in the last second before the mail is due
   const backAt = random.isOften(0.2) ? 10 - 1 / 60 : soon
   const leaves: Step[] = random.isOften(0.5) ? [leaveAt(backAt + 0.01)] : []
   const steps: Step[] = [...come(comeAt), [go, away], [backAt, (visitor) => visitor.comeBack('result')], ...leaves]
-  return { told: `${told}, then the result${leaves.length > 0 ? ', and leaves' : ''}`, steps }
+  return { described: `${described}, then the result${leaves.length > 0 ? ', and leaves' : ''}`, steps }
 }
 
 function stayTwentyMinutes(random: Random): Script {
   const path = random.pick(['/studio/make', '/home', '/settings'] as const)
   const comeAt = -random.between(1, 8)
   const moves: Step[] = path === '/studio/make' ? [] : [[comeAt / 2, (visitor) => visitor.view(path)]]
-  return { told: path, steps: [...come(comeAt), ...moves, leaveAt(20)] }
+  return { described: path, steps: [...come(comeAt), ...moves, leaveAt(20)] }
 }
 
 export const KINDS: Record<string, (random: Random) => Script> = {

@@ -18,7 +18,7 @@ export type Decision = 'mail' | 'none'
 export type Visited = {
   name: string
   kind: string
-  told: string
+  described: string
   right: Decision
   plain: Decision
   service: Decision | 'open'
@@ -49,7 +49,7 @@ export async function runVisit(lane: Lane, { name, kind, seed }: Asked): Promise
     const delivery = await findDelivery(lane, visitor.email)
     return delivery && ['kept', 'skipped'].includes(delivery.state) ? delivery : null
   }
-  const judgePlainly = async (): Promise<void> => {
+  const decidePlainly = async (): Promise<void> => {
     const viewed = await countViews(lane, visitor.email, service.clock.now() - PLAIN_MS)
     plain = viewed > 0 ? 'none' : 'mail'
   }
@@ -59,7 +59,7 @@ export async function runVisit(lane: Lane, { name, kind, seed }: Asked): Promise
     ...script.steps.filter(([minute]) => minute < 0),
     [0, visitor.finish],
     ...script.steps.filter(([minute]) => minute >= 0),
-    [WAIT_MS / MINUTE_MS, judgePlainly],
+    [WAIT_MS / MINUTE_MS, decidePlainly],
     ...looks,
   ]
   for (const [minute, act] of steps.toSorted(([a], [b]) => a - b)) {
@@ -72,8 +72,8 @@ export async function runVisit(lane: Lane, { name, kind, seed }: Asked): Promise
   return {
     name,
     kind,
-    told: script.told,
-    right: script.isUnknown ? 'mail' : judgeTruth(visitor.truth, eventAt),
+    described: script.described,
+    right: script.isUnknown ? 'mail' : decideByTruth(visitor.truth, eventAt),
     plain,
     service: delivery === null ? 'open' : delivery.state === 'kept' ? 'mail' : 'none',
     reason: delivery?.reason ?? null,
@@ -85,7 +85,7 @@ export async function runVisit(lane: Lane, { name, kind, seed }: Asked): Promise
  * What the message says, asked of what is true when it is due: they were not on the site when the results were ready, have
  * not opened them since, and were not on the site in the last minutes.
  */
-function judgeTruth({ here, resultSeenAt }: Truth, eventAt: number): Decision {
+function decideByTruth({ here, resultSeenAt }: Truth, eventAt: number): Decision {
   const dueAt = eventAt + WAIT_MS
   const isHereAt = (at: number): boolean => here.findLast((change) => change.at <= at)?.isHere ?? false
   const wasHereLately =

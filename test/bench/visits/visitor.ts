@@ -24,7 +24,7 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
   const tabs: Page[] = []
   let front: Page | null = null
   let isOnline = true
-  let isTold = false
+  let isReporting = false
   let hasJob = false
   let resultPath = ''
 
@@ -37,13 +37,13 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
   const settle = async (): Promise<void> => {
     truth.here.push({ at: service.clock.now(), isHere: isHere() })
     const path = front && new URL(front.url()).pathname
-    const end = performance.now() + (isTold && isOnline ? ARRIVES_MS : 0)
+    const end = performance.now() + (isReporting && isOnline ? ARRIVES_MS : 0)
     while (performance.now() < end) {
       const known = await presence()
       if (known.isHere === isHere() && (path === null || known.paths.includes(path))) return
       await Bun.sleep(10)
     }
-    if (!isTold || !isOnline) await Bun.sleep(QUIET_MS)
+    if (!isReporting || !isOnline) await Bun.sleep(QUIET_MS)
   }
   const open = async (url: string): Promise<Page> => {
     const page = await window.newPage()
@@ -77,7 +77,7 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
       await page.fill('[name=email]', email)
       await page.click('button')
       await page.waitForURL('**/home')
-      isTold = answer === 'yes'
+      isReporting = answer === 'yes'
       if (answer) await page.click(`#banner [value=${answer}]`)
       await settle()
     },
@@ -146,7 +146,7 @@ export function createVisitor({ lane, window, name }: { lane: Lane; window: Brow
       await blank?.bringToFront()
       tabs.splice(tabs.indexOf(page), 1)
       front = null
-      isTold = false
+      isReporting = false
       await page.close()
       await settle()
     },

@@ -26,10 +26,10 @@ test('an owner renames the account, and every page says so', async () => {
   expect(await attributesOf(html, '#name', 'value')).toEqual([HOSTILE])
   await expectHarmless(html)
   const db = openDatabase(pages.folder)
-  const told = db.query(`SELECT actor, subject FROM audit_entries WHERE action = 'account.rename'`).all()
+  const entries = db.query(`SELECT actor, subject FROM audit_entries WHERE action = 'account.rename'`).all()
   db.close()
   const owner = await pages.store.findMember('ada@example.com')
-  expect(told).toEqual([{ actor: owner?.id, subject: pages.begun.accountId }])
+  expect(entries).toEqual([{ actor: owner?.id, subject: pages.begun.accountId }])
 })
 
 test('two accounts may have the same name', async () => {

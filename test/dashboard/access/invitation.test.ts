@@ -177,7 +177,7 @@ describe('a person with the link of someone else', () => {
     }
     return [await answerOf(token, ADA), await answerOf(unknown, EVE)]
   }
-  const told = () => {
+  const entries = () => {
     const db = openDatabase(pages.folder)
     const sql = `SELECT account_id, actor, subject FROM audit_entries WHERE action = 'member.refuse_password'`
     const rows = db.query(sql).values()
@@ -194,7 +194,7 @@ describe('a person with the link of someone else', () => {
     const [known, unknown] = await answersTo(fields)
     expect(known).toBe(unknown)
     expect(known).toContain('If you have none yet')
-    expect(told()).toEqual([])
+    expect(entries()).toEqual([])
   })
 
   test('changes nothing by guessing, and the account is notified', async () => {
@@ -206,7 +206,7 @@ describe('a person with the link of someone else', () => {
       [],
     ])
     const ada = await pages.store.findMember(ADA)
-    expect(told()).toEqual([[other.accountId, 'link', ada?.id ?? '']])
+    expect(entries()).toEqual([[other.accountId, 'link', ada?.id ?? '']])
     expect([await mayLook(), (await createBrowser(pages).signIn(ADA, NEW)).status]).toEqual([false, 400])
   })
 
@@ -217,7 +217,7 @@ describe('a person with the link of someone else', () => {
     const { status, html } = await browser.post('/password', { token, newPassword: PASSWORD })
     spyOn(Bun.password, 'verify').mockRestore()
     expect([status, (await textOf(html, FAULT))[0]]).toEqual([429, expect.stringContaining('Too many wrong passwords')])
-    expect(told()).toHaveLength(SIGN_IN_DELAYS.pair.free)
+    expect(entries()).toHaveLength(SIGN_IN_DELAYS.pair.free)
   })
 })
 

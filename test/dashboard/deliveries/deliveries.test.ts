@@ -219,9 +219,9 @@ describe('a delivery', () => {
     const [person = ''] = await attributesOf(list, 'td .address', 'href')
     const [event = ''] = await attributesOf(html, 'aside a[href*=events]', 'href')
     for (const page of [person, event]) {
-      const told = (await browser.get(page ?? '')).html
-      expect(await textOf(told, '#mail .badge')).toContain('Maybe twice')
-      expect(await textOf(told, '#mail .hint')).toContain(twice)
+      const shown = (await browser.get(page ?? '')).html
+      expect(await textOf(shown, '#mail .badge')).toContain('Maybe twice')
+      expect(await textOf(shown, '#mail .hint')).toContain(twice)
     }
     await (pages.mailer as Sender).stop()
     await server.stop()

@@ -117,7 +117,7 @@ describe('a captured email', () => {
 
   test('can be sent with a mail server, and then leaves the outbox', async () => {
     const path = await open()
-    const judged = await textOf((await browser.get(path)).html, '[aria-label="Rules"] td')
+    const verdicts = await textOf((await browser.get(path)).html, '[aria-label="Rules"] td')
     const mailServer = await startMailServer()
     try {
       const app = await appOf(pages)
@@ -131,8 +131,8 @@ describe('a captured email', () => {
       expect(await textOf(html, 'aside .badge')).toEqual(['Sent'])
       expect(html).not.toContain('did not leave this installation')
       // the recorded decision stays
-      expect(judged.length).toBeGreaterThan(3)
-      expect(await textOf(html, '[aria-label="Rules"] td')).toEqual(judged)
+      expect(verdicts.length).toBeGreaterThan(3)
+      expect(await textOf(html, '[aria-label="Rules"] td')).toEqual(verdicts)
       expect(await textOf(await see(), 'td')).toEqual([])
     } finally {
       await mailServer.stop()

@@ -132,7 +132,7 @@ test('every page of an app is shown to all roles', async () => {
 })
 
 test('a sign-in is in the audit log of each account of the member', async () => {
-  const told = () => {
+  const entries = () => {
     const db = new Database(`${pages.folder}/eventpost.db`, { readonly: true })
     const action = "action = 'session.start'"
     const rows = db.query(`SELECT DISTINCT account_id, actor FROM audit_entries WHERE ${action} ORDER BY 1`).values()
@@ -142,12 +142,12 @@ test('a sign-in is in the audit log of each account of the member', async () => 
   const other = await pages.addAccount('una@example.com', 'Una')
   await pages.signedIn()
   const id = (await pages.store.findMember(ADA))?.id ?? ''
-  expect(told()).toEqual(
+  expect(entries()).toEqual(
     Object.values(accounts)
       .map(({ accountId }) => [accountId, id])
       .toSorted(),
   )
-  expect(told().flat()).not.toContain(other.accountId)
+  expect(entries().flat()).not.toContain(other.accountId)
 })
 
 describe('data of another account of the same person', () => {

@@ -5,7 +5,7 @@ import { STOP_REASONS, SUPPRESSION_REASONS } from '../../../src/store/message-ty
 const OTHERS = ['send', 'waiting', 'again', 'gave_up', 'never_reported', 'no_page', 'missing_value', 'broken_template']
 const OUTCOMES = [...OTHERS, ...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS]
 
-test.each(OUTCOMES)('%s in words, by which it is told from the others', (outcome) => {
+test.each(OUTCOMES)('%s in words of its own', (outcome) => {
   expect(describeOutcome(outcome)).toMatch(/^[A-Z][a-z ,]+$/)
   expect(OUTCOMES.filter((other) => describeOutcome(other) === describeOutcome(outcome))).toEqual([outcome])
 })

@@ -240,9 +240,9 @@ describe('deleting', () => {
     expect((await textOf(list.html, '.notice.done'))[0]).toContain('The message was deleted')
     expect((await pages.browser.get(pages.path)).status).toBe(404)
     const db = openDatabase(pages.folder)
-    const told = db.query('SELECT actor, subject FROM audit_entries WHERE action = ?').all('message.delete')
+    const audited = db.query('SELECT actor, subject FROM audit_entries WHERE action = ?').all('message.delete')
     db.close()
-    expect(told).toEqual([{ actor: expect.stringMatching(/^mem_/), subject: publicId('msg', id) }])
+    expect(audited).toEqual([{ actor: expect.stringMatching(/^mem_/), subject: publicId('msg', id) }])
   })
 
   test('refuses live messages and those with deliveries', async () => {

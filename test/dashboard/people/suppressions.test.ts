@@ -162,26 +162,28 @@ describe('changing it', () => {
     browser.post(path('/new'), { addresses: BOB, why: 'They  wrote to us', reason: 'unsubscribed', ...fields })
   const remove = (fields: Record<string, string> = {}) =>
     browser.post(path('/remove'), { email: BOB, why: 'They asked for it', confirmed: 'on', ...fields })
-  const told = async (location: string | null) => textOf((await browser.get(location ?? '')).html, '[role=status]')
+  const noticesAt = async (location: string | null) => textOf((await browser.get(location ?? '')).html, '[role=status]')
 
   test('ends email to an address at once, with the reason in the audit log', async () => {
     await putMessage(pages, { app })
     await sendEvent(pages, { app, email: BOB })
     const { status, location } = await add({ reason: 'complained' })
-    expect([status, await told(location)]).toEqual([303, ['Done: 1 address was added.']])
+    expect([status, await noticesAt(location)]).toEqual([303, ['Done: 1 address was added.']])
     expect(await pages.store.findSuppression(app.id, BOB)).toBe('complained')
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('complained')
     expect(audited()).toEqual([
       { action: 'suppression.add', subject: expect.stringMatching(/^[\w-]{43}: They wrote to us$/) },
     ])
-    expect(await told((await add()).location)).toEqual(['Done: 0 addresses were added. 1 was on the list already.'])
+    expect(await noticesAt((await add()).location)).toEqual([
+      'Done: 0 addresses were added. 1 was on the list already.',
+    ])
   })
 
   test('takes several addresses, with one audit entry', async () => {
     await sendEvent(pages, { app, email: BOB })
     await suppress('carol@example.com')
     const { location } = await add({ addresses: `${BOB}, carol@example.com\n\n dave@example.com;${BOB} ` })
-    expect(await told(location)).toEqual(['Done: 2 addresses were added. 1 was on the list already.'])
+    expect(await noticesAt(location)).toEqual(['Done: 2 addresses were added. 1 was on the list already.'])
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
     expect(audited()).toEqual([{ action: 'suppression.import', subject: '3: They wrote to us' }])
   })
@@ -283,14 +285,14 @@ describe('a file', () => {
     const response = await pages.handle(path('/new'), { method: 'POST', headers, body })
     return { status: response.status, location: response.headers.get('location'), html: await response.text() }
   }
-  const told = async (location: string | null) => textOf((await browser.get(location ?? '')).html, '[role=status]')
+  const noticesAt = async (location: string | null) => textOf((await browser.get(location ?? '')).html, '[role=status]')
 
   test('of another mail provider is taken, with its reasons; lines without an address are named', async () => {
     const file =
       'Type,Recipient,Note\r\nSpamComplaint,Ann@Example.com,"a, ""b""\nc"\r\nx,,y\r\nother,bob@example.com,\r\n'
     const { status, location } = await upload(file)
     expect(status).toBe(303)
-    expect(await told(location)).toEqual(['Caution: 2 addresses were added. 1 line had no email address: 4.'])
+    expect(await noticesAt(location)).toEqual(['Caution: 2 addresses were added. 1 line had no email address: 4.'])
     expect([
       await pages.store.findSuppression(app.id, 'ann@example.com'),
       await pages.store.findSuppression(app.id, BOB),
@@ -299,7 +301,7 @@ describe('a file', () => {
 
   test('of 3,000 addresses is taken in parts', async () => {
     const { location } = await upload(Array.from({ length: 3_000 }, (_, index) => `p${index}@example.com`).join('\n'))
-    expect(await told(location)).toEqual(['Done: 3,000 addresses were added.'])
+    expect(await noticesAt(location)).toEqual(['Done: 3,000 addresses were added.'])
     expect(await pages.store.countSuppressions(app.id, 10_000)).toBe(3_000)
     expect(audited()).toEqual([{ action: 'suppression.import', subject: '3000: moved here' }])
   })

@@ -25,7 +25,7 @@ const PATH = () => pages.at('sender/server/check')
 const PAGE = () => pages.at('sender/server')
 const check = async (as = browser) => {
   const { status, html } = await as.post(PATH())
-  return { status, told: await textOf(html, '#server-check .notice'), html }
+  return { status, notices: await textOf(html, '#server-check .notice'), html }
 }
 
 /** Sets the app's mail server. */
@@ -51,7 +51,7 @@ describe('the check of the mail server', () => {
   test('is offered if there is one, and runs on request only', async () => {
     const { html } = await browser.get(PAGE())
     expect(await attributesOf(html, '#server-check', 'id')).toEqual([])
-    expect((await check()).told).toEqual([])
+    expect((await check()).notices).toEqual([])
     const server = await start({ connect: () => 'drop' })
     await set(server.url)
     const seen = await browser.get(PAGE())
@@ -65,8 +65,8 @@ describe('the check of the mail server', () => {
   test('says that it answers and accepted the password, and sends nothing', async () => {
     const server = await start({}, ASKS)
     await set(`smtp://ada:pa55@127.0.0.1:${server.port}`)
-    const { status, told, html } = await check()
-    expect([status, told]).toEqual([
+    const { status, notices, html } = await check()
+    expect([status, notices]).toEqual([
       200,
       [
         `Done: 127.0.0.1:${server.port} answers, the connection is secure, and it took the user name and password. To see whether it accepts emails from hello@first.example, send a test email from a message.`,
@@ -79,14 +79,14 @@ describe('the check of the mail server', () => {
   test('says that no password was needed', async () => {
     const server = await start()
     await set(server.url)
-    expect((await check()).told).toEqual([
+    expect((await check()).notices).toEqual([
       expect.stringContaining('answers, without a secure connection. No user name is set, so none was used.'),
     ])
   })
 
   test('says that an unchecked password may not be set', async () => {
     await set(`smtp://ada:pa55@127.0.0.1:${(await start({}, { disabledCommands: ['AUTH'] })).port}`)
-    expect((await check()).told).toEqual([expect.stringContaining('but the mail server offers no login')])
+    expect((await check()).notices).toEqual([expect.stringContaining('but the mail server offers no login')])
   })
 
   test.each<[string, string, Behaviour, SMTPServerOptions]>([
@@ -101,7 +101,7 @@ describe('the check of the mail server', () => {
   ])('explains the problem: %s, %s', async (address, words, behaviour, options) => {
     const { port } = await start(behaviour, options)
     await set(`${address}:${port}`)
-    expect((await check()).told).toEqual([expect.stringContaining(words)])
+    expect((await check()).notices).toEqual([expect.stringContaining(words)])
   })
 
   test('explains the reply, and quotes it', async () => {
@@ -110,12 +110,12 @@ describe('the check of the mail server', () => {
       words: () => `5.7.1 ${HOSTILE} internal.example ${'x'.repeat(999)}`,
     })
     await set(server.url)
-    const { told, html } = await check()
-    expect(told).toEqual([
+    const { notices, html } = await check()
+    expect(notices).toEqual([
       expect.stringContaining('answered 554 5.7.1: its policy does not allow the email. Its reply: “'),
     ])
-    expect(told[0]).toContain('internal.example')
-    expect(told[0]).toEndWith('…”')
+    expect(notices[0]).toContain('internal.example')
+    expect(notices[0]).toEndWith('…”')
     await expectHarmless(html)
   })
 
@@ -124,8 +124,8 @@ describe('the check of the mail server', () => {
     await pages.close()
     pages = await openAccount({ mail: { defaults: { smtpUrl: server.url, from: 'hello@first.example' } } })
     browser = await pages.signedIn()
-    const { told, html } = await check()
-    expect(told).toEqual([expect.stringContaining('answered 554 5.7.1: its policy does not allow the email.')])
+    const { notices, html } = await check()
+    expect(notices).toEqual([expect.stringContaining('answered 554 5.7.1: its policy does not allow the email.')])
     expect(html).not.toContain('internal.example')
   })
 
@@ -137,7 +137,7 @@ describe('the check of the mail server', () => {
       pages = await openAccount()
       browser = await pages.signedIn()
       await set(`smtp://${host}:${server.port}`)
-      expect((await check()).told).toEqual([expect.stringContaining('The mail server has no public address')])
+      expect((await check()).notices).toEqual([expect.stringContaining('The mail server has no public address')])
       expect(server.connections()).toBe(0)
     },
   )
@@ -146,7 +146,7 @@ describe('the check of the mail server', () => {
     const server = await startMailServer()
     await server.stop()
     await set(server.url)
-    expect((await check()).told).toEqual([
+    expect((await check()).notices).toEqual([
       "Error: Nothing answers at the mail server's address and port. Check that it runs and that both are right.",
     ])
   })
@@ -176,8 +176,8 @@ describe('the check of the mail server', () => {
     await set(server.url)
     await inTurns(SERVER_CHECKS.max, () => check())
     pages.clock.ms += SERVER_CHECKS.windowMs - 60_000
-    const { status, told } = await check()
-    expect([status, told]).toEqual([
+    const { status, notices } = await check()
+    expect([status, notices]).toEqual([
       429,
       ['Error: Mail servers were checked 20 times in ten minutes. Wait a minute, then try again.'],
     ])

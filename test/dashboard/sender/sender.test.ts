@@ -179,13 +179,13 @@ describe('the signature', () => {
 
   test('of another domain is reported as useless', async () => {
     await save({ fromEmail: 'ada@news.first.example' })
-    for (const [dkimDomain, told] of [
+    for (const [dkimDomain, cautions] of [
       ['other.example', 1],
       ['first.example', 0],
       ['news.first.example', 0],
     ] as const) {
       await make({ dkimDomain })
-      expect((await textOf(await see('/domain'), '#dkim .notice.caution')).length).toBe(told)
+      expect((await textOf(await see('/domain'), '#dkim .notice.caution')).length).toBe(cautions)
     }
   })
 

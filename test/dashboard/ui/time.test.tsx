@@ -46,7 +46,7 @@ test('it is exact for machines, and where the pointer rests', () => {
   )
 })
 
-test('it is told by the zone of the app', () => {
+test('it follows the zone of the app', () => {
   const times = (
     <Zone.Provider value="America/New_York">
       <ExactTime at={AT} />

@@ -56,11 +56,11 @@ describe('an email', () => {
     at.clock.tick(MINUTE)
     const mail = { subject: '{{ event.headline }}', body: '{{ contact.firstName }}' }
     const { lines } = await at.simulate({ mail })
-    const told = lines
+    const described = lines
       .filter(({ email }) => email === 'few@example.com' || email === 'all@example.com')
       .map(({ email, outcome, verdicts }) => [email, outcome, verdicts])
     const lacks = (about: string) => ({ rule: 'template', about, value: 'missing', verdict: 'fail' as const })
-    expect(told).toEqual([
+    expect(described).toEqual([
       ['few@example.com', 'send', []],
       ['all@example.com', 'missing_value', [{ ...lacks('contact.firstName'), isToday: true }]],
       ['few@example.com', 'missing_value', [lacks('event.headline')]],

@@ -17,8 +17,8 @@ const LIVE_AT = NOW + 41 * DAY
 /** The simulation doesn't include these days. */
 const EARLIER_DAYS = 5
 
-/** `live` and `told` have the same form. */
-type Compared = { live: object; told: object }
+/** `live` and `predicted` have the same form. */
+type Compared = { live: object; predicted: object }
 /** `outcomes`: for statistics. */
 type Played = { compared: Compared[]; outcomes: string[] }
 
@@ -96,7 +96,7 @@ async function openStory({ content, settings, setUp }: Story) {
     if (status !== 202) throw new Error(text)
     const came = (await messaging.deliveries()).slice(before.length).reverse()
     const describe = ({ state, dueAt }: { state: string; dueAt: number }) => `${state} ${(dueAt - LIVE_AT) / MINUTE}`
-    played.compared.push({ live: came.map(describe), told: tried.queued.map(describe) })
+    played.compared.push({ live: came.map(describe), predicted: tried.queued.map(describe) })
   }
 
   const sendReport = async ({ who: email, id, events }: Step & { does: 'report' }): Promise<void> => {
@@ -134,7 +134,7 @@ async function openStory({ content, settings, setUp }: Story) {
     return refused.toSorted()
   }
 
-  const told = { content, zone: readTimezone(settings.timezone) }
+  const context = { content, zone: readTimezone(settings.timezone) }
 
   return {
     played,
@@ -163,18 +163,18 @@ async function openStory({ content, settings, setUp }: Story) {
       const live = await Promise.all((await messaging.deliveries()).map(tellLive))
       const explain = (line: SimulationLine): Said => {
         const person = { firstName: null, email: line.email }
-        return { ...line, why: explainSimulation(line, { ...told, person }).why }
+        return { ...line, why: explainSimulation(line, { ...context, person }).why }
       }
       const refused = again
         .map(({ email, triggeredAt }) => `${email}, event ${(triggeredAt - LIVE_AT) / MINUTE}`)
         .toSorted()
       played.compared.push({
         live: { ends: live.map(toText).toSorted(), refused: await listRefused() },
-        told: { ends: simulated.map((line) => toText(explain(line))).toSorted(), refused },
+        predicted: { ends: simulated.map((line) => toText(explain(line))).toSorted(), refused },
       })
       const ofPerson = ({ contactId }: SimulationLine): number => contactId
       for (const [contactId, own] of Map.groupBy(lines, ofPerson))
-        played.compared.push({ live: own, told: simulateNow(contactId).lines })
+        played.compared.push({ live: own, predicted: simulateNow(contactId).lines })
       played.outcomes.push(...lines.map(({ outcome }) => outcome))
     },
   }
@@ -194,11 +194,11 @@ const RULES = ['away', 'seen', 'notSeen', 'done', 'notDone', 'tag', 'field']
 function toText({ email, triggeredAt, outcome, dueAt, verdicts, why }: Said): string {
   const [triggered, ended] = [triggeredAt, dueAt].map((at) => (at - LIVE_AT) / MINUTE)
   const rules = verdicts.filter(({ rule }) => RULES.includes(rule))
-  const judged = rules.map(({ rule, about, value, verdict, isUnknown, isSilent, isEstimated, until }) =>
+  const decided = rules.map(({ rule, about, value, verdict, isUnknown, isSilent, isEstimated, until }) =>
     [rule, about, value, verdict, isUnknown && 'unknown', isSilent && 'silent', isEstimated && 'estimated', until]
       .filter((word) => word !== undefined && word !== null)
       .join(' '),
   )
   const said = GOES_ON.includes(outcome) ? '' : ` ${why}`
-  return `${email}, event ${triggered}: ${outcome} ${ended} (${judged.join(', ')})${said}`
+  return `${email}, event ${triggered}: ${outcome} ${ended} (${decided.join(', ')})${said}`
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, type TestServer } from '../../helper.ts'
 import { callTool } from '../client.ts'
-import { callBoth, type Doors, openDoors, readAll } from '../doors.ts'
+import { callBoth, type BothServers, startBothServers, readAll } from '../both-servers.ts'
 
 const POST = { method: 'POST', path: '/api/v1/contacts', tool: 'add_contact' }
 const PATCH = { method: 'PATCH', path: '/api/v1/contacts', tool: 'update_contact' }
@@ -10,11 +10,11 @@ const FIND = { method: 'GET', path: '/api/v1/contacts', tool: 'get_contact' }
 const LIST = { method: 'GET', path: '/api/v1/contacts', tool: 'search_contacts' }
 
 describe('the same as over HTTP', () => {
-  let doors: Doors
+  let servers: BothServers
   beforeAll(async () => {
-    doors = await openDoors()
+    servers = await startBothServers()
   })
-  afterAll(() => doors.close())
+  afterAll(() => servers.close())
 
   const ada = { email: 'Ada@Example.com' }
   const CALLS: [typeof POST, Record<string, unknown>][] = [
@@ -47,18 +47,18 @@ describe('the same as over HTTP', () => {
   test.each(CALLS.map(([call, args]) => [call.tool, JSON.stringify(args).slice(0, 100), call, args] as const))(
     '%s %s',
     async (_, __, call, args) => {
-      const { http, mcp } = await callBoth(doors, call, (app) => ({ app, ...args }))
+      const { http, mcp } = await callBoth(servers, call, (app) => ({ app, ...args }))
       // HTTP describes the query differently
       const text = JSON.stringify(http)
       const said = call === FIND ? text.replace(/, `tag`.*?`limit`/, '').replace('`app`, `newsletter`', '`app`') : text
       expect(JSON.stringify(mcp).replaceAll(/("cursor"|"nextCursor"):"[^"]+"/g, '$1')).toBe(
         said.replaceAll(/("cursor"|"nextCursor"):"[^"]+"/g, '$1'),
       )
-      expect(await readAll(doors.mcp)).toEqual(await readAll(doors.http))
+      expect(await readAll(servers.mcp)).toEqual(await readAll(servers.http))
     },
   )
   test('without an app, which has the name it has here', async () => {
-    const { data } = await callTool(doors.mcp, 'add_contact', ada)
+    const { data } = await callTool(servers.mcp, 'add_contact', ada)
     expect(data).toMatchObject({ error: 'invalid_field', field: 'app', message: expect.stringContaining('`app`') })
   })
 })
@@ -147,7 +147,7 @@ describe('limits', () => {
   const addOverHttp = (email: string) =>
     server.call('POST', '/api/v1/contacts', { body: { newsletter: server.first.appId, email, ip: '203.0.113.7' } })
 
-  test('a visitor adds 5 in 10 minutes through both doors together', async () => {
+  test('a visitor adds 5 in 10 minutes over HTTP and MCP together', async () => {
     for (const name of ['a', 'b', 'c']) expect((await add(`${name}@example.com`)).isError).toBe(false)
     for (const name of ['d', 'e']) expect((await addOverHttp(`${name}@example.com`)).status).toBe(201)
     const limited = { error: 'rate_limited', scope: 'ip', retryAfter: 600 }
@@ -155,7 +155,7 @@ describe('limits', () => {
     expect((await add('f@example.com')).data).toMatchObject(limited)
     expect((await addOverHttp('f@example.com')).status).toBe(429)
   })
-  test("the plan's new people are those of every door", async () => {
+  test("the plan's new people are those of HTTP and MCP", async () => {
     await server.setPlan({ newPeoplePerMonth: 5 })
     const args = { app: server.first.appId, email: 'new@example.com' }
     expect((await callTool(server, 'add_contact', args)).data).toMatchObject({ error: 'plan_limit_reached' })

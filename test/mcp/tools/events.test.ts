@@ -3,17 +3,17 @@ import { RESULT_BYTES } from '../../../src/mcp/budget.ts'
 import { createTestServer, EVENTS, inTurns, type TestServer } from '../../helper.ts'
 import { createMessaging, messageOf, MINUTE } from '../../messaging.ts'
 import { callTool } from '../client.ts'
-import { callBoth, type Doors, openDoors, readAll } from '../doors.ts'
+import { callBoth, type BothServers, startBothServers, readAll } from '../both-servers.ts'
 
 const POST = { method: 'POST', path: EVENTS, tool: 'send_event' }
 const LIST = { method: 'GET', path: EVENTS, tool: 'list_events' }
 
 describe('the same as over HTTP', () => {
-  let doors: Doors
+  let servers: BothServers
   beforeAll(async () => {
-    doors = await openDoors()
+    servers = await startBothServers()
   })
-  afterAll(() => doors.close())
+  afterAll(() => servers.close())
 
   const ada = { email: 'ada@example.com', event: 'results_ready' }
   const CALLS: [typeof POST, Record<string, unknown>][] = [
@@ -46,22 +46,22 @@ describe('the same as over HTTP', () => {
   test.each(CALLS.map(([call, args]) => [call.tool, JSON.stringify(args).slice(0, 90), call, args] as const))(
     '%s %s',
     async (_, __, call, args) => {
-      const { http, mcp } = await callBoth(doors, call, (app) => ({ app, ...args }))
+      const { http, mcp } = await callBoth(servers, call, (app) => ({ app, ...args }))
       const withoutCursor = (value: unknown) =>
         JSON.stringify(value).replaceAll(/"nextCursor":"[^"]+"/g, '"nextCursor"')
       // MCP has one name for the app
       expect(withoutCursor(mcp)).toBe(withoutCursor(http).replaceAll('Send `app`, `newsletter`', 'Send `app`'))
-      expect(await readAll(doors.mcp)).toEqual(await readAll(doors.http))
+      expect(await readAll(servers.mcp)).toEqual(await readAll(servers.http))
     },
   )
-  test('an event comes through its own door', async () => {
-    const { body } = await doors.mcp.call('GET', `${EVENTS}?app=${doors.mcp.first.appId}&limit=1`)
+  test('an event states where it came from', async () => {
+    const { body } = await servers.mcp.call('GET', `${EVENTS}?app=${servers.mcp.first.appId}&limit=1`)
     expect(body.data).toMatchObject([{ via: 'mcp' }])
   })
 })
 
 describe('limits', () => {
-  test('the 6,001st event of the hour is refused on either door, however the others came', async () => {
+  test('the 6,001st event of the hour is refused over HTTP and MCP, however the others came', async () => {
     const server = await createTestServer()
     await server.setPlan({ mcpCallsPerMinute: 1_000_000 })
     const event = { app: server.first.appId, email: 'ada@example.com', event: 'x', createContact: true }
@@ -102,13 +102,13 @@ describe('dryRun', () => {
     const messaging = await createMessaging(server)
     await messaging.put(messageOf({ name: 'Hello\u200b', trigger: { event: 'hello' }, wait: { minutes: 5 } }))
     const event = { email: 'hello@example.com', event: 'hello', createContact: true }
-    const told = { name: 'Hello', state: 'waiting', dueAt: '2026-05-15T12:05:00.000Z' }
+    const queued = { name: 'Hello', state: 'waiting', dueAt: '2026-05-15T12:05:00.000Z' }
     const { messages: tried } = (await send({ ...event, dryRun: true })).data
-    expect(tried).toEqual([{ ...told, messageId: expect.stringMatching(/^msg_/), deliveryId: null }])
+    expect(tried).toEqual([{ ...queued, messageId: expect.stringMatching(/^msg_/), deliveryId: null }])
     expect((await callTool(server, 'list_deliveries', { app })).data.data).toEqual([])
     const { messages: sent, notStarted } = (await send(event)).data
     expect(notStarted).toBeUndefined()
-    expect(sent).toEqual([{ ...told, messageId: expect.any(String), deliveryId: expect.stringMatching(/^dlv_/) }])
+    expect(sent).toEqual([{ ...queued, messageId: expect.any(String), deliveryId: expect.stringMatching(/^dlv_/) }])
     const why = 'This message is sent once to a person. An email was waiting already.'
     const again = { messages: [], notStarted: [{ messageId: expect.any(String), name: 'Hello', why }] }
     expect((await send(event)).data).toMatchObject(again)

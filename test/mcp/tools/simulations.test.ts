@@ -174,15 +174,15 @@ describe('progress', () => {
     const answer = await ask({})
     expect(answer.headers.get('content-type')).toBe('text/event-stream')
     const events = (await answer.text()).split('\n\n').filter((event) => event !== '')
-    const told = events.map((event) => JSON.parse(event.replace(/^event: message\ndata: /, '')) as Told)
-    const last = told.pop()
+    const messages = events.map((event) => JSON.parse(event.replace(/^event: message\ndata: /, '')) as Message)
+    const last = messages.pop()
     expect(last).toMatchObject({ jsonrpc: '2.0', id: 7, result: { structuredContent: { ok: true } } })
-    expect(told.length).toBeGreaterThanOrEqual(1)
-    for (const { method, params } of told) {
+    expect(messages.length).toBeGreaterThanOrEqual(1)
+    for (const { method, params } of messages) {
       expect(method).toBe('notifications/progress')
       expect(params).toMatchObject({ progressToken: 'p1', total: expect.any(Number) })
     }
-    const reached = told.map(({ params }) => params?.progress ?? 0)
+    const reached = messages.map(({ params }) => params?.progress ?? 0)
     expect(reached).toEqual([...new Set(reached)].sort((a, b) => a - b))
   })
   test.each([{ meta: {} }, { accept: 'application/json' }])('is not reported with %p', async (given) => {
@@ -192,4 +192,4 @@ describe('progress', () => {
   })
 })
 
-type Told = { method?: string; params?: { progress?: number } }
+type Message = { method?: string; params?: { progress?: number } }

@@ -236,13 +236,13 @@ export function testAccounts(store: Fresh): void {
       store().recordEvent(eventWrite({ email: `${createContact}@example.com`, at, buckets, createContact }))
     await Promise.all([
       record(AT, ['events:key_1'], true),
-      record(AT + 999, ['events:key_1', 'flood:x'], true),
+      record(AT + 999, ['events:key_1', 'abuse:x'], true),
       record(AT + 1_000, ['events:key_1'], false),
     ])
     await record(AT + 100, ['events:key_1'], true)
     const second = AT / 1_000
     const last = { bucket: 'events:key_1', second: second + 1, count: 1 }
-    const all = [{ bucket: 'events:key_1', second, count: 3 }, { bucket: 'flood:x', second, count: 1 }, last]
+    const all = [{ bucket: 'events:key_1', second, count: 3 }, { bucket: 'abuse:x', second, count: 1 }, last]
     expect(await store().listUsage(second - 1)).toEqual(all)
     expect(await store().listUsage(second)).toEqual([last])
     await store().cleanUp({ at: AT + 3_600_999 })

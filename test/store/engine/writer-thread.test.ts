@@ -31,15 +31,15 @@ async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
 describe('a store with threads', () => {
   test('reports writes of other processes within a second, also under load', async () => {
     await store.createAccount(newAccount())
-    let told = 0
-    store.onForeignWrite(() => told++)
+    let noticed = 0
+    store.onForeignWrite(() => noticed++)
     let isLoaded = true
     const load = (async () => {
       while (isLoaded) await store.recordEvent(eventWrite())
     })()
     const command = await openStore(folder, { threads: false, rules: STORE_RULES })
     expect(await command.revokeKey({ accountId: 'acc_1', actor: 'cli', at: 1, keyId: 'key_1' })).toEqual({ done: true })
-    await until(() => told === 1)
+    await until(() => noticed === 1)
     isLoaded = false
     await load
     expect(await store.findAccess('hash_1')).toBeNull()

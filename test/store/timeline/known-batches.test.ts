@@ -1,4 +1,4 @@
-/** New batches are told from repetitions without a look at the disk. */
+/** New batches are distinguished from repetitions without reading the disk. */
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openDatabase } from '../../../src/store/engine/database.ts'

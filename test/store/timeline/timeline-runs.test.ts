@@ -162,7 +162,7 @@ test('the next process continues a merge that was killed', () => {
   const [merged, all] = [held(db).length, wanted(db).length]
   expect(merged).toBeGreaterThan(1_000)
   expect(merged).toBeLessThan(all / 2)
-  // what is taken up but not marked yet is told once
+  // what is taken up but not marked yet is reported once
   const theirs = db.query<{ id: number }, []>(selectIds('events', { contact: '1', types: '>= 0' })).all()
   const known = wanted(db).flatMap(([contactId, , id]) => (contactId === 1 ? [id] : []))
   expect(theirs.map(({ id }) => id).toSorted()).toEqual(known.toSorted())

@@ -2,9 +2,9 @@
 import { createTestServer, type TestServer } from '../helper.ts'
 import { callTool } from './client.ts'
 
-export type Doors = { http: TestServer; mcp: TestServer; close(): Promise<void> }
+export type BothServers = { http: TestServer; mcp: TestServer; close(): Promise<void> }
 
-export async function openDoors(): Promise<Doors> {
+export async function startBothServers(): Promise<BothServers> {
   const [http, mcp] = [await createTestServer(), await createTestServer()]
   const close = async (): Promise<void> => {
     await http.close()
@@ -34,7 +34,7 @@ export async function readAll(server: TestServer): Promise<unknown> {
 
 /** `given` gets the app's ID; HTTP has its own name for it. */
 export async function callBoth(
-  { http, mcp }: Doors,
+  { http, mcp }: BothServers,
   { method, path, tool }: { method: string; path: string; tool: string },
   given: (app: string) => Record<string, unknown>,
 ): Promise<{ http: unknown; mcp: unknown }> {
