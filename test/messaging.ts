@@ -48,7 +48,7 @@ export async function createMessaging(server: TestServer) {
     if (decided.outcome === 'send') {
       const handed = await store().markHanded({ ...claim, record, basis: decided.basis })
       if (isRefusal(handed)) throw new Error(handed.refusal)
-      if (!handed.held) return { ...result, verdict: 'skip', reason: handed.because }
+      if (!handed.isMarked) return { ...result, verdict: 'skip', reason: handed.because }
       await store().markSent(claim)
       return { ...result, reason: null }
     }

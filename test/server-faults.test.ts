@@ -191,11 +191,11 @@ describe('503', () => {
   })
 
   test('too many requests at once are refused until others finish', async () => {
-    const held = Promise.withResolvers<[]>()
+    const pending = Promise.withResolvers<[]>()
     const one = await open({
       wrapStore: (store) => ({
         ...store,
-        listContacts: () => held.promise,
+        listContacts: () => pending.promise,
       }),
     })
     const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
@@ -206,18 +206,18 @@ describe('503', () => {
     expectRefusal(refused, [503, no('unavailable', { message })])
     expect(refused.headers.get('retry-after')).toBe('2')
     expect((await one.call('GET', '/healthz')).status).toBe(200)
-    held.resolve([])
+    pending.resolve([])
     for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200)
     expect((await read()).status).toBe(200)
   }, 30_000)
 
   test('browser reports are counted separately from API requests', async () => {
-    const held = Promise.withResolvers<[]>()
+    const pending = Promise.withResolvers<[]>()
     const one = await open({
       wrapStore: (store) => ({
         ...store,
-        listContacts: () => held.promise,
-        findSite: async () => (await held.promise, null),
+        listContacts: () => pending.promise,
+        findSite: async () => (await pending.promise, null),
       }),
     })
     const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
@@ -231,7 +231,7 @@ describe('503', () => {
     const reading = Array.from({ length: MAX_REQUESTS }, read)
     await Bun.sleep(1)
     expect((await read()).status).toBe(503)
-    held.resolve([])
+    pending.resolve([])
     for (const answer of await Promise.all(telling)) expect(answer.status).toBe(400)
     for (const answer of await Promise.all(reading)) expect(answer.status).toBe(200)
     expect([(await tell(0)).status, (await read()).status]).toEqual([400, 200])

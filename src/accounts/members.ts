@@ -31,8 +31,8 @@ export async function findPasswordContext(
   invited: MemberLink['invited'] = null,
 ): Promise<PasswordContext> {
   if (!invited) {
-    const places = await store.listAppAccess(id)
-    return { email, names: places.flatMap(({ accountName, appName }) => [accountName, appName]) }
+    const memberships = await store.listAppAccess(id)
+    return { email, names: memberships.flatMap(({ accountName, appName }) => [accountName, appName]) }
   }
   const apps = await store.listApps(invited.accountId)
   return { email, names: [invited.accountName, ...apps.map(({ name }) => name)] }

@@ -28,7 +28,7 @@ type Waiting = Proof & { until: number; isFirstCodeTaken: boolean }
 
 type Dependencies = { store: Store; clock: Clock; tries: SignInTries; signInNotes: SignInNotes }
 
-/** Sign-ins that still need a code. Held in memory by a one-time token, so a restart asks for the password again. */
+/** Sign-ins that still need a code. Kept in memory by a one-time token, so a restart asks for the password again. */
 export function createSecondSteps({ store, clock, tries, signInNotes }: Dependencies) {
   const waiting = new Map<string, Waiting>()
   /** The last code step used while the disk was full: sign-in still works, once per code. */

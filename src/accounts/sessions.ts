@@ -23,7 +23,7 @@ export type Proof = { member: MemberRow; passwordHash: string; isSecondStepDone?
 export type SignInPlace = { browser: string; address: string; replaces: string | null }
 
 /**
- * Sessions; only hashes of their tokens are stored. They idle by the monotonic clock, and new ones are held in memory
+ * Sessions; only hashes of their tokens are stored. They idle by the monotonic clock, and new ones stay in memory
  * while the disk is full, so that sign-in still works.
  */
 export function createSessions({ store, clock }: { store: Store; clock: Clock }) {

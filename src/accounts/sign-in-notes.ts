@@ -72,8 +72,8 @@ export function createSignInNotes({ store, clock, addressKey, baseUrl, mailer, n
 
   /** The member's apps, used when the installation has no mail server. */
   const listSettings = async (memberId: string) => {
-    const places = await store.listAppAccess(memberId)
-    const accounts = [...new Set(places.map(({ accountId }) => accountId))]
+    const memberships = await store.listAppAccess(memberId)
+    const accounts = [...new Set(memberships.map(({ accountId }) => accountId))]
     const apps = (await Promise.all(accounts.map(store.listApps))).flat()
     return Promise.all(apps.map(({ id }) => store.mailSettings(id)))
   }

@@ -4,7 +4,7 @@ import {
   type DeliveryState,
   type DeliveryWork,
   type Marked,
-  STOP_REASONS,
+  CANCELLATION_REASONS,
   type UnfitEvent,
   type Verdict,
 } from '../store/message-types.ts'
@@ -53,7 +53,7 @@ const decideFinally: DecideFinally = (reads, work, { at, record, isUnchanged }) 
   return { outcome: 'send', unfit: decided.unfit, record: forgetReply({ ...decided.record, verdicts }) }
 }
 
-const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(STOP_REASONS, rule)
+const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(CANCELLATION_REASONS, rule)
 
 export const STORE_RULES: Rules = {
   decide: decideDelivery,

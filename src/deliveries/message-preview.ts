@@ -41,10 +41,7 @@ export async function previewMessage(deps: Dependencies, app: AppRow, asked: Ask
 }
 
 /** To a member, without any rule. `whose`: null for sample data. */
-export async function sendTestMail(
-  { parts: deps, app, to }: { parts: Dependencies; app: AppRow; to: Mailbox },
-  asked: Asked,
-) {
+export async function sendTestMail({ deps, app, to }: { deps: Dependencies; app: AppRow; to: Mailbox }, asked: Asked) {
   const { sample, work } = await prepareSample(deps, app, asked)
   const whose = sample === null || sample.isMadeUp ? null : sample.contact.email
   return { whose, result: await deps.mailer.sendTest(work, to) }

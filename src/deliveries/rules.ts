@@ -1,5 +1,11 @@
 import { isSentUnknown } from '../messages/describe-message.ts'
-import { type MessageContent, type Rule, type Since, STOP_REASONS, type Verdict } from '../store/message-types.ts'
+import {
+  type MessageContent,
+  type Rule,
+  type Since,
+  CANCELLATION_REASONS,
+  type Verdict,
+} from '../store/message-types.ts'
 import { isOwnHost, readPage } from '../accounts/links.ts'
 import { compares, parseProperties, propertyOf } from '../messages/conditions.ts'
 import { isSamePath } from '../visits/paths.ts'
@@ -166,10 +172,10 @@ const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | n
 })
 
 /** Unknown data has its own reason: the person was never reported, or the event named no page. */
-export type RuleReason = (typeof STOP_REASONS)[Rule['rule']] | 'no_page' | 'never_reported'
+export type RuleReason = (typeof CANCELLATION_REASONS)[Rule['rule']] | 'no_page' | 'never_reported'
 
 export function reasonOfRule({ rule, about, isUnknown }: Verdict): RuleReason {
-  if (!isUnknown) return STOP_REASONS[rule as Rule['rule']]
+  if (!isUnknown) return CANCELLATION_REASONS[rule as Rule['rule']]
   return about === null ? 'no_page' : 'never_reported'
 }
 

@@ -22,7 +22,7 @@ export type AbuseLimits = {
 
 /**
  * Bounds requests refused before any hourly limit. A valid key is blocked by its own refusals only, never by others
- * behind its address. At most 100,000 addresses are held; an IPv6 /64 counts as one.
+ * behind its address. At most 100,000 addresses are remembered; an IPv6 /64 counts as one.
  */
 export function createAbuseLimits({ clock }: { clock: MonotonicClock & Pick<Clock, 'now'> }): AbuseLimits {
   const addresses = createLimits({ clock, mostBuckets: MOST_ADDRESSES })

@@ -49,7 +49,7 @@ export async function prepareMail(
 ): Promise<Prepared> {
   const decided = decision ?? (await deps.store.decideDelivery(claimed, deps.clock.now()))
   const fit = await dropUnfit(deps, claimed, decided.unfit)
-  if (!fit.held) return done('withheld', fit.because)
+  if (!fit.isMarked) return done('withheld', fit.because)
   if (decided.outcome === 'skip') return skip(deps, fit.work, decided)
   if (decided.outcome === 'wait') return defer(deps, fit.work, decided)
   const { basis } = decided
@@ -62,7 +62,7 @@ export async function prepareMail(
     renderSample(deps.templates, one, url, { isAlone: decided.record.isSlow, isSent: true })
   const { mail, unfit, isOfEvent } = await fill(fit.work, { render, at: decided.record.at })
   const filled = await dropUnfit(deps, fit.work, unfit)
-  if (!filled.held) return done('withheld', filled.because)
+  if (!filled.isMarked) return done('withheld', filled.because)
   const { work } = filled
   if ('slow' in mail) return endSlow(deps, work, decided.record)
   if (!('html' in mail)) return skip(deps, work, { ...faultOf(mail, decided.record), isOfEvent })
@@ -86,15 +86,17 @@ export async function deliver(deps: DeliverDependencies, prepared: Prepared, tur
     : handOver(deps, work, { login: route.login, composed, record, basis, turn })
 }
 
-type Dropped = { held: true; work: DeliveryWork } | { held: false; because: string }
+type Dropped = { isMarked: true; work: DeliveryWork } | { isMarked: false; because: string }
 
 /** Removes events that can't be listed in the email. */
 async function dropUnfit(deps: DeliverDependencies, work: DeliveryWork, unfit: UnfitEvent[]): Promise<Dropped> {
-  if (unfit.length === 0) return { held: true, work }
+  if (unfit.length === 0) return { isMarked: true, work }
   const marked = await deps.store.dropJoined({ ...claimOf(deps, work), unfit })
-  if ('refusal' in marked) return { held: false, because: marked.refusal }
+  if ('refusal' in marked) return { isMarked: false, because: marked.refusal }
   const ids = new Set(unfit.map(({ id }) => id))
-  return marked.held ? { held: true, work: { ...work, joined: work.joined.filter(({ id }) => !ids.has(id)) } } : marked
+  return marked.isMarked
+    ? { isMarked: true, work: { ...work, joined: work.joined.filter(({ id }) => !ids.has(id)) } }
+    : marked
 }
 
 type Render = (one: DeliveryWork) => Promise<RenderedMail | TemplateFault>

@@ -48,7 +48,7 @@ export async function handOver(
     if (obstacle || stopping.aborted) return false
     handed.add({ appId, messageId, contactId }, answered.promise)
     marked = await store.markHanded({ ...claimOf(deps, work), record: JSON.stringify(record), basis })
-    return 'held' in marked && marked.held
+    return 'isMarked' in marked && marked.isMarked
   }
   const onSlow = (): void => {
     // emails that wait for the end of a pause don't wait for this reply
@@ -114,7 +114,7 @@ async function conclude(deps: MarkDependencies, work: DeliveryWork, { outcome, m
     case 'unreachable':
       return retry(deps, work, { reason, isServerFault: true, record })
     case 'withheld':
-      if (marked && 'held' in marked) return endOf(marked, 'handed')
+      if (marked && 'isMarked' in marked) return endOf(marked, 'handed')
       return retry(deps, work, { reason: 'not_saved', isServerFault: true, record })
     case 'refused':
       if (isAboutUs(outcome) || outcome.code < 500) {
@@ -139,7 +139,7 @@ async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refus
   let isMarked = false
   const markFailed = async () => {
     const marked = await store.markFailed(failed)
-    isMarked = 'held' in marked && marked.held
+    isMarked = 'isMarked' in marked && marked.isMarked
     return marked
   }
   const delivered = await persist(deps, markFailed, done('failed', reason))

@@ -70,7 +70,7 @@ export function fail(deps: MarkDependencies, work: DeliveryWork, { reason, recor
 
 export const endOf = (marked: Marked | { refusal: string }, state: string): Delivered => {
   if ('refusal' in marked) return done('claimed', marked.refusal)
-  return marked.held ? done(state) : done('withheld', marked.because)
+  return marked.isMarked ? done(state) : done('withheld', marked.because)
 }
 
 const SAVE_AGAIN_MS = 500

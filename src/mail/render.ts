@@ -1,4 +1,4 @@
-import type { MailFacts, MailWords, RenderedMail } from '../messages/mailer.ts'
+import type { MailFacts, MailTemplate, RenderedMail } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import { cleanText } from '../core/visible-text.ts'
 import { fillTemplate, showValues, splitValues } from '../messages/templates.ts'
@@ -16,11 +16,15 @@ const SUBJECT_CHARACTERS = 200
 const PREHEADER_CHARACTERS = 200
 
 /** For preview, test and sending. With a fault, nothing may be sent. */
-export function renderMail(words: MailWords, facts: MailFacts, budgetMs = RENDER_MS): RenderedMail | TemplateFault {
+export function renderMail(
+  template: MailTemplate,
+  facts: MailFacts,
+  budgetMs = RENDER_MS,
+): RenderedMail | TemplateFault {
   const until = performance.now() + budgetMs
   const scope = makeTemplateScope(facts)
   const filled: string[] = []
-  for (const source of [words.subject, words.preheader, words.body]) {
+  for (const source of [template.subject, template.preheader, template.body]) {
     const part = fillTemplate(cleanSource(source), scope, { place: facts.app, until })
     if (!('filled' in part)) return part
     filled.push(part.filled)
@@ -28,7 +32,7 @@ export function renderMail(words: MailWords, facts: MailFacts, budgetMs = RENDER
   const [subject = '', preheader = '', body = ''] = filled
   const line = cutLine(showPlain(subject), SUBJECT_CHARACTERS)
   if (line === '') return { missing: 'subject' }
-  const shown = { ...words, subject: line, preheader: cutLine(showPlain(preheader), PREHEADER_CHARACTERS), body }
+  const shown = { ...template, subject: line, preheader: cutLine(showPlain(preheader), PREHEADER_CHARACTERS), body }
   try {
     return assemble(shown, facts)
   } catch (error) {
@@ -37,7 +41,10 @@ export function renderMail(words: MailWords, facts: MailFacts, budgetMs = RENDER
   }
 }
 
-function assemble({ subject, preheader, body, category }: MailWords, facts: MailFacts): RenderedMail | TemplateFault {
+function assemble(
+  { subject, preheader, body, category }: MailTemplate,
+  facts: MailFacts,
+): RenderedMail | TemplateFault {
   const { app, style, unsubscribeUrl } = facts
   const tree = parseMarkdown(body)
   if (isBlank(tree)) return { empty: 'body' }

@@ -1,7 +1,7 @@
 import { isLifecycle } from '../deliveries/decide.ts'
 import type { EventRow } from '../events/events.ts'
 import { makeMailbox } from '../core/mail-addresses.ts'
-import { mailFactsOf, mailWordsOf, type RenderedMail, type Sample } from '../messages/mailer.ts'
+import { mailFactsOf, mailTemplateOf, type RenderedMail, type Sample } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { TemplateFault } from '../messages/template-faults.ts'
 import { type ComposedMail, composeMail } from './compose.ts'
@@ -18,7 +18,7 @@ export function renderSample(
   how: { isAlone?: boolean; isSent?: boolean } = {},
 ): Promise<RenderedMail | TemplateFault> {
   const mail = {
-    words: mailWordsOf(sample.message.content.mail),
+    template: mailTemplateOf(sample.message.content.mail),
     facts: mailFactsOf({ ...sample, events: listEvents(sample) }, url),
   }
   return templates.render(sample.app.id, mail, how)

@@ -87,7 +87,7 @@ export function createSender(sending: SenderDependencies): Sender {
       const asked = { about: 'server check', appId, server: `${server.host}:${server.port}` } as const
       const onFailure = (outcome: Outcome) => noteAnswer(sending, { ...asked, outcome })
       const check = await checkServer(server, { dial, onFailure })
-      return settings.smtpUrl === null && check?.is === 'failed' ? { ...check, words: undefined } : check
+      return settings.smtpUrl === null && check?.is === 'failed' ? { ...check, answer: undefined } : check
     },
     refusesServer: (url) => isRefusedHost(readSmtpUrl(url)?.host ?? '', sending.privateHosts),
     waitForReplies: (about) => handed.settle(about, sending.settleMs ?? SETTLE_MS),

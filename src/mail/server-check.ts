@@ -33,8 +33,8 @@ export async function checkServer(
   } catch (error) {
     const outcome = readConnectError(error, server.login)
     onFailure(outcome)
-    const words = outcome.is === 'refused' ? outcome.answer : undefined
-    return { is: 'failed', reason: reasonOf(outcome), reply: replyOf(outcome), words }
+    const answer = outcome.is === 'refused' ? outcome.answer : undefined
+    return { is: 'failed', reason: reasonOf(outcome), reply: replyOf(outcome), answer }
   }
 }
 

@@ -1,5 +1,5 @@
 /** Renders templates in its own thread; see messages/template-worker.ts. */
-import type { MailFacts, MailWords } from '../messages/mailer.ts'
+import type { MailFacts, MailTemplate } from '../messages/mailer.ts'
 import { makeTemplateScope, RENDER_MS } from '../messages/template-scope.ts'
 import type { CountedFault, FromTemplates, Inspection, ToTemplates, TrialResult } from '../messages/template-worker.ts'
 import { fillTemplate, findTemplateProblems, listUsedProperties } from '../messages/templates.ts'
@@ -16,7 +16,7 @@ Error.stackTraceLimit = 0
 
 /** The first email takes many times longer, which would use up its budget. */
 function warmUp(): void {
-  const words: MailWords = {
+  const template: MailTemplate = {
     subject: 'Hello',
     preheader: '',
     body: '**Hello** [there]({{ app.homeUrl }})',
@@ -25,7 +25,7 @@ function warmUp(): void {
   const contact = { email: 'ada@example.com', firstName: null, lastName: null, tags: null, fields: null }
   const app = { name: 'App', homeUrl: 'https://example.com/', hosts: [], locale: 'en', timezone: 'UTC' }
   const style = { logoUrl: null, colour: null, postalAddress: null }
-  renderMail(words, { contact, event: null, app, style, unsubscribeUrl: 'https://example.com/' }, WARM_MS)
+  renderMail(template, { contact, event: null, app, style, unsubscribeUrl: 'https://example.com/' }, WARM_MS)
 }
 const WARM_MS = 5_000
 
@@ -42,7 +42,7 @@ function answer(text: string): FromTemplates {
 }
 
 function run(request: ToTemplates): unknown {
-  if ('render' in request) return renderMail(request.render.words, request.render.facts, request.budgetMs)
+  if ('render' in request) return renderMail(request.render.template, request.render.facts, request.budgetMs)
   return 'inspect' in request ? inspect(request.inspect) : tryAll(request.tryAll, request.budgetMs)
 }
 
@@ -51,9 +51,9 @@ const inspect = (sources: readonly string[]): Inspection => ({
   properties: sources.flatMap(listUsedProperties),
 })
 
-type Trial = { words: MailWords; samples: readonly MailFacts[] }
+type Trial = { template: MailTemplate; samples: readonly MailFacts[] }
 
-function tryAll({ words, samples }: Trial, budgetMs: number): TrialResult {
+function tryAll({ template, samples }: Trial, budgetMs: number): TrialResult {
   const until = performance.now() + budgetMs
   const found = new Map<string, CountedFault>()
   const count = (part: CountedFault['part'], fault: TemplateFault): void => {
@@ -64,16 +64,16 @@ function tryAll({ words, samples }: Trial, budgetMs: number): TrialResult {
   for (const facts of samples) {
     if (tried > 0 && performance.now() > until) break
     tried += 1
-    for (const [part, fault] of findFaults(words, facts)) count(part, fault)
+    for (const [part, fault] of findFaults(template, facts)) count(part, fault)
   }
   return { tried, faults: [...found.values()] }
 }
 
 /** Checks every part, so that the author sees all problems. */
-function findFaults(words: MailWords, facts: MailFacts): [part: (typeof PARTS)[number], fault: TemplateFault][] {
+function findFaults(template: MailTemplate, facts: MailFacts): [part: (typeof PARTS)[number], fault: TemplateFault][] {
   const [scope, until] = [makeTemplateScope(facts), performance.now() + RENDER_MS]
   return PARTS.flatMap((part) => {
-    const filled = fillTemplate(cleanSource(words[part]), scope, { place: facts.app, until })
+    const filled = fillTemplate(cleanSource(template[part]), scope, { place: facts.app, until })
     if (!('filled' in filled)) return [[part, filled]]
     const fault = part === 'body' ? findBodyFault(filled.filled) : null
     return fault ? [[part, fault]] : []

@@ -8,7 +8,7 @@ import type { Senders } from '../accounts/senders.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { TemplateFault } from './template-faults.ts'
 
-export type MailWords = {
+export type MailTemplate = {
   subject: string
   preheader: string
   body: string
@@ -22,7 +22,7 @@ export type MailFacts = TemplateFacts & { app: { hosts: readonly string[] }; sty
 /** `refusedLinks`: URLs of the event or person outside the app's hosts; shown, not linked. */
 export type RenderedMail = { subject: string; html: string; text: string; refusedLinks: string[] }
 
-export const mailWordsOf = ({ subject, preheader = '', body, category = 'lifecycle' }: Mail): MailWords => ({
+export const mailTemplateOf = ({ subject, preheader = '', body, category = 'lifecycle' }: Mail): MailTemplate => ({
   subject,
   preheader,
   body,
@@ -76,12 +76,12 @@ export type MailRoute = {
 }
 
 /**
- * Connected and logged in without sending. `login`: accepted, not offered, or not set. `words`: the refusal in the
+ * Connected and logged in without sending. `login`: accepted, not offered, or not set. `answer`: the refusal in the
  * server's own text, only of a server that the app set.
  */
 export type ServerCheck =
   | { is: 'fine'; isSecure: boolean; login: 'taken' | 'unasked' | 'none' }
-  | { is: 'failed'; reason: string; reply?: string; words?: string }
+  | { is: 'failed'; reason: string; reply?: string; answer?: string }
 
 export type Mailer = HandOvers &
   NoticeMailer & {

@@ -2,7 +2,7 @@ import { parseProperties } from './conditions.ts'
 import type { Mail, MailSettings, MessageContent, Trigger } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
-import { mailFactsOf, mailWordsOf } from './mailer.ts'
+import { mailFactsOf, mailTemplateOf } from './mailer.ts'
 import { makeSample } from './message-samples.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { findNearest } from '../core/nearest.ts'
@@ -145,7 +145,7 @@ async function tryAll(trying: Trying, { mail }: MessageContent, starts: readonly
     const samples = starts
       .slice(tried, tried + GROUP)
       .map((start) => mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL))
-    const trial = { words: mailWordsOf(mail), samples }
+    const trial = { template: mailTemplateOf(mail), samples }
     const result = await trying.templates.tryAll(trying.app.id, trial, Math.min(leftMs, GROUP_MS))
     for (const one of result.faults) {
       const key = JSON.stringify([one.part, one.fault])
@@ -167,7 +167,7 @@ const EMPTY: FieldError = {
 /** Markdown and length hardly depend on values. Tried twice, like sending. */
 async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start): Promise<FieldError[]> {
   const { app, templates } = trying
-  const whole = { words: mailWordsOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
+  const whole = { template: mailTemplateOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
   const first = await templates.render(app.id, whole)
   const rendered = 'slow' in first ? await templates.render(app.id, whole, { isAlone: true }) : first
   if ('empty' in rendered && !HAS_TEMPLATE.test(mail.body)) return [EMPTY]

@@ -1,6 +1,6 @@
 import type { MailSettings, MessageContent } from '../store/message-types.ts'
 import type { AppRow, ContactRow, EventRow } from '../store/types.ts'
-import { mailFactsOf, mailWordsOf } from './mailer.ts'
+import { mailFactsOf, mailTemplateOf } from './mailer.ts'
 import type { TemplateWorker } from './template-worker.ts'
 import type { UsedProperty } from './templates.ts'
 
@@ -17,11 +17,11 @@ export async function pickFilled<Moment extends SampleMoment>(
   { app, content, settings }: Filling,
   moments: readonly Moment[],
 ): Promise<Moment | undefined> {
-  const words = mailWordsOf(content.mail)
+  const template = mailTemplateOf(content.mail)
   for (const moment of moments) {
     const events = [moment, ...moment.joined].flatMap(({ event }) => event ?? [])
     const facts = mailFactsOf({ ...moment, events, app, settings }, 'https://example.com/unsubscribe')
-    if (!('missing' in (await templates.render(app.id, { words, facts })))) return moment
+    if (!('missing' in (await templates.render(app.id, { template, facts })))) return moment
   }
   return moments[0]
 }

@@ -25,19 +25,19 @@ function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: M
     `Sent ${describeWait(wait)}, ${describeAgain(again)}`,
     ...[describeCollect(again) ?? []].flat(),
     ...onlyIf.map((rule) => `Only if ${describeRule(rule)}${describeRest(rule)}`),
-    ...sayWhereSet("Sender's name", fromName),
-    ...sayWhereSet("Sender's address", fromEmail),
-    ...sayWhereSet('Replies go to', replyTo),
-    ...sayWhereSet('Kind of mail', category),
-    ...sayWhereSet("If it's unknown whether it was sent", ifUnconfirmed),
+    ...describeIfSet("Sender's name", fromName),
+    ...describeIfSet("Sender's address", fromEmail),
+    ...describeIfSet('Replies go to', replyTo),
+    ...describeIfSet('Kind of mail', category),
+    ...describeIfSet("If it's unknown whether it was sent", ifUnconfirmed),
     `Subject: ${subject}`,
-    ...sayWhereSet('First line', preheader || undefined),
+    ...describeIfSet('First line', preheader || undefined),
     '',
     ...body.split('\n'),
   ]
 }
 
-const sayWhereSet = (name: string, value: string | undefined): string[] =>
+const describeIfSet = (name: string, value: string | undefined): string[] =>
   value === undefined ? [] : [`${name}: ${value}`]
 
 const describeRest = (rule: object): string => {

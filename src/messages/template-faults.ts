@@ -30,7 +30,7 @@ export function readFault({ about, value }: Pick<Verdict, 'about' | 'value'>): T
 const PLACE = /(?:, file:[^,]*)?, line:(\d+), col:\d+$/
 const SNIPPET_CHARACTERS = 40
 
-const WORDS: [said: RegExp, say: (found: string) => string][] = [
+const DESCRIPTIONS: [said: RegExp, say: (found: string) => string][] = [
   [/^output "(.*)" not closed$/s, (found) => `${quote(found)} does not end with }}`],
   [/^tag "(.*)" not closed$/s, (found) => `${quote(found)} does not end with %}`],
   [/^tag (\{%.*%\}) not closed$/s, (found) => `${quote(found)} is not closed`],
@@ -62,7 +62,7 @@ const WORDS: [said: RegExp, say: (found: string) => string][] = [
 export function describeTemplateError(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
   const line = PLACE.exec(said)?.[1]
-  return `${describeNoCondition(error) ?? sayWhat(said.replace(PLACE, ''))}${line === undefined ? '' : `, in line ${line}`}`
+  return `${describeNoCondition(error) ?? describeError(said.replace(PLACE, ''))}${line === undefined ? '' : `, in line ${line}`}`
 }
 
 /** LiquidJS names neither the tag nor what it lacks. */
@@ -75,8 +75,8 @@ function describeNoCondition(error: unknown): string | null {
   return tag === undefined ? null : `${quote(`${tag.trim()} %}`)} needs a condition`
 }
 
-function sayWhat(said: string): string {
-  for (const [pattern, say] of WORDS) {
+function describeError(said: string): string {
+  for (const [pattern, say] of DESCRIPTIONS) {
     const found = pattern.exec(said)
     if (found) return say(found[1] ?? '')
   }

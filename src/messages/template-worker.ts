@@ -3,7 +3,7 @@
  * mail/markdown.ts.
  */
 import { TEMPLATE_THREAD, takeWorker, type Thread } from '../store/engine/workers.ts'
-import type { MailFacts, MailWords, RenderedMail } from './mailer.ts'
+import type { MailFacts, MailTemplate, RenderedMail } from './mailer.ts'
 import { RENDER_MS } from './template-scope.ts'
 import type { UsedProperty } from './templates.ts'
 import type { TemplateFault } from './template-faults.ts'
@@ -11,14 +11,14 @@ import type { TemplateFault } from './template-faults.ts'
 export type Inspection = { problems: string[][]; properties: UsedProperty[] }
 
 /** `part` null: about the whole email. `count`: of those tried. */
-export type CountedFault = { part: Exclude<keyof MailWords, 'category'> | null; fault: TemplateFault; count: number }
+export type CountedFault = { part: Exclude<keyof MailTemplate, 'category'> | null; fault: TemplateFault; count: number }
 
 export type TrialResult = { tried: number; faults: CountedFault[] }
 
 type TemplateRequest =
-  | { render: { words: MailWords; facts: MailFacts } }
+  | { render: { template: MailTemplate; facts: MailFacts } }
   | { inspect: readonly string[] }
-  | { tryAll: { words: MailWords; samples: readonly MailFacts[] } }
+  | { tryAll: { template: MailTemplate; samples: readonly MailFacts[] } }
 
 export type ToTemplates = TemplateRequest & { budgetMs: number }
 /** Text crosses threads cheaper than objects. */
@@ -128,7 +128,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
     /** `isAlone`: ran out of time before. `isSent`: doesn't wait for previews. */
     async render(
       appId: number,
-      mail: { words: MailWords; facts: MailFacts },
+      mail: { template: MailTemplate; facts: MailFacts },
       { isAlone = false, isSent = false } = {},
     ): Promise<RenderedMail | TemplateFault> {
       const budgetMs = isAlone ? aloneMs : renderMs
@@ -140,7 +140,7 @@ export function createTemplateWorker({ renderMs = RENDER_MS, aloneMs = ALONE_MS,
       submit<Inspection>(appId, { inspect: sources }, { budgetMs: renderMs }),
     async tryAll(
       appId: number,
-      trial: { words: MailWords; samples: readonly MailFacts[] },
+      trial: { template: MailTemplate; samples: readonly MailFacts[] },
       budgetMs: number,
     ): Promise<TrialResult> {
       // the last one may start just before the end

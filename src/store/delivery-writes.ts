@@ -21,12 +21,12 @@ type HandingOver = Claim & { record: string; basis?: Basis }
 
 type Skipping = Claim & { reason: string; record: string | null; isOfEvent?: boolean }
 
-const LOST: Marked = { held: false, because: 'lost' }
-const HELD: Marked = { held: true }
+const LOST: Marked = { isMarked: false, because: 'lost' }
+const MARKED: Marked = { isMarked: true }
 
 /**
  * The sender's side of the queue. Claims have a lease, and only the holder of the claim can finish a delivery; every
- * step reports whether the claim still held.
+ * step reports whether the claim was still valid.
  */
 export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
   const reads = createDeliveryReads(db, live.findSource)
@@ -39,7 +39,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
   const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
     if (!statements.claimed.get(id, claimedBy, attempt)) return LOST
     end(id, at, how)
-    return HELD
+    return MARKED
   }
 
   const endUnknown = ({ id, messageId, version, resent }: ClaimedRow, at: number, reason: string): void => {
@@ -62,27 +62,27 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
 
   const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
     const work = reads.findWork(id)
-    const isHeld = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
-    if (!work || !isHeld || work.delivery.state !== 'claimed') return LOST
+    const isOwnClaim = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
+    if (!work || !isOwnClaim || work.delivery.state !== 'claimed') return LOST
     const decided = checkFinally(work, { at, record: parseRecord(record) ?? { at, verdicts: [] }, basis })
     if (decided !== 'outdated') endUnfit(decided.unfit, at)
     // the rendered email still contains the removed events
     if (decided === 'outdated' || (decided.outcome === 'send' && decided.unfit.length > 0)) {
       end(id, at, { state: 'waiting', dueAt: at })
-      return { held: false, because: 'outdated' }
+      return { isMarked: false, because: 'outdated' }
     }
     const json = JSON.stringify(decided.record)
     if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
       // only deliveries that a member resends can have been captured before
       if (work.delivery.byHand) ends.dropCaptured(id)
-      return HELD
+      return MARKED
     }
     const { reason } = decided
     if (decided.outcome === 'skip') {
       end(id, at, { state: 'skipped', reason, record: json, isOfEvent: decided.isOfEvent })
     } else end(id, at, { state: 'deferred', reason, record: json, dueAt: decided.dueAt })
-    return { held: false, because: reason }
+    return { isMarked: false, because: reason }
   }
 
   return {
@@ -94,24 +94,24 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     },
 
     extendClaim: ({ id, claimedBy, attempt, at, leaseMs }: Claim & { leaseMs: number }): Marked =>
-      statements.extend.run(at + leaseMs, id, claimedBy, attempt).changes > 0 ? HELD : LOST,
+      statements.extend.run(at + leaseMs, id, claimedBy, attempt).changes > 0 ? MARKED : LOST,
 
     /** Removes events from an email before it is rendered, such as results opened meanwhile. */
     dropJoined({ unfit, ...claim }: Claim & { unfit: UnfitEvent[] }): Marked {
       if (!statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)) return LOST
       endUnfit(unfit, claim.at)
-      return HELD
+      return MARKED
     },
 
     markHanded: handOver,
 
     markCaptured({ raw, content, ...claim }: HandingOver & { raw: string; content: CapturedMail }): Marked {
       const marked = handOver(claim)
-      if (!marked.held) return marked
+      if (!marked.isMarked) return marked
       const { from, to, subject, html, text } = content
       statements.capture.run(raw, claim.at, from, to, subject, html, text, claim.id)
       end(claim.id, claim.at, { state: 'kept' })
-      return HELD
+      return MARKED
     },
 
     markSent: (claim: Claim): Marked => mark(claim, { state: 'sent', sentAt: claim.at }),
@@ -126,7 +126,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
       const row = statements.claimed.get(claim.id, claim.claimedBy, claim.attempt)
       if (!row) return LOST
       endUnknown(row, claim.at, reason)
-      return HELD
+      return MARKED
     },
 
     /** At start: claims of the previous process become due, and emails it was handing over become unknown. */

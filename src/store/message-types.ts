@@ -215,10 +215,10 @@ export type Claim = { id: number; claimedBy: string; attempt: number; at: number
  * `because`: `lost` (claimed by another process, or cancelled), `outdated` (must be rendered again), or the reason
  * why the final check skipped or deferred it.
  */
-export type Marked = { held: true } | { held: false; because: string }
+export type Marked = { isMarked: true } | { isMarked: false; because: string }
 
 /** Reasons of deliveries that a rule cancelled. If the rule's facts were unknown, see reasonOfRule. */
-export const STOP_REASONS = {
+export const CANCELLATION_REASONS = {
   away: 'not_away',
   seen: 'not_seen',
   notSeen: 'seen',

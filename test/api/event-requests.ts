@@ -116,7 +116,7 @@ export function eventRequests({ app, other, now }: { app: string; other: string;
     ['2^53 and its fraction', properties('{"a":9007199254740992.0}')],
     ['a number beyond all', properties('{"a":1e999}')],
     ['an unknown number beyond all', raw('x', '1e999')],
-    ['a large number that is held', properties('{"a":1e300,"b":18014398509481984}')],
+    ['a large number that is exact', properties('{"a":1e300,"b":18014398509481984}')],
     ['half of a pair', properties('{"a":"\\ud83d"}')],
     ['half of a pair as a key', properties('{"\\udc00":1}')],
     ['a whole pair', properties('{"a":"\\ud83d\\ude00"}')],

@@ -14,7 +14,7 @@ type Document = {
 
 /** What the store does with the next call of the API. */
 let store: 'works' | 'refuses' | 'breaks' = 'works'
-let held: Promise<void> | null = null
+let paused: Promise<void> | null = null
 const CALLS = new Set<keyof Store>([
   'recordEvent',
   'recordEventText',
@@ -34,7 +34,7 @@ const wrapStore = (real: Store): Store =>
     Object.entries(real).map(([name, method]) => {
       if (!CALLS.has(name as keyof Store)) return [name, method]
       const call = async (...given: unknown[]): Promise<unknown> => {
-        if (!isOnlyRead(given[0])) await held
+        if (!isOnlyRead(given[0])) await paused
         if (store === 'breaks') throw new Error('broken')
         if (store === 'refuses') return { refusal: 'unavailable' }
         return (method as (...all: unknown[]) => unknown)(...given)
@@ -196,12 +196,12 @@ test('every answer matches its schema', async () => {
     const headers = { 'Idempotency-Key': `${method} ${path}` }
     await addAda()
     let release = (): void => {}
-    held = new Promise((resolve) => (release = resolve))
+    paused = new Promise((resolve) => (release = resolve))
     const first = server.call(method, path, { body: bodyFor(method, path), headers })
     await Bun.sleep(1)
     await ask(method, path, { body: bodyFor(method, path), headers }, 409)
     release()
-    held = null
+    paused = null
     check(method, path, await first)
     check(method, path, await server.call(method, path, { body: bodyFor(method, path), headers }))
     await ask(method, path, { body: bodyFor(method, path, { x: 2 }), headers }, 422)

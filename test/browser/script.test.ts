@@ -115,20 +115,20 @@ describe('with script', () => {
       await page.goto(`${server.url}/apps/${appId}/you`)
       await page.focus('.switcher > summary')
       await page.keyboard.press('Enter')
-      const placeOf = () => page.evaluate<number>("document.querySelector('.places').scrollTop")
+      const placeOf = () => page.evaluate<number>("document.querySelector('.account-apps').scrollTop")
       await until(
         async () => (await placeOf()) > 0,
         () => 'no scrolling',
       )
       const isInSight = (selector: string) =>
         page.evaluate<boolean>(`(() => {
-          const [all, one] = ['.places', '${selector}'].map((name) => document.querySelector(name).getBoundingClientRect())
+          const [all, one] = ['.account-apps', '${selector}'].map((name) => document.querySelector(name).getBoundingClientRect())
           return one.top >= all.top && one.bottom <= all.bottom
         })()`)
-      expect(await isInSight('.places [aria-current]')).toBe(true)
+      expect(await isInSight('.account-apps [aria-current]')).toBe(true)
       for (let index = 0; index < 61; index += 1) await page.keyboard.press('Tab')
       expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('App 59')
-      expect(await isInSight('.places li:last-child a')).toBe(true)
+      expect(await isInSight('.account-apps li:last-child a')).toBe(true)
       await close()
     },
     TRY_MS,

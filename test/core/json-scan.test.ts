@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { type LostNumbers, scanJson } from '../../src/core/json-scan.ts'
 import { createRandom } from '../random.ts'
 
-const HELD = [
+const EXACT = [
   '0',
   '-1',
   '0.5',
@@ -39,7 +39,7 @@ test('finds inexact numbers in any JSON, except replaced ones', () => {
   let found = 0
   const write = (depth: number): string => {
     const kind = depth === 0 ? below(4) : below(9)
-    if (kind < 2) return pick(HELD)
+    if (kind < 2) return pick(EXACT)
     if (kind === 2) return pick(LOST)
     if (kind === 3) return pick(['null', 'true', '"9007199254740993"', '"\\"[{,"', '"\\\\"'])
     const inner = Array.from({ length: below(4) }, () => space() + write(depth - 1) + space())

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { ERROR_CODES } from 'nodemailer/lib/errors.js'
 import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
-import { STOP_REASONS, SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
+import { CANCELLATION_REASONS, SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
 import { say } from './explaining.ts'
 
 describe('each reason has its own sentence', () => {
@@ -46,7 +46,14 @@ describe('each reason has its own sentence', () => {
   const network = Object.keys(ERROR_CODES)
     .filter((code) => !unused.includes(code))
     .map((code) => code.toLowerCase())
-  const codes = [...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS, ...decided, ...sending, ...server, ...network]
+  const codes = [
+    ...Object.values(CANCELLATION_REASONS),
+    ...SUPPRESSION_REASONS,
+    ...decided,
+    ...sending,
+    ...server,
+    ...network,
+  ]
 
   test.each(codes)('%s', (code) => expect(say({ reason: code })).toMatch(/^[A-Z][^()]+\.$/))
   test('there are no other reasons', () => expect([...REASON_TEXTS.keys()].sort()).toEqual([...new Set(codes)].sort()))

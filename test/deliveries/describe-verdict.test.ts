@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { explainDelivery } from '../../src/deliveries/explanations.ts'
 import { VERDICT_TEXTS } from '../../src/deliveries/describe-verdict.ts'
-import { STOP_REASONS, type Verdict } from '../../src/store/message-types.ts'
+import { CANCELLATION_REASONS, type Verdict } from '../../src/store/message-types.ts'
 import { HOUR, NOW } from '../helper.ts'
 import { MINUTE } from '../messaging.ts'
 import { ADA, CONTENT, deliveryOf, explain, fail, pass, sayRule, WHEN } from './explaining.ts'
@@ -108,6 +108,6 @@ describe('describes a rule', () => {
 
   test('of any kind', () => {
     const decided = ['suppression', 'message', 'again', 'window', 'perDay', 'perWeek', 'giveUp', 'template', 'link']
-    expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(STOP_REASONS), ...decided].sort())
+    expect([...VERDICT_TEXTS.keys()].sort()).toEqual([...Object.keys(CANCELLATION_REASONS), ...decided].sort())
   })
 })

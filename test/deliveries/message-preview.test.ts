@@ -60,7 +60,7 @@ test('uses the sender of the message, the app or the installation', async () => 
 test('a test email is the same and creates no delivery', async () => {
   await messaging.event({ email: 'ada@example.com', properties: { headline: 'One' } })
   const to = { name: '', address: 'first@owner.example' }
-  const given = { parts: server.parts(), app: messaging.app, to }
+  const given = { deps: server.parts(), app: messaging.app, to }
   const { whose, result } = await sendTestMail(given, { content: CONTENT, sampleId: '' })
   const raw = 'raw' in result ? result.raw : ''
   expect(whose).toBe('ada@example.com')

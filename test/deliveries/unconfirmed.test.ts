@@ -23,7 +23,7 @@ async function handOverWithoutAnswer() {
   const [work] = claimed.works
   if (!work || decision?.outcome !== 'send') throw new Error('one email is due')
   const claim = { id: work.delivery.id, claimedBy: 'test', attempt: work.delivery.attempt, at }
-  expect(await store.markHanded({ ...claim, record: JSON.stringify(decision.record) })).toEqual({ held: true })
+  expect(await store.markHanded({ ...claim, record: JSON.stringify(decision.record) })).toEqual({ isMarked: true })
   await store.markUnknown({ ...claim, reason: 'etimedout' })
   return work.delivery
 }

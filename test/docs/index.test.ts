@@ -16,7 +16,7 @@ import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
 import { EXAMPLE_VALUES, fillSample, PAGE_SAMPLES } from '../../src/docs/samples.ts'
 import { COSTLY_TOOL_LIMIT } from '../../src/mcp/tools/tool.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
-import { STOP_REASONS } from '../../src/store/message-types.ts'
+import { CANCELLATION_REASONS } from '../../src/store/message-types.ts'
 
 const markdownOf = (slug: string): string => DOC_PAGES.find((page) => page.slug === slug)?.markdown ?? ''
 const rowsOf = (slug: string) =>
@@ -93,7 +93,7 @@ describe('the pages are correct about', () => {
     const [, template = ''] = /```liquid\n([^]*?)```/.exec(markdownOf('content')) ?? []
     expect([template.length > 0, findTemplateProblems(template)]).toEqual([true, []])
     const named = Array.from(rowsOf('messages').keys(), (cell) => cell?.match(/`(\w+)`/g) ?? []).flat()
-    const rules = Object.keys(STOP_REASONS).map((rule) => `\`${rule}\``)
+    const rules = Object.keys(CANCELLATION_REASONS).map((rule) => `\`${rule}\``)
     expect(named.filter((name) => !['`trigger`', '`rule`', '`again`'].includes(name)).sort()).toEqual(rules.sort())
   })
 

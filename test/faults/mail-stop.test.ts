@@ -20,18 +20,18 @@ const CONTENT: MessageContent = {
 
 /** Answers final dots when `answer` is called, and then at once. */
 async function startHolding() {
-  const held: (() => void)[] = []
+  const unanswered: (() => void)[] = []
   let isHolding = true
   const server = await startMailServer({
-    dot: () => (isHolding ? new Promise((resolve) => held.push(() => resolve('accept'))) : 'accept'),
+    dot: () => (isHolding ? new Promise((resolve) => unanswered.push(() => resolve('accept'))) : 'accept'),
     keepsDropped: true,
   })
   closing.push(server.stop)
   const answer = (): void => {
     isHolding = false
-    for (const resolve of held.splice(0)) resolve()
+    for (const resolve of unanswered.splice(0)) resolve()
   }
-  return { server, held, answer }
+  return { server, unanswered, answer }
 }
 
 async function prepare(): Promise<{ folder: string; begun: Begun }> {
@@ -73,14 +73,14 @@ async function until(is: () => boolean | Promise<boolean>): Promise<void> {
 
 async function startWithOpenDots(emails: number, env: Record<string, string> = {}) {
   const { folder, begun } = await prepare()
-  const { server, held, answer } = await startHolding()
+  const { server, unanswered, answer } = await startHolding()
   const start = () => startServer({ data: folder, env: { EVENTPOST_SMTP_URL: server.url, ...env } })
   const service = await start()
   const event = { app: begun.appId, event: 'results_ready', createContact: true }
   await inTurns(emails, (index) =>
     call(service.url, begun.apiKey, 'POST', '/api/v1/events', { ...event, email: `p${index}@example.com` }),
   )
-  await until(() => held.length === Math.min(emails, 10))
+  await until(() => unanswered.length === Math.min(emails, 10))
   return { folder, server, answer, service, start }
 }
 

@@ -242,10 +242,10 @@ function makePath(random: Random, { path: pattern }: Route, site: Site): string 
   const known = site.addresses.get(pattern) ?? []
   const [found = pattern] = known.length > 0 ? [known[random.below(known.length)]] : []
   const [pathname = '', query = ''] = (random.isOften(0.9) ? found : pattern).split('?')
-  const places = pattern.split('/')
+  const routeSegments = pattern.split('/')
   const segments = pathname.split('/').map((segment, index) => {
     if (segment.startsWith(':')) return random.isOften(0.8) ? pickId(random, segment, site) : spoil(random)
-    const isPlace = places[index]?.startsWith(':') === true
+    const isPlace = routeSegments[index]?.startsWith(':') === true
     return random.isOften(!isPlace ? 0.005 : index === 2 ? 0.03 : 0.2) ? spoil(random) : segment
   })
   const asked = random.isOften(0.5) ? makeQuery(random, query, site) : query

@@ -6,11 +6,11 @@ import { type Answer, BATCH, CONTACTS, createTestServer, DAY, EVENTS, type TestS
 import { expectRefusal, no, wrongField } from '../api/expected.ts'
 
 /** Holds writes back until it is released, but none that is only read. */
-let held: Promise<void> | null = null
+let paused: Promise<void> | null = null
 const slow = (store: Store): Store => ({
   ...store,
   recordEventText: async (event) => {
-    if (event.refusal === undefined) await held
+    if (event.refusal === undefined) await paused
     return store.recordEventText(event)
   },
 })
@@ -273,7 +273,7 @@ describe('409', () => {
   test('while the first still runs', async () => {
     const idempotencyKey = newKey()
     let release = (): void => {}
-    held = new Promise((resolve) => (release = resolve))
+    paused = new Promise((resolve) => (release = resolve))
     const first = post({ idempotencyKey })
     await Bun.sleep(1)
     const early = await post({ idempotencyKey })
@@ -283,7 +283,7 @@ describe('409', () => {
     expect((await contact('POST', { idempotencyKey, key })).status).toBeLessThan(300)
     expect((await contact('POST', { idempotencyKey: newKey() })).status).toBeLessThan(300)
     release()
-    held = null
+    paused = null
     expect((await first).status).toBe(202)
     expect(replayed(await post({ idempotencyKey }))).toBe('true')
   })

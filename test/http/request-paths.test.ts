@@ -37,7 +37,7 @@ test.each([
 
 test('each request has its own place, whatever came before', () => {
   const find = createPlaceFinder(createRouteFinder(['/b', '/d/:e']))
-  const places: [url: string, path: string, route: string | null][] = [
+  const cases: [url: string, path: string, route: string | null][] = [
     ['http://a.example/b', '/b', '/b'],
     ['http://a.example/bc', '/bc', null],
     ['http://a.example/b?c', '/b', '/b'],
@@ -52,9 +52,9 @@ test('each request has its own place, whatever came before', () => {
     ['/', '/', null],
   ]
   const all = Array.from({ length: 300 }, (_, index) =>
-    places.map(([url, ...place]) => [url.replace('b.example', `b${index}.example`), ...place] as const),
+    cases.map(([url, ...place]) => [url.replace('b.example', `b${index}.example`), ...place] as const),
   )
-  for (const [url, path, route] of [...places.toReversed(), ...all.flat()])
+  for (const [url, path, route] of [...cases.toReversed(), ...all.flat()])
     expect([url, find(withUrl(url))]).toEqual([url, { path, route }])
 })
 

@@ -1,10 +1,10 @@
 import { DEFAULT_PLACE } from '../../src/messages/template-values.ts'
-import type { MailFacts, MailWords, RenderedMail } from '../../src/messages/mailer.ts'
+import type { MailFacts, MailTemplate, RenderedMail } from '../../src/messages/mailer.ts'
 import { renderMail } from '../../src/mail/render.ts'
 
 export const UNSUBSCRIBE = 'https://post.example.com/u/AbCdEf0123456789AbCdEf0123456789'
 
-export const WORDS: MailWords = {
+export const TEMPLATE: MailTemplate = {
   subject: '{{ event.headline }}',
   preheader: 'They are waiting for you.',
   category: 'lifecycle',
@@ -30,8 +30,8 @@ export const makeFacts = (properties: object = RESULTS, facts: Partial<MailFacts
 })
 
 /** @throws Error with the fault */
-export function renderForTest(words: Partial<MailWords> = {}, facts = makeFacts()): RenderedMail {
-  const mail = renderMail({ ...WORDS, ...words }, facts)
+export function renderForTest(template: Partial<MailTemplate> = {}, facts = makeFacts()): RenderedMail {
+  const mail = renderMail({ ...TEMPLATE, ...template }, facts)
   if (!('html' in mail)) throw new Error(JSON.stringify(mail))
   return mail
 }

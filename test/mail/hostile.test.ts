@@ -17,7 +17,7 @@ const HOSTILE: Record<string, string> = {
   Markdown: '[x](https://evil.example) ![y](https://evil.example/y.png) <https://evil.example> # **b**',
   '10 KB': 'long text '.repeat(1_024),
   'right-to-left marks': '\u202e\u2067evil\u200f \u05e9\u05dc\u05d5\u05dd \u202c',
-  'encoded words': '=?utf-8?q?=0d=0aBcc:_victim=40example.com?=',
+  'encoded template': '=?utf-8?q?=0d=0aBcc:_victim=40example.com?=',
   'an address': 'x <victim@example.com>, y@example.com;',
   dots: '.\r\n..\n.',
   'control characters': 'a\u0000b\u0008c\u001bd\u007f',
@@ -25,7 +25,7 @@ const HOSTILE: Record<string, string> = {
 }
 
 /** In every place at once, up to the API's limits. */
-const WORDS = {
+const TEMPLATE = {
   subject: '{{ event.headline | truncate: 1500 }}',
   preheader: '{{ contact.fields.long }}',
   body: '# {{ event.headline }}\n\n{{ contact.firstName | default: "there" }} {{ contact.lastName | default: "-" }} {{ contact.fields.long }}\n\n[{{ event.headline }}]({{ event.url }})\n\n[{{ contact.fields.long }}](https://first.example/{{ contact.fields.long }})\n\n| {{ event.headline }} |\n|---|\n| `{{ contact.fields.long }}` |',
@@ -34,7 +34,7 @@ const WORDS = {
 describe.each(Object.entries(HOSTILE))('%s', (_, hostile) => {
   let sending: Sending
   beforeAll(async () => {
-    sending = await startSending({ mail: { ...CONTENT.mail, ...WORDS } })
+    sending = await startSending({ mail: { ...CONTENT.mail, ...TEMPLATE } })
     await sending.setSettings({
       fromName: hostile.slice(0, 200),
       fromEmail: 'hello@first.example',

@@ -4,7 +4,7 @@ import { findTheme } from '../../src/mail/theme.ts'
 import { cleanSource, isBlank, MarkdownLimit, parseMarkdown } from '../../src/mail/markdown.ts'
 import { renderTextBody } from '../../src/mail/text-body.ts'
 import { COSTLY_BODIES } from '../costly-drafts.ts'
-import { makeFacts, renderForTest, WORDS } from './facts.ts'
+import { makeFacts, renderForTest, TEMPLATE } from './facts.ts'
 import { renderMail } from '../../src/mail/render.ts'
 
 const LINKS = { readLink: (target: string) => target, homeUrl: null }
@@ -72,13 +72,13 @@ describe('a body without text', () => {
     '{% comment %}Hello{% endcomment %}',
     '[](https://x.example/)',
   ])('is empty: %p', (body) => {
-    expect(renderMail({ ...WORDS, body }, makeFacts())).toEqual({ empty: 'body' })
+    expect(renderMail({ ...TEMPLATE, body }, makeFacts())).toEqual({ empty: 'body' })
   })
 
   test.each(['a', '![](https://x.example/picture.png)', '> - **1**', '{{ event.headline }}', '\u{1f389}', '`x`'])(
     'has text and is rendered: %p',
     (body) => {
-      expect(renderMail({ ...WORDS, body }, makeFacts())).toHaveProperty('html')
+      expect(renderMail({ ...TEMPLATE, body }, makeFacts())).toHaveProperty('html')
       expect(isBlank(parseMarkdown(body))).toBeFalse()
     },
   )

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { renderMail } from '../../src/mail/render.ts'
-import { makeFacts, renderForTest, RESULTS, UNSUBSCRIBE, WORDS } from './facts.ts'
+import { makeFacts, renderForTest, RESULTS, UNSUBSCRIBE, TEMPLATE } from './facts.ts'
 
 describe('an email about results', () => {
   test('contains the headline and the link', () => {
@@ -25,15 +25,15 @@ Unsubscribe: ${UNSUBSCRIBE}
   })
 
   test.each(['subject', 'preheader', 'body'] as const)('is none when its %s lacks a value', (part) => {
-    const words = { ...WORDS, [part]: '{{ event.headline }}' }
-    expect(renderMail(words, makeFacts({}))).toEqual({ missing: 'event.headline' })
-    expect(renderMail(words, makeFacts({ headline: ' ' }))).toEqual({ missing: 'event.headline' })
-    expect(renderMail({ ...WORDS, [part]: '{% nothing %}' }, makeFacts())).toEqual({ broken: expect.any(String) })
+    const template = { ...TEMPLATE, [part]: '{{ event.headline }}' }
+    expect(renderMail(template, makeFacts({}))).toEqual({ missing: 'event.headline' })
+    expect(renderMail(template, makeFacts({ headline: ' ' }))).toEqual({ missing: 'event.headline' })
+    expect(renderMail({ ...TEMPLATE, [part]: '{% nothing %}' }, makeFacts())).toEqual({ broken: expect.any(String) })
   })
 
   test('needs a subject', () => {
-    expect(renderMail({ ...WORDS, subject: ' \n ' }, makeFacts())).toEqual({ missing: 'subject' })
-    expect(renderMail({ ...WORDS, subject: '{% if event.x %}x{% endif %}' }, makeFacts())).toEqual({
+    expect(renderMail({ ...TEMPLATE, subject: ' \n ' }, makeFacts())).toEqual({ missing: 'subject' })
+    expect(renderMail({ ...TEMPLATE, subject: '{% if event.x %}x{% endif %}' }, makeFacts())).toEqual({
       missing: 'subject',
     })
   })

@@ -116,12 +116,12 @@ describe('a broken server', () => {
       is: 'failed',
       reason: 'smtp_535',
       reply: '535 5.7.8',
-      words: '535 5.7.8 use an app password',
+      answer: '535 5.7.8 use an app password',
     })
     expect(asked.failures).toMatchObject([{ answer: '535 5.7.8 use an app password' }])
     const repeated = await check(sayNo('secret is wrong'))
     expect(repeated.failures).toMatchObject([{ is: 'refused', answer: undefined }])
-    expect(repeated.found).toEqual({ is: 'failed', reason: 'smtp_535', reply: '535', words: undefined })
+    expect(repeated.found).toEqual({ is: 'failed', reason: 'smtp_535', reply: '535', answer: undefined })
   })
 
   test('no one listens', async () => {

@@ -31,11 +31,13 @@ async function until(is: () => boolean | Promise<boolean>, ms = 15_000): Promise
 }
 
 /** Answers the dots of "slow" recipients when `answer` is called. */
-function heldDots() {
-  const held: (() => void)[] = []
+function unansweredDots() {
+  const unanswered: (() => void)[] = []
   const dot = (to: string) =>
-    to.startsWith('slow') ? new Promise<'accept'>((resolve) => held.push(() => resolve('accept'))) : ('accept' as const)
-  return { dot, held, answer: () => held.splice(0).forEach((resolve) => resolve()) }
+    to.startsWith('slow')
+      ? new Promise<'accept'>((resolve) => unanswered.push(() => resolve('accept')))
+      : ('accept' as const)
+  return { dot, unanswered, answer: () => unanswered.splice(0).forEach((resolve) => resolve()) }
 }
 
 const sendSlow = async (sending: Sending, count: number): Promise<void> => {
@@ -68,11 +70,11 @@ test('without a reply in 10 minutes the outcome is unknown', async () => {
 
 describe('while replies to final dots are missing', () => {
   test('other emails of the same app are sent', async () => {
-    const { dot, held, answer } = heldDots()
+    const { dot, unanswered, answer } = unansweredDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
     await sendSlow(sending, SIDE_BY_SIDE + 5)
     const running = sending.sendDue()
-    await until(() => held.length === SIDE_BY_SIDE + 5)
+    await until(() => unanswered.length === SIDE_BY_SIDE + 5)
     await sending.sendEvents(30)
     await until(() => sending.server.received.length === 30)
     expect(sending.sender().countHanded()).toBe(SIDE_BY_SIDE + 5)
@@ -83,12 +85,12 @@ describe('while replies to final dots are missing', () => {
   }, 40_000)
 
   test('emails of another account at the same server are sent, without a pause', async () => {
-    const { dot, held, answer } = heldDots()
+    const { dot, unanswered, answer } = unansweredDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
     const sendSecond = await startSecond(sending, { smtpUrl: sending.server.url })
     await sendSlow(sending, SIDE_BY_SIDE)
     const running = sending.sendDue()
-    await until(() => held.length === SIDE_BY_SIDE)
+    await until(() => unanswered.length === SIDE_BY_SIDE)
     await sendSecond('quick@example.com')
     await until(() => sending.server.received.length === 1)
     expect([await sending.findPause(), await findSecondPause(sending)]).toEqual([null, null])
@@ -97,14 +99,14 @@ describe('while replies to final dots are missing', () => {
   }, 40_000)
 
   test('no more than 40 wait at one login', async () => {
-    const { dot, held, answer } = heldDots()
+    const { dot, unanswered, answer } = unansweredDots()
     const sending = await start({}, { dot }, { createProvider: scaled })
     const most = SIDE_BY_SIDE + SMTP_LIMITS.slowConnections
     await sendSlow(sending, most + 20)
     const running = sending.sendDue()
-    await until(() => held.length === most)
+    await until(() => unanswered.length === most)
     await Bun.sleep(3 * SCALED.slowDotMs)
-    expect([held.length, sending.sender().countHanded()]).toEqual([most, most])
+    expect([unanswered.length, sending.sender().countHanded()]).toEqual([most, most])
     while (sending.server.received.length < most + 20) {
       answer()
       await Bun.sleep(20)
@@ -114,13 +116,13 @@ describe('while replies to final dots are missing', () => {
   }, 40_000)
 
   test('a stop waits for them, drops emails without a dot, and none arrives twice', async () => {
-    const { dot, held, answer } = heldDots()
+    const { dot, unanswered, answer } = unansweredDots()
     let isHanging = false
     const recipient = () => (isHanging ? 'hang' : 'accept')
     const sending = await start({}, { dot, recipient }, { createProvider: scaled })
     await sendSlow(sending, SIDE_BY_SIDE - 2)
     void sending.sendDue()
-    await until(() => held.length === SIDE_BY_SIDE - 2)
+    await until(() => unanswered.length === SIDE_BY_SIDE - 2)
     isHanging = true
     sending.clock.tick(1)
     await sending.sendEvents(2)

@@ -6,7 +6,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { composeMail } from '../../src/mail/compose.ts'
-import type { MailFacts, MailWords } from '../../src/messages/mailer.ts'
+import type { MailFacts, MailTemplate } from '../../src/messages/mailer.ts'
 import { makeFacts, renderForTest, RESULTS, UNSUBSCRIBE } from './facts.ts'
 import { checkDkim, headersOf, readMail } from './reading.ts'
 
@@ -19,20 +19,20 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
 })
 
-type Shipped = { name: string; words: Partial<MailWords>; facts: MailFacts }
+type Shipped = { name: string; template: Partial<MailTemplate>; facts: MailFacts }
 
-const wordsOf = ({ subject, preheader = '', body }: (typeof FIRST_MESSAGES)[number]['content']['mail']) => ({
+const templateOf = ({ subject, preheader = '', body }: (typeof FIRST_MESSAGES)[number]['content']['mail']) => ({
   subject,
   preheader,
   body,
 })
 
 const DRAFTS: Shipped[] = FIRST_MESSAGES.flatMap(({ name, content: { mail } }) => [
-  { name, words: wordsOf(mail), facts: makeFacts() },
-  { name: `${name}, of whom little is known`, words: wordsOf(mail), facts: makeFacts({ url: RESULTS.url }) },
+  { name, template: templateOf(mail), facts: makeFacts() },
+  { name: `${name}, of whom little is known`, template: templateOf(mail), facts: makeFacts({ url: RESULTS.url }) },
   {
     name: `${name}, with an address of others`,
-    words: wordsOf(mail),
+    template: templateOf(mail),
     facts: makeFacts({ ...RESULTS, url: 'https://other.example/' }),
   },
 ])
@@ -42,15 +42,15 @@ const style = (of: Partial<MailFacts['style']>) =>
   makeFacts(RESULTS, { style: { logoUrl: null, colour: null, postalAddress: null, ...of } })
 
 const LAYOUTS: Shipped[] = [
-  { name: 'everything', words: { body: EVERYTHING }, facts: makeFacts() },
-  { name: 'transactional', words: { category: 'transactional' }, facts: makeFacts() },
-  { name: 'without a preheader', words: { preheader: '' }, facts: makeFacts() },
-  { name: 'without an address', words: {}, facts: style({}) },
-  { name: 'with a logo', words: {}, facts: style({ logoUrl: 'https://app.example.com/logo.png' }) },
-  { name: 'yellow', words: {}, facts: style({ colour: '#ffdd00' }) },
+  { name: 'everything', template: { body: EVERYTHING }, facts: makeFacts() },
+  { name: 'transactional', template: { category: 'transactional' }, facts: makeFacts() },
+  { name: 'without a preheader', template: { preheader: '' }, facts: makeFacts() },
+  { name: 'without an address', template: {}, facts: style({}) },
+  { name: 'with a logo', template: {}, facts: style({ logoUrl: 'https://app.example.com/logo.png' }) },
+  { name: 'yellow', template: {}, facts: style({ colour: '#ffdd00' }) },
   {
     name: 'only text',
-    words: { body: 'Hello {{ contact.firstName }}, your results are ready. Bye.' },
+    template: { body: 'Hello {{ contact.firstName }}, your results are ready. Bye.' },
     facts: makeFacts(),
   },
 ]
@@ -60,15 +60,15 @@ const SHIPPED = process.env.CHECK_MAILS === 'all' ? [...DRAFTS, ...LAYOUTS] : DR
 const idOf = ({ name }: Shipped): string => `dlv_${Bun.hash(name)}@app.example.com`
 
 async function compose(shipped: Shipped): Promise<string> {
-  const { words, facts } = shipped
+  const { template, facts } = shipped
   const { raw } = await composeMail({
-    mail: renderForTest(words, facts),
+    mail: renderForTest(template, facts),
     from: { name: 'Picture Studio', address: 'hello@app.example.com' },
     replyTo: null,
     to: { name: 'Ada', address: 'ada@receiver.example' },
     messageId: idOf(shipped),
     at: Date.now(),
-    unsubscribeUrl: words.category === 'transactional' ? null : UNSUBSCRIBE,
+    unsubscribeUrl: template.category === 'transactional' ? null : UNSUBSCRIBE,
     dkim: { domain: 'app.example.com', selector: 's1', key: privateKey },
   })
   return raw.toString('latin1')
@@ -99,7 +99,7 @@ async function filter(mails: string[]): Promise<Map<string, Score>> {
 }
 
 const BODY = 'Buy VIAGRA cheap!!! 100% FREE MONEY, million dollars, click here now [x](https://93.184.216.34/)'
-const SPAM: Shipped = { name: 'spam', words: { subject: 'FREE VIAGRA!!! ACT NOW', body: BODY }, facts: makeFacts() }
+const SPAM: Shipped = { name: 'spam', template: { subject: 'FREE VIAGRA!!! ACT NOW', body: BODY }, facts: makeFacts() }
 
 describe.each(SHIPPED)('the mail $name', (shipped) => {
   test('is signed by the domain of its sender, with both parts', async () => {

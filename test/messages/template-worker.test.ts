@@ -2,14 +2,14 @@ import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { MailFacts, MailWords } from '../../src/messages/mailer.ts'
+import type { MailFacts, MailTemplate } from '../../src/messages/mailer.ts'
 import { createTemplateWorker } from '../../src/messages/template-worker.ts'
 import { COSTLY_BODIES } from '../costly-drafts.ts'
-import { makeFacts, WORDS } from '../mail/facts.ts'
+import { makeFacts, TEMPLATE } from '../mail/facts.ts'
 
 const APP = 1
-const mailOf = (words: Partial<MailWords> = {}, facts: MailFacts = makeFacts()) => ({
-  words: { ...WORDS, ...words },
+const mailOf = (template: Partial<MailTemplate> = {}, facts: MailFacts = makeFacts()) => ({
+  template: { ...TEMPLATE, ...template },
   facts,
 })
 /** Allowed; takes about ten milliseconds. */
@@ -18,8 +18,8 @@ const SOME_WORK = '{% for i in (1..900) %}{{ i }}{% endfor %}'
 describe('rendering', () => {
   test('equals rendering in this thread', async () => {
     const { renderMail } = await import('../../src/mail/render.ts')
-    const { words, facts } = mailOf()
-    expect(await createTemplateWorker().render(APP, { words, facts })).toEqual(renderMail(words, facts))
+    const { template, facts } = mailOf()
+    expect(await createTemplateWorker().render(APP, { template, facts })).toEqual(renderMail(template, facts))
   })
 
   test('ends in time and with little memory for any template', async () => {
@@ -98,7 +98,11 @@ describe('trying many events', () => {
     Array.from({ length: count }, (_, index) => makeFacts(index % 4 === 0 ? {} : { headline: 'H', url: 'https://a.b' }))
 
   test('counts missing values by part', async () => {
-    const { tried, faults } = await createTemplateWorker().tryAll(APP, { words: WORDS, samples: samples(40) }, 5_000)
+    const { tried, faults } = await createTemplateWorker().tryAll(
+      APP,
+      { template: TEMPLATE, samples: samples(40) },
+      5_000,
+    )
     expect(tried).toBe(40)
     expect(faults).toEqual([
       { part: 'subject', fault: { missing: 'event.headline' }, count: 10 },
@@ -107,22 +111,22 @@ describe('trying many events', () => {
   })
 
   test('reports how many were tried', async () => {
-    const words = { ...WORDS, body: SOME_WORK }
-    const { tried } = await createTemplateWorker().tryAll(APP, { words, samples: samples(2_000) }, 20)
+    const template = { ...TEMPLATE, body: SOME_WORK }
+    const { tried } = await createTemplateWorker().tryAll(APP, { template, samples: samples(2_000) }, 20)
     expect([tried > 0, tried < 2_000]).toEqual([true, true])
   })
 
   test('says that an email would be empty', async () => {
-    const words = { ...WORDS, subject: 'S', body: '{% if event.headline %}Yes{% endif %}' }
-    const { faults } = await createTemplateWorker().tryAll(APP, { words, samples: samples(8) }, 5_000)
+    const template = { ...TEMPLATE, subject: 'S', body: '{% if event.headline %}Yes{% endif %}' }
+    const { faults } = await createTemplateWorker().tryAll(APP, { template, samples: samples(8) }, 5_000)
     expect(faults).toEqual([{ part: 'body', fault: { empty: 'body' }, count: 2 }])
   })
 
   test.each(['---', '```\n```', '[a]: https://example.com', '> > >'])(
     'says that an email would always be empty: %j',
     async (body) => {
-      const words = { ...WORDS, subject: 'S', body }
-      const { faults } = await createTemplateWorker().tryAll(APP, { words, samples: samples(3) }, 5_000)
+      const template = { ...TEMPLATE, subject: 'S', body }
+      const { faults } = await createTemplateWorker().tryAll(APP, { template, samples: samples(3) }, 5_000)
       expect(faults).toEqual([{ part: 'body', fault: { empty: 'body' }, count: 3 }])
     },
   )

@@ -153,7 +153,7 @@ describe('an arrival cancels a waiting email', () => {
     const [work] = 'works' in claimed ? claimed.works : []
     await messaging.browse('a', page(RESULTS))
     const claim = { id: work?.delivery.id ?? 0, claimedBy: 'a', attempt: 1, at: server.clock.now(), record: '{}' }
-    expect(await messaging.store().markHanded(claim)).toEqual({ held: false, because: 'lost' })
+    expect(await messaging.store().markHanded(claim)).toEqual({ isMarked: false, because: 'lost' })
     expect((await messaging.deliveries()).map(({ reason }) => reason)).toEqual(['seen'])
   })
 
@@ -205,7 +205,7 @@ describe('unsubscribing', () => {
     // the person's status only, as a member may set it: what is claimed is not stopped by that
     await messaging.store().suppress({ appId: messaging.app.id, email: ADA, reason: 'bounced', at: NOW })
     const claim = { id: work?.delivery.id ?? 0, claimedBy: 'a', attempt: 1, at: server.clock.now(), record: '{}' }
-    expect(await messaging.store().markHanded(claim)).toMatchObject({ held: false })
+    expect(await messaging.store().markHanded(claim)).toMatchObject({ isMarked: false })
     expect((await messaging.deliveries()).map(({ state, reason }) => [state, reason])).toEqual([['skipped', 'bounced']])
   })
 })

@@ -176,7 +176,7 @@ describe.each([false, true])('an erased person (threads: %p)', (threads) => {
     const counts = ['contacts', 'events', 'idempotency_records', 'snippet_batches'].map(
       (table) => db.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0],
     )
-    // of the batches those of rounds 0 and 2 held a page view; their second sending is a repetition
+    // of the batches those of rounds 0 and 2 had a page view; their second sending is a repetition
     expect(counts).toEqual([KEPT, KEPT * (ROUNDS + 2) + REWRITTEN * 2, KEPT, KEPT * ROUNDS])
     db.close()
     store = await openStore(folder, { threads, rules: STORE_RULES })

@@ -243,8 +243,8 @@ describe('an email is sent', () => {
     const marked = spyOn(sending.store(), 'markHanded')
     await sending.sendDue()
     expect(await Promise.all(marked.mock.results.map(({ value }) => value))).toEqual([
-      { held: false, because: 'outdated' },
-      { held: true },
+      { isMarked: false, because: 'outdated' },
+      { isMarked: true },
     ])
     expect(sending.server.received).toHaveLength(1)
   })
@@ -289,7 +289,7 @@ describe('of several emails to one person decided at the same time', () => {
 
   test('one is sent if the message is sent at most every N hours', async () => {
     const sending = await startTwo({ minutes: 60 })
-    expect(await handBoth(sending)).toEqual([{ held: true }, { held: false, because: 'again' }])
+    expect(await handBoth(sending)).toEqual([{ isMarked: true }, { isMarked: false, because: 'again' }])
     const [second] = await sending.deliveries()
     expect(second).toMatchObject({ state: 'skipped', reason: 'again' })
     const at = sending.clock.now()
@@ -307,7 +307,7 @@ describe('of several emails to one person decided at the same time', () => {
     const sending = keep(await startSending({ again: { once: 'property', property: 'n' }, wait: { minutes: 60 } }))
     await sending.setSettings({ perPersonDay: 1 })
     for (const n of [1, 2]) await sending.sendEvent(ADA, { ...RESULTS, n })
-    expect(await handBoth(sending)).toEqual([{ held: true }, { held: false, because: 'perDay' }])
+    expect(await handBoth(sending)).toEqual([{ isMarked: true }, { isMarked: false, because: 'perDay' }])
     const [second] = await sending.deliveries()
     expect(second).toMatchObject({ state: 'deferred', reason: 'perDay', dueAt: sending.clock.now() + 24 * HOUR })
   })
@@ -329,7 +329,10 @@ test('an email is decided from scratch without the basis of its decision', async
   const [work] = 'works' in claimed ? claimed.works : []
   const { id = 0, attempt = 0 } = work?.delivery ?? {}
   const record = '{"at":1,"verdicts":[{"rule":"tag","about":"none","value":true,"verdict":"pass"}]}'
-  expect(await store().markHanded({ id, attempt, claimedBy: 'a', at, record })).toEqual({ held: false, because: 'tag' })
+  expect(await store().markHanded({ id, attempt, claimedBy: 'a', at, record })).toEqual({
+    isMarked: false,
+    because: 'tag',
+  })
   expect(await sending.states()).toEqual({ 'skipped: tag': 1 })
 })
 

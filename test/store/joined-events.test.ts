@@ -307,7 +307,7 @@ describe('a result that is opened before the email is sent', () => {
       await see(opened)
       const claim = { id: work.delivery.id, claimedBy: 'test', attempt: 1, at: server.clock.now() }
       const handing = { ...claim, record: JSON.stringify(decided.record), basis: decided.basis }
-      expect(await store.markHanded(handing)).toMatchObject({ held: false, because })
+      expect(await store.markHanded(handing)).toMatchObject({ isMarked: false, because })
       expect(await states()).toEqual(after)
       expect(verdictsOf(await messaging.decide())).toEqual(['send'])
     },

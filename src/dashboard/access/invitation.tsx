@@ -92,6 +92,6 @@ export async function findFirstPage(
   memberId: string,
   { accountId }: Invitation['invited'],
 ): Promise<string> {
-  const place = (await store.listAppAccess(memberId)).find((one) => one.accountId === accountId)
-  return place ? pathOf(place.appId, 'activation') : '/'
+  const membership = (await store.listAppAccess(memberId)).find((one) => one.accountId === accountId)
+  return membership ? pathOf(membership.appId, 'activation') : '/'
 }

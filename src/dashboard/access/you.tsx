@@ -33,8 +33,8 @@ export async function showYou(
   { status = 200, ...errors }: YouErrors & { status?: number } = {},
 ) {
   const list = await sessions.list(who.signedIn.member.id)
-  const places = await store.listAppAccess(who.signedIn.member.id)
-  const requiring = places.filter(({ requiresTwoStep }) => requiresTwoStep).map(({ accountName }) => accountName)
+  const memberships = await store.listAppAccess(who.signedIn.member.id)
+  const requiring = memberships.filter(({ requiresTwoStep }) => requiresTwoStep).map(({ accountName }) => accountName)
   const page = (
     <YouPage
       viewer={who.viewer}

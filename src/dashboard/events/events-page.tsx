@@ -89,7 +89,7 @@ function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
   return (
     <>
       {!isOld && (
-        <div class="feed-held">
+        <div class="feed-pending">
           <button class="button primary" type="button" data-feed-show hidden>
             Show new events
           </button>

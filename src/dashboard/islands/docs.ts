@@ -46,9 +46,9 @@ async function show(input: HTMLInputElement, found: HTMLElement): Promise<void> 
 function move(event: KeyboardEvent, form: HTMLFormElement, close: () => void): void {
   if (event.key === 'Escape') return close()
   if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
-  const stops = [...form.querySelectorAll<HTMLElement>('input, .docs-found:not([hidden]) a')]
-  const place = stops.findIndex((stop) => stop === document.activeElement)
-  const next = stops[place + (event.key === 'ArrowDown' ? 1 : -1)]
+  const targets = [...form.querySelectorAll<HTMLElement>('input, .docs-found:not([hidden]) a')]
+  const place = targets.findIndex((target) => target === document.activeElement)
+  const next = targets[place + (event.key === 'ArrowDown' ? 1 : -1)]
   if (!next) return
   event.preventDefault()
   next.focus()

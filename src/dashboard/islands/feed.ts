@@ -4,7 +4,7 @@ import { openStream, type StreamState } from './stream.ts'
 /** Maximum rows on the page; older rows are on the next pages. */
 const ROWS_MAX = 100
 /** Maximum rows buffered while paused; the oldest are dropped. */
-const HELD_MAX = 100
+const PENDING_MAX = 100
 
 /** Sent by dashboard/events/events-live.tsx and dashboard/requests/requests.tsx. */
 type FeedRows = { html: string; count: number; cursor: string }
@@ -29,7 +29,7 @@ function followFeed(list: HTMLOListElement): void {
   const state = document.querySelector<HTMLElement>('[data-feed-state] .badge')
   const pause = document.querySelector<HTMLButtonElement>('[data-feed-pause]')
   const show = document.querySelector<HTMLButtonElement>('[data-feed-show]')
-  let held: Element[] = []
+  let pending: Element[] = []
   let stream: StreamState | null = null
 
   const isPaused = (): boolean => pause?.getAttribute('aria-pressed') === 'true'
@@ -48,27 +48,27 @@ function followFeed(list: HTMLOListElement): void {
   }
   const showBuffered = (): void => {
     if (!show) return
-    const count = held.filter((row) => row.hasAttribute('data-id')).length
+    const count = pending.filter((row) => row.hasAttribute('data-id')).length
     show.hidden = count === 0
     const noun = show.dataset.feedNoun ?? 'event'
-    show.textContent = `Show ${count === HELD_MAX ? `the newest ${count}` : count} new ${noun}${count === 1 ? '' : 's'}`
+    show.textContent = `Show ${count === PENDING_MAX ? `the newest ${count}` : count} new ${noun}${count === 1 ? '' : 's'}`
   }
   const insert = (): void => {
-    for (const row of held) row.classList.add('new')
-    list.prepend(...held)
-    held = []
+    for (const row of pending) row.classList.add('new')
+    list.prepend(...pending)
+    pending = []
     while (list.children.length > ROWS_MAX) list.lastElementChild?.remove()
     pointOlder(list)
     showBuffered()
   }
   const insertIfUnread = (): void => {
-    if (held.length > 0 && !isPaused() && !isRead()) insert()
+    if (pending.length > 0 && !isPaused() && !isRead()) insert()
   }
   const take = ({ html, cursor }: FeedRows): void => {
     list.dataset.cursor = cursor
     const template = document.createElement('template')
     template.innerHTML = html
-    held = [...template.content.children, ...held].slice(0, HELD_MAX)
+    pending = [...template.content.children, ...pending].slice(0, PENDING_MAX)
     insertIfUnread()
     showBuffered()
   }

@@ -120,9 +120,9 @@ document.addEventListener('click', (event) => {
 
 /** Scrolls to the current app. */
 document.querySelector('.switcher')?.addEventListener('toggle', () => {
-  const places = document.querySelector<HTMLElement>('.switcher .places')
-  const current = places?.querySelector<HTMLElement>('[aria-current]')
-  if (places && current) places.scrollTop = current.offsetTop - (places.clientHeight - current.offsetHeight) / 2
+  const apps = document.querySelector<HTMLElement>('.switcher .account-apps')
+  const current = apps?.querySelector<HTMLElement>('[aria-current]')
+  if (apps && current) apps.scrollTop = current.offsetTop - (apps.clientHeight - current.offsetHeight) / 2
 })
 
 /** Closes when focus moves behind the list. */

@@ -136,9 +136,9 @@ const Switcher = ({ viewer, page }: SwitcherProps) => {
         <Icon name="chevrons" />
       </summary>
       <div class={isOnly ? 'menu' : 'menu wide'}>
-        <div class="places">
+        <div class="account-apps">
           {accounts.map((one) => (
-            <AccountPlaces key={one.id} account={one} {...{ viewer, page }} />
+            <AccountApps key={one.id} account={one} {...{ viewer, page }} />
           ))}
         </div>
         {hasRole(member.role, 'owner') && (
@@ -160,7 +160,7 @@ const hrefIn = (appId: string, page: PageName, path: string | null): string =>
     ? `${pathOf(appId, 'docs')}?${new URLSearchParams({ to: path ?? '/docs' })}`
     : pathOf(appId, pageElsewhere(page))
 
-const AccountPlaces = ({ account: { id, name, apps }, viewer, page }: SwitcherProps & { account: OwnAccount }) => {
+const AccountApps = ({ account: { id, name, apps }, viewer, page }: SwitcherProps & { account: OwnAccount }) => {
   const { path } = useContext(PageContext)
   return (
     <div>

@@ -65,9 +65,9 @@ export async function findLastApp(
   request: Request,
   memberId: string,
 ): Promise<AppAccess | null> {
-  const places = await store.listAppAccess(memberId)
+  const memberships = await store.listAppAccess(memberId)
   const last = readLastApp(request, baseUrl)
-  return places.find(({ appId }) => appId === last) ?? places[0] ?? null
+  return memberships.find(({ appId }) => appId === last) ?? memberships[0] ?? null
 }
 
 /** For pages that also show without sign-in: null if nobody is signed in, or may not open the app. */

@@ -95,9 +95,9 @@ export const streamChanges = (
     const token = readSessionToken(request, baseUrl)
     const isAllowedNow = async (): Promise<boolean> => {
       const signedIn = token === null ? null : await sessions.peek(token)
-      const places = signedIn ? await store.listAppAccess(signedIn.member.id) : []
-      const place = places.find(({ appId }) => appId === app.publicId)
-      const isAllowed = place !== undefined && (!place.requiresTwoStep || account.requiresTwoStep)
+      const memberships = signedIn ? await store.listAppAccess(signedIn.member.id) : []
+      const membership = memberships.find(({ appId }) => appId === app.publicId)
+      const isAllowed = membership !== undefined && (!membership.requiresTwoStep || account.requiresTwoStep)
       if (!isAllowed) end()
       return isAllowed
     }

@@ -37,21 +37,25 @@ export async function findViewer(
   appId: string,
   codes: FlashCode[],
 ): Promise<Viewer | null> {
-  const places = await store.listAppAccess(id)
-  const place = places.find((one) => one.appId === appId)
-  const app = place ? await store.findAppByPublicId(appId) : null
-  if (!place || !app) return null
-  const flash = describeFlash(codes, place)
-  const account = { id: place.accountId, name: place.accountName, requiresTwoStep: place.requiresTwoStep }
-  return { member: { id, email, role: place.role }, account, accounts: toAccounts(places), app, flash }
+  const memberships = await store.listAppAccess(id)
+  const membership = memberships.find((one) => one.appId === appId)
+  const app = membership ? await store.findAppByPublicId(appId) : null
+  if (!membership || !app) return null
+  const flash = describeFlash(codes, membership)
+  const account = {
+    id: membership.accountId,
+    name: membership.accountName,
+    requiresTwoStep: membership.requiresTwoStep,
+  }
+  return { member: { id, email, role: membership.role }, account, accounts: toAccounts(memberships), app, flash }
 }
 
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
 
 /** Sorted by name. Expects the apps of an account in sequence. */
-function toAccounts(places: AppAccess[]): OwnAccount[] {
+function toAccounts(memberships: AppAccess[]): OwnAccount[] {
   const accounts: OwnAccount[] = []
-  for (const { accountId, accountName, appId, appName } of places) {
+  for (const { accountId, accountName, appId, appName } of memberships) {
     const app = { publicId: appId, name: appName }
     const last = accounts.at(-1)
     if (last?.id === accountId) last.apps.push(app)

@@ -141,7 +141,7 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
     return answerEditor(editing, { fields, notice, status: 429 })
   }
   const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }
-  const sent = await sendTestMail({ parts: deps, app: viewer.app, to }, asked)
+  const sent = await sendTestMail({ deps, app: viewer.app, to }, asked)
   return answerEditor(editing, { fields, test: { to: to.address, ...sent } })
 }
 

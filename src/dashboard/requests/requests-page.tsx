@@ -234,7 +234,7 @@ function RequestList(props: RequestsProps) {
   return (
     <>
       {!isOld && (
-        <div class="feed-held">
+        <div class="feed-pending">
           <button class="button primary" type="button" data-feed-show data-feed-noun="request" hidden>
             Show new requests
           </button>

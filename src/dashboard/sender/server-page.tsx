@@ -215,11 +215,11 @@ function CheckText({ check, server, from }: Found) {
     return (
       <>
         {describeServerFault(check.reason)}
-        {check.reply !== undefined && (isExplained(check.reply) || !check.words) && ` ${describeReply(check.reply)}`}
-        {check.words && (
+        {check.reply !== undefined && (isExplained(check.reply) || !check.answer) && ` ${describeReply(check.reply)}`}
+        {check.answer && (
           <>
             {' Its reply: “'}
-            <SentText most={300}>{check.words}</SentText>”
+            <SentText most={300}>{check.answer}</SentText>”
           </>
         )}
       </>

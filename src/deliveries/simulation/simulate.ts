@@ -1,5 +1,10 @@
 import { readTimezone } from '../../core/local-time.ts'
-import { type MailSettings, type MessageContent, STOP_REASONS, type Verdict } from '../../store/message-types.ts'
+import {
+  type MailSettings,
+  type MessageContent,
+  CANCELLATION_REASONS,
+  type Verdict,
+} from '../../store/message-types.ts'
 import type { SimulatedPerson, SimulationReads, TriggerHappening } from '../../store/simulation.ts'
 import { isTooOld } from '../../events/event-input.ts'
 import { isStartedBy, nameOfStart } from '../../messages/triggers.ts'
@@ -129,7 +134,7 @@ function* readTriggers(
 }
 
 /** Of the app's own checks only failures are shown. */
-const isShown = ({ rule, verdict }: Verdict): boolean => verdict === 'fail' || Object.hasOwn(STOP_REASONS, rule)
+const isShown = ({ rule, verdict }: Verdict): boolean => verdict === 'fail' || Object.hasOwn(CANCELLATION_REASONS, rule)
 
 const markToday = (verdict: Verdict): Verdict & { isToday?: true } =>
   isOfToday(verdict) ? { ...verdict, isToday: true } : verdict

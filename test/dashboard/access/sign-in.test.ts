@@ -284,10 +284,10 @@ test('a new password makes all other browsers unknown', async () => {
 describe('signing out', () => {
   test('ends the session, not only its cookie', async () => {
     const browser = await pages.signedIn()
-    const held = new Map(browser.cookies)
+    const cookies = new Map(browser.cookies)
     const { status, location } = await browser.post('/sign-out')
     expect([status, location, browser.cookies.has('eventpost_session_8080')]).toEqual([303, '/sign-in', false])
-    for (const [name, value] of held) browser.cookies.set(name, value)
+    for (const [name, value] of cookies) browser.cookies.set(name, value)
     expect((await browser.get(pages.at('you'))).location).toStartWith('/sign-in')
   })
 

@@ -104,8 +104,10 @@ describe('the tag', () => {
     expect(await textOf(html, '#tag-consent-1')).toEqual([expect.stringContaining("service('consent', true)")])
     // the pinned form has its own notes
     expect(await textOf(html, '.panel .hint')).toEqual([expect.stringMatching(/^Browsers run exactly this script/)])
-    const places = ['id="tag-consent-2"', 'Browsers run exactly', 'id="tag-pinned-0"'].map((text) => html.indexOf(text))
-    expect(places).toEqual(places.filter((place) => place > 0).toSorted((a, b) => a - b))
+    const positions = ['id="tag-consent-2"', 'Browsers run exactly', 'id="tag-pinned-0"'].map((text) =>
+      html.indexOf(text),
+    )
+    expect(positions).toEqual(positions.filter((place) => place > 0).toSorted((a, b) => a - b))
   })
 
   test('says whose views are stored, and where to change it', async () => {

@@ -181,7 +181,7 @@ describe('signed in', () => {
     await pages.addMember('ada@example.com', 'viewer', second.accountId)
     const browser = await pages.signedIn()
     const { html } = await browser.get('/docs/events')
-    const to = await attributesOf(html, '.places a', 'href')
+    const to = await attributesOf(html, '.account-apps a', 'href')
     const other = to.find((href) => href?.includes(second.appId)) ?? ''
     const { status, location } = await browser.get(other)
     expect([status, location]).toEqual([303, '/docs/events'])

@@ -19,10 +19,10 @@ const visit = async (who: 'owner' | 'nobody', method: string, path: string): Pro
 }
 
 test('a badly encoded ID is unknown on every route', async () => {
-  const places = listRoutes(world).filter(({ path }) => path.includes(':'))
-  expect(places.length).toBeGreaterThan(50)
+  const withIds = listRoutes(world).filter(({ path }) => path.includes(':'))
+  expect(withIds.length).toBeGreaterThan(50)
   const answers: string[] = []
-  for (const { method, path } of places) {
+  for (const { method, path } of withIds) {
     const names = path.match(/:\w+/g) ?? []
     for (const spoilt of names) {
       for (const text of MALFORMED) {

@@ -35,7 +35,7 @@ describe('a form sent after its session ended', () => {
     return { browser, status, html }
   }
 
-  test('is held during the second step, then submitted', async () => {
+  test('is kept during the second step, then submitted', async () => {
     const { browser, status, html } = await lateAsked()
     expect([status, await hiddenFieldsOf(html), await nameOfApp()]).toEqual([401, SETTINGS, 'Engine'])
     expect(await attributesOf(html, '#signInCode', 'autocomplete')).toEqual(['one-time-code'])
@@ -74,7 +74,7 @@ describe('a form sent after its session ended', () => {
     expect(await textOf((await browser.get(step.pages.at('keys'))).html, '[role=status]')).toEqual([`Done: ${USED_UP}`])
   })
 
-  test('is held for another sign-in if too late or without the password', async () => {
+  test('is kept for another sign-in if too late or without the password', async () => {
     const { browser } = await lateAsked()
     step.pages.clock.ms += 5 * MINUTE
     for (const one of [browser, createBrowser(step.pages)]) {

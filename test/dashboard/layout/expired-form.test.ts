@@ -72,7 +72,7 @@ test('its errors are shown after the sign-in', async () => {
 test.each([
   ['sender/server', { smtpHost: 'mail.example.com', smtpPassword: 'hidden' }],
   ['you/password', { password: PASSWORD, newPassword: 'four dull wooden spoons' }],
-])('a form with a password is not held, and says so: %s', async (path, fields) => {
+])('a form with a password is not kept, and says so: %s', async (path, fields) => {
   const { status, location, html } = await browser.post(pages.at(path), fields)
   const page = pages.at(path === 'you/password' ? 'you' : path)
   expect([status, location, html]).toEqual([303, `/sign-in?${new URLSearchParams({ next: page, unsent: '1' })}`, ''])

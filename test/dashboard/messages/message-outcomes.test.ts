@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { describeOutcome } from '../../../src/dashboard/messages/message-outcomes.tsx'
-import { STOP_REASONS, SUPPRESSION_REASONS } from '../../../src/store/message-types.ts'
+import { CANCELLATION_REASONS, SUPPRESSION_REASONS } from '../../../src/store/message-types.ts'
 
 const OTHERS = ['send', 'waiting', 'again', 'gave_up', 'never_reported', 'no_page', 'missing_value', 'broken_template']
-const OUTCOMES = [...OTHERS, ...Object.values(STOP_REASONS), ...SUPPRESSION_REASONS]
+const OUTCOMES = [...OTHERS, ...Object.values(CANCELLATION_REASONS), ...SUPPRESSION_REASONS]
 
 test.each(OUTCOMES)('%s in words of its own', (outcome) => {
   expect(describeOutcome(outcome)).toMatch(/^[A-Z][a-z ,]+$/)

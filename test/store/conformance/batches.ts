@@ -100,14 +100,14 @@ export function testBatches(store: Fresh): void {
   })
 
   test('2,000 writes may wait; more are refused at once until there is room', async () => {
-    const held = 16 + 16 + 32 + 64 + 2_000
+    const accepted = 16 + 16 + 32 + 64 + 2_000
     const email = 'queue@example.com'
-    const writes = Array.from({ length: held + 100 }, () => record({ email, at: AT }))
-    expect(store().stats().waiting).toBe(held)
+    const writes = Array.from({ length: accepted + 100 }, () => record({ email, at: AT }))
+    expect(store().stats().waiting).toBe(accepted)
     const outcomes = await Promise.all(writes)
     const refused = outcomes.map((outcome) => 'refusal' in outcome && outcome.refusal)
-    expect(refused.slice(0, held).every((refusal) => refusal === false)).toBe(true)
-    expect(refused.slice(held).every((refusal) => refusal === 'unavailable')).toBe(true)
+    expect(refused.slice(0, accepted).every((refusal) => refusal === false)).toBe(true)
+    expect(refused.slice(accepted).every((refusal) => refusal === 'unavailable')).toBe(true)
     expect(await record({ email })).toMatchObject({ created: false })
     expect(store().stats().waiting).toBe(0)
   })

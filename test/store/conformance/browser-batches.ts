@@ -126,9 +126,9 @@ export function testBrowserBatches(store: Fresh): void {
   })
 
   test('a whole number after the dot is the position of the batch in its page load', async () => {
-    const email = 'places@example.com'
+    const email = 'positions@example.com'
     const contactId = await know(email)
-    const places = new Map([
+    const positions = new Map([
       ['a.7', 7],
       ['a.0', 0],
       ['a.123456789', 123_456_789],
@@ -139,12 +139,12 @@ export function testBrowserBatches(store: Fresh): void {
       ['7', null],
       ['.7', null],
     ])
-    for (const [index, batchId] of [...places.keys()].entries()) {
+    for (const [index, batchId] of [...positions.keys()].entries()) {
       await send({ email, batchId, items: [page('/', AT + index)] })
     }
     const reports = await store().listReports(1, contactId, 0)
     const stored = reports.toSorted((a, b) => a.reportedAt - b.reportedAt).map(({ batchNumber }) => batchNumber)
-    expect(stored).toEqual([...places.values()])
+    expect(stored).toEqual([...positions.values()])
   })
 
   test('the clean-up deletes batches that are 48 hours old, and no others', async () => {

@@ -58,11 +58,13 @@ export function testClaims(store: Fresh): void {
     expect(await claim(app, 1, { now: AT + HOUR + MINUTE - 1 })).toEqual([])
     expect(await store().listDueApps({ now: AT + HOUR + MINUTE - 1 })).not.toContain(app.appId)
     expect(await store().listDueApps({ now: AT + HOUR + MINUTE })).toContain(app.appId)
-    expect(await store().extendClaim({ ...late, at: AT + HOUR + MINUTE - 1, leaseMs: MINUTE })).toEqual({ held: true })
+    expect(await store().extendClaim({ ...late, at: AT + HOUR + MINUTE - 1, leaseMs: MINUTE })).toEqual({
+      isMarked: true,
+    })
     expect(await claim(app, 1, { now: AT + HOUR + MINUTE })).toEqual([])
     const [work] = await claim(app, 1, { now: AT + HOUR + 2 * MINUTE })
     expect(work?.delivery.attempt).toBe(2)
-    const lost = { held: false, because: 'lost' } as const
+    const lost = { isMarked: false, because: 'lost' } as const
     expect(await store().markHanded({ ...late, record: RECORD })).toEqual(lost)
     expect(await store().markSent(late)).toEqual(lost)
     expect(await store().markSkipped({ ...late, reason: 'seen', record: null })).toEqual(lost)
@@ -75,24 +77,24 @@ export function testClaims(store: Fresh): void {
   test('a delivery is handed over once, then marked sent', async () => {
     const app = await createApp()
     await queue(app, 1)
-    const held = await claimOne(app)
-    expect(await store().markHanded({ ...held, record: RECORD })).toEqual({ held: true })
-    expect(await store().markHanded({ ...held, record: RECORD })).toEqual({ held: false, because: 'lost' })
-    expect(await store().markSent({ ...held, at: held.at + 5 })).toEqual({ held: true })
+    const claim = await claimOne(app)
+    expect(await store().markHanded({ ...claim, record: RECORD })).toEqual({ isMarked: true })
+    expect(await store().markHanded({ ...claim, record: RECORD })).toEqual({ isMarked: false, because: 'lost' })
+    expect(await store().markSent({ ...claim, at: claim.at + 5 })).toEqual({ isMarked: true })
     expect(await list(app)).toMatchObject([
-      { state: 'sent', handedAt: held.at, sentAt: held.at + 5, record: RECORD, claimedBy: null },
+      { state: 'sent', handedAt: claim.at, sentAt: claim.at + 5, record: RECORD, claimedBy: null },
     ])
     const contactId = (await list(app))[0]?.contactId ?? 0
     const asked = { appId: app.appId, contactId }
-    expect(await store().listHanded({ ...asked, id: 0 }, held.at - 1)).toEqual([{ at: held.at, mail: {} }])
-    expect(await store().listHanded({ ...asked, id: held.id }, held.at - 1)).toEqual([])
+    expect(await store().listHanded({ ...asked, id: 0 }, claim.at - 1)).toEqual([{ at: claim.at, mail: {} }])
+    expect(await store().listHanded({ ...asked, id: claim.id }, claim.at - 1)).toEqual([])
   })
 
   test('a deferred delivery is due again at its time, with the server reply', async () => {
     const app = await createApp()
     await queue(app, 1)
-    const held = await claimOne(app)
-    await store().markDeferred({ ...held, reason: '451', dueAt: AT + 2 * HOUR, record: RECORD })
+    const claimed = await claimOne(app)
+    await store().markDeferred({ ...claimed, reason: '451', dueAt: AT + 2 * HOUR, record: RECORD })
     expect(await stateOf(app)).toEqual(['deferred 451'])
     expect(await claim(app, 1, { now: AT + 2 * HOUR - 1 })).toEqual([])
     expect(await claim(app, 1, { now: AT + 2 * HOUR })).toMatchObject([{ delivery: { attempt: 2 } }])
@@ -169,8 +171,8 @@ export function testClaims(store: Fresh): void {
     await store().setMailSettings({ ...app, settings: { perPersonDay: 1 } })
     await queue(app, 2)
     const [first, second] = [await claimOne(app), await claimOne(app)]
-    expect(await store().markHanded({ ...first, record: RECORD })).toEqual({ held: true })
-    expect(await store().markHanded({ ...second, record: RECORD })).toEqual({ held: false, because: 'perDay' })
+    expect(await store().markHanded({ ...first, record: RECORD })).toEqual({ isMarked: true })
+    expect(await store().markHanded({ ...second, record: RECORD })).toEqual({ isMarked: false, because: 'perDay' })
     expect((await list(app))[1]).toMatchObject({ state: 'deferred', reason: 'perDay', dueAt: first.at + DAY })
   })
 }

@@ -10,13 +10,13 @@ export function testDeliveries(store: Fresh): void {
   test('captures an email instead of sending it', async () => {
     const app = await createApp()
     await queue(app, 1)
-    const held = await claimOne(app)
-    expect(await store().markCaptured({ ...held, record: RECORD, ...CAPTURED })).toEqual({ held: true })
-    expect(await list(app)).toMatchObject([{ state: 'kept', handedAt: held.at, sentAt: null }])
-    expect(await store().findCaptured(app.appId, held.id)).toEqual({ ...CAPTURED, createdAt: held.at })
-    expect(await store().findCaptured(app.appId - 1, held.id)).toBeNull()
+    const claim = await claimOne(app)
+    expect(await store().markCaptured({ ...claim, record: RECORD, ...CAPTURED })).toEqual({ isMarked: true })
+    expect(await list(app)).toMatchObject([{ state: 'kept', handedAt: claim.at, sentAt: null }])
+    expect(await store().findCaptured(app.appId, claim.id)).toEqual({ ...CAPTURED, createdAt: claim.at })
+    expect(await store().findCaptured(app.appId - 1, claim.id)).toBeNull()
     expect(await store().listCaptured(app.appId, null, 9)).toEqual([
-      { deliveryId: held.id, createdAt: held.at, to: 'ada@example.com', subject: 'ü' },
+      { deliveryId: claim.id, createdAt: claim.at, to: 'ada@example.com', subject: 'ü' },
     ])
   })
 
@@ -28,11 +28,11 @@ export function testDeliveries(store: Fresh): void {
     const again = { appId: app.appId, id: kept.id, at: AT + HOUR }
     expect(await store().resendDelivery(again)).toEqual({ done: true })
     expect(await list(app)).toMatchObject([{ state: 'waiting', byHand: true, handedAt: null }])
-    const held = await claimOne(app)
+    const claim = await claimOne(app)
     expect(await store().listCaptured(app.appId, null, 9)).toHaveLength(1)
-    expect(await store().markHanded({ ...held, record: RECORD })).toEqual({ held: true })
+    expect(await store().markHanded({ ...claim, record: RECORD })).toEqual({ isMarked: true })
     expect(await store().listCaptured(app.appId, null, 9)).toEqual([])
-    await store().markSent(held)
+    await store().markSent(claim)
     expect(await stateOf(app)).toEqual(['sent'])
     expect(await store().resendDelivery(again)).toEqual({ refusal: 'delivery_in_use' })
   })
@@ -53,19 +53,19 @@ export function testDeliveries(store: Fresh): void {
   ])('an unknown outcome: %s', async (_, changes, state) => {
     const app = await createApp(changes)
     await queue(app, 1)
-    const held = await claimOne(app)
-    await store().markHanded({ ...held, record: RECORD })
-    expect(await store().markUnknown({ ...held, reason: 'gone' })).toEqual({ held: true })
+    const claim = await claimOne(app)
+    await store().markHanded({ ...claim, record: RECORD })
+    expect(await store().markUnknown({ ...claim, reason: 'gone' })).toEqual({ isMarked: true })
     expect(await stateOf(app)).toEqual([state])
   })
 
   test('a bounce ends the delivery and all email to the person', async () => {
     const app = await createApp()
     await queue(app, 2)
-    const held = await claimOne(app)
-    await store().markHanded({ ...held, record: RECORD })
-    await store().markSent(held)
-    const bounce = { deliveryId: held.id, kind: 'bounced', reason: '550', at: AT + DAY } as const
+    const claim = await claimOne(app)
+    await store().markHanded({ ...claim, record: RECORD })
+    await store().markSent(claim)
+    const bounce = { deliveryId: claim.id, kind: 'bounced', reason: '550', at: AT + DAY } as const
     expect(await store().markBounced(bounce)).toEqual({ done: true })
     expect(await stateOf(app)).toEqual(['bounced 550', 'skipped bounced'])
     expect((await store().findContact(app.appId, 'ada@example.com'))?.status).toBe('bounced')
@@ -83,29 +83,29 @@ export function testDeliveries(store: Fresh): void {
   test('erasure deletes the deliveries and captured emails of the person', async () => {
     const app = await createApp()
     await queue(app, 2)
-    const held = await claimOne(app)
-    await store().markCaptured({ ...held, record: RECORD, ...CAPTURED })
+    const claim = await claimOne(app)
+    await store().markCaptured({ ...claim, record: RECORD, ...CAPTURED })
     await store().eraseContact({ ...BY, appId: app.appId, email: 'ada@example.com' })
     expect(await list(app)).toEqual([])
-    expect(await store().findCaptured(app.appId, held.id)).toBeNull()
+    expect(await store().findCaptured(app.appId, claim.id)).toBeNull()
   })
 
   test('pages deliveries newest first, by state, person and message', async () => {
     const app = await createApp()
     await queue(app, 4)
     await queue(app, 1, 'eve@example.com')
-    const held = await claimOne(app)
-    await store().markSkipped({ ...held, reason: 'seen', record: RECORD })
+    const claim = await claimOne(app)
+    await store().markSkipped({ ...claim, reason: 'seen', record: RECORD })
     const query = { appId: app.appId, messageId: null, contactId: null, states: null, before: null, limit: 3 }
     const all = await list(app)
     const ids = async (changes: object) => (await store().listDeliveries({ ...query, ...changes })).map(({ id }) => id)
     const newest = all.map(({ id }) => id).toReversed()
     expect(await ids({})).toEqual(newest.slice(0, 3))
     expect(await ids({ before: newest[2] })).toEqual(newest.slice(3))
-    expect(await ids({ states: ['skipped'] })).toEqual([held.id])
+    expect(await ids({ states: ['skipped'] })).toEqual([claim.id])
     expect(await ids({ contactId: all[4]?.contactId })).toEqual([all[4]?.id ?? 0])
     expect(await ids({ messageId: app.messageId, states: ['waiting'], limit: 9 })).toEqual(
-      newest.filter((id) => id !== held.id),
+      newest.filter((id) => id !== claim.id),
     )
     expect(await ids({ messageId: app.messageId, appId: app.appId - 1 })).toEqual([])
     const counts = await store().countDeliveries(app.messageId)

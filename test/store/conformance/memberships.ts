@@ -15,7 +15,7 @@ const withPassword = (number: number) => ({ ...newAccount(number).member, passwo
 
 /** One person in several accounts, and what each account sees of it, in order. */
 export function testMemberships(store: Fresh): void {
-  const placesOf = async (memberId: string) =>
+  const membershipsOf = async (memberId: string) =>
     (await store().listAppAccess(memberId)).map(({ accountId, role, appId }) => [accountId, role, appId])
   const listed = async (number: number) =>
     (await store().listMembers(`acc_${number}`)).map(({ personId, role, isInvited }) => [personId, role, isInvited])
@@ -59,7 +59,7 @@ export function testMemberships(store: Fresh): void {
       ['mem_2', 'owner', false],
       ['mem_1', 'viewer', true],
     ])
-    expect(await placesOf('mem_1')).toEqual([['acc_1', 'owner', 'app_1']])
+    expect(await membershipsOf('mem_1')).toEqual([['acc_1', 'owner', 'app_1']])
     expect(await store().findMemberLink('ada', AT)).toEqual({
       member: { id: 'mem_1', email: ADA, passwordHash: 'argon 1' },
       endsTwoStep: false,
@@ -80,7 +80,7 @@ export function testMemberships(store: Fresh): void {
     expect((await store().findMember(ADA))?.passwordHash).toBe('argon 1')
     expect(await accept('ada', 'mem_1', 'argon 1')).toEqual(DONE)
     expect(await accept('ada', 'mem_1', 'argon 1')).toEqual(GONE)
-    expect(await placesOf('mem_1')).toEqual([
+    expect(await membershipsOf('mem_1')).toEqual([
       ['acc_1', 'owner', 'app_1'],
       ['acc_2', 'viewer', 'app_2'],
     ])
@@ -125,23 +125,23 @@ export function testMemberships(store: Fresh): void {
     expect(await invite(8, owner, 'eight again', null)).toEqual({ ...DONE, membershipId: 'own_8' })
     expect(await store().findMemberLink('eight', AT)).toBeNull()
     expect(await setPassword('eight again', 'argon 8')).toEqual(DONE)
-    expect(await placesOf('mem_8')).toEqual([['acc_8', 'owner', 'app_8']])
+    expect(await membershipsOf('mem_8')).toEqual([['acc_8', 'owner', 'app_8']])
   })
 
   test('setting the first password accepts only the invitation of that link', async () => {
     const eve = 'mem_new_eve 1'
     expect(await accept('eve 1', eve, 'none yet')).toEqual(GONE)
     expect(await setPassword('eve 1', 'argon eve')).toEqual(DONE)
-    expect(await placesOf(eve)).toEqual([['acc_1', 'viewer', 'app_1']])
+    expect(await membershipsOf(eve)).toEqual([['acc_1', 'viewer', 'app_1']])
     expect(await setPassword('again 2 in_2_eve 2', 'of who invites')).toEqual(GONE)
     expect(await accept('again 2 in_2_eve 2', eve, 'argon eve')).toEqual(DONE)
-    expect(await placesOf(eve)).toHaveLength(2)
+    expect(await membershipsOf(eve)).toHaveLength(2)
   })
 
   test('roles are per account, and an invited owner is not an owner yet', async () => {
     const eve = 'mem_new_eve 1'
     expect(await store().setRole({ ...(await memberOf(1, eve)), role: 'editor' })).toEqual(DONE)
-    expect(await placesOf(eve)).toEqual([
+    expect(await membershipsOf(eve)).toEqual([
       ['acc_1', 'editor', 'app_1'],
       ['acc_2', 'viewer', 'app_2'],
     ])
@@ -159,11 +159,11 @@ export function testMemberships(store: Fresh): void {
   test('a removed member stays in other accounts, and is deleted with the last one', async () => {
     const session = { id: 'ses_1', tokenHash: 'token', memberId: 'mem_1', browser: 'Firefox' }
     await store().startSession({ session, address: 'address', passwordHash: 'argon 1', replaces: null, at: AT })
-    expect(await placesOf('mem_1')).toEqual([['acc_2', 'viewer', 'app_2']])
+    expect(await membershipsOf('mem_1')).toEqual([['acc_2', 'viewer', 'app_2']])
     expect(await store().removeMember({ ...(await memberOf(1, 'mem_1')) })).toEqual(GONE)
     await invite(1, ADA, 'back')
     expect(await store().removeMember({ ...(await memberOf(2, 'mem_1')) })).toEqual(DONE)
-    expect([await placesOf('mem_1'), (await store().findSession('token'))?.member.email]).toEqual([[], ADA])
+    expect([await membershipsOf('mem_1'), (await store().findSession('token'))?.member.email]).toEqual([[], ADA])
     expect(await store().removeMember({ ...(await memberOf(1, 'mem_1')) })).toEqual(DONE)
     expect([await store().findMember(ADA), await store().findSession('token')]).toEqual([null, null])
     expect(await store().findMemberLink('back', AT)).toBeNull()
@@ -198,7 +198,7 @@ export function testMemberships(store: Fresh): void {
     expect(await store().createAccount(eve(6, 'another'))).toEqual({ refusal: 'email_taken' })
     expect(await store().createAccount(eve(6, 'argon new'))).toEqual(DONE)
     expect(await store().createAccount(eve(7, null))).toEqual(DONE)
-    const accounts = async () => (await placesOf('mem_new_eve 1')).map(([account]) => account)
+    const accounts = async () => (await membershipsOf('mem_new_eve 1')).map(([account]) => account)
     expect(await accounts()).toEqual(['acc_6', 'acc_1', 'acc_2'])
     expect(await accept('own 7', 'mem_new_eve 1', 'argon new')).toEqual(DONE)
     expect(await accounts()).toEqual(['acc_6', 'acc_1', 'acc_2', 'acc_7'])
@@ -208,17 +208,17 @@ export function testMemberships(store: Fresh): void {
   test('an invited person can set a first password with their own account and stays invited', async () => {
     const fay = 'mem_new_fay'
     await invite(1, 'fay', 'fay')
-    const reset = { email: 'fay', link: link('held', 'password'), accountId: null, actor: 'cli', at: AT }
+    const reset = { email: 'fay', link: link('used', 'password'), accountId: null, actor: 'cli', at: AT }
     await store().makePasswordLink(reset)
     const own = { id: 'mem_unused', email: 'fay', passwordHash: 'argon fay' }
     const account = newAccount(9, { member: { ...own, membershipId: 'own_9' } })
     expect(await store().createAccount(account)).toEqual(DONE)
     expect(await store().findMember('fay')).toEqual({ ...own, id: fay })
-    expect(await placesOf(fay)).toEqual([['acc_9', 'owner', 'app_9']])
+    expect(await membershipsOf(fay)).toEqual([['acc_9', 'owner', 'app_9']])
     expect(await setPassword('fay', 'of who invites')).toEqual(GONE)
-    expect(await setPassword('held', 'of who held it')).toEqual(GONE)
+    expect(await setPassword('used', 'of who had it')).toEqual(GONE)
     expect(await accept('fay', fay, 'argon fay')).toEqual(DONE)
-    expect(await placesOf(fay)).toHaveLength(2)
+    expect(await membershipsOf(fay)).toHaveLength(2)
   })
 
   test('setting the first password by a link of the operator accepts all invitations', async () => {
@@ -226,7 +226,7 @@ export function testMemberships(store: Fresh): void {
     const reset = { email: 'bob', link: link('bob', 'password'), accountId: null, actor: 'cli', at: AT }
     await store().makePasswordLink(reset)
     expect(await setPassword('bob', 'argon bob')).toEqual(DONE)
-    expect((await placesOf('mem_new_bob 1')).map(([account]) => account)).toEqual(['acc_1', 'acc_6'])
+    expect((await membershipsOf('mem_new_bob 1')).map(([account]) => account)).toEqual(['acc_1', 'acc_6'])
     for (const number of [1, 6]) expect(await store().findMemberLink(`bob ${number}`, AT)).toBeNull()
   })
 }

@@ -22,7 +22,7 @@ describe('lockFolder', () => {
   const source = join(import.meta.dir, '../../../src/store/engine/folder-lock.ts')
   const script = `
     const { lockFolder } = await import(process.argv[1])
-    try { lockFolder(process.argv[2]); console.log('held') } catch (error) { console.log(error.code) }
+    try { lockFolder(process.argv[2]); console.log('locked') } catch (error) { console.log(error.code) }
     for await (const _ of process.stdin) break`
   const attempt = async () => {
     const child = runScript(script, source, folder)
@@ -32,7 +32,7 @@ describe('lockFolder', () => {
 
   test('allows one process at a time, and a killed one leaves no lock', async () => {
     const first = await attempt()
-    expect(first.said).toBe('held')
+    expect(first.said).toBe('locked')
     const second = await attempt()
     expect(second.said).toBe('folder_in_use')
     second.child.kill()
@@ -47,7 +47,7 @@ describe('lockFolder', () => {
     third.child.kill()
     lock.release()
     const fourth = await attempt()
-    expect(fourth.said).toBe('held')
+    expect(fourth.said).toBe('locked')
     fourth.child.kill()
   })
 })

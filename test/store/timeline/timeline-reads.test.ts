@@ -13,7 +13,7 @@ import { createRandom } from '../../random.ts'
 import { useFolder } from '../databases.ts'
 import { failing } from '../failing.ts'
 import { AT, batchWrite, BY, eventWrite, HOUR } from '../samples.ts'
-import { emailOf, held, lookAround, wanted } from './timeline-rows.ts'
+import { emailOf, listIndexed, lookAround, wanted } from './timeline-rows.ts'
 
 const folder = useFolder()
 
@@ -148,7 +148,7 @@ test.each([
       const { engine, db } = random.isOften(0.7) ? one : two
       engine.run([{ name: 'eraseContact', input: { ...BY, appId: 1, email: emailOf(person) } }])
       const contactId = ids.get(person)
-      if (contactId !== undefined) expect(held(db).filter(([contact]) => contact === contactId)).toEqual([])
+      if (contactId !== undefined) expect(listIndexed(db).filter(([contact]) => contact === contactId)).toEqual([])
       known = known.filter((row) => row.person !== person)
       sent = sent.filter((row) => row.person !== person)
       ids.delete(person)
@@ -176,7 +176,7 @@ test.each([
     console.error = log
   }
   for (let look = 0; look < 200; look += 1) lookAround(one.engine)
-  expect(held(reader)).toEqual(wanted(reader))
+  expect(listIndexed(reader)).toEqual(wanted(reader))
   expect(withRuns > 0).toBe(before > 0)
 })
 
@@ -188,10 +188,10 @@ test('the last event is the one that arrived last, indexed or not', () => {
   })
   engine.run(Array.from({ length: 20 }, (_, index) => record('ada@example.com', 20 - index)))
   for (let look = 0; look < 3; look += 1) lookAround(engine)
-  expect(held(db)).toHaveLength(20)
+  expect(listIndexed(db)).toHaveLength(20)
   const others = Array.from({ length: 600 }, (_, index) => record(emailOf(index), 1))
   engine.run([...others, ...Array.from({ length: 10 }, () => record('ada@example.com', 30))])
-  expect(held(db)).toHaveLength(20)
+  expect(listIndexed(db)).toHaveLength(20)
   const { findContact } = createContactReads(db)
   expect(findContact(1, 'ada@example.com')).toMatchObject({ lastEventAt: AT - HOUR })
   for (let look = 0; look < 3; look += 1) lookAround(engine)

@@ -10,7 +10,7 @@ export const REST_MS = 200
 type Row = [contactId: number, type: number, id: number]
 
 /** What the index of people's events holds itself. */
-export const held = (db: Database): Row[] =>
+export const listIndexed = (db: Database): Row[] =>
   db.query<Row, []>('SELECT * FROM timeline ORDER BY contact_id, type, id').values() as Row[]
 
 /** What it should hold in the end. */

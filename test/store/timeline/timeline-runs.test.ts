@@ -10,7 +10,7 @@ import { createTimeline } from '../../../src/store/timeline/timeline.ts'
 import { indexedUntil, mergedUntil, selectIndexedIds, selectIds } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
 import { AT, eventWrite } from '../samples.ts'
-import { countOf, createFeed, held, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
+import { countOf, createFeed, listIndexed, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
 
 const folder = useFolder()
 
@@ -19,13 +19,13 @@ test('runs wait for a pause, then all are merged at once', () => {
   const feed = createFeed(db)
   for (let commit = 0; commit < 400; commit += 1) feed.commit(100)
   expect(countOf(db, 'timeline_runs')).toBeGreaterThan(6)
-  expect(held(db).length).toBe(100)
+  expect(listIndexed(db).length).toBe(100)
   for (let commit = 0; commit < 250 && countOf(db, 'timeline_runs') > 0; commit += 1) {
     feed.wait(REST_MS)
     feed.commit(1)
   }
   feed.rest()
-  expect(held(db)).toEqual(wanted(db))
+  expect(listIndexed(db)).toEqual(wanted(db))
   expect([countOf(db, 'timeline_run_rows'), countOf(db, 'timeline_runs'), feed.timeline.hasWaiting()]).toEqual([
     0,
     0,
@@ -39,7 +39,7 @@ test('runs of a single person are merged too', () => {
   for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
   expect(countOf(db, 'timeline_runs')).toBeGreaterThan(1)
   feed.rest()
-  expect(held(db)).toEqual(wanted(db))
+  expect(listIndexed(db)).toEqual(wanted(db))
   expect([countOf(db, 'timeline_run_rows'), countOf(db, 'timeline_runs')]).toEqual([0, 0])
 })
 
@@ -77,7 +77,7 @@ test('a commit merges no more when runs differ in people and rows', () => {
   const feed = createFeed(db, (id) => (id <= RUN_ROWS ? id * 1_000 : id))
   for (let commit = 0; commit < 200; commit += 1) feed.commit(100)
   feed.wait(2_000)
-  let [before, most] = [held(db).length, 0]
+  let [before, most] = [listIndexed(db).length, 0]
   for (let commit = 0; commit < 60; commit += 1) {
     feed.commit(1)
     const now = countOf(db, 'timeline')
@@ -98,7 +98,7 @@ test('repeated rollbacks do not keep runs from being merged', () => {
     feed.timeline.settle()
   }
   expect(feed.timeline.hasWaiting()).toBe(false)
-  expect(held(db)).toEqual(wanted(db))
+  expect(listIndexed(db)).toEqual(wanted(db))
 })
 
 test('a merge step in a pause ends at its time limit', () => {
@@ -116,7 +116,7 @@ test('a merge step in a pause ends at its time limit', () => {
   const most = Math.max(...counts.map((count, index) => count - (counts[index - 1] ?? 0)))
   expect(most).toBeWithin(100, 40 * 40)
   rest(db, timeline)
-  expect(held(db)).toEqual(wanted(db))
+  expect(listIndexed(db)).toEqual(wanted(db))
 })
 
 test('a rollback while a run is written loses nothing, and nothing is read twice', () => {
@@ -129,7 +129,7 @@ test('a rollback while a run is written loses nothing, and nothing is read twice
   const known = wanted(db).flatMap(([contactId, , id]) => (contactId === 1 ? [id] : []))
   expect(theirs.map(({ id }) => id).toSorted()).toEqual(known.toSorted())
   feed.rest()
-  expect(held(db)).toEqual(wanted(db))
+  expect(listIndexed(db)).toEqual(wanted(db))
 })
 
 test('a person with all pending rows is read and changed as fast as others', () => {
@@ -159,7 +159,7 @@ test('the next process continues a merge that was killed', () => {
   for (let commit = 0; commit < 200; commit += 1) feed.commit(100)
   feed.wait(2_000)
   for (let commit = 0; commit < 12; commit += 1) feed.commit(20)
-  const [merged, all] = [held(db).length, wanted(db).length]
+  const [merged, all] = [listIndexed(db).length, wanted(db).length]
   expect(merged).toBeGreaterThan(1_000)
   expect(merged).toBeLessThan(all / 2)
   // what is taken up but not marked yet is reported once
@@ -171,7 +171,7 @@ test('the next process continues a merge that was killed', () => {
     next,
     createTimeline(next, () => 0),
   )
-  expect(held(next)).toEqual(wanted(next))
+  expect(listIndexed(next)).toEqual(wanted(next))
   expect([countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([0, 0])
 })
 
@@ -193,15 +193,15 @@ test('a command beside the server leaves runs alone, and indexes when there are 
   for (let commit = 0; commit < 120; commit += 1) feed.commit(100)
   const other = folder.open()
   const command = createTimeline(other, () => 0, false)
-  const before = [held(db).length, indexedUntil(db)]
+  const before = [listIndexed(db).length, indexedUntil(db)]
   other.transaction(() => command.advance(false))()
   command.settle()
-  expect([held(db).length, indexedUntil(db)]).toEqual(before)
+  expect([listIndexed(db).length, indexedUntil(db)]).toEqual(before)
   feed.rest()
   db.run(
     `INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at) VALUES (99999, 1, 1, 1, 0, 0, ${AT})`,
   )
   other.transaction(() => command.advance(false))()
   command.settle()
-  expect(held(db)).toEqual(wanted(db))
+  expect(listIndexed(db)).toEqual(wanted(db))
 })

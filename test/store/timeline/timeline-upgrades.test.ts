@@ -8,7 +8,7 @@ import { createTimeline } from '../../../src/store/timeline/timeline.ts'
 import { indexedUntil } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
 import { AT } from '../samples.ts'
-import { createFeed, held, rest, wanted } from './timeline-rows.ts'
+import { createFeed, listIndexed, rest, wanted } from './timeline-rows.ts'
 
 /** What later versions added. */
 const UNDO_LATER = `DROP INDEX audit_entries_of_sign_ins; DROP INDEX audit_entries_of_changes;
@@ -58,12 +58,12 @@ test('batches of an older database are sorted, and the right ones indexed', () =
     [placeOf(young, 4), 700, 2],
   ])
   // what is younger than all that the timeline holds waits for its turn
-  expect(held(upgraded).filter(([, type]) => type > 2)).toHaveLength(3)
+  expect(listIndexed(upgraded).filter(([, type]) => type > 2)).toHaveLength(3)
   rest(
     upgraded,
     createTimeline(upgraded, () => 0),
   )
-  expect(held(upgraded)).toEqual(wanted(upgraded))
+  expect(listIndexed(upgraded)).toEqual(wanted(upgraded))
 })
 
 test('an older database is indexed when it is upgraded', () => {
@@ -75,7 +75,7 @@ test('an older database is indexed when it is upgraded', () => {
     DROP TABLE sender_domains; ALTER TABLE app_mail_settings DROP COLUMN other_from_emails;
     CREATE INDEX events_by_contact ON events (contact_id, type); PRAGMA user_version = 10`)
   const upgraded = folder.open()
-  expect(held(upgraded)).toEqual(wanted(upgraded))
+  expect(listIndexed(upgraded)).toEqual(wanted(upgraded))
   expect(indexedUntil(upgraded)).toBe(1_000)
   expect(upgraded.query(`SELECT name FROM sqlite_schema WHERE name = 'events_by_contact'`).all()).toEqual([])
   expect(new Database(`${file}.before-11`).query('SELECT count(*) AS n FROM events').get()).toEqual({ n: 1_000 })

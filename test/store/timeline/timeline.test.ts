@@ -9,7 +9,17 @@ import { indexedUntil } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
 import { failing } from '../failing.ts'
 import { AT, eventWrite } from '../samples.ts'
-import { countOf, createFeed, emailOf, held, lookAround, REST_MS, rest, RUN_ROWS, wanted } from './timeline-rows.ts'
+import {
+  countOf,
+  createFeed,
+  emailOf,
+  listIndexed,
+  lookAround,
+  REST_MS,
+  rest,
+  RUN_ROWS,
+  wanted,
+} from './timeline-rows.ts'
 
 const folder = useFolder()
 
@@ -26,7 +36,7 @@ describe('indexing', () => {
       feed.commit(3)
       feed.wait(REST_MS)
     }
-    expect(held(db)).toEqual(wanted(db))
+    expect(listIndexed(db)).toEqual(wanted(db))
     expect([indexedUntil(db), feed.timeline.hasWaiting()]).toEqual([15, false])
   })
 
@@ -49,7 +59,7 @@ describe('indexing', () => {
     for (let commit = 0; commit < 70; commit += 1) feed.commit(100)
     expect(feed.timeline.hasWaiting()).toBe(true)
     feed.rest()
-    expect(held(db)).toEqual(wanted(db))
+    expect(listIndexed(db)).toEqual(wanted(db))
     expect([indexedUntil(db), feed.timeline.hasWaiting()]).toEqual([7_000, false])
   })
 
@@ -85,7 +95,7 @@ describe('indexing', () => {
       feed.fail(commit % 14 === 0)
     }
     feed.rest()
-    expect(held(db)).toEqual(wanted(db))
+    expect(listIndexed(db)).toEqual(wanted(db))
   })
 
   test.each(['itself', 'another process'])('does not restore a person that %s erased meanwhile', (who) => {
@@ -101,7 +111,7 @@ describe('indexing', () => {
     one.engine.run([record(0)])
     for (let look = 0; look < 20; look += 1) lookAround(one.engine)
     expect(countOf(one.db, 'events')).toBeLessThan(all * 0.8)
-    expect(held(one.db)).toEqual(wanted(one.db))
+    expect(listIndexed(one.db)).toEqual(wanted(one.db))
   })
 
   test('the engine indexes in a pause after a tick without writes', () => {
@@ -109,9 +119,9 @@ describe('indexing', () => {
     engine.run([{ name: 'recordEvent', input: eventWrite() }])
     engine.run(Array.from({ length: 300 }, (): Job => ({ name: 'recordEvent', input: eventWrite() })))
     lookAround(engine)
-    expect(held(db).length).toBe(1)
+    expect(listIndexed(db).length).toBe(1)
     lookAround(engine)
-    expect(held(db)).toEqual(wanted(db))
+    expect(listIndexed(db)).toEqual(wanted(db))
     const before = db.query('PRAGMA data_version').get()
     const other = folder.open()
     const version = other.query('PRAGMA data_version')
@@ -137,7 +147,7 @@ describe('indexing', () => {
     let steps = 1
     while (engine.tidy()) steps += 1
     expect(steps).toBeWithin(2, 1_000)
-    expect(held(db)).toEqual(wanted(db))
+    expect(listIndexed(db)).toEqual(wanted(db))
   })
 
   test('rows that a killed process had half written are written once', () => {
@@ -149,7 +159,7 @@ describe('indexing', () => {
     const next = folder.open()
     const again = createTimeline(next, () => 0)
     rest(next, again)
-    expect(held(next)).toEqual(wanted(next))
+    expect(listIndexed(next)).toEqual(wanted(next))
     expect([indexedUntil(next), countOf(next, 'timeline_run_rows'), countOf(next, 'timeline_runs')]).toEqual([
       6_000, 0, 0,
     ])
