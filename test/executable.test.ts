@@ -94,7 +94,10 @@ describe('the executable', () => {
       const words = ['message', 'import', 'messages.json', '--data', './data', '--app', begun.appId, '--status', 'live']
       return eventpost([...words, '--dry-run', '--json'], { ...how, env: { EVENTPOST_MAIL_FROM: 'post@example.com' } })
     }
-    expect(await render('Hello **{{ contact.firstName | default: "you" }}**')).toMatchObject({ code: 0, err: '' })
+    expect(await render('Hello **{{ contact.firstName | default: "you" }}**')).toMatchObject({
+      code: 0,
+      err: 'eventpost: nothing was saved\n',
+    })
     const endless = await render('{% for i in (9007199254740992..9007199254740994) %}y{% endfor %}')
     expect(endless).toMatchObject({ code: 1, err: expect.stringContaining('a range needs two whole numbers') })
     rmSync(join(folder, 'messages.json'))

@@ -146,7 +146,7 @@ export function createCounterReads(db: Database) {
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
   const usage = db.prepare<Usage, [number]>(
-    'SELECT bucket, second, count FROM limit_usage WHERE second > ? ORDER BY second',
+    'SELECT bucket, second, count FROM limit_usage WHERE second > ? ORDER BY second, bucket',
   )
   const newestWhere = (isWanted: string) =>
     db.prepare<{ at: number }, [number, string]>(

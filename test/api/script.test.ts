@@ -38,7 +38,7 @@ describe('200', () => {
     ['gzip, deflate, br, zstd', 'br'],
     ['br', 'br'],
     ['BR;Q=1', 'br'],
-    ['gzip;q=1.0, br;q=0.1', 'br'],
+    ['gzip;q=1.0, br;q=0.1', 'gzip'],
     ['gzip, deflate', 'gzip'],
     ['gzip , br;q=0', 'gzip'],
     ['br; q=0.000, gzip; q=0', 'identity'],

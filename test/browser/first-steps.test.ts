@@ -65,7 +65,7 @@ describe('a new user', () => {
       server = await startServer({ data: join(folder, 'data'), port: Number(new URL(server.url).port) })
       await live.getByText('Live', { exact: true }).waitFor()
       expect((await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'x', email: 'no' })).status).toBe(400)
-      await page.locator('.troubles').getByText('A call of your server was refused').waitFor()
+      await page.locator('.troubles li', { hasText: 'invalid_field' }).getByText('email', { exact: true }).waitFor()
 
       // revoke the key, then its next request is refused
       await page.click('text=I have stored them')

@@ -242,7 +242,7 @@ export function testAccounts(store: Fresh): void {
     await record(AT + 100, ['events:key_1'], true)
     const second = AT / 1_000
     const last = { bucket: 'events:key_1', second: second + 1, count: 1 }
-    const all = [{ bucket: 'events:key_1', second, count: 3 }, { bucket: 'abuse:x', second, count: 1 }, last]
+    const all = [{ bucket: 'abuse:x', second, count: 1 }, { bucket: 'events:key_1', second, count: 3 }, last]
     expect(await store().listUsage(second - 1)).toEqual(all)
     expect(await store().listUsage(second)).toEqual([last])
     await store().cleanUp({ at: AT + 3_600_999 })

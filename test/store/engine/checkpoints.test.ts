@@ -41,12 +41,12 @@ const commit = (pages: number): void => {
 
 /** Copies the log but for the last commit, as it is where commits come meanwhile. */
 function copyAllBut(pages: number): void {
-  const reader = openForReading(folder)
-  reader.run('BEGIN')
-  reader.query('SELECT * FROM install').get()
+  const blocking = openForReading(folder)
+  blocking.run('BEGIN')
+  blocking.query('SELECT * FROM install').get()
   commit(pages)
   copyLongLog(reader)
-  reader.close()
+  blocking.close()
 }
 
 test('a copied log of 64 MB restarts after a commit, and the file keeps its size', () => {
@@ -106,14 +106,14 @@ describe('a large log file is truncated after a minute without need', () => {
   })
 
   test('but not during a read', () => {
-    const reader = openForReading(folder)
-    reader.run('BEGIN')
-    reader.query('SELECT * FROM install').get()
+    const blocking = openForReading(folder)
+    blocking.run('BEGIN')
+    blocking.query('SELECT * FROM install').get()
     commit(1)
     copyLongLog(reader)
     for (let minute = 0; minute < 3; minute += 1) after(MINUTE)
     expect(fileBytes()).toBeGreaterThan(64 * MB)
-    reader.close()
+    blocking.close()
     finishCheckpoint(db)
     after(MINUTE)
     expect(fileBytes()).toBe(0)

@@ -2,35 +2,33 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { databasePath } from '../../../src/store/engine/database.ts'
+import { MIGRATIONS } from '../../../src/store/engine/migrations/index.ts'
 import { idAt } from '../../../src/core/ids.ts'
 import { createReportReads } from '../../../src/store/visit-reports.ts'
 import { createTimeline } from '../../../src/store/timeline/timeline.ts'
 import { indexedUntil } from '../../../src/store/timeline/timeline-reads.ts'
 import { useFolder } from '../databases.ts'
 import { AT } from '../samples.ts'
-import { createFeed, listIndexed, rest, wanted } from './timeline-rows.ts'
-
-/** What later versions added. */
-const UNDO_LATER = `DROP INDEX audit_entries_of_sign_ins; DROP INDEX audit_entries_of_changes;
-  ALTER TABLE audit_entries DROP COLUMN address; ALTER TABLE audit_entries DROP COLUMN count;
-  ALTER TABLE accounts DROP COLUMN requires_two_step; ALTER TABLE app_mail_settings DROP COLUMN locale;
-  DROP INDEX suppressions_by_email; DROP INDEX suppressions_by_time; DROP INDEX suppressions_by_reason;
-  ALTER TABLE suppressions DROP COLUMN email; DROP INDEX deliveries_joined; ALTER TABLE deliveries DROP COLUMN joined_to;
-  ${['sender', 'recipient', 'subject', 'html', 'text'].map((name) => `ALTER TABLE captured_mails DROP COLUMN ${name};`).join(' ')}`
+import { listIndexed, rest, wanted } from './timeline-rows.ts'
 
 const folder = useFolder()
 
+/** Events as a database of that version has them. */
+function addEvents(db: Database, rows: number): void {
+  db.run(
+    `WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < ${rows})
+     INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
+     SELECT id, 1, id * 7919 % 101, 1, id % 3, 0, ${AT} FROM ids`,
+  )
+}
+
 test('batches of an older database are sorted, and the right ones indexed', () => {
-  const db = folder.open()
-  createFeed(db).commit(10)
+  const db = folder.open(MIGRATIONS.slice(0, 11))
+  addEvents(db, 10)
   const [old, young] = [AT - 1_000, AT + 1_000]
-  db.run(`${UNDO_LATER} DROP TABLE snippet_batches; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
-    ALTER TABLE timeline RENAME COLUMN id TO event_id; DELETE FROM install WHERE name = 'timeline_merged_until';
-    DROP TABLE sender_domains; ALTER TABLE app_mail_settings DROP COLUMN other_from_emails; PRAGMA user_version = 11;
-    CREATE TABLE snippet_batches (app_id INTEGER NOT NULL, contact_id INTEGER NOT NULL, batch INTEGER NOT NULL,
-      received_at INTEGER NOT NULL, items INTEGER NOT NULL, page_load INTEGER, age INTEGER, path TEXT, is_here INTEGER,
-      batch_number INTEGER, PRIMARY KEY (app_id, contact_id, batch)) STRICT, WITHOUT ROWID;
-    INSERT INTO snippet_batches VALUES (1, 1, 700, ${young}, 2, 8, 5, '/b', 0, 9), (1, 1, 800, ${old}, 1, 7, 4, '/a', 1, 3),
+  db.run(`INSERT INTO timeline SELECT contact_id, type, id FROM events;
+    INSERT INTO snippet_batches (app_id, contact_id, batch, received_at, items, page_load, age, path, is_here, batch_number)
+    VALUES (1, 1, 700, ${young}, 2, 8, 5, '/b', 0, 9), (1, 1, 800, ${old}, 1, 7, 4, '/a', 1, 3),
       (1, 2, 900, ${old}, 1, NULL, NULL, NULL, NULL, NULL), (1, 2, 1000, 5, 1, NULL, NULL, NULL, NULL, NULL);
     UPDATE install SET value = '${idAt(AT)}' WHERE name = 'timeline_until'`)
   const upgraded = folder.open()
@@ -67,16 +65,12 @@ test('batches of an older database are sorted, and the right ones indexed', () =
 })
 
 test('an older database is indexed when it is upgraded', () => {
-  const db = folder.open()
-  createFeed(db).commit(1_000)
-  const file = databasePath(folder.path())
-  db.run(`${UNDO_LATER} DROP TABLE timeline; DROP TABLE timeline_runs; DROP TABLE timeline_run_rows;
-    DELETE FROM install WHERE name LIKE 'timeline_%until';
-    DROP TABLE sender_domains; ALTER TABLE app_mail_settings DROP COLUMN other_from_emails;
-    CREATE INDEX events_by_contact ON events (contact_id, type); PRAGMA user_version = 10`)
+  addEvents(folder.open(MIGRATIONS.slice(0, 10)), 1_000)
   const upgraded = folder.open()
   expect(listIndexed(upgraded)).toEqual(wanted(upgraded))
   expect(indexedUntil(upgraded)).toBe(1_000)
   expect(upgraded.query(`SELECT name FROM sqlite_schema WHERE name = 'events_by_contact'`).all()).toEqual([])
-  expect(new Database(`${file}.before-11`).query('SELECT count(*) AS n FROM events').get()).toEqual({ n: 1_000 })
+  expect(
+    new Database(`${databasePath(folder.path())}.before-11`).query('SELECT count(*) AS n FROM events').get(),
+  ).toEqual({ n: 1_000 })
 })
