@@ -1,11 +1,9 @@
 import type { OwnHosts } from './app-hosts.ts'
-import { foldDomain, foldHost, LOCALHOST } from '../core/domains.ts'
+import { LOCALHOST } from '../core/domains.ts'
 import { RESULTS_READY } from '../core/field-patterns.ts'
 import type { Warning } from '../core/refusals.ts'
+import { type ReadUrl, readPlainUrl, readUrl } from '../core/urls.ts'
 import { cleanText } from '../core/visible-text.ts'
-
-/** As written. Matches no user info: no host contains an @. */
-const RAW_URL = /^https?:\/\/([^/?#:]+)(?::[1-9]\d{0,4})?(?=[/?#]|$)/i
 
 /** The URL parser drops tabs and newlines and reads backslashes as slashes, so emails don't link to these. */
 const SUSPICIOUS = /[\p{Cc}\p{Z}\p{Cs}\\]/u
@@ -22,35 +20,6 @@ const CAUSES = {
 } as const
 
 type Cause = keyof typeof CAUSES
-
-/** `hostname`: lowercase ASCII, as the app's own hosts are stored. */
-type ReadUrl = Pick<URL, 'protocol' | 'hostname' | 'host' | 'port' | 'pathname' | 'hash'>
-
-/** Every reader of a URL that a customer sends uses this one, so that links, rules and deduplication agree. */
-function readUrl(text: string): URL | Cause {
-  const [, rawHost] = RAW_URL.exec(text) ?? []
-  if (rawHost === undefined) return whyUnreadable(text)
-  const host = foldHost(rawHost)
-  if (host === null) return rawHost.includes('@') ? 'user' : 'address'
-  const url = URL.parse(text)
-  // Two parsers that read different hosts could be fooled.
-  return url?.hostname === host ? url : 'address'
-}
-
-const PLAIN_URL = /^https:\/\/([a-z0-9.-]+)(\/[\w~/-]*)?$/
-
-/** Most URLs: cleaning and parsing would not change them, and would take ten times as long. */
-function readPlainUrl(text: string): ReadUrl | null {
-  const [, host, pathname = '/'] = PLAIN_URL.exec(text) ?? []
-  if (host === undefined || foldDomain(host) !== host) return null
-  return { protocol: 'https:', hostname: host, host, port: '', pathname, hash: '' }
-}
-
-function whyUnreadable(text: string): Cause {
-  const [, authority] = /^https?:\/\/([^/?#]*)/i.exec(text) ?? []
-  if (authority === undefined) return 'scheme'
-  return authority.includes('@') ? 'user' : 'address'
-}
 
 /** Subdomains of the app's hosts count. Requires https and the default port, except on localhost. */
 export function linkableUrl(raw: string, hosts: OwnHosts): URL | null {
@@ -72,41 +41,6 @@ function whyUnlinked({ hostname, protocol, port }: ReadUrl, hosts: OwnHosts): Ca
   if (protocol !== 'https:') return 'insecure'
   return port === '' ? null : 'port'
 }
-
-/** The browser script cuts paths at this length. */
-const PATH_CHARACTERS = 1_024
-
-/** A route of a single-page app, which the browser script doesn't report. */
-const HASH_ROUTE = /^#!?\//
-
-/** `path`: as the browser script reports it; null for a route after `#`. `key`: the same for all spellings. */
-export type Page = { host: string; path: string | null; key: string }
-
-/** The page of a URL, which need not be linkable. Null without a domain name. */
-export function readPage(raw: string): Page | null {
-  const url = readPlainUrl(raw) ?? readUrl(cleanText(raw) ?? '')
-  if (typeof url === 'string') return null
-  const { pathname, hash } = url
-  const isRoute = HASH_ROUTE.test(hash)
-  return {
-    host: url.hostname,
-    path: isRoute ? null : trimSlash(pathname.slice(0, PATH_CHARACTERS)),
-    key: `https://${url.host}${trimSlash(pathname)}${isRoute ? withoutQuery(hash) : ''}`,
-  }
-}
-
-/** Queries and fragments change with each link; a fragment that is a route (`#/results/1`) stays. */
-export const pageKeyOf = (raw: string): string => readPage(raw)?.key ?? keyOfText(cleanText(raw) ?? '')
-
-function keyOfText(text: string): string {
-  const [page = '', fragment = ''] = text.split('#', 2)
-  return withoutQuery(page) + (HASH_ROUTE.test(`#${fragment}`) ? `#${withoutQuery(fragment)}` : '')
-}
-
-const withoutQuery = (text: string): string => text.split('?', 1)[0] ?? ''
-
-/** Sites may serve a page with and without the trailing slash. */
-export const trimSlash = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 
 const NAMED_HOSTS = 5
 

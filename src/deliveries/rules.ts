@@ -6,7 +6,8 @@ import {
   CANCELLATION_REASONS,
   type Verdict,
 } from '../store/message-types.ts'
-import { isOwnHost, readPage } from '../accounts/links.ts'
+import { isOwnHost } from '../accounts/links.ts'
+import { readPage } from '../core/urls.ts'
 import { compares, parseProperties, propertyOf } from '../messages/conditions.ts'
 import { isSamePath } from '../visits/paths.ts'
 import type { ContactStatus, FieldValue } from '../store/types.ts'

@@ -1,4 +1,4 @@
-import { pageKeyOf } from '../accounts/links.ts'
+import { pageKeyOf } from '../core/urls.ts'
 import { propertyOf } from './conditions.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { nextTimeOfDay } from '../core/local-time.ts'

@@ -1,4 +1,4 @@
-import { trimSlash } from '../accounts/links.ts'
+import { trimSlash } from '../core/urls.ts'
 
 export const isSamePath = (path: string, other: string): boolean => trimSlash(path) === trimSlash(other)
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { ownHosts, type OwnHosts } from '../../src/accounts/app-hosts.ts'
-import { linkableUrl, pageKeyOf, readPage, warnOfUrl } from '../../src/accounts/links.ts'
+import { linkableUrl, warnOfUrl } from '../../src/accounts/links.ts'
+import { pageKeyOf, readPage } from '../../src/core/urls.ts'
 import { cleanText } from '../../src/core/visible-text.ts'
 
 const mailLink = (url: string, hosts: OwnHosts) => linkableUrl(cleanText(url) ?? '', hosts)

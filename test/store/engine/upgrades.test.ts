@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { dedupeKeyOf } from '../../../src/messages/again.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { databasePath, openDatabase } from '../../../src/store/engine/database.ts'
 import { createDeliveryReads } from '../../../src/store/deliveries.ts'
@@ -250,6 +251,47 @@ describe('an older schema', () => {
       ['acc_none', 'xn--bcher-kva.example', 'existing'],
     ])
     expect(all('PRAGMA foreign_key_check')).toEqual([])
+    db.close()
+    other.remove()
+  })
+
+  test('counts emails about one page under any spelling of its url', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('`once` by `url`'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    const keyOf = (text: string) => Bun.SHA256.hash(JSON.stringify(text), 'base64url').slice(0, 22)
+    // the url of each event, and what the key of its email was made of then
+    const urls: [url: string, page: string][] = [
+      ['https://first.example/r/1/?utm=a#top', 'https://first.example/r/1/'],
+      ['HTTPS://First.example/r/2', 'HTTPS://First.example/r/2'],
+      ['https://first.example', 'https://first.example'],
+      ['https://first.example/r/3', 'https://first.example/r/3'],
+      ['https://first.example/r/3/', 'https://first.example/r/3/'],
+      ['https://first.example/r/4/', 'another property'],
+    ]
+    const event = old.query(`INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at, properties)
+      VALUES (?, 1, 1, 1, 0, 0, 1, ?)`)
+    const delivery =
+      old.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, event_id, once_key, state,
+      triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at)
+      VALUES (?1, 1, 1, 1, 1, ?1, ?2, 'sent', 1, 1, 1, 1, 0, 0, 1)`)
+    for (const [index, [url, page]] of urls.entries()) {
+      event.run(index + 1, JSON.stringify({ url }))
+      delivery.run(index + 1, keyOf(page))
+    }
+    old.close()
+    const db = openDatabase(other.folder)
+    const today = (url: string) => dedupeKeyOf({ once: 'property', property: 'url' }, () => ({ url }))
+    const keys = db.query<{ key: string }, []>('SELECT once_key AS key FROM deliveries ORDER BY id').all()
+    expect(keys.map(({ key }) => key)).toEqual([
+      today('https://first.example/r/1'),
+      today('https://first.example/r/2'),
+      today('https://first.example/'),
+      today('https://first.example/r/3'),
+      // its key is in use
+      keyOf('https://first.example/r/3/'),
+      keyOf('another property'),
+    ])
     db.close()
     other.remove()
   })

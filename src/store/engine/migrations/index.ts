@@ -22,6 +22,8 @@ import deliveriesByMessage from './0020_deliveries_by_message.sql' with { type: 
 import suppressedAddresses from './0021_suppressed_addresses.sql' with { type: 'text' }
 import peopleSearch from './0022_people_search.sql' with { type: 'text' }
 import requests from './0023_requests.sql' with { type: 'text' }
+import pageKeys from './0024_page_keys.sql' with { type: 'text' }
+import { pageKeyOf } from '../../../core/urls.ts'
 import { domainToASCII } from 'node:url'
 
 /** Append only; released migrations are never edited. Entry n migrates schema version n to n + 1 in one transaction. */
@@ -49,12 +51,14 @@ export const MIGRATIONS: readonly string[] = [
   suppressedAddresses,
   peopleSearch,
   requests,
+  pageKeys,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */
 export const CODE_STEPS: ReadonlyMap<number, (db: Database) => void> = new Map([
   [MIGRATIONS.indexOf(senders) + 1, foldSenders],
   [MIGRATIONS.indexOf(suppressedAddresses) + 1, nameSuppressed],
+  [MIGRATIONS.indexOf(pageKeys) + 1, respellPageKeys],
 ])
 
 export const SCHEMA_VERSION = MIGRATIONS.length
@@ -94,4 +98,29 @@ function foldSenders(db: Database): void {
 const foldEmail = (email: string): string => {
   const at = email.lastIndexOf('@') + 1
   return email.slice(0, at) + domainToASCII(email.slice(at))
+}
+
+const keyOf = (page: string): string => Bun.SHA256.hash(JSON.stringify(page), 'base64url').slice(0, 22)
+
+/** As `once` by `url` read a page until then: only its query and fragment were cut off. */
+function earlierPageOf(url: string): string {
+  const [page = '', fragment = ''] = url.trim().split('#', 2)
+  const route = /^!?\//.test(fragment) ? `#${fragment.split('?', 1)[0]}` : ''
+  return `${page.split('?', 1)[0]}${route}`
+}
+
+/** Without this, an event that comes again under the same `url` would send a second email. */
+function respellPageKeys(db: Database): void {
+  const deliveries = db.query<{ id: number; key: string; url: string }, []>(
+    `SELECT deliveries.id, once_key AS key, properties ->> '$.url' AS url
+     FROM deliveries JOIN events ON events.id = deliveries.event_id
+     WHERE length(once_key) = 22 AND json_type(properties, '$.url') = 'text'`,
+  )
+  // a key that is used already stays used
+  const update = db.query('UPDATE OR IGNORE deliveries SET once_key = ? WHERE id = ?')
+  for (const { id, key, url } of deliveries.all()) {
+    const page = pageKeyOf(url)
+    const earlier = earlierPageOf(url)
+    if (page !== earlier && key === keyOf(earlier)) update.run(keyOf(page), id)
+  }
 }
