@@ -1,5 +1,6 @@
 /** Schemas of HTTP and MCP answers. Times are ISO 8601 UTC. A `title` makes a named type in openapi.json. */
 import { type TSchema, Type } from '@sinclair/typebox'
+import { CONTACT_STATUSES, EVENT_TYPES } from '../store/types.ts'
 import type { LimitName, RefusalCode, ScriptLimitName } from '../core/refusals.ts'
 
 const TRUE = Type.Literal(true)
@@ -12,9 +13,6 @@ const oneOf = <T extends string>(values: readonly T[], description: string, titl
     values.map((value) => Type.Literal(value)),
     title === undefined ? { description } : { title, description },
   )
-
-const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
-const EVENT_TYPES = ['event', 'page', 'action'] as const
 
 const ISSUE = {
   field: Type.String({ description: 'The top-level name of the field.' }),

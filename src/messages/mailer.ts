@@ -1,6 +1,6 @@
 /** What other modules may ask of mail. Injected, so that messages don't import mail. */
 import type { HandOvers } from '../core/hand-overs.ts'
-import type { DeliveryWork, JoinedEvent, Mail, MailSettings } from '../store/message-types.ts'
+import type { DeliveryWork, JoinedEvent, Mail, MailCategory, MailSettings } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { NoticeMailer } from '../accounts/notices.ts'
@@ -12,7 +12,7 @@ export type MailTemplate = {
   subject: string
   preheader: string
   body: string
-  category: 'lifecycle' | 'transactional'
+  category: MailCategory
 }
 
 export type MailStyle = { logoUrl: string | null; colour: string | null; postalAddress: string | null }

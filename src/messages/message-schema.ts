@@ -4,7 +4,8 @@
  * that tells which variant of a union is meant, and `brief` is the description for a model.
  */
 import { Kind, type Static, type TSchema, Type } from '@sinclair/typebox'
-import { COMPARISONS, MESSAGE_STATUSES } from '../store/message-types.ts'
+import { COMPARISONS, MAIL_CATEGORIES, MESSAGE_STATUSES } from '../store/message-types.ts'
+import { CONTACT_STATUSES } from '../store/types.ts'
 import { WORD } from '../core/inputs.ts'
 import { MAX_TAG_CHARACTERS } from '../core/field-limits.ts'
 import { EMAIL_PATTERN, EVENT_NAME_PATTERN, NO_CONTROL_PATTERN } from '../core/field-patterns.ts'
@@ -113,7 +114,7 @@ const RuleSchema = Type.Union(
     rule(['tag'], { has: TAG }),
     rule(['tag'], { lacks: TAG }),
     rule(['field'], { field: PROPERTY, ...COMPARED }),
-    rule(['status'], { is: oneOf(['subscribed', 'unsubscribed', 'bounced', 'complained']) }),
+    rule(['status'], { is: oneOf(CONTACT_STATUSES) }),
   ],
   { say: 'Give a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
 )
@@ -152,7 +153,7 @@ const MailSchema = object(
     fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
     fromEmail: Type.Optional(ADDRESS),
     replyTo: Type.Optional(ADDRESS),
-    category: Type.Optional(oneOf(['lifecycle', 'transactional'])),
+    category: Type.Optional(oneOf(MAIL_CATEGORIES)),
   },
   'Give `mail` with `subject` and `body`.',
 )

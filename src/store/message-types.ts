@@ -1,4 +1,4 @@
-import type { AppRow, EventRow, StoredContact } from './types.ts'
+import type { AppRow, ContactStatus, EventRow, StoredContact } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
@@ -58,7 +58,10 @@ export type Rule =
   | { rule: 'tag'; has: string }
   | { rule: 'tag'; lacks: string }
   | ({ rule: 'field'; field: string } & Compared)
-  | { rule: 'status'; is: 'subscribed' | 'unsubscribed' | 'bounced' | 'complained' }
+  | { rule: 'status'; is: ContactStatus }
+
+export const MAIL_CATEGORIES = ['lifecycle', 'transactional'] as const
+export type MailCategory = (typeof MAIL_CATEGORIES)[number]
 
 export type Mail = {
   subject: string
@@ -68,7 +71,7 @@ export type Mail = {
   fromEmail?: string
   replyTo?: string
   /** Transactional emails ignore unsubscribing. */
-  category?: 'lifecycle' | 'transactional'
+  category?: MailCategory
 }
 
 export type MessageContent = {

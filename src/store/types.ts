@@ -6,7 +6,8 @@ export type EventType = (typeof EVENT_TYPES)[number]
 export const VIAS = ['api', 'browser', 'mcp', 'import'] as const
 export type Via = (typeof VIAS)[number]
 
-export type ContactStatus = 'subscribed' | 'unsubscribed' | 'bounced' | 'complained'
+export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
+export type ContactStatus = (typeof CONTACT_STATUSES)[number]
 export type KeyScope = 'standard' | 'ingest' | 'manage'
 
 /** Permissions: see accounts/members.ts. */

@@ -53,28 +53,36 @@ describe('parseJsonObject gives the object', () => {
 })
 
 describe('parseJsonObject refuses with invalid_json', () => {
-  const texts = [
-    '',
-    ' ',
-    'null',
-    'true',
-    '1',
-    '"a"',
-    '[]',
-    '[{}]',
-    '{',
-    '{}{}',
-    "{'a':1}",
-    '{"a":NaN}',
-    '{"a":01}',
-    '{"a":1,}',
-    '\ufeff{}',
-    '{"a":"\n"}',
-    '{"a":undefined}',
-    '/**/{}',
-  ]
-  test.each(texts)('%j', (text) => {
-    expect(parse(text)).toEqual({ refused: refuse('invalid_json') })
+  const at = (line: number, character: number) =>
+    `The body is not valid JSON. The first error is on line ${line}, at character ${character}.`
+  const encoding = 'The body must be encoded as UTF-8, without a byte order mark.'
+  test.each<[text: string, message: string | undefined]>([
+    ['', at(1, 1)],
+    [' ', at(1, 2)],
+    ['null', undefined],
+    ['true', undefined],
+    ['1', undefined],
+    ['"a"', undefined],
+    ['[]', undefined],
+    ['[{}]', undefined],
+    ['{', at(1, 2)],
+    ['{}{}', at(1, 3)],
+    ["{'a':1}", at(1, 2)],
+    ['{"a":NaN}', at(1, 6)],
+    ['{"a":01}', at(1, 7)],
+    ['{"a":1,}', at(1, 8)],
+    ['{\n  "a": 1\n  "b": 2\n}', at(3, 3)],
+    ['\ufeff{}', encoding],
+    ['{"a":"\n"}', at(1, 6)],
+    ['{"a":undefined}', at(1, 6)],
+    ['/**/{}', at(1, 1)],
+    // located neither too deep nor too long
+    ['{"a":'.repeat(50_000), undefined],
+    [`{"a":"${'x'.repeat(70_000)}",}`, undefined],
+  ])('%j', (text, message) => {
+    expect(parse(text)).toEqual({
+      refused: message === undefined ? refuse('invalid_json') : refuse('invalid_json', { message }),
+    })
   })
   const bytes: [string, number[]][] = [
     ['a stray byte', [0xff]],
@@ -85,7 +93,7 @@ describe('parseJsonObject refuses with invalid_json', () => {
   ]
   test.each(bytes)('%s', (_name, inner) => {
     expect(parseJsonObject(new Uint8Array([...encode('{"a":"'), ...inner, ...encode('"}')]))).toEqual({
-      refused: refuse('invalid_json'),
+      refused: refuse('invalid_json', { message: encoding }),
     })
   })
   test('UTF-16', () => {
@@ -245,12 +253,12 @@ describe('parseJsonMessage', () => {
   })
 
   test.each(['', '{', "{'a':1}", '\ufeff{}', '{"a":NaN}'])('refuses invalid JSON: %p', (text) => {
-    expect(read(text)).toEqual({ refused: refuse('invalid_json') })
+    expect(read(text)).toEqual({ refused: expect.objectContaining({ refusal: 'invalid_json' }) })
   })
 
   test('refuses invalid UTF-8', () => {
     expect(parseJsonMessage(new Uint8Array([0x22, 0xff, 0x22]), ['arguments'])).toEqual({
-      refused: refuse('invalid_json'),
+      refused: expect.objectContaining({ refusal: 'invalid_json' }),
     })
   })
 

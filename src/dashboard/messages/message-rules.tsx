@@ -2,6 +2,7 @@
 import { countRows, type Fields, textOf } from './message-field-names.ts'
 import { isRuleKind, RULE_KINDS, type RuleKind } from './message-rule-form.ts'
 import { type Ask, Compared, EVENT_NAMES, type PartProps } from './message-when.tsx'
+import { CONTACT_STATUSES } from '../../store/types.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
@@ -103,7 +104,7 @@ const Done = ({ ask, at }: RuleProps) => (
   </>
 )
 
-const STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'].map((value) => ({ value, label: value }))
+const STATUSES = CONTACT_STATUSES.map((value) => ({ value, label: value }))
 
 const FIELDS: Record<RuleKind, (props: RuleProps) => preact.JSX.Element> = {
   away: Away,

@@ -11,6 +11,7 @@ import {
 import { dryRunContact, type DryRunContact } from '../../deliveries/dry-runs.ts'
 import * as contacts from '../../people/contacts.ts'
 import type { ContactMatch } from '../../store/contacts.ts'
+import { CONTACT_STATUSES } from '../../store/types.ts'
 import {
   MAX_CUSTOM_FIELD_KEY_CHARACTERS,
   MAX_CUSTOM_FIELD_TEXT_CHARACTERS,
@@ -60,7 +61,6 @@ export const getContact: schemas.Tool = {
 }
 
 const MOST_SEARCH_CHARACTERS = 254
-const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
 
 const FILTERS = {
   search: Type.Optional(
