@@ -42,6 +42,10 @@ const listFiles = (folder: string): string[] =>
         .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1))
     : []
 
+/** One term has one meaning. */
+const REPLACED_TERMS =
+  /\w*(?:judg|rehears|\btall(?:y|ies)\b|\bchores?\b|flood|\bwish|\bdoors?\b|openDoors|lastLook|usedUpKey|STOP_REASONS|heldApps|BatchWrite|recordBatch|onceKey)\w*/gi
+
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 /** Samples are texts to the program. */
@@ -164,6 +168,16 @@ describe('the pages', () => {
 })
 
 describe('the folders', () => {
+  test('use no term that the glossary replaced', () => {
+    const tests = listFiles('test').filter((path) => /\.tsx?$/.test(path) && !path.includes('/node_modules/'))
+    const found = [...CODE, ...tests].flatMap((path) =>
+      Array.from(read(path).matchAll(REPLACED_TERMS), ([word]) => `${path}: ${word}`),
+    )
+    // rows of version 0.1.0 have it, and are still read
+    const stored = ['src/store/decision-records.ts: wish', 'test/store/decision-records.test.ts: wish']
+    expect(found.filter((one) => !one.startsWith('test/house.test.ts') && !stored.includes(one))).toEqual([])
+  })
+
   test('have no merge markers', () => {
     const marked = [...SOURCES, ...listFiles('test'), 'README.md', 'CHANGELOG.md']
       .filter((path) => /\.(tsx?|md|css|sql)$/.test(path) && !path.includes('node_modules'))

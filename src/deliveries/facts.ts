@@ -4,7 +4,7 @@ import type { ViewRow } from '../store/events.ts'
 import { usesOf } from '../store/message-uses.ts'
 import type { DeliveryRow, MessageContent, Rule, Verdict } from '../store/message-types.ts'
 import { isSamePath } from '../visits/paths.ts'
-import { BATCH_MS, type ReportRow } from '../store/visit-reports.ts'
+import { VISIT_REPORT_MS, type ReportRow } from '../store/visit-reports.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { lastReportUntil, presenceAt, toLostReport } from '../visits/presence.ts'
 import { type Facts, isLifecycle, isTimed, LIMITED_MS, type SendingSettings } from './decide.ts'
@@ -76,7 +76,7 @@ function readVisits(reads: FactReads, { delivery, message, event, app }: Decided
   const { appId, contactId, triggeredAt } = delivery
   const { onlyIf = [] } = message.content
   const isPageRead = readsPages(onlyIf)
-  const reports = isPageRead ? reads.listReports(appId, contactId, triggeredAt - BATCH_MS) : []
+  const reports = isPageRead ? reads.listReports(appId, contactId, triggeredAt - VISIT_REPORT_MS) : []
   const firstViewAt = isPageRead ? reads.firstViewAt(contactId) : null
   const allViews = firstViewAt === null ? [] : reads.listViews(contactId, triggeredAt - longestQuietMs(onlyIf))
   const before = addLostViews(reports, allViews, triggeredAt)

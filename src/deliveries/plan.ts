@@ -42,8 +42,8 @@ import {
   type Planner,
 } from '../store/plan-types.ts'
 import type { ContactWrite, EventWrite, NameField, RecordedEvent, Refused, SavedContact } from '../store/types.ts'
-import { type BatchWrite, PAGE_NAME, type ReportedItem, type StoredBatch } from '../store/visit-reports.ts'
-import { hashBatchId, planReport } from '../visits/visit-reports.ts'
+import { type VisitReportWrite, PAGE_NAME, type ReportedItem, type StoredVisitReport } from '../store/visit-reports.ts'
+import { hashReportId, planReport } from '../visits/visit-reports.ts'
 import {
   countsEarlierVersions,
   CAME_BACK_MS,
@@ -81,13 +81,13 @@ export const queryFacts: Planner['queryFacts'] = (batch, people) => {
   }
   const emails = new Map<PersonFacts, EmailQuery>()
   for (const [index, write] of batch.entries()) {
-    if (write.name !== 'recordBatch' && write.input.idempotency) query.outcomes.push(write.input.idempotency)
+    if (write.name !== 'recordVisitReport' && write.input.idempotency) query.outcomes.push(write.input.idempotency)
     if (isRefused(write)) continue
     const person = personOf(people, index)
     if (!isKnown(person) && mayMake(write)) queryNewcomer(query, person, write.input)
     const context = { query, emails, person, index }
     if (write.name === 'recordEvent') queryForEvent(context, write.input)
-    else if (write.name === 'recordBatch') queryForReport(context, write.input)
+    else if (write.name === 'recordVisitReport') queryForReport(context, write.input)
     else if (isKnown(person)) queryForContact(context, person, write.input)
   }
   query.emails.push(...emails.values())
@@ -112,9 +112,9 @@ function queryForEvent(context: Context, write: EventWrite): void {
   if (matched) addMatch(context, write, { matched, at: write.at, occurredAt: write.occurredAt })
 }
 
-function queryForReport(context: Context, write: BatchWrite): void {
+function queryForReport(context: Context, write: VisitReportWrite): void {
   const { query, person, index } = context
-  query.reports[index] = { person, batch: hashBatchId(write.batchId), at: write.at, isRepeated: false }
+  query.reports[index] = { person, batch: hashReportId(write.reportId), at: write.at, isRepeated: false }
   if (isWithoutRules(person.app)) return
   for (const item of write.items) {
     const matched = matchItem(person.app, write, item)
@@ -126,13 +126,13 @@ function queryForReport(context: Context, write: BatchWrite): void {
 const isWithoutRules = ({ rules: { byEvent, byPage, cancelledBy }, hasDeliveries }: AppFacts): boolean =>
   byEvent.size === 0 && byPage.length === 0 && cancelledBy.size === 0 && !hasDeliveries
 
-function matchItem(app: AppFacts, write: BatchWrite, item: ReportedItem): Matched | null {
+function matchItem(app: AppFacts, write: VisitReportWrite, item: ReportedItem): Matched | null {
   if (item.type === 'leave') return null
   if (item.type === 'here') return matchReturn(app, item.path, item.occurredAt)
   return matchEvent(app, eventOf(item, write))
 }
 
-const eventOf = ({ type, name, path, occurredAt }: ReportedItem, { appId, at }: BatchWrite) => ({
+const eventOf = ({ type, name, path, occurredAt }: ReportedItem, { appId, at }: VisitReportWrite) => ({
   appId,
   type: type === 'action' ? ('action' as const) : ('page' as const),
   name: name ?? PAGE_NAME,
@@ -263,7 +263,7 @@ const RATE_LIMITED: Refused = { refusal: 'rate_limited' }
 type Planning = { changes: Changes; facts: Facts; index: number }
 
 function planWrite(planning: Planning, write: PlannedWrite): PlannedOutcome {
-  const idempotency = write.name === 'recordBatch' ? null : write.input.idempotency
+  const idempotency = write.name === 'recordVisitReport' ? null : write.input.idempotency
   if (idempotency === null) return planNow(planning, write)
   const run = () => planNow(planning, write)
   return planOnce<Exclude<PlannedOutcome, Refused>>(planning.changes.outcomes, idempotency, run)
@@ -272,7 +272,7 @@ function planWrite(planning: Planning, write: PlannedWrite): PlannedOutcome {
 function planNow(planning: Planning, write: PlannedWrite): PlannedOutcome {
   if (isRefused(write)) return RATE_LIMITED
   if (write.name === 'recordEvent') return recordEvent(planning, write.input)
-  return write.name === 'recordBatch' ? recordReport(planning, write.input) : saveContact(planning, write)
+  return write.name === 'recordVisitReport' ? recordReport(planning, write.input) : saveContact(planning, write)
 }
 
 const NO_NAMES: NameField[] = []
@@ -305,7 +305,7 @@ function recordEvent(planning: Planning, write: EventWrite): RecordedEvent | Ref
 }
 
 /** Page views and actions become events; leaves and returns only change presence. A repeated report changes nothing. */
-function recordReport(planning: Planning, write: BatchWrite): StoredBatch | Refused {
+function recordReport(planning: Planning, write: VisitReportWrite): StoredVisitReport | Refused {
   const { changes, facts, index } = planning
   const known = personOf(facts.people, index)
   const found = findPerson(changes.people, known)
@@ -317,7 +317,7 @@ function recordReport(planning: Planning, write: BatchWrite): StoredBatch | Refu
   const contactId = person.id
   const report = facts.reports[index]
   if (!report) throw new Error('a visit report was planned without facts')
-  if (report.isRepeated || (!known.isAlone && !isFirst(changes, known, write.batchId)))
+  if (report.isRepeated || (!known.isAlone && !isFirst(changes, known, write.reportId)))
     return { contactId, created, repeated: true }
   const applyItem = (item: ReportedItem, eventId: number | null): void => {
     const matched = facts.matches.get(item)
@@ -341,11 +341,11 @@ function recordReport(planning: Planning, write: BatchWrite): StoredBatch | Refu
 }
 
 /** Whether the batch has no earlier report of this person with the same id. */
-function isFirst({ reported }: Changes, known: PersonFacts, batchId: string): boolean {
+function isFirst({ reported }: Changes, known: PersonFacts, reportId: string): boolean {
   const ids = reported.get(known)
-  if (ids?.includes(batchId)) return false
-  if (ids) ids.push(batchId)
-  else reported.set(known, [batchId])
+  if (ids?.includes(reportId)) return false
+  if (ids) ids.push(reportId)
+  else reported.set(known, [reportId])
   return true
 }
 

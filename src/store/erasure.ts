@@ -5,17 +5,17 @@ import { publicId } from '../core/ids.ts'
 import type { People } from './people.ts'
 import { createSuppressionList } from './suppressions.ts'
 import type { Timeline } from './timeline/timeline.ts'
-import { BATCH_TYPES, selectIds } from './timeline/timeline-reads.ts'
+import { VISIT_REPORT_TYPES, selectIds } from './timeline/timeline-reads.ts'
 import type { Refused } from './types.ts'
 
 /** `secure_delete` overwrites the deleted rows; the WAL is truncated afterwards. */
 export function createErasure({ db, people, timeline }: { db: Database; people: People; timeline: Timeline }) {
-  const ofPerson = selectIds('events', { contact: '?1', types: `< ${BATCH_TYPES}` })
+  const ofPerson = selectIds('events', { contact: '?1', types: `< ${VISIT_REPORT_TYPES}` })
   const tables = [
     `DELETE FROM contact_events WHERE contact_id = ?1 AND name_id IN
        (SELECT name_id FROM events WHERE id IN (${ofPerson}))`,
     `DELETE FROM events WHERE id IN (${ofPerson})`,
-    `DELETE FROM snippet_batches WHERE id IN (${selectIds('snippet_batches', { contact: '?1', types: `>= ${BATCH_TYPES}` })})`,
+    `DELETE FROM snippet_batches WHERE id IN (${selectIds('snippet_batches', { contact: '?1', types: `>= ${VISIT_REPORT_TYPES}` })})`,
     // deletes the whole batch's record too: repeating the rest of a batch must not reveal the erased item
     `DELETE FROM idempotency_records WHERE (key_id, idempotency_key) IN
        (SELECT key_id, substr(idempotency_key, 1, instr(idempotency_key, char(9)) - 1)

@@ -23,16 +23,16 @@ import type {
   SeenTimes,
   StoredContact,
 } from './types.ts'
-import type { BatchWrite, StoredBatch } from './visit-reports.ts'
+import type { VisitReportWrite, StoredVisitReport } from './visit-reports.ts'
 
 export type PlannedWrite =
   /** `isRefused`: records nothing, but replays an existing outcome of its Idempotency-Key */
   | { name: 'recordEvent'; input: EventWrite; isRefused?: boolean }
-  | { name: 'recordBatch'; input: BatchWrite }
+  | { name: 'recordVisitReport'; input: VisitReportWrite }
   | { name: 'addContact' | 'updateContact'; input: ContactWrite }
 export const isRefused = (write: PlannedWrite): boolean => write.name === 'recordEvent' && write.isRefused === true
 
-export type PlannedOutcome = RecordedEvent | StoredBatch | SavedContact | Refused
+export type PlannedOutcome = RecordedEvent | StoredVisitReport | SavedContact | Refused
 
 export type Names = { [name in NameField]: string | null }
 
@@ -164,7 +164,7 @@ export type NewReport = {
   at: number
   items: number
   pageLoad: number | null
-  batchNumber: number | null
+  reportNumber: number | null
   age: number | null
   path: string | null
   code: number | null

@@ -35,9 +35,9 @@ import {
   monthKey,
   outcomeKey,
 } from './plan-types.ts'
-import { BATCH_MS } from './visit-reports.ts'
-import type { KnownBatches } from './timeline/known-batches.ts'
-import { BATCH_TYPES, selectIndexedIds } from './timeline/timeline-reads.ts'
+import { VISIT_REPORT_MS } from './visit-reports.ts'
+import type { KnownReports } from './timeline/known-reports.ts'
+import { VISIT_REPORT_TYPES, selectIndexedIds } from './timeline/timeline-reads.ts'
 import { createSentCache, type SentCache } from './sent-cache.ts'
 import { createSuppressionList } from './suppressions.ts'
 import { EVENT_TYPES, type FieldValue, type Idempotency, VIAS } from './types.ts'
@@ -56,7 +56,7 @@ type Parts = {
   ends: DeliveryEnds
   counters: Counters
   timeline: Timeline
-  known: KnownBatches
+  known: KnownReports
   contactIndex: Pick<ContactIndex, 'note'>
   rules: PlanRules
 }
@@ -93,7 +93,7 @@ const UNSTORED_IDS = Number.MAX_SAFE_INTEGER - 2 ** 20
 /** What a visit report may repeat, which no dry run is of. */
 const NO_BATCHES: FactParts['known'] = { find: () => ({ id: null, indexed: null }) }
 
-export type DryRunWrite = Exclude<PlannedWrite, { name: 'recordBatch' }>
+export type DryRunWrite = Exclude<PlannedWrite, { name: 'recordVisitReport' }>
 
 /** On a reading connection, and with nothing of the writing thread's memory: its rules and people are read each time. */
 export function createDryRuns(db: Database, rules: PlanRules) {
@@ -119,7 +119,7 @@ export function createDryRuns(db: Database, rules: PlanRules) {
 
 type FactParts = Pick<Parts, 'db' | 'live' | 'sentCache'> & {
   people: Pick<People, 'find'>
-  known: Pick<KnownBatches, 'find'>
+  known: Pick<KnownReports, 'find'>
   rules: Pick<Rules, 'expiredUntil'>
 }
 type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
@@ -304,7 +304,7 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
 function createRepeatCheck({ db, known }: Pick<FactParts, 'db' | 'known'>) {
   const isReport = 'contact_id = ?1 AND batch = ?2 AND received_at > ?3'
   const isUnindexed = db.prepare(`SELECT 1 FROM snippet_batches WHERE ${isReport} AND id = ?4`)
-  const ofType = `= ${BATCH_TYPES} + (?2 & 65535)`
+  const ofType = `= ${VISIT_REPORT_TYPES} + (?2 & 65535)`
   const isIndexed = db.prepare(
     `SELECT 1 FROM snippet_batches
      WHERE ${isReport} AND id IN (${selectIndexedIds({ contact: '?1', types: ofType, from: '?4', upTo: '?5' })})`,
@@ -312,7 +312,7 @@ function createRepeatCheck({ db, known }: Pick<FactParts, 'db' | 'known'>) {
   return ({ person, batch, at }: ReportQuery): boolean => {
     if (person.id === null) return false
     const { id, indexed } = known.find(person.id, batch)
-    const since = at - BATCH_MS
+    const since = at - VISIT_REPORT_MS
     if (id !== null && isUnindexed.get(person.id, batch, since, id) !== null) return true
     return indexed !== null && isIndexed.get(person.id, batch, since, indexed.from, indexed.upTo) !== null
   }
@@ -379,8 +379,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   }
 
   const applyReport = (report: NewReport): void => {
-    const { id, appId, contactId, batch, at, items, pageLoad, batchNumber, age, path, code, isWhole } = report
-    addReport.run(id, appId, contactId, batch, at, items, pageLoad, batchNumber, age, path, code)
+    const { id, appId, contactId, batch, at, items, pageLoad, reportNumber, age, path, code, isWhole } = report
+    addReport.run(id, appId, contactId, batch, at, items, pageLoad, reportNumber, age, path, code)
     timeline.count()
     if (isWhole) known.add(id, contactId, batch, at)
   }

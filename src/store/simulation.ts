@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { idSince } from '../core/ids.ts'
 import { readLocale, readTimezone } from '../core/local-time.ts'
 import { type StoredReport, toReport, type ReportRow } from './visit-reports.ts'
-import { BATCH_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
+import { VISIT_REPORT_TYPES, selectIds, selectSomeIds } from './timeline/timeline-reads.ts'
 import { type ContactStatus, EVENT_TYPES, type FieldValue } from './types.ts'
 
 /** `at`: arrival. `occurredAt`: when it happened (ms UTC). Ids are in order of arrival. */
@@ -64,10 +64,10 @@ export function createSimulationReads(db: Database, { until }: { until: number }
        AND name_id = ?3 AND ${HAPPENED} >= ?4 AND received_at <= ?5 ORDER BY id`,
   )
   const reports = db.prepare<StoredReport & { id: number }, [number, number, number, number]>(
-    `SELECT id, page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+    `SELECT id, page_load AS pageLoad, batch_number AS reportNumber, received_at AS receivedAt,
        received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
      FROM snippet_batches WHERE app_id = ?1 AND received_at BETWEEN ?3 AND ?4 AND id IN
-       (${selectIds('snippet_batches', { contact: '?2', types: `>= ${BATCH_TYPES}` })}) ORDER BY id`,
+       (${selectIds('snippet_batches', { contact: '?2', types: `>= ${VISIT_REPORT_TYPES}` })}) ORDER BY id`,
   )
 
   /** In chunks, newest id first. `where` and `columns` are SQL. */

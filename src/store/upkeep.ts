@@ -3,7 +3,7 @@ import type { AccountRules } from './account-rules.ts'
 import type { Timeline, TimelineRow } from './timeline/timeline.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { createRequestUpkeep } from './requests.ts'
-import { BATCH_MS } from './visit-reports.ts'
+import { VISIT_REPORT_MS } from './visit-reports.ts'
 
 /** Rows of each kind deleted per commit, so that no request waits long. */
 const DELETED_PER_RUN = 500
@@ -82,7 +82,7 @@ export function createBatchUpkeep(db: Database, timeline: Pick<Timeline, 'remove
 
   return (at: number): number => {
     if (pass.isOver && Math.abs(at - pass.beganAt) >= PASS_MS) Object.assign(pass, { beganAt: at, scannedUntil: 0 })
-    const until = at - BATCH_MS
+    const until = at - VISIT_REPORT_MS
     const { last, young, rows } = slice.get(pass.scannedUntil, until, at) ?? { last: null, young: null, rows: 0 }
     const end = young === null ? (last ?? pass.scannedUntil) : young - 1
     const removed = remove.all(pass.scannedUntil, end, until)

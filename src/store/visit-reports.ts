@@ -1,7 +1,7 @@
 /** Page views, actions and presence reported by browsers. Times are ms UTC. */
 import type { Database } from 'bun:sqlite'
 import { idAt } from '../core/ids.ts'
-import { BATCH_TYPES, selectIndexedIds, selectIds, selectUnindexedPeople } from './timeline/timeline-reads.ts'
+import { VISIT_REPORT_TYPES, selectIndexedIds, selectIds, selectUnindexedPeople } from './timeline/timeline-reads.ts'
 import type { PersonWrite } from './types.ts'
 
 /** Event name of stored page views; customers cannot use it. */
@@ -15,25 +15,25 @@ export type ReportedItem = {
   occurredAt: number
 }
 
-export type BatchWrite = Omit<PersonWrite, 'buckets' | 'idempotency'> & {
-  batchId: string
+export type VisitReportWrite = Omit<PersonWrite, 'buckets' | 'idempotency'> & {
+  reportId: string
   createContact: boolean
   items: ReportedItem[]
 }
 
-export type StoredBatch = { contactId: number; created: boolean; repeated: boolean }
+export type StoredVisitReport = { contactId: number; created: boolean; repeated: boolean }
 
 /** How long a report's id and presence data are kept; longer while an email to the person waits. */
-export const BATCH_MS = 48 * 3_600_000
+export const VISIT_REPORT_MS = 48 * 3_600_000
 
 /**
  * The last item of a report. `isHere`: true for a page view or return, false for a leave, null if it has actions
- * only. `isReturn`: the page became visible again, which is not a page view. `pageLoad`, `batchNumber`: null if not
+ * only. `isReturn`: the page became visible again, which is not a page view. `pageLoad`, `reportNumber`: null if not
  * given. `receivedAt`: when the page was there to send it; `reportedAt`: when the item happened.
  */
 export type ReportRow = {
   pageLoad: number | null
-  batchNumber: number | null
+  reportNumber: number | null
   receivedAt: number
   reportedAt: number
   path: string
@@ -45,7 +45,7 @@ export const REPORT_CODES = { leave: 0, page: 1, here: 2 } as const
 
 export type BatchSize = { appId: number; email: string; receivedAt: number; items: number }
 
-const IS_BATCH = `>= ${BATCH_TYPES}`
+const IS_BATCH = `>= ${VISIT_REPORT_TYPES}`
 
 export type StoredReport = Omit<ReportRow, 'isHere' | 'isReturn'> & { code: number | null }
 
@@ -80,7 +80,7 @@ export function createReportReads(db: Database) {
 export function createPresenceReads(db: Database, { isIndexedOnly = false } = {}) {
   const ofPerson = { contact: '?2', types: IS_BATCH }
   const reports = db.prepare<StoredReport, [number, number, number]>(
-    `SELECT page_load AS pageLoad, batch_number AS batchNumber, received_at AS receivedAt,
+    `SELECT page_load AS pageLoad, batch_number AS reportNumber, received_at AS receivedAt,
        received_at - ifnull(age, 0) AS reportedAt, ifnull(path, '') AS path, is_here AS code
      FROM snippet_batches WHERE app_id = ?1 AND received_at > ?3 AND id IN
        (${isIndexedOnly ? selectIndexedIds(ofPerson) : selectIds('snippet_batches', ofPerson)})`,

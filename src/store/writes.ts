@@ -30,19 +30,19 @@ import { createSenderDomainWrites } from './sender-domains.ts'
 import { createSentCache } from './sent-cache.ts'
 import { createSessionWrites } from './sessions.ts'
 import { createSuppressionWrites } from './suppressions.ts'
-import { createKnownBatches } from './timeline/known-batches.ts'
+import { createKnownReports } from './timeline/known-reports.ts'
 import { INDEXED_UNTIL } from './timeline/timeline-reads.ts'
 import { createTimeline } from './timeline/timeline.ts'
 import { createTwoStepWrites } from './two-step.ts'
 import type { ContactWrite, EventWrite, RecordedEvent, Refused, SavedContact } from './types.ts'
 import { createUpkeep } from './upkeep.ts'
-import type { BatchWrite, StoredBatch } from './visit-reports.ts'
+import type { VisitReportWrite, StoredVisitReport } from './visit-reports.ts'
 
 export type Writes = ReturnType<typeof createWrites>['writes'] & PlannedWrites
 type PlannedWrites = {
   recordEvent: (input: EventWrite) => RecordedEvent | Refused
   recordEventText: (input: EventText) => TextOutcome
-  recordBatch: (input: BatchWrite) => StoredBatch | Refused
+  recordVisitReport: (input: VisitReportWrite) => StoredVisitReport | Refused
   addContact: (input: ContactWrite) => SavedContact | Refused
   updateContact: (input: ContactWrite) => SavedContact | Refused
 }
@@ -54,7 +54,7 @@ export type Outcome<N extends WriteName = WriteName> = ReturnType<Writes[N]> | R
 const PLANNED: Record<keyof PlannedWrites, true> = {
   recordEvent: true,
   recordEventText: true,
-  recordBatch: true,
+  recordVisitReport: true,
   addContact: true,
   updateContact: true,
 }
@@ -79,7 +79,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const ends = createDeliveryEnds({ db, sentCache, rules })
   const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
-  const known = createKnownBatches(db)
+  const known = createKnownReports(db)
   const contactIndex = createContactIndex(db, () => performance.now(), !isAlone)
   const retries = createDeliveryRetries({ db, rules })
   const messages = createMessageWrites({ db, ids, live, rules })

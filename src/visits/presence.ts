@@ -38,7 +38,7 @@ const whenHeard = (all: readonly ReportRow[], pageLoad: number | null): number =
 /** A view known from events only: its batch stored a later report. */
 export const toLostReport = ({ path, occurredAt }: { path: string; occurredAt: number }): ReportRow => ({
   pageLoad: null,
-  batchNumber: null,
+  reportNumber: null,
   receivedAt: Number.POSITIVE_INFINITY,
   reportedAt: occurredAt,
   path,
@@ -60,8 +60,8 @@ function lastOfEachPage(reports: ReportRow[]): ReportRow[] {
 
 /** By batch number, else by time. At equal times one tab replaced another: here. */
 function isLater(a: ReportRow, b: ReportRow): boolean {
-  const { batchNumber: one } = a
-  const { batchNumber: other } = b
+  const { reportNumber: one } = a
+  const { reportNumber: other } = b
   if (one !== null && other !== null && one !== other) return one > other
   if (a.reportedAt !== b.reportedAt || a.isHere === b.isHere) return compareTimes(a, b) > 0
   return a.isHere === true

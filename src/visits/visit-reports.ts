@@ -2,7 +2,12 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { EMAIL, emailRule } from '../core/field-schemas.ts'
 import { type Body, type Rules, createReader, faultOf, lacksEmail } from '../core/inputs.ts'
-import { type BatchWrite, REPORT_CODES, type ReportedItem, type StoredBatch } from '../store/visit-reports.ts'
+import {
+  type VisitReportWrite,
+  REPORT_CODES,
+  type ReportedItem,
+  type StoredVisitReport,
+} from '../store/visit-reports.ts'
 import { readEmail } from '../core/email.ts'
 import { MAX_EVENT_NAME_CHARACTERS } from '../core/field-limits.ts'
 import { EVENT_NAME_PATTERN } from '../core/field-patterns.ts'
@@ -246,11 +251,11 @@ function proveIdentity(deps: VisitDependencies, site: Site, input: VisitReportFi
 const UPPERCASE = 'Invalid signature: it must be in lowercase hexadecimal.'
 
 const storeBatch = (
-  { store: { recordBatch }, clock }: { store: Store; clock: Clock },
+  { store: { recordVisitReport }, clock }: { store: Store; clock: Clock },
   { app, plan, settings }: Site,
   input: VisitReportFields,
 ) =>
-  recordBatch({
+  recordVisitReport({
     accountId: app.accountId,
     appId: app.id,
     email: input.email,
@@ -258,15 +263,15 @@ const storeBatch = (
     newPeoplePerMonth: plan.newPeoplePerMonth,
     createContact: settings.addsPeople,
     at: clock.now(),
-    batchId: input.id,
+    reportId: input.id,
     items: input.items,
   })
 
-const isUncounted = (outcome: StoredBatch | Refused): boolean =>
+const isUncounted = (outcome: StoredVisitReport | Refused): boolean =>
   'refusal' in outcome ? outcome.refusal === 'unavailable' : outcome.repeated
 
 /** Browsers must not learn whether a person is known. */
-function settle({ notes }: { notes: Notes }, site: Site, outcome: StoredBatch | Refused): Refusal | null {
+function settle({ notes }: { notes: Notes }, site: Site, outcome: StoredVisitReport | Refused): Refusal | null {
   if (!isRefusal(outcome)) return null
   if (outcome.refusal !== 'contact_not_found') return outcome
   notes.add(site.app.id, 'unknown_person')
@@ -303,10 +308,10 @@ type Whole = { contactId: number; batch: number }
  * Adds a row for each return to an open page and, last, one for the whole report with its latest item. @returns the
  * returns, which have no events
  */
-export function planReport({ reports, takeId }: ReportChanges, whole: Whole, write: BatchWrite): Report[] {
-  const { appId, batchId, at, items } = write
+export function planReport({ reports, takeId }: ReportChanges, whole: Whole, write: VisitReportWrite): Report[] {
+  const { appId, reportId, at, items } = write
   const { contactId } = whole
-  const { pageLoad, batchNumber } = readPlace(batchId)
+  const { pageLoad, reportNumber } = readPlace(reportId)
   const last = findLastReport(items)
   const add = (batch: number, report: Report | null, isWhole: boolean): void => {
     const age = report ? at - report.occurredAt : null
@@ -314,14 +319,14 @@ export function planReport({ reports, takeId }: ReportChanges, whole: Whole, wri
     const code = report ? REPORT_CODES[report.type] : null
     const id = takeId()
     const count = isWhole ? items.length : 0
-    reports.push({ id, appId, contactId, batch, at, items: count, pageLoad, batchNumber, age, path, code, isWhole })
+    reports.push({ id, appId, contactId, batch, at, items: count, pageLoad, reportNumber, age, path, code, isWhole })
   }
   const returns: Report[] = []
   for (const [index, item] of items.entries()) {
     if (item.type !== 'here' || !isReport(item)) continue
     // no batch id has a line feed
     if (last && item.occurredAt < last.occurredAt) {
-      add(hashBatchId(`${batchId}\n${index}`), item, false)
+      add(hashReportId(`${reportId}\n${index}`), item, false)
     } else if (item !== last) continue
     returns.push(item)
   }
@@ -339,13 +344,13 @@ function findLastReport(items: readonly ReportedItem[]): Report | null {
 }
 
 /** 53 bits, the most a number holds exactly: a person's reports of 48 hours, at most 28,800, don't collide. */
-export const hashBatchId = (id: string): number =>
+export const hashReportId = (id: string): number =>
   (Bun.hash.xxHash32(id, 1) >>> 11) * 2 ** 32 + Bun.hash.xxHash32(id, 0)
 
 /** The id of a report may be `page load.number`. */
-function readPlace(id: string): { pageLoad: number | null; batchNumber: number | null } {
+function readPlace(id: string): { pageLoad: number | null; reportNumber: number | null } {
   const end = id.indexOf('.')
-  if (end < 1) return { pageLoad: null, batchNumber: null }
+  if (end < 1) return { pageLoad: null, reportNumber: null }
   const place = id.slice(end + 1)
-  return { pageLoad: Bun.hash.xxHash32(id.slice(0, end)), batchNumber: /^\d{1,9}$/.test(place) ? Number(place) : null }
+  return { pageLoad: Bun.hash.xxHash32(id.slice(0, end)), reportNumber: /^\d{1,9}$/.test(place) ? Number(place) : null }
 }

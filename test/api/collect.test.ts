@@ -298,7 +298,7 @@ describe('other answers', () => {
     ['commit_unconfirmed', 503, '2'],
     ['internal_error', 500, null],
   ] as const)('%s of the store', async (refusal, status, retryAfter) => {
-    const one = await open({ wrapStore: (store) => ({ ...store, recordBatch: async () => ({ refusal }) }) })
+    const one = await open({ wrapStore: (store) => ({ ...store, recordVisitReport: async () => ({ refusal }) }) })
     const answer = await send(one, report(one.first))
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([status, retryAfter])
     expectOpen(answer)
@@ -308,7 +308,7 @@ describe('other answers', () => {
     const fail = (): never => {
       throw new Error('a bug in /srv/secret.ts')
     }
-    const one = await open({ wrapStore: (store) => ({ ...store, recordBatch: fail }) })
+    const one = await open({ wrapStore: (store) => ({ ...store, recordVisitReport: fail }) })
     expectNo(await send(one, report(one.first)), 500, no('internal_error'))
   })
 

@@ -23,7 +23,7 @@ const CALLS = new Set<keyof Store>([
   'eraseContact',
   'listEvents',
   'listContacts',
-  'recordBatch',
+  'recordVisitReport',
   'suppress',
 ])
 /** Whether an event is refused in any case, and only its input is looked at. */

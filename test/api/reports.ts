@@ -7,7 +7,7 @@ import { findAppSettings, saveAppSettings } from '../../src/accounts/app-setting
 import type { Clock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { SnippetSettings } from '../../src/store/types.ts'
-import { BATCH_MS } from '../../src/store/visit-reports.ts'
+import { VISIT_REPORT_MS } from '../../src/store/visit-reports.ts'
 import { type Presence, presenceAt } from '../../src/visits/presence.ts'
 
 export const ORIGIN = 'https://app.first.example'
@@ -92,7 +92,7 @@ export async function readPresence(
   quietMs?: number,
 ): Promise<Presence> {
   const now = clock.now()
-  return presenceAt(await store.listReports(appId, contactId, now - BATCH_MS), now, quietMs)
+  return presenceAt(await store.listReports(appId, contactId, now - VISIT_REPORT_MS), now, quietMs)
 }
 
 /** Headers that every status has, and none of those that would let a page act for someone. */

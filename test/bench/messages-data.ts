@@ -3,7 +3,7 @@ import type { Database } from 'bun:sqlite'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
 import { idAt, publicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
-import { BATCH_MS } from '../../src/store/visit-reports.ts'
+import { VISIT_REPORT_MS } from '../../src/store/visit-reports.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { fillTimeline } from './seed-rows.ts'
@@ -59,7 +59,7 @@ export function fillEvents(db: Database, appId: number, now: number): void {
     const path = isView ? `/results/${index - 1}` : null
     insert.run(idAt(at) + 7, appId, contactId, isView ? 902 : 901, isView ? 1 : 0, properties, path, at)
     // what is older was deleted
-    if (path !== null && at > now - BATCH_MS) report(contactId, index, path, at)
+    if (path !== null && at > now - VISIT_REPORT_MS) report(contactId, index, path, at)
   }
   fillTimeline(db)
   db.run('COMMIT')

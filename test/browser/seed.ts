@@ -67,14 +67,14 @@ async function seedVisit(server: Served): Promise<void> {
   const { store } = server.parts()
   const [app] = await store.listApps(server.first.accountId)
   const paths = ['/', '/results', '/results/81', `/search/${'very-long-'.repeat(40)}`, '/settings']
-  const outcome = await store.recordBatch({
+  const outcome = await store.recordVisitReport({
     accountId: server.first.accountId,
     appId: app?.id ?? 0,
     email: ADA,
     shownEmail: null,
     newPeoplePerMonth: null,
     createContact: true,
-    batchId: 'load.1',
+    reportId: 'load.1',
     at,
     items: [
       ...paths.map((path, i) => ({ type: 'page' as const, name: null, path, occurredAt: at + i * 40_000 })),

@@ -48,10 +48,10 @@ const runAxe = (page: Page): Promise<string[]> =>
   page.evaluate<string[]>(
     `axe.run({ resultTypes: ['violations', 'incomplete'], preload: false })
       .then(({ violations, incomplete }) => {
-        const isUnjudged = ({ data, relatedNodes }) =>
+        const isUnchecked = ({ data, relatedNodes }) =>
           data?.messageKey === 'bgGradient' && !relatedNodes.every(({ html }) => html.includes('role="region"'))
-        const unjudged = incomplete.map((rule) => ({ ...rule, nodes: rule.nodes.filter(({ any }) => any.some(isUnjudged)) }))
-        return [...violations, ...unjudged].flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html))
+        const unchecked = incomplete.map((rule) => ({ ...rule, nodes: rule.nodes.filter(({ any }) => any.some(isUnchecked)) }))
+        return [...violations, ...unchecked].flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html))
       })`,
   )
 

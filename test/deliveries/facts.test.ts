@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { type DecidedWork, type FactReads, readFacts, readStart } from '../../src/deliveries/facts.ts'
 import { longestQuietMs } from '../../src/deliveries/rules.ts'
 import type { DeliveryRow, MessageContent, Rule } from '../../src/store/message-types.ts'
-import { BATCH_MS, type ReportRow } from '../../src/store/visit-reports.ts'
+import { VISIT_REPORT_MS, type ReportRow } from '../../src/store/visit-reports.ts'
 import { PRESENCE_MS } from '../../src/visits/presence.ts'
 import { DAY, HOUR, MINUTE, NOW } from '../durations.ts'
 import { deliveryOf } from './explaining.ts'
@@ -57,7 +57,7 @@ function readsOf(changes: Partial<FactReads> = {}) {
 }
 const reportOf = (changes: Partial<ReportRow>): ReportRow => ({
   pageLoad: 1,
-  batchNumber: 1,
+  reportNumber: 1,
   receivedAt: TRIGGERED,
   reportedAt: TRIGGERED,
   path: '/',
@@ -128,7 +128,7 @@ describe('the facts that are read', () => {
   test('go back as far as reports are stored, and views as far as a page may be silent', () => {
     const { reads, asked } = readsOf({ firstViewAt: () => 5 })
     readFacts(reads, workOf({ content: { onlyIf: [{ rule: 'away', quietMinutes: 90 }] } }), NOW)
-    expect(asked).toContainEqual(['listReports', 1, 3, TRIGGERED - BATCH_MS])
+    expect(asked).toContainEqual(['listReports', 1, 3, TRIGGERED - VISIT_REPORT_MS])
     expect(asked.filter(([name]) => name === 'listViews')).toEqual([['listViews', 3, TRIGGERED - 90 * MINUTE]])
   })
   test('include no views of someone who never opened a page', () => {

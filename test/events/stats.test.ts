@@ -14,7 +14,7 @@ test('counts arrivals by UTC day', async () => {
   server.clock.tick(DAY)
   await send('now')
   await send('now', { occurredAt: '2026-05-15T12:00:00Z' })
-  await server.parts().store.recordBatch({
+  await server.parts().store.recordVisitReport({
     accountId: row.accountId,
     appId: row.id,
     email: 'ada@example.com',
@@ -22,7 +22,7 @@ test('counts arrivals by UTC day', async () => {
     newPeoplePerMonth: null,
     createContact: false,
     at: server.clock.now(),
-    batchId: '1.1',
+    reportId: '1.1',
     items: [{ type: 'page', name: null, path: '/', occurredAt: server.clock.now() }],
   })
   expect(await readStats(server.parts(), { access, app: row, days: 2 })).toEqual({

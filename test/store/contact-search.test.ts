@@ -16,7 +16,7 @@ import { createSealer } from '../../src/store/engine/sealing.ts'
 import type { Job } from '../../src/store/writes.ts'
 import { createRandom } from '../random.ts'
 import { useFolder } from './databases.ts'
-import { AT, batchWrite, BY, contactWrite, DAY, eventWrite } from './samples.ts'
+import { AT, visitReportWrite, BY, contactWrite, DAY, eventWrite } from './samples.ts'
 
 const databases = useFolder()
 const NOBODY: PeopleFilter = { search: null, tag: null, status: null, field: null, event: null, seen: null }
@@ -146,9 +146,9 @@ describe('filters', () => {
       { name: 'recordEvent', input: eventWrite({ email: 'bob@example.com', name: 'invited' }) },
       { name: 'suppress', input: { appId: 1, email: 'bob@example.com', reason: 'unsubscribed', at: AT } },
     )
-    const view = (email: string, batchId: string, occurredAt: number): Job => ({
-      name: 'recordBatch',
-      input: batchWrite({ email, batchId, items: [{ type: 'page', name: null, path: '/', occurredAt }] }),
+    const view = (email: string, reportId: string, occurredAt: number): Job => ({
+      name: 'recordVisitReport',
+      input: visitReportWrite({ email, reportId, items: [{ type: 'page', name: null, path: '/', occurredAt }] }),
     })
     run(
       view('ada@example.com', 'a', AT),
@@ -208,7 +208,7 @@ test('sorts by name, email, last seen and age', () => {
   )
   for (const [email, at] of [['b@example.com', AT] as const, ['a@example.com', AT - DAY] as const]) {
     const items = [{ type: 'page' as const, name: null, path: '/', occurredAt: at }]
-    run({ name: 'recordBatch', input: batchWrite({ email, batchId: email, items }) })
+    run({ name: 'recordVisitReport', input: visitReportWrite({ email, reportId: email, items }) })
   }
   index()
   const sorted = PEOPLE_SORTS.map((sort) => [sort, find({ sort }).join(''), find({ sort, bounds: SMALL }).join('')])

@@ -15,7 +15,7 @@ import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { createPlannedFacts } from '../../src/store/planned-writes.ts'
 import { createSentCache } from '../../src/store/sent-cache.ts'
 import { createSuppressionWrites } from '../../src/store/suppressions.ts'
-import { createKnownBatches } from '../../src/store/timeline/known-batches.ts'
+import { createKnownReports } from '../../src/store/timeline/known-reports.ts'
 import { createTimeline } from '../../src/store/timeline/timeline.ts'
 import { makeFolder } from './samples.ts'
 
@@ -80,7 +80,7 @@ describe('no statement scans all deliveries', () => {
     [
       'facts of a person',
       8,
-      (watched) => createPlannedFacts({ ...parts(watched), people, known: createKnownBatches(db) }),
+      (watched) => createPlannedFacts({ ...parts(watched), people, known: createKnownReports(db) }),
     ],
     ['suppression', 4, (watched) => createSuppressionWrites(parts(watched))],
     ['erasure', 2, (watched) => createErasure({ db: watched, people, timeline })],

@@ -8,7 +8,7 @@ import { createEngine } from '../../src/store/engine/engine.ts'
 import type { Job } from '../../src/store/writes.ts'
 import { createSealer } from '../../src/store/engine/sealing.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { AT, batchWrite, BY, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
+import { AT, visitReportWrite, BY, contactWrite, done, eventWrite, idempotency, makeFolder } from './samples.ts'
 
 /** Far beyond what the filling takes, also on a machine that does much else. */
 const FILL_MS = 30_000
@@ -45,11 +45,11 @@ function jobsOf(number: number, round: number): Job[] {
   }
   const path = `/${word}`.padEnd(10 + ((number * 53) % 300), '/')
   const report: Job = {
-    name: 'recordBatch',
-    input: batchWrite({
+    name: 'recordVisitReport',
+    input: visitReportWrite({
       email: person.email,
       at: person.at,
-      batchId: `${word}.${round}`,
+      reportId: `${word}.${round}`,
       items: [{ type: round % 2 ? 'leave' : 'page', name: null, path, occurredAt: person.at }],
     }),
   }

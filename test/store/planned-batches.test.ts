@@ -9,7 +9,7 @@ import { createSealer } from '../../src/store/engine/sealing.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import type { Job, Outcome } from '../../src/store/writes.ts'
 import { failing } from './failing.ts'
-import { AT, batchWrite, BY, contactWrite, eventWrite, idempotency, makeFolder } from './samples.ts'
+import { AT, visitReportWrite, BY, contactWrite, eventWrite, idempotency, makeFolder } from './samples.ts'
 
 const MINUTE = 60_000
 const MESSAGES: Partial<MessageContent>[] = [
@@ -122,8 +122,8 @@ function toJob({ kind, email, name, page, ago, key, firstName, createContact }: 
       { type: 'here' as const, name: null, path: `/r/${(page % 3) + 1}`, occurredAt: at },
     ]
     return {
-      name: 'recordBatch',
-      input: batchWrite({ ...limit, email, at, createContact, batchId: `l${index}.1`, items }),
+      name: 'recordVisitReport',
+      input: visitReportWrite({ ...limit, email, at, createContact, reportId: `l${index}.1`, items }),
     }
   }
   const properties = JSON.stringify({ url: `https://a.example/r/${page}` })

@@ -1,5 +1,5 @@
 import type { Store } from '../../src/store/store.ts'
-import type { BatchWrite } from '../../src/store/visit-reports.ts'
+import type { VisitReportWrite } from '../../src/store/visit-reports.ts'
 import type { ContactWrite, EventWrite, Idempotency, Refused } from '../../src/store/types.ts'
 import type { NewAccount } from '../../src/store/accounts.ts'
 
@@ -43,7 +43,7 @@ export const eventWrite = (changes: Partial<EventWrite> = {}): EventWrite => ({
 })
 
 /** A page view of a person who must be known. */
-export const batchWrite = (changes: Partial<BatchWrite> = {}): BatchWrite => ({
+export const visitReportWrite = (changes: Partial<VisitReportWrite> = {}): VisitReportWrite => ({
   accountId: 'acc_1',
   appId: 1,
   email: 'ada@example.com',
@@ -51,7 +51,7 @@ export const batchWrite = (changes: Partial<BatchWrite> = {}): BatchWrite => ({
   newPeoplePerMonth: null,
   at: AT,
   createContact: false,
-  batchId: 'load.1',
+  reportId: 'load.1',
   items: [{ type: 'page', name: null, path: '/results', occurredAt: AT }],
   ...changes,
 })

@@ -8,7 +8,7 @@ const report = (changes: Partial<ReportRow> = {}): ReportRow => {
   const reportedAt = changes.reportedAt ?? NOW - MINUTE
   return {
     pageLoad: 1,
-    batchNumber: null,
+    reportNumber: null,
     receivedAt: reportedAt,
     reportedAt,
     path: '/a',
@@ -67,15 +67,15 @@ describe('of one page load, what counts is', () => {
     expect(bothWays(report({ reportedAt: NOW - 1 }), left)).toEqual([['/a'], ['/a']])
   })
   test('the highest batch number, whatever the times', () => {
-    const first = report({ batchNumber: 1, reportedAt: NOW - 1 })
-    const second = leave({ batchNumber: 2, reportedAt: NOW - 5 })
+    const first = report({ reportNumber: 1, reportedAt: NOW - 1 })
+    const second = leave({ reportNumber: 2, reportedAt: NOW - 5 })
     expect(bothWays(first, second)).toEqual([[], []])
   })
   test('the time, if the numbers are equal or absent', () => {
-    const left = leave({ batchNumber: 2, reportedAt: NOW - 5 })
-    expect(bothWays(report({ batchNumber: 2, reportedAt: NOW - 6 }), left)).toEqual([[], []])
-    expect(bothWays(report({ batchNumber: null, reportedAt: NOW - 4 }), left)).toEqual([['/a'], ['/a']])
-    expect(bothWays(report({ batchNumber: 3, reportedAt: NOW - 4 }), { ...left, batchNumber: null })).toEqual([
+    const left = leave({ reportNumber: 2, reportedAt: NOW - 5 })
+    expect(bothWays(report({ reportNumber: 2, reportedAt: NOW - 6 }), left)).toEqual([[], []])
+    expect(bothWays(report({ reportNumber: null, reportedAt: NOW - 4 }), left)).toEqual([['/a'], ['/a']])
+    expect(bothWays(report({ reportNumber: 3, reportedAt: NOW - 4 }), { ...left, reportNumber: null })).toEqual([
       ['/a'],
       ['/a'],
     ])

@@ -167,7 +167,7 @@ describe('two tabs', () => {
 
 describe('within a millisecond', () => {
   const reportOf = (path: string, pageLoad: number | null, receivedAt = NOW) => {
-    return { pageLoad, batchNumber: null, receivedAt, reportedAt: NOW, path, isHere: true, isReturn: false }
+    return { pageLoad, reportNumber: null, receivedAt, reportedAt: NOW, path, isHere: true, isReturn: false }
   }
 
   test.each([

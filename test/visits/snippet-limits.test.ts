@@ -111,7 +111,7 @@ test('a report that could not be stored uses none', async () => {
   const full = await createTestServer({
     wrapStore: (store) => ({
       ...store,
-      recordBatch: async (write) => (isFull ? { refusal: 'unavailable' } : store.recordBatch(write)),
+      recordVisitReport: async (write) => (isFull ? { refusal: 'unavailable' } : store.recordVisitReport(write)),
     }),
   })
   await addPerson(full)

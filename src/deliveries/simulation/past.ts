@@ -1,7 +1,7 @@
 import type { Arrival } from '../../store/delivery-rules.ts'
 import type { MessageContent } from '../../store/message-types.ts'
 import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
-import { BATCH_MS, type ReportRow } from '../../store/visit-reports.ts'
+import { VISIT_REPORT_MS, type ReportRow } from '../../store/visit-reports.ts'
 import { comparePaths, lastReportUntil, type Presence, presenceAt, toLostReport } from '../../visits/presence.ts'
 import type { FactReads } from '../facts.ts'
 import { listReadEvents, longestLookbackMs, readsPages, sinceWhen } from '../rules.ts'
@@ -20,7 +20,7 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
   const { appId, content, from, now } = asked
   const { onlyIf = [] } = content
   const isPageRead = readsPages(onlyIf)
-  const reportedSince = now - BATCH_MS + LATER_MS
+  const reportedSince = now - VISIT_REPORT_MS + LATER_MS
   const lookbackMs = longestLookbackMs(onlyIf)
   const views = isPageRead ? reads.listViews(contactId, from - lookbackMs) : []
   const firstViews = isPageRead ? reads.listFirstViews(contactId) : []
@@ -116,7 +116,7 @@ function toGuess({ path, occurredAt }: ViewHappening, next: ViewHappening | unde
   const isHere = nextAt - occurredAt <= quietMs
   return {
     pageLoad: GUESSED_LOAD,
-    batchNumber: null,
+    reportNumber: null,
     receivedAt: isHere ? nextAt : occurredAt,
     reportedAt: occurredAt,
     path,

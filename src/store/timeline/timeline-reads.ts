@@ -20,7 +20,7 @@ export const mergedUntil = (db: Database): number => readMark(db, MERGED_UNTIL)
 export const indexedUntil = (db: Database): number => readMark(db, INDEXED_UNTIL)
 
 /** Types from here on are visit reports (migration 12); smaller ones are events. */
-export const BATCH_TYPES = EVENT_TYPES.length
+export const VISIT_REPORT_TYPES = EVENT_TYPES.length
 
 export const WAITING_RUNS = `timeline_runs CROSS JOIN timeline_run_rows AS run_rows ON run_rows.run = timeline_runs.last
   WHERE is_whole AND last > ${MERGED_UNTIL}`

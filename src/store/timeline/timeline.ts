@@ -4,7 +4,7 @@
  * - timeline.ts, timeline-unwritten.ts: rows are indexed later, many at once. A fifth more events a second.
  * - timeline-runs.ts, timeline-merge.ts: under load, some thousand rows become a small index that is merged later. A
  *   sixth more events, a quarter more visit reports.
- * - known-batches.ts, batch-filters.ts: repeated visit reports are detected without a random page read for each.
+ * - known-reports.ts, report-filters.ts: repeated visit reports are detected without a random page read for each.
  * timeline-reads.ts is the interface: SQL for the ids of a person, whichever part has them.
  */
 import type { Database } from 'bun:sqlite'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { batchWrite } from '../../store/samples.ts'
+import { visitReportWrite } from '../../store/samples.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, textOf } from '../pages.ts'
 
@@ -12,8 +12,15 @@ const RESULT = { url: 'https://app.example.com/results/1', headline: 'Ready' }
 const view = async (email: string, path: string): Promise<void> => {
   const at = pages.clock.now()
   const items = [{ type: 'page' as const, name: null, path, occurredAt: at }]
-  await pages.store.recordBatch(
-    batchWrite({ accountId: pages.begun.accountId, appId: pages.app.id, email, at, batchId: `${path}.${at}`, items }),
+  await pages.store.recordVisitReport(
+    visitReportWrite({
+      accountId: pages.begun.accountId,
+      appId: pages.app.id,
+      email,
+      at,
+      reportId: `${path}.${at}`,
+      items,
+    }),
   )
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
-import { AT, batchWrite, DAY, eventWrite, type Fresh, HOUR } from '../samples.ts'
+import { AT, visitReportWrite, DAY, eventWrite, type Fresh, HOUR } from '../samples.ts'
 
 const hourOf = (at: number): number => Math.floor(at / HOUR)
 const dayOf = (at: number): number => Math.floor(at / DAY)
@@ -40,7 +40,7 @@ export function testCounts(store: Fresh): void {
     const midnight = Date.UTC(2026, 4, 20)
     await send('d', midnight - 1)
     await send('d', midnight)
-    await store().recordBatch(batchWrite({ at: midnight, items: [1, 2].map(() => view(midnight)) }))
+    await store().recordVisitReport(visitReportWrite({ at: midnight, items: [1, 2].map(() => view(midnight)) }))
     const counted = await store().countDays({ appId: 1, sinceHour: hourOf(midnight) - 24, pageName: PAGE_NAME })
     expect(counted.toSorted((a, b) => a.day - b.day || Number(a.isPage) - Number(b.isPage))).toEqual([
       { day: dayOf(midnight) - 1, isPage: false, count: 1 },

@@ -71,7 +71,7 @@ export function testEvents(store: Fresh): void {
       { ...recorded, created: true },
       { refusal: 'contact_not_found', appId: 1 },
       { refused: { refusal: 'app_not_found' } },
-      { refused: { refusal: 'invalid_json' } },
+      { refused: { refusal: 'invalid_json', message: expect.stringContaining('at character 2.') } },
       { ...recorded, created: false, appId: 1 },
     ])
     expect((await eventsOf('text1@example.com')).map(({ properties }) => properties)).toEqual([

@@ -12,7 +12,7 @@ import { EVENT_TYPES } from '../../../src/store/types.ts'
 import { createRandom } from '../../random.ts'
 import { useFolder } from '../databases.ts'
 import { failing } from '../failing.ts'
-import { AT, batchWrite, BY, eventWrite, HOUR } from '../samples.ts'
+import { AT, visitReportWrite, BY, eventWrite, HOUR } from '../samples.ts'
 import { emailOf, listIndexed, lookAround, wanted } from './timeline-rows.ts'
 
 const folder = useFolder()
@@ -29,7 +29,7 @@ const PEOPLE = 4
 /** What was written, as the reads should tell it. */
 type Known = { person: number; type: number; name: string; at: number }
 /** A batch of the browser script. */
-type Sent = { person: number; batchId: string; at: number }
+type Sent = { person: number; reportId: string; at: number }
 
 /** When the events of all pages came. */
 function listAll({ listEvents }: ReturnType<typeof createEventReads>, query: EventQuery): number[] {
@@ -98,12 +98,12 @@ test.each([
   }
   const report = (): [Job, Sent] => {
     at += 1
-    const [person, batchId] = [random.below(PEOPLE), `load.${random.below(40)}`]
+    const [person, reportId] = [random.below(PEOPLE), `load.${random.below(40)}`]
     const items = [{ type: 'leave', name: null, path: '/', occurredAt: at } as const]
-    const input = batchWrite({ email: emailOf(person), batchId, at, items, createContact: true })
+    const input = visitReportWrite({ email: emailOf(person), reportId, at, items, createContact: true })
     return [
-      { name: 'recordBatch', input },
-      { person, batchId, at },
+      { name: 'recordVisitReport', input },
+      { person, reportId, at },
     ]
   }
   const steps = {
@@ -126,7 +126,7 @@ test.each([
       for (const [index, outcome] of outcomes.entries()) {
         const row = batch[index]?.[1]
         if (!row || !('repeated' in outcome)) throw new Error('a batch was refused')
-        const isKnown = sent.some(({ person, batchId }) => person === row.person && batchId === row.batchId)
+        const isKnown = sent.some(({ person, reportId }) => person === row.person && reportId === row.reportId)
         expect(outcome.repeated).toBe(isKnown)
         if (!isKnown) sent.push(row)
         ids.set(row.person, outcome.contactId)

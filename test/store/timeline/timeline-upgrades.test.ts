@@ -34,10 +34,10 @@ test('batches of an older database are sorted, and the right ones indexed', () =
   const upgraded = folder.open()
   const reads = createReportReads(upgraded)
   expect(reads.listReports(1, 1, 0)).toEqual([
-    { pageLoad: 7, batchNumber: 3, receivedAt: old, reportedAt: old - 4, path: '/a', isHere: true, isReturn: false },
+    { pageLoad: 7, reportNumber: 3, receivedAt: old, reportedAt: old - 4, path: '/a', isHere: true, isReturn: false },
     {
       pageLoad: 8,
-      batchNumber: 9,
+      reportNumber: 9,
       receivedAt: young,
       reportedAt: young - 5,
       path: '/b',

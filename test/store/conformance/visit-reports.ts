@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import type { BatchWrite, ReportedItem } from '../../../src/store/visit-reports.ts'
+import type { VisitReportWrite, ReportedItem } from '../../../src/store/visit-reports.ts'
 import type { AppRow, SnippetSettings } from '../../../src/store/types.ts'
-import { AT, batchWrite, BY, DAY, done, eventWrite, type Fresh, HOUR, newAccount } from '../samples.ts'
+import { AT, visitReportWrite, BY, DAY, done, eventWrite, type Fresh, HOUR, newAccount } from '../samples.ts'
 
 const page = (path: string, occurredAt = AT): ReportedItem => ({ type: 'page', name: null, path, occurredAt })
 const leave = (path: string, occurredAt = AT): ReportedItem => ({ ...page(path, occurredAt), type: 'leave' })
@@ -11,7 +11,7 @@ const action = (name: string, path: string): ReportedItem => ({ type: 'action', 
 export function testBrowserBatches(store: Fresh): void {
   const know = async (email: string, appId = 1): Promise<number> =>
     done(await store().recordEvent(eventWrite({ email, appId, name: 'known' }))).contactId
-  const send = (changes: Partial<BatchWrite>) => store().recordBatch(batchWrite(changes))
+  const send = (changes: Partial<VisitReportWrite>) => store().recordVisitReport(visitReportWrite(changes))
   const list = async (contactId: number) => {
     const { rows } = await store().listEvents({ appId: 1, contactId, name: null, before: null, limit: 100 })
     return rows.map(({ type, name, path, via, receivedAt, occurredAt }) => [
@@ -60,24 +60,24 @@ export function testBrowserBatches(store: Fresh): void {
     const [one, two] = ['once1@example.com', 'once2@example.com']
     const contactId = await know(one)
     await know(two)
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => send({ email: one, batchId: 'same' })))
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => send({ email: one, reportId: 'same' })))
     expect(outcomes.filter((outcome) => 'repeated' in outcome && !outcome.repeated)).toHaveLength(1)
-    expect(await send({ email: two, batchId: 'same' })).toMatchObject({ repeated: false })
+    expect(await send({ email: two, reportId: 'same' })).toMatchObject({ repeated: false })
     await store.reopen()
-    expect(await send({ email: one, batchId: 'same', at: AT + 2 * DAY - 1 })).toMatchObject({ repeated: true })
-    expect(await send({ email: one, batchId: 'same', at: AT + 2 * DAY })).toMatchObject({ repeated: false })
-    expect(await send({ email: one, batchId: 'same', at: AT + 3 * DAY })).toMatchObject({ repeated: true })
+    expect(await send({ email: one, reportId: 'same', at: AT + 2 * DAY - 1 })).toMatchObject({ repeated: true })
+    expect(await send({ email: one, reportId: 'same', at: AT + 2 * DAY })).toMatchObject({ repeated: false })
+    expect(await send({ email: one, reportId: 'same', at: AT + 3 * DAY })).toMatchObject({ repeated: true })
     expect(await list(contactId)).toHaveLength(3)
   })
 
   test('stores the last report of a batch with its ID', async () => {
     const email = 'reports@example.com'
     const contactId = await know(email)
-    await send({ email, batchId: 'late', items: [page('/two', AT - 1), page('/one', AT - 9)] })
-    await send({ email, batchId: 'equal', at: AT + 1, items: [page('/one'), leave('/one'), action('x', '/one')] })
-    await send({ email, batchId: 'silent', at: AT + 2, items: [action('x', '/one')] })
+    await send({ email, reportId: 'late', items: [page('/two', AT - 1), page('/one', AT - 9)] })
+    await send({ email, reportId: 'equal', at: AT + 1, items: [page('/one'), leave('/one'), action('x', '/one')] })
+    await send({ email, reportId: 'silent', at: AT + 2, items: [action('x', '/one')] })
     const reports = await store().listReports(1, contactId, AT - 1)
-    const nameless = { pageLoad: null, batchNumber: null, isReturn: false }
+    const nameless = { pageLoad: null, reportNumber: null, isReturn: false }
     expect(reports.toSorted((a, b) => a.reportedAt - b.reportedAt)).toEqual([
       { ...nameless, receivedAt: AT, reportedAt: AT - 1, path: '/two', isHere: true },
       { ...nameless, receivedAt: AT + 1, reportedAt: AT, path: '/one', isHere: false },
@@ -91,14 +91,14 @@ export function testBrowserBatches(store: Fresh): void {
     const email = 'returns@example.com'
     const contactId = await know(email)
     const items = [here('/a', AT - 9), leave('/a', AT - 8), here('/a', AT - 5), here('/a', AT - 5)]
-    expect(await send({ email, batchId: 'load.4', items })).toEqual({ contactId, created: false, repeated: false })
-    expect(await send({ email, batchId: 'load.4', items })).toMatchObject({ repeated: true })
+    expect(await send({ email, reportId: 'load.4', items })).toEqual({ contactId, created: false, repeated: false })
+    expect(await send({ email, reportId: 'load.4', items })).toMatchObject({ repeated: true })
     await store.reopen()
-    expect(await send({ email, batchId: 'load.4', items })).toMatchObject({ repeated: true })
+    expect(await send({ email, reportId: 'load.4', items })).toMatchObject({ repeated: true })
     const [first, last, ...others] = (await store().listReports(1, contactId, 0)).toSorted(
       (a, b) => a.reportedAt - b.reportedAt,
     )
-    const common = { batchNumber: 4, receivedAt: AT, path: '/a', isHere: true, isReturn: true }
+    const common = { reportNumber: 4, receivedAt: AT, path: '/a', isHere: true, isReturn: true }
     expect(first).toEqual({ ...common, pageLoad: expect.any(Number), reportedAt: AT - 9 })
     expect(last).toEqual({ ...common, pageLoad: first?.pageLoad ?? 0, reportedAt: AT - 5 })
     expect(others).toEqual([])
@@ -111,7 +111,7 @@ export function testBrowserBatches(store: Fresh): void {
   test('the part before the dot identifies the page load', async () => {
     const email = 'loads@example.com'
     const contactId = await know(email)
-    for (const batchId of ['a.1', 'a.2', 'b.1', 'a', '.1', 'b']) await send({ email, batchId })
+    for (const reportId of ['a.1', 'a.2', 'b.1', 'a', '.1', 'b']) await send({ email, reportId })
     const loads = (await store().listReports(1, contactId, 0)).map(({ pageLoad }) => pageLoad)
     expect(loads).toHaveLength(6)
     const counts = Array.from(
@@ -139,11 +139,11 @@ export function testBrowserBatches(store: Fresh): void {
       ['7', null],
       ['.7', null],
     ])
-    for (const [index, batchId] of [...positions.keys()].entries()) {
-      await send({ email, batchId, items: [page('/', AT + index)] })
+    for (const [index, reportId] of [...positions.keys()].entries()) {
+      await send({ email, reportId, items: [page('/', AT + index)] })
     }
     const reports = await store().listReports(1, contactId, 0)
-    const stored = reports.toSorted((a, b) => a.reportedAt - b.reportedAt).map(({ batchNumber }) => batchNumber)
+    const stored = reports.toSorted((a, b) => a.reportedAt - b.reportedAt).map(({ reportNumber }) => reportNumber)
     expect(stored).toEqual([...positions.values()])
   })
 
@@ -151,8 +151,9 @@ export function testBrowserBatches(store: Fresh): void {
     const email = 'clean@example.com'
     const contactId = await know(email)
     const at = AT + 90 * DAY
-    for (let i = 0; i < 1_200; i += 1) await send({ email, batchId: `old${i}`, at: at - 1, items: [page('/', at - 1)] })
-    await send({ email, batchId: 'young', at, items: [page('/', at)] })
+    for (let i = 0; i < 1_200; i += 1)
+      await send({ email, reportId: `old${i}`, at: at - 1, items: [page('/', at - 1)] })
+    await send({ email, reportId: 'young', at, items: [page('/', at)] })
     let deleted = 1
     while (deleted > 0) deleted = done(await store().cleanUp({ at: at + 2 * DAY - 1 })).deleted
     expect((await store().listReports(1, contactId, 0)).map((row) => row.reportedAt)).toEqual([at])
@@ -264,8 +265,8 @@ export function testSites(store: Fresh): void {
     ] as const) {
       const person = { accountId: `acc_${appId}`, appId, email, at: when, createContact: true }
       done(
-        await store().recordBatch(
-          batchWrite({ ...person, batchId: `${when}`, items: [here('/', when - 1), leave('/', when)] }),
+        await store().recordVisitReport(
+          visitReportWrite({ ...person, reportId: `${when}`, items: [here('/', when - 1), leave('/', when)] }),
         ),
       )
     }
@@ -302,9 +303,9 @@ export function testSites(store: Fresh): void {
     expect(await store().latestActivity(1)).toEqual({ lastEventAt: null, lastNamedAt: null, lastViewAt: null })
     done(await store().recordEvent(eventWrite({ at: AT + 3 })))
     expect(await store().latestActivity(1)).toEqual({ lastEventAt: AT + 3, lastNamedAt: AT + 3, lastViewAt: null })
-    done(await store().recordBatch(batchWrite({ at: AT + 4, items: [action('x', '/')] })))
+    done(await store().recordVisitReport(visitReportWrite({ at: AT + 4, items: [action('x', '/')] })))
     expect(await store().latestActivity(1)).toEqual({ lastEventAt: AT + 4, lastNamedAt: AT + 4, lastViewAt: null })
-    done(await store().recordBatch(batchWrite({ batchId: 'page', at: AT + 5 })))
+    done(await store().recordVisitReport(visitReportWrite({ reportId: 'page', at: AT + 5 })))
     expect(await store().latestActivity(1)).toEqual({ lastEventAt: AT + 5, lastNamedAt: AT + 4, lastViewAt: AT + 5 })
     expect(await store().latestActivity(2)).toEqual({ lastEventAt: null, lastNamedAt: null, lastViewAt: null })
   })

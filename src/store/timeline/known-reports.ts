@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { createBatchFilters, type IdRange, keyOf } from './batch-filters.ts'
+import { createReportFilters, type IdRange, keyOf } from './report-filters.ts'
 import { indexedUntil } from './timeline-reads.ts'
 
 /** Reports from before the start that are read per call: 2 ms. */
@@ -14,16 +14,16 @@ export type KnownReport = { id: number | null; indexed: IdRange | null }
  * indexed ones by Bloom filters, for at least 48 hours. Reports from before the start are loaded gradually; until
  * then each lookup includes them.
  */
-export type KnownBatches = ReturnType<typeof createKnownBatches>
+export type KnownReports = ReturnType<typeof createKnownReports>
 
-export function createKnownBatches(db: Database) {
+export function createKnownReports(db: Database) {
   type Row = [id: number, contactId: number, batch: number, receivedAt: number]
   const columns = 'id, contact_id, batch, received_at'
   const later = db.prepare<Row, [number]>(`SELECT ${columns} FROM snippet_batches WHERE id > ? ORDER BY id`)
   const earlier = db.prepare<Row, [number]>(
     `SELECT ${columns} FROM snippet_batches WHERE id <= ? ORDER BY id DESC LIMIT ${ROWS_PER_READ}`,
   )
-  const filters = createBatchFilters()
+  const filters = createReportFilters()
   const waiting = new Map<number, number>()
   let forgetAt = FORGET_STEP
   let loadedAfter = indexedUntil(db)

@@ -1,4 +1,4 @@
-import { BATCH_MS } from '../visit-reports.ts'
+import { VISIT_REPORT_MS } from '../visit-reports.ts'
 
 /** 32-bit word pairs per filter: half a megabyte. Must be a power of two. */
 const PAIRS = 2 ** 16
@@ -12,7 +12,7 @@ type Filter = { words: Uint32Array; count: number; from: number; upTo: number; l
 export type IdRange = { from: number; upTo: number }
 
 /** Bloom filters of visit reports in order of arrival. All bits of a report are in one word pair. */
-export function createBatchFilters() {
+export function createReportFilters() {
   let filters: Filter[] = []
 
   const addOne = (): Filter => {
@@ -23,7 +23,7 @@ export function createBatchFilters() {
 
   /** Drops filters older than 48 hours, else merges the two neighbours with the fewest entries. */
   const makeRoom = (at: number): void => {
-    filters = filters.filter(({ lastAt }) => at - lastAt < BATCH_MS)
+    filters = filters.filter(({ lastAt }) => at - lastAt < VISIT_REPORT_MS)
     if (filters.length < MAX_FILTERS) return
     const pairs = filters.slice(1).map((two, index) => ({ index, count: two.count + (filters[index]?.count ?? 0) }))
     const { index } = pairs.reduce((fewest, pair) => (pair.count < fewest.count ? pair : fewest))

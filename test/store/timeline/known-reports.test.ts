@@ -2,7 +2,7 @@
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openDatabase } from '../../../src/store/engine/database.ts'
-import { createKnownBatches } from '../../../src/store/timeline/known-batches.ts'
+import { createKnownReports } from '../../../src/store/timeline/known-reports.ts'
 import { createRandom } from '../../random.ts'
 import { AT, makeFolder } from '../samples.ts'
 
@@ -42,7 +42,7 @@ const holdUntil = (id: number): void =>
   void db.run('UPDATE install SET value = ? WHERE name = ?', [`${id}`, 'timeline_until'])
 
 test('finds every added batch, and takes fewer than 1 in 1,000 others for known', () => {
-  const known = createKnownBatches(db)
+  const known = createKnownReports(db)
   const added = createBatches(1)
   for (const [index, { contactId, batch }] of added.entries()) known.add(index + 1, contactId, batch, AT)
   expect(added.filter(({ contactId, batch }) => known.find(contactId, batch).indexed === null)).toEqual([])
@@ -53,7 +53,7 @@ test('finds every added batch, and takes fewer than 1 in 1,000 others for known'
 })
 
 test('a batch is known by its ID until the timeline indexes it', () => {
-  const known = createKnownBatches(db)
+  const known = createKnownReports(db)
   const rows = createBatches(3).slice(0, 12_000)
   const add = (from: number, to: number): void => {
     for (let index = from; index < to; index += 1) {
@@ -74,7 +74,7 @@ test('batches from before the start are looked up until they are read, then none
   const rows = createBatches(4).slice(0, 5_000)
   store(rows)
   holdUntil(4_500)
-  const known = createKnownBatches(db)
+  const known = createKnownReports(db)
   const placeOf = (index: number) => known.find(rows[index]?.contactId ?? 0, rows[index]?.batch ?? 0)
   const other = () => known.find(1, 1)
   expect([placeOf(0), placeOf(4_499), placeOf(4_500), other()]).toEqual([
@@ -95,7 +95,7 @@ test('batches from before the start are looked up until they are read, then none
 })
 
 test('batches of another process are known, also after a rollback here', () => {
-  const known = createKnownBatches(db)
+  const known = createKnownReports(db)
   known.add(10, 1, 1, AT)
   known.settle()
   known.add(500, 2, 2, AT)
