@@ -1,7 +1,7 @@
-import type { DeliveryRow, DeliveryWork, MessageContent, Verdict } from '../store/message-types.ts'
+import type { DeliveryRow, DeliveryWork, MessageContent, SuppressionReason, Verdict } from '../store/message-types.ts'
 import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { reasonOfRule } from './rules.ts'
-import type { Check } from './decide.ts'
+import { type Check, refusedBy } from './decide.ts'
 import type { SimulationLine } from './simulation/simulate.ts'
 import { describeReply, describeReason, enhancedOf, lacksMailbox } from './describe-reason.ts'
 import { formatTimeInZone } from '../core/format-time.ts'
@@ -28,6 +28,8 @@ export type ExplanationInput = {
   content: MessageContent
   zone: string
   lead?: DeliveryRow | null
+  /** why the person may not get it today */
+  refusedBy?: SuppressionReason | null
 }
 
 export const toExplained = ({
@@ -36,17 +38,20 @@ export const toExplained = ({
   message,
   app,
   lead,
-}: Pick<DeliveryWork, 'delivery' | 'message' | 'app' | 'lead'> & {
-  contact: DescribedSubject['person']
+}: Pick<DeliveryWork, 'delivery' | 'lead'> & {
+  message: Pick<DeliveryWork['message'], 'content'>
+  app: Pick<DeliveryWork['app'], 'timezone'>
+  contact: DescribedSubject['person'] & Pick<DeliveryWork['contact'], 'status'>
 }): ExplanationInput => ({
   delivery,
   lead,
+  refusedBy: refusedBy({ contact, message }, null),
   person: contact,
   content: message.content,
   zone: app.timezone,
 })
 
-export function explainDelivery({ delivery, lead = null, ...about }: ExplanationInput): Explanation {
+export function explainDelivery({ delivery, lead = null, refusedBy = null, ...about }: ExplanationInput): Explanation {
   const record = readRecord(delivery)
   const at = record?.rulesAt ?? record?.at ?? delivery.dueAt
   const subject = { ...about, triggeredAt: delivery.triggeredAt, at }
@@ -54,6 +59,7 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explanation
   return {
     why: [
       delivery.state === 'joined' ? describeJoined(lead, about) : describeState(delivery, subject, verdicts),
+      ...(delivery.state === 'waiting' ? describeRefusal(refusedBy, subject) : []),
       ...(isLeftOut(delivery) ? [LEFT_OUT] : []),
       ...(delivery.state === 'joined' ? [] : describeDoubt(delivery, subject)),
       ...describeLinks(delivery, subject, verdicts),
@@ -66,6 +72,15 @@ export function explainDelivery({ delivery, lead = null, ...about }: Explanation
     rules: explainVerdicts(verdicts, subject),
   }
 }
+
+const REFUSALS: Record<SuppressionReason, string> = {
+  unsubscribed: 'is unsubscribed',
+  bounced: 'has an address that bounced',
+  complained: 'reported an email as spam',
+}
+
+const describeRefusal = (reason: SuppressionReason | null, { person }: DescribedSubject): string[] =>
+  reason === null ? [] : [`${displayName(person)} ${REFUSALS[reason]}, so it won't be sent unless that changes.`]
 
 export const LEFT_OUT = 'It was left out of the email that it shared with other events.'
 

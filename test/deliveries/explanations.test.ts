@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { findCancelled } from '../../src/deliveries/decide.ts'
-import { explainDelivery, explainSimulation } from '../../src/deliveries/explanations.ts'
+import { explainDelivery, explainSimulation, toExplained } from '../../src/deliveries/explanations.ts'
 import { deliveryView } from '../../src/mcp/message-views.ts'
-import { DELIVERY_STATES, type DeliveryRow, type Verdict } from '../../src/store/message-types.ts'
+import { DELIVERY_STATES, type DeliveryRow, type MailCategory, type Verdict } from '../../src/store/message-types.ts'
+import type { ContactStatus } from '../../src/store/types.ts'
 import { HOUR, NOW } from '../helper.ts'
 import { MINUTE } from '../messaging.ts'
 import { ADA, CONTENT, deliveryOf, explain, fail, pass, say, WHEN } from './explaining.ts'
@@ -107,6 +108,32 @@ describe('describes a state', () => {
 
   test.each([...DELIVERY_STATES])('also if %s is unknown', (state) => {
     expect(say({ state })).toMatch(/^[A-Z].+\.$/)
+  })
+})
+
+describe('a waiting email to somebody who may not get it today', () => {
+  const whyOf = (status: ContactStatus, changes: Partial<DeliveryRow> = {}, category: MailCategory = 'lifecycle') =>
+    explainDelivery(
+      toExplained({
+        delivery: deliveryOf({ state: 'waiting', ...changes }),
+        lead: null,
+        message: { content: { ...CONTENT, mail: { ...CONTENT.mail, category } } },
+        app: { timezone: 'UTC' },
+        contact: { ...ADA, status },
+      }),
+    ).why
+
+  test.each<[ContactStatus, string]>([
+    ['unsubscribed', "Ada is unsubscribed, so it won't be sent unless that changes."],
+    ['bounced', "Ada has an address that bounced, so it won't be sent unless that changes."],
+    ['complained', "Ada reported an email as spam, so it won't be sent unless that changes."],
+  ])('%s', (status, sentence) => {
+    expect(whyOf(status)).toEndWith(sentence)
+  })
+  test('nobody else is mentioned', () => {
+    expect(whyOf('subscribed')).toEndWith('are checked on 15 May 2026, 12:10 UTC.')
+    expect(whyOf('unsubscribed', {}, 'transactional')).toEndWith('are checked on 15 May 2026, 12:10 UTC.')
+    expect(whyOf('unsubscribed', { state: 'deferred', reason: 'window' })).not.toContain('unsubscribed')
   })
 })
 
