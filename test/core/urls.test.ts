@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { pageKeyOf, readPage } from '../../src/core/urls.ts'
+import { cleanText } from '../../src/core/visible-text.ts'
 
 describe('the page of a URL', () => {
   const SPELLINGS = [
