@@ -118,7 +118,11 @@ export function createRequestReads(db: Database) {
          AND (app_id = ? OR app_id IS NULL) AND received_at >= ? ORDER BY id DESC LIMIT ?)
      GROUP BY code, field, app_id, status ORDER BY lastId DESC LIMIT ?`,
   )
-  const kindsOf = ({ kind }: RequestFilter) => (kind === 'all' ? (['refused', 'accepted'] as const) : [kind])
+  const kindsOf = ({ kind, code }: RequestFilter): ('refused' | 'accepted')[] => {
+    // accepted ones have no code
+    if (code !== null) return kind === 'accepted' ? [] : ['refused']
+    return kind === 'all' ? ['refused', 'accepted'] : [kind]
+  }
   const eachPart = <T>(query: RequestQuery, read: (kind: 'refused' | 'accepted', values: Values) => T): T[] =>
     query.accountIds.flatMap((account) => kindsOf(query).map((kind) => read(kind, valuesOf(query, account))))
 
