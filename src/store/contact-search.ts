@@ -10,20 +10,26 @@ const SCANNED_ROWS = 20_000
 const CHUNK_ROWS = 500
 /** From here on, looking up each listed row takes longer than walking the index to the next few. */
 const MANY_IDS = 1_000
+const UNCOUNTED: PeopleCount = { people: 0, isExact: false }
 const BOUNDS = { counted: COUNTED_PEOPLE, scanned: SCANNED_ROWS }
 const MAX_ID = Number.MAX_SAFE_INTEGER
+/** Tags, fields and events that a filter suggests. */
+const SUGGESTED = 100
 /** Shorter parts of names are not indexed. */
 const NAME_PART_CHARACTERS = 3
 
 /** Times in ms UTC. `before` excludes people who were never seen. */
 export type SeenFilter = { since: number } | { before: number } | 'never'
 
-/** Null matches anyone. `search`: the start of an email, or a part of a name. `field`: its whole value, as text. */
+/**
+ * Null matches anyone. `search`: the start of an email, or a part of a name. `field`: its whole value as text; null for
+ * any value.
+ */
 export type PeopleFilter = {
   search: string | null
   tag: string | null
   status: ContactStatus | null
-  field: { name: string; value: string } | null
+  field: { name: string; value: string | null } | null
   event: { name: string; isDone: boolean } | null
   seen: SeenFilter | null
 }
@@ -214,10 +220,10 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
 
   // one snapshot for a page with its count
   const findPeople = db.transaction(
-    (query: PeopleQuery & { isCounted: boolean }): PeoplePage & { count: PeopleCount | null } => {
+    (query: PeopleQuery & { isCounted: boolean }): PeoplePage & { count: PeopleCount } => {
       const { appId, filter, limit, isCounted } = query
       const planned = plan(appId, filter)
-      const count = isCounted ? countOf(appId, filter, planned) : null
+      const count = isCounted ? countOf(appId, filter, planned) : UNCOUNTED
       const wanted = { ...query, limit: limit + 1 }
       const { found, next } =
         'ids' in planned ? { found: pageOfIds(planned.ids, wanted), next: null } : walk(planned, wanted)
@@ -227,8 +233,29 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     },
   )
 
+  const distinct = (column: string, table: string) =>
+    db.prepare<{ text: string }, [number]>(
+      `WITH RECURSIVE found(text) AS (
+         SELECT min(${column}) FROM ${table} WHERE app_id = ?1
+         UNION ALL SELECT (SELECT min(${column}) FROM ${table} WHERE app_id = ?1 AND ${column} > text)
+         FROM found WHERE text IS NOT NULL LIMIT ${SUGGESTED})
+       SELECT text FROM found WHERE text IS NOT NULL`,
+    )
+  const [tags, fields, events] = [
+    distinct('tag', 'contact_tags'),
+    distinct('name', 'contact_fields'),
+    distinct('name', 'event_names'),
+  ]
+  const textsOf = (query: typeof tags, appId: number): string[] => query.all(appId).map(({ text }) => text)
+
   return {
     ...createIndexReads(db),
+    /** The first of each, alphabetically. */
+    suggestFilters: (appId: number) => ({
+      tags: textsOf(tags, appId),
+      fields: textsOf(fields, appId),
+      events: textsOf(events, appId),
+    }),
     findPeople: (query: PeopleQuery & { isCounted: boolean }) => findPeople(query),
     findByName,
   }
@@ -264,12 +291,17 @@ const hasStatus = (appId: number, status: ContactStatus): Condition => ({
         ),
 })
 
-const hasField = (appId: number, { name, value }: { name: string; value: string }): Condition => {
-  const isField = 'contact_fields WHERE app_id = ? AND name = ? AND value = ?'
+const hasField = (appId: number, { name, value }: { name: string; value: string | null }): Condition => {
+  const isField = `contact_fields WHERE app_id = ? AND name = ?${value === null ? '' : ' AND value = ?'}`
+  const values = value === null ? [appId, name] : [appId, name, value]
+  // of one value, in order of ids
   return {
-    isById: true,
-    ids: sql(`SELECT contact_id AS id FROM ${isField}`, appId, name, value),
-    test: sql(`EXISTS (SELECT 1 FROM ${isField} AND contact_id = c.id)`, appId, name, value),
+    isById: value !== null,
+    ids: sql(`SELECT contact_id AS id FROM ${isField}`, ...values),
+    test:
+      value === null
+        ? sql(`EXISTS (SELECT 1 FROM contacts, json_each(fields) WHERE contacts.id = c.id AND json_each.key = ?)`, name)
+        : sql(`EXISTS (SELECT 1 FROM ${isField} AND contact_id = c.id)`, ...values),
   }
 }
 

@@ -95,15 +95,31 @@ export const STEPS: Step[] = [
   {
     name: 'people-unknown',
     go: async (page) => {
-      await page.fill('#email', 'nobody@example.com')
-      await page.click('.search button')
+      await page.fill('#search', 'nobody@example.com')
+      await page.click('.search > button')
+    },
+  },
+  {
+    name: 'people-filter',
+    go: async (page, server) => {
+      await page.goto(at(server, 'people'))
+      await page.click('.filter-menu > summary')
+    },
+  },
+  {
+    name: 'people-filtered',
+    go: async (page) => {
+      await page.fill('#tag', 'customer')
+      await page.selectOption('#seen', 'never')
+      await page.click('.filter-fields .primary')
     },
   },
   {
     name: 'person',
-    go: async (page) => {
-      await page.fill('#email', ADA)
-      await page.click('.search button')
+    go: async (page, server) => {
+      await page.goto(at(server, 'people'))
+      await page.fill('#search', ADA)
+      await page.click('.search > button')
     },
   },
   { name: 'person-erase', go: (page) => page.click('[popovertarget=erase]') },

@@ -164,6 +164,8 @@ describe('filters', () => {
     ['a status', { status: 'unsubscribed' }, ['bob']],
     ['the usual status', { status: 'subscribed' }, ['eve', 'ada']],
     ['a field', { field: { name: 'plan', value: 'pro' } }, ['ada']],
+    ['any value of a field', { field: { name: 'plan', value: null } }, ['bob', 'ada']],
+    ['a field and a tag', { field: { name: 'seats', value: null }, tag: 'beta' }, ['ada']],
     ['a number', { field: { name: 'seats', value: '3' } }, ['ada']],
     ['a boolean', { field: { name: 'isAdmin', value: 'true' } }, ['ada']],
     ['an event that was done', { event: { name: 'paid', isDone: true } }, ['ada']],

@@ -43,3 +43,32 @@ export function redirectAnswer(path: string, cookies: string[] = []): Response {
   for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
   return response
 }
+
+const DOWNLOAD_TYPES = {
+  csv: 'text/csv; charset=utf-8',
+  ndjson: 'application/x-ndjson; charset=utf-8',
+  json: 'application/json; charset=utf-8',
+} as const
+
+/** Streams a file; ends with its reader. */
+export function downloadAnswer(
+  pieces: AsyncGenerator<string>,
+  { name, format }: { name: string; format: keyof typeof DOWNLOAD_TYPES },
+): Response {
+  const body = new ReadableStream<string>({
+    async pull(controller) {
+      const { done, value } = await pieces.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    async cancel() {
+      await pieces.return(undefined)
+    },
+  }).pipeThrough(new TextEncoderStream())
+  const headers = {
+    'Content-Type': DOWNLOAD_TYPES[format],
+    'Content-Disposition': `attachment; filename="${name}.${format}"`,
+    'Cache-Control': 'no-store',
+  }
+  return new Response(body, { headers })
+}

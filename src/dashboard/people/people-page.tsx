@@ -1,102 +1,317 @@
 /** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
 import type { ContactRow } from '../../people/contacts.ts'
+import { EXPORT_FORMATS, PEOPLE_SORTS, type PeopleCursor, type PeopleSort } from '../../people/people-lists.ts'
 import { personPath } from '../events/feed.tsx'
+import { describeEventName } from '../events/event-labels.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { ButtonLink } from '../ui/button.tsx'
+import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { Field, type FormError } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { FieldFrame } from '../ui/field.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
-import { nameOfPerson, StatusBadge } from './person-labels.tsx'
-import { None, Tags } from './tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-
-/** The search and why it failed. */
-export type Search = { email: string; errors?: FormError[] }
+import { type FilterTexts, listChips, NO_FILTER, type PeopleView, SEEN_CHOICES, type ViewPaths } from './people-view.ts'
+import { nameOfPerson, STATUSES, StatusBadge } from './person-labels.tsx'
+import { None, Tags } from './tags.tsx'
 
 type PeopleProps = {
   viewer: Viewer
+  view: PeopleView
+  paths: ViewPaths
   people: ContactRow[]
-  search: Search
-  isFirst: boolean
-  /** cursor of the next page */
-  older: string | null
+  next: PeopleCursor | null
+  count: { people: number; isExact: boolean }
+  suggested: { tags: string[]; fields: string[]; events: string[] }
+  /** of the index of people from before it was there, from 0 to 1 */
+  indexed: number
   now: number
 }
 
-export const PeoplePage = (props: PeopleProps) => (
-  <Frame
-    viewer={props.viewer}
-    page="people"
-    title="People"
-    state="People from your server and your pages, newest first."
-  >
-    {props.people.length === 0 && props.isFirst ? <Nobody {...props} /> : <PeopleList {...props} />}
-  </Frame>
+export const PeoplePage = (props: PeopleProps) => {
+  const { viewer, view, people, indexed } = props
+  const isEmpty = people.length === 0 && view.after === null && listChips(view.texts).length === 0
+  return (
+    <Frame
+      viewer={viewer}
+      page="people"
+      title="People"
+      state={isEmpty ? 'Nobody yet.' : describeCount(props)}
+      action={hasRole(viewer.member.role, 'editor') && <AddLink viewer={viewer} />}
+    >
+      {indexed < 1 && (
+        <Notice kind="info">
+          Indexing people who were added before the upgrade: {Math.floor(indexed * 100)}% done. Until then, searches and
+          filters may miss some.
+        </Notice>
+      )}
+      {isEmpty ? <Nobody viewer={viewer} /> : <PeopleList {...props} />}
+    </Frame>
+  )
+}
+
+const AddLink = ({ viewer }: { viewer: Viewer }) => (
+  <ButtonLink kind="primary" href={`${pathOf(viewer.app.publicId, 'people')}/new`}>
+    Add person
+  </ButtonLink>
 )
 
-function PeopleList({ viewer, people, search, isFirst, older, now }: PeopleProps) {
-  const path = pathOf(viewer.app.publicId, 'people')
+const SORTS: Record<PeopleSort, { label: string; order: string }> = {
+  newest: { label: 'Newest', order: 'newest first' },
+  name: { label: 'Name', order: 'by name' },
+  email: { label: 'Email', order: 'by email' },
+  seen: { label: 'Last seen', order: 'last seen first' },
+}
+
+const formatCount = ({ people, isExact }: PeopleProps['count']): string =>
+  `${people.toLocaleString('en')}${isExact ? '' : '+'}`
+
+function describeCount({ count, view: { texts, sort } }: PeopleProps): string {
+  const isFiltered = listChips(texts).length > 0
+  if (count.people === 0 && count.isExact) return 'Nobody matches.'
+  const isOne = count.people === 1 && count.isExact
+  const people = isOne ? '1 person' : `${formatCount(count)} people`
+  return `${people}${isFiltered ? (isOne ? ' matches' : ' match') : ''}, ${SORTS[sort].order}.`
+}
+
+function PeopleList(props: PeopleProps) {
+  const { viewer, view, paths, people, next, now } = props
   return (
     <>
-      <Form isSearch action={path} errors={search.errors} submit="Find" kind="plain">
-        <Field name="email" label="Find by email" kind="email" value={search.email} autocomplete="off" />
-      </Form>
+      <Finder {...props} />
+      <Chips {...props} />
+      <Sorts {...props} />
       {people.length === 0 ? (
-        <EmptyState title="Nobody else">These were the first people of this app.</EmptyState>
+        <NoMatch {...props} />
       ) : (
         <Table
-          label="People, the newest first"
+          label={`People, ${SORTS[view.sort].order}`}
           columns={columnsOf(viewer, now)}
           rows={people}
           idOf={({ id }) => String(id)}
+          isLinked
         />
       )}
-      <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
+      <div class="list-foot">
+        <Pager
+          newest={view.after === null ? undefined : paths.pathOf({ ...view, after: null })}
+          newestLabel="First page"
+          older={next === null ? undefined : paths.pathOf({ ...view, after: next })}
+          olderLabel="Next page"
+        />
+        {people.length > 0 && <ExportLinks {...props} />}
+      </div>
     </>
   )
 }
 
+/** By POST, so that emails don't appear in URLs and logs. */
+const Finder = ({ viewer, view: { texts, sort }, suggested }: PeopleProps) => (
+  <form class="search finder" role="search" method="post" action={pathOf(viewer.app.publicId, 'people')}>
+    <HiddenFields fields={{ sort }} />
+    <div class="field">
+      <label for="search" class="unseen">
+        Search by email or name
+      </label>
+      <Icon name="search" />
+      <input
+        id="search"
+        name="search"
+        type="text"
+        value={texts.search}
+        placeholder="Email or part of a name"
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+      />
+    </div>
+    <Button>Find</Button>
+    <details class="filter-menu">
+      <summary class="button plain">Filter</summary>
+      <div class="filter-fields">
+        <FilterFields texts={texts} suggested={suggested} />
+        <Button kind="primary">Apply filters</Button>
+      </div>
+    </details>
+  </form>
+)
+
+const ANY = { value: '', label: 'Any' }
+
+const FilterFields = ({ texts, suggested }: { texts: FilterTexts; suggested: PeopleProps['suggested'] }) => (
+  <>
+    <FilterField name="tag" label="Tag" texts={texts} list="tags" />
+    <Select
+      name="status"
+      label="Status"
+      value={texts.status}
+      options={[ANY, ...Object.entries(STATUSES).map(([value, { word }]) => ({ value, label: word }))]}
+    />
+    <FilterField name="field" label="Field" texts={texts} list="fields" />
+    <FilterField name="value" label="Its value" texts={texts} />
+    <FilterField name="event" label="Event" texts={texts} list="event-names" />
+    <Select
+      name="did"
+      label="Done?"
+      value={texts.did}
+      options={[
+        { value: '', label: 'They did it' },
+        { value: 'no', label: "They didn't" },
+      ]}
+    />
+    <Select
+      name="seen"
+      label="Last seen"
+      value={texts.seen}
+      options={[ANY, ...Object.entries(SEEN_CHOICES).map(([value, { label }]) => ({ value, label }))]}
+    />
+    <Suggestions id="tags" texts={suggested.tags} />
+    <Suggestions id="fields" texts={suggested.fields} />
+    <Suggestions id="event-names" texts={suggested.events.filter((name) => describeEventName(name) === name)} />
+  </>
+)
+
+type FilterFieldProps = { name: keyof FilterTexts; label: string; texts: FilterTexts; list?: string }
+
+/** Empty means any. */
+const FilterField = ({ name, label, texts, list }: FilterFieldProps) => (
+  <FieldFrame name={name} label={label}>
+    <input
+      id={name}
+      name={name}
+      type="text"
+      value={texts[name]}
+      list={list}
+      placeholder="Any"
+      autocomplete="off"
+      autocapitalize="none"
+      spellcheck={false}
+    />
+  </FieldFrame>
+)
+
+const Suggestions = ({ id, texts }: { id: string; texts: string[] }) => (
+  <datalist id={id}>
+    {texts.map((text) => (
+      <option key={text} value={text} />
+    ))}
+  </datalist>
+)
+
+const Chips = ({ view, paths }: PeopleProps) => {
+  const chips = listChips(view.texts)
+  if (chips.length === 0) return null
+  return (
+    <ul class="chips" aria-label="Filters">
+      {chips.map(({ name, value, without }) => (
+        <li key={name}>
+          <a class="chip" href={paths.pathOf({ ...view, texts: without, after: null })}>
+            <span class="unseen">Remove the filter </span>
+            <span>
+              <SentText most={40}>{name}</SentText>:{' '}
+              <b>
+                <SentText most={60}>{value}</SentText>
+              </b>
+            </span>
+            <Icon name="close" />
+          </a>
+        </li>
+      ))}
+      {chips.length > 1 && (
+        <li>
+          <a href={paths.pathOf({ ...view, texts: NO_FILTER, after: null })}>Clear all</a>
+        </li>
+      )}
+    </ul>
+  )
+}
+
+const Sorts = ({ view, paths }: PeopleProps) => (
+  <nav class="ranges filter-links" aria-label="Sort">
+    {PEOPLE_SORTS.map((sort) => (
+      <a
+        key={sort}
+        href={paths.pathOf({ ...view, sort, after: null })}
+        aria-current={sort === view.sort ? 'true' : undefined}
+      >
+        {SORTS[sort].label}
+      </a>
+    ))}
+  </nav>
+)
+
+const ExportLinks = ({ view, paths, count }: PeopleProps) => (
+  <p class="hint">
+    Export {count.people === 1 && count.isExact ? 'this person' : count.isExact ? `all ${formatCount(count)}` : 'all'}{' '}
+    as{' '}
+    {EXPORT_FORMATS.map((format, index) => (
+      <>
+        {index > 0 && ' or '}
+        <a key={format} href={paths.exportPath(view, format)} download>
+          {format.toUpperCase()}
+        </a>
+      </>
+    ))}
+  </p>
+)
+
 const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
   {
-    name: 'Person',
+    name: 'Email',
     cell: (person) => (
-      <a class="person" href={personPath(viewer.app.publicId, person.id)}>
-        <b>
-          <SentText>{person.email}</SentText>
-        </b>
-        {nameOfPerson(person) !== '' && (
-          <span class="hint">
-            <SentText most={80}>{nameOfPerson(person)}</SentText>
-          </span>
-        )}
+      <a href={personPath(viewer.app.publicId, person.id)}>
+        <SentText most={80}>{person.email}</SentText>
       </a>
     ),
   },
+  {
+    name: 'Name',
+    cell: (person) => (nameOfPerson(person) === '' ? <None /> : <SentText most={60}>{nameOfPerson(person)}</SentText>),
+  },
   { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={3} /> },
+  { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={1} />, isExtra: true },
   {
     name: 'Last seen',
     cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
   },
   {
     name: 'Last event',
+    isExtra: true,
     cell: ({ lastEventAt }) => (lastEventAt === null ? <None /> : <Time at={lastEventAt} now={now} />),
   },
-  { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} />, isExtra: true },
 ]
 
-const Nobody = ({ viewer }: PeopleProps) => (
+const NoMatch = ({ view, paths, next }: PeopleProps) => {
+  const isFirst = view.after === null
+  const clear = (
+    <ButtonLink href={paths.pathOf({ ...view, texts: isFirst ? NO_FILTER : view.texts, after: null })}>
+      {isFirst ? 'Clear filters' : 'First page'}
+    </ButtonLink>
+  )
+  if (next !== null) {
+    return <EmptyState title="None among these">There may be more on the next page.</EmptyState>
+  }
+  return isFirst ? (
+    <EmptyState title="Nobody matches" next={clear}>
+      Search finds the start of an email, or any part of a name from three characters on.
+    </EmptyState>
+  ) : (
+    <EmptyState title="Nobody else" next={clear}>
+      These were all the people.
+    </EmptyState>
+  )
+}
+
+const Nobody = ({ viewer }: { viewer: Viewer }) => (
   <EmptyState
     title="Nobody yet"
-    next={
-      <ButtonLink kind="primary" href={pathOf(viewer.app.publicId, 'activation')}>
-        Send the first event
-      </ButtonLink>
-    }
+    next={<ButtonLink href={pathOf(viewer.app.publicId, 'activation')}>Send the first event</ButtonLink>}
   >
-    A person is added with the first event about them that says so, or by your server. None has come yet.
+    Your server adds people with their first event or through the API. You can also add one here.
   </EmptyState>
 )

@@ -1,30 +1,34 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { type ContactRow, eraseContact } from '../../people/contacts.ts'
+import { EXPORT_FORMATS, exportPeople } from '../../people/people-lists.ts'
 import { explainPerson } from '../../deliveries/delivery-lists.ts'
 import { readEmail } from '../../core/email.ts'
 import { explainEvents } from '../../deliveries/message-explanations.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { FEED_ROWS, personPath } from '../events/feed.tsx'
 import { withStillSending } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
-import { PeoplePage, type Search } from './people-page.tsx'
+import { PeoplePage } from './people-page.tsx'
+import { createViewPaths, listChips, readFilterForm, toFilter } from './people-view.ts'
 import { PersonPage } from './person-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-const PAGE_ROWS = 50
+const PAGE_ROWS = 35
 
 export const peopleRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/people', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => showPeople(deps, request, viewer)),
     )
-    // POST, so that emails don't appear in URLs and logs
-    .post('/apps/:app/people', onForm(deps, { role: 'viewer' }, findPerson), { parse: 'none' })
+    .post('/apps/:app/people', onForm(deps, { role: 'viewer' }, findPeople), { parse: 'none' })
+    .get('/apps/:app/people/export', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
+    )
     .get('/apps/:app/people/:person', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, (viewer) => showPerson(deps, request, viewer, person)),
     )
@@ -34,43 +38,41 @@ export const peopleRoutes = (deps: PageDependencies) =>
       { parse: 'none' },
     )
 
-async function showPeople(
-  deps: PageDependencies,
-  request: Request,
-  viewer: Viewer,
-  search: Search = { email: '' },
-): Promise<Response> {
-  const cursor = readPublicId('con', new URL(request.url).searchParams.get('before') ?? '')
-  const before = cursor === null ? null : { id: cursor, updatedAt: null }
-  const query = { tag: null, updatedAfter: null, before, limit: PAGE_ROWS + 1 }
-  const found = await deps.store.listContacts({ ...query, appId: viewer.app.id })
-  const people = found.slice(0, PAGE_ROWS)
-  const last = found.length > PAGE_ROWS ? people.at(-1) : undefined
-  const page = (
-    <PeoplePage
-      viewer={viewer}
-      people={people}
-      search={search}
-      isFirst={before === null}
-      older={last ? publicId('con', last.id) : null}
-      now={deps.clock.now()}
-    />
-  )
-  return pageAnswer(request, search.errors ? 404 : 200, page)
+async function showPeople(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+  const { store, clock, previewKey } = deps
+  const { id: appId, publicId } = viewer.app
+  const [paths, now] = [createViewPaths(previewKey, publicId), clock.now()]
+  const view = paths.read(request.url)
+  const { sort, after, texts } = view
+  const query = { appId, filter: toFilter(texts, now), sort, after, limit: PAGE_ROWS, isCounted: true }
+  const [{ people, next, count }, suggested, indexed] = await Promise.all([
+    store.findPeople(query),
+    store.suggestFilters(appId),
+    store.contactIndexShare(),
+  ])
+  const page = <PeoplePage {...{ viewer, view, paths, people, next, count, suggested, indexed, now }} />
+  return pageAnswer(request, 200, page)
 }
 
-async function findPerson(
-  deps: PageDependencies,
-  request: Request,
+/** To the list, or to the person with exactly this email. */
+async function findPeople(
+  { store, previewKey }: PageDependencies,
+  _: Request,
   form: FormInput,
   { viewer }: Who,
 ): Promise<Response> {
-  const email = form.text('email')
-  const address = readEmail(email)
-  const person = address && (await deps.store.findContact(viewer.app.id, address.email))
+  const view = readFilterForm(form)
+  const address = listChips(view.texts).length === 1 ? readEmail(view.texts.search) : null
+  const person = address && (await store.findContact(viewer.app.id, address.email))
   if (person) return redirectAnswer(personPath(viewer.app.publicId, person.id))
-  const message = address ? 'This app knows nobody with this email.' : 'Give one whole email address.'
-  return showPeople(deps, request, viewer, { email, errors: [{ field: 'email', message }] })
+  return redirectAnswer(createViewPaths(previewKey, viewer.app.publicId).pathOf(view))
+}
+
+function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer): Response {
+  const { texts, sort } = createViewPaths(deps.previewKey, app.publicId).read(request.url)
+  const format = EXPORT_FORMATS.find((one) => one === new URL(request.url).searchParams.get('format')) ?? 'csv'
+  const filter = toFilter(texts, deps.clock.now())
+  return downloadAnswer(exportPeople(deps, app, { filter, sort, format }), { name: 'people', format })
 }
 
 /** Only people of the viewer's app are found. */

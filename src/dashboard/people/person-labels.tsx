@@ -4,7 +4,7 @@ import { Badge, type Mood } from '../ui/badge.tsx'
 
 type Status = ContactRow['status']
 
-const STATUSES: Record<Status, { word: string; mood: Mood | null }> = {
+export const STATUSES: Record<Status, { word: string; mood: Mood | null }> = {
   subscribed: { word: 'Subscribed', mood: null },
   unsubscribed: { word: 'Unsubscribed', mood: 'quiet' },
   bounced: { word: 'Bounced', mood: 'bad' },

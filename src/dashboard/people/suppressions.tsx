@@ -12,7 +12,7 @@ import {
   type SuppressionReason,
 } from '../../people/suppressions.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -34,7 +34,9 @@ export const suppressionsRoutes = (deps: PageDependencies) =>
       showPage(deps, request, app, (viewer) => showSuppressions(deps, request, viewer)),
     )
     .get('/apps/:app/suppressions/export', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => exportAnswer(deps, viewer)),
+      showPage(deps, request, app, (viewer) =>
+        downloadAnswer(exportSuppressions(deps, viewer.app.id), { name: 'suppressions', format: 'csv' }),
+      ),
     )
     .get('/apps/:app/suppressions/new', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => showAdding(request, viewer)),
@@ -108,26 +110,6 @@ async function search(deps: PageDependencies, request: Request, form: FormInput,
     />
   )
   return pageAnswer(request, 200, page)
-}
-
-function exportAnswer(deps: PageDependencies, { app }: Viewer): Response {
-  const lines = exportSuppressions(deps, app.id)
-  const body = new ReadableStream<string>({
-    async pull(controller) {
-      const { done, value } = await lines.next()
-      if (done) controller.close()
-      else controller.enqueue(value)
-    },
-    async cancel() {
-      await lines.return(undefined)
-    },
-  }).pipeThrough(new TextEncoderStream())
-  const headers = {
-    'Content-Type': 'text/csv; charset=utf-8',
-    'Content-Disposition': 'attachment; filename="suppressions.csv"',
-    'Cache-Control': 'no-store',
-  }
-  return new Response(body, { headers })
 }
 
 const NO_LIST: SuppressionListText = { addresses: '', file: '', why: '', reason: 'unsubscribed' }

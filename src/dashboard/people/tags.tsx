@@ -17,6 +17,6 @@ export const Tags = ({ tags, most = Infinity }: { tags: string[]; most?: number 
           <SentText most={TAG_MOST}>{tag}</SentText>
         </span>
       ))}
-      {tags.length > most && <span class="hint">and {tags.length - most} more</span>}
+      {tags.length > most && <span class="hint">+{tags.length - most}</span>}
     </span>
   )

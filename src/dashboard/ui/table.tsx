@@ -8,20 +8,27 @@ export type Column<Row> = {
   isNumber?: boolean
   /** buttons; the name is for screen readers */
   isAction?: boolean
+  /** not on phones, in a table of one-line rows */
+  isExtra?: boolean
 }
 
-/** `hasSideAction`: on phones, the button stays beside its row */
 type TableProps<Row> = {
-  hasSideAction?: boolean
   label: string
   columns: Column<Row>[]
   rows: Row[]
   idOf(row: Row): string
+  /** on phones, the button stays beside its row */
+  hasSideAction?: boolean
+  /** one line a row; the link of its first cell covers it */
+  isLinked?: boolean
 }
 
+const kindOf = ({ hasSideAction, isLinked }: Pick<TableProps<never>, 'hasSideAction' | 'isLinked'>): string =>
+  ['table', ...(hasSideAction ? ['side-action'] : []), ...(isLinked ? ['linked'] : [])].join(' ')
+
 /** Sticky header; stacked rows on phones. */
-export const Table = <Row,>({ label, columns, rows, idOf, hasSideAction }: TableProps<Row>) => (
-  <table class={hasSideAction ? 'table side-action' : 'table'} aria-label={label}>
+export const Table = <Row,>({ label, columns, rows, idOf, ...kind }: TableProps<Row>) => (
+  <table class={kindOf(kind)} aria-label={label}>
     <thead>
       <tr>
         {columns.map((column) => (
@@ -45,16 +52,18 @@ export const Table = <Row,>({ label, columns, rows, idOf, hasSideAction }: Table
   </table>
 )
 
-const classOf = <Row,>({ isNumber, isAction }: Column<Row>): string | undefined =>
-  isNumber ? 'number' : isAction ? 'action' : undefined
+const classOf = <Row,>({ isNumber, isAction, isExtra }: Column<Row>): string | undefined =>
+  isNumber ? 'number' : isAction ? 'action' : isExtra ? 'extra' : undefined
+
+type PagerProps = { newest?: string; newer?: string; older?: string; newestLabel?: string; olderLabel?: string }
 
 /** Keyset pagination. */
-export const Pager = ({ newest, newer, older }: { newest?: string; newer?: string; older?: string }) =>
+export const Pager = ({ newest, newer, older, newestLabel = 'Newest', olderLabel = 'Older' }: PagerProps) =>
   newest || newer || older ? (
     <nav class="pager" aria-label="Pages">
       {newest && (
         <a class="button plain" href={newest}>
-          Newest
+          {newestLabel}
         </a>
       )}
       {newer && (
@@ -64,7 +73,7 @@ export const Pager = ({ newest, newer, older }: { newest?: string; newer?: strin
       )}
       {older && (
         <a class="button plain" href={older} rel="next">
-          Older
+          {olderLabel}
         </a>
       )}
     </nav>

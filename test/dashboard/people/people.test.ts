@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { databasePath } from '../../../src/store/engine/database.ts'
 import { type AccountPages, type Browser, openAccount, PASSWORD } from '../browser.ts'
+import { eventWrite } from '../../store/samples.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -39,9 +40,10 @@ async function add({ email, firstName, lastName, tags = [], fields }: Person): P
 }
 
 const see = async (query = '') => (await browser.get(pages.at(`people${query}`))).html
-const emailsOf = (html: string) => textOf(html, '.person b')
+const emailsOf = (html: string) => textOf(html, 'td:first-child a')
+const namesOf = (html: string) => textOf(html, 'td:nth-child(2)')
 /** The page of the newest person. */
-const pathOfNewest = async (): Promise<string> => (await attributesOf(await see(), '.person', 'href'))[0] ?? ''
+const pathOfNewest = async (): Promise<string> => (await attributesOf(await see(), 'td:first-child a', 'href'))[0] ?? ''
 
 describe('the people', () => {
   test('the empty state explains people and the next step', async () => {
@@ -55,8 +57,8 @@ describe('the people', () => {
     await add({ email: 'grace@example.com', firstName: 'Grace', lastName: 'Hopper' })
     const html = await see()
     expect(await emailsOf(html)).toEqual(['grace@example.com', 'bob@example.com'])
-    expect(await textOf(html, '.person .hint')).toEqual(['Grace Hopper'])
-    expect(await textOf(html, '.tags')).toEqual(['abcand 2 more'])
+    expect(await namesOf(html)).toEqual(['Grace Hopper', '–'])
+    expect(await textOf(html, '.tags')).toEqual(['a+4'])
   })
 
   test('pages', async () => {
@@ -76,41 +78,153 @@ describe('the people', () => {
     const html = await see()
     await expectHarmless(html)
     expect(html).not.toContain('\u202E')
-    expect(await textOf(html, '.person .hint')).toEqual([expect.stringContaining('<script>alert(1)</script>')])
-    await expectHarmless((await browser.post(pages.at('people'), { email: HOSTILE })).html)
+    expect(await namesOf(html)).toEqual([expect.stringContaining('<script>alert(1)</script>')])
+    const found = await find({ search: HOSTILE, tag: HOSTILE, event: HOSTILE, field: HOSTILE })
+    await expectHarmless(found)
+    expect((await textOf(found, '.chip b'))[1]).toContain('<script>alert(1)</script>')
   })
 })
 
-describe('finding a person', () => {
-  const find = (email: string) => browser.post(pages.at('people'), { email })
+/** Searches and filters, as with the form. */
+async function find(fields: Record<string, string>): Promise<string> {
+  const { status, location } = await browser.post(pages.at('people'), fields)
+  expect(status).toBe(303)
+  return (await browser.get(location ?? '')).html
+}
 
-  test('works with any spelling of the email', async () => {
-    await add({ email: 'bob@example.com' })
-    const { status, location } = await find(' Bob@Example.com ')
+describe('finding people', () => {
+  beforeEach(async () => {
+    await add({
+      email: 'bob@example.com',
+      firstName: 'Bob',
+      lastName: 'Lovelock',
+      tags: ['beta'],
+      fields: { plan: 'pro' },
+    })
+    await add({ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' })
+    await add({ email: 'carl@example.com', tags: ['beta'] })
+  })
+  const lead = async (html: string): Promise<string | undefined> => (await textOf(html, '.lead'))[0]
+
+  test('a whole email leads to the person, in any spelling', async () => {
+    const { status, location } = await browser.post(pages.at('people'), { search: ' Carl@Example.com ' })
     expect([status, location]).toEqual([303, await pathOfNewest()])
   })
 
-  test.each([
-    ['eve@example.com', 'This app knows nobody with this email.'],
-    ['eve@', 'Give one whole email address.'],
-    ['', 'Give one whole email address.'],
-  ])('%p: says why not, and keeps the input', async (email, message) => {
-    await add({ email: 'bob@example.com' })
-    const { status, html } = await find(email)
-    expect([status, await textOf(html, '#email-fault')]).toEqual([404, [`Error: ${message}`]])
-    expect(await attributesOf(html, '#email', 'value')).toEqual([email])
-    expect(await emailsOf(html)).toEqual(['bob@example.com'])
+  test.each<[string, Record<string, string>, string[], string]>([
+    ['the start of an email', { search: 'ca' }, ['carl'], '1 person matches, newest first.'],
+    ['a part of a name', { search: 'velo' }, ['bob'], '1 person matches, newest first.'],
+    ['a part of two names', { search: 'LOVEL' }, ['ada', 'bob'], '2 people match, newest first.'],
+    ['a tag', { tag: 'beta', sort: 'email' }, ['bob', 'carl'], '2 people match, by email.'],
+    ['a field', { field: 'plan', value: 'pro' }, ['bob'], '1 person matches, newest first.'],
+    ['any value of a field', { field: 'plan' }, ['bob'], '1 person matches, newest first.'],
+    ['not done', { event: 'paid', did: 'no', tag: 'beta' }, ['carl', 'bob'], '2 people match, newest first.'],
+    ['never seen', { seen: 'never', search: 'bo' }, ['bob'], '1 person matches, newest first.'],
+    ['nobody', { status: 'bounced' }, [], 'Nobody matches.'],
+  ])('%s', async (_, fields, names, state) => {
+    const html = await find(fields)
+    const emails = names.map((name) => `${name}@example.com`)
+    expect([await emailsOf(html), await lead(html)]).toEqual([emails, state])
+  })
+
+  test('an unfinished or unknown filter is ignored', async () => {
+    const html = await find({ did: 'no', value: 'pro', status: 'happy', seen: 'x', sort: 'x', search: '  ' })
+    expect([(await emailsOf(html)).length, await lead(html)]).toEqual([3, '3 people, newest first.'])
+    for (const query of ['?find=x&after=y', '?sort=x&seen=x', '?find=sealed:v1:AAAA']) {
+      expect((await emailsOf(await see(query))).length).toBe(3)
+    }
+  })
+
+  test('no search, field or cursor is readable in a URL', async () => {
+    const { location } = await browser.post(pages.at('people'), { search: 'lovel', field: 'plan', value: 'secretive' })
+    expect(location).toMatch(/\?find=/)
+    expect(decodeURIComponent(location ?? '')).not.toMatch(/lovel|secretive|plan/)
+    const other = await pages.addAccount('eve@example.com', 'Other')
+    const eve = await pages.signedIn('eve@example.com')
+    const { html } = await eve.get(`/apps/${other.appId}/people?${location?.split('?')[1]}`)
+    expect(await textOf(html, 'h1')).toEqual(['People'])
+    expect(html).not.toContain('lovel')
+  })
+
+  test('a chip removes its filter, and all go at once', async () => {
+    const html = await find({ tag: 'beta', search: 'bob', sort: 'name' })
+    expect(await textOf(html, '.chip b')).toEqual(['bob', 'beta'])
+    expect(await attributesOf(html, '#search', 'value')).toEqual(['bob'])
+    const [withoutSearch, withoutTag] = await attributesOf(html, '.chip', 'href')
+    expect(withoutSearch).toBe(`${pages.at('people')}?tag=beta&sort=name`)
+    expect(await textOf((await browser.get(withoutTag ?? '')).html, '.chip b')).toEqual(['bob'])
+    const [clear] = await attributesOf(html, '.chips li > a:not(.chip)', 'href')
+    expect(clear).toBe(`${pages.at('people')}?sort=name`)
+  })
+
+  test('sorting and paging keep the filters', async () => {
+    for (let number = 0; number < 80; number++) await add({ email: `p${number}@example.com`, tags: ['many'] })
+    let html = await find({ tag: 'many', sort: 'email' })
+    expect(await lead(html)).toBe('80 people match, by email.')
+    const [, byName] = await attributesOf(html, '[aria-label=Sort] a', 'href')
+    expect(byName).toBe(`${pages.at('people')}?tag=many&sort=name`)
+    const seen: string[] = []
+    for (let path: string | null | undefined; ;) {
+      seen.push(...(await emailsOf(html)))
+      ;[path] = await attributesOf(html, '.pager [rel=next]', 'href')
+      if (!path) break
+      expect(decodeURIComponent(path)).not.toContain('@')
+      ;({ html } = await browser.get(path))
+    }
+    expect(seen).toEqual(Array.from({ length: 80 }, (_, number) => `p${number}@example.com`).toSorted())
+  })
+
+  test('suggests tags, fields and events', async () => {
+    const [app] = await pages.store.listApps(pages.begun.accountId)
+    const event = { accountId: pages.begun.accountId, appId: app?.id ?? 0, email: 'bob@example.com', name: 'paid' }
+    await pages.store.recordEvent(eventWrite(event))
+    expect(await attributesOf(await see(), 'datalist option', 'value')).toEqual(['beta', 'plan', 'paid'])
   })
 
   test('does not find people of another account', async () => {
-    await add({ email: 'bob@example.com' })
     const other = await pages.addAccount('eve@example.com', 'Other')
     const eve = await pages.signedIn('eve@example.com')
-    expect((await eve.post(`/apps/${other.appId}/people`, { email: 'bob@example.com' })).status).toBe(404)
+    const { location } = await eve.post(`/apps/${other.appId}/people`, { search: 'bob@example.com' })
+    expect(await textOf((await eve.get(location ?? '')).html, 'td')).toEqual([])
     const id = (await pathOfNewest()).split('/').at(-1)
     for (const path of [`/apps/${other.appId}/people/${id}`, `/apps/${pages.begun.appId}/people/${id}`]) {
       expect((await eve.get(path)).status).toBe(404)
     }
+    expect((await eve.get(`/apps/${pages.begun.appId}/people/export`)).status).toBe(404)
+  })
+})
+
+describe('exporting', () => {
+  const download = async (query: string): Promise<string> =>
+    (await browser.get(pages.at(`people/export?${query}`))).html
+  beforeEach(async () => {
+    await add({ email: '=1+1@example.com', firstName: '@SUM(A1)', lastName: '-2', tags: ['+x', 'y'] })
+    await add({ email: 'ada@example.com', firstName: 'Ada, "Countess"', fields: { a: 'b' } })
+  })
+
+  test('CSV, in which no cell is a formula', async () => {
+    const [head, ada, sly, end] = (await download('format=csv')).split('\r\n')
+    expect(head).toStartWith('id,email,firstName,lastName,status,tags,fields,source,createdAt')
+    expect(ada).toMatch(/^con_\w+,ada@example\.com,"Ada, ""Countess""",,subscribed,,"{""a"":""b""}",,2026-/)
+    expect(sly).toMatch(/^con_\w+,'=1\+1@example\.com,'@SUM\(A1\),'-2,subscribed,'\+x;y,,,2026-/)
+    expect(end).toBe('')
+  })
+
+  test('NDJSON of what is filtered, in its order', async () => {
+    for (let number = 0; number < 450; number++) await add({ email: `p${number}@example.com`, tags: ['many'] })
+    const lines = (await download('format=ndjson&tag=many&sort=email')).trimEnd().split('\n')
+    const emails = lines.map((line) => (JSON.parse(line) as { email: string }).email)
+    expect(emails).toEqual(Array.from({ length: 450 }, (_, number) => `p${number}@example.com`).toSorted())
+  })
+
+  test('is linked with the filters of the page', async () => {
+    const html = await find({ search: 'ada', sort: 'seen' })
+    const links = await attributesOf(html, '.list-foot .hint a', 'href')
+    expect(links.length).toBe(2)
+    const { html: csv, headers } = await browser.get(links[0] ?? '')
+    expect([csv.split('\r\n').length, csv.includes('ada@example.com')]).toEqual([3, true])
+    expect(headers.get('content-disposition')).toBe('attachment; filename="people.csv"')
+    expect((await pages.get(links[0] ?? '')).status).toBe(303)
   })
 })
 

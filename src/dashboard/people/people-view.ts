@@ -1,0 +1,146 @@
+import { createSealer } from '../../store/engine/sealing.ts'
+import { PEOPLE_SORTS, type PeopleCursor, type PeopleFilter, type PeopleSort } from '../../people/people-lists.ts'
+import type { FormInput } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { STATUSES } from './person-labels.tsx'
+
+const DAY_MS = 86_400_000
+
+/** Choices of "last seen". */
+export const SEEN_CHOICES = {
+  '1': { label: 'In the last 24 hours', filter: (now: number) => ({ since: now - DAY_MS }) },
+  '7': { label: 'In the last 7 days', filter: (now: number) => ({ since: now - 7 * DAY_MS }) },
+  '30': { label: 'In the last 30 days', filter: (now: number) => ({ since: now - 30 * DAY_MS }) },
+  'before-7': { label: 'More than 7 days ago', filter: (now: number) => ({ before: now - 7 * DAY_MS }) },
+  'before-30': { label: 'More than 30 days ago', filter: (now: number) => ({ before: now - 30 * DAY_MS }) },
+  never: { label: 'Never', filter: () => 'never' as const },
+} satisfies Record<string, { label: string; filter: (now: number) => PeopleFilter['seen'] }>
+
+/** As typed; empty = not filtered. `did` is "no" for people who did not do the event. */
+const TEXTS = ['search', 'tag', 'status', 'field', 'value', 'event', 'did', 'seen'] as const
+export type FilterTexts = Record<(typeof TEXTS)[number], string>
+/** May be personal, so URLs have them sealed. */
+const SEALED = ['search', 'field', 'value'] as const
+const OPEN = ['tag', 'status', 'event', 'did', 'seen'] as const
+
+export type PeopleView = { texts: FilterTexts; sort: PeopleSort; after: PeopleCursor | null }
+
+const isOf = <Name extends string>(names: Record<Name, unknown>, text: string): text is Name =>
+  Object.hasOwn(names, text)
+
+/** Drops what is incomplete or unknown. */
+function cleanTexts(texts: FilterTexts): FilterTexts {
+  const event = texts.event.trim()
+  const field = texts.field.trim()
+  return {
+    search: texts.search.trim(),
+    tag: texts.tag.trim(),
+    status: isOf(STATUSES, texts.status) ? texts.status : '',
+    field,
+    value: field === '' ? '' : texts.value.trim(),
+    event,
+    did: event !== '' && texts.did === 'no' ? 'no' : '',
+    seen: isOf(SEEN_CHOICES, texts.seen) ? texts.seen : '',
+  }
+}
+
+/** Seals what must not appear in URLs and logs: searches, and the last person of a page. */
+export function createViewPaths(key: string, appId: string) {
+  const sealer = createSealer(key)
+  const context = `people ${appId}`
+  const seal = (value: unknown): string => sealer.seal(JSON.stringify(value), context)
+  const open = (text: string | null): unknown => {
+    try {
+      const sealed = text === null ? null : sealer.unseal(text, context)
+      return sealed === null || sealed === text ? null : (JSON.parse(sealed) as unknown)
+    } catch {
+      return null
+    }
+  }
+  const queryOf = ({ texts, sort, after }: PeopleView): URLSearchParams => {
+    const query = new URLSearchParams()
+    const personal = SEALED.map((name) => texts[name])
+    if (personal.some((text) => text !== '')) query.set('find', seal(personal))
+    for (const name of OPEN) if (texts[name] !== '') query.set(name, texts[name])
+    if (sort !== 'newest') query.set('sort', sort)
+    if (after) query.set('after', seal([after.key, after.id]))
+    return query
+  }
+  const pathTo = (page: string, query: URLSearchParams): string =>
+    `${pathOf(appId, 'people')}${page}${query.size === 0 ? '' : `?${query}`}`
+
+  return {
+    read(url: string): PeopleView {
+      const query = new URL(url).searchParams
+      const [found, after] = [open(query.get('find')), open(query.get('after'))]
+      const personal = Array.isArray(found) ? found.map(String) : []
+      const texts = Object.fromEntries(
+        TEXTS.map((name) => [name, personal[SEALED.findIndex((one) => one === name)] ?? query.get(name) ?? '']),
+      ) as FilterTexts
+      for (const [index, name] of SEALED.entries()) texts[name] = personal[index] ?? ''
+      const sort = PEOPLE_SORTS.find((one) => one === query.get('sort')) ?? 'newest'
+      return { texts: cleanTexts(texts), sort, after: readCursor(after) }
+    },
+    pathOf: (view: PeopleView): string => pathTo('', queryOf(view)),
+    exportPath: (view: PeopleView, format: string): string => {
+      const query = queryOf({ ...view, after: null })
+      query.set('format', format)
+      return pathTo('/export', query)
+    },
+  }
+}
+
+export type ViewPaths = ReturnType<typeof createViewPaths>
+
+function readCursor(found: unknown): PeopleCursor | null {
+  if (!Array.isArray(found) || typeof found[1] !== 'number') return null
+  const [key, id] = found as unknown[]
+  const isKey = key === null || typeof key === 'string' || typeof key === 'number'
+  return isKey && typeof id === 'number' ? { key, id } : null
+}
+
+export function readFilterForm(form: FormInput): PeopleView {
+  const texts = Object.fromEntries(TEXTS.map((name) => [name, form.text(name)])) as FilterTexts
+  const sort = PEOPLE_SORTS.find((one) => one === form.text('sort')) ?? 'newest'
+  return { texts: cleanTexts(texts), sort, after: null }
+}
+
+export function toFilter(texts: FilterTexts, now: number): PeopleFilter {
+  const { search, tag, status, field, value, event, did, seen } = texts
+  return {
+    search: search === '' ? null : search,
+    tag: tag === '' ? null : tag,
+    status: isOf(STATUSES, status) ? status : null,
+    field: field === '' ? null : { name: field, value: value === '' ? null : value },
+    event: event === '' ? null : { name: event, isDone: did !== 'no' },
+    seen: isOf(SEEN_CHOICES, seen) ? SEEN_CHOICES[seen].filter(now) : null,
+  }
+}
+
+export type Chip = { name: string; value: string; without: FilterTexts }
+
+/** One for each filter; `without`: the others. */
+export function listChips(texts: FilterTexts): Chip[] {
+  const { search, tag, status, field, value, event, did, seen } = texts
+  const chips: (Chip | null)[] = [
+    search === '' ? null : { name: 'Search', value: search, without: { ...texts, search: '' } },
+    tag === '' ? null : { name: 'Tag', value: tag, without: { ...texts, tag: '' } },
+    isOf(STATUSES, status) ? { name: 'Status', value: STATUSES[status].word, without: { ...texts, status: '' } } : null,
+    field === ''
+      ? null
+      : {
+          name: `Field ${field}`,
+          value: value === '' ? 'any value' : value,
+          without: { ...texts, field: '', value: '' },
+        },
+    event === ''
+      ? null
+      : { name: did === 'no' ? 'Did not' : 'Did', value: event, without: { ...texts, event: '', did: '' } },
+    isOf(SEEN_CHOICES, seen)
+      ? { name: 'Last seen', value: SEEN_CHOICES[seen].label, without: { ...texts, seen: '' } }
+      : null,
+  ]
+  return chips.filter((chip) => chip !== null)
+}
+
+export const NO_FILTER = Object.fromEntries(TEXTS.map((name) => [name, ''])) as FilterTexts

@@ -1,0 +1,63 @@
+import type { AppRow } from '../accounts/access.ts'
+import { writeCsvRow } from '../core/csv.ts'
+import { PEOPLE_SORTS, type PeopleCursor, type PeopleFilter, type PeopleSort } from '../store/contact-search.ts'
+import type { Store } from '../store/store.ts'
+import { contactView } from './contacts.ts'
+
+export { PEOPLE_SORTS }
+export type { PeopleCursor, PeopleFilter, PeopleSort }
+
+/** Read at a time, so that other requests wait a few ms. */
+const EXPORT_ROWS = 200
+
+export const EXPORT_FORMATS = ['csv', 'ndjson'] as const
+export type ExportFormat = (typeof EXPORT_FORMATS)[number]
+
+const COLUMNS = [
+  'id',
+  'email',
+  'firstName',
+  'lastName',
+  'status',
+  'tags',
+  'fields',
+  'source',
+  'createdAt',
+  'updatedAt',
+  'firstSeenAt',
+  'lastSeenAt',
+  'lastEventAt',
+] as const
+
+type Exported = ReturnType<typeof contactView>
+
+/** Tags are separated by semicolons; fields are a JSON object. */
+const toCell = (value: Exported[(typeof COLUMNS)[number]]): string => {
+  if (value === null) return ''
+  if (Array.isArray(value)) return value.join(';')
+  return typeof value === 'string' ? value : Object.keys(value).length === 0 ? '' : JSON.stringify(value)
+}
+
+const WRITERS: Record<ExportFormat, { head: string; write: (person: Exported) => string }> = {
+  csv: { head: writeCsvRow(COLUMNS), write: (person) => writeCsvRow(COLUMNS.map((column) => toCell(person[column]))) },
+  ndjson: { head: '', write: (person) => `${JSON.stringify(person)}\n` },
+}
+
+type PeopleExport = { filter: PeopleFilter; sort: PeopleSort; format: ExportFormat }
+
+/** One line per person, in pages, so that memory does not grow with their number. */
+export async function* exportPeople(
+  { store }: { store: Store },
+  app: AppRow,
+  { filter, sort, format }: PeopleExport,
+): AsyncGenerator<string> {
+  const { head, write } = WRITERS[format]
+  if (head !== '') yield head
+  let after: PeopleCursor | null = null
+  do {
+    const query = { appId: app.id, filter, sort, after, limit: EXPORT_ROWS, isCounted: false }
+    const page: Awaited<ReturnType<Store['findPeople']>> = await store.findPeople(query)
+    if (page.people.length > 0) yield page.people.map((person) => write(contactView(person, app))).join('')
+    after = page.next
+  } while (after !== null)
+}
