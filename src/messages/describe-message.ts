@@ -87,13 +87,36 @@ function describeAway({ minutes = 0, at }: Extract<Rule, { rule: 'away' }>): str
   return minutes === 0 ? 'they are away' : `they left at least ${formatMinutes(minutes)} ago`
 }
 
+type Away = Extract<Rule, { rule: 'away' }>
+
+/** Indexes of rules that one sentence describes: "left before it started" and "still away" belong together. */
+export function groupRules(rules: readonly { rule: string; at?: string | undefined }[]): number[][] {
+  const away = rules.flatMap(({ rule }, index) => (rule === 'away' ? [index] : []))
+  const before = away.find((index) => rules[index]?.at === 'trigger')
+  const later = away.find((index) => rules[index]?.at !== 'trigger')
+  if (away.length !== 2 || before === undefined || later === undefined) return rules.map((_, index) => [index])
+  const first = Math.min(before, later)
+  return rules.flatMap((_, index) => (index === first ? [[before, later]] : away.includes(index) ? [] : [[index]]))
+}
+
+/** One sentence of `groupRules`. */
+export function describeRules([rule, later]: readonly Rule[]): string {
+  if (rule?.rule === 'away' && later?.rule === 'away') return describeAwayTwice(rule, later)
+  return rule ? describeRule(rule) : ''
+}
+
+function describeAwayTwice({ minutes: before = 0 }: Away, { minutes: after = 0 }: Away): string {
+  const left = before === 0 ? 'they left before it started' : `they left ${formatMinutes(before)} before it started`
+  return after === 0 ? `${left} and are still away` : `${left} and at least ${formatMinutes(after)} ago`
+}
+
 function describeSince(since: Since | undefined): string {
   if (typeof since === 'object') return `in the last ${formatCount(since.days, 'day')}`
   return since === 'ever' ? 'ever' : 'since it started'
 }
 
 export function describeMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
-  const rules = onlyIf.map(describeRule)
+  const rules = groupRules(onlyIf).map((group) => describeRules(group.flatMap((index) => onlyIf[index] ?? [])))
   const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
   return `${describeTime(wait)} ${describeTrigger(trigger)}, the person gets this email ${describeAgain(again)}${all === '' ? '' : `, if ${all}`}.${describeJoining(again)}${describeUnseen(onlyIf)}`
 }
@@ -103,7 +126,7 @@ const describeJoining = (again: Again | undefined): string => {
   return said === null ? '' : ` ${said}`
 }
 
-function describeUnseen(rules: readonly Rule[]): string {
+export function describeUnseen(rules: readonly Rule[]): string {
   const asking = rules.filter((rule) => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen')
   if (asking.length === 0) return ''
   return ` People never reported by the browser script ${asking.every(isSentUnknown) ? 'get it too' : 'do not get it'}.`

@@ -24,7 +24,7 @@ const GROUP_MS = 250
 /** `asksDns`: false for read-only views. */
 export type CheckContext = { store: Store; app: AppRow; senders: Senders; templates: TemplateWorker; asksDns?: boolean }
 
-/** `replace`: the fallback that fixes it. */
+/** `replace`: a change of the text that fixes it. */
 export type LiveProblem = FieldError & { replace?: { from: string; by: string } }
 
 export type Tried = { tried: number; of: number; what: 'events' | 'people' }
@@ -208,12 +208,12 @@ function describeCounted({ part, fault, count }: CountedFault, tried: Tried): Fi
   return { field: `mail.${part ?? 'body'}`, code: 'template', message }
 }
 
-/** A similar property name, for one that no event has. */
-function suggestProperty(variable: string, names: readonly string[]): string {
+/** A similar property, for one that no event has. */
+function findSimilar(variable: string, names: readonly string[]): string | undefined {
   const [, name = ''] = /^event\.(\w+)$/.exec(variable) ?? []
-  if (name === '' || names.includes(name)) return ''
+  if (name === '' || names.includes(name)) return undefined
   const near = findNearest(name, names)
-  return near === undefined ? '' : ` Did you mean \`event.${near}\`?`
+  return near === undefined ? undefined : `event.${near}`
 }
 
 const FALLBACKS = new Map([
@@ -229,10 +229,12 @@ function describeMissing(
   if (!('missing' in fault)) return []
   const variable = fault.missing
   const fallback = findFallback(variable, app)
+  const near = findSimilar(variable, names)
   const by = withFallback(variable, fallback)
   const from = part === null ? null : findPlain(mail[part] ?? '', variable)
-  const message = `\`${variable}\` is missing ${describeShare(count, tried)}. Add a fallback: \`${by}\`.${suggestProperty(variable, names)}`
-  const replace = fallback && from ? { replace: { from, by } } : {}
+  const message = `\`${variable}\` is missing ${describeShare(count, tried)}. Add a fallback: \`${by}\`.${near ? ` Did you mean \`${near}\`?` : ''}`
+  const fixed = near ? `{{ ${near} }}` : fallback ? by : `{% if ${variable} %}{{ ${variable} }}{% endif %}`
+  const replace = from ? { replace: { from, by: fixed } } : {}
   return [{ field: `mail.${part ?? 'body'}`, code: 'missing_value', message, ...replace }]
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { BATCH } from '../helper.ts'
+import { BATCH, HOUR } from '../helper.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 
 const TRY_MS = 30_000
@@ -24,7 +24,10 @@ beforeAll(async () => {
   await signIn(page, server)
   const properties = { headline: 'Twelve & <b>one</b>', url: 'https://app.first.example/results/1' }
   const event = { app: server.first.appId, email: 'bob@example.com', event: 'results_ready', createContact: true }
+  // so that its wait is over
+  server.clock.wallMs -= 5 * HOUR
   await server.call('POST', BATCH, { body: { events: [{ ...event, properties }] } })
+  server.clock.wallMs += 5 * HOUR
 }, TRY_MS)
 afterAll(async () => {
   await context?.close()
@@ -94,26 +97,72 @@ describe('the editor', () => {
   test(
     'adds and removes rules in place, and keeps input, scroll and focus',
     async () => {
+      await page.click('summary:has-text("Name, sender and kind")')
       await page.fill(named('name'), 'Typed and not saved')
-      await page.selectOption(named('newRule'), 'tagLacks')
-      await page.locator('button[value="add onlyIf"]').scrollIntoViewIfNeeded()
-      await page.click('button[value="add onlyIf"]')
+      await page.evaluate('scrollTo(0, 100)')
+      await page.click('.add-rule > summary')
+      await page.click('button[value="add onlyIf tagLacks"]')
       await page.waitForSelector(named('onlyIf[3].lacks'))
       expect(await page.evaluate<string>('document.activeElement.name')).toBe('onlyIf[3].lacks')
-      expect(Number(await page.evaluate('scrollY'))).toBeGreaterThan(100)
+      expect(Number(await page.evaluate('scrollY'))).toBe(100)
       expect(await page.inputValue(named('name'))).toBe('Typed and not saved')
+      await page.keyboard.type('vip')
+      await page.waitForSelector('.sentence:has-text("they do not have the tag “vip”")')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector(named('onlyIf[3].lacks'), { state: 'hidden' })
       await page.click('button[value="remove onlyIf 0"]')
       await page.waitForSelector(named('onlyIf[3].lacks'), { state: 'detached' })
-      expect(await page.inputValue(named('onlyIf[2].lacks'))).toBe('')
+      expect(await page.inputValue(named('onlyIf[2].lacks'))).toBe('vip')
+      await page.click('#onlyIf\\[2\\] > summary')
+      await page.fill(named('onlyIf[2].lacks'), '')
+      await page.keyboard.press('Escape')
+      await page.click('summary:has-text("Simulation")')
       await page.click('button[value="simulate 7"]')
-      await page.waitForSelector('#onlyIf .fault, .notice.error')
+      await page.waitForSelector('.notice.error')
+      expect(await page.isVisible(named('onlyIf[2].lacks'))).toBe(true)
       expect(await page.inputValue(named('name'))).toBe('Typed and not saved')
     },
     TRY_MS,
   )
 
   test(
-    'saves with Enter, simulates in place, and asks before going live',
+    'changes the sentence, the checklist and the count while typing, and fixes with one click',
+    async () => {
+      await open('messages')
+      await page.click('.person >> nth=0')
+      await page.waitForSelector('#reach:has-text("1 of 1 person in the last 30 days would get it.")')
+      await page.click('#wait > summary')
+      await page.fill(named('wait.minutes'), '2')
+      await page.selectOption(named('wait.unit'), 'hours')
+      await page.waitForSelector('#wait-says:has-text("wait 2 hours, then send")')
+      await page.keyboard.press('Escape')
+      expect(await page.isVisible(named('wait.minutes'))).toBe(false)
+      expect(await page.evaluate<string>('document.activeElement.id')).toBe('wait-says')
+      await page.fill(named('mail.subject'), 'About {{ event.total }}')
+      await page.waitForSelector(
+        '.checks .wrong:has-text("`event.total` is missing"), .checks .wrong:has-text("event.total is missing")',
+      )
+      await page.waitForSelector('#reach:has-text("0 of 1 person")')
+      await page.click('.checks button:has-text("Leave it out where there is no total")')
+      await page.waitForSelector('.checks .wrong', { state: 'detached' })
+      expect(await page.inputValue(named('mail.subject'))).toBe(
+        'About {% if event.total %}{{ event.total }}{% endif %}',
+      )
+      await page.waitForSelector('#reach:has-text("1 of 1 person")')
+      await page.fill(named('mail.subject'), '')
+      await page.click('.chip:has-text("event.headline")')
+      expect(await page.inputValue(named('mail.subject'))).toBe('{{ event.headline }}')
+      expect(await page.locator('.chip').allTextContents()).toEqual([
+        'event.headline',
+        'event.url',
+        'contact.firstName',
+      ])
+    },
+    TRY_MS,
+  )
+
+  test(
+    'saves with Enter and with Ctrl+S, simulates in place, and asks before going live',
     async () => {
       page.once('dialog', (dialog) => void dialog.accept())
       await open('messages')
@@ -122,10 +171,18 @@ describe('the editor', () => {
       await page.press(named('mail.preheader'), 'Enter')
       await page.waitForSelector('.notice.done')
       expect(await page.inputValue(named('mail.preheader'))).toBe('By the keyboard')
+      const text = 'Saved by keyboard{% for event in events %}.{% endfor %}'
+      await page.fill(named('mail.body'), text)
+      await page.keyboard.press('Control+s')
+      await page.waitForSelector('.notice.done')
+      await page.waitForFunction(`document.querySelector('[name="mail.body"]').defaultValue === '${text}'`)
+      await page.click('summary:has-text("Name, sender and kind")')
       await page.fill(named('name'), 'Not saved yet')
+      await page.click('summary:has-text("Simulation")')
       await page.click('button[value="simulate 7"]')
       await page.waitForSelector('.outcome')
       expect(await page.inputValue(named('name'))).toBe('Not saved yet')
+      await page.click('#wait > summary')
       await page.fill(named('wait.minutes'), '2')
       await page.waitForSelector('#go-live-says:has-text("2 days after")', { state: 'attached' })
       await page.click('[popovertarget=go-live]')

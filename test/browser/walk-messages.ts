@@ -22,8 +22,12 @@ export const MESSAGE_STEPS: Step[] = [
   {
     name: 'message-wrong',
     go: async (page) => {
+      await page.click('#trigger > summary')
       await page.fill(named('trigger.event'), HOSTILE)
+      await page.click('#trigger > summary')
+      await page.click('#wait > summary')
       await page.click('label[for=wait-minutes]')
+      await page.click('#wait > summary')
       await press(page, 'save')
     },
   },
@@ -49,13 +53,16 @@ export const MESSAGE_STEPS: Step[] = [
     name: 'message-rows',
     go: async (page) => {
       for (const kind of ['notDone', 'tagLacks', 'field', 'status']) {
-        await page.selectOption(named('newRule'), kind)
-        await press(page, 'add onlyIf')
+        await page.click('.add-rule > summary')
+        await press(page, `add onlyIf ${kind}`)
         await page.waitForSelector(`input[value=${kind}]`, { state: 'attached' })
+        if (kind === 'tagLacks') await page.fill(named('onlyIf[4].lacks'), HOSTILE.slice(0, 40))
+        // without scripts, Escape doesn't close it
+        await page.click('.part[open] > summary')
       }
+      await page.click('#trigger > summary')
       await press(page, 'add trigger.where')
       await page.fill(named('trigger.where[0].property'), HOSTILE)
-      await page.fill(named('onlyIf[4].lacks'), HOSTILE.slice(0, 40))
     },
   },
   {

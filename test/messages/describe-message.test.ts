@@ -64,7 +64,7 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
 
 test('the first drafts read well', () => {
   expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([
-    "10 minutes after results_ready comes, the person gets this email once for each resultId or url, if they haven't opened the results page, they had left when it started and they left at least 5 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script get it too.",
+    "10 minutes after results_ready comes, the person gets this email once for each resultId or url, if they haven't opened the results page and they left before it started and at least 5 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script get it too.",
     "1 day after results_ready comes, the person gets this email once for each resultId or url, if they haven't opened the results page and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script do not get it.",
   ])
 })

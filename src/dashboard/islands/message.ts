@@ -1,71 +1,108 @@
 /// <reference lib="dom" />
 
-/** Delay of the preview after typing. */
-const TYPED_MS = 150
-/** Longer, because the check reads many events. */
-const CHECK_MS = 1_000
+/** Delays after typing, by cost: the preview reads one event, the check up to thousands, the count a month of them. */
+const DELAYS_MS = { preview: 150, check: 600, reach: 1_500 }
+type Show = keyof typeof DELAYS_MS
 
-type Shown = {
+type Answer = {
   fragments: Record<string, string>
-  /** everything except the text is HTML */
-  mail: { from: string; subject: string; text: string; src: string } | null
+  /** of the preview; everything except the text is HTML */
+  mail?: { from: string; subject: string; text: string; src: string } | null
+  /** of the check: errors by field */
+  faults?: Record<string, string>
 }
-/** `faults`: errors by field. */
-type Checked = { fragments: Record<string, string>; faults: Record<string, string> }
 
 const form = document.querySelector<HTMLFormElement>('#editor')
 if (form) followEditor(form)
 
-/** Updates the preview while typing, and lets buttons update part of the page. */
+/** Updates preview, checks and count while typing, and lets buttons update part of the page. */
 function followEditor(form: HTMLFormElement): void {
   const preview = form.querySelector<HTMLElement>('[data-preview]')
-  let [timer, checkTimer]: (ReturnType<typeof setTimeout> | undefined)[] = []
-  let [asked, checked] = [0, 0]
   const url = preview?.dataset.preview ?? ''
+  const timers = new Map<Show, ReturnType<typeof setTimeout>>()
+  const asking = new Map<Show, AbortController>()
 
-  const refresh = async (): Promise<void> => {
-    const mine = ++asked
-    const shown = await ask<Shown>(url, new FormData(form))
-    // a newer request is under way
-    if (shown && mine === asked) show(shown)
-  }
-  const check = async (): Promise<void> => {
-    const mine = ++checked
+  const refresh = async (kind: Show): Promise<void> => {
+    clearTimeout(timers.get(kind))
+    asking.get(kind)?.abort()
+    const { signal } = asking.set(kind, new AbortController()).get(kind) ?? {}
     const data = new FormData(form)
-    data.set('check', '1')
-    const found = await ask<Checked>(url, data)
-    if (!found || mine !== checked) return
-    putAll(found.fragments)
-    removeFaults(new Map(Object.entries(found.faults)))
+    data.set('show', kind)
+    const answer = await ask(url, data, signal)
+    if (answer && !signal?.aborted) show(answer)
   }
-  const refreshSoon = (): void => {
-    clearTimeout(timer)
-    clearTimeout(checkTimer)
-    timer = setTimeout(() => void refresh(), TYPED_MS)
-    checkTimer = setTimeout(() => void check(), CHECK_MS)
+  const refreshSoon = (...kinds: Show[]): void => {
+    for (const kind of kinds) {
+      clearTimeout(timers.get(kind))
+      timers.set(
+        kind,
+        setTimeout(() => void refresh(kind), DELAYS_MS[kind]),
+      )
+    }
   }
-  document.getElementById('go-live')?.addEventListener('beforetoggle', () => void check())
+  document.getElementById('go-live')?.addEventListener('beforetoggle', () => void refresh('check'))
   // the browser restores typed values, but the page shows the stored ones
   addEventListener('pageshow', (event) => {
     const isOld = event instanceof PageTransitionEvent && event.persisted
-    if (preview && (isOld || hasChanged(form))) void check()
+    if (preview && (isOld || hasChanged(form))) refreshSoon('preview', 'check', 'reach')
+    else void refresh('reach')
   })
   form.addEventListener('input', ({ target }) => {
-    if (target instanceof HTMLElement && !target.closest('aside')) askBeforeLeaving()
-    if (preview && !(target instanceof Element && target.closest('.mail'))) refreshSoon()
+    if (!(target instanceof Element) || target.closest('.mail, #checks')) return
+    if (target.closest('#preview')) return refreshSoon('preview')
+    askBeforeLeaving()
+    refreshSoon('preview', 'check', 'reach')
   })
   form.addEventListener('submit', (event) => {
     const button = event.submitter
     if (!(button instanceof HTMLButtonElement)) return
     if (button.value === 'preview') {
       event.preventDefault()
-      return void refresh()
+      return void refresh('preview')
     }
-    const part = button.closest<HTMLElement>('[data-part]')
+    const part = document.getElementById(button.dataset.for ?? '') ?? button.closest<HTMLElement>('[data-part]')
     if (!part) return leaving.abort()
     event.preventDefault()
-    void changePart(form, part, button).then((isDone) => (isDone ? refresh() : undefined))
+    void changePart(form, part, button).then((isDone) => {
+      if (!isDone || button.value.startsWith('simulate') || button.value === 'test') return
+      askBeforeLeaving()
+      refreshSoon('preview', 'check', 'reach')
+    })
   })
+  form.addEventListener('keydown', (event) => closeWithEnter(event))
+  document.addEventListener('keydown', (event) => {
+    if (event.key.toLowerCase() !== 's' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
+    const save = document.querySelector<HTMLButtonElement>('button[form=editor][value=save]')
+    if (!save) return
+    event.preventDefault()
+    form.requestSubmit(save)
+  })
+  document.addEventListener('click', ({ target }) => {
+    const chip = target instanceof Element ? target.closest<HTMLElement>('[data-insert]') : null
+    if (chip) insert(chip.dataset.insert ?? '')
+  })
+  let typed = form.querySelector<HTMLTextAreaElement>('#mail textarea')
+  form.addEventListener('focusin', ({ target }) => {
+    const isText = target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement
+    if (isText && target.closest('#mail')) typed = target as HTMLTextAreaElement
+  })
+  /** Inserts at the cursor of the field that had it last, so that undo works. */
+  const insert = (text: string): void => {
+    if (!typed || typed.readOnly) return
+    typed.focus()
+    document.execCommand('insertText', false, text)
+  }
+}
+
+/** In a part of the sentence, Enter is done, and doesn't save. */
+function closeWithEnter(event: KeyboardEvent): void {
+  const { key, target } = event
+  if (key !== 'Enter' || !(target instanceof HTMLInputElement)) return
+  const part = target.closest<HTMLDetailsElement>('.part')
+  if (!part) return
+  event.preventDefault()
+  part.open = false
+  part.querySelector('summary')?.focus()
 }
 
 function hasChanged(form: HTMLFormElement): boolean {
@@ -85,13 +122,15 @@ function askBeforeLeaving(): void {
 }
 const preventLeaving = (event: Event): void => event.preventDefault()
 
-const post = (url: string, data: FormData): Promise<Response> =>
-  fetch(url, { method: 'POST', body: new URLSearchParams([...data].map(([name, value]) => [name, String(value)])) })
+const post = (url: string, data: FormData, signal?: AbortSignal): Promise<Response> => {
+  const body = new URLSearchParams([...data].map(([name, value]) => [name, String(value)]))
+  return fetch(url, { method: 'POST', body, signal })
+}
 
 /** null on an unexpected answer: the page stays unchanged. */
-async function ask<Answer>(url: string, data: FormData): Promise<Answer | null> {
+async function ask(url: string, data: FormData, signal?: AbortSignal): Promise<Answer | null> {
   try {
-    const answer = await post(url, data)
+    const answer = await post(url, data, signal)
     const isJson = answer.ok && answer.headers.get('content-type')?.startsWith('application/json')
     return isJson ? ((await answer.json()) as Answer) : null
   } catch {
@@ -103,8 +142,10 @@ function putAll(fragments: Record<string, string>): void {
   for (const [id, html] of Object.entries(fragments)) put(document.getElementById(id), html)
 }
 
-function show({ fragments, mail }: Shown): void {
+function show({ fragments, mail, faults }: Answer): void {
   putAll(fragments)
+  if (faults) removeFaults(new Map(Object.entries(faults)))
+  if (mail === undefined) return
   // keep showing the last valid preview
   document.querySelector('[data-mail]')?.classList.toggle('stale', mail === null)
   if (!mail) return
@@ -118,7 +159,7 @@ function show({ fragments, mail }: Shown): void {
 
 /** Removes fixed errors. New errors appear on submit. */
 function removeFaults(faults: Map<string, string>): void {
-  for (const fault of document.querySelectorAll<HTMLElement>('.message-fields .fault[id$="-fault"]')) {
+  for (const fault of document.querySelectorAll<HTMLElement>('.field > .fault[id$="-fault"]')) {
     const name = fault.id.slice(0, -'-fault'.length)
     const control = document.getElementById(name)
     if (faults.has(name)) continue
@@ -172,15 +213,26 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
     return false
   }
   part.replaceWith(next)
-  const fields = next.querySelectorAll<HTMLElement>('input:not([type=hidden], [type=radio]), select, button')
-  const added = button.value.startsWith('add')
-    ? next.querySelector<HTMLElement>('.rule:last-of-type :is(input:not([type=hidden]), select)')
-    : null
+  if (button.value.startsWith('fix')) takeTexts(page)
+  const added = next.querySelector<HTMLElement>(
+    '.part[open] .part-fields :is(input:not([type=hidden]):not([type=radio]), select)',
+  )
   const same = [...next.querySelectorAll('button')].find(({ value }) => value === button.value)
-  ;(added ?? same ?? fields[0])?.focus({ preventScroll: true })
+  const first = next.querySelector<HTMLElement>('input:not([type=hidden], [type=radio]), select, button, summary')
+  ;(added ?? same ?? first)?.focus({ preventScroll: true })
   // the result is below its button and may be out of view
   next.querySelector('[role=status]')?.scrollIntoView({ block: 'nearest' })
   return true
+}
+
+/** A fix changes the email. */
+function takeTexts(page: Document | null): void {
+  for (const fixed of page?.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('#mail :is(input, textarea)') ??
+    []) {
+    const field = document.getElementById(fixed.id)
+    const isText = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement
+    if (isText && field.value !== fixed.value) field.value = fixed.value
+  }
 }
 
 const PROGRESS_MS = 400

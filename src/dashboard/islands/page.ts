@@ -110,11 +110,12 @@ const isTyped = (): boolean =>
       : field.type !== 'hidden' && field.value !== field.defaultValue,
   )
 
-const openSwitcher = (): HTMLDetailsElement | null => document.querySelector('.switcher[open]')
+/** The app switcher, or a part of a message's sentence. */
+const openFloating = (): HTMLDetailsElement | null => document.querySelector('.switcher[open], .part[open]')
 
-/** Closes the list on Escape or a click outside. */
+/** Closes it on Escape or a click outside. */
 document.addEventListener('click', (event) => {
-  const open = openSwitcher()
+  const open = openFloating()
   if (open && event.target instanceof Node && !open.contains(event.target)) open.open = false
 })
 
@@ -125,14 +126,14 @@ document.querySelector('.switcher')?.addEventListener('toggle', () => {
   if (apps && current) apps.scrollTop = current.offsetTop - (apps.clientHeight - current.offsetHeight) / 2
 })
 
-/** Closes when focus moves behind the list. */
+/** Closes when focus moves behind it. */
 document.addEventListener('focusout', ({ relatedTarget }) => {
-  const open = openSwitcher()
+  const open = openFloating()
   if (open && relatedTarget instanceof Node && !open.contains(relatedTarget)) open.open = false
 })
 
 document.addEventListener('keydown', (event) => {
-  const open = openSwitcher()
+  const open = openFloating()
   if (!open || event.key !== 'Escape') return
   open.open = false
   open.querySelector('summary')?.focus()

@@ -46,6 +46,8 @@ const FLASHES = {
   message_paused: 'The message is paused. It sends no emails until it is live again.',
   message_draft: 'The message is a draft again. It sends no emails.',
   still_sending: 'Emails that were already with the mail server may still arrive.',
+  message_copied: 'This is a copy, saved as a draft.',
+  message_restored: 'The earlier version was restored.',
   message_deleted: 'The message was deleted, with all its versions.',
   test_sent: "The test event was recorded. It is this app's newest event.",
 } as const

@@ -41,12 +41,24 @@ type FrameProps = {
   tabTitle?: string
   state: ComponentChildren
   action?: ComponentChildren
+  /** title and action stay in view */
+  isSticky?: boolean
   islands?: Island[]
   children?: ComponentChildren
 }
 
 /** Frame of all member pages: a sidebar, below 800 pixels a menu bar. */
-export const Frame = ({ viewer, page, title, tabTitle = title, state, action, islands, children }: FrameProps) => (
+export const Frame = ({
+  viewer,
+  page,
+  title,
+  tabTitle = title,
+  state,
+  action,
+  isSticky,
+  islands,
+  children,
+}: FrameProps) => (
   <Document title={`${tabTitle} - ${viewer.app.name}`} islands={islands}>
     <SkipLink />
     <div class="frame">
@@ -54,7 +66,7 @@ export const Frame = ({ viewer, page, title, tabTitle = title, state, action, is
       <Sidebar viewer={viewer} page={page} />
       <main id="main">
         <Zone.Provider value={viewer.app.timezone}>
-          <PageHead title={title} state={state} action={action} />
+          <PageHead title={title} state={state} action={action} isSticky={isSticky} />
           {viewer.flash && <Flash>{viewer.flash}</Flash>}
           {children}
         </Zone.Provider>
@@ -188,12 +200,14 @@ export const PageHead = ({
   title,
   state,
   action,
+  isSticky,
 }: {
   title: string
   state: ComponentChildren
   action?: ComponentChildren
+  isSticky?: boolean
 }) => (
-  <header class="page-head">
+  <header class={isSticky ? 'page-head sticky' : 'page-head'}>
     <div>
       <h1>
         <SentText>{title}</SentText>

@@ -23,7 +23,7 @@ export type EditorProps = {
   fields: Fields
   /** errors of the submitted form */
   errors: FieldError[]
-  /** findings about the current fields; null if incomplete or never saved */
+  /** findings about the current fields; null if incomplete */
   check: LiveCheck | null
   notice?: string
   shown: ShownPreview
@@ -38,6 +38,8 @@ export type EditorProps = {
   /** `content` is what was simulated */
   simulation: { days: number; content: MessageContent; found: Simulation | null } | null
   test: TestOutcome | null
+  /** who got a test of this text; null: nobody */
+  tested: string | null
   path: string
   now: number
 }

@@ -11,10 +11,11 @@ import { messagePath } from './messages-page.tsx'
 import { refuseRole } from '../layout/require-member.tsx'
 import { flashCookie, withStillSending } from '../layout/flash.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { answerEditor, checkFields, type Editing, editorPath, readContext } from './message-editing.tsx'
+import { answerEditor, checkFields, type Editing, editorPath, readContext, simulateFields } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
-import { changeRows, readFields, saysSame, writeFields } from './message-form.ts'
-import { FALLBACK } from './message-problems.tsx'
+import { changeRows, readFields, readMail, saysSame, writeFields } from './message-form.ts'
+import { FIX } from './message-checklist.tsx'
+import { REACH_DAYS } from './message-simulation.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
 /** Runs the action of the pressed button. The answer keeps unsaved input. Viewers see the stored message. */
@@ -28,13 +29,13 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   if (action === 'test') return sendTest(editing, sent)
   if (action === 'delete') return remove(editing, sent)
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
-  if (action === FALLBACK) return answerEditor(editing, { fields: await addFallback(editing, sent, words) })
+  if (action === FIX) return answerEditor(editing, { fields: await applyFix(editing, sent, words) })
   const changed = changeRows(sent, textOf(sent, 'do'))
   return changed ? answerEditor(editing, { fields: changed }) : save(editing, sent, action === 'live' ? 'live' : null)
 }
 
 /** Applies a proposed fix without saving. */
-async function addFallback(editing: Editing, fields: Fields, [name = '', ...rest]: string[]): Promise<Fields> {
+async function applyFix(editing: Editing, fields: Fields, [name = '', ...rest]: string[]): Promise<Fields> {
   const check = await checkFields(editing, fields)
   const from = rest.join(' ')
   const found = check.problems.find(({ field, replace }) => field === name && replace?.from === from)
@@ -142,20 +143,16 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   }
   const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }
   const sent = await sendTestMail({ deps, app: viewer.app, to }, asked)
+  if ('is' in sent.result && !('reason' in sent.result)) {
+    editing.tested.note(viewer.app.id, readMail(fields), to.address)
+  }
   return answerEditor(editing, { fields, test: { to: to.address, ...sent } })
 }
 
 async function simulate(editing: Editing, fields: Fields, asked: number): Promise<Response> {
-  const { deps, viewer, request } = editing
-  // the name doesn't matter
-  const reading = readMessage({ ...readFields(fields), name: 'simulated' })
-  if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
-  const settings = await deps.store.mailSettings(viewer.app.id)
-  const days = asked === 30 ? 30 : 7
-  const { content } = reading.input
-  const { id: appId, hosts } = viewer.app
-  const asking = { appId, hosts, content, settings, days, now: deps.clock.now() }
-  const found = await deps.simulations.simulate(asking, { signal: request.signal })
+  const simulated = await simulateFields(editing, fields, asked === REACH_DAYS ? REACH_DAYS : 7)
+  if ('errors' in simulated) return answerEditor(editing, { fields, errors: simulated.errors })
+  const { found, ...rest } = simulated
   if (found !== null && isRefusal(found)) return answerRefusal(editing, fields, found)
-  return answerEditor(editing, { fields, simulation: { days, content, found } })
+  return answerEditor(editing, { fields, simulation: { ...rest, found } })
 }

@@ -16,6 +16,7 @@ import { type EditorProps, type ShownPreview } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
 import { readFields, readMail } from './message-form.ts'
 import { showPreview } from './message-preview.tsx'
+import type { TestedEmails } from './tested-emails.ts'
 
 const DAY_HOURS = 24
 const HOUR_MS = 3_600_000
@@ -26,6 +27,7 @@ const NAME_DAYS = 30
 export type Editing = {
   deps: PageDependencies
   frames: MailFrames
+  tested: TestedEmails
   request: Request
   viewer: Viewer
   message: MessageRow | null
@@ -65,6 +67,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       shown={await previewFields(editing, fields)}
       simulation={simulation}
       test={test}
+      tested={findTested(editing, fields)}
       path={editorPath(editing)}
       now={deps.clock.now()}
     />
@@ -91,14 +94,18 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
   return { counts, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, isCapturing }
 }
 
-/** Checks a saved message with its current fields, so that fixes count. Of others, only the templates. */
+export const findTested = ({ tested, viewer }: Pick<Editing, 'tested' | 'viewer'>, fields: Fields): string | null =>
+  tested.find(viewer.app.id, readMail(fields))
+
+/** Checks what is typed, so that fixes count. Where other fields are wrong, only the templates. */
 export async function checkFields(
-  { deps, viewer, message }: Pick<Editing, 'deps' | 'viewer' | 'message'>,
+  { deps, viewer }: Pick<Editing, 'deps' | 'viewer'>,
   fields: Fields,
 ): Promise<LiveCheck> {
-  const reading = readMessage(readFields(fields))
+  // a missing name is found when it is saved
+  const reading = readMessage({ ...readFields(fields), name: 'checked' })
   const context = { ...readContext({ deps, viewer }), asksDns: false }
-  if (message && 'input' in reading) return checkLive(context, reading.input.content)
+  if ('input' in reading) return checkLive(context, reading.input.content)
   const problems = await findBrokenTemplates(context, readMail(fields))
   return { problems, warnings: [], tried: { tried: 0, of: 0, what: 'events' } }
 }
@@ -121,4 +128,15 @@ export async function previewFields(
   const content = readFields(fields) as unknown as MessageContent
   const asked = { content, sampleId: textOf(fields, 'sample') }
   return showPreview(frames, viewer, await previewMessage(deps, viewer.app, asked))
+}
+
+/** Applies what is typed to stored events. The name doesn't matter. */
+export async function simulateFields({ deps, viewer, request }: Editing, fields: Fields, days: number) {
+  const reading = readMessage({ ...readFields(fields), name: 'simulated' })
+  if ('errors' in reading) return reading
+  const settings = await deps.store.mailSettings(viewer.app.id)
+  const { content } = reading.input
+  const { id: appId, hosts } = viewer.app
+  const asking = { appId, hosts, content, settings, days, now: deps.clock.now() }
+  return { days, content, found: await deps.simulations.simulate(asking, { signal: request.signal }) }
 }

@@ -2,22 +2,22 @@
 import { EDITOR, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
+import { type CheckLine, Checklist, CHECKLIST, listChecks } from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
-import { MailSection, SenderSection } from './message-mail.tsx'
+import { MailSection, NameField, SenderSection } from './message-mail.tsx'
 import { NameOptions, PreviewSection } from './message-preview.tsx'
-import { Findings, FINDINGS } from './message-problems.tsx'
-import { SimulationSection } from './message-simulation.tsx'
-import { RulesSection } from './message-rules.tsx'
+import { Sentence } from './message-sentence.tsx'
+import { Reach, SimulationSection } from './message-simulation.tsx'
 import { HeadActions, describeStatus, StatusSection } from './message-status.tsx'
-import { TestSection } from './message-test.tsx'
-import { AgainSection, type Ask, EVENT_NAMES, PROPERTY_NAMES, TriggerSection, WaitSection } from './message-when.tsx'
-import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
+import { MessageTabs } from './message-tabs.tsx'
+import { TestFields } from './message-test.tsx'
+import { type Ask, EVENT_NAMES, PROPERTY_NAMES } from './message-when.tsx'
 import { Form, FormNotices } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
 
 /** One form, so that no button loses input. */
 export function EditorPage(props: EditorProps) {
-  const { viewer, message, errors, check, notice } = props
+  const { viewer, message, notice } = props
   const isEditor = hasRole(viewer.member.role, 'editor')
   return (
     <Frame
@@ -26,46 +26,87 @@ export function EditorPage(props: EditorProps) {
       title={message?.name ?? 'New message'}
       state={describeStatus(message, props.counts)}
       action={isEditor ? <HeadActions {...props} /> : undefined}
+      isSticky
       islands={['message']}
     >
+      {message && <MessageTabs viewer={viewer} message={message} page="editor" />}
       <FormNotices notice={notice} locked={!isEditor && 'Only owners and editors of the account change messages.'} />
-      <div id={FINDINGS}>
-        <Findings
-          appId={viewer.app.publicId}
-          errors={errors}
-          check={check}
-          isLive={message?.status === 'live'}
-          isEditor={isEditor}
-        />
-      </div>
+      <div id={REFUSED}>{props.errors.length > 0 && <Refused lines={listChecks(props)} />}</div>
       <EditorForm {...props} />
       {message && <StatusSection {...props} message={message} />}
     </Frame>
   )
 }
 
-const EditorForm = (props: EditorProps) => (
-  <Form id={EDITOR} action={props.path} hidden={{ basedOn: textOf(props.fields, 'basedOn') }} errors={props.errors}>
-    <div class="editor">
-      <MessageFields {...props} />
-      <aside>
-        <PreviewSection
-          {...props.shown}
-          viewer={props.viewer}
-          path={props.path}
-          view={textOf(props.fields, 'view')}
-          now={props.now}
-        />
-        <TestSection {...props} />
-      </aside>
-    </div>
-    <SimulationSection {...props} />
-  </Form>
-)
+/** Emptied by islands/message.ts once the fields are checked again. */
+export const REFUSED = 'refused'
+
+/** The checklist has the problems. */
+function Refused({ lines }: { lines: CheckLine[] }) {
+  const count = lines.reduce((sum, { problems }) => sum + problems.length, 0)
+  return (
+    <Notice kind="error">
+      Nothing was saved. Fix <a href="#checks">{count === 1 ? 'one problem' : `${count} problems`}</a> first.
+    </Notice>
+  )
+}
+
+function EditorForm(props: EditorProps) {
+  const { viewer, message, fields, path, errors, shown, timezone, now, simulation } = props
+  const ask = makeAsk(props)
+  return (
+    <Form id={EDITOR} action={path} hidden={{ basedOn: textOf(fields, 'basedOn') }} errors={errors}>
+      <div class="editor-top">
+        <div>
+          <Sentence
+            ask={ask}
+            path={path}
+            fields={fields}
+            timezone={timezone}
+            errors={errors.map(({ field }) => field)}
+          />
+          <Reach path={path} simulation={simulation} />
+        </div>
+        <Checks {...props} />
+      </div>
+      <div class="editor">
+        <div>
+          {!message && <NameField ask={ask} />}
+          <MailSection ask={ask} properties={shown.preview.properties} />
+        </div>
+        <PreviewSection {...shown} viewer={viewer} path={path} view={textOf(fields, 'view')} now={now} />
+      </div>
+      <SenderSection ask={ask} appId={viewer.app.publicId} senders={props.senders} isNew={message === null} />
+      <SimulationSection {...props} />
+      <datalist id={EVENT_NAMES}>
+        <NameOptions names={props.eventNames} />
+      </datalist>
+      <datalist id={PROPERTY_NAMES}>
+        <NameOptions names={shown.preview.properties} />
+      </datalist>
+    </Form>
+  )
+}
+
+function Checks(props: EditorProps) {
+  const { viewer, message } = props
+  const isEditor = hasRole(viewer.member.role, 'editor')
+  return (
+    <section id="checks" data-part>
+      <h2>{message?.status === 'live' ? 'Checks' : 'Before you go live'}</h2>
+      <div id={CHECKLIST}>
+        <Checklist viewer={viewer} isEditor={isEditor} lines={listChecks(props)} />
+      </div>
+      {isEditor && <TestFields {...props} />}
+    </section>
+  )
+}
 
 function makeAsk({ viewer, fields, errors, check }: EditorProps): Ask {
   // the form knows the errors of its submission
-  const problems = errors.length > 0 ? errors : (check?.problems ?? [])
+  const all = errors.length > 0 ? errors : (check?.problems ?? [])
+  // not the fault of a field: the checklist leads to Sender
+  const problems = all.filter(({ code }) => code !== 'no_sender')
   const isLocked = !hasRole(viewer.member.role, 'editor')
   return (name) => ({
     name,
@@ -74,31 +115,4 @@ function makeAsk({ viewer, fields, errors, check }: EditorProps): Ask {
     isLocked,
     autocomplete: 'off',
   })
-}
-
-function MessageFields(props: EditorProps) {
-  const { message, fields, path, timezone, eventNames, shown } = props
-  const ask = makeAsk(props)
-  return (
-    <div class="message-fields">
-      <Field {...ask('name')} label="Name" hint="Only for your team. Recipients don't see it." />
-      <TriggerSection ask={ask} path={path} fields={fields} />
-      <WaitSection ask={ask} timezone={timezone} />
-      <RulesSection ask={ask} path={path} fields={fields} />
-      <AgainSection ask={ask} />
-      <MailSection ask={ask} properties={shown.preview.properties} />
-      <SenderSection ask={ask} appId={props.viewer.app.publicId} senders={props.senders} />
-      {!ask('name').isLocked && (
-        <Button name="do" value="save">
-          {message ? 'Save' : 'Save as a draft'}
-        </Button>
-      )}
-      <datalist id={EVENT_NAMES}>
-        <NameOptions names={eventNames} />
-      </datalist>
-      <datalist id={PROPERTY_NAMES}>
-        <NameOptions names={shown.preview.properties} />
-      </datalist>
-    </div>
-  )
 }

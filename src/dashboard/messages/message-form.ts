@@ -158,13 +158,22 @@ export const saysSame = (fields: Fields, message: Pick<MessageRow, 'name' | 'con
 
 const toJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
+/** The part of the sentence that the page shows open. */
+export const OPEN = 'open'
+
 /** Adds or removes rows; null for other buttons. */
 export function changeRows(fields: Fields, action: string): Fields | null {
-  const [verb = '', list = '', row = ''] = action.split(' ')
+  const [verb = '', list = '', ...words] = action.split(' ')
   if (list !== 'onlyIf' && list !== 'trigger.where') return null
-  if (verb === 'remove') return dropRow(fields, list, Number(row))
+  if (verb === 'remove') return dropRows(fields, list, words.map(Number))
   if (verb !== 'add') return null
   const path = `${list}[${countRows(fields, list)}]`
-  if (list === 'trigger.where') return { ...fields, [`${path}.property`]: '', [`${path}.is`]: 'equal' }
-  return { ...fields, [`${path}.rule`]: textOf(fields, 'newRule') || 'notSeen' }
+  if (list === 'trigger.where')
+    return { ...fields, [`${path}.property`]: '', [`${path}.is`]: 'equal', [OPEN]: 'trigger' }
+  return { ...fields, [`${path}.rule`]: words[0] || 'notSeen', [OPEN]: path }
+}
+
+function dropRows(fields: Fields, list: 'onlyIf' | 'trigger.where', rows: number[]): Fields {
+  const left = rows.toSorted((a, b) => b - a).reduce((kept, row) => dropRow(kept, list, row), fields)
+  return list === 'trigger.where' ? { ...left, [OPEN]: 'trigger' } : left
 }

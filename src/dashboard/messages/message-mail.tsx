@@ -13,24 +13,16 @@ type MailProps = {
 }
 
 export const MailSection = ({ ask, properties }: MailProps) => (
-  <section id="mail">
-    <h2>Email</h2>
+  <section id="mail" aria-label="Email">
     <Field {...ask('mail.subject')} label="Subject" />
-    <Field
-      {...ask('mail.preheader')}
-      label="First line in the inbox"
-      hint="Shown next to the subject in the inbox."
-      optional
-    />
+    <Field {...ask('mail.preheader')} label="First line in the inbox" optional />
     <Field
       {...ask('mail.body')}
       label="Text"
       kind="prose"
       hint={
         <>
-          Markdown. Put variables in braces: <code>{'{{ event.headline }}'}</code>, with a fallback{' '}
-          <code>{'{{ contact.firstName | default: "there" }}'}</code>. Without a value or a fallback, the email is not
-          sent.
+          Markdown, with <a href="/docs/messages">variables</a>.
         </>
       }
     />
@@ -40,22 +32,22 @@ export const MailSection = ({ ask, properties }: MailProps) => (
   </section>
 )
 
-/** Placeholders, with values of recent events. */
-export const Properties = ({ names }: { names: string[] }) =>
-  names.length === 0 ? null : (
-    <p class="hint">
-      Variables of this event:{' '}
-      {names.map((name, index) => (
-        <>
-          {index > 0 && ', '}
-          <code>
-            <SentText most={60}>{`event.${name}`}</SentText>
-          </code>
-        </>
-      ))}
-      .
-    </p>
-  )
+const OF_PERSON = [{ name: 'contact.firstName', inserts: '{{ contact.firstName | default: "there" }}' }]
+
+/** Variables of recent events and of the person. islands/message.ts inserts them at the cursor. */
+export const Properties = ({ names }: { names: string[] }) => (
+  <ul class="chips" aria-label="Variables">
+    {[...names.map((name) => ({ name: `event.${name}`, inserts: `{{ event.${name} }}` })), ...OF_PERSON].map(
+      ({ name, inserts }) => (
+        <li key={name}>
+          <button class="chip" type="button" data-insert={inserts} title={`Insert ${inserts}`}>
+            <SentText most={40}>{name}</SentText>
+          </button>
+        </li>
+      ),
+    )}
+  </ul>
+)
 
 const CATEGORIES = [
   { value: 'lifecycle', label: 'Lifecycle: unsubscribing ends it' },
@@ -68,9 +60,9 @@ const UNCONFIRMED = [
   { value: 'leave', label: "Don't resend" },
 ]
 
-const SENDER_FIELDS = ['mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.category', 'ifUnconfirmed']
+const SENDER_FIELDS = ['name', 'mail.fromName', 'mail.fromEmail', 'mail.replyTo', 'mail.category', 'ifUnconfirmed']
 
-type SenderSectionProps = { ask: Ask; appId: string; senders: ChoosableSenders }
+type SenderSectionProps = { ask: Ask; appId: string; senders: ChoosableSenders; isNew: boolean }
 
 /** The app's sender addresses and its default. */
 export type ChoosableSenders = { emails: string[]; usual: string | null }
@@ -84,33 +76,37 @@ function optionsOf({ emails, usual }: ChoosableSenders, current: string): Option
   return [{ value: '', label: usual === null ? 'Default' : `Default (${usual})` }, ...listed, ...others]
 }
 
-/** Rarely changed fields; open if any is set or invalid. */
-export function SenderSection({ ask, appId, senders }: SenderSectionProps) {
-  const isPlain = SENDER_FIELDS.every((name) => ['', 'lifecycle'].includes(ask(name).value) && !ask(name).error)
+export const NameField = ({ ask }: { ask: Ask }) => <Field {...ask('name')} label="Name" hint="Only for your team." />
+
+/** Rarely changed fields; open if any is invalid. */
+export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps) {
   return (
-    <details class="more-fields" open={!isPlain}>
+    <details class="more-fields" open={SENDER_FIELDS.some((name) => ask(name).error !== undefined)}>
       <summary>
-        <h2>Sender and kind</h2>
+        <h2>{isNew ? 'Sender and kind' : 'Name, sender and kind'}</h2>
       </summary>
-      <Field {...ask('mail.fromName')} label="Sender's name" hint="Default: the app's." optional />
-      <Select
-        {...ask('mail.fromEmail')}
-        label="Sender's address"
-        hint={
-          <>
-            Owners add addresses on <a href={pathOf(appId, 'sender')}>Sender</a>.
-          </>
-        }
-        options={optionsOf(senders, ask('mail.fromEmail').value)}
-      />
-      <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
-      <Select {...ask('mail.category')} label="Kind of email" options={CATEGORIES} />
-      <Select
-        {...ask('ifUnconfirmed')}
-        label="If it's unknown whether it was sent"
-        hint="The connection may break while the server accepts an email."
-        options={UNCONFIRMED}
-      />
+      <div class="pairs">
+        {!isNew && <NameField ask={ask} />}
+        <Field {...ask('mail.fromName')} label="Sender's name" hint="Default: the app's." optional />
+        <Select
+          {...ask('mail.fromEmail')}
+          label="Sender's address"
+          hint={
+            <>
+              Owners add addresses on <a href={pathOf(appId, 'sender')}>Sender</a>.
+            </>
+          }
+          options={optionsOf(senders, ask('mail.fromEmail').value)}
+        />
+        <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
+        <Select {...ask('mail.category')} label="Kind of email" options={CATEGORIES} />
+        <Select
+          {...ask('ifUnconfirmed')}
+          label="If it's unknown whether it was sent"
+          hint="The connection may break while the server accepts an email."
+          options={UNCONFIRMED}
+        />
+      </div>
     </details>
   )
 }

@@ -28,9 +28,8 @@ type PreviewProps = ShownPreview & { viewer: Viewer; path: string; view: string;
 
 /** islands/message.ts keeps it up to date. */
 export const PreviewSection = ({ viewer, path, view, now, preview, mail }: PreviewProps) => (
-  <section id="preview" data-preview={`${path}/preview`}>
-    <h2>Preview</h2>
-    <div class="beside add" id="preview-sample">
+  <section id="preview" aria-label="Preview" data-preview={`${path}/preview`}>
+    <div class="beside" id="preview-sample">
       <SampleSelect preview={preview} now={now} />
       <Button name="do" value="preview" formaction={`${path}#preview`}>
         Preview

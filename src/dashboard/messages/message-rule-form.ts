@@ -5,13 +5,13 @@ import { type Fields, numberOf, readCompared, textOf, writeCompared } from './me
 export const RULE_KINDS = {
   notSeen: "They haven't opened the results page",
   seen: 'They opened the results page',
-  away: 'They are away',
-  notDone: 'An event did not come',
+  away: 'They left',
+  notDone: "An event didn't come",
   done: 'An event came',
   tagHas: 'They have a tag',
-  tagLacks: 'They do not have a tag',
-  field: 'A field has a value',
-  status: 'Their status is',
+  tagLacks: "They don't have a tag",
+  field: 'A field has some value',
+  status: 'They have some status',
 } as const
 
 export type RuleKind = keyof typeof RULE_KINDS

@@ -1,55 +1,21 @@
 /** @jsxImportSource preact */
-import { countRows, type Fields, textOf } from './message-field-names.ts'
-import { isRuleKind, RULE_KINDS, type RuleKind } from './message-rule-form.ts'
-import { type Ask, Compared, EVENT_NAMES, type PartProps } from './message-when.tsx'
+import { isRuleKind, type RuleKind } from './message-rule-form.ts'
+import { type Ask, Compared, EVENT_NAMES, MoreFields } from './message-when.tsx'
 import { CONTACT_STATUSES } from '../../store/types.ts'
-import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
 
-/** Rules checked at send time: one row each, and one to add. */
-export function RulesSection({ ask, path, fields }: PartProps & { fields: Fields }) {
-  const rows = Array.from({ length: countRows(fields, 'onlyIf') }, (_, index) => index)
-  const { isLocked, error } = ask('onlyIf')
-  return (
-    <section id="onlyIf" data-part>
-      <h2>Only if</h2>
-      <p class="hint">All must hold when the email is sent.</p>
-      {error && <p class="fault">{error}</p>}
-      {rows.map((row) => (
-        <RuleRow key={row} ask={ask} path={path} row={row} kind={textOf(fields, `onlyIf[${row}].rule`)} />
-      ))}
-      {rows.length === 0 && <p>No rules: everyone who triggers it gets it.</p>}
-      {!isLocked && (
-        <div class="beside add">
-          <Select {...ask('newRule')} label="One more rule" options={NEW_RULES} />
-          <Button name="do" value="add onlyIf" formaction={`${path}#onlyIf`}>
-            Add
-          </Button>
-        </div>
-      )}
-    </section>
-  )
-}
+type RuleFieldsProps = { ask: Ask; rows: number[]; kind: string }
 
-const NEW_RULES = Object.entries(RULE_KINDS).map(([value, label]) => ({ value, label }))
-
-function RuleRow({ ask, path, row, kind }: PartProps & { row: number; kind: string }) {
-  const at = `onlyIf[${row}]`
-  const { error = ask(at).error, isLocked } = ask(`${at}.rule`)
-  const isKnown = isRuleKind(kind)
-  return (
-    <fieldset class={error ? 'rule wrong' : 'rule'} id={at}>
-      <legend id={`${at}.rule`}>{isKnown ? RULE_KINDS[kind] : 'Unknown rule'}</legend>
-      {error && <p class="fault">{error}</p>}
-      <input type="hidden" name={`${at}.rule`} value={kind} />
-      {isKnown && <div class="pairs">{FIELDS[kind]({ ask, at })}</div>}
-      {!isLocked && (
-        <Button name="do" value={`remove onlyIf ${row}`} formaction={`${path}#onlyIf`}>
-          Remove<span class="unseen">{` the rule ${row + 1}`}</span>
-        </Button>
-      )}
-    </fieldset>
+/** Fields of one sentence: of one rule, or of both about leaving. */
+export function RuleFields({ ask, rows, kind }: RuleFieldsProps) {
+  const [first = 0, later] = rows
+  const at = `onlyIf[${first}]`
+  if (!isRuleKind(kind)) return <p class="hint">This rule is unknown. Remove it.</p>
+  return later === undefined ? (
+    FIELDS[kind]({ ask, at })
+  ) : (
+    <AwayTwice ask={ask} before={at} later={`onlyIf[${later}]`} />
   )
 }
 
@@ -69,24 +35,50 @@ const MOMENTS = [
   { value: 'trigger', label: 'when it started' },
 ]
 
+const Minutes = ({ ask, at, label }: RuleProps & { label: string }) => (
+  <Field {...ask(`${at}.minutes`)} label={label} hint="Default: any time." kind="number" optional />
+)
+
+const Quiet = ({ ask, at }: RuleProps) => (
+  <Field
+    {...ask(`${at}.quietMinutes`)}
+    label="Inactive minutes that count as leaving"
+    hint="Default: 30 minutes. Reading without clicking counts as inactive."
+    kind="number"
+    optional
+  />
+)
+
 const Away = ({ ask, at }: RuleProps) => (
   <>
     <Select {...ask(`${at}.at`)} label="When" options={MOMENTS} />
-    <Field
-      {...ask(`${at}.minutes`)}
-      label="Minutes since they left"
-      hint="Default: no minimum after they left."
-      kind="number"
-      optional
-    />
-    <Field
-      {...ask(`${at}.quietMinutes`)}
-      label="Minutes of silence that count as leaving"
-      hint="Default: 30 minutes. Reading alone is not activity."
-      kind="number"
-      optional
-    />
-    <IfUnknown ask={ask} at={at} />
+    <Minutes ask={ask} at={at} label="Minutes since they left" />
+    <MoreFields ask={ask} names={[`${at}.quietMinutes`, `${at}.ifUnknown`]}>
+      <Quiet ask={ask} at={at} />
+      <IfUnknown ask={ask} at={at} />
+    </MoreFields>
+  </>
+)
+
+/** Away when it starts, and still away when it is sent. */
+const AwayTwice = ({ ask, before, later }: { ask: Ask; before: string; later: string }) => (
+  <>
+    <input type="hidden" name={`${before}.at`} value="trigger" />
+    <input type="hidden" name={`${later}.at`} value="sending" />
+    <Minutes ask={ask} at={before} label="Minutes away before it starts" />
+    <Minutes ask={ask} at={later} label="Minutes away before it is sent" />
+    <MoreFields ask={ask} names={[before, later].flatMap((at) => [`${at}.quietMinutes`, `${at}.ifUnknown`])}>
+      {[
+        { at: before, title: 'When it starts' },
+        { at: later, title: 'When it is sent' },
+      ].map(({ at, title }) => (
+        <fieldset key={at}>
+          <legend>{title}</legend>
+          <Quiet ask={ask} at={at} />
+          <IfUnknown ask={ask} at={at} />
+        </fieldset>
+      ))}
+    </MoreFields>
   </>
 )
 
@@ -99,8 +91,10 @@ const SINCE = [
 const Done = ({ ask, at }: RuleProps) => (
   <>
     <Field {...ask(`${at}.event`)} label="Event" list={EVENT_NAMES} />
-    <Select {...ask(`${at}.since`)} label="When" options={SINCE} />
-    <Field {...ask(`${at}.since.days`)} label="How many days" kind="number" optional />
+    <div class="beside">
+      <Select {...ask(`${at}.since`)} label="When" options={SINCE} />
+      <Field {...ask(`${at}.since.days`)} label="Days" kind="number" optional />
+    </div>
   </>
 )
 

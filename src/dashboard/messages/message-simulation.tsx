@@ -2,6 +2,7 @@
 import type { MessageContent } from '../../messages/messages.ts'
 import { describeSimulation, type Simulation, type SimulationLine } from '../../deliveries/simulation/index.ts'
 import { personPath } from '../events/feed.tsx'
+import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import type { EditorProps } from './editor-props.ts'
 import { describeOutcome, Why } from './message-outcomes.tsx'
 import { Button } from '../ui/button.tsx'
@@ -15,14 +16,14 @@ import type { Viewer } from '../layout/viewer.ts'
 const DAYS = [7, 30] as const
 
 export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps) => (
-  <section id="simulation" data-part>
-    <h2>Simulation</h2>
-    <p class="hint">
-      Applies the message as it is here to stored events, and shows who would have received it. Nothing is sent.
-    </p>
+  <details class="more-fields" id={SIMULATION} data-part open={simulation !== null}>
+    <summary>
+      <h2>Simulation</h2>
+    </summary>
+    <p class="hint">Applies what you typed to stored events. Nothing is sent.</p>
     <div class="buttons">
       {DAYS.map((days) => (
-        <Button key={days} name="do" value={`simulate ${days}`} formaction={`${path}#simulation`}>
+        <Button key={days} name="do" value={`simulate ${days}`} formaction={`${path}#${SIMULATION}`}>
           {`Simulate the last ${days} days`}
         </Button>
       ))}
@@ -31,8 +32,43 @@ export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps
       <Progress id="simulating" label="Triggers looked at" done={0} of={null} />
     </div>
     {simulation && <Found viewer={viewer} now={now} {...simulation} />}
-  </section>
+  </details>
 )
+
+const SIMULATION = 'simulation'
+
+/** Days that the running line counts. */
+export const REACH_DAYS = 30
+/** islands/message.ts keeps the line up to date. */
+export const REACH = 'reach'
+
+type Found = Simulation | Refusal | null
+type ReachProps = { path: string; simulation: EditorProps['simulation'] }
+
+/** How many people would get it. Counted by a button without scripts. */
+export const Reach = ({ path, simulation }: ReachProps) => (
+  <p class="reach">
+    <span id={REACH} role="status">
+      {simulation
+        ? describeReach(simulation.found, simulation.days)
+        : `How many people would have got it in the last ${REACH_DAYS} days?`}
+    </span>{' '}
+    <Button name="do" value={`simulate ${REACH_DAYS}`} formaction={`${path}#${SIMULATION}`} part={SIMULATION}>
+      See who
+    </Button>
+  </p>
+)
+
+/** "58 of 153 people in the last 30 days would get it." */
+export function describeReach(found: Found, days: number): string {
+  if (found === null) return "Recipients can't be counted: the time a tag was added isn't stored."
+  if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
+  const { triggered, emailed } = found.people
+  if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
+  const people = triggered === 1 ? 'person' : 'people'
+  const which = found.hasMore ? ' of the newest triggers' : ''
+  return `${formatCount(emailed)} of ${formatCount(triggered)} ${people}${which} in the last ${days} days would get it.`
+}
 
 type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Simulation | null; now: number }
 

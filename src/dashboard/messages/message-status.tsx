@@ -1,19 +1,14 @@
 /** @jsxImportSource preact */
-import { Named } from './message-problems.tsx'
+import { describeChecks, listChecks } from './message-checklist.tsx'
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
 import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../../messages/messages.ts'
-import type { LiveCheck } from '../../messages/message-checks.ts'
-import type { FieldError } from '../../core/refusals.ts'
-import { SENDER_PROBLEMS } from '../../accounts/senders.ts'
-import { deliveriesPath, STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
-import { pathOf } from '../layout/frame.tsx'
-import { Button, ButtonLink } from '../ui/button.tsx'
+import { STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
+import { Button } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 
 const STATUSES: Record<MessageStatus, { word: string; mood: Mood }> = {
   draft: { word: 'Draft', mood: 'quiet' },
@@ -67,17 +62,15 @@ export function HeadActions({ message, ...rest }: EditorProps) {
   )
 }
 
-type LiveProps = Pick<EditorProps, 'viewer' | 'counts' | 'isCapturing' | 'check' | 'perPersonDay'> & {
+type LiveProps = Pick<EditorProps, 'counts' | 'isCapturing' | 'errors' | 'check' | 'tested' | 'perPersonDay'> & {
   message: MessageRow
 }
 
-/** Always enabled, because unsaved changes may have fixed the listed problems. */
-const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay }: LiveProps) => (
+/** Always enabled, because unsaved changes may have fixed the problems. */
+const LiveDialog = ({ message, counts, isCapturing, perPersonDay, ...checked }: LiveProps) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
     <p id={SAYS}>{describeMessage(message.content)}</p>
-    <div id={LIVE_FINDINGS}>
-      <LiveFindings viewer={viewer} check={check} />
-    </div>
+    <p id={LIVE_CHECKS}>{describeChecks(listChecks(checked))}</p>
     <p class="hint">
       {counts && countWaiting(counts) > 0
         ? `The ${formatCount(countWaiting(counts))} that wait are sent when they come due, if their rules still hold.`
@@ -103,35 +96,8 @@ const LiveDialog = ({ viewer, message, counts, isCapturing, check, perPersonDay 
   </Dialog>
 )
 
-const isUnverified = ({ problems }: LiveCheck): boolean => problems.some(({ code }) => code === 'sender_unverified')
-
-/** Placeholder for islands/message.ts. */
-export const LIVE_FINDINGS = 'go-live-findings'
-
-export const LiveFindings = ({ viewer, check }: { viewer: Viewer; check: LiveCheck | null }) =>
-  check && (
-    <>
-      {check.problems.length > 0 && <p>Fix this first:</p>}
-      {check.problems.length > 0 && <Sentences of={check.problems} />}
-      {check.problems.some(({ code }) => SENDER_PROBLEMS.some((one) => one === code)) && (
-        <p>
-          <a href={pathOf(viewer.app.publicId, isUnverified(check) ? 'sender/domain' : 'sender')}>Open Sender</a>
-        </p>
-      )}
-      {check.warnings.length > 0 && <p>Some emails won't be sent:</p>}
-      {check.warnings.length > 0 && <Sentences of={check.warnings} />}
-    </>
-  )
-
-const Sentences = ({ of: findings }: { of: FieldError[] }) => (
-  <ul class="problems">
-    {findings.map(({ field, message }) => (
-      <li key={field + message}>
-        <Named field={field}>{message}</Named>
-      </li>
-    ))}
-  </ul>
-)
+/** One sentence; islands/message.ts keeps it up to date. */
+export const LIVE_CHECKS = 'go-live-checks'
 
 const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   <Dialog id="pause" opener="Pause" title="Pause this message?">
@@ -148,28 +114,19 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   </Dialog>
 )
 
-export const StatusSection = ({ message, counts, path, viewer }: EditorProps & { message: MessageRow }) => (
-  <section>
-    <h2>Version {message.version}</h2>
-    <p class="hint">
-      {message.status === 'draft'
-        ? 'Until it goes live, saving replaces the draft.'
-        : 'Saving a change makes a new version. Emails that are already waiting keep their version.'}
-    </p>
-    <div class="buttons">
-      <ButtonLink href={`${path}/versions`}>See what changed</ButtonLink>
-      <ButtonLink href={deliveriesPath(viewer.app.publicId, message)}>See its deliveries</ButtonLink>
-      {message.status === 'paused' && hasRole(viewer.member.role, 'editor') && (
-        <Button name="do" value="draft" form={EDITOR}>
-          Make it a draft again
-        </Button>
-      )}
-      {counts && mayDelete(message, counts) && hasRole(viewer.member.role, 'editor') && (
-        <DeleteDialog message={message} />
-      )}
-    </div>
-  </section>
-)
+export const StatusSection = ({ message, counts, viewer }: EditorProps & { message: MessageRow }) =>
+  hasRole(viewer.member.role, 'editor') && (
+    <section aria-label="This message">
+      <div class="buttons">
+        {message.status === 'paused' && (
+          <Button name="do" value="draft" form={EDITOR}>
+            Make it a draft again
+          </Button>
+        )}
+        {counts && mayDelete(message, counts) && <DeleteDialog message={message} />}
+      </div>
+    </section>
+  )
 
 /** Never live, so no personal data depends on it. */
 const DeleteDialog = ({ message: { name, version } }: { message: MessageRow }) => (

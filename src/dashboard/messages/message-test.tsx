@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import type { EditorProps, TestOutcome } from './editor-props.ts'
-import { hasRole } from '../../accounts/members.ts'
 import { describeFailure } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
 import { Button } from '../ui/button.tsx'
@@ -9,24 +8,26 @@ import { Notice } from '../ui/notice.tsx'
 import { Ticked } from '../ui/text.tsx'
 
 /** Only members can get test emails. */
-export const TestSection = ({ viewer, members, fields, path, test }: EditorProps) =>
-  hasRole(viewer.member.role, 'editor') && (
-    <section id="test" data-part>
-      <h2>Test email</h2>
-      <div class="beside add">
+export const TestFields = ({ viewer, members, fields, path, test }: EditorProps) => (
+  <div id="test">
+    <div class="test">
+      {members.length > 1 ? (
         <Select
           name="to"
-          label="To a member"
+          label="Send the test to"
           value={fields.to ?? viewer.member.email}
           options={members.map((email) => ({ value: email, label: email }))}
         />
-        <Button name="do" value="test" formaction={`${path}#test`}>
-          Send a test
-        </Button>
-      </div>
-      <div role="status">{test && <TestResult {...test} />}</div>
-    </section>
-  )
+      ) : (
+        <input type="hidden" name="to" value={members[0] ?? viewer.member.email} />
+      )}
+      <Button name="do" value="test" formaction={`${path}#checks`}>
+        Send a test
+      </Button>
+    </div>
+    <div role="status">{test && <TestResult {...test} />}</div>
+  </div>
+)
 
 function TestResult({ to, whose, result }: TestOutcome) {
   if (!('is' in result)) {

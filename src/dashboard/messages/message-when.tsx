@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
 import { COMPARISON_LABELS } from '../../messages/describe-message.ts'
 import { countRows } from './message-field-names.ts'
 import { Button } from '../ui/button.tsx'
@@ -21,50 +22,39 @@ export type PartProps = { ask: Ask; path: string }
 export const EVENT_NAMES = 'event-names'
 export const PROPERTY_NAMES = 'property-names'
 
-/** A choice in which only the selected option's fields are shown and sent. */
-const Shapes = ({ ask, name, label, tabs }: Pick<PartProps, 'ask'> & Omit<Parameters<typeof Tabs>[0], 'selected'>) => {
+type FieldsProps = Pick<PartProps, 'ask'>
+
+/** A choice in which only the selected option's fields are shown. */
+const Shapes = ({ ask, name, label, tabs }: FieldsProps & Omit<Parameters<typeof Tabs>[0], 'selected'>) => {
   const { value, error, isLocked } = ask(name)
   return (
     <>
-      {error && (
-        <p class="fault" id={name}>
-          {error}
-        </p>
-      )}
+      {error && <p class="fault">{error}</p>}
       <Tabs name={name} label={label} tabs={tabs} selected={value} isLocked={isLocked} />
     </>
   )
 }
 
-export const TriggerSection = ({ ask, path, fields }: PartProps & { fields: Record<string, string> }) => (
-  <section id="trigger" data-part>
-    <h2>What starts it</h2>
-    <Shapes
-      ask={ask}
-      name="trigger"
-      label="What starts it"
-      tabs={[
-        { id: 'event', name: 'An event', content: <EventTrigger ask={ask} path={path} fields={fields} /> },
-        {
-          id: 'page',
-          name: 'A page',
-          content: (
-            <Field
-              {...ask('trigger.page')}
-              label="Path of the page"
-              hint="Such as /pricing, or /docs/* for all that begin so. The tag on your pages reports them."
-            />
-          ),
-        },
-        {
-          id: 'contact',
-          name: 'A new person',
-          content: <p class="hint">Everyone added to this app from now on, by your server or an event.</p>,
-        },
-        { id: 'tag', name: 'A tag', content: <Field {...ask('trigger.tag')} label="Tag that somebody gets" /> },
-      ]}
-    />
-  </section>
+export const TriggerFields = ({ ask, path, fields }: PartProps & { fields: Record<string, string> }) => (
+  <Shapes
+    ask={ask}
+    name="trigger"
+    label="What starts it"
+    tabs={[
+      { id: 'event', name: 'Event', content: <EventTrigger ask={ask} path={path} fields={fields} /> },
+      {
+        id: 'page',
+        name: 'Page',
+        content: <Field {...ask('trigger.page')} label="Path of the page" hint="Such as /pricing, or /docs/*." />,
+      },
+      {
+        id: 'contact',
+        name: 'New person',
+        content: <p class="hint">Everyone added to this app from now on.</p>,
+      },
+      { id: 'tag', name: 'Tag', content: <Field {...ask('trigger.tag')} label="Tag they get" /> },
+    ]}
+  />
 )
 
 function EventTrigger({ ask, path, fields }: PartProps & { fields: Record<string, string> }) {
@@ -72,17 +62,12 @@ function EventTrigger({ ask, path, fields }: PartProps & { fields: Record<string
   const rows = Array.from({ length: countRows(fields, 'trigger.where') }, (_, index) => index)
   return (
     <>
-      <Field
-        {...ask('trigger.event')}
-        label="Name of the event"
-        hint="Of your server, or an action that your pages report."
-        list={EVENT_NAMES}
-      />
+      <Field {...ask('trigger.event')} label="Name of the event" list={EVENT_NAMES} />
       {rows.map((row) => (
         <ConditionRow key={row} ask={ask} path={path} row={row} />
       ))}
       {!isLocked && (
-        <Button name="do" value="add trigger.where" formaction={`${path}#trigger`}>
+        <Button name="do" value="add trigger.where" formaction={`${path}#sentence`}>
           {rows.length === 0 ? 'Only with certain properties' : 'Add a condition'}
         </Button>
       )}
@@ -100,7 +85,7 @@ function ConditionRow({ ask, path, row }: PartProps & { row: number }) {
         <Compared ask={ask} at={at} />
       </div>
       {!ask(at).isLocked && (
-        <Button name="do" value={`remove trigger.where ${row}`} formaction={`${path}#trigger`}>
+        <Button name="do" value={`remove trigger.where ${row}`} formaction={`${path}#sentence`}>
           Remove<span class="unseen">{` the condition ${row + 1}`}</span>
         </Button>
       )}
@@ -124,50 +109,40 @@ const UNITS = [
   { value: 'days', label: 'days' },
 ]
 
-export const WaitSection = ({ ask, timezone }: Pick<PartProps, 'ask'> & { timezone: string }) => (
-  <section>
-    <h2>How long it waits</h2>
-    <Shapes
-      ask={ask}
-      name="wait"
-      label="How long it waits"
-      tabs={[
-        { id: 'now', name: 'No wait', content: <p class="hint">Checked and sent immediately.</p> },
-        {
-          id: 'minutes',
-          name: 'For a set time',
-          content: (
-            <div class="beside">
-              <Field {...ask('wait.minutes')} label="How long" kind="number" />
-              <Select {...ask('wait.unit')} label="Unit" options={UNITS} />
-            </div>
-          ),
-        },
-        {
-          id: 'until',
-          name: 'Until a time of day',
-          content: (
-            <Field
-              {...ask('wait.until')}
-              label="Time of day"
-              hint={`Such as 09:00, in the app's time zone (${timezone}).`}
-            />
-          ),
-        },
-      ]}
-    />
-  </section>
+export const WaitFields = ({ ask, timezone }: FieldsProps & { timezone: string }) => (
+  <Shapes
+    ask={ask}
+    name="wait"
+    label="How long it waits"
+    tabs={[
+      { id: 'now', name: 'No wait', content: <p class="hint">Checked and sent immediately.</p> },
+      {
+        id: 'minutes',
+        name: 'For a time',
+        content: (
+          <div class="beside">
+            <Field {...ask('wait.minutes')} label="How long" kind="number" />
+            <Select {...ask('wait.unit')} label="Unit" options={UNITS} />
+          </div>
+        ),
+      },
+      {
+        id: 'until',
+        name: 'Until a time of day',
+        content: <Field {...ask('wait.until')} label="Time of day" hint={`Such as 09:00 (${timezone}).`} />,
+      },
+    ]}
+  />
 )
 
-export const AgainSection = ({ ask }: Pick<PartProps, 'ask'>) => (
-  <section>
-    <h2>How often</h2>
+export const AgainFields = ({ ask }: FieldsProps) => (
+  <>
     <Shapes
       ask={ask}
       name="again"
       label="How often"
       tabs={[
-        { id: 'person', name: 'Once', content: <p class="hint">Each person gets it once, however often it starts.</p> },
+        { id: 'person', name: 'Once', content: <p class="hint">Each person gets it once.</p> },
         {
           id: 'property',
           name: 'Once per value',
@@ -175,7 +150,7 @@ export const AgainSection = ({ ask }: Pick<PartProps, 'ask'>) => (
             <Field
               {...ask('again.property')}
               label="Property"
-              hint="Such as resultId. With several (“resultId, url”), the first one present is used. A url counts without its query."
+              hint="Of several (“resultId, url”), the first present counts."
               list={PROPERTY_NAMES}
             />
           ),
@@ -183,23 +158,28 @@ export const AgainSection = ({ ask }: Pick<PartProps, 'ask'>) => (
         {
           id: 'everyHours',
           name: 'Every so often',
-          content: (
-            <Field
-              {...ask('again.everyHours')}
-              label="Hours between two"
-              hint="A person gets the next one after so many hours at the earliest."
-              kind="number"
-            />
-          ),
+          content: <Field {...ask('again.everyHours')} label="Hours between two" kind="number" />,
         },
       ]}
     />
-    <Field
-      {...ask('again.collect.minutes')}
-      label="Collect for (minutes)"
-      hint="While an email waits, further events of the person join it. For Once and Once per value."
-      kind="number"
-      optional
-    />
-  </section>
+    <MoreFields ask={ask} names={['again.collect.minutes']}>
+      <Field
+        {...ask('again.collect.minutes')}
+        label="Collect for (minutes)"
+        hint="Further events join an email that waits."
+        kind="number"
+        optional
+      />
+    </MoreFields>
+  </>
+)
+
+type MoreProps = FieldsProps & { names: string[]; children: ComponentChildren }
+
+/** Rarely used fields; open where one is wrong. */
+export const MoreFields = ({ ask, names, children }: MoreProps) => (
+  <details class="more" open={names.some((name) => ask(name).error !== undefined)}>
+    <summary>More options</summary>
+    {children}
+  </details>
 )

@@ -11,14 +11,25 @@ import { onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
-import { createMailFrames, mailAnswer, type MailFrames } from '../deliveries/mail-frames.ts'
+import { createMailFrames, mailAnswer } from '../deliveries/mail-frames.ts'
 import { takeEditor } from './message-actions.ts'
-import { answerEditor, checkFields, type Editing, previewFields } from './message-editing.tsx'
+import {
+  answerEditor,
+  checkFields,
+  type Editing,
+  findTested,
+  previewFields,
+  simulateFields,
+} from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
 import { previewParts } from './message-preview.tsx'
-import { faultsOf, Findings, FINDINGS } from './message-problems.tsx'
-import { LIVE_FINDINGS, LiveFindings } from './message-status.tsx'
+import { Checklist, CHECKLIST, describeChecks, faultsOf, listChecks } from './message-checklist.tsx'
+import { REFUSED } from './message-editor.tsx'
+import { sentenceParts } from './message-sentence.tsx'
+import { describeReach, REACH, REACH_DAYS } from './message-simulation.tsx'
+import { LIVE_CHECKS } from './message-status.tsx'
+import { createTestedEmails } from './tested-emails.ts'
 import { VersionsPage } from './message-versions-page.tsx'
 import { MessagesPage } from './messages-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
@@ -30,6 +41,7 @@ const NEW = 'new'
 
 export function messagesRoutes(deps: PageDependencies) {
   const frames = createMailFrames()
+  const kept = { frames, tested: createTestedEmails() }
   return new Elysia()
     .get('/apps/:app/messages', ({ request, params: { app } }) =>
       showPage(deps, request, app, async (viewer) => {
@@ -42,7 +54,7 @@ export function messagesRoutes(deps: PageDependencies) {
       }),
     )
     .get('/apps/:app/messages/:message', ({ request, params: { app, message } }) =>
-      showPage(deps, request, app, (viewer) => showEditor({ deps, frames, request, viewer }, message)),
+      showPage(deps, request, app, (viewer) => showEditor({ deps, ...kept, request, viewer }, message)),
     )
     .get('/apps/:app/messages/:message/versions', ({ request, params: { app, message } }) =>
       showPage(deps, request, app, (viewer) => showVersions(deps, request, viewer, message)),
@@ -55,20 +67,22 @@ export function messagesRoutes(deps: PageDependencies) {
     .get('/apps/:app/mail-frames/:frame', ({ request, params: { app, frame } }) =>
       showPage(deps, request, app, (viewer) => mailAnswer(frames.find(viewer.app.id, frame))),
     )
-    .use(editorForms(deps, frames))
+    .use(editorForms(deps, kept))
 }
 
+type Kept = Pick<Editing, 'frames' | 'tested'>
+
 /** Viewers can preview and simulate; each action checks its role. */
-const editorForms = (deps: PageDependencies, frames: MailFrames) =>
+const editorForms = (deps: PageDependencies, kept: Kept) =>
   new Elysia()
     .post(
       '/apps/:app/messages/:message',
-      onForm(deps, { role: 'viewer', mostBytes: EDITOR_BYTES }, ofMessage(frames, takeEditor)),
+      onForm(deps, { role: 'viewer', mostBytes: EDITOR_BYTES }, ofMessage(kept, takeEditor)),
       { parse: 'none' },
     )
     .post(
       '/apps/:app/messages/:message/preview',
-      onForm(deps, { role: 'editor', mostBytes: EDITOR_BYTES }, ofMessage(frames, showTyped)),
+      onForm(deps, { role: 'editor', mostBytes: EDITOR_BYTES }, ofMessage(kept, showTyped)),
       { parse: 'none' },
     )
 
@@ -76,39 +90,51 @@ type OfMessage = Who & { params: { message: string } }
 
 /** Answers a form of a message with `take`. */
 const ofMessage =
-  (frames: MailFrames, take: (editing: Editing, fields: Fields) => Promise<Response>) =>
+  (kept: Kept, take: (editing: Editing, fields: Fields) => Promise<Response>) =>
   async (deps: PageDependencies, request: Request, form: FormInput, { viewer, params }: OfMessage) => {
     const message = await findMessage(deps, viewer, params.message)
     if (message === 'unknown') return problemAnswer(request, 'message_unknown')
-    return take({ deps, frames, request, viewer, message }, form.fields)
+    return take({ deps, ...kept, request, viewer, message }, form.fields)
   }
 
-/** Checks or previews what is typed, for islands/message.ts. */
+/** Previews, checks or counts what is typed, for islands/message.ts. */
 async function showTyped(editing: Editing, fields: Fields): Promise<Response> {
-  const isChecked = textOf(fields, 'check') !== ''
-  const shown = isChecked ? await checkTyped(editing, fields) : await previewTyped(editing, fields)
-  return Response.json(shown, { headers: { 'Cache-Control': 'no-store' } })
+  const show = SHOWN.get(textOf(fields, 'show')) ?? previewTyped
+  return Response.json(await show(editing, fields), { headers: { 'Cache-Control': 'no-store' } })
 }
+
+const SHOWN = new Map<string, (editing: Editing, fields: Fields) => Promise<object>>([
+  ['check', checkTyped],
+  ['reach', countTyped],
+])
 
 async function previewTyped({ deps, frames, viewer }: Editing, fields: Fields) {
   const shown = await previewFields({ deps, frames, viewer }, fields)
   const reading = readMessage({ ...readFields(fields), name: NEW })
   const says = 'input' in reading ? describeMessage(reading.input.content) : null
-  return previewParts({ ...shown, viewer, says, now: deps.clock.now() })
+  const { fragments, mail } = previewParts({ ...shown, viewer, says, now: deps.clock.now() })
+  return { fragments: { ...fragments, ...sentenceParts(fields) }, mail }
 }
 
-async function checkTyped(about: Editing, fields: Fields) {
-  const check = await checkFields(about, fields)
+async function checkTyped(editing: Editing, fields: Fields) {
+  const check = await checkFields(editing, fields)
   const reading = readMessage(readFields(fields))
   const errors = 'errors' in reading ? reading.errors : []
-  const isLive = about.message?.status === 'live'
+  const lines = listChecks({ errors, check, tested: findTested(editing, fields) })
   return {
     fragments: {
-      [FINDINGS]: render(<Findings appId={about.viewer.app.publicId} check={check} isLive={isLive} isEditor />),
-      [LIVE_FINDINGS]: render(<LiveFindings viewer={about.viewer} check={check} />),
+      [REFUSED]: '',
+      [CHECKLIST]: render(<Checklist viewer={editing.viewer} lines={lines} isEditor />),
+      [LIVE_CHECKS]: describeChecks(lines),
     },
     faults: faultsOf([...errors, ...check.problems]),
   }
+}
+
+/** Nothing while the message is incomplete. */
+async function countTyped(editing: Editing, fields: Fields) {
+  const simulated = await simulateFields(editing, fields, REACH_DAYS)
+  return { fragments: 'errors' in simulated ? {} : { [REACH]: describeReach(simulated.found, REACH_DAYS) } }
 }
 
 /** null for a new message. Only messages of the viewer's app are found. */
@@ -122,7 +148,7 @@ async function findMessage(
   return (number === null ? null : await store.findMessage(viewer.app.id, number)) ?? 'unknown'
 }
 
-type Asking = { deps: PageDependencies; frames: MailFrames; request: Request; viewer: Viewer }
+type Asking = Omit<Editing, 'message'>
 
 async function showEditor(asking: Asking, id: string): Promise<Response> {
   const { deps, request, viewer } = asking

@@ -12,12 +12,14 @@ type ButtonProps = {
   /** id and action of a form elsewhere on the page */
   form?: string
   formaction?: string
+  /** id of the section that its answer replaces, if it is in another one (islands/message.ts) */
+  part?: string
   children: ComponentChildren
 }
 
 /** Submits its form. `primary`: the page's main action; `danger`: names what it destroys. */
-export const Button = ({ kind = 'plain', children, ...attributes }: ButtonProps) => (
-  <button class={`button ${kind}`} type="submit" {...attributes}>
+export const Button = ({ kind = 'plain', part, children, ...attributes }: ButtonProps) => (
+  <button class={`button ${kind}`} type="submit" data-for={part} {...attributes}>
     {children}
   </button>
 )

@@ -23,6 +23,7 @@ const PATHS = {
   plus: 'M8 3v10M3 8h10',
   menu: 'M2 4h12M2 8h12M2 12h12',
   chevrons: 'm5 6 3-3 3 3M5 10l3 3 3-3',
+  circle: 'M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13z',
   check: 'm3 8.5 3.5 3.5L13 4.5',
   close: 'm4 4 8 8M12 4l-8 8',
   copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z',

@@ -45,7 +45,7 @@ export type SimulationLine = {
 
 /**
  * `hasMore`: older triggers were not included. `counts` by outcome. `estimated`: decided by page views only. `untried`:
- * emails not filled in for lack of time.
+ * emails not filled in for lack of time. `people`: those with a trigger, and those of them who would get an email.
  */
 export type Simulation = {
   from: number
@@ -55,6 +55,7 @@ export type Simulation = {
   counts: Record<string, number>
   estimated: number
   untried: number
+  people: { triggered: number; emailed: number }
   lines: SimulationLine[]
 }
 
@@ -143,11 +144,16 @@ const isOfToday = ({ rule, about }: Verdict): boolean =>
   ['tag', 'field', 'status', 'suppression'].includes(rule) ||
   (rule === 'template' && (about?.startsWith('contact.') ?? false))
 
-function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts' | 'estimated'> {
+function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts' | 'estimated' | 'people'> {
   const counts = new Map<string, number>()
   for (const { outcome } of lines) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   const isEstimated = ({ verdicts }: SimulationLine): boolean => verdicts.some((verdict) => verdict.isEstimated)
-  return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length }
+  const countPeople = (of: readonly SimulationLine[]): number => new Set(of.map(({ contactId }) => contactId)).size
+  const people = {
+    triggered: countPeople(lines),
+    emailed: countPeople(lines.filter(({ outcome }) => outcome === 'send')),
+  }
+  return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length, people }
 }
 
 function listLines(lines: readonly SimulationLine[]): SimulationLine[] {

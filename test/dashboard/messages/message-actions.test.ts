@@ -109,12 +109,12 @@ describe('errors', () => {
     await expectHarmless(html)
     const ids = await attributesOf(html, '.field .fault', 'id')
     const wrong = ['trigger.page', 'wait.minutes', 'onlyIf[1].minutes', 'onlyIf[3].has', 'again.everyHours']
-    const mail = ['mail.subject', 'mail.body', 'mail.fromEmail', 'mail.replyTo']
-    expect(ids).toEqual(['name', ...wrong, ...mail].map((name) => `${name}-fault`))
+    const mail = ['mail.subject', 'mail.body', 'name', 'mail.fromEmail', 'mail.replyTo']
+    expect(ids).toEqual([...wrong, ...mail].map((name) => `${name}-fault`))
     const hrefs = await attributesOf(html, '.problems a', 'href')
     const named = hrefs.map((href) => decodeURIComponent(href?.slice(1) ?? ''))
-    expect(named.toSorted()).toEqual(['name', ...wrong, ...mail].toSorted())
-    expect(await attributesOf(html, 'details.more-fields', 'open')).toEqual([''])
+    expect(named.toSorted()).toEqual([...wrong, ...mail].toSorted())
+    expect(await attributesOf(html, 'details.more-fields', 'open')).toEqual(['', null])
     expect(await fieldsOf(html)).toMatchObject(WRONG)
     expect(await pages.messages()).toEqual(before)
   })
@@ -135,12 +135,10 @@ describe('errors', () => {
     for (const path of [pages.path, pages.at('messages/new')]) {
       const isNew = path !== pages.path
       const { html } = await pages.press(path, 'save', { name: 'Named', 'mail.body': 'Text', ...wrong })
-      expect(await textOf(html, '#findings li')).toEqual(
-        sentences.filter((sentence) => !isNew || !sentence.startsWith('Rule')),
-      )
-      expect(await textOf(html, '#findings p')).toEqual([
-        'Nothing was saved. Fix these first:',
-        'Fix this before you go live:',
+      const expected = sentences.filter((sentence) => !isNew || !sentence.startsWith('Rule'))
+      expect(await textOf(html, '#checks .problems li')).toEqual(expected)
+      expect(await textOf(html, '#refused')).toEqual([
+        `Error: Nothing was saved. Fix ${expected.length} problems first.`,
       ])
     }
   })
@@ -154,25 +152,21 @@ describe('errors', () => {
 
   test('appear in the row of a rule that does not fit the trigger', async () => {
     const { html } = await pages.press(pages.path, 'save', { trigger: 'contact' })
-    expect(await textOf(html, '.rule > .fault')).toEqual([expect.stringContaining("page of the event's")])
+    expect(await textOf(html, '.part-fields > .fault')).toEqual([expect.stringContaining("page of the event's")])
   })
 })
 
 describe('rows', () => {
   test('are added and removed with all input, without saving', async () => {
     const before = await pages.draft()
-    const typed = { 'mail.subject': HOSTILE, newRule: 'notDone' }
-    const added = await pages.press(pages.path, 'add onlyIf', typed)
+    const typed = { 'mail.subject': HOSTILE }
+    const added = await pages.press(pages.path, 'add onlyIf notDone', typed)
     expect(added.status).toBe(200)
     const fields = await fieldsOf(added.html)
     expect(fields).toMatchObject({ 'mail.subject': HOSTILE, 'onlyIf[3].rule': 'notDone', 'onlyIf[3].event': '' })
     const removed = await pages.browser.post(pages.path, { ...fields, do: 'remove onlyIf 0' })
     expect(await fieldsOf(removed.html)).toMatchObject({ 'onlyIf[0].rule': 'away', 'onlyIf[2].rule': 'notDone' })
-    expect(await textOf(removed.html, '.rule legend')).toEqual([
-      'They are away',
-      'They are away',
-      'An event did not come',
-    ])
+    expect(await textOf(removed.html, '.part-title')).toEqual(['They left', "An event didn't come"])
     expect(await pages.draft()).toEqual(before)
   })
 })

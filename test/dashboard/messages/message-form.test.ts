@@ -157,13 +157,14 @@ describe('errors name their field', () => {
 describe('rows', () => {
   const two = { ...EMPTY_FIELDS, 'onlyIf[0].rule': 'tagHas', 'onlyIf[0].has': 'a', 'onlyIf[1].rule': 'seen' }
   test('are added at the end', () => {
-    expect(changeRows({ ...two, newRule: 'status' }, 'add onlyIf')).toMatchObject({ 'onlyIf[2].rule': 'status' })
+    expect(changeRows(two, 'add onlyIf status')).toMatchObject({ 'onlyIf[2].rule': 'status' })
     expect(changeRows(EMPTY_FIELDS, 'add trigger.where')).toMatchObject({ 'trigger.where[0].property': '' })
   })
 
   test('are removed, and those after them move up', () => {
     const { 'onlyIf[0].rule': first, ...rest } = changeRows(two, 'remove onlyIf 0') ?? {}
     expect([first, rest]).toEqual(['seen', EMPTY_FIELDS])
+    expect(changeRows(two, 'remove onlyIf 0 1')).toEqual(EMPTY_FIELDS)
   })
 
   test.each(['', 'save', 'remove', 'remove mail 0', 'add trigger'])('%p changes no row', (action) =>

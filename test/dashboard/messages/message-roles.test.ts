@@ -20,6 +20,7 @@ describe('roles', () => {
     const before = await pages.messages()
     const { html } = await eve.get(pages.path)
     expect(await textOf(html, 'main button[type=submit]')).toEqual([
+      'See who',
       'Preview',
       'Simulate the last 7 days',
       'Simulate the last 30 days',

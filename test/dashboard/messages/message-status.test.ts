@@ -31,21 +31,24 @@ describe('going live', () => {
     }
     const refused = await pages.press(pages.path, 'live')
     expect(refused.status).toBe(400)
-    expect((await textOf(refused.html, '#findings p')).slice(0, 1)).toEqual(['Nothing was saved. Fix these first:'])
-    expect(await textOf(refused.html, '#findings button')).toEqual(['Add this fallback', 'Add this fallback'])
+    expect(await textOf(refused.html, '#refused')).toEqual(['Error: Nothing was saved. Fix 2 problems first.'])
+    expect(await textOf(refused.html, '.checks button')).toEqual([
+      'Use "there" where there is no firstName',
+      'Use the home page where there is no url',
+    ])
     const { html } = await pages.browser.get(pages.path)
-    expect(await textOf(html, '#findings p')).toEqual(['Fix this before you go live:'])
-    const findings = (await textOf(html, '#findings li')).join(' ')
-    expect(findings).toContain('event.url is missing in 12 % of the last 100 events.')
-    expect(findings).toContain('contact.firstName is missing in 50 % of the last 100 events.')
-    expect((await textOf(html, '#go-live li')).join(' ')).toContain('event.url is missing in 12 %')
-    const [button] = await attributesOf(html, '#findings button', 'value')
-    expect(button).toBe('fallback mail.body {{ contact.firstName }}')
+    expect(await textOf(html, '#refused')).toEqual([''])
+    const problems = (await textOf(html, '.problems li')).join(' ')
+    expect(problems).toContain('event.url is missing in 12 % of the last 100 events.')
+    expect(problems).toContain('contact.firstName is missing in 50 % of the last 100 events.')
+    expect(await textOf(html, '#go-live-checks')).toEqual(['Fix first: Values.'])
+    const [button] = await attributesOf(html, '.checks button', 'value')
+    expect(button).toBe('fix mail.body {{ contact.firstName }}')
     const added = await pages.press(pages.path, button ?? '')
     expect((await fieldsOf(added.html))['mail.body']).toBe(
       '{{ contact.firstName | default: "there" }}: [See]({{ event.url }})',
     )
-    expect(await textOf(added.html, '#findings li')).toEqual([expect.stringContaining('event.url')])
+    expect(await textOf(added.html, '.problems li')).toEqual([expect.stringContaining('event.url')])
     expect((await pages.draft()).content.mail.body).toContain('{{ contact.firstName }}')
     const filled = body
       .replace('firstName', 'firstName | default: "there"')
@@ -61,8 +64,8 @@ describe('going live', () => {
     expect((await textOf(html, '#preview-said')).join(' ')).toContain(
       'in the event of bob@example.com, so no email is sent for such an event. Give it one: {{ event.url | default: app.homeUrl }}.',
     )
-    expect(await textOf(html, '#findings li code')).toEqual(['event.url', '{{ event.url | default: app.homeUrl }}'])
-    const added = await pages.press(pages.path, 'fallback mail.body {{event.url}}')
+    expect(await textOf(html, '.problems li code')).toEqual(['event.url', '{{ event.url | default: app.homeUrl }}'])
+    const added = await pages.press(pages.path, 'fix mail.body {{event.url}}')
     expect((await fieldsOf(added.html))['mail.body']).toBe('[See]({{ event.url | default: app.homeUrl }})')
   })
 
@@ -74,10 +77,16 @@ describe('going live', () => {
     })
     await pages.event({ properties: { headline: 'H' } })
     const { html } = await pages.browser.get(pages.path)
-    expect(await textOf(html, '#findings li')).toEqual([
+    expect(await textOf(html, '.problems li')).toEqual([
       expect.stringContaining('Did you mean event.headline?'),
       expect.not.stringContaining('Did you mean'),
     ])
+    expect(await textOf(html, '.problems button')).toEqual([
+      'Use event.headline instead',
+      'Leave it out where there is no other',
+    ])
+    const fixed = await pages.press(pages.path, 'fix mail.subject {{ event.haedline }}')
+    expect((await fieldsOf(fixed.html))['mail.subject']).toBe('{{ event.headline }}')
   })
 
   test('names the field of each finding', async () => {
@@ -88,7 +97,7 @@ describe('going live', () => {
     })
     await pages.event()
     const { html } = await pages.browser.get(pages.path)
-    expect(await textOf(html, '#findings li')).toEqual([
+    expect(await textOf(html, '.problems li')).toEqual([
       expect.stringContaining('Subject: event.x is missing'),
       expect.stringContaining('Text: event.x is missing'),
     ])
@@ -99,16 +108,17 @@ describe('going live', () => {
     await pages.press(pages.path, 'save', { 'mail.body': body, 'again.collect.minutes': '' })
     for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
     const { html } = await pages.browser.get(pages.path)
-    const [said = ''] = await textOf(html, '#findings > .hint')
+    const [, said = ''] = await textOf(html, '.checks .hint')
     const [, tried] = /^Checked on (\d+) of the last 300 events\. The rest would take too long\.$/.exec(said) ?? []
     expect(Number(tried)).toBeGreaterThan(0)
-    expect(await textOf(html, '#findings li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
+    expect(await textOf(html, '.problems li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
   })
 
   test('is summarised in one sentence before', async () => {
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#go-live p')).toEqual([
       expect.stringContaining('10 minutes after results_ready comes, the person gets this email once'),
+      'You have not sent a test of this text yet.',
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
       expect.stringMatching(/No mail server is set.*captured in the outbox.*counts as sent.*can send them from there/),
@@ -137,7 +147,7 @@ describe('going live', () => {
     const checks = listing.mock.calls.filter(([{ limit }]) => limit === 500)
     listing.mockRestore()
     expect([status, checks]).toEqual([400, [expect.anything()]])
-    expect(await textOf(html, '#findings li')).toEqual([expect.stringContaining('“DOLLAR” is not a currency code')])
+    expect(await textOf(html, '.problems li')).toEqual([expect.stringContaining('“DOLLAR” is not a currency code')])
   })
 
   test('says that waiting emails are not sent while paused', async () => {
@@ -161,11 +171,11 @@ describe('going live', () => {
       await pages.store.saveMessages({ ...by, drafts: [{ id, name, content: { ...content, mail }, status: 'draft' }] })
     })
 
-    test('shows it on top, next to the field and in the dialog', async () => {
+    test('shows it in the checklist, next to the field and in the dialog', async () => {
       const { html } = await pages.browser.get(pages.path)
-      expect(await textOf(html, '#findings li')).toEqual([BROKEN])
+      expect(await textOf(html, '.problems li')).toEqual([BROKEN])
       expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${FAULT}`])
-      expect(await textOf(html, '#go-live li')).toEqual([BROKEN])
+      expect(await textOf(html, '#go-live-checks')).toEqual(['Fix first: Email.'])
       expect((await pages.press(pages.path, 'live')).status).toBe(400)
     })
 
@@ -178,24 +188,24 @@ describe('going live', () => {
 
     test('no longer shows fixed problems after any button', async () => {
       const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
-      expect(await textOf(mended.html, '#findings li, .fault, #go-live li')).toEqual([])
+      expect(await textOf(mended.html, '.problems li, .fault')).toEqual([])
+      expect(await textOf(mended.html, '#go-live-checks')).toEqual(['You have not sent a test of this text yet.'])
       const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
-      expect(await textOf(broken.html, '#findings li')).toEqual([expect.stringContaining('no variable x.')])
+      expect(await textOf(broken.html, '.problems li')).toEqual([expect.stringContaining('no variable x.')])
     })
 
     test('is checked while typing', async () => {
       const { html } = await pages.browser.get(pages.path)
       const check = async (changes: Record<string, string>) => {
-        const fields = { ...(await fieldsOf(html)), ...changes, check: '1' }
+        const fields = { ...(await fieldsOf(html)), ...changes, show: 'check' }
         return JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html)
       }
       const still = await check({})
-      expect(await textOf(still.fragments.findings, 'li')).toEqual([BROKEN])
+      expect(await textOf(still.fragments.checklist, '.problems li')).toEqual([BROKEN])
       expect(still.faults).toEqual({ 'mail.subject': FAULT })
-      expect(await check({ 'mail.subject': 'Mended' })).toEqual({
-        fragments: { findings: '', 'go-live-findings': '' },
-        faults: {},
-      })
+      const mended = await check({ 'mail.subject': 'Mended' })
+      expect(mended).toMatchObject({ fragments: { refused: '' }, faults: {} })
+      expect(await textOf(mended.fragments.checklist, '.problems li')).toEqual([])
       expect((await check({ 'mail.subject': '', 'wait.minutes': 'x' })).faults).toEqual({
         'mail.subject': expect.any(String),
         'wait.minutes': expect.any(String),

@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'bun:test'
+import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
+import { EMPTY_FIELDS, writeFields } from '../../../src/dashboard/messages/message-form.ts'
+import type { Fields } from '../../../src/dashboard/messages/message-field-names.ts'
+import { readWords } from '../../../src/dashboard/messages/sentence-words.ts'
+
+/** The whole sentence, with its parts in asterisks. */
+function write(fields: Fields): string {
+  const { trigger, wait, rules, again } = readWords(fields)
+  const part = ({ before = '', bold, after = '' }: { before?: string; bold: string; after?: string }): string =>
+    `${before}*${bold}*${after}`
+  return `When ${part(trigger)}, ${part(wait)}${rules.map((rule) => ` if ${part(rule)}`).join('')}, ${part(again)}`
+}
+
+const MAIL = { name: 'M', 'mail.subject': 'S', 'mail.body': 'B' }
+
+test('the first draft has one sentence about leaving', () => {
+  const [draft] = FIRST_MESSAGES
+  if (!draft) throw new Error('no draft')
+  const fields = writeFields(draft)
+  expect(write(fields)).toBe(
+    "When *results_ready* comes, wait *10 minutes*, then send if *they haven't opened the results page* if *they left before it started and at least 5 minutes ago*, *once for each resultId or url*",
+  )
+  expect(readWords(fields).rules.map(({ rows }) => rows)).toEqual([[0], [1, 2]])
+})
+
+describe('the sentence', () => {
+  test.each<[Fields, string]>([
+    [{}, 'When *results_ready* comes, send *immediately*, *once per person*'],
+    [
+      { trigger: 'page', 'trigger.page': '/pricing', wait: 'until', 'wait.until': '09:00' },
+      'When *the page /pricing is opened*, wait until *09:00*, then send, *once per person*',
+    ],
+    [
+      { trigger: 'tag', 'trigger.tag': 'vip', again: 'everyHours', 'again.everyHours': '24' },
+      'When they get the tag *“vip”*, send *immediately*, *at most every 24 hours*',
+    ],
+    [
+      { trigger: 'contact', wait: 'minutes', 'wait.minutes': '2', 'wait.unit': 'days' },
+      'When *a person* is added, wait *2 days*, then send, *once per person*',
+    ],
+    [
+      { 'onlyIf[0].rule': 'away', 'onlyIf[1].rule': 'away' },
+      'When *results_ready* comes, send *immediately* if *they are away* if *they are away*, *once per person*',
+    ],
+  ])('of %j is %s', (changes, sentence) => {
+    expect(write({ ...EMPTY_FIELDS, ...MAIL, ...changes })).toBe(sentence)
+  })
+
+  test.each<[Fields, string]>([
+    [{ 'trigger.event': 'not a name' }, '*an event* comes'],
+    [{ trigger: 'tag' }, 'they get *a tag*'],
+    [{ trigger: 'page', 'trigger.page': 'x' }, '*a page* is opened'],
+    [{ wait: 'minutes', 'wait.minutes': 'x' }, 'wait *some time*, then send'],
+    [{ again: 'property' }, '*how often?*'],
+    [{ 'onlyIf[0].rule': 'tagHas' }, 'if *they have a tag*'],
+    [{ 'onlyIf[0].rule': 'constructor' }, 'if *unknown rule*'],
+  ])('with errors %j has %s', (changes, part) => {
+    expect(write({ ...EMPTY_FIELDS, ...MAIL, ...changes })).toContain(part)
+  })
+})
