@@ -56,6 +56,9 @@ export type MessageRules = {
   refuseDeletion: (facts: { old: MessageRow | null; hasDeliveries: () => boolean }) => Refused | null
 }
 
+/** `actor`: who wrote it; null where an older installation did not store it. */
+export type MessageVersion = { version: number; createdAt: number; content: MessageContent; actor: string | null }
+
 type StatusChanged = { messageId: number; at: number; status: MessageStatus }
 
 type Joined = { message: typeof messages.$inferSelect; content: MessageRow['content'] }
@@ -150,15 +153,13 @@ export function createMessageReads(db: Database) {
         })
     },
 
-    listVersions: (
-      id: number,
-      { before, limit }: { before: number | null; limit: number },
-    ): { version: number; createdAt: number; content: MessageRow['content'] }[] =>
+    listVersions: (id: number, { before, limit }: { before: number | null; limit: number }): MessageVersion[] =>
       orm
         .select({
           version: messageVersions.version,
           createdAt: messageVersions.createdAt,
           content: messageVersions.content,
+          actor: messageVersions.actor,
         })
         .from(messageVersions)
         .where(and(eq(messageVersions.messageId, id), lt(messageVersions.version, before ?? Number.MAX_SAFE_INTEGER)))
@@ -178,11 +179,12 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
   const audit = createAudit(db)
   const { hasDeliveries } = createDeliveryCounts(db)
 
-  const addVersion = (messageId: number, version: number, content: MessageContent, createdAt: number): void => {
+  const addVersion = (messageId: number, version: number, content: MessageContent, by: MessageChange): void => {
+    const written = { content, createdAt: by.at, actor: by.actor }
     orm
       .insert(messageVersions)
-      .values({ messageId, version, content, createdAt })
-      .onConflictDoUpdate({ target: [messageVersions.messageId, messageVersions.version], set: { content, createdAt } })
+      .values({ messageId, version, ...written })
+      .onConflictDoUpdate({ target: [messageVersions.messageId, messageVersions.version], set: written })
       .run()
   }
 
@@ -214,7 +216,7 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
     const { status, version, updatedAt, change: made } = plan
     if (old && made === 'unchanged') return { id: old.id, name, version, status, updatedAt, change: made }
     const id = old ? change(old.id, name, plan) : add(by, name, plan)
-    if (plan.storesContent) addVersion(id, version, content, by.at)
+    if (plan.storesContent) addVersion(id, version, content, by)
     for (const action of plan.actions) audit(by, action, publicId('msg', id))
     return { id, name, version, status, updatedAt, change: made }
   }

@@ -194,6 +194,7 @@ export const messageVersions = sqliteTable(
     version: integer('version').notNull(),
     content: text('content', { mode: 'json' }).$type<MessageContent>().notNull(),
     createdAt: integer('created_at').notNull(),
+    actor: text('actor'),
   },
   (t) => [primaryKey({ columns: [t.messageId, t.version] })],
 )

@@ -316,7 +316,6 @@ const EDITOR_FIELDS = [
   'onlyIf[0].is',
   'onlyIf[1].rule',
   'trigger.where[0].is',
-  'newRule',
   'wait.unit',
 ]
 

@@ -8,6 +8,7 @@ import type { FieldError } from '../../core/refusals.ts'
 import type { Fields } from './message-field-names.ts'
 import type { ChoosableSenders } from './message-mail.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import type { ShownVersion } from './version-writers.ts'
 
 /** `mail` is null if no preview can be made. */
 export type ShownPreview = { preview: Preview; mail: ShownMail | null }
@@ -20,6 +21,8 @@ export type EditorProps = {
   /** null: not saved yet */
   message: MessageRow | null
   counts: MessageCounts | null
+  /** the newest version; null if not saved yet */
+  saved: ShownVersion | null
   fields: Fields
   /** errors of the submitted form */
   errors: FieldError[]

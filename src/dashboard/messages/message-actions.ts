@@ -28,6 +28,8 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   if (!isEditor) return refuseRole(editing.deps, editing.request, editing.viewer)
   if (action === 'test') return sendTest(editing, sent)
   if (action === 'delete') return remove(editing, sent)
+  if (action === 'copy') return copy(editing, sent)
+  if (action === 'restore') return restore(editing, sent, Number(words[0]))
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
   if (action === FIX) return answerEditor(editing, { fields: await applyFix(editing, sent, words) })
   const changed = changeRows(sent, textOf(sent, 'do'))
@@ -67,7 +69,14 @@ function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check
   return answerEditor(editing, { fields, errors, check })
 }
 
-async function save(editing: Editing, fields: Fields, status: MessageStatus | null): Promise<Response> {
+type SaveFlash = 'message_saved' | 'message_live' | 'message_restored'
+
+async function save(
+  editing: Editing,
+  fields: Fields,
+  status: MessageStatus | null,
+  flash: SaveFlash = status === 'live' ? 'message_live' : 'message_saved',
+): Promise<Response> {
   const { message } = editing
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)
   const value = status === null ? typed : { ...typed, status }
@@ -78,12 +87,38 @@ async function save(editing: Editing, fields: Fields, status: MessageStatus | nu
   if (isRefusal(outcome) && outcome.refusal === 'message_changed') return answerChanged(editing, fields)
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome, check)
   const path = messagePath(editing.viewer.app.publicId, outcome.id)
-  return redirectAnswer(path, [
-    flashCookie(
-      editing.deps.baseUrl,
-      ...withStillSending(status === 'live' ? 'message_live' : 'message_saved', outcome),
-    ),
-  ])
+  return redirectAnswer(path, [flashCookie(editing.deps.baseUrl, ...withStillSending(flash, outcome))])
+}
+
+/** Saves an earlier version again. If it can't be saved, the editor shows it with what is wrong. */
+async function restore(editing: Editing, { basedOn = '' }: Fields, version: number): Promise<Response> {
+  const { deps, message } = editing
+  const found = message && Number.isSafeInteger(version) ? await deps.store.findVersion(message.id, version) : null
+  if (!message || !found) return problemAnswer(editing.request, 'message_unknown')
+  const fields = { ...writeFields({ name: message.name, content: found.content }), basedOn }
+  return save(editing, fields, null, 'message_restored')
+}
+
+/** Saves what is typed as another draft. */
+async function copy(editing: Editing, fields: Fields): Promise<Response> {
+  const { deps, viewer } = editing
+  const names = (await deps.store.listMessages(viewer.app.id)).map(({ name }) => name)
+  const value = { ...readFields(fields), name: nameCopy(textOf(fields, 'name'), names) }
+  const outcome = await saveMessage(readContext(editing), byMember(editing), { id: null, value })
+  if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
+  return redirectAnswer(messagePath(viewer.app.publicId, outcome.id), [flashCookie(deps.baseUrl, 'message_copied')])
+}
+
+const NAME_CHARACTERS = 100
+
+/** "Name (copy)", or with a number if that is taken. */
+export function nameCopy(name: string, taken: readonly string[]): string {
+  for (let nth = 1; ; nth++) {
+    const suffix = nth === 1 ? ' (copy)' : ` (copy ${nth})`
+    const base = name.replace(/ \(copy(?: \d+)?\)$/, '').slice(0, NAME_CHARACTERS - suffix.length)
+    const copy = `${base.toWellFormed().trim()}${suffix}`
+    if (!taken.includes(copy)) return copy
+  }
 }
 
 /** Edit conflict: the input is kept and can overwrite the stored version. */

@@ -65,6 +65,8 @@ const lineOf = (name: string, problems: LiveProblem[], done: string): CheckLine 
 
 function describeTried(tried: LiveCheck['tried'] | undefined): string {
   if (!tried || tried.of === 0) return 'None is missing.'
+  if (tried.tried === tried.of && tried.of === 1)
+    return `None is missing for the only ${tried.what === 'events' ? 'event' : 'person'} so far.`
   return tried.tried < tried.of
     ? `Checked on ${tried.tried} of the last ${tried.of} ${tried.what}. The rest would take too long.`
     : `None is missing in the last ${tried.of} ${tried.what}.`

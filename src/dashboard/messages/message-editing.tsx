@@ -17,6 +17,7 @@ import { type Fields, textOf } from './message-field-names.ts'
 import { readFields, readMail } from './message-form.ts'
 import { showPreview } from './message-preview.tsx'
 import type { TestedEmails } from './tested-emails.ts'
+import { listShownVersions } from './version-writers.ts'
 
 const DAY_HOURS = 24
 const HOUR_MS = 3_600_000
@@ -78,12 +79,13 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
 /** Data that doesn't depend on the input. */
 async function readSurroundings({ deps, viewer, message }: Editing) {
   const { store } = deps
-  const [counts, settings, members, eventNames, isCapturing] = await Promise.all([
+  const [counts, settings, members, eventNames, isCapturing, [saved = null]] = await Promise.all([
     message && store.countDeliveries(message.id),
     store.mailSettings(viewer.app.id),
     listRecipients(store, viewer.account.id),
     listNames(deps, viewer),
     readCapturing(deps, viewer.app),
+    message ? listShownVersions(deps, viewer, { messageId: message.id, before: null, limit: 1 }) : [],
   ])
   const timezone = settings.timezone ?? 'UTC'
   const { installation } = deps.mailer.senders
@@ -91,7 +93,7 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
     emails: listSenderEmails(settings, installation),
     usual: settings.fromEmail ?? installation.from?.address ?? null,
   }
-  return { counts, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, isCapturing }
+  return { counts, saved, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, isCapturing }
 }
 
 export const findTested = ({ tested, viewer }: Pick<Editing, 'tested' | 'viewer'>, fields: Fields): string | null =>

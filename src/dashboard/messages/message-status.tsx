@@ -9,6 +9,8 @@ import { Button } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Time } from '../ui/time.tsx'
 
 const STATUSES: Record<MessageStatus, { word: string; mood: Mood }> = {
   draft: { word: 'Draft', mood: 'quiet' },
@@ -54,7 +56,13 @@ export function HeadActions({ message, ...rest }: EditorProps) {
   const isLive = message?.status === 'live'
   return (
     <div class="buttons">
-      <Button kind={message && !isLive ? 'plain' : 'primary'} name="do" value="save" form={EDITOR}>
+      <Button
+        kind={message && !isLive ? 'plain' : 'primary'}
+        name="do"
+        value="save"
+        form={EDITOR}
+        aria-keyshortcuts="Control+S Meta+S"
+      >
         {message ? 'Save' : 'Save as a draft'}
       </Button>
       {message && (isLive ? <PauseDialog counts={rest.counts} /> : <LiveDialog {...rest} message={message} />)}
@@ -114,19 +122,42 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   </Dialog>
 )
 
-export const StatusSection = ({ message, counts, viewer }: EditorProps & { message: MessageRow }) =>
-  hasRole(viewer.member.role, 'editor') && (
-    <section aria-label="This message">
-      <div class="buttons">
-        {message.status === 'paused' && (
-          <Button name="do" value="draft" form={EDITOR}>
-            Make it a draft again
+export function StatusSection({ message, counts, saved, viewer, now }: EditorProps & { message: MessageRow }) {
+  const isEditor = hasRole(viewer.member.role, 'editor')
+  return (
+    <section class="editor-foot" aria-label="This message">
+      {isEditor && (
+        <div class="buttons">
+          <Button name="do" value="copy" form={EDITOR}>
+            Duplicate
           </Button>
-        )}
-        {counts && mayDelete(message, counts) && <DeleteDialog message={message} />}
-      </div>
+          {message.status === 'paused' && (
+            <Button name="do" value="draft" form={EDITOR}>
+              Make it a draft again
+            </Button>
+          )}
+          {counts && mayDelete(message, counts) && <DeleteDialog message={message} />}
+        </div>
+      )}
+      {saved && (
+        <p class="hint">
+          {`Version ${saved.version}, saved `}
+          {saved.writer !== null && (
+            <>
+              by <SentText most={60}>{saved.writer}</SentText>{' '}
+            </>
+          )}
+          <Time at={saved.createdAt} now={now} />.
+        </p>
+      )}
+      {isEditor && (
+        <p class="hint keys">
+          <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes a part of the sentence.
+        </p>
+      )}
     </section>
   )
+}
 
 /** Never live, so no personal data depends on it. */
 const DeleteDialog = ({ message: { name, version } }: { message: MessageRow }) => (

@@ -3,17 +3,20 @@ import { diffVersions } from '../../messages/message-versions.ts'
 import type { MessageContent, MessageRow } from '../../messages/messages.ts'
 import { Frame } from '../layout/frame.tsx'
 import { messagePath } from './messages-page.tsx'
-import { ButtonLink } from '../ui/button.tsx'
+import { hasRole } from '../../accounts/members.ts'
+import { MessageTabs } from './message-tabs.tsx'
+import type { ShownVersion } from './version-writers.ts'
+import { ActionForm } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { SentText } from '../ui/text.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-type Version = { version: number; createdAt: number }
-
 type VersionsProps = {
   viewer: Viewer
   message: MessageRow
-  versions: Version[]
+  versions: ShownVersion[]
   /** the selected version and its predecessor */
   shown: { version: number; content: MessageContent; before: MessageContent | null }
   older: string | null
@@ -31,8 +34,12 @@ export function VersionsPage(props: VersionsProps) {
       title={message.name}
       tabTitle={`Versions of ${message.name}`}
       state={message.version === 1 ? 'It has one version.' : `It has ${message.version} versions.`}
-      action={<ButtonLink href={messagePath(viewer.app.publicId, message.id)}>Back to the message</ButtonLink>}
+      action={
+        version !== message.version &&
+        hasRole(viewer.member.role, 'editor') && <RestoreDialog viewer={viewer} message={message} version={version} />
+      }
     >
+      <MessageTabs viewer={viewer} message={message} page="versions" />
       <div class="columns beside-names">
         <section>
           <h2>{before ? `What version ${version} changed` : `What version ${version} says`}</h2>
@@ -53,7 +60,7 @@ export function VersionsPage(props: VersionsProps) {
   )
 }
 
-const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Column<Version>[] => [
+const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Column<ShownVersion>[] => [
   {
     name: 'Version',
     cell: ({ version }) => (
@@ -65,8 +72,32 @@ const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Colu
       </a>
     ),
   },
-  { name: 'Made', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  { name: 'Saved', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
+  { name: 'By', cell: ({ writer }) => (writer === null ? 'Not recorded' : <SentText most={60}>{writer}</SentText>) },
 ]
+
+type RestoreProps = Pick<VersionsProps, 'viewer' | 'message'> & { version: number }
+
+const RestoreDialog = ({ viewer, message, version }: RestoreProps) => (
+  <Dialog id="restore" opener="Restore this version" kind="primary" title={`Restore version ${version}?`}>
+    <p>
+      {message.status === 'live'
+        ? `It becomes version ${message.version + 1}, and is live at once. Emails that wait keep their version.`
+        : `It replaces version ${message.version}.`}
+    </p>
+    <div class="act">
+      <ActionForm
+        action={messagePath(viewer.app.publicId, message.id)}
+        fields={{ basedOn: String(message.updatedAt) }}
+        kind="primary"
+        name="do"
+        value={`restore ${version}`}
+      >
+        Restore
+      </ActionForm>
+    </div>
+  </Dialog>
+)
 
 type DiffLine = { kind: 'same' | 'added' | 'removed'; text: string }
 

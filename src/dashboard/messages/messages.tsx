@@ -31,6 +31,7 @@ import { describeReach, REACH, REACH_DAYS } from './message-simulation.tsx'
 import { LIVE_CHECKS } from './message-status.tsx'
 import { createTestedEmails } from './tested-emails.ts'
 import { VersionsPage } from './message-versions-page.tsx'
+import { listShownVersions } from './version-writers.ts'
 import { MessagesPage } from './messages-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
@@ -164,7 +165,7 @@ async function showVersions(deps: PageDependencies, request: Request, viewer: Vi
   if (message === 'unknown' || message === null) return problemAnswer(request, 'message_unknown')
   const asked = new URL(request.url).searchParams
   const before = Number(asked.get('before')) || null
-  const found = await deps.store.listVersions(message.id, { before, limit: VERSIONS + 1 })
+  const found = await listShownVersions(deps, viewer, { messageId: message.id, before, limit: VERSIONS + 1 })
   const versions = found.slice(0, VERSIONS)
   const number = Number(asked.get('version')) || (versions[0]?.version ?? message.version)
   const [shown, previous] = [

@@ -12,6 +12,7 @@ type ButtonProps = {
   /** id and action of a form elsewhere on the page */
   form?: string
   formaction?: string
+  'aria-keyshortcuts'?: string
   /** id of the section that its answer replaces, if it is in another one (islands/message.ts) */
   part?: string
   children: ComponentChildren

@@ -60,7 +60,7 @@ test.each(INHERITED)('%s in an address and in a form', async (name) => {
   expect(await post('members', { email: 'new@example.com', role: name })).toBe(400)
   expect(await post('keys', { name: 'A key', scope: name })).toBe(400)
   const editor = { name: 'A message', trigger: 'event', 'trigger.event': 'x', 'mail.subject': 'a', 'mail.body': 'b' }
-  expect(await post('messages/new', { ...editor, do: 'add onlyIf', newRule: name })).toBe(200)
+  expect(await post('messages/new', { ...editor, do: `add onlyIf ${name}` })).toBe(200)
   expect(await post('messages/new', { ...editor, do: 'preview', 'onlyIf[0].rule': name })).toBe(200)
   expect(await post('messages/new', { ...editor, wait: name, again: name, [name]: name, do: 'preview' })).toBe(200)
   expect(await post('messages/new', { ...editor, 'onlyIf[0].rule': name, do: 'save' })).toBe(400)

@@ -1,4 +1,6 @@
 import { describe, expect, spyOn, test } from 'bun:test'
+import { nameCopy } from '../../../src/dashboard/messages/message-actions.ts'
+import { saysSame, writeFields } from '../../../src/dashboard/messages/message-form.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
@@ -41,7 +43,7 @@ describe('saving', () => {
     expect(await textOf(html, 'h2')).toEqual(['What version 2 changed', 'Versions'])
     expect(await textOf(html, '.diff .added')).toEqual(['+Added: Subject: Changed'])
     const first = await pages.browser.get(`${pages.path}/versions?version=1`)
-    expect(await textOf(first.html, 'h2')).toEqual(['What version 1 says', 'Versions'])
+    expect(await textOf(first.html, 'section h2')).toEqual(['What version 1 says', 'Versions'])
     expect((await pages.browser.get(`${pages.path}/versions?version=3`)).status).toBe(404)
   })
 
@@ -168,5 +170,107 @@ describe('rows', () => {
     expect(await fieldsOf(removed.html)).toMatchObject({ 'onlyIf[0].rule': 'away', 'onlyIf[2].rule': 'notDone' })
     expect(await textOf(removed.html, '.part-title')).toEqual(['They left', "An event didn't come"])
     expect(await pages.draft()).toEqual(before)
+  })
+})
+
+describe('a copy', () => {
+  test('has what is typed, as a draft with another name', async () => {
+    await pages.press(pages.path, 'live')
+    const copied = await pages.press(pages.path, 'copy', { 'mail.subject': 'Typed' })
+    expect(copied.status).toBe(303)
+    const [original, , copy] = await pages.messages()
+    expect(copied.location).toBe(pages.pathOf(copy?.id ?? 0))
+    expect(copy).toMatchObject({ name: `${original?.name} (copy)`, status: 'draft', version: 1 })
+    if (!original || !copy) throw new Error('no copy')
+    const mail = { ...original.content.mail, subject: 'Typed' }
+    expect(saysSame(writeFields(copy), { name: copy.name, content: { ...original.content, mail } })).toBe(true)
+    expect(original?.content.mail.subject).not.toBe('Typed')
+    await pages.press(pages.path, 'copy')
+    await pages.press(copied.location ?? '', 'copy')
+    expect((await pages.messages()).slice(3).map(({ name }) => name)).toEqual([
+      `${original?.name} (copy 2)`,
+      `${original?.name} (copy 3)`,
+    ])
+  })
+
+  test('is refused with its errors', async () => {
+    const { status, html } = await pages.press(pages.path, 'copy', { 'mail.subject': '' })
+    expect(status).toBe(400)
+    expect(await attributesOf(html, '.field .fault', 'id')).toEqual(['mail.subject-fault'])
+    expect(await pages.messages()).toHaveLength(2)
+  })
+
+  test.each([
+    ['A', [], 'A (copy)'],
+    ['A', ['A (copy)'], 'A (copy 2)'],
+    ['A (copy 2)', ['A (copy)', 'A (copy 2)'], 'A (copy 3)'],
+    ['x'.repeat(100), [], `${'x'.repeat(93)} (copy)`],
+    [`${'x'.repeat(92)}\u{1F680}`, [], `${'x'.repeat(92)}\uFFFD (copy)`],
+  ])('of %s beside %j is named %s', (name, taken, copy) => {
+    expect(nameCopy(name, taken)).toBe(copy)
+  })
+})
+
+describe('restoring a version', () => {
+  const save = (subject: string) => pages.press(pages.path, 'save', { 'mail.subject': subject })
+
+  test('saves it as the newest, and names who wrote each', async () => {
+    await pages.press(pages.path, 'live', { 'mail.subject': 'One' })
+    await pages.addMember('eve@example.com', 'editor')
+    const eve = await pages.signedIn('eve@example.com')
+    await pages.press(pages.path, 'save', { 'mail.subject': 'Two' }, eve)
+    const { html } = await pages.browser.get(`${pages.path}/versions?version=1`)
+    expect(await textOf(html, '#restore p')).toEqual([
+      'It becomes version 3, and is live at once. Emails that wait keep their version.',
+    ])
+    const [action] = await attributesOf(html, '#restore form', 'action')
+    const [basedOn] = await attributesOf(html, '#restore [name=basedOn]', 'value')
+    const restored = await pages.browser.post(action ?? '', { basedOn: basedOn ?? '', do: 'restore 1' })
+    expect([restored.status, restored.location]).toEqual([303, pages.path])
+    expect(await pages.draft()).toMatchObject({ version: 3, status: 'live', content: { mail: { subject: 'One' } } })
+    const list = await pages.browser.get(`${pages.path}/versions`)
+    expect(await textOf(list.html, 'tbody td:nth-child(3)')).toEqual([
+      'ada@example.com',
+      'eve@example.com',
+      'ada@example.com',
+    ])
+    expect(await textOf(list.html, '[popovertarget=restore]')).toEqual([])
+    expect((await textOf((await pages.browser.get(pages.path)).html, '.editor-foot > .hint'))[0]).toContain(
+      'Version 3, saved by ada@example.com',
+    )
+  })
+
+  test('that can no longer be live opens it in the editor', async () => {
+    await pages.press(pages.path, 'live', {
+      'mail.subject': '{{ event.gone }}',
+      'mail.body': 'B',
+      'again.collect.minutes': '',
+    })
+    await save('Two')
+    await pages.event()
+    const basedOn = String((await pages.draft()).updatedAt)
+    const refused = await pages.browser.post(pages.path, { basedOn, do: 'restore 1' })
+    expect(refused.status).toBe(400)
+    expect(await textOf(refused.html, '.problems li')).toEqual([expect.stringContaining('event.gone is missing')])
+    expect((await fieldsOf(refused.html))['mail.subject']).toBe('{{ event.gone }}')
+    expect((await pages.draft()).content.mail.subject).toBe('Two')
+  })
+
+  test('is refused if someone else changed the message, and where there is none', async () => {
+    await pages.press(pages.path, 'live')
+    await save('Two')
+    expect((await pages.browser.post(pages.path, { basedOn: '1', do: 'restore 1' })).status).toBe(409)
+    for (const version of ['9', '0', 'x', '']) {
+      expect((await pages.browser.post(pages.path, { do: `restore ${version}` })).status).toBe(404)
+    }
+    expect((await pages.draft()).content.mail.subject).toBe('Two')
+  })
+
+  test('is not offered to viewers', async () => {
+    await pages.press(pages.path, 'live')
+    await save('Two')
+    await pages.addMember('eve@example.com', 'viewer')
+    const { html } = await (await pages.signedIn('eve@example.com')).get(`${pages.path}/versions?version=1`)
+    expect(await textOf(html, '[popovertarget=restore]')).toEqual([])
   })
 })

@@ -5,7 +5,7 @@ import { attributesOf, textOf } from '../pages.ts'
 const pages = useEditing()
 
 describe('roles', () => {
-  const actions = ['save', 'live', 'paused', 'draft', 'delete', 'test', 'add onlyIf']
+  const actions = ['save', 'live', 'paused', 'draft', 'delete', 'test', 'copy', 'restore 1', 'add onlyIf seen']
 
   test('an editor may do everything', async () => {
     await pages.addMember('eve@example.com', 'editor')

@@ -10,6 +10,7 @@ import { createDeliveryReads } from '../../../src/store/deliveries.ts'
 import { createMailSources } from '../../../src/store/mail-sources.ts'
 import { createEngine } from '../../../src/store/engine/engine.ts'
 import { isSameBody } from '../../../src/accounts/idempotency.ts'
+import { createMessageReads } from '../../../src/store/messages.ts'
 import { createOutcomeReads } from '../../../src/store/idempotency.ts'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/engine/migrations/index.ts'
 import { createSealer } from '../../../src/store/engine/sealing.ts'
@@ -28,6 +29,21 @@ const pragma = (db: Database, name: string): unknown => db.query(`PRAGMA ${name}
 function runScript(script: string, ...args: string[]) {
   return Bun.spawn([process.execPath, '-e', script, ...args], { stdout: 'pipe', stderr: 'pipe', stdin: 'pipe' })
 }
+
+test('versions of messages in an older database have no known writer', () => {
+  const old = databases.open(
+    MIGRATIONS.slice(
+      0,
+      MIGRATIONS.findIndex((sql) => sql.includes('message_versions ADD COLUMN actor')),
+    ),
+  )
+  old.run(`PRAGMA foreign_keys = OFF; INSERT INTO messages VALUES (1, 'acc_1', 1, 'M', 'draft', 1, 5, 5);
+    INSERT INTO message_versions (message_id, version, content, created_at) VALUES (1, 1, '{}', 5)`)
+  const { listVersions } = createMessageReads(databases.open())
+  expect(listVersions(1, { before: null, limit: 9 })).toEqual([
+    { version: 1, createdAt: 5, content: {}, actor: null },
+  ] as never)
+})
 
 describe('an older schema', () => {
   const two = [...MIGRATIONS, 'CREATE TABLE extra (a TEXT) STRICT; INSERT INTO extra VALUES (1);']
