@@ -106,10 +106,10 @@ export function changeContact(
   if (now.every((value, index) => value === [...old, JSON.stringify(before.fields ?? {})][index])) {
     return { before, after: before }
   }
-  const { appId, email, at, tags: addTags, removeTags } = write
+  const { appId, email, at, tags: addTags, removeTags, actor } = write
   const names = { firstName, lastName }
   const change = { change: 'contact', appId, email, id: before.id, ...names, source, tags, fields, at } as const
-  changes.personChanges.push({ ...change, addTags, removeTags })
+  changes.personChanges.push({ ...change, addTags, removeTags, actor })
   const after = { ...before, ...names, source, tags: orNull(tags), fields: orNull(fields), updatedAt: at }
   changes.current.set(facts, after)
   changes.changed.set(facts, { id: before.id, lacksName: firstName === null || lastName === null, names })

@@ -181,6 +181,8 @@ export type ContactChange = Names & {
   addTags: string[]
   removeTags: string[]
   at: number
+  /** a member's id */
+  actor?: string
 }
 export type PersonChange = FilledNames | ContactChange
 export type NewDelivery = {

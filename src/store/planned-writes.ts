@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createChangeActor } from './contact-changes.ts'
 import type { ContactIndex } from './contact-index.ts'
 import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
@@ -356,6 +357,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
      VALUES (?, ?, ?, ?, ?, ?)`,
   )
 
+  const nameActor = createChangeActor(db)
+
   const applyPeople = ({ contacts, newPeople, personChanges }: Plan): void => {
     for (const { id, appId, email, shownEmail, firstName, lastName, source, status, at } of contacts) {
       addContact.run(id, appId, email, shownEmail, firstName, lastName, source, status, at, at)
@@ -372,10 +375,11 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   }
 
   const applyContactChange = (change: ContactChange): void => {
-    const { appId, id, firstName, lastName, source, tags, fields, addTags, removeTags, at } = change
+    const { appId, id, firstName, lastName, source, tags, fields, addTags, removeTags, at, actor } = change
     saveContact.run(firstName, lastName, source, toJson(tags), toJson(fields), at, id)
     for (const tag of removeTags) removeTag.run(appId, tag, id)
     for (const tag of addTags) addTag.run(appId, tag, id)
+    nameActor(id, at, actor)
   }
 
   const applyReport = (report: NewReport): void => {

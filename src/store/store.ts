@@ -3,6 +3,7 @@ import { createAccountReads } from './accounts.ts'
 import { createActivationReads } from './activation.ts'
 import { createAppReads } from './apps.ts'
 import { createAuditReads } from './audit.ts'
+import { createChangeReads } from './contact-changes.ts'
 import { createContactSearch } from './contact-search.ts'
 import { createContactReads } from './contacts.ts'
 import { createCounterReads } from './counters.ts'
@@ -82,6 +83,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createActivationReads(db),
   ...createContactReads(db),
   ...createContactSearch(db),
+  ...createChangeReads(db),
   ...createEventReads(db),
   ...createHistoryReads(db),
   ...createReportReads(db),

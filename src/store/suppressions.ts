@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
+import { createChangeActor } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
@@ -134,7 +135,7 @@ type Parts = {
 }
 
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
-  const [list, audit] = [createSuppressionList(db), createAudit(db)]
+  const [list, audit, nameActor] = [createSuppressionList(db), createAudit(db), createChangeActor(db)]
   const put = db.prepare(
     `INSERT INTO suppressions (app_id, email_hash, reason, created_at, email) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email`,
@@ -184,7 +185,10 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     else list.name(appId, email)
     const contact = byEmail.get(appId, email)
     if (!contact) return { isNew: before === null }
-    if (rules.outweighs(reason, contact.status)) setStatus.run(reason, at, contact.id)
+    if (rules.outweighs(reason, contact.status)) {
+      setStatus.run(reason, at, contact.id)
+      nameActor(contact.id, at, suppressing.by?.actor)
+    }
     cancelOpen(contact.id, suppressing)
     return { isNew: before === null }
   }
@@ -216,6 +220,8 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       const { appId, email, at } = unsuppressing
       remove.run(appId, list.hash(appId, email))
       resubscribe.run(at, appId, email)
+      const contact = byEmail.get(appId, email)
+      if (contact) nameActor(contact.id, at, unsuppressing.by?.actor)
       note('suppression.remove', unsuppressing)
       return DONE
     },

@@ -84,6 +84,8 @@ export type ContactWrite = PersonWrite & {
   removeTags: string[]
   fields: Record<string, FieldValue | null> | null
   source: string | null
+  /** a member's id */
+  actor?: string
 }
 
 /** Without seen times, which cost three index lookups. */

@@ -24,6 +24,7 @@ import peopleSearch from './0022_people_search.sql' with { type: 'text' }
 import requests from './0023_requests.sql' with { type: 'text' }
 import pageKeys from './0024_page_keys.sql' with { type: 'text' }
 import versionActors from './0025_version_actors.sql' with { type: 'text' }
+import contactChanges from './0026_contact_changes.sql' with { type: 'text' }
 import { pageKeyOf } from '../../../core/urls.ts'
 import { domainToASCII } from 'node:url'
 
@@ -54,6 +55,7 @@ export const MIGRATIONS: readonly string[] = [
   requests,
   pageKeys,
   versionActors,
+  contactChanges,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

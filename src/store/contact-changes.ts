@@ -1,0 +1,41 @@
+import type { Database } from 'bun:sqlite'
+import type { ContactStatus } from './types.ts'
+
+type Pair<Value> = [before: Value, after: Value]
+
+/** Null = unchanged. Tags are those removed and those added; values of fields are text, cut to 200 characters. */
+type ContactDifference = {
+  status: Pair<ContactStatus> | null
+  firstName: Pair<string | null> | null
+  lastName: Pair<string | null> | null
+  source: Pair<string | null> | null
+  tags: Pair<string[]> | null
+  fields: Record<string, Pair<string | null>> | null
+}
+
+/** `actor`: a member's id; null: a program, or the person. */
+export type ContactChangeRow = { id: number; at: number; actor: string | null; change: ContactDifference }
+
+/** Triggers record the changes (migration contact_changes). */
+export function createChangeReads(db: Database) {
+  const newest = db.prepare<Omit<ContactChangeRow, 'change'> & { change: string }, [number, number, number]>(
+    'SELECT id, at, actor, change FROM contact_changes WHERE contact_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  )
+  return {
+    listContactChanges: (contactId: number, before: number | null, limit: number): ContactChangeRow[] =>
+      newest
+        .all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit)
+        .map(({ change, ...row }) => ({ ...row, change: JSON.parse(change) as ContactDifference })),
+  }
+}
+
+/** Names the member who made a person's change of this time. */
+export function createChangeActor(db: Database) {
+  const name = db.prepare(
+    `UPDATE contact_changes SET actor = ?1 WHERE contact_id = ?2 AND at = ?3 AND id =
+       (SELECT max(id) FROM contact_changes WHERE contact_id = ?2)`,
+  )
+  return (contactId: number, at: number, actor: string | null | undefined): void => {
+    if (actor) name.run(actor, contactId, at)
+  }
+}

@@ -1,0 +1,80 @@
+import type { Database } from 'bun:sqlite'
+import { beforeEach, expect, test } from 'bun:test'
+import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
+import { createChangeReads } from '../../src/store/contact-changes.ts'
+import { createEngine, type Engine } from '../../src/store/engine/engine.ts'
+import { createSealer } from '../../src/store/engine/sealing.ts'
+import type { Job } from '../../src/store/writes.ts'
+import { useFolder } from './databases.ts'
+import { AT, BY, contactWrite, eventWrite } from './samples.ts'
+
+const databases = useFolder()
+let db: Database
+let engine: Engine
+let at = AT
+beforeEach(() => {
+  db = databases.open()
+  engine = createEngine(db, () => at, createSealer(null), { rules: STORE_RULES })
+  at = AT
+  run({ name: 'addContact', input: contactWrite({ tags: ['a', 'b'], fields: { plan: 'free', seats: 3 }, at }) })
+})
+
+function run(...jobs: Job[]): void {
+  for (const outcome of engine.run(jobs)) if ('refusal' in outcome) throw new Error(outcome.refusal)
+}
+const change = (changes: Partial<Parameters<typeof contactWrite>[0]>): void =>
+  run({ name: 'updateContact', input: contactWrite({ ...changes, at: (at += 1) }) })
+const list = (limit = 1_000, before: number | null = null) => {
+  const { id } = db.query<{ id: number }, []>('SELECT id FROM contacts').get() ?? { id: 0 }
+  return createChangeReads(db).listContactChanges(id, before, limit)
+}
+const NOTHING = { status: null, firstName: null, lastName: null, source: null, tags: null, fields: null }
+
+test('a new person has no changes', () => {
+  expect(list()).toEqual([])
+})
+
+test('names, tags, fields and the source are recorded with their values before', () => {
+  change({ firstName: 'Ada' })
+  change({ tags: ['c'], removeTags: ['a'], fields: { plan: 'pro', seats: null, isAdmin: true } })
+  change({ firstName: 'Ada', tags: ['c'] })
+  run({ name: 'recordEvent', input: eventWrite({ lastName: 'Lovelace', at: (at += 1) }) })
+  expect(list().map((one) => one.change)).toEqual([
+    { ...NOTHING, lastName: [null, 'Lovelace'] },
+    {
+      ...NOTHING,
+      tags: [['a'], ['c']],
+      fields: { plan: ['free', 'pro'], seats: ['3', null], isAdmin: [null, 'true'] },
+    },
+    { ...NOTHING, firstName: [null, 'Ada'] },
+  ])
+})
+
+test('the status, with the member who set it', () => {
+  const person = { appId: 1, email: 'ada@example.com' }
+  run({ name: 'suppress', input: { ...person, reason: 'unsubscribed', at: AT + 1 } })
+  run({ name: 'unsuppress', input: { ...person, at: AT + 2, by: { ...BY, why: 'asked' } } })
+  at = AT + 2
+  change({ firstName: 'Ada', actor: 'mem_2' })
+  expect(list().map((one) => [one.at, one.actor, one.change.status])).toEqual([
+    [AT + 3, 'mem_2', null],
+    [AT + 2, 'mem_1', ['unsubscribed', 'subscribed']],
+    [AT + 1, null, ['subscribed', 'unsubscribed']],
+  ])
+})
+
+test('the last 200 stay, in pages, and go with the person', () => {
+  for (let number = 0; number < 210; number++) change({ firstName: `Ada ${number}` })
+  expect([list().length, list()[0]?.change.firstName]).toEqual([200, ['Ada 208', 'Ada 209']])
+  const page = list(2)
+  expect(list(1, page[1]?.id)[0]?.change.firstName).toEqual(['Ada 206', 'Ada 207'])
+  run({ name: 'eraseContact', input: { ...BY, appId: 1, email: 'ada@example.com' } })
+  expect(db.query('SELECT count(*) AS n FROM contact_changes').get()).toEqual({ n: 0 })
+})
+
+test('changes of one millisecond keep their order', () => {
+  for (const firstName of ['Ada', 'Bea', 'Cleo']) {
+    run({ name: 'updateContact', input: contactWrite({ firstName, at: AT + 5 }) })
+  }
+  expect(list().map((one) => one.change.firstName?.[1])).toEqual(['Cleo', 'Bea', 'Ada'])
+})
