@@ -1,3 +1,4 @@
+import { publicId } from '../core/ids.ts'
 import {
   DELIVERY_STATES,
   type DeliveryRow,
@@ -127,3 +128,23 @@ export function whenToGiveUp({ delivery, message: { content }, settings }: Deliv
     return giveUpTime({ content, settings: { ...settings, sendWindow: null } }, facts)
   }
 }
+
+const iso = (at: number): string => new Date(at).toISOString()
+const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))
+
+/** `dueAt`: when the rules are decided; `joinedTo`: the delivery whose email lists the event. */
+export const deliveryView = (row: DeliveryRow) => ({
+  id: publicId('dlv', row.id),
+  messageId: publicId('msg', row.messageId),
+  version: row.version,
+  contactId: publicId('con', row.contactId),
+  state: row.state,
+  reason: row.reason,
+  triggeredAt: iso(row.triggeredAt),
+  dueAt: iso(row.dueAt),
+  sentAt: isoOrNull(row.sentAt),
+  cameBackAt: isoOrNull(row.cameBackAt),
+  openedAt: isoOrNull(row.openedAt),
+  mayHaveArrivedTwice: mayHaveArrivedTwice(row),
+  joinedTo: row.joinedTo === null ? null : publicId('dlv', row.joinedTo),
+})

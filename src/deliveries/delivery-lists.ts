@@ -49,11 +49,11 @@ export async function listDeliveries(
 ): Promise<{ deliveries: ListedDelivery[]; next: number | null }> {
   const rows = await store.listDeliveries({ ...filter, appId: app.id, contactId: null, limit: limit + 1 })
   const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
-  return { deliveries: await describeRows(store, app, rows.slice(0, limit)), next }
+  return { deliveries: await describeDeliveries(store, app, rows.slice(0, limit)), next }
 }
 
 /** Skips rows whose person was erased. */
-async function describeRows(store: Store, app: AppRow, rows: DeliveryRow[]): Promise<ListedDelivery[]> {
+export async function describeDeliveries(store: Store, app: AppRow, rows: DeliveryRow[]): Promise<ListedDelivery[]> {
   if (rows.length === 0) return []
   const leadIds = rows.flatMap(({ joinedTo }) => joinedTo ?? [])
   const [contacts, versions, leads] = await Promise.all([
@@ -79,7 +79,7 @@ export async function listFollowing(
   app: AppRow,
   { id, contactId }: Pick<EventRow, 'id' | 'contactId'>,
 ): Promise<ListedDelivery[]> {
-  return describeRows(store, app, await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id }))
+  return describeDeliveries(store, app, await store.listDeliveriesOfEvent({ appId: app.id, contactId, eventId: id }))
 }
 
 export async function findDelivery(store: Store, app: AppRow, id: number): Promise<FoundDelivery | null> {

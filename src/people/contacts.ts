@@ -33,6 +33,20 @@ export const updateContact = (
   fields: ContactFields,
 ): Promise<SavedContact | Refused> => deps.store.updateContact(contactWrite(deps, context, fields))
 
+type MemberWrite = { fields: ContactFields; actor: string; isNew: boolean }
+
+/** By a member in the dashboard: no rate limits, but the plan's limit of new people. */
+export async function saveByMember(
+  deps: Dependencies,
+  app: AppRow,
+  { fields, actor, isNew }: MemberWrite,
+): Promise<SavedContact | Refused> {
+  const account = await deps.store.findAccount(app.accountId)
+  const plan = { newPeoplePerMonth: account?.plan.newPeoplePerMonth ?? null }
+  const write = { ...contactWrite(deps, { access: { plan }, app, buckets: [], idempotency: null }, fields), actor }
+  return isNew ? deps.store.addContact(write) : deps.store.updateContact(write)
+}
+
 /** Erases all data of a person; `actor` stays in the audit list. Refusals: contact_not_found. */
 export async function eraseContact(
   { store, clock, mailer }: { store: Store; clock: Clock; mailer: HandOvers },
@@ -45,7 +59,14 @@ export async function eraseContact(
 
 export const contactWrite = (
   { clock }: { clock: Clock },
-  { access, app, buckets, idempotency }: WriteContext,
+  {
+    access,
+    app,
+    buckets,
+    idempotency,
+  }: Pick<WriteContext, 'app' | 'buckets' | 'idempotency'> & {
+    access: { plan: Pick<WriteContext['access']['plan'], 'newPeoplePerMonth'> }
+  },
   fields: ContactFields,
 ): ContactWrite => ({
   accountId: app.accountId,

@@ -122,6 +122,34 @@ export const STEPS: Step[] = [
       await page.click('.search > button')
     },
   },
+  { name: 'person-edit', go: (page) => page.click('.page-head a[href$="/edit"]') },
+  {
+    name: 'person-edited',
+    go: async (page) => {
+      await page.fill('#lastName', 'King')
+      await page.fill('#tags', 'beta\nvip')
+      await page.fill('[name="fields[0].name"]', 'plan')
+      await page.fill('[name="fields[0].value"]', 'pro')
+      await page.click('main form button.primary')
+    },
+  },
+  { name: 'person-new', go: (page, server) => page.goto(at(server, 'people/new')) },
+  {
+    name: 'person-new-wrong',
+    go: async (page) => {
+      await page.fill('#email', 'ada@')
+      await page.fill('[name="fields[0].value"]', 'pro')
+      await page.click('main form button.primary')
+    },
+  },
+  {
+    name: 'person-again',
+    go: async (page, server) => {
+      await page.goto(at(server, 'people'))
+      await page.fill('#search', ADA)
+      await page.click('.search > button')
+    },
+  },
   { name: 'person-erase', go: (page) => page.click('[popovertarget=erase]') },
   { name: 'person-erased', go: (page) => page.click('dialog:popover-open .danger') },
   ...MESSAGE_STEPS,

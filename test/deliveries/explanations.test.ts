@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { findCancelled } from '../../src/deliveries/decide.ts'
 import { explainDelivery, explainSimulation, toExplained } from '../../src/deliveries/explanations.ts'
-import { deliveryView } from '../../src/mcp/message-views.ts'
+import { deliveryView } from '../../src/deliveries/deliveries.ts'
 import { DELIVERY_STATES, type DeliveryRow, type MailCategory, type Verdict } from '../../src/store/message-types.ts'
 import type { ContactStatus } from '../../src/store/types.ts'
 import { HOUR, NOW } from '../helper.ts'

@@ -31,6 +31,8 @@ const FLASHES = {
   member_removed: 'The member was removed. They can no longer open this account.',
   joined: ({ accountName }: Where) =>
     `You have joined the account ${accountName}. Switch accounts with the list at the top.`,
+  person_added: 'The person was added.',
+  person_saved: 'The person was saved.',
   person_erased: 'The person and all their data were erased.',
   sent_on: "The email is sent next, unless the person can't be emailed.",
   sender_saved: 'The sender was saved. It applies from the next email.',

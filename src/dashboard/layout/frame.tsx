@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { useContext } from 'preact/hooks'
 import { hasRole } from '../../accounts/members.ts'
 import { Document, type Island } from './document.tsx'
@@ -195,6 +195,9 @@ const AccountApps = ({ account: { id, name, apps }, viewer, page }: SwitcherProp
   )
 }
 
+/** Where an email address may go on in the next line. */
+const BREAKABLE = /(?<=@)|(?<=@[^@]*\.)/
+
 /** Titles may contain user input. */
 export const PageHead = ({
   title,
@@ -210,7 +213,12 @@ export const PageHead = ({
   <header class={isSticky ? 'page-head sticky' : 'page-head'}>
     <div>
       <h1>
-        <SentText>{title}</SentText>
+        {title.split(BREAKABLE).map((part, index) => (
+          <Fragment key={index}>
+            {index > 0 && <wbr />}
+            <SentText>{part}</SentText>
+          </Fragment>
+        ))}
       </h1>
       <p class="lead">{state}</p>
     </div>

@@ -1,21 +1,25 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { type ContactRow, eraseContact } from '../../people/contacts.ts'
+import { hasRole } from '../../accounts/members.ts'
+import { type ContactRow, eraseContact, saveByMember } from '../../people/contacts.ts'
 import { EXPORT_FORMATS, exportPeople } from '../../people/people-lists.ts'
 import { explainPerson } from '../../deliveries/delivery-lists.ts'
 import { readEmail } from '../../core/email.ts'
-import { explainEvents } from '../../deliveries/message-explanations.ts'
+import { exportPerson, listTimeline } from '../../deliveries/person-timeline.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
-import { REFUSALS } from '../../core/refusals.ts'
+import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
+import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { FEED_ROWS, personPath } from '../events/feed.tsx'
-import { withStillSending } from '../layout/flash.ts'
+import { flashCookie, withStillSending } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { PeoplePage } from './people-page.tsx'
 import { createViewPaths, listChips, readFilterForm, toFilter } from './people-view.ts'
+import { NO_PERSON, type PersonText, readPersonForm, readPersonText, toPersonText } from './person-form.ts'
+import { PersonFormPage } from './person-form-page.tsx'
 import { PersonPage } from './person-page.tsx'
+import { timelineCursor } from './person-timeline.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
 const PAGE_ROWS = 35
@@ -29,8 +33,35 @@ export const peopleRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/people/export', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
     )
+    .get('/apps/:app/people/new', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) =>
+        hasRole(viewer.member.role, 'editor')
+          ? formAnswer(request, viewer, { status: 200, person: null, text: NO_PERSON })
+          : refuseRole(deps, request, viewer),
+      ),
+    )
+    .post('/apps/:app/people/new', onForm(deps, { role: 'editor' }, addPerson), { parse: 'none' })
+    .get('/apps/:app/people/:person/edit', ({ request, params: { app, person } }) =>
+      showPage(deps, request, app, async (viewer) => {
+        if (!hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
+        const found = await readPerson(deps, viewer, person)
+        if (!found) return problemAnswer(request, 'person_unknown')
+        return formAnswer(request, viewer, { status: 200, person: found, text: toPersonText(found) })
+      }),
+    )
+    .post('/apps/:app/people/:person/edit', onForm(deps, { role: 'editor' }, editPerson), { parse: 'none' })
     .get('/apps/:app/people/:person', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, (viewer) => showPerson(deps, request, viewer, person)),
+    )
+    .get('/apps/:app/people/:person/export', ({ request, params: { app, person } }) =>
+      showPage(deps, request, app, async (viewer) => {
+        const found = await readPerson(deps, viewer, person)
+        if (!found) return problemAnswer(request, 'person_unknown')
+        return downloadAnswer(exportPerson(deps, viewer.app, found), {
+          name: publicId('con', found.id),
+          format: 'json',
+        })
+      }),
     )
     .post(
       '/apps/:app/people/:person/erase',
@@ -96,23 +127,72 @@ async function showPerson(
   const person = await readPerson(deps, viewer, id)
   if (!person) return problemAnswer(request, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
-  const query = { appId: viewer.app.id, contactId: person.id, name: null, before, limit: FEED_ROWS }
-  const { rows, next } = await deps.store.listEvents(query)
-  const outcomes = await explainEvents(deps.store, person, rows)
+  const [{ items, next }, members, messages] = await Promise.all([
+    listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
+    deps.store.listMembers(viewer.account.id),
+    before === null ? explainPerson(deps.store, person) : [],
+  ])
   const page = (
     <PersonPage
       viewer={viewer}
       person={person}
-      rows={rows}
-      outcomes={outcomes}
+      items={items}
+      members={new Map(members.map(({ personId, email }) => [personId, email]))}
       isFirst={before === null}
-      messages={before === null ? await explainPerson(deps.store, person) : []}
-      older={next === null ? null : publicId('evt', next)}
+      messages={messages}
+      older={next === null ? null : timelineCursor(next)}
       notice={notice?.message}
       now={deps.clock.now()}
     />
   )
   return pageAnswer(request, notice?.status ?? 200, page)
+}
+
+type Shown = { status: number; person: ContactRow | null; text: PersonText; errors?: FieldError[]; notice?: string }
+
+const formAnswer = (request: Request, viewer: Viewer, { status, errors = [], ...shown }: Shown): Response =>
+  pageAnswer(request, status, <PersonFormPage {...{ viewer, errors, ...shown }} />)
+
+async function addPerson(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
+  const text = readPersonForm(form)
+  const address = readEmail(text.email)
+  if (address && (await deps.store.findContact(viewer.app.id, address.email))) {
+    const errors = [{ field: 'email', code: 'exists', message: 'A person with this email is already here.' }]
+    return formAnswer(request, viewer, { status: 409, person: null, text, errors })
+  }
+  return savePerson(deps, request, { viewer, person: null, text })
+}
+
+async function editPerson(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer, params }: OfPerson,
+): Promise<Response> {
+  const person = await readPerson(deps, viewer, params.person)
+  if (!person) return problemAnswer(request, 'person_unknown')
+  return savePerson(deps, request, { viewer, person, text: readPersonForm(form) })
+}
+
+type Saving = Pick<Shown, 'person' | 'text'> & { viewer: Viewer }
+
+async function savePerson(deps: PageDependencies, request: Request, saving: Saving): Promise<Response> {
+  const { viewer, person, text } = saving
+  const reading = readPersonText(text, viewer.app, person)
+  if ('errors' in reading) return formAnswer(request, viewer, { status: 400, person, text, errors: reading.errors })
+  const write = { fields: reading.input, actor: viewer.member.id, isNew: person === null }
+  const saved = await saveByMember(deps, viewer.app, write)
+  if ('refusal' in saved) {
+    const { status, message } = REFUSALS[saved.refusal]
+    return formAnswer(request, viewer, { status, person, text, notice: message })
+  }
+  const path = personPath(viewer.app.publicId, saved.contact.id)
+  return redirectAnswer(path, [flashCookie(deps.baseUrl, person ? 'person_saved' : 'person_added')])
 }
 
 type OfPerson = Who & { params: { person: string } }

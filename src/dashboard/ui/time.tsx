@@ -24,6 +24,15 @@ export function formatDay(at: number, timeZone = 'UTC'): string {
   return `${day} ${month?.slice(0, 3)}`
 }
 
+const DAY_MS = 86_400_000
+
+/** "Today", "Yesterday", or "3 May 2026" */
+export function formatLongDay(at: number, now: number, timeZone = 'UTC'): string {
+  const date = formatDate(at, timeZone)
+  if (date === formatDate(now, timeZone)) return 'Today'
+  return date === formatDate(now - DAY_MS, timeZone) ? 'Yesterday' : date
+}
+
 /** "14:05", or "14:05:32" with seconds */
 export function formatClock(at: number, { seconds }: { seconds: boolean }, timeZone = 'UTC'): string {
   const { hour, minute, second } = timeParts(at, timeZone)
@@ -67,6 +76,16 @@ export function Moment({ at }: { at: number }) {
   return (
     <time datetime={new Date(at).toISOString()} title={formatTimeInZone(at, timeZone)}>
       <span class="hint">{formatDay(at, timeZone)}</span> {formatClock(at, { seconds: true }, timeZone)}
+    </time>
+  )
+}
+
+/** "14:05", under a heading with the day (ms UTC). */
+export function ClockTime({ at }: { at: number }) {
+  const timeZone = useContext(Zone)
+  return (
+    <time datetime={new Date(at).toISOString()} title={formatTimeInZone(at, timeZone)}>
+      {formatClock(at, { seconds: false }, timeZone)}
     </time>
   )
 }

@@ -1,24 +1,31 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
-import { Time } from './time.tsx'
+import { ClockTime, Time } from './time.tsx'
 
-/** `followed`: one line per consequence. */
+/** `kind`: a word for what it is. `followed`: one line per consequence. */
 export type Moment = {
   id: string
   at: number
+  kind?: string
   what: ComponentChildren
   detail?: ComponentChildren
   followed?: ComponentChildren[]
 }
 
+/** With a clock, under a heading with the day; otherwise with relative times. */
+type TimelineProps = { moments: Moment[] } & ({ hasClock: true } | { hasClock?: false; now: number })
+
 /** Newest first. */
-export const Timeline = ({ moments, now }: { moments: Moment[]; now: number }) => (
+export const Timeline = (props: TimelineProps) => (
   <ol class="timeline">
-    {moments.map(({ id, at, what, detail, followed = [] }) => (
+    {props.moments.map(({ id, at, kind, what, detail, followed = [] }) => (
       <li key={id}>
         <div>
-          <span>{what}</span>
-          <Time at={at} now={now} />
+          <span>
+            {kind && <span class="kind">{kind}</span>}
+            {what}
+          </span>
+          {props.hasClock ? <ClockTime at={at} /> : <Time at={at} now={props.now} />}
         </div>
         {detail && <p class="hint">{detail}</p>}
         {followed.length > 0 && (

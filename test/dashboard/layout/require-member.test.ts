@@ -36,6 +36,8 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['activation/test', 'editor', {}],
   ['activation/signature', 'viewer', { email: ADA, signature: 'F'.repeat(64) }],
   ['people', 'viewer', { email: ADA }],
+  ['people/new', 'editor', { email: 'x' }],
+  ['people/:person/edit', 'editor', {}],
   ['people/:person/erase', 'owner', {}],
   ['deliveries/:delivery/resend', 'editor', {}],
   ['suppressions', 'viewer', { email: ADA }],
@@ -124,9 +126,11 @@ test('every page of an app is shown to all roles', async () => {
     for (const role of ROLES) {
       const { status } = await browser.get(await fill(path, accounts[role]))
       const isOwners = /\/(keys|members)\/new$|\/new-app$|\/audit$/.test(path)
+      const isEditors = path.endsWith('/people/new')
+      const isRefused = (isOwners && role !== 'owner') || (isEditors && role === 'viewer')
       // the documentation is outside any app
       const shown = path.endsWith('/docs') ? 303 : 200
-      expect([path, role, status]).toEqual([path, role, isOwners && role !== 'owner' ? 403 : shown])
+      expect([path, role, status]).toEqual([path, role, isRefused ? 403 : shown])
     }
   }
 })

@@ -1,0 +1,100 @@
+/** @jsxImportSource preact */
+import type { ContactRow } from '../../people/contacts.ts'
+import { personPath } from '../events/feed.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import { Field, type FormError } from '../ui/field.tsx'
+import { Form, NOT_SAVED } from '../ui/form.tsx'
+import type { PersonText } from './person-form.ts'
+
+type PersonFormProps = {
+  viewer: Viewer
+  /** null: a new one */
+  person: ContactRow | null
+  text: PersonText
+  errors: FormError[]
+  notice?: string
+}
+
+const EMPTY_ROWS = 3
+
+/** For editors: adds or changes a person. */
+export const PersonFormPage = ({ viewer, person, text, errors, notice }: PersonFormProps) => {
+  const people = pathOf(viewer.app.publicId, 'people')
+  const path = person ? personPath(viewer.app.publicId, person.id) : people
+  return (
+    <Frame
+      viewer={viewer}
+      page="people"
+      title={person ? `Edit ${person.email}` : 'Add a person'}
+      tabTitle={person ? 'Edit person' : undefined}
+      state={
+        person
+          ? 'Changes appear on the timeline, with your name.'
+          : 'Messages that start when a person is added start for them, too.'
+      }
+    >
+      <Form
+        action={person ? `${path}/edit` : `${path}/new`}
+        errors={errors}
+        notice={notice ?? (errors.length > 0 ? NOT_SAVED : undefined)}
+        submit={person ? 'Save' : 'Add person'}
+        cancel={path}
+      >
+        {!person && <Field name="email" label="Email" kind="email" value={text.email} autocomplete="off" autofocus />}
+        <div class="beside person-names">
+          <Field name="firstName" label="First name" value={text.firstName} autocomplete="off" optional />
+          <Field name="lastName" label="Last name" value={text.lastName} autocomplete="off" optional />
+        </div>
+        <Field
+          name="source"
+          label="Source"
+          hint="Such as landing page."
+          value={text.source}
+          autocomplete="off"
+          optional
+        />
+        <Field
+          name="tags"
+          label="Tags"
+          kind="lines"
+          hint="One per line."
+          value={text.tags}
+          autocomplete="off"
+          optional
+        />
+        <FieldRows {...{ text, errors }} />
+      </Form>
+    </Frame>
+  )
+}
+
+const FieldRows = ({ text, errors }: Pick<PersonFormProps, 'text' | 'errors'>) => {
+  const rows = [...text.fields, ...Array.from({ length: EMPTY_ROWS }, () => ({ name: '', value: '' }))]
+  const error = errors.find(({ field }) => field === 'fields')?.message
+  return (
+    <fieldset class={error ? 'field wrong' : 'field'}>
+      <legend>Fields</legend>
+      <p class="hint">
+        Numbers, true and false are saved as such; put them in quotes to save text. An empty value removes the field.
+      </p>
+      {error && <p class="fault">{error}</p>}
+      {rows.map(({ name, value }, row) => (
+        <div key={row} class={row === 0 ? 'beside' : 'beside unlabelled'}>
+          <Field
+            name={`fields[${row}].name`}
+            label={row === 0 ? 'Name' : `Name ${row + 1}`}
+            value={name}
+            autocomplete="off"
+          />
+          <Field
+            name={`fields[${row}].value`}
+            label={row === 0 ? 'Value' : `Value ${row + 1}`}
+            value={value}
+            autocomplete="off"
+          />
+        </div>
+      ))}
+    </fieldset>
+  )
+}

@@ -1,0 +1,163 @@
+/** @jsxImportSource preact */
+import type { ContactChangeRow, TimelineItem } from '../../deliveries/person-timeline.ts'
+import type { ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import type { EventOutcome } from '../../deliveries/message-explanations.ts'
+import { publicId } from '../../core/ids.ts'
+import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
+import { describeEventName, KINDS, previewOf } from '../events/event-labels.ts'
+import { eventPath } from '../events/feed.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import { messagePath } from '../messages/messages-page.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { Pager } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { formatLongDay } from '../ui/time.tsx'
+import { type Moment, Timeline } from '../ui/timeline.tsx'
+
+export type TimelineProps = {
+  viewer: Viewer
+  /** the person's page */
+  path: string
+  items: TimelineItem[]
+  /** email addresses of members by their id */
+  members: ReadonlyMap<string, string>
+  isFirst: boolean
+  /** cursor of the next page */
+  older: string | null
+  now: number
+}
+
+/** Everything about a person in one stream, newest first, by day. */
+export const PersonTimeline = (props: TimelineProps) => {
+  const { items, isFirst, older, path } = props
+  return (
+    <section id="timeline">
+      <h2>Timeline</h2>
+      {items.length === 0 && isFirst && (
+        <EmptyState title="Nothing yet">Events, page views, emails and changes of this person appear here.</EmptyState>
+      )}
+      {groupByDay(props).map(({ day, items: ofDay }) => (
+        <section key={day} class="day">
+          <h3>{day}</h3>
+          <Timeline hasClock moments={ofDay.map((item) => toMoment(props, item))} />
+        </section>
+      ))}
+      <Pager newest={isFirst ? undefined : path} older={older === null ? undefined : `${path}?before=${older}`} />
+    </section>
+  )
+}
+
+type Day = { day: string; items: TimelineItem[] }
+
+function groupByDay({ items, viewer, now }: TimelineProps): Day[] {
+  const days: Day[] = []
+  for (const item of items) {
+    const day = formatLongDay(item.at, now, viewer.app.timezone)
+    const last = days.at(-1)
+    if (last?.day === day) last.items.push(item)
+    else days.push({ day, items: [item] })
+  }
+  return days
+}
+
+function toMoment(props: TimelineProps, item: TimelineItem): Moment {
+  const about = { at: item.at, id: `${item.kind} ${item.position}` }
+  switch (item.kind) {
+    case 'event':
+      return { ...about, ...ofEvent(props.viewer.app.publicId, item) }
+    case 'email':
+      return { ...about, ...ofEmail(props.viewer.app.publicId, item.email) }
+    case 'change':
+      return { ...about, ...ofChange(props.members, item.change) }
+  }
+}
+
+type Content = Omit<Moment, 'id' | 'at'>
+
+/** An email that an event started has a moment of its own. */
+function ofEvent(appId: string, { row, outcomes }: TimelineItem & { kind: 'event' }): Content {
+  const isView = row.type === 'page'
+  const preview = isView ? '' : previewOf(row)
+  const unstarted = outcomes.filter(({ delivery }) => delivery === null)
+  return {
+    kind: KINDS[row.type],
+    what: (
+      <a href={eventPath(appId, row.id)}>
+        <SentText most={160}>{isView ? (row.path ?? '/') : describeEventName(row.name)}</SentText>
+      </a>
+    ),
+    detail: preview === '' ? undefined : <SentText most={160}>{preview}</SentText>,
+    followed: unstarted.map((one) => <Unstarted key={one.message.id} appId={appId} outcome={one} />),
+  }
+}
+
+/** Why an event of a message's trigger started no email. */
+const Unstarted = ({ appId, outcome }: { appId: string; outcome: EventOutcome }) => (
+  <>
+    <span class="with-badge">
+      <a href={messagePath(appId, outcome.message.id)}>
+        <SentText most={80}>{outcome.message.name}</SentText>
+      </a>
+      <Badge>No email</Badge>
+    </span>
+    {outcome.delivery === null && (
+      <span class="hint">
+        <SentText most={400}>{outcome.why}</SentText>
+      </span>
+    )}
+  </>
+)
+
+const ofEmail = (appId: string, { work: { delivery, message }, explained }: ListedDelivery): Content => ({
+  kind: 'Email',
+  what: (
+    <span class="with-badge">
+      <a href={deliveryPath(appId, delivery.id)}>
+        <SentText most={80}>{message.name}</SentText>
+      </a>
+      <DeliveryBadge delivery={delivery} />
+    </span>
+  ),
+  detail: <SentText most={400}>{explained.why}</SentText>,
+})
+
+const STATUS_CHANGES = {
+  subscribed: 'Resubscribed',
+  unsubscribed: 'Unsubscribed',
+  bounced: 'Address bounced',
+  complained: 'Reported an email as spam',
+} as const
+
+function ofChange(members: TimelineProps['members'], { actor, change }: ContactChangeRow): Content {
+  const differences = listDifferences(change)
+  const by = actor === null ? undefined : (members.get(actor) ?? 'A former member')
+  return {
+    kind: 'Change',
+    what: change.status ? STATUS_CHANGES[change.status[1]] : 'Details changed',
+    detail: by && <>By {by}</>,
+    followed: differences.map(({ name, text }) => (
+      <span key={name}>
+        <SentText most={64}>{name}</SentText>: <SentText most={300}>{text}</SentText>
+      </span>
+    )),
+  }
+}
+
+type Difference = { name: string; text: string }
+
+const describePair = ([before, after]: readonly [string | null, string | null]): string =>
+  before === null ? (after ?? 'removed') : after === null ? `removed (was ${before})` : `${before} → ${after}`
+
+function listDifferences({ firstName, lastName, source, tags, fields }: ContactChangeRow['change']): Difference[] {
+  const named = { 'First name': firstName, 'Last name': lastName, Source: source }
+  const [removed, added] = tags ?? [[], []]
+  return [
+    ...Object.entries(named).flatMap(([name, pair]) => (pair ? [{ name, text: describePair(pair) }] : [])),
+    ...(added.length > 0 ? [{ name: 'Tags added', text: added.join(', ') }] : []),
+    ...(removed.length > 0 ? [{ name: 'Tags removed', text: removed.join(', ') }] : []),
+    ...Object.entries(fields ?? {}).map(([name, pair]) => ({ name, text: describePair(pair) })),
+  ]
+}
+
+export const timelineCursor = (position: number): string => publicId('evt', position)

@@ -1,0 +1,125 @@
+import type { AppRow } from '../accounts/access.ts'
+import { idAt } from '../core/ids.ts'
+import { eventView } from '../events/events.ts'
+import { type ContactRow, contactView } from '../people/contacts.ts'
+import type { ContactChangeRow } from '../store/contact-changes.ts'
+import type { DeliveryRow } from '../store/message-types.ts'
+import type { Store } from '../store/store.ts'
+import type { EventRow } from '../store/types.ts'
+import { deliveryView } from './deliveries.ts'
+import { describeDeliveries, type ListedDelivery } from './delivery-lists.ts'
+import { type EventOutcome, explainEvents } from './message-explanations.ts'
+
+export type { ContactChangeRow }
+
+/** What happened at `at` (ms UTC). `position`: orders the stream, like an event's id. */
+export type TimelineItem = { position: number; at: number } & (
+  | { kind: 'event'; row: EventRow; outcomes: EventOutcome[] }
+  | { kind: 'email'; email: ListedDelivery }
+  | { kind: 'change'; change: ContactChangeRow }
+)
+
+/** Emails of one person that are listed; there are rarely more than some dozen. */
+const MAX_EMAILS = 1_000
+
+/** When it was sent or decided; if it is still to be, when it is due. */
+const timeOf = ({ state, sentAt, handedAt, updatedAt, dueAt }: DeliveryRow): number =>
+  state === 'waiting' || state === 'deferred' ? dueAt : (sentAt ?? handedAt ?? updatedAt)
+
+type TimelineQuery = { before: number | null; limit: number }
+
+/**
+ * Events, page views, emails and changes of a person in one stream, newest first. `next`: the next page's `before`,
+ * null at the end.
+ */
+export async function listTimeline(
+  store: Store,
+  app: AppRow,
+  person: ContactRow,
+  { before, limit }: TimelineQuery,
+): Promise<{ items: TimelineItem[]; next: number | null }> {
+  const query = { appId: app.id, contactId: person.id, before, limit: limit + 1 }
+  const [{ rows }, deliveries, changes] = await Promise.all([
+    store.listEvents({ ...query, name: null }),
+    store.listDeliveries({ ...query, messageId: null, states: null, before: null, limit: MAX_EMAILS }),
+    store.listContactChanges(person.id, before, limit + 1),
+  ])
+  const found = [
+    ...rows.map((row) => ({ position: row.id, row })),
+    ...deliveries.map((delivery) => ({ position: idAt(timeOf(delivery)), delivery })),
+    ...changes.map((change) => ({ position: change.id, change })),
+  ]
+    .filter(({ position }) => before === null || position < before)
+    .sort((a, b) => b.position - a.position)
+  const page = cutPage(found, limit)
+  const events = page.flatMap((one) => ('row' in one ? one.row : []))
+  const emails = page.flatMap((one) => ('delivery' in one ? one.delivery : []))
+  const [outcomes, described] = await Promise.all([
+    explainEvents(store, person, events),
+    describeDeliveries(store, app, emails),
+  ])
+  const emailOf = new Map(described.map((email) => [email.work.delivery.id, email]))
+  const items = page.flatMap(({ position, ...one }): TimelineItem[] => {
+    if ('row' in one) {
+      const { row } = one
+      return [{ kind: 'event', position, at: row.occurredAt, row, outcomes: outcomes.get(row.id) ?? [] }]
+    }
+    if ('change' in one) return [{ kind: 'change', position, at: one.change.at, change: one.change }]
+    const email = emailOf.get(one.delivery.id)
+    return email ? [{ kind: 'email', position, at: timeOf(one.delivery), email }] : []
+  })
+  return { items, next: page.length < found.length ? (page.at(-1)?.position ?? null) : null }
+}
+
+/** The next page starts below the last position, so all items at it belong to this one. */
+function cutPage<Item extends { position: number }>(items: Item[], limit: number): Item[] {
+  const last = items[limit - 1]
+  return last === undefined ? items : items.filter(({ position }, index) => index < limit || position === last.position)
+}
+
+/** Read at a time, so that other requests wait a few ms. */
+const EXPORT_ROWS = 200
+
+/** All that is stored about a person, as one JSON object in pieces, so that memory does not grow with their events. */
+export async function* exportPerson(
+  { store }: { store: Store },
+  app: AppRow,
+  person: ContactRow,
+): AsyncGenerator<string> {
+  const suppression = await store.findSuppression(app.id, person.email)
+  yield `{"person":${JSON.stringify(contactView(person, app))},"suppression":${JSON.stringify(suppression)},"emails":[`
+  const deliveries = await store.listDeliveries({
+    appId: app.id,
+    contactId: person.id,
+    messageId: null,
+    states: null,
+    before: null,
+    limit: MAX_EMAILS,
+  })
+  const described = await describeDeliveries(store, app, deliveries)
+  yield described
+    .map(({ work: { delivery, message }, explained: { why } }) =>
+      JSON.stringify({ ...deliveryView(delivery), message: message.name, why }),
+    )
+    .join(',')
+  const changes = await store.listContactChanges(person.id, null, EXPORT_ROWS)
+  const changed = changes.map(({ at, change }) => ({ at: new Date(at).toISOString(), ...change }))
+  yield `],"changes":${JSON.stringify(changed)},"events":[`
+  let before: number | null = null
+  let separator = ''
+  do {
+    const page: Awaited<ReturnType<Store['listEvents']>> = await store.listEvents({
+      appId: app.id,
+      contactId: person.id,
+      name: null,
+      before,
+      limit: EXPORT_ROWS,
+    })
+    for (const row of page.rows) {
+      yield `${separator}${JSON.stringify(eventView(row))}`
+      separator = ','
+    }
+    before = page.next
+  } while (before !== null)
+  yield ']}\n'
+}

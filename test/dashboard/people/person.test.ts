@@ -1,0 +1,275 @@
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { eventWrite } from '../../store/samples.ts'
+import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+let pages: AccountPages
+let browser: Browser
+beforeEach(async () => {
+  pages = await openAccount()
+  // ids are made by the clock of the machine
+  pages.clock.ms = Date.now()
+  browser = await pages.signedIn()
+})
+afterEach(() => pages.close())
+
+const MINUTE = 60_000
+const NEW = () => pages.at('people/new')
+const ADA = {
+  email: 'Ada@Example.com',
+  firstName: 'Ada',
+  lastName: '',
+  source: 'landing page',
+  tags: 'beta\n\n paid \nbeta',
+  'fields[0].name': 'plan',
+  'fields[0].value': 'free',
+  'fields[1].name': 'seats',
+  'fields[1].value': '3',
+  'fields[2].name': 'zip',
+  'fields[2].value': '"8001"',
+  'fields[3].name': 'isAdmin',
+  'fields[3].value': 'true',
+}
+
+/** @returns the person's page */
+async function addAda(changes: Record<string, string> = {}): Promise<string> {
+  const { status, location } = await browser.post(NEW(), { ...ADA, ...changes })
+  if (status !== 303 || location === null) throw new Error(`adding answered ${status}`)
+  pages.clock.ms += 1
+  return location
+}
+const findAda = async () => {
+  const app = await appOf(pages)
+  return pages.store.findContact(app.id, 'ada@example.com')
+}
+const errorsOf = (html: string) => textOf(html, '.fault')
+
+describe('adding a person', () => {
+  test('saves what was typed, with numbers, true and false as such', async () => {
+    const { html } = await browser.get(await addAda())
+    expect(await textOf(html, 'h1')).toEqual(['ada@example.com'])
+    expect(html).toContain('The person was added.')
+    expect(await findAda()).toMatchObject({
+      firstName: 'Ada',
+      lastName: null,
+      source: 'landing page',
+      tags: ['beta', 'paid'],
+      fields: { plan: 'free', seats: 3, zip: '8001', isAdmin: true },
+    })
+  })
+
+  test('refuses a wrong email and keeps the rest', async () => {
+    const { status, html } = await browser.post(NEW(), { ...ADA, email: 'ada@' })
+    expect(status).toBe(400)
+    expect(await errorsOf(html)).toHaveLength(1)
+    expect(await attributesOf(html, '#firstName', 'value')).toEqual(['Ada'])
+    expect(await attributesOf(html, '[name="fields[0].value"]', 'value')).toEqual(['free'])
+    expect(await findAda()).toBeNull()
+  })
+
+  test('refuses a person who is already here, without changing them', async () => {
+    await addAda()
+    const { status, html } = await browser.post(NEW(), { ...ADA, firstName: 'Eve' })
+    expect(status).toBe(409)
+    expect(await errorsOf(html)).toEqual(['Error: A person with this email is already here.'])
+    expect((await findAda())?.firstName).toBe('Ada')
+  })
+
+  test.each([
+    ['without a name', { 'fields[0].name': '' }, 'Name each field.'],
+    ['twice', { 'fields[1].name': 'plan' }, 'Name each field once.'],
+    ['with a name that the API refuses', { 'fields[0].name': 'a b' }, 'Name each key with'],
+  ])('refuses a field %s', async (_, changes, message) => {
+    const { status, html } = await browser.post(NEW(), { ...ADA, ...changes })
+    expect([status, (await errorsOf(html))[0]]).toEqual([400, expect.stringContaining(message)])
+    expect(await findAda()).toBeNull()
+  })
+
+  test('counts towards the plan', async () => {
+    await pages.store.setPlan({
+      accountId: pages.begun.accountId,
+      plan: { newPeoplePerMonth: 0 },
+      actor: 'test',
+      at: pages.clock.now(),
+    })
+    const { status, html } = await browser.post(NEW(), ADA)
+    expect(status).toBe(403)
+    expect((await textOf(html, '[role=alert]'))[0]).toContain('plan')
+  })
+
+  test('is for editors', async () => {
+    await pages.addMember('eve@example.com', 'viewer')
+    const viewer = await pages.signedIn('eve@example.com')
+    expect((await viewer.get(pages.at('people'))).html).not.toContain('people/new')
+    expect([(await viewer.get(NEW())).status, (await viewer.post(NEW(), ADA)).status]).toEqual([403, 403])
+  })
+
+  test('says when it cannot be saved', async () => {
+    const failing = spyOn(pages.store, 'addContact').mockResolvedValue({ refusal: 'unavailable' })
+    const { status, html } = await browser.post(NEW(), ADA)
+    failing.mockRestore()
+    expect(status).toBe(503)
+    expect(await attributesOf(html, '#firstName', 'value')).toEqual(['Ada'])
+  })
+})
+
+describe('editing a person', () => {
+  const edit = async (path: string, changes: Record<string, string>) => {
+    const { html } = await browser.get(`${path}/edit`)
+    const [names, values] = await Promise.all(
+      ['name', 'value'].map((attribute) => attributesOf(html, 'main form input', attribute)),
+    )
+    const shown = Object.fromEntries((names ?? []).map((name, index) => [name ?? '', values?.[index] ?? '']))
+    return browser.post(`${path}/edit`, { ...shown, tags: (await textOf(html, 'textarea'))[0] ?? '', ...changes })
+  }
+
+  test('shows what is saved, and saves it unchanged', async () => {
+    const path = await addAda()
+    const before = await findAda()
+    expect((await edit(path, {})).status).toBe(303)
+    expect(await findAda()).toEqual(before)
+  })
+
+  test('changes, adds and removes', async () => {
+    const path = await addAda()
+    const changes = {
+      lastName: 'Lovelace',
+      tags: 'paid\nvip',
+      'fields[0].value': 'pro',
+      'fields[1].name': '',
+      'fields[1].value': '',
+      'fields[3].value': '',
+      'fields[4].name': 'city',
+      'fields[4].value': HOSTILE,
+    }
+    expect((await edit(path, changes)).location).toBe(path)
+    expect(await findAda()).toMatchObject({
+      lastName: 'Lovelace',
+      tags: ['paid', 'vip'],
+      fields: { plan: 'pro', zip: '8001', city: HOSTILE },
+    })
+    expect(Object.keys((await findAda())?.fields ?? {})).toEqual(['plan', 'zip', 'city'])
+    const { html } = await browser.get(path)
+    await expectHarmless(html)
+    expect(await textOf(html, '.day h3')).toEqual(['Today'])
+    expect((await textOf(html, '.timeline > li > div > span'))[0]).toBe('ChangeDetails changed')
+    expect(await textOf(html, '.timeline > li > .hint')).toEqual(['By ada@example.com'])
+    expect(await textOf(html, '.followed li')).toEqual([
+      'Last name: Lovelace',
+      'Tags added: vip',
+      'Tags removed: beta',
+      `city: ${HOSTILE}`,
+      'isAdmin: removed (was true)',
+      'plan: free → pro',
+      'seats: removed (was 3)',
+    ])
+  })
+
+  test('is for editors of the account', async () => {
+    const path = await addAda()
+    await pages.addMember('eve@example.com', 'viewer')
+    const viewer = await pages.signedIn('eve@example.com')
+    expect((await viewer.get(path)).html).not.toContain('/edit')
+    expect([(await viewer.get(`${path}/edit`)).status, (await viewer.post(`${path}/edit`, {})).status]).toEqual([
+      403, 403,
+    ])
+    expect((await browser.get(pages.at('people/con_000000000001/edit'))).status).toBe(404)
+  })
+})
+
+describe('the timeline', () => {
+  test('has events, emails, changes and page views by day, in order, and goes on', async () => {
+    const path = await addAda()
+    const app = await appOf(pages)
+    const at = pages.clock.now()
+    for (let number = 0; number < 60; number += 1) {
+      await pages.store.recordEvent(
+        eventWrite({
+          accountId: app.accountId,
+          appId: app.id,
+          email: 'ada@example.com',
+          name: `event_${number}`,
+          at: at + number,
+          occurredAt: at + number,
+        }),
+      )
+    }
+    pages.clock.ms = at + 24 * 60 * MINUTE
+    browser = await pages.signedIn()
+    const actor = { email: 'ada@example.com', why: 'asked', reason: 'unsubscribed' }
+    await browser.post(pages.at('suppressions/new'), { addresses: actor.email, why: actor.why, reason: actor.reason })
+    const names = async (query: string) => {
+      const { html } = await browser.get(`${path}${query}`)
+      const [older] = await attributesOf(html, '.pager [rel=next]', 'href')
+      const days = await textOf(html, '.day h3')
+      return { days, names: await textOf(html, '.timeline > li > div > span'), older }
+    }
+    const first = await names('')
+    expect(first.days).toEqual(['Today', 'Yesterday'])
+    expect(first.names.slice(0, 3)).toEqual(['ChangeUnsubscribed', 'Eventevent_59', 'Eventevent_58'])
+    const second = await names((first.older ?? '').replace(path, ''))
+    expect([...first.names, ...second.names].slice(1)).toEqual(
+      Array.from({ length: 60 }, (_, number) => `Eventevent_${59 - number}`),
+    )
+  })
+
+  test('shows an email at the time it was sent, and a waiting one first', async () => {
+    const path = await addAda()
+    const app = await appOf(pages)
+    const content = { ...MAIL, wait: { minutes: 10 } }
+    await putMessage(pages, { app, content })
+    await sendEvent(pages, { app, email: 'ada@example.com' })
+    const { html } = await browser.get(path)
+    const shown = await textOf(html, '.timeline > li > div > span')
+    expect(shown).toEqual([expect.stringMatching(/^Email.*Waiting$/), 'Eventresults_ready'])
+    expect((await textOf(html, '.timeline > li > .hint'))[0]).toStartWith('It is waiting.')
+    pages.clock.ms += 15 * MINUTE
+    await sendDue(pages)
+    await sendEvent(pages, { app, email: 'ada@example.com', properties: { headline: 'Again' } })
+    const later = (await browser.get(path)).html
+    expect(await textOf(later, '.timeline > li > div > span')).toEqual([
+      'EmailA messageCaptured',
+      'Eventresults_ready',
+      'Eventresults_ready',
+    ])
+    expect(await textOf(later, '.followed .hint')).toEqual([
+      expect.stringContaining('This message is sent once to a person.'),
+    ])
+  })
+})
+
+describe('the export of one person', () => {
+  test('has all that is stored, as JSON', async () => {
+    const path = await addAda()
+    const app = await appOf(pages)
+    const at = pages.clock.now()
+    for (let number = 0; number < 450; number += 1) {
+      await pages.store.recordEvent(
+        eventWrite({
+          accountId: app.accountId,
+          appId: app.id,
+          email: 'ada@example.com',
+          name: `event_${number}`,
+          properties: JSON.stringify({ number }),
+          at: at + number,
+          occurredAt: at + number,
+        }),
+      )
+    }
+    await browser.post(`${path}/edit`, { ...ADA, lastName: 'Lovelace' })
+    const { html, headers } = await browser.get(`${path}/export`)
+    const record = JSON.parse(html) as Record<string, unknown> & { events: { event: string }[] }
+    expect(headers.get('content-disposition')).toMatch(/^attachment; filename="con_\w+\.json"$/)
+    expect(record).toMatchObject({
+      person: { email: 'ada@example.com', fields: { plan: 'free' } },
+      suppression: null,
+      emails: [],
+      changes: [{ lastName: [null, 'Lovelace'] }],
+    })
+    expect(record.events.map(({ event }) => event)).toEqual(
+      Array.from({ length: 450 }, (_, number) => `event_${449 - number}`),
+    )
+    expect((await pages.get(`${path}/export`)).status).toBe(303)
+  })
+})
