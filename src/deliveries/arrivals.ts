@@ -10,6 +10,7 @@ import type { UsedFacts } from '../store/message-uses.ts'
 import { isSamePath } from '../visits/paths.ts'
 import type {
   AppFacts,
+  AwaitedGoal,
   DeliveryChange,
   EmailFacts,
   JoinedFacts,
@@ -20,24 +21,27 @@ import type {
 } from '../store/plan-types.ts'
 import type { Verdict } from '../store/message-types.ts'
 import type { EventType } from '../store/types.ts'
-import { decideStart, findCancelled } from './decide.ts'
+import { decideStart, findCancelled, HELD_BACK } from './decide.ts'
 import { planEnd } from './ends.ts'
 import { resultPathOf } from './rules.ts'
 
+const DAY_MS = 24 * 3_600_000
+
 /** A visit within this time after an email counts as its result. */
-export const CAME_BACK_MS = 7 * 24 * 3_600_000
+export const CAME_BACK_MS = 7 * DAY_MS
 
 /** One person's emails, with the batch's changes so far. */
-export type Emails = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
+export type Emails = { waiting: WaitingFacts[]; sent: SentFacts[]; goals: AwaitedGoal[]; used: Map<number, UsedFacts> }
 
 /** A mutable copy. */
 export function emailsOf(facts: EmailFacts | null): Emails {
   const used = new Map<number, UsedFacts>()
-  if (facts === null) return { waiting: [], sent: [], used }
+  if (facts === null) return { waiting: [], sent: [], goals: [], used }
   for (const [id, { keys, ...rest }] of facts.used) used.set(id, { ...rest, keys: new Set(keys) })
   return {
     waiting: facts.waiting.map((one) => ({ ...one, parts: [...one.parts] })),
     sent: facts.sent.map((one) => ({ ...one })),
+    goals: [...facts.goals],
     used,
   }
 }
@@ -59,13 +63,15 @@ export function matchEvent(app: Pick<AppFacts, 'rules' | 'hasDeliveries'>, event
   if (type === 'page') return path === null ? null : matchPage(app, { ...event, path, occurredAt })
   const messages = rules.byEvent.get(name)
   const isCancelling = rules.cancellingEvents.has(name)
-  if (messages === undefined && !isCancelling) return null
+  const withinMs = rules.goalEvents.get(name)
+  if (messages === undefined && !isCancelling && withinMs === undefined) return null
   const parse = parseOnce(properties)
   return {
     starts: messages?.filter(({ content }) => isStartedBy(content.trigger, event, parse)) ?? [],
     properties: parse,
     cancels: isCancelling ? { event: name, occurredAt } : null,
     seen: null,
+    goal: withinMs === undefined ? null : { event: name, occurredAt, withinMs },
   }
 }
 
@@ -96,7 +102,7 @@ export function matchReturn(
   const isCancelling = rules.cancelledBy.has('notSeen')
   if (!isCancelling && !hasDeliveries) return null
   const seen = { path, occurredAt }
-  return { starts: [], properties: NO_PROPERTIES, cancels: isCancelling ? seen : null, seen }
+  return { starts: [], properties: NO_PROPERTIES, cancels: isCancelling ? seen : null, seen, goal: null }
 }
 
 /** For triggers other than events. */
@@ -105,6 +111,7 @@ export const matchMessages = (starts: LiveMessage[], cancels: Arrival | null = n
   properties: NO_PROPERTIES,
   cancels,
   seen: null,
+  goal: null,
 })
 
 /** `eventId` null: not an event. Times are ms UTC. */
@@ -122,10 +129,11 @@ export type Cause = {
 
 export type Changing = { emails: Emails; changes: DeliveryChange[]; takeId: () => number }
 
-/** Cancels first, then records the return, then starts emails. */
+/** Cancels first, then records the return or goal, then starts emails. */
 export function planArrival(changing: Changing, matched: Matched, cause: Cause): void {
   if (matched.cancels) cancelBy(changing, cause, matched.cancels)
   if (matched.seen) noteReturn(changing, matched.seen, cause.hosts)
+  if (matched.goal) noteGoal(changing, matched.goal)
   for (const message of matched.starts) start(changing, { message, matched }, cause)
 }
 
@@ -248,6 +256,7 @@ export function endEmail({ emails, changes }: Changing, email: WaitingFacts, end
   const { heir } = plan
   const used = usedOf(emails, email.messageId)
   emails.waiting = emails.waiting.filter((one) => one !== email)
+  if (ending.reason === HELD_BACK) return useUp(used, email, ending.at)
   // a mail server may have accepted it, so its key stays used
   if (email.handedAt === null) {
     releaseKey(used, email.dedupeKey)
@@ -266,6 +275,10 @@ export function endEmail({ emails, changes }: Changing, email: WaitingFacts, end
 export function handOver(emails: Emails, email: WaitingFacts, at: number): void {
   const used = usedOf(emails, email.messageId)
   emails.waiting = emails.waiting.filter((one) => one !== email)
+  useUp(used, email, at)
+}
+
+function useUp(used: UsedFacts, email: WaitingFacts, at: number): void {
   used.lastHandedAt = Math.max(used.lastHandedAt ?? at, at)
   if (email.dedupeKey === TIMED_KEY) releaseKey(used, TIMED_KEY)
 }
@@ -280,13 +293,20 @@ function noteReturn(
     return result !== null && isSamePath(path, result)
   }
   for (const email of emails.sent) {
-    if (email.handedAt > occurredAt || email.handedAt < occurredAt - CAME_BACK_MS) continue
+    if (email.decidedAt > occurredAt || email.decidedAt < occurredAt - CAME_BACK_MS) continue
     const isOpening = email.openedAt === null && email.properties.some(isResult)
     if (email.cameBackAt !== null && !isOpening) continue
     email.cameBackAt ??= occurredAt
     if (isOpening) email.openedAt = occurredAt
     changes.push({ change: 'cameBack', id: email.id, at: occurredAt, isResult: isOpening })
   }
+}
+
+function noteGoal({ emails, changes }: Changing, { event, occurredAt }: NonNullable<Matched['goal']>): void {
+  const isReached = (goal: AwaitedGoal): boolean =>
+    goal.event === event && goal.decidedAt <= occurredAt && occurredAt <= goal.decidedAt + goal.days * DAY_MS
+  for (const { id } of emails.goals.filter(isReached)) changes.push({ change: 'goal', id, at: occurredAt })
+  emails.goals = emails.goals.filter((goal) => !isReached(goal))
 }
 
 /** Whether any earlier email of the message, of any version, can prevent another one. */

@@ -46,6 +46,8 @@ export type Facts = RuleFacts & {
   suppression: SuppressionReason | null
   lastHandedAt: number | null
   handed: readonly number[]
+  /** in the message (holdback.ts); null if it holds nobody back */
+  place: number | null
   /** further events that the email lists; read only if a rule is about each event */
   joined: () => readonly EventFacts[]
   /** earlier verdicts of the message's rules, when their facts haven't changed */
@@ -66,8 +68,9 @@ export type Decision = { verdicts: Verdict[]; unfit: Unfit[] } & (
 )
 
 /**
- * Checks suppression, status, the message's rules, frequency, send window, limits per person and giving up. All rules
- * run, so that the record is complete. A manual resend checks suppression only.
+ * Checks suppression, status, the message's rules, frequency, send window, limits per person and giving up, and last
+ * whether the person is held back. All rules run, so that the record is complete. A manual resend checks suppression
+ * only.
  */
 export function decide(message: DecidedMessage, facts: Facts): Decision {
   const suppression = suppressionVerdict(refusedBy({ contact: facts.contact, message }, facts.suppression))
@@ -103,7 +106,10 @@ const reasonOf = (failed: Verdict): string => {
   return failed.rule === 'message' ? 'message_paused' : reasonOfRule(failed)
 }
 
-export type Check = 'suppression' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp'
+export type Check = 'suppression' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp' | 'holdback'
+
+/** The reason of an email that is not sent because its person is held back. */
+export const HELD_BACK = 'holdback' satisfies Check
 
 const checkStatus = ({ status }: DecidedMessage): Verdict => ({
   rule: 'message',
@@ -146,9 +152,18 @@ function decideTime(message: DecidedMessage, facts: Facts, rules: Verdict[]): De
   if (failed.some(({ verdict }) => verdict.rule === 'again')) return skip('again', verdicts)
   if (isTooLate) return skip('gave_up', verdicts)
   const [first] = failed
-  if (!first) return { outcome: 'send', verdicts, unfit: [] }
+  if (!first) return decideHoldback(content, facts, verdicts)
   const reason = first.verdict.until === undefined ? first.verdict.rule : 'unsure'
   return { outcome: 'wait', reason, dueAt, verdicts, unfit: [] }
+}
+
+/** Transactional emails hold nobody back. */
+function decideHoldback(content: MessageContent, { place }: Facts, verdicts: Verdict[]): Decision {
+  const { holdback } = content
+  if (holdback === undefined || place === null || !isLifecycle(content)) return { outcome: 'send', verdicts, unfit: [] }
+  const value = place < holdback
+  verdicts.push({ rule: HELD_BACK, about: String(holdback), value, verdict: value ? 'fail' : 'pass' })
+  return value ? skip(HELD_BACK, verdicts) : { outcome: 'send', verdicts, unfit: [] }
 }
 
 /** Unsubscribing does not affect transactional mail. */

@@ -16,7 +16,7 @@ import type { Rules } from '../store/plan-types.ts'
 import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { outweighs } from '../people/suppressions.ts'
-import { decide, type Decision, giveUpTime } from './decide.ts'
+import { decide, type Decision, giveUpTime, HELD_BACK } from './decide.ts'
 import {
   addVerdict,
   cancelBySuppression,
@@ -38,7 +38,8 @@ const decideDelivery: DecideDelivery = (reads, work, at, known) => {
   const decided = decide({ ...message, settings }, readFacts(reads, work, at, known))
   const { verdicts, unfit, ...outcome } = decided
   const record = delivery.byHand ? addByHand(delivery, verdicts, at) : { ...lastTryOf(work), at, verdicts }
-  return { ...outcome, record, unfit: unfit.flatMap((one) => toUnfitEvent(one, work, at)) }
+  const isCompared = verdicts.some(({ rule }) => rule === HELD_BACK)
+  return { ...outcome, record, isCompared, unfit: unfit.flatMap((one) => toUnfitEvent(one, work, at)) }
 }
 
 /** The message's own rules run again only if something about the person arrived since the email was claimed. */
@@ -47,11 +48,12 @@ const decideFinally: DecideFinally = (reads, work, { at, record, isUnchanged }) 
   const known = !hasRules || isUnchanged() ? record.verdicts.filter(isOwnRule) : undefined
   const decided = decideDelivery(reads, work, at, known)
   if (decided.outcome !== 'send') return decided
-  if (known) return { outcome: 'send', record, unfit: [] }
+  const { isCompared } = decided
+  if (known) return { outcome: 'send', record, isCompared, unfit: [] }
   // links are not checked again
   const links = record.verdicts.filter(({ rule }) => rule === 'link')
   const verdicts = [...decided.record.verdicts, ...links]
-  return { outcome: 'send', unfit: decided.unfit, record: forgetReply({ ...decided.record, verdicts }) }
+  return { outcome: 'send', isCompared, unfit: decided.unfit, record: forgetReply({ ...decided.record, verdicts }) }
 }
 
 const isOwnRule = ({ rule }: Verdict): boolean => Object.hasOwn(CANCELLATION_REASONS, rule)

@@ -7,7 +7,7 @@ import type { RuleReason } from './rules.ts'
 type Describe = (name: string) => string
 
 /** From rules, suppression or app settings. The decision record may say more. */
-type DecisionReason =
+export type DecisionReason =
   | RuleReason
   | SuppressionReason
   | Exclude<Check, 'suppression' | 'message' | 'giveUp'>
@@ -38,6 +38,7 @@ const BY_DECISION = {
   unsure: (name) => `A page was open at that time, and it's not known yet whether ${name} was viewing it.`,
   perDay: (name) => `${name} had reached the app's limit of lifecycle emails per day.`,
   perWeek: (name) => `${name} had reached the app's limit of lifecycle emails per week.`,
+  holdback: (name) => `${name} is in this message's holdback group, so this email was not sent.`,
   gone: () => 'The event, the person or the app no longer exists.',
 } satisfies Record<DecisionReason, Describe>
 
@@ -57,7 +58,7 @@ const UNFIT = {
 } satisfies Record<TemplateReason | SenderProblem['code'] | 'template_slow' | 'smtp_url' | 'dkim_key', Describe>
 
 /** During sending. Lowercase codes are network errors. */
-const ON_THE_WAY: Record<string, Describe> = {
+const ON_THE_WAY = {
   server_paused: () => 'The mail server keeps failing, so sending is paused for a while.',
   sender_paused: () => "The mail server refuses this app's emails, so sending is paused for a while.",
   not_saved: () => 'The email was not sent, because the service could not save that it was sent.',
@@ -87,10 +88,13 @@ const ON_THE_WAY: Record<string, Describe> = {
   estream: () => 'The connection broke while the email was being sent.',
   eabort: () => 'The mail server took too long for this email.',
   unknown: () => 'Sending failed for an unknown reason.',
-}
+} satisfies Record<string, Describe>
+
+/** Of the email or its sending. */
+export type MailReason = keyof typeof UNFIT | keyof typeof ON_THE_WAY
 
 export const REASON_TEXTS: ReadonlyMap<string, Describe> = new Map(
-  Object.entries({ ...BY_DECISION, ...UNFIT, ...ON_THE_WAY }),
+  Object.entries<Describe>({ ...BY_DECISION, ...UNFIT, ...ON_THE_WAY }),
 )
 
 /** By SMTP code (RFC 5321, RFC 4954). */
@@ -109,7 +113,7 @@ const SMTP_TEXTS: Record<string, string> = {
 /** Codes that come before any email is offered. */
 const BEFORE_EMAIL = ['421', '454', '530', '535']
 
-const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
+export const codeOf = (reason: string): string | undefined => /^smtp_(\d{3})$/.exec(reason)?.[1]
 
 function describeSmtp(code: string, reply: string): string {
   const enhanced = enhancedOf(reply)

@@ -50,6 +50,8 @@ const BY_RULE = {
   perDay: (verdict, subject) => describeLimit(verdict, subject, 'a day'),
   perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
   giveUp: ({ value }, { zone }) => `It had to be sent by ${formatTimeInZone(Number(value), zone)} and could not be.`,
+  holdback: ({ about, value }, subject) =>
+    `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group: ${about} % of people don't get this message.`,
   template: (verdict) => describeTemplateFault(readFault(verdict)),
   link: ({ about }) => `The email does not link to ${formatValue(about)}, which is not on a domain of this app.`,
 } satisfies Record<Rule['rule'] | Check | 'template' | 'link', Describe>
@@ -151,7 +153,11 @@ function describeSince(rule: Rule | undefined, { content }: DescribedSubject): s
 function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
   const name = displayName(subject.person)
   if (verdict.value === null) return `${name} had not received this message before.`
-  const last = `${name} last received this message on ${formatTimeInZone(Number(verdict.value), subject.zone)}`
+  const received =
+    subject.content.holdback === undefined
+      ? 'last received this message'
+      : 'last received this message, or was held back from it,'
+  const last = `${name} ${received} on ${formatTimeInZone(Number(verdict.value), subject.zone)}`
   return isPass(verdict)
     ? `${last}.`
     : `${last}, and it is sent at most every ${formatDuration(Number(verdict.about) * 3_600_000)}.`

@@ -12,7 +12,7 @@ import type {
 } from '../store/delivery-rules.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS, type Verdict } from '../store/message-types.ts'
-import { refusedBy, suppressionVerdict } from './decide.ts'
+import { HELD_BACK, refusedBy, suppressionVerdict } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
 /** After these the person gets no more email, so the captured copy is useless too. */
@@ -110,6 +110,7 @@ export const planEnd: PlanEnd = (finish, facts) => {
     isUnsent: isUnsent(finish),
     heir: delivery && heir && inherit(delivery, heir),
     dropsCaptured: state === 'skipped' && FINAL_REASONS.includes(reason ?? ''),
+    isHeldBack: state === 'skipped' && reason === HELD_BACK,
   }
 }
 

@@ -178,6 +178,7 @@ const REASONS: ReadonlyMap<string, readonly string[]> = new Map(
     perDay: ['perDay'],
     perWeek: ['perWeek'],
     giveUp: ['gave_up'],
+    holdback: ['holdback'],
     template: ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'],
   } satisfies Record<Exclude<Check, 'suppression'> | 'template', readonly string[]>),
 )

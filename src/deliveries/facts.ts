@@ -7,6 +7,7 @@ import { isSamePath } from '../visits/paths.ts'
 import { VISIT_REPORT_MS, type ReportRow } from '../store/visit-reports.ts'
 import type { ContactRow, EventRow } from '../store/types.ts'
 import { lastReportUntil, presenceAt, toLostReport } from '../visits/presence.ts'
+import { placeInMessage } from './holdback.ts'
 import { type Facts, isLifecycle, isTimed, LIMITED_MS, type SendingSettings } from './decide.ts'
 import {
   type EventFacts,
@@ -54,6 +55,7 @@ export function readFacts(reads: FactReads, work: DecidedWork, at: number, known
     suppression: reads.findSuppression(delivery.appId, contact.email),
     lastHandedAt: isTimed(again) && !delivery.byHand ? reads.lastHandedAt(delivery) : null,
     handed: isLimited && !delivery.byHand ? listLimited(reads.listHanded(delivery, at - LIMITED_MS)) : [],
+    place: message.content.holdback === undefined ? null : placeInMessage(delivery),
     contact: { status: contact.status, tags: contact.tags ?? [], fields: contact.fields ?? {} },
     ...(known || delivery.byHand
       ? { triggeredAt: delivery.triggeredAt, ...NOTHING_DONE }

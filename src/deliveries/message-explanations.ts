@@ -122,7 +122,7 @@ function describeAgain(subject: Subject, about: About, { last }: Causes): string
   const { history, deliveries } = about
   const row = last?.row
   if (!row || deliveries.some(({ eventId }) => eventId === row.id)) return ''
-  const isEarlier = deliveries.some(({ handedAt }) => handedAt !== null && handedAt > row.receivedAt)
+  const isEarlier = deliveries.some(({ handedAt, heldBackAt }) => (handedAt ?? heldBackAt ?? 0) > row.receivedAt)
   const cause = describeCause(subject, history.message.content, row.occurredAt)
   const came = `${isEarlier ? 'Before that' : 'Since then'} ${cause}`
   if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but arrived too late.`
@@ -159,9 +159,16 @@ function findUse({ content, deliveries, zone }: PastDeliveries, row: ArrivingEve
 
 /** Handed over or ended since, or in the same millisecond, means it was waiting then: otherwise the event had a delivery. */
 function asOf(one: DeliveryRow, { receivedAt }: ArrivingEvent, { again }: MessageContent): DeliveryRow {
-  const wasOver = usesDedupeKey(one) ? one.handedAt !== null && one.handedAt < receivedAt : one.updatedAt < receivedAt
+  const usedAt = one.handedAt ?? one.heldBackAt
+  const wasOver = usesDedupeKey(one) ? usedAt !== null && usedAt < receivedAt : one.updatedAt < receivedAt
   if (wasOver) return one
-  return { ...one, state: 'waiting', handedAt: null, dedupeKey: isTimed(again) ? TIMED_KEY : one.dedupeKey }
+  return {
+    ...one,
+    state: 'waiting',
+    handedAt: null,
+    heldBackAt: null,
+    dedupeKey: isTimed(again) ? TIMED_KEY : one.dedupeKey,
+  }
 }
 
 export type Unstarted = { message: Pick<MessageRow, 'id' | 'name'>; why: string }
@@ -301,7 +308,9 @@ type Earlier = { earlier: DeliveryRow; cameAt: number }
 
 /** As of the event; what became of the email later follows. */
 function describeEarlier({ earlier, cameAt }: Earlier, time: (at: number) => string): string {
-  const { state, sentAt, handedAt } = earlier
+  const { state, sentAt, handedAt, heldBackAt } = earlier
+  if (heldBackAt !== null && heldBackAt <= cameAt)
+    return `The person is in its holdback group: the email was held back on ${time(heldBackAt)}.`
   const unconfirmedAt = findUnconfirmed(earlier)?.at ?? null
   const wasUnconfirmed = unconfirmedAt !== null && unconfirmedAt <= cameAt
   const endedAt = state === 'kept' ? handedAt : sentAt

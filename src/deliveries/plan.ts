@@ -170,14 +170,18 @@ type When = { at: number; occurredAt: number | null }
 
 function queryEmails(queries: Map<PersonFacts, EmailQuery>, { person, matched }: Concerned, when: When): void {
   const { app } = person
-  const { starts, cancels, seen } = matched
-  const concernsEarlier = app.hasDeliveries && (cancels !== null || seen !== null)
+  const { starts, cancels, seen, goal } = matched
+  const concernsEarlier = app.hasDeliveries && (cancels !== null || seen !== null || goal !== null)
   if (starts.length === 0 && !concernsEarlier) return
   const query = queries.get(person) ?? emptyEmailQuery(person)
   queries.set(person, query)
   const occurredAt = when.occurredAt ?? when.at
   if (app.hasDeliveries && cancels) query.waiting = 'path' in cancels ? 'withProperties' : atLeastBare(query.waiting)
   if (app.hasDeliveries && seen) query.sentSince = Math.min(query.sentSince ?? occurredAt, occurredAt - CAME_BACK_MS)
+  if (app.hasDeliveries && goal) {
+    const since = occurredAt - goal.withinMs
+    query.goalsSince = Math.min(query.goalsSince ?? since, since)
+  }
   for (const message of starts) {
     if (!isTooOld({ at: when.at, occurredAt })) queryMessage(query, message, { matched, at: when.at, occurredAt })
   }
@@ -188,6 +192,7 @@ const emptyEmailQuery = (person: KnownPerson): EmailQuery => ({
   messages: new Map(),
   waiting: 'none',
   sentSince: null,
+  goalsSince: null,
 })
 
 const atLeastBare = (waiting: EmailQuery['waiting']): EmailQuery['waiting'] => (waiting === 'none' ? 'bare' : waiting)

@@ -12,6 +12,7 @@ import mcp from './mcp.md' with { type: 'text' }
 import messages from './messages.md' with { type: 'text' }
 import privacy from './privacy.md' with { type: 'text' }
 import requests from './requests.md' with { type: 'text' }
+import results from './results.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import senders from './senders.md' with { type: 'text' }
 import sending from './sending.md' with { type: 'text' }
@@ -29,7 +30,7 @@ const toPages = (sources: Record<string, string>): DocPage[] =>
 /** In reading order. */
 export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
   { name: 'Guides', pages: toPages({ start, events, contacts, snippet, privacy, mcp, tools }) },
-  { name: 'Messages', pages: toPages({ messages, frequency, content, sending, senders }) },
+  { name: 'Messages', pages: toPages({ messages, frequency, content, results, sending, senders }) },
   { name: 'Operation', pages: toPages({ limits, errors, requests, http, security, sessions, data, asvs }) },
 ]
 

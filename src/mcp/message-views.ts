@@ -1,3 +1,4 @@
+import type { AppResults, Comparison, Difference, Results } from '../deliveries/results.ts'
 import type { MessageCounts, MessageRow } from '../store/message-types.ts'
 import { publicId } from '../core/ids.ts'
 
@@ -6,6 +7,32 @@ const iso = (at: number): string => new Date(at).toISOString()
 /** States without deliveries are left out. */
 export const countsView = (counts: MessageCounts): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+
+const LISTED_REASONS = 5
+
+/** `extra`: people more than without the email, with the margin of the 95 % interval; null: too few people to tell. */
+export const resultsView = ({ funnel, days, heldBack, reasons, compared }: Results) => ({
+  days: days.length,
+  ...funnel,
+  heldBack,
+  notSent: reasons.slice(0, LISTED_REASONS).map(({ reason, emails }) => ({ reason, emails })),
+  ...(heldBack === 0 ? {} : { compared: Object.fromEntries(Object.entries(compared).map(compareView)) }),
+})
+
+const compareView = ([name, { emailed, heldBack, extra }]: [string, Comparison]) => [
+  name,
+  { emailed, heldBack, ...extraView(extra) },
+]
+
+const extraView = (extra: Difference | null) =>
+  extra === null ? { extra } : { extra: Math.round(extra.estimate), margin: Math.round(extra.margin) }
+
+export const appResultsView = ({ emailed, cameBack, extra, alreadySeen }: AppResults) => ({
+  emailed,
+  cameBack,
+  alreadySeen,
+  ...extraView(extra),
+})
 
 export const messageView = ({ id, name, status, version, createdAt, updatedAt }: MessageRow) => ({
   id: publicId('msg', id),

@@ -1,6 +1,6 @@
 /** Describes what a message does. Names and values are quoted. */
 import { cleanText } from '../core/visible-text.ts'
-import type { Again, Compared, MessageContent, Rule, Since, Trigger, Wait } from '../store/message-types.ts'
+import type { Again, Compared, Goal, MessageContent, Rule, Since, Trigger, Wait } from '../store/message-types.ts'
 
 const MINUTES: [unit: string, minutes: number][] = [
   ['day', 1_440],
@@ -115,11 +115,16 @@ function describeSince(since: Since | undefined): string {
   return since === 'ever' ? 'ever' : 'since it started'
 }
 
-export function describeMessage({ trigger, wait, onlyIf = [], again }: MessageContent): string {
+export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdback }: MessageContent): string {
   const rules = groupRules(onlyIf).map((group) => describeRules(group.flatMap((index) => onlyIf[index] ?? [])))
   const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
-  return `${describeTime(wait)} ${describeTrigger(trigger)}, the person gets this email ${describeAgain(again)}${all === '' ? '' : `, if ${all}`}.${describeJoining(again)}${describeUnseen(onlyIf)}`
+  return `${describeTime(wait)} ${describeTrigger(trigger)}, the person gets this email ${describeAgain(again)}${all === '' ? '' : `, if ${all}`}.${describeJoining(again)}${describeUnseen(onlyIf)}${describeHoldback(holdback)}${goal ? ` Its goal is ${describeGoal(goal)}.` : ''}`
 }
+
+const describeHoldback = (holdback: number | undefined): string =>
+  holdback === undefined ? '' : ` ${holdback} % of people are held back for comparison and don't get it.`
+
+export const describeGoal = ({ event, days }: Goal): string => `${event} within ${formatCount(days, 'day')}`
 
 const describeJoining = (again: Again | undefined): string => {
   const said = describeCollect(again)

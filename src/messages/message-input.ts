@@ -27,7 +27,7 @@ const withoutUndefined = (content: MessageContent): MessageContent =>
 function checkContent(content: MessageContent): FieldError[] {
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
-  const { trigger, onlyIf = [], again, mail } = content
+  const { trigger, onlyIf = [], again, holdback, mail } = content
   const compared = 'event' in trigger ? (trigger.where ?? []) : []
   for (const [index, condition] of compared.entries()) {
     const fault = findValueFault(condition)
@@ -45,6 +45,9 @@ function checkContent(content: MessageContent): FieldError[] {
   }
   if (again && 'collect' in again && again.collect && !('event' in trigger)) {
     add('again.collect.minutes', 'Only events can share an email. Start the message by an event, or leave this out.')
+  }
+  if (holdback !== undefined && mail.category === 'transactional') {
+    add('holdback', 'Transactional emails hold nobody back. Leave this out.')
   }
   for (const field of ['fromEmail', 'replyTo'] as const) {
     if (mail[field] !== undefined && !readEmail(mail[field])) add(`mail.${field}`, 'Give one plain email address.')

@@ -18,6 +18,8 @@ const MAX_SINCE_DAYS = 365
 const MAX_AGAIN_HOURS = 365 * 24
 const MAX_SUBJECT_CHARACTERS = 300
 const MAX_BODY_CHARACTERS = 50_000
+const MAX_GOAL_DAYS = 30
+const MAX_HOLDBACK_PERCENT = 50
 const MAX_NAME_CHARACTERS = 100
 const MAX_PROPERTY_CHARACTERS = 100
 const MAX_ONCE_PROPERTIES = 10
@@ -59,7 +61,7 @@ const TriggerSchema = Type.Union(
     object({
       page: Type.String({
         maxLength: 1_024,
-        pattern: '^/[^\\u0000-\\u0020?#*\\u007F]*\\*?$',
+        pattern: '^/[^\\x00-\\x20?#*\\x7F]*\\*?$',
         brief: 'such as /pricing, /docs/*',
         say: 'Give the path of a page, such as /pricing, or /docs/* for all that begin so.',
       }),
@@ -137,6 +139,14 @@ const AgainSchema = Type.Union(
   { say: 'Give once with "person", once with "property" and its name, or everyHours.' },
 )
 
+const GoalSchema = object(
+  {
+    event: EVENT,
+    days: whole(1, MAX_GOAL_DAYS, `Give whole days from 1 to ${MAX_GOAL_DAYS}.`),
+  },
+  'Give `goal` with `event` and `days`.',
+)
+
 const MailSchema = object(
   {
     subject: text(MAX_SUBJECT_CHARACTERS, `Give a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
@@ -146,8 +156,8 @@ const MailSchema = object(
     body: Type.String({
       minLength: 1,
       maxLength: MAX_BODY_CHARACTERS,
-      pattern: '^[^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F]*$',
-      brief: 'Markdown, Liquid: {{ event.NAME }}, {{ contact.firstName | default: "there" }}',
+      pattern: '^[^\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F]*$',
+      brief: 'Markdown with Liquid: {{ event.NAME | default: "none" }}',
       say: `Give the text of the mail: 1 to ${MAX_BODY_CHARACTERS} characters of Markdown.`,
     }),
     fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
@@ -168,6 +178,8 @@ export const MessageSchema = object({
     Type.Array(RuleSchema, { maxItems: MAX_RULES, say: `Give a list of up to ${MAX_RULES} rules.` }),
   ),
   again: Type.Optional(AgainSchema),
+  goal: Type.Optional(GoalSchema),
+  holdback: Type.Optional(whole(1, MAX_HOLDBACK_PERCENT, `Give a whole percentage from 1 to ${MAX_HOLDBACK_PERCENT}.`)),
   ifUnconfirmed: Type.Optional(oneOf(['resend', 'leave'])),
   mail: MailSchema,
 })

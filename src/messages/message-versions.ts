@@ -1,6 +1,13 @@
 import { diffArrays } from 'diff'
 import type { MessageContent } from '../store/message-types.ts'
-import { describeAgain, describeCollect, describeRule, describeTrigger, describeWait } from './describe-message.ts'
+import {
+  describeAgain,
+  describeCollect,
+  describeGoal,
+  describeRule,
+  describeTrigger,
+  describeWait,
+} from './describe-message.ts'
 
 export type LineChange = { kind: 'same' | 'added' | 'removed'; text: string }
 
@@ -18,13 +25,24 @@ export function diffLines(before: string[], after: string[]): LineChange[] {
   )
 }
 
-function listLines({ trigger, wait, onlyIf = [], again, ifUnconfirmed, mail }: MessageContent): string[] {
+function listLines({
+  trigger,
+  wait,
+  onlyIf = [],
+  again,
+  goal,
+  holdback,
+  ifUnconfirmed,
+  mail,
+}: MessageContent): string[] {
   const { subject, preheader, body, fromName, fromEmail, replyTo, category } = mail
   return [
     `When ${describeTrigger(trigger)}`,
     `Sent ${describeWait(wait)}, ${describeAgain(again)}`,
     ...[describeCollect(again) ?? []].flat(),
     ...onlyIf.map((rule) => `Only if ${describeRule(rule)}${describeRest(rule)}`),
+    ...describeIfSet('Goal', goal && describeGoal(goal)),
+    ...describeIfSet('Held back', holdback === undefined ? undefined : `${holdback} % of people`),
     ...describeIfSet("Sender's name", fromName),
     ...describeIfSet("Sender's address", fromEmail),
     ...describeIfSet('Replies go to', replyTo),

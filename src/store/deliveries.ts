@@ -34,7 +34,7 @@ const SCANNED_ROWS = 4_000
 /** Two disjoint conditions, one for each index of a person's deliveries. */
 const OF_PERSON = [
   `app_id = ?1 AND contact_id = ?2 AND ${USES_DEDUPE_KEY}`,
-  `contact_id = ?2 AND +app_id = ?1 AND ${IS_ENDED} AND handed_at IS NULL`,
+  `contact_id = ?2 AND +app_id = ?1 AND ${IS_ENDED} AND handed_at IS NULL AND held_back_at IS NULL`,
 ]
 
 export type EventOfPerson = { appId: number; contactId: number; eventId: number }
@@ -57,6 +57,7 @@ const FIELDS = {
   claimedBy: 'deliveries.claimed_by',
   claimedUntil: 'deliveries.claimed_until',
   handedAt: 'deliveries.handed_at',
+  heldBackAt: 'deliveries.held_back_at',
   sentAt: 'deliveries.sent_at',
   resent: 'deliveries.resent',
   byHand: 'deliveries.by_hand',
@@ -64,6 +65,7 @@ const FIELDS = {
   record: 'deliveries.record',
   cameBackAt: 'deliveries.came_back_at',
   openedAt: 'deliveries.opened_at',
+  goalAt: 'deliveries.goal_at',
   updatedAt: 'deliveries.updated_at',
   joinedTo: 'deliveries.joined_to',
 } satisfies Record<keyof DeliveryRow, string>

@@ -1,35 +1,35 @@
 import type { Database } from 'bun:sqlite'
 import { type DeliveryState, type MessageCounts, NO_COUNTS } from './message-types.ts'
 
-type Count = { messageId: number; n: number }
-type StateCount = Count & { state: DeliveryState }
+type StateCount = { messageId: number; state: DeliveryState; n: number }
+type Reached = { messageId: number } & Record<'cameBack' | 'opened' | 'reachedGoal' | 'heldBack', number | null>
+
+const IS_SENT = `outcome = 'sent'`
 
 export function createDeliveryCounts(db: Database) {
   const any = db.prepare('SELECT 1 FROM deliveries WHERE message_id = ? LIMIT 1')
-  const states = (where: string) =>
-    db.prepare<StateCount, [number]>(
-      `SELECT message_id AS messageId, state, count(*) AS n FROM deliveries WHERE ${where} GROUP BY message_id, state`,
-    )
-  const reached = (where: string, column: 'came_back_at' | 'opened_at') =>
-    db.prepare<Count, [number]>(
-      `SELECT message_id AS messageId, count(*) AS n FROM deliveries WHERE ${where} AND ${column} IS NOT NULL
-       GROUP BY message_id`,
-    )
   const prepare = (where: string) => ({
-    states: states(where),
-    cameBack: reached(where, 'came_back_at'),
-    opened: reached(where, 'opened_at'),
+    states: db.prepare<StateCount, [number]>(
+      `SELECT message_id AS messageId, state, count(*) AS n FROM deliveries WHERE ${where} GROUP BY message_id, state`,
+    ),
+    reached: db.prepare<Reached, [number]>(
+      `SELECT message_id AS messageId, sum(came_back) FILTER (WHERE ${IS_SENT}) AS cameBack,
+         sum(opened) FILTER (WHERE ${IS_SENT}) AS opened, sum(reached_goal) FILTER (WHERE ${IS_SENT}) AS reachedGoal,
+         sum(emails) FILTER (WHERE outcome = 'heldBack') AS heldBack
+       FROM message_days WHERE ${where} AND outcome IN ('sent', 'heldBack') AND emails > 0 GROUP BY message_id`,
+    ),
   })
   const [ofMessage, ofApp] = ['message_id = ?', 'message_id IN (SELECT id FROM messages WHERE app_id = ?)'].map(prepare)
 
   const count = (queries: ReturnType<typeof prepare> | undefined, id: number): Map<number, MessageCounts> => {
     const counts = new Map<number, MessageCounts>()
-    const add = (messageId: number, name: keyof MessageCounts, n: number): void => {
-      counts.set(messageId, { ...(counts.get(messageId) ?? NO_COUNTS), [name]: n })
+    const add = (messageId: number, found: Partial<MessageCounts>): void =>
+      void counts.set(messageId, { ...(counts.get(messageId) ?? NO_COUNTS), ...found })
+    for (const { messageId, state, n } of queries?.states.all(id) ?? []) add(messageId, { [state]: n })
+    for (const { messageId, cameBack, opened, reachedGoal, heldBack } of queries?.reached.all(id) ?? []) {
+      const known = { cameBack: cameBack ?? 0, opened: opened ?? 0, reachedGoal: reachedGoal ?? 0 }
+      add(messageId, { ...known, heldBack: heldBack ?? 0 })
     }
-    for (const { messageId, state, n } of queries?.states.all(id) ?? []) add(messageId, state, n)
-    for (const { messageId, n } of queries?.cameBack.all(id) ?? []) add(messageId, 'cameBack', n)
-    for (const { messageId, n } of queries?.opened.all(id) ?? []) add(messageId, 'opened', n)
     return counts
   }
 

@@ -1,7 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import type { DeliveryRules, EndFacts, EndPlan, Finish } from './delivery-rules.ts'
-import { TIMED_KEY } from './delivery-states.ts'
+import { TIMED_KEY, USES_DEDUPE_KEY } from './delivery-states.ts'
 import type { SentCache } from './sent-cache.ts'
+
+const DAY_MS = 86_400_000
 
 type Ended = { messageId: number; contactId: number }
 type Delivery = NonNullable<EndFacts['delivery']>
@@ -26,12 +28,20 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
     `UPDATE deliveries SET state = ?, reason = ?, record = ifnull(?, record), due_at = ifnull(?, due_at),
        sent_at = ifnull(?, sent_at), claimed_by = NULL, claimed_until = NULL, updated_at = ?,
        once_key = CASE ? WHEN 'keep' THEN once_key WHEN 'releaseTimed' THEN nullif(once_key, '${TIMED_KEY}') END,
-       handed_at = iif(?, ?, handed_at), joined_to = ifnull(?, joined_to)
+       handed_at = iif(?, ?, handed_at), held_back_at = ifnull(?, held_back_at), joined_to = ifnull(?, joined_to)
      WHERE id = ?
      RETURNING message_id AS messageId, contact_id AS contactId`,
   )
   const releaseTimed = db.prepare(`UPDATE deliveries SET once_key = NULL WHERE id = ? AND once_key = '${TIMED_KEY}'`)
   const uncapture = db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?')
+  const compare = db.prepare(
+    `UPDATE deliveries SET compared_after = ifnull(
+       (SELECT max(ifnull(held_back_at, handed_at)) / ${DAY_MS} FROM deliveries AS earlier
+        WHERE earlier.app_id = deliveries.app_id AND earlier.contact_id = deliveries.contact_id
+          AND earlier.message_id = deliveries.message_id AND ${USES_DEDUPE_KEY}
+          AND compared_after IS NOT NULL AND earlier.state <> 'kept' AND earlier.id <> deliveries.id), -1)
+     WHERE id = ?`,
+  )
   const dropCaptured = (id: number): void => void uncapture.run(id)
   const takeOver = db.prepare(
     `UPDATE deliveries SET state = 'waiting', planned_at = ?, due_at = ?, joined_to = NULL, updated_at = ?, once_key = ?
@@ -39,8 +49,8 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
   )
   const moveJoined = db.prepare(`UPDATE deliveries SET joined_to = ? WHERE joined_to = ? AND state = 'joined'`)
   const endJoined = db.prepare(
-    `UPDATE deliveries SET (state, reason, handed_at, updated_at) =
-       (SELECT state, reason, handed_at, updated_at FROM deliveries lead WHERE lead.id = ?)
+    `UPDATE deliveries SET (state, reason, handed_at, held_back_at, updated_at) =
+       (SELECT state, reason, handed_at, held_back_at, updated_at FROM deliveries lead WHERE lead.id = ?)
      WHERE joined_to = ? AND state = 'joined'`,
   )
 
@@ -59,11 +69,13 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
   }
 
   const apply = (id: number, at: number, how: Finish, plan: EndPlan): void => {
-    const { key, handedAt, isUnsent, heir, dropsCaptured } = plan
+    const { key, handedAt, isUnsent, isHeldBack, heir, dropsCaptured } = plan
     const { state, reason, record, dueAt, sentAt } = how
     const columns = [state, reason ?? null, record ?? null, dueAt ?? null, sentAt ?? null, at, key]
-    const ended = finish.get(...columns, Number(handedAt !== undefined), handedAt ?? null, heir?.id ?? null, id)
+    const times = [Number(handedAt !== undefined), handedAt ?? null, isHeldBack ? at : null]
+    const ended = finish.get(...columns, ...times, heir?.id ?? null, id)
     if (!ended) return
+    if (isHeldBack) compare.run(id)
     if (isUnsent) {
       sentCache.release(ended.messageId, ended.contactId)
       if (heir) handToHeir(id, heir, at)
@@ -74,6 +86,8 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
 
   return {
     dropCaptured,
+    /** Counts the person among those who were emailed, next to those who were held back. */
+    compareEmailed: (id: number): void => void compare.run(id),
     /** A time-based deduplication key is free once the outcome is known. */
     releaseTimedKey: (id: number): void => void releaseTimed.run(id),
     /** For ends that are planned with the rest of a batch. */

@@ -96,12 +96,14 @@ export function prepareDeliveryStatements(db: Database) {
     // OR IGNORE: another delivery may have the deduplication key by now
     resendByHand: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
-         handed_at = ?, record = ?, updated_at = ?, joined_to = NULL, once_key = ?
+         handed_at = ?, held_back_at = NULL, compared_after = NULL,
+         record = ?, updated_at = ?, joined_to = NULL, once_key = ?
        WHERE id = ?`,
     ),
     // rejoins events that ended with the email, unless their key is taken; removed events have verdicts of their own
     rejoin: db.prepare(
-      `UPDATE OR IGNORE deliveries SET state = 'joined', reason = NULL, handed_at = iif(resent, handed_at, NULL), updated_at = ?
+      `UPDATE OR IGNORE deliveries SET state = 'joined', reason = NULL, handed_at = iif(resent, handed_at, NULL), held_back_at = NULL,
+         updated_at = ?
        WHERE joined_to = ? AND state = ? AND reason IS ?
          AND ifnull(json_array_length(record, '$.verdicts'), 0) = 0`,
     ),

@@ -30,9 +30,9 @@ export type DeliveryRules = {
 
 /**
  * `reason`: a code. `dueAt`: when to decide again. `unfit`: joined events to remove from the email. `isOfEvent`: the
- * reason concerns only the first event.
+ * reason concerns only the first event. `isCompared`: it counts in the comparison of emailed and held-back people.
  */
-export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[] } & (
+export type DeliveryDecision = { record: DecisionRecord; unfit: UnfitEvent[]; isCompared: boolean } & (
   | { outcome: 'send' }
   | { outcome: 'skip'; reason: string; isOfEvent: boolean }
   | { outcome: 'wait'; reason: string; dueAt: number }
@@ -159,6 +159,8 @@ export type EndPlan = {
   isUnsent: boolean
   heir: { id: number; dedupeKey: string | null; plannedAt: number; dueAt: number } | null
   dropsCaptured: boolean
+  /** it is held back, which uses up the message's frequency like a hand-over */
+  isHeldBack: boolean
 }
 
 export type ChangedSender = 'server' | 'sender'

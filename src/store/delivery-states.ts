@@ -8,9 +8,10 @@ import type { DeliveryRow, DeliveryState } from './message-types.ts'
 
 export const IS_WAITING = `state IN ('waiting', 'deferred')`
 export const IS_CLAIMED = `state IN ('claimed', 'handed')`
-export const USES_DEDUPE_KEY = `(handed_at IS NOT NULL OR state NOT IN ('skipped', 'failed'))`
-export const usesDedupeKey = ({ handedAt, state }: Pick<DeliveryRow, 'handedAt' | 'state'>): boolean =>
-  handedAt !== null || !IS_OVER.has(state)
+export const USES_DEDUPE_KEY = `(handed_at IS NOT NULL OR held_back_at IS NOT NULL OR state NOT IN ('skipped', 'failed'))`
+type Using = Pick<DeliveryRow, 'handedAt' | 'heldBackAt' | 'state'>
+export const usesDedupeKey = ({ handedAt, heldBackAt, state }: Using): boolean =>
+  handedAt !== null || heldBackAt !== null || !IS_OVER.has(state)
 const IS_OVER: ReadonlySet<DeliveryState> = new Set(['skipped', 'failed'])
 /**
  * Handed over or captured, and not refused: the person may have it, whatever happened since. Its events have the same

@@ -74,6 +74,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     const json = JSON.stringify(decided.record)
     if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
+      if (decided.isCompared) ends.compareEmailed(id)
       // only deliveries that a member resends can have been captured before
       if (work.delivery.byHand) ends.dropCaptured(id)
       return MARKED

@@ -3,6 +3,7 @@ import { USES_DEDUPE_KEY } from './delivery-states.ts'
 import { readTimezone } from '../core/local-time.ts'
 import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
 
+const DAY_MS = 86_400_000
 const CACHED_APPS = 10_000
 /** 10 MB; the cache is cleared when full. */
 const CACHED_SOURCES = 1_000
@@ -17,6 +18,8 @@ export type AppRules = {
   /** rules whose result an event can change, and the event names that change it */
   cancelledBy: Set<Rule['rule']>
   cancellingEvents: Set<string>
+  /** longest time (ms) in which each goal event counts, of all versions */
+  goalEvents: Map<string, number>
   timezone: string
   /** the app's own domains */
   hosts: string[]
@@ -55,6 +58,7 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     for (const { id, status, version, current, content } of versions) {
       // deliveries of older versions may still be waiting
       noteCancelling(rules, content)
+      noteGoal(rules, content)
       if (status === 'live' && version === current) addTrigger(rules, { id, version, content })
     }
     return rules
@@ -123,6 +127,7 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   onCreated: [],
   cancelledBy: new Set(),
   cancellingEvents: new Set(),
+  goalEvents: new Map(),
   timezone,
   hosts,
   hasDeliveries: false,
@@ -140,6 +145,10 @@ function addTo(map: Map<string, LiveMessage[]>, key: string, message: LiveMessag
   const messages = map.get(key)
   if (messages) messages.push(message)
   else map.set(key, [message])
+}
+
+function noteGoal({ goalEvents }: AppRules, { goal }: MessageContent): void {
+  if (goal) goalEvents.set(goal.event, Math.max(goalEvents.get(goal.event) ?? 0, goal.days * DAY_MS))
 }
 
 function noteCancelling(rules: AppRules, { onlyIf = [] }: MessageContent): void {

@@ -74,11 +74,17 @@ export type Mail = {
   category?: MailCategory
 }
 
+/** An event within `days` after the email. */
+export type Goal = { event: string; days: number }
+
 export type MessageContent = {
   trigger: Trigger
   wait?: Wait
   onlyIf?: Rule[]
   again?: Again
+  goal?: Goal
+  /** percent of people who get no email, for comparison */
+  holdback?: number
   /** What to do if nobody knows whether the email was sent. */
   ifUnconfirmed?: 'resend' | 'leave'
   mail: Mail
@@ -96,12 +102,20 @@ export type MessageRow = {
   content: MessageContent
 }
 
-export type MessageCounts = Record<DeliveryState, number> & { cameBack: number; opened: number }
+/** Returns, opened results and goals of emails that were sent. */
+export type MessageCounts = Record<DeliveryState, number> & {
+  cameBack: number
+  opened: number
+  reachedGoal: number
+  heldBack: number
+}
 
 export const NO_COUNTS = {
   ...(Object.fromEntries(DELIVERY_STATES.map((state) => [state, 0])) as Record<DeliveryState, number>),
   cameBack: 0,
   opened: 0,
+  reachedGoal: 0,
+  heldBack: 0,
 } satisfies MessageCounts
 
 /**
@@ -172,6 +186,8 @@ export type DeliveryRow = {
   claimedBy: string | null
   claimedUntil: number | null
   handedAt: number | null
+  /** not sent, because the person is in the message's holdback group */
+  heldBackAt: number | null
   sentAt: number | null
   resent: boolean
   /** a member sent it, bypassing the rules */
@@ -180,6 +196,7 @@ export type DeliveryRow = {
   record: string | null
   cameBackAt: number | null
   openedAt: number | null
+  goalAt: number | null
   updatedAt: number
   joinedTo: number | null
 }

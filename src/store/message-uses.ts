@@ -5,7 +5,7 @@ import type { DeliveryRow } from './message-types.ts'
 
 export type MessageOfPerson = { appId: number; contactId: number; messageId: number }
 
-/** `keys`: used deduplication keys. `lastHandedAt`: the last that may have arrived. */
+/** `keys`: used deduplication keys. `lastHandedAt`: the last that may have arrived or was held back. */
 export type UsedFacts = { keys: Set<string>; count: number; lastHandedAt: number | null }
 
 /** Parameters: the app, the person and the message. */
@@ -21,7 +21,8 @@ export function createMessageUses(db: Database) {
     `SELECT count(*) AS count FROM deliveries WHERE ${IS_OF_MESSAGE}`,
   )
   const lastHanded = db.prepare<{ at: number | null }, number[]>(
-    `SELECT max(handed_at) AS at FROM deliveries WHERE ${IS_OF_MESSAGE} AND ${MAY_HAVE_ARRIVED}`,
+    `SELECT max(ifnull(handed_at, held_back_at)) AS at FROM deliveries
+     WHERE ${IS_OF_MESSAGE} AND (${MAY_HAVE_ARRIVED} OR held_back_at IS NOT NULL)`,
   )
   return {
     isKeyUsed: ({ appId, contactId, messageId }: MessageOfPerson, dedupeKey: string): boolean =>
@@ -34,12 +35,12 @@ export function createMessageUses(db: Database) {
   }
 }
 
-type Use = Pick<DeliveryRow, 'state' | 'handedAt' | 'dedupeKey'>
+type Use = Pick<DeliveryRow, 'state' | 'handedAt' | 'heldBackAt' | 'dedupeKey'>
 
 /** The same for deliveries of one message to one person. */
 export function usesOf(deliveries: readonly Use[]): UsedFacts {
   const uses = deliveries.filter(usesDedupeKey)
-  const handed = uses.flatMap(({ handedAt }) => handedAt ?? [])
+  const handed = uses.flatMap(({ handedAt, heldBackAt }) => handedAt ?? heldBackAt ?? [])
   return {
     keys: new Set(uses.flatMap(({ dedupeKey }) => dedupeKey ?? [])),
     count: uses.length,

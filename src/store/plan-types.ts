@@ -6,7 +6,7 @@ import type { AccountRules } from './account-rules.ts'
 import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.ts'
 import type { StoredOutcome } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
-import type { DeliveryState, MessageContent, SuppressionReason } from './message-types.ts'
+import type { DeliveryState, Goal, MessageContent, SuppressionReason } from './message-types.ts'
 import type { UsedFacts } from './message-uses.ts'
 import type { MessageRules } from './messages.ts'
 import type { SuppressionRules } from './suppressions.ts'
@@ -77,21 +77,32 @@ export type WaitingFacts = JoinedFacts & {
   parts: JoinedFacts[]
 }
 
+/** Sent or held back, at `decidedAt`. */
 export type SentFacts = {
   id: number
-  handedAt: number
+  decidedAt: number
   cameBackAt: number | null
   openedAt: number | null
   properties: (string | null)[]
 }
 
-export type EmailFacts = { waiting: WaitingFacts[]; sent: SentFacts[]; used: Map<number, UsedFacts> }
+/** Sent or held back at `decidedAt`, without the goal reached yet. */
+export type AwaitedGoal = Goal & { id: number; decidedAt: number }
+
+export type EmailFacts = {
+  waiting: WaitingFacts[]
+  sent: SentFacts[]
+  goals: AwaitedGoal[]
+  used: Map<number, UsedFacts>
+}
 
 export type Matched = {
   starts: LiveMessage[]
   properties: () => Record<string, unknown>
   cancels: Arrival | null
   seen: { path: string; occurredAt: number } | null
+  /** `withinMs`: the longest time in which it counts as the goal of a message */
+  goal: { event: string; occurredAt: number; withinMs: number } | null
 }
 export type Matches = Map<object, Matched>
 
@@ -113,6 +124,7 @@ export type EmailQuery = {
   /** page views also need the properties of the events */
   waiting: 'none' | 'bare' | 'withProperties'
   sentSince: number | null
+  goalsSince: number | null
 }
 
 export type Newcomer = { email: string; person: PersonFacts }
@@ -203,6 +215,7 @@ export type DeliveryChange =
   | NewDelivery
   | { change: 'cancel'; id: number; at: number; finish: Finish; plan: EndPlan }
   | { change: 'cameBack'; id: number; at: number; isResult: boolean }
+  | { change: 'goal'; id: number; at: number }
 export type NewOutcome = Idempotency & { outcome: string; contactId: number }
 
 export type Plan = {

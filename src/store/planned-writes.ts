@@ -8,8 +8,10 @@ import { type IdSequence, idSince } from '../core/ids.ts'
 import { type StoredOutcome, createOutcomeReads, storedKey } from './idempotency.ts'
 import { createLiveMessages, type LiveMessages } from './live-messages.ts'
 import { createPersonReads, type People } from './people.ts'
+import type { Goal } from './message-types.ts'
 import {
   type AppFacts,
+  type AwaitedGoal,
   type BatchPeople,
   type ContactChange,
   type DeliveryChange,
@@ -128,6 +130,10 @@ type Row = Omit<WaitingFacts, 'content' | 'parts' | 'properties'>
 const JOINED_COLUMNS = 'id, event_id AS eventId, once_key AS dedupeKey, triggered_at AS triggeredAt'
 const WAITING_COLUMNS = `${JOINED_COLUMNS}, message_id AS messageId, version, state, reason, planned_at AS plannedAt, due_at AS dueAt,
   handed_at AS handedAt`
+const DECIDED_AT = 'ifnull(held_back_at, handed_at) AS decidedAt'
+const IS_SENT_OR_HELD_BACK = `app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY} AND joined_to IS NULL
+  AND (state IN ('handed', 'sent', 'unknown') OR held_back_at IS NOT NULL) AND ifnull(held_back_at, handed_at) >= ?`
+type Version = { messageId: number; version: number }
 const JOINED_COUNT = `(SELECT count(*) FROM deliveries AS one WHERE one.joined_to = leads.id AND one.state = 'joined') AS joined`
 
 export function createPlannedFacts({ db, people, live, sentCache, known, rules }: FactParts) {
@@ -222,9 +228,12 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
     `SELECT ${JOINED_COLUMNS} FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
   )
   const sent = db.prepare<Omit<SentFacts, 'properties'> & { eventId: number | null }, [number, number, number]>(
-    `SELECT id, event_id AS eventId, handed_at AS handedAt, came_back_at AS cameBackAt, opened_at AS openedAt
-     FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
-       AND state IN ('handed', 'sent', 'unknown') AND handed_at >= ? AND (came_back_at IS NULL OR opened_at IS NULL)`,
+    `SELECT id, event_id AS eventId, ${DECIDED_AT}, came_back_at AS cameBackAt, opened_at AS openedAt
+     FROM deliveries WHERE ${IS_SENT_OR_HELD_BACK} AND (came_back_at IS NULL OR opened_at IS NULL)`,
+  )
+  const withoutGoal = db.prepare<Omit<AwaitedGoal, keyof Goal> & Version, [number, number, number]>(
+    `SELECT id, message_id AS messageId, version, ${DECIDED_AT}
+     FROM deliveries WHERE ${IS_SENT_OR_HELD_BACK} AND goal_at IS NULL`,
   )
   const propertiesOf = db.prepare<{ properties: string | null }, [number]>('SELECT properties FROM events WHERE id = ?')
 
@@ -290,6 +299,14 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
               : [],
         }))
 
+  const loadGoals = ({ person, goalsSince }: EmailQuery): AwaitedGoal[] =>
+    goalsSince === null
+      ? []
+      : withoutGoal.all(person.app.id, person.id, goalsSince).flatMap(({ id, messageId, version, decidedAt }) => {
+          const { goal } = live.contentOf(messageId, version)
+          return goal ? [{ id, decidedAt, ...goal }] : []
+        })
+
   return (query: EmailQuery): EmailFacts => {
     const waiting = query.waiting === 'none' ? [] : loadWaiting(query)
     const used = new Map<number, UsedFacts>()
@@ -297,7 +314,7 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
       if (query.waiting === 'none') waiting.push(...loadLeads(query, one))
       used.set(messageId, loadUsed(query, one))
     }
-    return { waiting, sent: loadSent(query), used }
+    return { waiting, sent: loadSent(query), goals: loadGoals(query), used }
   }
 }
 
@@ -352,6 +369,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const noteVisit = db.prepare(
     'UPDATE deliveries SET came_back_at = ifnull(came_back_at, ?), opened_at = ifnull(opened_at, ?) WHERE id = ?',
   )
+  const noteGoal = db.prepare('UPDATE deliveries SET goal_at = ifnull(goal_at, ?) WHERE id = ?')
   const addRequest = db.prepare(
     `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at)
      VALUES (?, ?, ?, ?, ?, ?)`,
@@ -411,6 +429,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     if (row.change === 'cancel') {
       ends.apply(row.id, row.at, row.finish, row.plan)
     } else if (row.change === 'cameBack') noteVisit.run(row.at, row.isResult ? row.at : null, row.id)
+    else if (row.change === 'goal') noteGoal.run(row.at, row.id)
     else applyDelivery(row)
   }
 

@@ -9,6 +9,7 @@ import { createContactReads } from './contacts.ts'
 import { createCounterReads } from './counters.ts'
 import { type ClaimedDeliveries, unpackClaim } from './delivery-writes.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
+import { createResultReads } from './message-results.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { databasePath, logPath, openForReading } from './engine/database.ts'
 import { createSealer, type Sealer } from './engine/sealing.ts'
@@ -95,6 +96,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createMailSettingsReads(db, sealer),
   ...createSenderDomainReads(db),
   ...createDeliveryCounts(db),
+  ...createResultReads(db),
   ...deliveries,
   ...createSuppressionReads(db),
   ...createDryRuns(db, rules),

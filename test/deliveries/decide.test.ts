@@ -33,6 +33,7 @@ const factsOf = (changes: Partial<Facts> = {}): Facts => ({
   suppression: null,
   lastHandedAt: null,
   handed: [],
+  place: null,
   contact: { status: 'subscribed', tags: [], fields: {} },
   joined: () => [],
   ...changes,

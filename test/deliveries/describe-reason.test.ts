@@ -15,6 +15,7 @@ describe('each reason has its own sentence', () => {
     'unsure',
     'perDay',
     'perWeek',
+    'holdback',
     'gone',
   ]
   const writing = ['missing_value', 'broken_template', 'empty_mail', 'template_slow', 'template_too_slow']

@@ -14,7 +14,7 @@ import {
   type PlannedWrite,
 } from '../../src/store/plan-types.ts'
 import type { EventWrite } from '../../src/store/types.ts'
-import { MINUTE } from '../messaging.ts'
+import { DAY, MINUTE } from '../durations.ts'
 import { AT, eventWrite, idempotency } from '../store/samples.ts'
 
 const FIRST_ID = 1_600
@@ -34,12 +34,14 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
     onCreated: [],
     cancelledBy: new Set(),
     cancellingEvents: new Set(),
+    goalEvents: new Map(),
     timezone: 'UTC',
     hosts: [],
     hasDeliveries: false,
   }
   for (const one of messages) {
-    const { trigger, onlyIf = [] } = one.content
+    const { trigger, onlyIf = [], goal } = one.content
+    if (goal) rules.goalEvents.set(goal.event, goal.days * DAY)
     if ('event' in trigger) rules.byEvent.set(trigger.event, [...(rules.byEvent.get(trigger.event) ?? []), one])
     else if ('page' in trigger) rules.byPage.push(one)
     else rules.onCreated.push(one)
@@ -94,6 +96,7 @@ function changesOf({ deliveries }: Plan): string[] {
   const ids: number[] = []
   return deliveries.map((one) => {
     if (one.change === 'cancel') return `cancel ${ids.indexOf(one.id)} ${one.finish.reason}`
+    if (one.change === 'goal') return `goal ${one.id}`
     if (one.change === 'cameBack') return `came back ${one.id}${one.isResult ? ' to the result' : ''}`
     ids.push(one.id)
     return one.change === 'join' ? `join ${ids.indexOf(one.joinedTo ?? 0)}` : 'start'
@@ -194,20 +197,37 @@ describe('emails', () => {
 
   test('earlier emails of the person count', () => {
     const used = new Map([[1, { keys: new Set(['']), count: 1, lastHandedAt: null }]])
-    const emails: EmailFacts = { waiting: [], sent: [], used }
+    const emails: EmailFacts = { waiting: [], sent: [], goals: [], used }
     expect(changesOf(planOf([{}], { messages: [message()], person: { ...ADA, emails } }))).toEqual([])
   })
 
   test('records a return once, and once more for the result', () => {
-    const sent = { id: 5, handedAt: AT - MINUTE, cameBackAt: null, openedAt: null }
+    const sent = { id: 5, decidedAt: AT - MINUTE, cameBackAt: null, openedAt: null }
     const properties = ['{"url":"https://a.example/1"}']
-    const emails: EmailFacts = { waiting: [], sent: [{ ...sent, properties }], used: new Map() }
+    const emails: EmailFacts = { waiting: [], sent: [{ ...sent, properties }], goals: [], used: new Map() }
     const seen = (path: string) => ({ type: 'page', name: '$page', path }) as const
     const visits = ['/', '/2', '/1', '/1'].map(seen)
     expect(changesOf(planOf(visits, { person: { ...ADA, emails }, hasDeliveries: true }))).toEqual([
       'came back 5',
       'came back 5 to the result',
     ])
+  })
+
+  test('records a goal once, within its days after the email', () => {
+    const paid = (id: number, decidedAt: number) => ({ id, decidedAt, event: 'paid', days: 2 })
+    const goals = [paid(5, AT - 2 * DAY), paid(6, AT - 2 * DAY - 1), paid(7, AT + 1), { ...paid(8, AT), event: 'left' }]
+    const emails: EmailFacts = { waiting: [], sent: [], goals, used: new Map() }
+    const messages = [message({ goal: { event: 'paid', days: 2 } })]
+    const given = { messages, person: { ...ADA, emails }, hasDeliveries: true }
+    const planned = planOf([{ name: 'paid' }, { name: 'paid' }, { name: 'seen' }], given)
+    expect(planned.deliveries).toEqual([{ change: 'goal', id: 5, at: AT }])
+  })
+
+  test('facts about goals are loaded only for their event, as far back as they count', () => {
+    const messages = [message({ trigger: { tag: 'beta' }, goal: { event: 'paid', days: 3 } })]
+    const since = (name: string) => askOf([{ name }], { messages, person: ADA, hasDeliveries: true })
+    expect(since('paid').emails).toMatchObject([{ goalsSince: AT - 3 * DAY, sentSince: null, waiting: 'none' }])
+    expect(since('other').emails).toEqual([])
   })
 })
 
@@ -270,7 +290,11 @@ test('a refused request records nothing, but replays the outcome of its key', ()
 test('planning does not change its facts and can be repeated', () => {
   const messages = [message({ onlyIf: [{ rule: 'notDone', event: 'paid' }] })]
   const used = new Map([[1, { keys: new Set<string>(), count: 0, lastHandedAt: null }]])
-  const person = { ...ADA, names: { firstName: null, lastName: null }, emails: { waiting: [], sent: [], used } }
+  const person = {
+    ...ADA,
+    names: { firstName: null, lastName: null },
+    emails: { waiting: [], sent: [], goals: [], used },
+  }
   const given: Given = { messages, person }
   const writes = [{ firstName: 'Ada' }, {}, { name: 'paid', at: AT + 1 }]
   const first = planOf(writes, given)

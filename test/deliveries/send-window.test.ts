@@ -18,6 +18,7 @@ const FACTS: Facts = {
   suppression: null,
   lastHandedAt: null,
   handed: [],
+  place: null,
   contact: { status: 'subscribed', tags: [], fields: {} },
   joined: () => [],
 }

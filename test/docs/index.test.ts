@@ -23,8 +23,8 @@ const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|$/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, a summary and the address of the installation', () => {
-  const slugs = `start events contacts snippet privacy mcp tools messages frequency content sending senders limits errors requests
-    http security sessions data asvs`
+  const slugs = `start events contacts snippet privacy mcp tools messages frequency content results sending senders limits errors
+    requests http security sessions data asvs`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
     expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])

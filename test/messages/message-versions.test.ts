@@ -31,6 +31,8 @@ test.each<[string, Partial<MessageContent>]>([
   ['silence', { onlyIf: [{ rule: 'away', minutes: 5, quietMinutes: 21, ifUnknown: 'skip' }] }],
   ['condition', { trigger: { event: 'results_ready', where: [{ property: 'n', is: 'present' }] } }],
   ['unknown outcomes', { ifUnconfirmed: 'leave' }],
+  ['goal', { goal: { event: 'paid', days: 7 } }],
+  ['holdback', { holdback: 10 }],
   ['body', { mail: { ...CONTENT.mail, body: 'Hello\nyou' } }],
 ])('shows a change of the %s', (_, change) => {
   const changed = diffVersions(CONTENT, { ...CONTENT, ...change }).filter(({ kind }) => kind !== 'same')

@@ -28,6 +28,10 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
 export const STATE_GROUPS = {
   pending: { word: 'All waiting', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
+  decided: {
+    word: 'All that rules allow',
+    states: ['handed', 'sent', 'unknown', 'bounced', 'complained', 'kept', 'failed'],
+  },
   amiss: { word: 'All problems', states: ['failed', 'unknown', 'bounced', 'complained'] },
 } as const satisfies Record<string, { word: string; states: readonly DeliveryState[] }>
 

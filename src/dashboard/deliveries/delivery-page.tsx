@@ -18,7 +18,7 @@ import { publicId } from '../../core/ids.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
 import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
-import { messagePath } from '../messages/messages-page.tsx'
+import { openPath } from '../messages/messages-page.tsx'
 import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
 import { previewOf } from '../events/event-labels.ts'
 import { eventPath, personPath } from '../events/feed.tsx'
@@ -92,7 +92,7 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
         </Fact>
         <Fact name="Message">
           <span>
-            <a href={messagePath(appId, message.id)}>
+            <a href={openPath(appId, message)}>
               <SentText>{message.name}</SentText>
             </a>
             , version {delivery.version}

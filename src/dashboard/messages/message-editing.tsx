@@ -133,12 +133,13 @@ export async function previewFields(
 }
 
 /** Applies what is typed to stored events. The name doesn't matter. */
-export async function simulateFields({ deps, viewer, request }: Editing, fields: Fields, days: number) {
+export async function simulateFields({ deps, viewer, request, message }: Editing, fields: Fields, days: number) {
   const reading = readMessage({ ...readFields(fields), name: 'simulated' })
   if ('errors' in reading) return reading
   const settings = await deps.store.mailSettings(viewer.app.id)
   const { content } = reading.input
   const { id: appId, hosts } = viewer.app
-  const asking = { appId, hosts, content, settings, days, now: deps.clock.now() }
+  const messageId = message?.id ?? null
+  const asking = { appId, messageId, hosts, content, settings, days, now: deps.clock.now() }
   return { days, content, found: await deps.simulations.simulate(asking, { signal: request.signal }) }
 }

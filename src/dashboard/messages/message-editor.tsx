@@ -4,6 +4,7 @@ import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
 import { type CheckLine, Checklist, CHECKLIST, listChecks } from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
+import { GoalSection } from './message-goal.tsx'
 import { MailSection, NameField, SenderSection } from './message-mail.tsx'
 import { NameOptions, PreviewSection } from './message-preview.tsx'
 import { Sentence } from './message-sentence.tsx'
@@ -76,6 +77,7 @@ function EditorForm(props: EditorProps) {
         </div>
         <PreviewSection {...shown} viewer={viewer} path={path} view={textOf(fields, 'view')} now={now} />
       </div>
+      <GoalSection ask={ask} />
       <SenderSection ask={ask} appId={viewer.app.publicId} senders={props.senders} isNew={message === null} />
       <SimulationSection {...props} />
       <datalist id={EVENT_NAMES}>

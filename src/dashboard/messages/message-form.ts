@@ -27,7 +27,7 @@ export const EMPTY_FIELDS: Fields = {
 }
 
 export function writeFields({ name, content }: Pick<MessageRow, 'name' | 'content'>): Fields {
-  const { trigger, wait, onlyIf = [], again, ifUnconfirmed, mail } = content
+  const { trigger, wait, onlyIf = [], again, goal, holdback, ifUnconfirmed, mail } = content
   const fields: Fields = {
     ...EMPTY_FIELDS,
     'trigger.event': '',
@@ -35,6 +35,8 @@ export function writeFields({ name, content }: Pick<MessageRow, 'name' | 'conten
     ...writeTrigger(trigger),
     ...writeWait(wait),
     ...writeAgain(again),
+    ...(goal ? { 'goal.event': goal.event, 'goal.days': String(goal.days) } : {}),
+    ...(holdback === undefined ? {} : { holdback: String(holdback) }),
     ifUnconfirmed: ifUnconfirmed ?? '',
   }
   for (const [name, value] of Object.entries(mail)) fields[`mail.${name}`] = withPlainLines(value)
@@ -94,6 +96,8 @@ export const readFields = (fields: Fields): Record<string, unknown> => ({
   wait: readWait(fields),
   onlyIf: readRules(fields),
   again: readAgain(fields),
+  goal: readGoal(fields),
+  holdback: numberOf(fields, 'holdback'),
   ifUnconfirmed: textOf(fields, 'ifUnconfirmed') || undefined,
   mail: readMail(fields),
 })
@@ -128,6 +132,12 @@ function readAgain(fields: Fields): unknown {
     return { once: 'property', property: readNames(textOf(fields, 'again.property')), ...collect }
   }
   return { once: 'person', ...collect }
+}
+
+/** Without an event, days alone are an error. */
+function readGoal(fields: Fields): unknown {
+  const [event, days] = [textOf(fields, 'goal.event'), numberOf(fields, 'goal.days')]
+  return event === '' && days === undefined ? undefined : { event, days: days ?? '' }
 }
 
 function readRules(fields: Fields): unknown {

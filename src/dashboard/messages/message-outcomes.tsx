@@ -22,6 +22,7 @@ const OUTCOMES: Record<string, string> = {
   tag: 'The tag did not fit',
   field: 'The field did not fit',
   status: 'The status did not fit',
+  holdback: 'Held back for comparison',
   missing_value: 'A value in the email was missing',
   broken_template: 'The email could not be rendered',
   unsubscribed: 'Had unsubscribed',

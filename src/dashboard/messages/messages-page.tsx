@@ -20,6 +20,12 @@ type MessagesProps = { viewer: Viewer; mail: MailState; messages: Row[] }
 
 export const messagePath = (appId: string, id: number): string => `${pathOf(appId, 'messages')}/${publicId('msg', id)}`
 
+export const resultsPath = (appId: string, id: number): string => `${messagePath(appId, id)}/results`
+
+/** Drafts open in the editor, and what was live on its results. */
+export const openPath = (appId: string, { id, status }: Pick<MessageRow, 'id' | 'status'>): string =>
+  status === 'draft' ? messagePath(appId, id) : resultsPath(appId, id)
+
 export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
   const isEditor = hasRole(viewer.member.role, 'editor')
   const write = (
@@ -65,8 +71,8 @@ function describeTotals(messages: Row[], { hasSender }: MailState): string {
 const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   {
     name: 'Message',
-    cell: ({ id, name, content }) => (
-      <a class="person" href={messagePath(viewer.app.publicId, id)}>
+    cell: ({ id, status, name, content }) => (
+      <a class="person" href={openPath(viewer.app.publicId, { id, status })}>
         <b>
           <SentText>{name}</SentText>
         </b>

@@ -5,6 +5,7 @@ import { hasRole } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
 import { listMessages, type MessageRow } from '../../messages/messages.ts'
+import { readResults } from '../../deliveries/results.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { onForm, refuseRole, showPage } from '../layout/require-member.tsx'
@@ -30,6 +31,8 @@ import { sentenceParts } from './message-sentence.tsx'
 import { describeReach, REACH, REACH_DAYS } from './message-simulation.tsx'
 import { LIVE_CHECKS } from './message-status.tsx'
 import { createTestedEmails } from './tested-emails.ts'
+import { ResultsPage } from './results-page.tsx'
+import { readView } from './results-view.ts'
 import { VersionsPage } from './message-versions-page.tsx'
 import { listShownVersions } from './version-writers.ts'
 import { MessagesPage } from './messages-page.tsx'
@@ -59,6 +62,9 @@ export function messagesRoutes(deps: PageDependencies) {
     )
     .get('/apps/:app/messages/:message/versions', ({ request, params: { app, message } }) =>
       showPage(deps, request, app, (viewer) => showVersions(deps, request, viewer, message)),
+    )
+    .get('/apps/:app/messages/:message/results', ({ request, params: { app, message } }) =>
+      showPage(deps, request, app, (viewer) => showResults(deps, request, viewer, message)),
     )
     .get('/apps/:app/messages/:message/simulation', ({ request, params: { app } }) =>
       showPage(deps, request, app, async (viewer) =>
@@ -158,6 +164,18 @@ async function showEditor(asking: Asking, id: string): Promise<Response> {
   if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
   const fields = message ? { ...writeFields(message), basedOn: String(message.updatedAt) } : EMPTY_FIELDS
   return answerEditor({ ...asking, message }, { fields })
+}
+
+async function showResults(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {
+  const message = await findMessage(deps, viewer, id)
+  if (message === 'unknown' || message === null) return problemAnswer(request, 'message_unknown')
+  const view = readView(new URL(request.url).searchParams, deps.clock.now())
+  const [counts, results] = await Promise.all([
+    deps.store.countDeliveries(message.id),
+    readResults(deps.store, message.id, view.range),
+  ])
+  const page = <ResultsPage viewer={viewer} message={message} counts={counts} view={view} results={results} />
+  return pageAnswer(request, view.error === null ? 200 : 400, page)
 }
 
 async function showVersions(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {

@@ -28,6 +28,7 @@ export type Outcome = { outcome: string; at: number; verdicts: Verdict[] }
 export type Simulated = {
   appId: number
   contactId: number
+  messageId: number
   content: MessageContent
   settings: SendingSettings
   timezone: string
@@ -211,11 +212,11 @@ function tryToFill(playing: Playing, email: WaitingFacts, others: readonly Joine
 const NOBODY = { email: '', status: 'subscribed' as const, tags: null, fields: null }
 
 function workOf(
-  { appId, contactId, content, settings, person, hosts }: Simulated,
+  { appId, contactId, messageId, content, settings, person, hosts }: Simulated,
   { eventId, triggeredAt, properties, plannedAt }: WaitingFacts,
   joined: readonly JoinedFacts[],
 ) {
-  const delivery = { id: 0, appId, contactId, messageId: MESSAGE_ID, eventId, triggeredAt, plannedAt, byHand: false }
+  const delivery = { id: 0, appId, contactId, messageId, eventId, triggeredAt, plannedAt, byHand: false }
   return {
     delivery,
     message: { content },

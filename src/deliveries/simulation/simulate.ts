@@ -18,12 +18,14 @@ import { simulatePerson } from './person.ts'
 const DAY_MS = 24 * 3_600_000
 /** Per outcome, the latest ones. Counts cover all. */
 const LISTED_LINES = 100
+const UNSAVED = 0
 const FILLING_MS = 5_000
 const PROGRESS_EVERY = 200
 
-/** `contactId`: of one person only. */
+/** `messageId` null: not saved yet, so other people would be held back. `contactId`: of one person only. */
 export type SimulationInput = {
   appId: number
+  messageId: number | null
   content: MessageContent
   settings: Pick<MailSettings, 'sendWindow' | 'timezone' | 'giveUpHours'>
   /** the app's own domains */
@@ -82,6 +84,7 @@ export function simulate(
       {
         ...asked,
         contactId,
+        messageId: input.messageId ?? UNSAVED,
         person,
         past,
         findFault: (event, events) => trials.findFault(person, event, events),

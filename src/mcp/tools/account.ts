@@ -122,8 +122,7 @@ const readLanguage = createArguments({ schema: CODE, clean: ({ language }) => ({
 export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
   title: 'Code to paste',
-  description:
-    'Server code that sends an event and signs an email, or a tag for pages with its Content-Security-Policy.',
+  description: 'Server code that sends an event and signs an email, or the script tag and its CSP.',
   kind: 'read',
   input: CODE,
   output: RESULT,

@@ -47,8 +47,7 @@ const readAsked = createArguments({
 export const explainTool: Tool = {
   name: 'explain_delivery',
   title: 'Why an email was sent or not',
-  description:
-    'Every rule and what it found, by `deliveryId`, or `messageId` and `email`; `delivery` null: there is no email.',
+  description: 'Every rule and what it found, by `deliveryId`, or `messageId` and `email`; `delivery` null: no email.',
   kind: 'read',
   input: ASKED,
   output: outputSchema('why', 'message', 'delivery', 'decidedAt', 'rules'),

@@ -1,4 +1,5 @@
-import { countsView, messageView } from '../message-views.ts'
+import { lastDays, readResults } from '../../deliveries/results.ts'
+import { countsView, messageView, resultsView } from '../message-views.ts'
 import { listMessages as listAll, type MessageCounts, type MessageRow } from '../../messages/messages.ts'
 import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
 import {
@@ -70,7 +71,7 @@ const readOne = createArguments({
 export const getMessage: Tool = {
   name: 'get_message',
   title: 'One message',
-  description: 'Can be saved again, unless parts are `omitted`: then `cursor` gives all of it, as pieces of its JSON.',
+  description: 'Can be saved again. If parts are `omitted`, `cursor` gives all of its JSON in pieces.',
   kind: 'read',
   input: ONE,
   output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),
@@ -86,10 +87,19 @@ export const getMessage: Tool = {
       return isSame ? { ...shown, ...takePiece(written, message, input.place.id) } : refuseFields([CHANGED])
     }
     const counts = countsView(await deps.store.countDeliveries(message.id))
+    const results = await readResults(deps.store, message.id, lastDays(RESULT_DAYS, deps.clock.now()))
     const fitted = fitMessage(written, PAGE_BYTES - ENVELOPE_BYTES)
-    return { ...shown, counts, ...fitted, nextCursor: fitted.omitted ? cursorTo(message, 0) : null }
+    return {
+      ...shown,
+      counts,
+      results: resultsView(results),
+      ...fitted,
+      nextCursor: fitted.omitted ? cursorTo(message, 0) : null,
+    }
   },
 }
+
+const RESULT_DAYS = 30
 
 const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message was changed meanwhile. Begin again.' }
 

@@ -71,7 +71,7 @@ export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Write a message',
   description:
-    'Makes a message, or replaces `messageId`, which must not be live. Sends nothing. See get_docs, pages messages, frequency and content.',
+    'Makes a message, or replaces `messageId`, which must not be live. See get_docs: messages, frequency, content, results.',
   kind: 'manage',
   hints: { destructive: true },
   input: DRAFT,
@@ -148,8 +148,7 @@ const readStatus = createArguments({
 export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Turn a message on or off',
-  description:
-    'Live needs the `token` of a preview of the message as it is. What comes due while not live is not sent.',
+  description: 'Live needs the `token` of a current preview. Emails due while it is not live are skipped.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: STATUS,

@@ -46,7 +46,7 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'Preview an email',
   description:
-    'The email as `email` would get it, else the last who triggered it, else sample data, as with `several` events. `token` is for set_message_status; null where there are `problems`.',
+    'The email for `email`, else for the last who triggered it, else of sample data, as with `several` events. `token` is for set_message_status; null with `problems`.',
   kind: 'read',
   input: PREVIEW,
   output: outputSchema('mail', 'problems', 'warnings', 'token'),
@@ -123,7 +123,7 @@ const readTest = createArguments({
 export const sendTestMessage: Tool = {
   name: 'send_test_message',
   title: 'Send a test email',
-  description: 'Sends the email of preview_message to a member of the account, as a test. `kept`: captured, not sent.',
+  description: 'Sends the email of preview_message to a member as a test. `kept`: captured, not sent.',
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: TEST,

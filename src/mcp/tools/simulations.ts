@@ -56,7 +56,7 @@ function readPlace(text: string, now: number): { skip: number; at: number } | Fa
 export const simulateTool: Tool = {
   name: 'simulate_message',
   title: 'Who would have got an email',
-  description: 'Who would have got a message in the last days, and why others not; or `email` alone. Sends nothing.',
+  description: 'Who would have got a message in the last days, and why others not; or just `email`.',
   kind: 'read',
   input: ASKED,
   output: outputSchema('simulation', 'data', 'nextCursor'),
@@ -91,7 +91,7 @@ const BY_TAG = "Messages that start with a tag can't be simulated: the time a ta
 
 const simulate = async (
   deps: ToolDependencies,
-  { appId, content }: MessageRow,
+  { id: messageId, appId, content }: MessageRow,
   {
     hosts,
     days,
@@ -101,7 +101,7 @@ const simulate = async (
   }: Days & Pick<AppRow, 'hosts'> & { contactId: number | undefined } & Pick<Caller, 'signal' | 'onProgress'>,
 ): Promise<Simulation | Refusal | null> => {
   const settings = await deps.store.mailSettings(appId)
-  return deps.simulations.simulate({ appId, hosts, content, days, now: at, contactId, settings }, asking)
+  return deps.simulations.simulate({ appId, messageId, hosts, content, days, now: at, contactId, settings }, asking)
 }
 
 function simulationView(simulation: Simulation, about: About, { skip, limit }: { skip: number; limit: number }) {

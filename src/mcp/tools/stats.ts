@@ -4,6 +4,8 @@ import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
 import { count, CURSOR, PAGE } from '../../http/queries.ts'
 import { isRefusal } from '../../core/refusals.ts'
 import { listEventNames as listNames, MOST_STAT_DAYS, readStats } from '../../events/stats.ts'
+import { lastDays, readAppResults } from '../../deliveries/results.ts'
+import { appResultsView } from '../message-views.ts'
 import { createArguments, findAsked } from '../arguments.ts'
 import { UNTRUSTED } from '../untrusted.ts'
 import { APP, RESULT, takes, type Tool } from './tool.ts'
@@ -46,7 +48,7 @@ const readDays = createArguments({ schema: STATS, clean: ({ days = DEFAULT_DAYS 
 export const getStats: Tool = {
   name: 'get_stats',
   title: 'How much came',
-  description: 'Counts of the last days (UTC): the 20 most frequent events, by day, new people of the month.',
+  description: 'Last days (UTC): top 20 events by day, new people this month, email results.',
   kind: 'read',
   input: STATS,
   output: RESULT,
@@ -55,6 +57,7 @@ export const getStats: Tool = {
     if (isRefusal(asked)) return asked
     const { app, input } = asked
     const stats = await readStats(deps, { access, app, days: input.days })
-    return { untrusted: UNTRUSTED, ok: true, app: app.publicId, ...stats }
+    const results = await readAppResults(deps.store, app.id, lastDays(input.days, deps.clock.now()))
+    return { untrusted: UNTRUSTED, ok: true, app: app.publicId, ...stats, emails: appResultsView(results) }
   },
 }

@@ -79,6 +79,8 @@ describe('round-trips', () => {
     ['a name with a comma', { trigger: EVENT, again: { once: 'property', property: ',' } }],
     ['every so often', { trigger: EVENT, again: { everyHours: 24 } }],
     ['unknown outcomes', { trigger: EVENT, ifUnconfirmed: 'leave' }],
+    ['a goal', { trigger: EVENT, goal: { event: 'checkout.paid', days: 7 } }],
+    ['a holdback', { trigger: EVENT, holdback: 10 }],
     [
       'a whole mail',
       {

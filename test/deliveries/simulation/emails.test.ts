@@ -78,6 +78,7 @@ test('matches live sending', async () => {
   sending.clock.tick(MINUTE)
   const simulation = await sending.parts().simulations.simulate({
     appId: sending.app.id,
+    messageId: null,
     hosts: sending.app.hosts,
     content: { trigger: { event: 'results_ready' }, mail },
     settings: { sendWindow: null, timezone: null, giveUpHours: null },

@@ -44,7 +44,7 @@ async function play(playing: Awaited<ReturnType<typeof openStory>>, { steps, mom
   return playing.played
 }
 
-async function openStory({ content, settings, setUp }: Story) {
+async function openStory({ content, settings, drafts, setUp }: Story) {
   const server = await createTestServer()
   await server.setPlan({ snippetLimits: false })
   const messaging = await createMessaging(server)
@@ -52,7 +52,7 @@ async function openStory({ content, settings, setUp }: Story) {
   await saveSnippet(server.parts(), app, { hosts: [], addsPeople: true })
   await messaging.set(settings)
   for (const person of setUp) await addPerson(person)
-  let isLive = false
+  let messageId: number | null = null
 
   async function addPerson({ email, tags, fields, isUnsubscribed }: Person): Promise<void> {
     await server.call('POST', CONTACTS, { body: { newsletter: server.first.appId, email, tags, fields } })
@@ -63,16 +63,23 @@ async function openStory({ content, settings, setUp }: Story) {
 
   async function goLive(): Promise<void> {
     waitUntil(LIVE_AT)
-    const saved = await store().saveMessages({ ...by, drafts: [{ id: null, name: 'Live', status: 'live', content }] })
+    const earlier = Array.from({ length: drafts }, (_, index) => ({
+      id: null,
+      name: `${index}`,
+      status: null,
+      content,
+    }))
+    const live = { id: null, name: 'Live', status: 'live' as const, content }
+    const saved = await store().saveMessages({ ...by, drafts: [...earlier, live] })
     if ('refusal' in saved) throw new Error(saved.refusal)
-    isLive = true
+    messageId = saved.saved.at(-1)?.id ?? null
   }
 
   const simulateNow = (contactId?: number): Simulation => {
     const [now, db] = [server.clock.now(), openForReading(server.folder)]
     const days = Math.ceil((now - LIVE_AT) / DAY) + EARLIER_DAYS
     try {
-      const input = { appId: app.id, hosts: app.hosts, content, settings, days, now, contactId }
+      const input = { appId: app.id, messageId, hosts: app.hosts, content, settings, days, now, contactId }
       return simulate(createSimulationReads(db, { until: now }), input, { most: 10_000 })
     } finally {
       db.close()
@@ -143,7 +150,7 @@ async function openStory({ content, settings, setUp }: Story) {
 
     /** `at`, here and below: ms after the message went live. */
     async moveTo(at: number): Promise<void> {
-      if (at >= 0 && !isLive) await goLive()
+      if (at >= 0 && messageId === null) await goLive()
       waitUntil(LIVE_AT + at)
     },
 

@@ -12,7 +12,15 @@ export type Step = { at: number; who: string } & (
 )
 
 /** `setUp`: people's fixed state. `moments`: when states are compared (ms after going live). */
-export type Story = { content: MessageContent; settings: Settings; setUp: Person[]; steps: Step[]; moments: number[] }
+export type Story = {
+  content: MessageContent
+  settings: Settings
+  /** earlier messages: others are held back then */
+  drafts: number
+  setUp: Person[]
+  steps: Step[]
+  moments: number[]
+}
 export type Person = { email: string; tags: string[]; fields: Record<string, string>; isUnsubscribed: boolean }
 
 export const PEOPLE = ['ada@example.com', 'bob@example.com', 'eve@example.com'] as const
@@ -48,7 +56,7 @@ function makeStory(random: Random): Story {
   const moments = [inOrder.length / 3, inOrder.length / 2]
     .map((index) => (inOrder[Math.floor(index)]?.at ?? 0) + random.pick([0, 5]) * MINUTE)
     .filter((at) => at >= 0)
-  return { content, settings: makeSettings(random, content), setUp, steps: inOrder, moments }
+  return { content, settings: makeSettings(random, content), drafts: random.below(5), setUp, steps: inOrder, moments }
 }
 
 /** Events share an email, with several results of a person close together. */
@@ -118,6 +126,7 @@ function makeContent(random: Random): MessageContent {
       { everyHours: 1 },
       { everyHours: 6 },
     ]),
+    holdback: pick([undefined, undefined, undefined, 20, 50]),
     mail: {
       subject: isOften(0.15) ? '{{ event.headline }}' : 'Ready',
       body: 'Hello',

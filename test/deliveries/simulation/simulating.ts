@@ -13,6 +13,7 @@ export async function openSimulating() {
   const messaging = await createMessaging(server)
   const inputOf = (content: Partial<MessageContent>, changes: Partial<SimulationInput> = {}): SimulationInput => ({
     appId: messaging.app.id,
+    messageId: null,
     hosts: messaging.app.hosts,
     content: { trigger: { event: 'results_ready' }, mail: { subject: 'S', body: 'B' }, ...content },
     settings: { sendWindow: null, timezone: null, giveUpHours: null },

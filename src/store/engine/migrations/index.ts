@@ -25,6 +25,7 @@ import requests from './0023_requests.sql' with { type: 'text' }
 import pageKeys from './0024_page_keys.sql' with { type: 'text' }
 import versionActors from './0025_version_actors.sql' with { type: 'text' }
 import contactChanges from './0026_contact_changes.sql' with { type: 'text' }
+import messageResults from './0027_message_results.sql' with { type: 'text' }
 import { pageKeyOf } from '../../../core/urls.ts'
 import { domainToASCII } from 'node:url'
 
@@ -56,6 +57,7 @@ export const MIGRATIONS: readonly string[] = [
   pageKeys,
   versionActors,
   contactChanges,
+  messageResults,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

@@ -1,0 +1,139 @@
+/** @jsxImportSource preact */
+import { DAY_MS, type Results } from '../../deliveries/results.ts'
+import { formatCount } from '../ui/chart.tsx'
+import { formatDate } from '../ui/time.tsx'
+
+const WIDTH = 640
+const HEIGHT = 120
+
+/** More bars would be too thin to see and hit. */
+const MOST_BARS = 92
+const WEEK_DAYS = 7
+
+type Day = Results['days'][number]
+
+/** A day or a week. */
+type Period = { from: number; until: number; started: number; sent: number; cameBack: number }
+
+export function groupDays(days: readonly Day[]): Period[] {
+  const length = days.length > MOST_BARS ? WEEK_DAYS : 1
+  const periods: Period[] = []
+  for (let index = 0; index < days.length; index += length) {
+    const part = days.slice(index, index + length)
+    const sum = (name: 'started' | 'sent' | 'cameBack'): number => part.reduce((total, day) => total + day[name], 0)
+    const from = days[index]?.day ?? 0
+    const until = from + part.length - 1
+    periods.push({ from, until, started: sum('started'), sent: sum('sent'), cameBack: sum('cameBack') })
+  }
+  return periods
+}
+
+const nameOf = ({ from, until }: Period): string =>
+  from === until ? formatDate(from * DAY_MS) : `${formatDate(from * DAY_MS)} to ${formatDate(until * DAY_MS)}`
+
+const describe = (period: Period): string =>
+  `${nameOf(period)}: ${formatCount(period.started)} started, ${formatCount(period.sent)} sent, ${formatCount(period.cameBack)} came back`
+
+type ChartProps = { days: readonly Day[]; linkOf(from: number, until: number): string }
+
+/** Keyboards and screen readers get the table. */
+export function DayChart({ days, linkOf }: ChartProps) {
+  const periods = groupDays(days)
+  const isByWeek = periods[0] !== undefined && periods[0].from !== periods[0].until
+  const label = `Started, sent and came back by ${isByWeek ? 'week' : 'day'} (UTC)`
+  const most = Math.max(1, ...periods.map(({ started }) => started))
+  const [first, last] = [periods[0], periods.at(-1)]
+  return (
+    <section>
+      <h2>{isByWeek ? 'By week' : 'By day'}</h2>
+      <figure class="chart day-bars">
+        <figcaption>
+          <ul class="legend">
+            <li class="started">Started</li>
+            <li class="sent">Sent</li>
+            <li class="came-back">Came back</li>
+          </ul>
+          <span class="hint">{`Most: ${formatCount(most)}`}</span>
+        </figcaption>
+        <div class="plot" aria-hidden="true">
+          <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
+            {periods.map((period, index) => (
+              <a key={period.from} href={linkOf(period.from, period.until)} tabindex={-1}>
+                <title>{describe(period)}</title>
+                <Bar index={index} count={periods.length} period={period} most={most} />
+              </a>
+            ))}
+            <path class="rule" d={`M0,${HEIGHT}H${WIDTH}`} vector-effect="non-scaling-stroke" />
+          </svg>
+          <div class="axis">
+            <span>{first && nameOf(first)}</span>
+            <span>{last && nameOf(last)}</span>
+          </div>
+        </div>
+        <details>
+          <summary>The numbers</summary>
+          <table class="table" aria-label={label}>
+            <thead>
+              <tr>
+                <th scope="col">{isByWeek ? 'Week' : 'Day'}</th>
+                <th scope="col" class="number">
+                  Started
+                </th>
+                <th scope="col" class="number">
+                  Sent
+                </th>
+                <th scope="col" class="number">
+                  Came back
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {periods.toReversed().map((period) => (
+                <tr key={period.from}>
+                  <th scope="row">
+                    <a href={linkOf(period.from, period.until)}>{nameOf(period)}</a>
+                  </th>
+                  <td class="number" data-label="Started">
+                    {formatCount(period.started)}
+                  </td>
+                  <td class="number" data-label="Sent">
+                    {formatCount(period.sent)}
+                  </td>
+                  <td class="number" data-label="Came back">
+                    {formatCount(period.cameBack)}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </details>
+      </figure>
+    </section>
+  )
+}
+
+/** Sent lies over started, and who came back over sent. The clear part makes the whole column a target. */
+function Bar({ index, count, period, most }: { index: number; count: number; period: Period; most: number }) {
+  const width = WIDTH / count
+  const place = { x: (index * width + width * 0.1).toFixed(1), width: (width * 0.8).toFixed(1) }
+  const heightOf = (number: number): number => (number === 0 ? 0 : Math.max(1, (HEIGHT * number) / most))
+  return (
+    <>
+      <rect class="clear" x={(index * width).toFixed(1)} width={width.toFixed(1)} y="0" height={HEIGHT} />
+      {(['started', 'sent', 'cameBack'] as const).map((name) => {
+        const height = heightOf(period[name])
+        return (
+          <rect
+            key={name}
+            class={CLASSES[name]}
+            {...place}
+            y={(HEIGHT - height).toFixed(1)}
+            height={height.toFixed(1)}
+          />
+        )
+      })}
+    </>
+  )
+}
+
+const CLASSES = { started: 'started', sent: 'sent', cameBack: 'came-back' } as const

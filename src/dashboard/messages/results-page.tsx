@@ -1,0 +1,267 @@
+/** @jsxImportSource preact */
+import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
+import type { Comparison, Results } from '../../deliveries/results.ts'
+import { shortenReason } from '../../deliveries/short-reasons.ts'
+import { publicId } from '../../core/ids.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import type { StateFilter } from '../deliveries/delivery-labels.tsx'
+import { describeStatus } from './message-status.tsx'
+import { MessageTabs } from './message-tabs.tsx'
+import { messagePath, resultsPath } from './messages-page.tsx'
+import { DayChart } from './results-chart.tsx'
+import { RANGES, type ResultsView, writeDay } from './results-view.ts'
+import { Button } from '../ui/button.tsx'
+import { formatCount } from '../ui/chart.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { DayField } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+
+/** The list has the rest. */
+const MOST_REASONS = 8
+
+export type ResultsProps = {
+  viewer: Viewer
+  message: MessageRow
+  counts: MessageCounts
+  view: ResultsView
+  results: Results
+}
+
+export function ResultsPage(props: ResultsProps) {
+  const { viewer, message, counts, view, results } = props
+  return (
+    <Frame
+      viewer={viewer}
+      page="messages"
+      title={message.name}
+      tabTitle={`Results of ${message.name}`}
+      state={describeStatus(message, counts)}
+    >
+      <MessageTabs viewer={viewer} message={message} page="results" />
+      <RangeSection {...props} />
+      {view.error && <Notice kind="error">{`${view.error} These are the last 30 days.`}</Notice>}
+      {results.funnel.started === 0 ? <Nothing message={message} viewer={viewer} /> : <Found {...props} />}
+    </Frame>
+  )
+}
+
+const Nothing = ({ message, viewer }: Pick<ResultsProps, 'message' | 'viewer'>) =>
+  message.status === 'draft' ? (
+    <EmptyState
+      title="No results yet"
+      next={
+        <a class="button primary" href={messagePath(viewer.app.publicId, message.id)}>
+          Open the editor
+        </a>
+      }
+    >
+      Results start once this message is live.
+    </EmptyState>
+  ) : (
+    <EmptyState title="No results in these days">
+      No event started this message. Choose a longer range to see earlier results.
+    </EmptyState>
+  )
+
+const Found = (props: ResultsProps) => (
+  <>
+    <p class="answer">{describeAnswer(props.results)}</p>
+    <div class="columns results">
+      <section>
+        <h2>From start to goal</h2>
+        <Bars bars={listSteps(props)} />
+        {props.message.content.goal === undefined && (
+          <p class="hint">
+            Add a goal in the <a href={fieldPath(props, 'goal.event')}>editor</a> to count who reaches it.
+          </p>
+        )}
+      </section>
+      <section>
+        <h2>Why emails weren't sent</h2>
+        <Reasons {...props} />
+      </section>
+    </div>
+    <DayChart
+      days={props.results.days}
+      linkOf={(from, until) => linkTo(props, { from: writeDay(from), to: writeDay(until) })}
+    />
+    <CompareSection {...props} />
+  </>
+)
+
+/** The browser unfolds the section of the field. */
+const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>, field: string): string =>
+  `${messagePath(viewer.app.publicId, message.id)}#${field}`
+
+const formatExtra = ({ estimate, margin }: { estimate: number; margin: number }): string => {
+  const [people, most] = [Math.round(estimate), formatCount(Math.round(margin))]
+  return `${formatCount(Math.abs(people))} ± ${most} ${people < 0 ? 'fewer' : 'more'}`
+}
+
+function describeAnswer({ funnel, compared }: Results): string {
+  const { extra } = compared.cameBack
+  const came = `${formatCount(funnel.sent)} emailed, ${formatCount(funnel.cameBack)} came back`
+  return extra === null ? `${came}.` : `${came}, ${formatExtra(extra)} than without.`
+}
+
+/** A link to the deliveries that a bar counts. */
+type Filter = { state?: StateFilter; reason?: string; outcome?: string; from?: string; to?: string }
+
+function linkTo({ viewer, message, view }: Pick<ResultsProps, 'viewer' | 'message' | 'view'>, filter: Filter): string {
+  const { from, until } = view.range
+  const query = new URLSearchParams({
+    message: publicId('msg', message.id),
+    from: writeDay(from),
+    to: writeDay(until),
+    ...filter,
+  })
+  return `${pathOf(viewer.app.publicId, 'deliveries')}?${query}`
+}
+
+type Bar = { name: string; count: number; of: number; share: string; href: string }
+
+const percentOf = (count: number, of: number): string => (of === 0 ? '' : `${Math.round((100 * count) / of)} %`)
+
+/** Shares of those who started until the email, then of the emails. */
+function listSteps(props: ResultsProps): Bar[] {
+  const { results, message } = props
+  const { started, wouldSend, sent, cameBack, opened, reachedGoal } = results.funnel
+  const step = (name: string, count: number, share: string, filter: Filter): Bar => ({
+    name,
+    count,
+    of: started,
+    share,
+    href: linkTo(props, filter),
+  })
+  const ofStarted = (count: number): string => `${percentOf(count, started)} of started`
+  const ofSent = (count: number): string => (sent === 0 ? '' : `${percentOf(count, sent)} of sent`)
+  const steps = [
+    step('Started', started, '', {}),
+    step('Would send', wouldSend, ofStarted(wouldSend), { state: 'decided' }),
+    step('Sent', sent, ofStarted(sent), { state: 'left' }),
+    step('Came back', cameBack, ofSent(cameBack), { state: 'left', outcome: 'cameBack' }),
+    step('Opened the result', opened, ofSent(opened), { state: 'left', outcome: 'opened' }),
+  ]
+  const hasGoal = message.content.goal !== undefined || reachedGoal > 0
+  return hasGoal
+    ? [...steps, step('Reached the goal', reachedGoal, ofSent(reachedGoal), { state: 'left', outcome: 'goal' })]
+    : steps
+}
+
+const Bars = ({ bars }: { bars: Bar[] }) => (
+  <ul class="names bars">
+    {bars.map(({ name, count, of, share, href }) => (
+      <li key={name}>
+        <a href={href}>
+          <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+            <rect width={of === 0 || count === 0 ? 0 : Math.max(0.5, (100 * count) / of).toFixed(1)} height="1" />
+          </svg>
+          <span>{name}</span>{' '}
+          <span class="number">
+            {share !== '' && <small>{share}</small>} <b>{formatCount(count)}</b>
+          </span>
+        </a>
+      </li>
+    ))}
+  </ul>
+)
+
+function Reasons(props: ResultsProps) {
+  const { waiting, captured, heldBack, reasons } = props.results
+  const bar = (name: string, count: number, filter: Filter) => ({ name, count, href: linkTo(props, filter) })
+  const all = [
+    bar('Held back', heldBack, { state: 'skipped', reason: 'holdback' }),
+    bar('Still waiting', waiting, { state: 'pending' }),
+    bar('Captured', captured, { state: 'kept' }),
+    ...reasons.map(({ state, reason, emails }) => bar(shortenReason(reason), emails, { state, reason })),
+  ]
+  const found = all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
+  if (found.length === 0) return <p class="hint">All of them were sent.</p>
+  const most = found[0]?.count ?? 0
+  const total = found.reduce((sum, { count }) => sum + count, 0)
+  return (
+    <>
+      <Bars
+        bars={found.slice(0, MOST_REASONS).map((one) => ({ ...one, of: most, share: percentOf(one.count, total) }))}
+      />
+      {found.length > MOST_REASONS && (
+        <p class="hint">
+          <a href={linkTo(props, { state: 'skipped' })}>{`${found.length - MOST_REASONS} more reasons`}</a>
+        </p>
+      )}
+    </>
+  )
+}
+
+function RangeSection({ viewer, message, view }: ResultsProps) {
+  const path = resultsPath(viewer.app.publicId, message.id)
+  return (
+    <div class="result-range">
+      <nav class="ranges" aria-label="How far back">
+        {RANGES.map((days) => (
+          <a key={days} href={`${path}?range=${days}`} aria-current={days === view.days ? 'true' : undefined}>
+            {`${days} days`}
+          </a>
+        ))}
+      </nav>
+      <form class="filters" method="get">
+        <DayField name="from" label="From" value={view.from} />
+        <DayField name="to" label="To" value={view.to} />
+        <Button>Show</Button>
+      </form>
+    </div>
+  )
+}
+
+type ComparedRow = { name: string } & Comparison
+
+function CompareSection(props: ResultsProps) {
+  const { results, message } = props
+  const { cameBack, opened, reachedGoal } = results.compared
+  const { holdback, goal } = message.content
+  const isCompared = cameBack.heldBack.people > 0
+  const rows: ComparedRow[] = [
+    { name: 'Came back', ...cameBack },
+    { name: 'Opened the result', ...opened },
+    ...(goal === undefined ? [] : [{ name: 'Reached the goal', ...reachedGoal }]),
+  ]
+  return (
+    <section>
+      <h2>Emailed and held back</h2>
+      {isCompared ? (
+        <>
+          <Table label="Emailed and held back" columns={COMPARED} rows={rows} idOf={({ name }) => name} />
+          <p class="hint">
+            People more than without the email, with a 95 % interval. <a href="/docs/results">How this is measured</a>
+          </p>
+        </>
+      ) : (
+        <p class="hint">
+          {holdback === undefined
+            ? 'Some people come back without an email. To see how many, hold back a share in the '
+            : `${holdback} % of people are held back, but nobody was in these days. Change the share in the `}
+          <a href={fieldPath(props, 'holdback')}>editor</a>.
+        </p>
+      )}
+    </section>
+  )
+}
+
+const COMPARED: Column<ComparedRow>[] = [
+  { name: 'Result', cell: ({ name }) => name },
+  { name: 'Emailed', isNumber: true, cell: ({ emailed }) => <Group {...emailed} /> },
+  { name: 'Held back', isNumber: true, cell: ({ heldBack }) => <Group {...heldBack} /> },
+  {
+    name: 'Difference',
+    isNumber: true,
+    cell: ({ extra }) => (extra === null ? 'Too few people to tell' : <b>{formatExtra(extra)}</b>),
+  },
+]
+
+const Group = ({ people, reached }: { people: number; reached: number }) => (
+  <>
+    {`${formatCount(reached)} of ${formatCount(people)}`} <span class="hint">{percentOf(reached, people)}</span>
+  </>
+)

@@ -1,0 +1,37 @@
+import { type DayRange, DAY_MS, lastDays } from '../../deliveries/results.ts'
+
+export const RANGES = [7, 30, 90] as const
+const USUAL_DAYS = 30
+
+/** Of a custom range. */
+const MOST_DAYS = 366
+
+/** `days`: one of the usual ranges, or null for a custom one, whose texts are kept. */
+export type ResultsView = { range: DayRange; days: number | null; from: string; to: string; error: string | null }
+
+export const writeDay = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
+
+const readDay = (text: string): number | null => {
+  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? null : at / DAY_MS
+}
+
+export function readView(query: URLSearchParams, now: number): ResultsView {
+  const [from, to] = [query.get('from') ?? '', query.get('to') ?? '']
+  if (from === '' && to === '') {
+    const days = RANGES.find((one) => String(one) === query.get('range')) ?? USUAL_DAYS
+    const range = lastDays(days, now)
+    return { range, days, from: writeDay(range.from), to: writeDay(range.until), error: null }
+  }
+  const [first, last] = [readDay(from), readDay(to)]
+  const error = findError(first, last)
+  const isValid = error === null && first !== null && last !== null
+  const range = isValid ? { from: first, until: last } : lastDays(USUAL_DAYS, now)
+  return { range, days: null, from, to, error }
+}
+
+function findError(first: number | null, last: number | null): string | null {
+  if (first === null || last === null) return 'Give both days, such as 2026-05-03.'
+  if (first > last) return 'The first day is after the last.'
+  return last - first >= MOST_DAYS ? `Give at most ${MOST_DAYS} days.` : null
+}

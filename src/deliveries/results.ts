@@ -1,0 +1,176 @@
+/** What a message brought about: how far its emails came, and how much more often those who got it came back. */
+import type {
+  AppResults as AppCounts,
+  ComparedCount,
+  DayCount,
+  DayRange,
+  MessageResults,
+  Reached,
+} from '../store/message-results.ts'
+import type { Store } from '../store/store.ts'
+
+export type { DayRange }
+
+/** With fewer people in either group, chance explains any difference. */
+const FEWEST_PEOPLE = 30
+
+/** Two-sided, 95 %. */
+const QUANTILE = 1.959964
+
+export type Share = { people: number; reached: number }
+
+/** Of proportions, emailed minus held back. */
+export type Difference = { estimate: number; margin: number }
+
+/**
+ * The 95 % interval of a difference of proportions after adding one success and one failure to each group (Agresti and
+ * Caffo, "Simple and Effective Confidence Intervals for Proportions and Differences of Proportions Result from Adding
+ * Two Successes and Two Failures", The American Statistician 54, 2000, pages 280 to 288).
+ */
+export function compareShares(emailed: Share, heldBack: Share): Difference {
+  const [one, other] = [adjust(emailed), adjust(heldBack)]
+  return { estimate: one.share - other.share, margin: QUANTILE * Math.sqrt(one.variance + other.variance) }
+}
+
+function adjust({ people, reached }: Share): { share: number; variance: number } {
+  const share = (reached + 1) / (people + 2)
+  return { share, variance: (share * (1 - share)) / (people + 2) }
+}
+
+/** `extra`: people more than without the email, with the margin of the 95 % interval. Null: too few people to tell. */
+export type Comparison = { emailed: Share; heldBack: Share; difference: Difference | null; extra: Difference | null }
+
+function compare(emailed: Share, heldBack: Share): Comparison {
+  if (Math.min(emailed.people, heldBack.people) < FEWEST_PEOPLE)
+    return { emailed, heldBack, difference: null, extra: null }
+  const difference = compareShares(emailed, heldBack)
+  const { estimate, margin } = difference
+  return {
+    emailed,
+    heldBack,
+    difference,
+    extra: { estimate: estimate * emailed.people, margin: margin * emailed.people },
+  }
+}
+
+/** Numbers of emails. `wouldSend`: sent, captured, held back or failed. */
+export type Funnel = Reached & { started: number; wouldSend: number; sent: number }
+
+export type ReasonCount = { state: 'skipped' | 'failed'; reason: string; emails: number }
+
+export type Results = {
+  funnel: Funnel
+  waiting: number
+  captured: number
+  heldBack: number
+  /** one per day of the range */
+  days: (Funnel & { day: number })[]
+  /** most frequent first */
+  reasons: ReasonCount[]
+  compared: Record<keyof Reached, Comparison>
+}
+
+const REACHED = ['cameBack', 'opened', 'reachedGoal'] as const satisfies (keyof Reached)[]
+
+export const DAY_MS = 86_400_000
+
+/** Days since 1970 UTC, up to today. */
+export function lastDays(count: number, now: number): DayRange {
+  const until = Math.floor(now / DAY_MS)
+  return { from: until - count + 1, until }
+}
+
+export const readResults = async (store: Store, messageId: number, range: DayRange): Promise<Results> =>
+  summarizeResults(await store.readResults(messageId, range), range)
+
+export function summarizeResults({ days, compared }: MessageResults, range: DayRange): Results {
+  const byDay = Map.groupBy(days, ({ day }) => day)
+  const length = range.until - range.from + 1
+  return {
+    funnel: countFunnel(days),
+    waiting: sumOf(days, ({ outcome }) => outcome === 'waiting'),
+    captured: sumOf(days, ({ outcome }) => outcome === 'kept'),
+    heldBack: sumOf(days, ({ outcome }) => outcome === 'heldBack'),
+    days: Array.from({ length }, (_, index) => {
+      const day = range.from + index
+      return { day, ...countFunnel(byDay.get(day) ?? []) }
+    }),
+    reasons: countReasons(days),
+    compared: compareGroups(compared),
+  }
+}
+
+const sumOf = (days: readonly DayCount[], fits: (one: DayCount) => boolean): number =>
+  days.reduce((sum, one) => sum + (fits(one) ? one.emails : 0), 0)
+
+const DECIDED: readonly DayCount['outcome'][] = ['sent', 'kept', 'heldBack', 'failed']
+
+function countFunnel(days: readonly DayCount[]): Funnel {
+  const sent = days.filter(({ outcome }) => outcome === 'sent')
+  const reached = (name: keyof Reached): number => sent.reduce((sum, one) => sum + one[name], 0)
+  return {
+    started: sumOf(days, () => true),
+    wouldSend: sumOf(days, ({ outcome }) => DECIDED.includes(outcome)),
+    sent: sumOf(sent, () => true),
+    cameBack: reached('cameBack'),
+    opened: reached('opened'),
+    reachedGoal: reached('reachedGoal'),
+  }
+}
+
+function countReasons(days: readonly DayCount[]): ReasonCount[] {
+  const counts = new Map<string, ReasonCount>()
+  for (const { outcome: state, reason, emails } of days) {
+    if (state !== 'skipped' && state !== 'failed') continue
+    const key = `${state} ${reason}`
+    counts.set(key, { state, reason, emails: (counts.get(key)?.emails ?? 0) + emails })
+  }
+  return [...counts.values()].sort((a, b) => b.emails - a.emails || a.reason.localeCompare(b.reason))
+}
+
+const NOBODY = { people: 0, cameBack: 0, opened: 0, reachedGoal: 0 }
+
+function compareGroups(compared: readonly ComparedCount[]): Results['compared'] {
+  const emailed = compared.find(({ isHeldBack }) => !isHeldBack) ?? NOBODY
+  const heldBack = compared.find(({ isHeldBack }) => isHeldBack) ?? NOBODY
+  const shareOf = (group: typeof NOBODY, name: keyof Reached): Share => ({ people: group.people, reached: group[name] })
+  const comparisons = REACHED.map((name) => [name, compare(shareOf(emailed, name), shareOf(heldBack, name))])
+  return Object.fromEntries(comparisons) as Results['compared']
+}
+
+/** Of all messages of an app. */
+export type AppResults = {
+  emailed: number
+  cameBack: number
+  /** People more than without the emails, over the messages whose groups are large enough. Null: too few to tell. */
+  extra: Difference | null
+  /** not sent, because the person had opened the result already */
+  alreadySeen: number
+  /** emails sent by message, one number per day of the range */
+  trends: Map<number, number[]>
+}
+
+/** What an app's messages brought about in a range, for Overview. Messages without an email in it have no trend. */
+export const readAppResults = async (store: Store, appId: number, range: DayRange): Promise<AppResults> =>
+  summarizeAppResults(await store.readAppResults(appId, range), range)
+
+function summarizeAppResults({ days, compared }: AppCounts, range: DayRange): AppResults {
+  const sum = (name: 'sent' | 'cameBack' | 'seen'): number => days.reduce((total, one) => total + one[name], 0)
+  const trends = new Map<number, number[]>()
+  for (const { messageId, day, sent } of days.filter((one) => one.sent > 0)) {
+    const trend = trends.get(messageId) ?? Array.from({ length: range.until - range.from + 1 }, () => 0)
+    trends.set(messageId, trend.with(day - range.from, sent))
+  }
+  const groups = Map.groupBy(compared, ({ messageId }) => messageId)
+  const extras = [...groups.values()].flatMap((ofMessage) => compareGroups(ofMessage).cameBack.extra ?? [])
+  return { emailed: sum('sent'), cameBack: sum('cameBack'), extra: addUp(extras), alreadySeen: sum('seen'), trends }
+}
+
+/** Messages hold people back independently of each other, so the variances add up. */
+const addUp = (extras: readonly Difference[]): Difference | null =>
+  extras.length === 0
+    ? null
+    : {
+        estimate: extras.reduce((sum, { estimate }) => sum + estimate, 0),
+        margin: Math.hypot(...extras.map(({ margin }) => margin)),
+      }

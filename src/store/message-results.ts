@@ -1,0 +1,67 @@
+import type { Database } from 'bun:sqlite'
+
+export const EMAIL_OUTCOMES = ['waiting', 'sent', 'kept', 'heldBack', 'skipped', 'failed'] as const
+export type EmailOutcome = (typeof EMAIL_OUTCOMES)[number]
+
+/** Of a group of emails or people. */
+export type Reached = { cameBack: number; opened: number; reachedGoal: number }
+
+/** Emails of one day (days since 1970 UTC) by the day of their trigger. `reason`: of skipped and failed ones. */
+export type DayCount = Reached & { day: number; outcome: EmailOutcome; reason: string; emails: number }
+
+/** People whose first email in the range was sent or held back. */
+export type ComparedCount = Reached & { isHeldBack: boolean; people: number }
+
+/** First and last day, as days since 1970 UTC. */
+export type DayRange = { from: number; until: number }
+
+export type MessageResults = { days: DayCount[]; compared: ComparedCount[] }
+
+/** Of a message and day. `seen`: not sent, because the person had opened the result. */
+export type AppDayCount = { messageId: number; day: number; sent: number; cameBack: number; seen: number }
+
+export type AppResults = { days: AppDayCount[]; compared: (ComparedCount & { messageId: number })[] }
+
+type StoredCompared = Omit<ComparedCount, 'isHeldBack'> & { isHeldBack: number }
+
+const toCompared = <Stored extends StoredCompared>({ isHeldBack, ...counts }: Stored) => ({
+  ...counts,
+  isHeldBack: isHeldBack === 1,
+})
+
+const REACHED = 'sum(came_back) AS cameBack, sum(opened) AS opened, sum(reached_goal) AS reachedGoal'
+
+/** From counts that triggers keep. */
+export function createResultReads(db: Database) {
+  const days = db.prepare<DayCount, [number, number, number]>(
+    `SELECT day, outcome, reason, emails, came_back AS cameBack, opened, reached_goal AS reachedGoal
+     FROM message_days WHERE message_id = ? AND day BETWEEN ? AND ? AND emails > 0 ORDER BY day`,
+  )
+  const compared = db.prepare<StoredCompared, [number, number, number]>(
+    `SELECT is_held_back AS isHeldBack, sum(people) AS people, ${REACHED}
+     FROM message_comparisons WHERE message_id = ?1 AND day BETWEEN ?2 AND ?3 AND after < ?2 GROUP BY is_held_back`,
+  )
+  // the order of both tables keeps each message on the primary key of its counts
+  const appDays = db.prepare<AppDayCount, [number, number, number]>(
+    `SELECT message_id AS messageId, day, sum(iif(outcome = 'sent', emails, 0)) AS sent,
+       sum(iif(outcome = 'sent', came_back, 0)) AS cameBack,
+       sum(iif(outcome = 'skipped' AND reason = 'seen', emails, 0)) AS seen
+     FROM messages CROSS JOIN message_days ON message_id = messages.id AND day BETWEEN ?2 AND ?3
+     WHERE app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,
+  )
+  const appCompared = db.prepare<StoredCompared & { messageId: number }, [number, number, number]>(
+    `SELECT message_id AS messageId, is_held_back AS isHeldBack, sum(people) AS people, ${REACHED}
+     FROM messages CROSS JOIN message_comparisons ON message_id = messages.id AND day BETWEEN ?2 AND ?3 AND after < ?2
+     WHERE app_id = ?1 GROUP BY message_id, is_held_back`,
+  )
+  return {
+    readAppResults: (appId: number, { from, until }: DayRange): AppResults => ({
+      days: appDays.all(appId, from, until),
+      compared: appCompared.all(appId, from, until).map(toCompared),
+    }),
+    readResults: (messageId: number, { from, until }: DayRange): MessageResults => ({
+      days: days.all(messageId, from, until),
+      compared: compared.all(messageId, from, until).map(toCompared),
+    }),
+  }
+}

@@ -1,0 +1,33 @@
+/** Deliveries for results, as the store has them. */
+import type { Database } from 'bun:sqlite'
+import type { DeliveryState } from '../../../src/store/message-types.ts'
+
+export type ResultRow = { state: DeliveryState; reason?: string; daysAgo?: number } & Partial<
+  Record<'cameBack' | 'opened' | 'goal' | 'heldBack', boolean>
+>
+
+let last = 1_000_000
+
+type Adding = { appId: number; messageId: number; at: number; count: number }
+
+/** One for each new person. */
+export function addDeliveries(db: Database, { appId, messageId, at, count }: Adding, row: ResultRow): void {
+  const atIf = (is: boolean | undefined): number | null => (is ? at : null)
+  const isSent = row.state === 'sent'
+  const ends = [row.state, row.reason ?? null, atIf(isSent), atIf(row.heldBack)]
+  const reached = [isSent || row.heldBack ? -1 : null, atIf(row.cameBack), atIf(row.opened), atIf(row.goal)]
+  for (let index = 0; index < count; index += 1) {
+    last += 1
+    db.run(
+      `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at, updated_at,
+         once_key, state, attempt, resent, by_hand)
+       VALUES (?1, ?2, ?1, ?3, 1, ?4, ?4, ?4, ?4, '', 'waiting', 1, 0, 0)`,
+      [last, appId, messageId, at],
+    )
+    db.run(
+      `UPDATE deliveries SET state = ?, reason = ?, handed_at = ?, held_back_at = ?, compared_after = ?, came_back_at = ?,
+         opened_at = ?, goal_at = ? WHERE id = ?`,
+      [...ends, ...reached, last],
+    )
+  }
+}

@@ -1,0 +1,244 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { readAppResults, readResults } from '../../../src/deliveries/results.ts'
+import { groupDays } from '../../../src/dashboard/messages/results-chart.tsx'
+import { readView, writeDay } from '../../../src/dashboard/messages/results-view.ts'
+import { publicId } from '../../../src/core/ids.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
+import { DAY } from '../../durations.ts'
+import { attributesOf, textOf } from '../pages.ts'
+import { useEditing } from './editing.ts'
+import { addDeliveries, type ResultRow } from './result-rows.ts'
+
+const pages = useEditing()
+
+let db: ReturnType<typeof openDatabase>
+beforeEach(() => void (db = openDatabase(pages.folder)))
+afterEach(() => db.close())
+
+async function add(count: number, row: ResultRow, messageId?: number): Promise<void> {
+  const at = pages.clock.now() - (row.daysAgo ?? 0) * DAY
+  addDeliveries(db, { appId: pages.app.id, messageId: messageId ?? (await pages.draft()).id, at, count }, row)
+}
+
+const resultsPath = async (): Promise<string> =>
+  pages.at(`messages/${publicId('msg', (await pages.draft()).id)}/results`)
+const show = async (query = ''): Promise<string> => (await pages.browser.get((await resultsPath()) + query)).html
+const goLive = () => pages.press(pages.path, 'live')
+
+test('a live message opens on its results, a draft in the editor', async () => {
+  const linkOf = async () =>
+    (await attributesOf((await pages.browser.get(pages.at('messages'))).html, '.person', 'href'))[0]
+  expect(await linkOf()).toBe(pages.path)
+  await goLive()
+  expect(await linkOf()).toBe(`${pages.path}/results`)
+  await pages.press(pages.path, 'paused')
+  expect(await linkOf()).toBe(`${pages.path}/results`)
+})
+
+test('every page of a message has the same tabs', async () => {
+  for (const [path, name] of [
+    [await resultsPath(), 'Results'],
+    [pages.path, 'Editor'],
+    [`${pages.path}/versions`, 'Versions'],
+  ] as const) {
+    const { html } = await pages.browser.get(path)
+    expect(await textOf(html, '.sections a')).toEqual(['Results', 'Editor', 'Versions', 'Deliveries'])
+    expect(await textOf(html, '.sections [aria-current]')).toEqual([name])
+  }
+})
+
+test('says what is missing before there are results', async () => {
+  expect((await textOf(await show(), '.empty h2')).join('')).toBe('No results yet')
+  await goLive()
+  expect((await textOf(await show(), '.empty h2')).join('')).toBe('No results in these days')
+})
+
+describe('the funnel', () => {
+  test('counts each step, with its share', async () => {
+    await add(4, { state: 'sent' })
+    await add(3, { state: 'sent', cameBack: true })
+    await add(2, { state: 'sent', cameBack: true, opened: true })
+    await add(1, { state: 'sent', cameBack: true, opened: true, goal: true })
+    await add(6, { state: 'skipped', reason: 'seen' })
+    await add(4, { state: 'waiting' })
+    const html = await show()
+    const [steps] = await barsOf(html)
+    expect(steps).toEqual([
+      'Started 20',
+      'Would send 50 % of started 10',
+      'Sent 50 % of started 10',
+      'Came back 60 % of sent 6',
+      'Opened the result 30 % of sent 3',
+      'Reached the goal 10 % of sent 1',
+    ])
+    expect((await textOf(html, '.answer')).join('')).toBe('10 emailed, 6 came back.')
+  })
+
+  test('has a step for the goal only where one is set or was reached', async () => {
+    await add(1, { state: 'sent' })
+    expect((await barsOf(await show()))[0]).toHaveLength(5)
+    await pages.press(pages.path, 'save', { 'goal.event': 'paid', 'goal.days': '7' })
+    expect((await barsOf(await show()))[0]?.at(-1)).toBe('Reached the goal 0 % of sent 0')
+  })
+
+  test('each bar leads to its deliveries', async () => {
+    await add(1, { state: 'sent', cameBack: true, opened: true, goal: true })
+    await add(1, { state: 'skipped', reason: 'not_away' })
+    const html = await show('?range=7')
+    const today = Math.floor(pages.clock.now() / DAY)
+    const message = publicId('msg', (await pages.draft()).id)
+    const range = { message, from: writeDay(today - 6), to: writeDay(today) }
+    const hrefs = await attributesOf(html, '.bars a', 'href')
+    const filters = hrefs.map((href) =>
+      Object.fromEntries(new URL((href ?? '').replaceAll('&amp;', '&'), 'http://x').searchParams),
+    )
+    expect(filters).toEqual([
+      range,
+      { ...range, state: 'decided' },
+      { ...range, state: 'left' },
+      { ...range, state: 'left', outcome: 'cameBack' },
+      { ...range, state: 'left', outcome: 'opened' },
+      { ...range, state: 'left', outcome: 'goal' },
+      { ...range, state: 'skipped', reason: 'not_away' },
+    ])
+    for (const href of hrefs) {
+      expect((await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status).toBe(200)
+    }
+  })
+})
+
+test('the reasons, the most frequent first, and the rest behind a link', async () => {
+  await add(2, { state: 'skipped', reason: 'holdback', heldBack: true })
+  await add(5, { state: 'skipped', reason: 'seen' })
+  await add(3, { state: 'failed', reason: 'smtp_550' })
+  await add(1, { state: 'kept' })
+  const [, reasons] = await barsOf(await show())
+  expect(reasons).toEqual(['Opened it 45 % 5', 'Server answered 550 27 % 3', 'Held back 18 % 2', 'Captured 9 % 1'])
+  for (let index = 0; index < 6; index += 1) await add(1, { state: 'skipped', reason: `r${index}` })
+  const html = await show()
+  expect((await barsOf(html))[1]).toHaveLength(8)
+  expect((await textOf(html, '.results .hint')).join(' ')).toContain('2 more reasons')
+})
+
+describe('the range', () => {
+  test('is 30 days unless another is asked for', async () => {
+    for (const daysAgo of [0, 6, 7, 29, 30, 89, 90]) await add(1, { state: 'sent', daysAgo })
+    const startedIn = async (query: string) => (await barsOf(await show(query)))[0]?.[0]
+    expect(await Promise.all(['', '?range=7', '?range=30', '?range=90', '?range=8'].map(startedIn))).toEqual([
+      'Started 4',
+      'Started 2',
+      'Started 4',
+      'Started 6',
+      'Started 4',
+    ])
+    const today = Math.floor(pages.clock.now() / DAY)
+    expect(await startedIn(`?from=${writeDay(today - 7)}&to=${writeDay(today - 6)}`)).toBe('Started 2')
+  })
+
+  test.each([
+    ['?from=2026-05-03', 'Give both days, such as 2026-05-03.'],
+    ['?from=2026-02-31&to=x', 'Give both days, such as 2026-05-03.'],
+    ['?from=2026-05-03&to=2026-05-02', 'The first day is after the last.'],
+    ['?from=2020-05-03&to=2026-05-02', 'Give at most 366 days.'],
+  ])('%s is refused', async (query, error) => {
+    const { status, html } = await pages.browser.get((await resultsPath()) + query)
+    expect(status).toBe(400)
+    expect((await textOf(html, '.notice.error')).join('')).toContain(error)
+    const [from] = /from=([^&]*)/.exec(query)?.slice(1) ?? []
+    expect(await attributesOf(html, '#from', 'value')).toEqual([from ?? null])
+  })
+
+  test('a custom range has up to 366 days', () => {
+    const read = (to: string) => readView(new URLSearchParams({ from: '2026-01-01', to }), 0)
+    expect(read('2027-01-01')).toMatchObject({ days: null, error: null })
+    expect(read('2027-01-02').error).not.toBeNull()
+    expect(read('2026-01-01').range).toEqual({ from: 20_454, until: 20_454 })
+  })
+})
+
+test('days of a long range are grouped by week, and none is lost', () => {
+  const dayOf = (day: number) => ({ day, started: 1, wouldSend: 1, sent: 1, cameBack: 1, opened: 0, reachedGoal: 0 })
+  const daysOf = (count: number) => Array.from({ length: count }, (_, index) => dayOf(100 + index))
+  expect(groupDays(daysOf(90))).toHaveLength(90)
+  const weeks = groupDays(daysOf(100))
+  expect(weeks).toHaveLength(15)
+  expect(weeks.reduce((sum, { started }) => sum + started, 0)).toBe(100)
+  expect(weeks.at(-1)).toMatchObject({ from: 198, until: 199, sent: 2 })
+})
+
+test('the chart has a link for each day, in a table too', async () => {
+  await add(3, { state: 'sent', daysAgo: 1, cameBack: true })
+  const html = await show('?range=7')
+  expect(await attributesOf(html, '.plot a', 'tabindex')).toEqual(Array.from({ length: 7 }, () => '-1'))
+  const today = Math.floor(pages.clock.now() / DAY)
+  const [, yesterday] = await attributesOf(html, '.day-bars tbody a', 'href')
+  expect(yesterday?.replaceAll('&amp;', '&')).toContain(`from=${writeDay(today - 1)}&to=${writeDay(today - 1)}`)
+  expect((await textOf(html, '.day-bars td')).slice(3, 6)).toEqual(['3', '3', '3'])
+})
+
+describe('emailed and held back', () => {
+  test('are compared with an interval', async () => {
+    await add(131, { state: 'sent', cameBack: true })
+    await add(249, { state: 'sent' })
+    await add(6, { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true })
+    await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
+    const html = await show()
+    expect((await textOf(html, '.answer')).join('')).toBe('380 emailed, 131 came back, 71 ± 45 more than without.')
+    const cells = await textOf(html, '[aria-label="Emailed and held back"] td')
+    expect(cells.slice(0, 4)).toEqual(['Came back', '131 of 380 34 %', '6 of 42 14 %', '71 ± 45 more'])
+  })
+
+  test('tell nothing with too few people', async () => {
+    await add(100, { state: 'sent', cameBack: true })
+    await add(29, { state: 'skipped', reason: 'holdback', heldBack: true })
+    const cells = await textOf(await show(), '[aria-label="Emailed and held back"] td')
+    expect(cells[3]).toBe('Too few people to tell')
+  })
+
+  test('without a holdback, the page says how to get it', async () => {
+    await add(1, { state: 'sent' })
+    expect(await attributesOf(await show(), 'section .hint a', 'href')).toContain(`${pages.path}#holdback`)
+  })
+})
+
+test('results of another app are not found', async () => {
+  const { status } = await pages.browser.get(pages.at(`messages/${publicId('msg', 77)}/results`))
+  expect(status).toBe(404)
+  expect((await pages.browser.get(pages.at('messages/new/results'))).status).toBe(404)
+})
+
+test('an app has the sum of its messages, and a trend for each', async () => {
+  const [first, second] = await pages.messages()
+  const ids = [first?.id ?? 0, second?.id ?? 0]
+  for (const id of ids) {
+    await add(100, { state: 'sent', cameBack: true }, id)
+    await add(100, { state: 'sent', daysAgo: 2 }, id)
+    await add(40, { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true }, id)
+    await add(60, { state: 'skipped', reason: 'holdback', heldBack: true }, id)
+    await add(7, { state: 'skipped', reason: 'seen' }, id)
+    await add(3, { state: 'skipped', reason: 'not_away' }, id)
+  }
+  await add(50, { state: 'sent', daysAgo: 9 })
+  const today = Math.floor(pages.clock.now() / DAY)
+  const range = { from: today - 6, until: today }
+  const found = await readAppResults(pages.store, pages.app.id, range)
+  expect(found).toMatchObject({ emailed: 400, cameBack: 200, alreadySeen: 14 })
+  for (const id of ids) expect(found.trends.get(id)).toEqual([0, 0, 0, 0, 100, 0, 100])
+  const one = (await readResults(pages.store, ids[0] ?? 0, range)).compared.cameBack.extra
+  expect(found.extra?.estimate).toBeCloseTo(2 * (one?.estimate ?? 0), 8)
+  expect(found.extra?.margin).toBeCloseTo(Math.SQRT2 * (one?.margin ?? 0), 8)
+  expect(await readAppResults(pages.store, pages.app.id + 1, range)).toEqual({
+    emailed: 0,
+    cameBack: 0,
+    extra: null,
+    alreadySeen: 0,
+    trends: new Map(),
+  })
+})
+
+/** Of the lists of bars, the text of each. */
+async function barsOf(html: string): Promise<string[][]> {
+  const lists = html.match(/<ul class="names bars">.*?<\/ul>/gs) ?? []
+  const texts = await Promise.all(lists.map((list) => textOf(list, 'a')))
+  return texts.map((bars) => bars.map((text) => text.replace(/\s+/g, ' ')))
+}

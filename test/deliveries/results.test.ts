@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'bun:test'
+import { placeInMessage } from '../../src/deliveries/holdback.ts'
+import { compareShares, summarizeResults } from '../../src/deliveries/results.ts'
+import type { DayCount } from '../../src/store/message-results.ts'
+
+/** A repeatable sequence (mulberry32). */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d_2b_79_f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+const POPULATIONS = 200
+
+describe.each([
+  ['a usual lift', { people: 2_000, holdback: 10, base: 0.25, lift: 0.1 }],
+  ['no lift', { people: 2_000, holdback: 20, base: 0.3, lift: 0 }],
+  ['few people who rarely come back', { people: 400, holdback: 10, base: 0.05, lift: 0.03 }],
+  ['nearly everyone comes back', { people: 600, holdback: 50, base: 0.93, lift: 0.05 }],
+])('%s', (_, { people, holdback, base, lift }) => {
+  test(`the interval has the true difference in at least 93 % of ${POPULATIONS} populations, and not in all`, () => {
+    const random = createRandom(20_261_125)
+    let covered = 0
+    for (let messageId = 1; messageId <= POPULATIONS; messageId += 1) {
+      const [emailed, heldBack] = [
+        { people: 0, reached: 0 },
+        { people: 0, reached: 0 },
+      ]
+      for (let contactId = 1; contactId <= people; contactId += 1) {
+        const isHeldBack = placeInMessage({ contactId, messageId }) < holdback
+        const group = isHeldBack ? heldBack : emailed
+        group.people += 1
+        group.reached += random() < base + (isHeldBack ? 0 : lift) ? 1 : 0
+      }
+      const { estimate, margin } = compareShares(emailed, heldBack)
+      covered += Math.abs(estimate - lift) <= margin ? 1 : 0
+    }
+    expect(covered).toBeGreaterThanOrEqual(0.93 * POPULATIONS)
+    // an interval that is twice too wide would cover all
+    expect(covered).toBeLessThan(POPULATIONS)
+  })
+})
+
+test('the interval by hand', () => {
+  // (131 + 1) / 382 and (6 + 1) / 44
+  const { estimate, margin } = compareShares({ people: 380, reached: 131 }, { people: 42, reached: 6 })
+  expect(estimate).toBeCloseTo(132 / 382 - 7 / 44, 10)
+  expect(margin).toBeCloseTo(0.11813, 5)
+})
+
+const NOTHING = { cameBack: 0, opened: 0, reachedGoal: 0 }
+const day = (changes: Partial<DayCount>): DayCount => ({
+  day: 20_000,
+  outcome: 'sent',
+  reason: '',
+  emails: 1,
+  ...NOTHING,
+  ...changes,
+})
+const RANGE = { from: 19_999, until: 20_001 }
+const group = (isHeldBack: boolean, people: number, cameBack = 0) => ({ ...NOTHING, isHeldBack, people, cameBack })
+
+test('the funnel counts emails, and returns of those that were sent only', () => {
+  const days = [
+    day({ emails: 10, cameBack: 4, opened: 3, reachedGoal: 2 }),
+    day({ day: 20_001, emails: 5, cameBack: 1 }),
+    day({ outcome: 'heldBack', emails: 3, cameBack: 2, opened: 1, reachedGoal: 1 }),
+    day({ outcome: 'waiting', emails: 7 }),
+    day({ outcome: 'kept', emails: 2 }),
+    day({ outcome: 'failed', reason: 'smtp_550', emails: 1 }),
+    day({ outcome: 'skipped', reason: 'seen', emails: 6 }),
+  ]
+  const results = summarizeResults({ days, compared: [] }, RANGE)
+  expect(results.funnel).toEqual({ started: 34, wouldSend: 21, sent: 15, cameBack: 5, opened: 3, reachedGoal: 2 })
+  expect([results.waiting, results.captured, results.heldBack]).toEqual([7, 2, 3])
+  expect(results.days.map(({ day, started, sent, cameBack }) => [day, started, sent, cameBack])).toEqual([
+    [19_999, 0, 0, 0],
+    [20_000, 29, 10, 4],
+    [20_001, 5, 5, 1],
+  ])
+})
+
+test('reasons are summed over days, the most frequent first', () => {
+  const days = [
+    day({ outcome: 'skipped', reason: 'seen', emails: 2 }),
+    day({ day: 20_001, outcome: 'skipped', reason: 'seen', emails: 3 }),
+    day({ outcome: 'skipped', reason: 'not_away', emails: 9 }),
+    day({ outcome: 'failed', reason: 'seen', emails: 1 }),
+  ]
+  expect(summarizeResults({ days, compared: [] }, RANGE).reasons).toEqual([
+    { state: 'skipped', reason: 'not_away', emails: 9 },
+    { state: 'skipped', reason: 'seen', emails: 5 },
+    { state: 'failed', reason: 'seen', emails: 1 },
+  ])
+})
+
+test('tells nothing while one group has fewer than 30 people', () => {
+  const compare = (emailed: number, heldBack: number) =>
+    summarizeResults({ days: [], compared: [group(false, emailed), group(true, heldBack)] }, RANGE).compared.cameBack
+  expect(compare(30, 30).difference).not.toBeNull()
+  expect([compare(29, 500).extra, compare(500, 29).extra, compare(0, 0).extra]).toEqual([null, null, null])
+  const none = summarizeResults({ days: [], compared: [] }, RANGE).compared.opened
+  expect(none.emailed).toEqual({ people: 0, reached: 0 })
+})
+
+test('the extra people are those of the emailed group', () => {
+  const { compared } = summarizeResults({ days: [], compared: [group(false, 380, 131), group(true, 42, 6)] }, RANGE)
+  const { emailed, heldBack, difference, extra } = compared.cameBack
+  expect([emailed, heldBack]).toEqual([
+    { people: 380, reached: 131 },
+    { people: 42, reached: 6 },
+  ])
+  expect([extra?.estimate, extra?.margin]).toEqual([380 * (difference?.estimate ?? 0), 380 * (difference?.margin ?? 0)])
+})
