@@ -7,7 +7,7 @@ import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
 import { describeEventName, KINDS, previewOf } from '../events/event-labels.ts'
 import { eventPath } from '../events/feed.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { messagePath } from '../messages/messages-page.tsx'
+import { openPath } from '../messages/messages-page.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Pager } from '../ui/table.tsx'
@@ -96,7 +96,7 @@ function ofEvent(appId: string, { row, outcomes }: TimelineItem & { kind: 'event
 const Unstarted = ({ appId, outcome }: { appId: string; outcome: EventOutcome }) => (
   <>
     <span class="with-badge">
-      <a href={messagePath(appId, outcome.message.id)}>
+      <a href={openPath(appId, outcome.message)}>
         <SentText most={80}>{outcome.message.name}</SentText>
       </a>
       <Badge>No email</Badge>
