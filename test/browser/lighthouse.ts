@@ -7,7 +7,7 @@ import lighthouse from 'lighthouse'
 import type { Page } from 'playwright-core'
 import { CHROMIUM } from '../chromium.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
-import { seedEvents } from './seed.ts'
+import { seedEvents, seedResults } from './seed.ts'
 
 const BARS = { performance: 95, accessibility: 100, 'best-practices': 100 }
 type Category = keyof typeof BARS
@@ -84,7 +84,9 @@ async function findOne(page: Page, server: Served): Promise<string[]> {
     found.push(href.split('/').slice(3).join('/'))
     await page.goto(server.url + href)
   }
-  return found
+  await page.goto(`${server.url}/apps/${server.first.appId}/messages`)
+  const message = (await page.getAttribute('main a[href*="/messages/msg_"]', 'href')) ?? ''
+  return [...found, `${message.split('/').slice(3).join('/')}/results`]
 }
 
 async function run(server: Served, port: number): Promise<boolean> {
@@ -113,6 +115,7 @@ async function run(server: Served, port: number): Promise<boolean> {
 
 const server = await serveTest()
 await seedEvents(server)
+await seedResults(server)
 console.log(CATEGORIES.join(' / '))
 process.exitCode = (await run(server, await findPort())) ? 0 : 1
 await server.close()

@@ -1,5 +1,7 @@
 /** People and events over weeks, some hostile. */
 import { BATCH, CONTACTS, DAY, HOUR } from '../helper.ts'
+import { openDatabase } from '../../src/store/engine/database.ts'
+import { addDeliveries, type ResultRow } from '../dashboard/messages/result-rows.ts'
 import type { Served } from './chromium.ts'
 
 const MINUTE = 60_000
@@ -101,4 +103,21 @@ async function seedPeople(server: Served): Promise<void> {
     const { status, text } = await server.call('POST', CONTACTS, { body })
     if (status >= 300) throw new Error(`seeding answered ${status}: ${text}`)
   }
+}
+
+/** Of the live message, else of the first. */
+export async function seedResults(server: Served): Promise<void> {
+  const { store } = server.parts()
+  const appId = (await store.findAppByPublicId(server.first.appId))?.id ?? 0
+  const messages = await store.listMessages(appId)
+  const messageId = (messages.find(({ status }) => status === 'live') ?? messages[0])?.id ?? 0
+  const db = openDatabase(server.folder)
+  const add = (count: number, row: ResultRow): void =>
+    addDeliveries(db, { appId, messageId, at: server.clock.now(), count }, row)
+  add(40, { state: 'sent', cameBack: true, opened: true, goal: true })
+  add(60, { state: 'sent' })
+  add(40, { state: 'skipped', reason: 'holdback', heldBack: true })
+  add(30, { state: 'skipped', reason: 'seen' })
+  add(1, { state: 'failed', reason: HOSTILE })
+  db.close()
 }

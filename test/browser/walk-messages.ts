@@ -1,31 +1,13 @@
 /** Walks from drafts to a live message. */
 import type { Page } from 'playwright-core'
 import type { Served } from './chromium.ts'
-import { openDatabase } from '../../src/store/engine/database.ts'
-import { addDeliveries, type ResultRow } from '../dashboard/messages/result-rows.ts'
-import { HOSTILE } from './seed.ts'
+import { HOSTILE, seedResults } from './seed.ts'
 
 type Step = { name: string; go(page: Page, server: Served): Promise<unknown> }
 
 const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
 const named = (name: string): string => `[name="${name}"]`
 const press = (page: Page, action: string) => page.click(`button[value="${action}"]:visible`)
-
-/** Of the live message. */
-async function seedResults(server: Served): Promise<void> {
-  const { store } = server.parts()
-  const app = await store.findAppByPublicId(server.first.appId)
-  const live = (await store.listMessages(app?.id ?? 0)).find(({ status }) => status === 'live')
-  const db = openDatabase(server.folder)
-  const add = (count: number, row: ResultRow): void =>
-    addDeliveries(db, { appId: app?.id ?? 0, messageId: live?.id ?? 0, at: server.clock.now(), count }, row)
-  add(40, { state: 'sent', cameBack: true, opened: true, goal: true })
-  add(60, { state: 'sent' })
-  add(40, { state: 'skipped', reason: 'holdback', heldBack: true })
-  add(30, { state: 'skipped', reason: 'seen' })
-  add(1, { state: 'failed', reason: HOSTILE })
-  db.close()
-}
 
 export const MESSAGE_STEPS: Step[] = [
   { name: 'messages', go: (page, server) => page.goto(at(server, 'messages')) },

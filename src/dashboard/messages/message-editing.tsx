@@ -80,7 +80,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
 async function readSurroundings({ deps, viewer, message }: Editing) {
   const { store } = deps
   const [counts, settings, members, eventNames, isCapturing, [saved = null]] = await Promise.all([
-    message && store.countDeliveries(message.id),
+    message && store.countEmails(message.id),
     store.mailSettings(viewer.app.id),
     listRecipients(store, viewer.account.id),
     listNames(deps, viewer),

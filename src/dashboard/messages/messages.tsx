@@ -171,7 +171,7 @@ async function showResults(deps: PageDependencies, request: Request, viewer: Vie
   if (message === 'unknown' || message === null) return problemAnswer(request, 'message_unknown')
   const view = readView(new URL(request.url).searchParams, deps.clock.now())
   const [counts, results] = await Promise.all([
-    deps.store.countDeliveries(message.id),
+    deps.store.countEmails(message.id),
     readResults(deps.store, message.id, view.range),
   ])
   const page = <ResultsPage viewer={viewer} message={message} counts={counts} view={view} results={results} />

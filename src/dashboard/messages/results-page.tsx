@@ -40,7 +40,7 @@ export function ResultsPage(props: ResultsProps) {
       state={describeStatus(message, counts)}
     >
       <MessageTabs viewer={viewer} message={message} page="results" />
-      <RangeSection {...props} />
+      {(message.status !== 'draft' || results.funnel.started > 0) && <RangeSection {...props} />}
       {view.error && <Notice kind="error">{`${view.error} These are the last 30 days.`}</Notice>}
       {results.funnel.started === 0 ? <Nothing message={message} viewer={viewer} /> : <Found {...props} />}
     </Frame>

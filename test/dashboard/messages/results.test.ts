@@ -141,6 +141,7 @@ describe('the range', () => {
     ['?from=2026-05-03&to=2026-05-02', 'The first day is after the last.'],
     ['?from=2020-05-03&to=2026-05-02', 'Give at most 366 days.'],
   ])('%s is refused', async (query, error) => {
+    await goLive()
     const { status, html } = await pages.browser.get((await resultsPath()) + query)
     expect(status).toBe(400)
     expect((await textOf(html, '.notice.error')).join('')).toContain(error)

@@ -1,0 +1,134 @@
+/** The counts that triggers keep are those of the deliveries, whatever is done to these; and reading them scans nothing. */
+import type { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { createDeliveryCounts } from '../../src/store/delivery-counts.ts'
+import { createResultReads } from '../../src/store/message-results.ts'
+import { DELIVERY_STATES } from '../../src/store/message-types.ts'
+import { DAY } from '../durations.ts'
+import { useFolder } from './databases.ts'
+
+const folder = useFolder()
+
+const MESSAGES = [1, 2]
+const START = 20_000 * DAY
+
+const at = fc
+  .option(fc.integer({ min: 0, max: 3 }), { nil: null })
+  .map((day) => (day === null ? null : START + day * DAY))
+const change = fc.record({
+  id: fc.integer({ min: 1, max: 6 }),
+  kind: fc.constantFrom('put', 'put', 'put', 'delete'),
+  message: fc.constantFrom(...MESSAGES),
+  state: fc.constantFrom(...DELIVERY_STATES),
+  reason: fc.constantFrom(null, 'seen', 'holdback'),
+  joinedTo: fc.constantFrom(null, null, 99),
+  triggered: fc.integer({ min: 0, max: 3 }),
+  after: fc.constantFrom(null, -1, 19_999, 20_001),
+  handedAt: at,
+  heldBackAt: at,
+  cameBackAt: at,
+  openedAt: at,
+  goalAt: at,
+})
+type Change = typeof change extends fc.Arbitrary<infer One> ? One : never
+
+function apply(db: Database, one: Change): void {
+  if (one.kind === 'delete') return void db.run('DELETE FROM deliveries WHERE id = ?', [one.id])
+  const now = START + one.triggered * DAY
+  db.run(
+    `INSERT OR IGNORE INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at,
+       updated_at, once_key, state, reason, attempt, resent, by_hand)
+     VALUES (?1, 1, ?1, ?2, 1, ?3, ?3, ?3, ?3, NULL, ?4, ?5, 1, 0, 0)`,
+    [one.id, one.message, now, one.state, one.reason],
+  )
+  // a group is decided with its time
+  const isDecided = one.handedAt !== null || one.heldBackAt !== null
+  db.run(
+    `UPDATE deliveries SET state = ?, reason = ?, joined_to = ?, handed_at = ?, held_back_at = ?, compared_after = ?,
+       came_back_at = ?, opened_at = ?, goal_at = ? WHERE id = ?`,
+    [
+      one.state,
+      one.reason,
+      one.joinedTo,
+      one.handedAt,
+      one.heldBackAt,
+      isDecided ? one.after : null,
+      one.cameBackAt,
+      one.openedAt,
+      one.goalAt,
+      one.id,
+    ],
+  )
+}
+
+const SENT = `state IN ('handed', 'sent', 'unknown', 'bounced', 'complained')`
+const REACHED = 'count(came_back_at) AS cameBack, count(opened_at) AS opened, count(goal_at) AS reachedGoal'
+
+/** From the deliveries alone. */
+const recount = (db: Database) => ({
+  days: db
+    .query(
+      `SELECT message_id, triggered_at / ${DAY} AS day,
+         CASE WHEN held_back_at IS NOT NULL THEN 'heldBack' WHEN ${SENT} THEN 'sent'
+           WHEN state IN ('kept', 'skipped', 'failed', 'joined') THEN state ELSE 'waiting' END AS outcome,
+         CASE WHEN state IN ('skipped', 'failed') THEN ifnull(reason, '') ELSE '' END AS reason,
+         count(*) AS emails, ${REACHED}
+       FROM deliveries WHERE joined_to IS NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+    )
+    .all(),
+  compared: db
+    .query(
+      `SELECT message_id, coalesce(held_back_at, handed_at) / ${DAY} AS day, compared_after AS after,
+         held_back_at IS NOT NULL AS isHeldBack, count(*) AS people, ${REACHED}
+       FROM deliveries WHERE joined_to IS NULL AND compared_after IS NOT NULL AND (held_back_at IS NOT NULL OR ${SENT})
+       GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+    )
+    .all(),
+})
+
+const kept = (db: Database) => ({
+  days: db
+    .query(
+      `SELECT message_id, day, outcome, reason, emails, came_back AS cameBack, opened, reached_goal AS reachedGoal
+       FROM message_days WHERE emails <> 0 OR came_back <> 0 OR opened <> 0 OR reached_goal <> 0 ORDER BY 1, 2, 3, 4`,
+    )
+    .all(),
+  compared: db
+    .query(
+      `SELECT message_id, day, after, is_held_back AS isHeldBack, people, came_back AS cameBack, opened,
+         reached_goal AS reachedGoal
+       FROM message_comparisons WHERE people <> 0 OR came_back <> 0 OR opened <> 0 OR reached_goal <> 0
+       ORDER BY 1, 2, 3, 4`,
+    )
+    .all(),
+})
+
+test('the kept counts are those of the deliveries', () => {
+  const db = folder.open()
+  fc.assert(
+    fc.property(fc.array(change, { minLength: 1, maxLength: 20 }), (changes) => {
+      db.run('DELETE FROM deliveries')
+      for (const one of changes) apply(db, one)
+      expect(kept(db)).toEqual(recount(db))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('every read finds its rows by the primary key of the counts', () => {
+  const db = folder.open()
+  const texts: string[] = []
+  const watched = Object.create(db) as Database
+  watched.prepare = ((text: string) => void texts.push(text)) as unknown as Database['prepare']
+  createResultReads(watched)
+  createDeliveryCounts(watched)
+  const ofResults = texts.filter((text) => /message_(days|comparisons)/.test(text))
+  expect(ofResults).toHaveLength(7)
+  for (const text of ofResults) {
+    const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`).all()
+    const found = plan.map(({ detail }) => detail).filter((detail) => /message_(days|comparisons)/.test(detail))
+    expect(found).not.toEqual([])
+    for (const detail of found) expect(detail).toMatch(/^SEARCH message_\w+ USING PRIMARY KEY \(message_id=\?/)
+  }
+})
