@@ -97,6 +97,12 @@ async function findSendersInUse(store: Store, app: AppRow, removed: readonly str
   })
 }
 
+/** "hello@" at the domain of the app's first host; '' if that is none that can have email. */
+export function proposeSender({ hosts: [host = ''] }: Pick<AppRow, 'hosts'>): string {
+  const domain = getDomain(host, { allowPrivateDomains: true })
+  return domain === null ? '' : `hello@${domain}`
+}
+
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
 
 /** The domain and its parents up to the registered one: control of one proves control of it. */

@@ -21,8 +21,15 @@ const CHECK_MS = 1_000
 const GROUP = 50
 const GROUP_MS = 250
 
-/** `asksDns`: false for read-only views. */
-export type CheckContext = { store: Store; app: AppRow; senders: Senders; templates: TemplateWorker; asksDns?: boolean }
+/** `asksDns`: false for read-only views. `most`: fewer recent events or people, where the answer must be quick. */
+export type CheckContext = {
+  store: Store
+  app: AppRow
+  senders: Senders
+  templates: TemplateWorker
+  asksDns?: boolean
+  most?: number
+}
 
 /** `replace`: a change of the text that fixes it. */
 export type LiveProblem = FieldError & { replace?: { from: string; by: string } }
@@ -39,7 +46,7 @@ const PARTS = ['subject', 'preheader', 'body'] as const satisfies Part[]
 
 /** Checks sender and templates before going live, and each value in recent events or people. */
 export async function checkLive(
-  { store, app, senders, templates, asksDns }: CheckContext,
+  { store, app, senders, templates, asksDns, most = CHECKED }: CheckContext,
   content: MessageContent,
 ): Promise<LiveCheck> {
   const settings = await store.mailSettings(app.id)
@@ -48,7 +55,7 @@ export async function checkLive(
   const { problems: broken, properties } = await inspectMail({ app, templates }, content.mail)
   const tried: Tried = { tried: 0, of: 0, what: 'event' in content.trigger ? 'events' : 'people' }
   if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
-  const trial = await tryOut({ store, app, templates, settings }, content, properties)
+  const trial = await tryOut({ store, app, templates, settings, most }, content, properties)
   const unlisted = collects(content) && showsEvent(content.mail) && !listsEvents(content.mail) ? [UNLISTED] : []
   return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
 }
@@ -90,11 +97,11 @@ const SLOW: FieldError = {
   message: 'This email takes too long to render. Use fewer loops and filters, or a shorter text.',
 }
 
-type Trying = Pick<CheckContext, 'store' | 'app' | 'templates'> & { settings: MailSettings }
+type Trying = Pick<CheckContext, 'store' | 'app' | 'templates'> & { settings: MailSettings; most: number }
 type Start = Pick<TemplateFacts, 'contact' | 'event'>
 
 async function tryOut(trying: Trying, content: MessageContent, properties: UsedProperty[]): Promise<LiveCheck> {
-  const { store, app } = trying
+  const { app } = trying
   const { trigger } = content
   const what = 'event' in trigger ? 'events' : 'people'
   const madeUp = makeSample(app, content, { properties, at: 0 })
@@ -102,7 +109,7 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
     const eventless = await findEventless(trying, content, madeUp)
     if (eventless.length > 0) return { problems: eventless, warnings: [], tried: { tried: 0, of: 0, what } }
   }
-  const starts = 'event' in trigger ? await listTriggers(store, app, trigger) : await listAdded(store, app, trigger)
+  const starts = 'event' in trigger ? await listTriggers(trying, trigger) : await listAdded(trying, trigger)
   const { tried, faults } = await tryAll(trying, content, starts)
   const whole = await tryWhole(trying, content, starts[0] ?? madeUp)
   const counted = { tried, of: starts.length, what } as const
@@ -176,14 +183,14 @@ async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start):
   return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(rendered) }]
 }
 
-async function listAdded(store: Store, app: AppRow, trigger: Trigger): Promise<Start[]> {
+async function listAdded({ store, app, most }: Trying, trigger: Trigger): Promise<Start[]> {
   if (!('contact' in trigger)) return []
-  const query = { appId: app.id, tag: null, updatedAfter: null, before: null, limit: CHECKED }
+  const query = { appId: app.id, tag: null, updatedAfter: null, before: null, limit: most }
   return (await store.listContacts(query)).map((contact) => ({ contact, event: null }))
 }
 
-async function listTriggers(store: Store, app: AppRow, trigger: OnEvent): Promise<Start[]> {
-  const query = { appId: app.id, contactId: null, name: trigger.event, before: null, limit: CHECKED }
+async function listTriggers({ store, app, most }: Trying, trigger: OnEvent): Promise<Start[]> {
+  const query = { appId: app.id, contactId: null, name: trigger.event, before: null, limit: most }
   const { rows } = await store.listEvents(query)
   const starting = rows.filter((row) => isStartedBy(trigger, row))
   const ids = new Set(starting.map(({ contactId }) => contactId))

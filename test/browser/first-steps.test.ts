@@ -83,6 +83,55 @@ describe('a new user', () => {
   )
 })
 
+describe('a new user with one draft', () => {
+  test(
+    'needs at most eight actions to the first event, and eight more to a live message with a test email',
+    async () => {
+      const { folder, remove } = makeFolder()
+      const server = await startServer({ data: join(folder, 'data') })
+      const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+      let actions = 0
+      const act = async (take: () => Promise<unknown>): Promise<void> => {
+        actions += 1
+        await take()
+      }
+      await act(() => page.goto(/^set up at (.*)$/m.exec(server.said.out)?.[1] ?? ''))
+      await act(() => page.fill('#email', 'ada@example.com'))
+      await act(() => page.fill('#password', PASSWORD))
+      await act(() => page.fill('#app', 'Engine'))
+      await act(() => page.fill('#domain', 'app.example.com'))
+      await act(() => page.click('button.primary'))
+      const key = await textOf(page, '#api-key')
+      const code = await textOf(page, '#code-curl-0')
+      // copies and pastes the code
+      await act(() => paste(code, { SERVICE_API_KEY: key }))
+      await stateOf(page).getByText('Events arrive.').waitFor()
+      expect(actions).toBeLessThanOrEqual(8)
+
+      actions = 0
+      await act(() => page.click('text=I have stored them'))
+      await act(() => page.click('nav >> text=Messages'))
+      await act(() => page.click('text=Results ready, they left'))
+      await act(() => page.click('button:has-text("Use this address")'))
+      await page.waitForSelector('.checks > .done:has-text("Sender")')
+      await act(() => page.click('#test button'))
+      await page.waitForSelector('#test .notice')
+      expect(await page.locator('.checks > .done').allTextContents()).toEqual(
+        expect.arrayContaining([expect.stringContaining('Sent to ada@example.com')]),
+      )
+      await act(() => page.click('[popovertarget=go-live]'))
+      await act(() => page.click('dialog:popover-open .primary'))
+      await page.waitForSelector('.page-head .badge.good')
+      expect(actions).toBeLessThanOrEqual(8)
+      expect(await page.textContent('[data-mail-part=from]')).toContain('<hello@example.com>')
+      await page.close()
+      await server.stop()
+      remove()
+    },
+    TRY_MS,
+  )
+})
+
 describe('an owner', () => {
   test(
     'rotates the identity secret: the old one works for exactly 24 hours',

@@ -45,7 +45,7 @@ function followEditor(form: HTMLFormElement): void {
   addEventListener('pageshow', (event) => {
     const isOld = event instanceof PageTransitionEvent && event.persisted
     if (preview && (isOld || hasChanged(form))) refreshSoon('preview', 'check', 'reach')
-    else void refresh('reach')
+    else for (const kind of ['check', 'reach'] as const) void refresh(kind)
   })
   form.addEventListener('input', ({ target }) => {
     if (!(target instanceof Element) || target.closest('.mail, #checks')) return
@@ -65,7 +65,7 @@ function followEditor(form: HTMLFormElement): void {
     event.preventDefault()
     void changePart(form, part, button).then((isDone) => {
       if (!isDone || button.value.startsWith('simulate') || button.value === 'test') return
-      askBeforeLeaving()
+      if (/^(?:add|remove|fix) /.test(button.value)) askBeforeLeaving()
       refreshSoon('preview', 'check', 'reach')
     })
   })

@@ -1,11 +1,14 @@
 import { makeMailbox } from '../../core/mail-addresses.ts'
+import { readEmail } from '../../core/email.ts'
+import { saveSender } from '../../accounts/sender-settings.ts'
+import { changeSenders } from '../../accounts/senders.ts'
 import { hasRole, listRecipients } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import { sendTestMail } from '../../deliveries/message-preview.ts'
 import { describeStillSending } from '../../core/hand-overs.ts'
 import { deleteMessage, type MessageStatus, saveMessage, setMessageStatus } from '../../messages/messages.ts'
 import type { LiveCheck } from '../../messages/message-checks.ts'
-import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
+import { isRefusal, REFUSALS, type Refusal, refuse } from '../../core/refusals.ts'
 import { redirectAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
 import { refuseRole } from '../layout/require-member.tsx'
@@ -14,7 +17,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext, simulateFields } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, readFields, readMail, saysSame, writeFields } from './message-form.ts'
-import { FIX } from './message-checklist.tsx'
+import { FIX, NEW_SENDER } from './message-checklist.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
@@ -28,6 +31,7 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   if (!isEditor) return refuseRole(editing.deps, editing.request, editing.viewer)
   if (action === 'test') return sendTest(editing, sent)
   if (action === 'delete') return remove(editing, sent)
+  if (action === NEW_SENDER) return addSender(editing, sent)
   if (action === 'copy') return copy(editing, sent)
   if (action === 'restore') return restore(editing, sent, Number(words[0]))
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
@@ -107,6 +111,23 @@ async function copy(editing: Editing, fields: Fields): Promise<Response> {
   const outcome = await saveMessage(readContext(editing), byMember(editing), { id: null, value })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   return redirectAnswer(messagePath(viewer.app.publicId, outcome.id), [flashCookie(deps.baseUrl, 'message_copied')])
+}
+
+/** Owners give the app its first address. What is typed stays unsaved. */
+async function addSender(editing: Editing, fields: Fields): Promise<Response> {
+  const { deps, viewer } = editing
+  if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, editing.request, viewer)
+  const add = readEmail(textOf(fields, NEW_SENDER))?.email
+  if (add === undefined) {
+    const message = 'Give one plain email address, such as hello@example.com.'
+    return answerEditor(editing, { fields, notice: message, status: 400 })
+  }
+  const changed = await changeSenders(deps.store, viewer.app, { add, isDefault: true })
+  const outcome =
+    'wrong' in changed
+      ? refuse('settings_changed')
+      : await saveSender(deps, viewer.app, { ...changed, actor: viewer.member.id })
+  return isRefusal(outcome) ? answerRefusal(editing, fields, outcome) : answerEditor(editing, { fields })
 }
 
 const NAME_CHARACTERS = 100

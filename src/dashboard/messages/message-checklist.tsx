@@ -1,10 +1,13 @@
 /** @jsxImportSource preact */
-import { SENDER_PROBLEMS } from '../../accounts/senders.ts'
+import { hasRole } from '../../accounts/members.ts'
+import { proposeSender, SENDER_PROBLEMS } from '../../accounts/senders.ts'
 import type { LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { EDITOR } from './editor-props.ts'
+import type { Fields } from './message-field-names.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
 import { Icon, type IconName } from '../ui/icon.tsx'
 import { Ticked } from '../ui/text.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -84,7 +87,8 @@ export function describeChecks(lines: CheckLine[]): string {
 const ICONS: Record<State, IconName> = { done: 'check', open: 'circle', wrong: 'warning' }
 const WORDS: Record<State, string> = { done: 'Done: ', open: 'To do: ', wrong: 'Problem: ' }
 
-type ListProps = { viewer: Viewer; isEditor: boolean; lines: CheckLine[] }
+/** `fields`: what is typed. */
+type ListProps = { viewer: Viewer; isEditor: boolean; fields: Fields; lines: CheckLine[] }
 
 export const Checklist = ({ lines, ...rest }: ListProps) => (
   <ul class="checks">
@@ -104,7 +108,7 @@ export const Checklist = ({ lines, ...rest }: ListProps) => (
 
 type ProblemsProps = Omit<ListProps, 'lines'> & { problems: LiveProblem[] }
 
-const ProblemList = ({ problems, viewer, isEditor }: ProblemsProps) =>
+const ProblemList = ({ problems, viewer, isEditor, fields }: ProblemsProps) =>
   problems.length === 0 ? null : (
     <ul class="problems">
       {problems.map((problem) => (
@@ -112,7 +116,7 @@ const ProblemList = ({ problems, viewer, isEditor }: ProblemsProps) =>
           <a href={hrefOf(problem, viewer)}>
             <Named field={problem.field}>{problem.message}</Named>
           </a>
-          {isEditor && <Fix problem={problem} viewer={viewer} />}
+          {isEditor && <Fix problem={problem} viewer={viewer} fields={fields} />}
         </li>
       ))}
     </ul>
@@ -124,7 +128,9 @@ const hrefOf = ({ field, code }: FieldError, { app }: Viewer): string =>
 /** The value names the field and the text to replace. */
 export const FIX = 'fix'
 
-function Fix({ problem: { field, code, replace }, viewer }: { problem: LiveProblem; viewer: Viewer }) {
+type FixProps = Pick<ListProps, 'viewer' | 'fields'> & { problem: LiveProblem }
+
+function Fix({ problem: { field, code, replace }, viewer, fields }: FixProps) {
   if (replace) {
     return (
       <Button name="do" value={`${FIX} ${field} ${replace.from}`} form={EDITOR}>
@@ -132,10 +138,30 @@ function Fix({ problem: { field, code, replace }, viewer }: { problem: LiveProbl
       </Button>
     )
   }
+  if (code === 'no_sender' && hasRole(viewer.member.role, 'owner'))
+    return <SenderFields viewer={viewer} fields={fields} />
   if (!SENDER_PROBLEMS.some((one) => one === code)) return null
   const page = code === 'sender_unverified' ? 'sender/domain' : 'sender'
   return <ButtonLink href={pathOf(viewer.app.publicId, page)}>Open Sender</ButtonLink>
 }
+
+/** Field and button of an address for the app. */
+export const NEW_SENDER = 'newSender'
+
+const SenderFields = ({ viewer, fields }: Omit<FixProps, 'problem'>) => (
+  <div class="test">
+    <Field
+      name={NEW_SENDER}
+      label="Send emails from"
+      value={fields[NEW_SENDER] ?? proposeSender(viewer.app)}
+      kind="email"
+      autocomplete="off"
+    />
+    <Button name="do" value={NEW_SENDER} form={EDITOR}>
+      Use this address
+    </Button>
+  </div>
+)
 
 function describeFix({ by }: { by: string }): string {
   const [, variable = '', fallback] = /\{\{ (\S+)(?: \| default: (.+))? \}\}/.exec(by) ?? []
@@ -158,6 +184,8 @@ const LABELS: [path: string, label: string][] = [
   ['wait', 'How long it waits'],
   ['again.collect', 'Collect for (minutes)'],
   ['again', 'How often'],
+  ['goal', 'Goal'],
+  ['holdback', 'Hold back (%)'],
   ['mail.subject', 'Subject'],
   ['mail.preheader', 'First line in the inbox'],
   ['mail.body', 'Text'],

@@ -56,16 +56,21 @@ export const readContext = ({ deps, viewer }: Pick<Editing, 'deps' | 'viewer'>):
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
   const { deps, request, viewer, message } = editing
   const { fields, errors, notice, simulation = null, test = null, check, status = errors ? 400 : 200 } = shown
+  const [surroundings, found, preview] = await Promise.all([
+    readSurroundings(editing),
+    check ?? checkFields(editing, fields),
+    previewFields(editing, fields),
+  ])
   const page = (
     <EditorPage
-      {...await readSurroundings(editing)}
+      {...surroundings}
       viewer={viewer}
       message={message}
       fields={fields}
       errors={errors ?? []}
-      check={check ?? (await checkFields(editing, fields))}
+      check={found}
       notice={notice}
-      shown={await previewFields(editing, fields)}
+      shown={preview}
       simulation={simulation}
       test={test}
       tested={findTested(editing, fields)}
@@ -103,10 +108,11 @@ export const findTested = ({ tested, viewer }: Pick<Editing, 'tested' | 'viewer'
 export async function checkFields(
   { deps, viewer }: Pick<Editing, 'deps' | 'viewer'>,
   fields: Fields,
+  most?: number,
 ): Promise<LiveCheck> {
   // a missing name is found when it is saved
   const reading = readMessage({ ...readFields(fields), name: 'checked' })
-  const context = { ...readContext({ deps, viewer }), asksDns: false }
+  const context = { ...readContext({ deps, viewer }), asksDns: false, most }
   if ('input' in reading) return checkLive(context, reading.input.content)
   const problems = await findBrokenTemplates(context, readMail(fields))
   return { problems, warnings: [], tried: { tried: 0, of: 0, what: 'events' } }

@@ -4,7 +4,6 @@ import { hasRole } from '../../accounts/members.ts'
 import { Frame } from '../layout/frame.tsx'
 import { type CheckLine, Checklist, CHECKLIST, listChecks } from './message-checklist.tsx'
 import { textOf } from './message-field-names.ts'
-import { GoalSection } from './message-goal.tsx'
 import { MailSection, NameField, SenderSection } from './message-mail.tsx'
 import { NameOptions, PreviewSection } from './message-preview.tsx'
 import { Sentence } from './message-sentence.tsx'
@@ -77,7 +76,6 @@ function EditorForm(props: EditorProps) {
         </div>
         <PreviewSection {...shown} viewer={viewer} path={path} view={textOf(fields, 'view')} now={now} />
       </div>
-      <GoalSection ask={ask} />
       <SenderSection ask={ask} appId={viewer.app.publicId} senders={props.senders} isNew={message === null} />
       <SimulationSection {...props} />
       <datalist id={EVENT_NAMES}>
@@ -97,7 +95,7 @@ function Checks(props: EditorProps) {
     <section id="checks" data-part>
       <h2>{message?.status === 'live' ? 'Checks' : 'Before you go live'}</h2>
       <div id={CHECKLIST}>
-        <Checklist viewer={viewer} isEditor={isEditor} lines={listChecks(props)} />
+        <Checklist viewer={viewer} isEditor={isEditor} fields={props.fields} lines={listChecks(props)} />
       </div>
       {isEditor && <TestFields {...props} />}
     </section>

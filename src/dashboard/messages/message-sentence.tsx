@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { render } from 'preact-render-to-string'
 import { type Fields, textOf } from './message-field-names.ts'
 import { OPEN } from './message-form.ts'
+import { GoalFields, HoldbackField } from './message-goal.tsx'
 import { RULE_KINDS } from './message-rule-form.ts'
 import { RuleFields } from './message-rules.tsx'
 import { AgainFields, type PartProps, TriggerFields, WaitFields } from './message-when.tsx'
@@ -46,6 +47,17 @@ export function Sentence(props: SentenceProps) {
         .
       </div>
       <div class="sentence-foot">
+        <div class="more-parts">
+          Goal:{' '}
+          <Part {...part('goal')} words={words.goal}>
+            <GoalFields ask={ask} />
+          </Part>
+          . Hold back:{' '}
+          <Part {...part('holdback')} words={words.holdback}>
+            <HoldbackField ask={ask} />
+          </Part>
+          .
+        </div>
         {!ask('onlyIf').isLocked && <AddRule path={path} />}
         <p class="hint" id={NOTES}>
           <SentText>{notes}</SentText>
@@ -159,4 +171,4 @@ export function sentenceParts(fields: Fields): Record<string, string> {
   ])
 }
 
-const PARTS = ['trigger', 'wait', 'again'] as const satisfies (keyof SentenceWords)[]
+const PARTS = ['trigger', 'wait', 'again', 'goal', 'holdback'] as const satisfies (keyof SentenceWords)[]

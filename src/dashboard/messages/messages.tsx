@@ -41,6 +41,8 @@ import { problemAnswer } from '../layout/problems.tsx'
 /** An email of 50,000 characters, at up to nine bytes each. */
 const EDITOR_BYTES = 512 * 1024
 const VERSIONS = 20
+/** Events or people checked before the page is shown. islands/message.ts has all of them checked afterwards. */
+const FIRST_CHECKED = 100
 const NEW = 'new'
 
 export function messagesRoutes(deps: PageDependencies) {
@@ -131,7 +133,7 @@ async function checkTyped(editing: Editing, fields: Fields) {
   return {
     fragments: {
       [REFUSED]: '',
-      [CHECKLIST]: render(<Checklist viewer={editing.viewer} lines={lines} isEditor />),
+      [CHECKLIST]: render(<Checklist viewer={editing.viewer} fields={fields} lines={lines} isEditor />),
       [LIVE_CHECKS]: describeChecks(lines),
     },
     faults: faultsOf([...errors, ...check.problems]),
@@ -163,7 +165,7 @@ async function showEditor(asking: Asking, id: string): Promise<Response> {
   if (message === 'unknown') return problemAnswer(request, 'message_unknown')
   if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
   const fields = message ? { ...writeFields(message), basedOn: String(message.updatedAt) } : EMPTY_FIELDS
-  return answerEditor({ ...asking, message }, { fields })
+  return answerEditor({ ...asking, message }, { fields, check: await checkFields(asking, fields, FIRST_CHECKED) })
 }
 
 async function showResults(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {

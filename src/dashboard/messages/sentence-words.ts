@@ -1,6 +1,7 @@
 import {
   describeAgain,
   describeCollect,
+  describeGoal,
   describeRules,
   describeTrigger,
   describeUnseen,
@@ -19,7 +20,15 @@ export type Words = { before?: string; bold: string; after?: string }
 /** `rows` of the form: two for one sentence about leaving. `label`: the kind of rule. */
 export type RuleWords = { rows: number[]; label: string; bold: string }
 
-export type SentenceWords = { trigger: Words; wait: Words; rules: RuleWords[]; again: Words; notes: string }
+export type SentenceWords = {
+  trigger: Words
+  wait: Words
+  rules: RuleWords[]
+  again: Words
+  goal: Words
+  holdback: Words
+  notes: string
+}
 
 /** Words of what is typed. A part with errors is named by its kind. */
 export function readWords(fields: Fields): SentenceWords {
@@ -39,6 +48,8 @@ export function readWords(fields: Fields): SentenceWords {
     wait: isWrong('wait') ? { before: 'wait ', bold: 'some time', after: ', then send' } : writeWait(content.wait),
     rules: listGroups(fields).map((rows) => writeRule(fields, { rows, content, isWrong })),
     again: { bold: isWrong('again') ? 'how often?' : writeAgain(content.again) },
+    goal: { bold: isWrong('goal') ? 'an event' : content.goal ? describeGoal(content.goal) : 'none' },
+    holdback: { bold: isWrong('holdback') ? 'some' : writeHoldback(content.holdback) },
     notes: notes.filter((note) => note !== null && note !== '').join(' '),
   }
 }
@@ -66,6 +77,9 @@ const writeAgain = (again: MessageContent['again']): string => {
   const often = describeAgain(again)
   return often === 'once' ? 'once per person' : often
 }
+
+const writeHoldback = (holdback: number | undefined): string =>
+  holdback === undefined ? 'nobody' : `${holdback} % of people`
 
 const listGroups = (fields: Fields): number[][] =>
   groupRules(

@@ -107,11 +107,24 @@ describe('going live', () => {
     const body = '{% for i in (1..900) %}{{ i }}{{ i }}{{ i }}{{ i }}{% endfor %}{{ event.x }}'
     await pages.press(pages.path, 'save', { 'mail.body': body, 'again.collect.minutes': '' })
     for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
-    const { html } = await pages.browser.get(pages.path)
+    const { html } = await pages.press(pages.path, 'preview')
     const [, said = ''] = await textOf(html, '.checks .hint')
     const [, tried] = /^Checked on (\d+) of the last 300 events\. The rest would take too long\.$/.exec(said) ?? []
     expect(Number(tried)).toBeGreaterThan(0)
     expect(await textOf(html, '.problems li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
+  })
+
+  test('checks the newest 100 events before the page is shown, and 500 after', async () => {
+    await pages.press(pages.path, 'save', { 'mail.body': '{{ event.x }}', 'again.collect.minutes': '' })
+    for (let i = 0; i < 120; i++) await pages.event({ email: `p${i}@example.com`, properties: i < 6 ? {} : { x: 1 } })
+    const { html } = await pages.browser.get(pages.path)
+    expect(await textOf(html, '.checks > li')).toContain('Done: Values None is missing in the last 100 events.')
+    const fields = { ...(await fieldsOf(html)), show: 'check' }
+    const { fragments } = JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html)
+    expect(await textOf(fragments.checklist, '.problems li')).toEqual([
+      expect.stringContaining('event.x is missing in 5 % of the last 120 events.'),
+    ])
+    expect((await pages.press(pages.path, 'live')).status).toBe(400)
   })
 
   test('is summarised in one sentence before', async () => {

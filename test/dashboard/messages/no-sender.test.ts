@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { type AccountPages, appOf, openAccount } from '../browser.ts'
 import { textOf } from '../pages.ts'
+import { publicId } from '../../../src/core/ids.ts'
+import { attributesOf } from '../pages.ts'
+import { fieldsOf } from './editing.ts'
 import { MAIL, putMessage } from './mailing.ts'
 
 let pages: AccountPages
@@ -30,4 +33,25 @@ test('Messages, Deliveries and the start say that live messages have no sender',
     expect.stringContaining('No mail server is set. Emails are captured'),
   ])
   expect(await senders.listWithoutSender()).toEqual([])
+})
+
+test('owners set one in the checklist of a message, without saving it', async () => {
+  const app = await appOf(pages)
+  const owner = await pages.signedIn()
+  await pages.addMember('eve@example.com', 'editor')
+  const eve = await pages.signedIn('eve@example.com')
+  const [draft] = await pages.store.listMessages(app.id)
+  const path = pages.at(`messages/${publicId('msg', draft?.id ?? 0)}`)
+  const { html } = await owner.get(path)
+  expect(await attributesOf(html, '#newSender', 'value')).toEqual([`hello@${app.hosts[0]?.replace(/^app\./, '')}`])
+  expect(await textOf((await eve.get(path)).html, '.checks .button')).toEqual(['Open Sender'])
+  const typed = { ...(await fieldsOf(html)), 'mail.subject': 'Typed', newSender: 'hello', do: 'newSender' }
+  const wrong = await owner.post(path, typed)
+  expect([wrong.status, await attributesOf(wrong.html, '#newSender', 'value')]).toEqual([400, ['hello']])
+  expect((await eve.post(path, { ...typed, newSender: 'eve@example.com' })).status).toBe(403)
+  expect((await pages.store.mailSettings(app.id)).fromEmail).toBe(null)
+  const set = await owner.post(path, { ...typed, newSender: ' Post@First.example ' })
+  expect([set.status, await attributesOf(set.html, '[id="mail.subject"]', 'value')]).toEqual([200, ['Typed']])
+  expect(await textOf(set.html, '.checks .wrong b')).not.toContain('Sender')
+  expect((await pages.store.mailSettings(app.id)).fromEmail).toBe('post@first.example')
 })

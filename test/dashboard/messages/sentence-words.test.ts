@@ -24,6 +24,15 @@ test('the first draft has one sentence about leaving', () => {
   expect(readWords(fields).rules.map(({ rows }) => rows)).toEqual([[0], [1, 2]])
 })
 
+test.each<[Fields, string, string]>([
+  [{}, 'none', 'nobody'],
+  [{ 'goal.event': 'paid', 'goal.days': '7', holdback: '10' }, 'paid within 7 days', '10 % of people'],
+  [{ 'goal.days': '7', holdback: 'x' }, 'an event', 'some'],
+])('%j has the goal %s and holds back %s', (changes, goal, holdback) => {
+  const words = readWords({ ...EMPTY_FIELDS, ...MAIL, ...changes })
+  expect([words.goal.bold, words.holdback.bold]).toEqual([goal, holdback])
+})
+
 describe('the sentence', () => {
   test.each<[Fields, string]>([
     [{}, 'When *results_ready* comes, send *immediately*, *once per person*'],
