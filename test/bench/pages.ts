@@ -55,6 +55,13 @@ async function findLink(get: Get, page: string, part: string): Promise<string> {
   return link.startsWith('?') ? page.split('?')[0] + link : link
 }
 
+/** The longest range of results. */
+function lastYear(): string {
+  const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+  const now = Date.now()
+  return `from=${dayOf(now - 365 * 86_400_000)}&to=${dayOf(now)}`
+}
+
 /** Each page with its address; the ones of a list further down too, because there a slow list is slowest. */
 async function listPages(get: Get, name: string, app: string): Promise<[name: string, path: string][]> {
   const at = (page: string): string => `/apps/${app}/${page}`
@@ -80,7 +87,7 @@ async function listPages(get: Get, name: string, app: string): Promise<[name: st
   const event = await findLink(get, at('events'), '/events/evt_')
   const person = await findLink(get, event, '/people/con_')
   const message = await findLink(get, at('messages'), '/messages/msg_')
-  const found = { event, person, message }
+  const found = { event, person, message, results: `${message}/results`, year: `${message}/results?${lastYear()}` }
   return [
     ...(pages as [string, string][]),
     ...Object.entries(found).map(([what, path]) => [`${name} ${what}`, path] as [string, string]),

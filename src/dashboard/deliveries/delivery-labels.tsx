@@ -29,7 +29,7 @@ export const STATE_GROUPS = {
   pending: { word: 'All waiting', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
   decided: {
-    word: 'All that rules allow',
+    word: 'Sent, captured or failed',
     states: ['handed', 'sent', 'unknown', 'bounced', 'complained', 'kept', 'failed'],
   },
   amiss: { word: 'All problems', states: ['failed', 'unknown', 'bounced', 'complained'] },
