@@ -110,9 +110,8 @@ describe('the modules', () => {
 describe('lookup tables with any text as key', () => {
   // `TABLE[text]` finds `constructor` and all else that an object inherits
   test('are Maps, or use Object.hasOwn', () => {
-    const tables = CODE.flatMap((path) =>
-      Array.from(read(path).matchAll(/\bconst (\w+): Record<string, .*> = \{/g), ([, name = '']) => ({ path, name })),
-    )
+    const table = /\bconst (\w+): Record<string, .*> = \{/g
+    const tables = CODE.flatMap((path) => Array.from(read(path).matchAll(table), ([, name = '']) => ({ path, name })))
     const wrong = tables.filter(({ path, name }) => {
       const lookups = read(path)
         .split('\n')
@@ -120,7 +119,8 @@ describe('lookup tables with any text as key', () => {
       return lookups.some((line) => !line.includes(`Object.hasOwn(${name}, `))
     })
     expect(wrong).toEqual([])
-    expect(tables.length).toBeGreaterThan(5)
+    // there are some still, so the pattern finds what it should
+    expect(tables.length).toBeGreaterThan(3)
   })
 })
 

@@ -48,3 +48,10 @@ export function formatDuration(ms: number): string {
   if (ms < 2 * HOUR_MS) return count(Math.floor(ms / MINUTE_MS), 'minute')
   return ms < 2 * DAY_MS ? count(Math.floor(ms / HOUR_MS), 'hour') : count(Math.floor(ms / DAY_MS), 'day')
 }
+
+/** "20 s", "3 min", "5 h" or "2 days" */
+export function formatShortDuration(ms: number): string {
+  if (ms < MINUTE_MS) return `${Math.max(0, Math.floor(ms / 1_000))} s`
+  if (ms < 2 * HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`
+  return ms < 2 * DAY_MS ? `${Math.floor(ms / HOUR_MS)} h` : count(Math.floor(ms / DAY_MS), 'day')
+}

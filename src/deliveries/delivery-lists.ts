@@ -11,6 +11,10 @@ import {
 } from '../store/message-types.ts'
 import type { StoredContact, AppRow, EventRow, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
+import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from '../store/deliveries.ts'
+import { writeCsvRow } from '../core/csv.ts'
+import { publicId } from '../core/ids.ts'
+import { describeShortly, shortenReason } from './short-reasons.ts'
 import { refusedBy } from './decide.ts'
 import { isResendable, isResent } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
@@ -19,15 +23,31 @@ import { explainDelivery, type Explanation, toExplained } from './explanations.t
 import { findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
-export { DELIVERY_STATES, findUnconfirmed, isResent, mayHaveArrivedTwice }
-export type { DeliveryRow, DeliveryState, DeliveryWork, Explanation, JoinedEvent, MessageExplanation, MessageRow }
-
-export type DeliveryFilter = {
-  messageId: number | null
-  states: readonly DeliveryState[] | null
-  before: number | null
-  limit: number
+export {
+  DELIVERY_STATES,
+  describeShortly,
+  shortenReason,
+  MOST_COUNTED,
+  OUTCOMES,
+  findUnconfirmed,
+  isResent,
+  mayHaveArrivedTwice,
 }
+export type {
+  DeliveryOutcome,
+  DeliveryRow,
+  DeliveryState,
+  DeliveryWork,
+  Explanation,
+  JoinedEvent,
+  MessageExplanation,
+  MessageRow,
+}
+
+export type DeliveryFilter = Omit<DeliveryQuery, 'appId' | 'limit'>
+
+/** The newest `limit` that match. */
+type DeliveryPage = DeliveryFilter & { limit: number }
 
 export type ListedDelivery = {
   work: Pick<DeliveryWork, 'delivery' | 'message' | 'lead' | 'app'> & { contact: StoredContact }
@@ -41,29 +61,91 @@ export type FoundDelivery = ShownDelivery & { unwanted: SuppressionReason | null
 
 const toShown = (work: DeliveryWork): ShownDelivery => ({ work, explained: explainDelivery(toExplained(work)) })
 
-/** Newest first; `next` is the next page's `before`, null at the end. */
+/** Newest first; `next` is the next page's `before`, null at the end. `messages`: those that were read already. */
 export async function listDeliveries(
   store: Store,
   app: AppRow,
-  { limit, ...filter }: DeliveryFilter,
+  { limit, messages, ...filter }: DeliveryPage & { messages?: readonly MessageRow[] },
 ): Promise<{ deliveries: ListedDelivery[]; next: number | null }> {
-  const rows = await store.listDeliveries({ ...filter, appId: app.id, contactId: null, limit: limit + 1 })
+  const rows = await store.listDeliveries({ ...filter, appId: app.id, limit: limit + 1 })
   const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
-  return { deliveries: await describeDeliveries(store, app, rows.slice(0, limit)), next }
+  return { deliveries: await describeDeliveries(store, app, rows.slice(0, limit), messages), next }
+}
+
+const EXPORT_ROWS = 500
+
+const EXPORT_COLUMNS = [
+  'id',
+  'email',
+  'message',
+  'version',
+  'state',
+  'reason',
+  'summary',
+  'triggered',
+  'due',
+  'handedOver',
+  'sent',
+  'cameBack',
+  'opened',
+  'goal',
+] as const
+
+/** As CSV, in pieces, so that any number fits into memory. */
+export async function* exportDeliveries(
+  { store, clock }: { store: Store; clock: Clock },
+  app: AppRow,
+  filter: DeliveryFilter,
+): AsyncGenerator<string> {
+  yield writeCsvRow(EXPORT_COLUMNS)
+  for (let before: number | null = filter.before; ;) {
+    const page: Awaited<ReturnType<typeof listDeliveries>> = await listDeliveries(store, app, {
+      ...filter,
+      before,
+      limit: EXPORT_ROWS,
+    })
+    yield page.deliveries.map((one) => writeCsvRow(toCells(one, clock.now()))).join('')
+    if (page.next === null) return
+    before = page.next
+  }
+}
+
+function toCells({ work: { delivery, message, contact } }: ListedDelivery, now: number): string[] {
+  const { id, version, state, reason, triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt } = delivery
+  return [
+    publicId('dlv', id),
+    contact.email,
+    message.name,
+    String(version),
+    state,
+    reason ?? '',
+    describeShortly(delivery, now),
+    ...[triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt].map((at) =>
+      at === null ? '' : new Date(at).toISOString(),
+    ),
+  ]
 }
 
 /** Skips rows whose person was erased. */
-export async function describeDeliveries(store: Store, app: AppRow, rows: DeliveryRow[]): Promise<ListedDelivery[]> {
+export async function describeDeliveries(
+  store: Store,
+  app: AppRow,
+  rows: DeliveryRow[],
+  messages: readonly MessageRow[] = [],
+): Promise<ListedDelivery[]> {
   if (rows.length === 0) return []
-  const leadIds = rows.flatMap(({ joinedTo }) => joinedTo ?? [])
+  const messageOf = new Map(messages.map((message) => [`${message.id} ${message.version}`, message]))
+  const leadOf = new Map(rows.map((row) => [row.id, row]))
+  const others = rows.filter(({ messageId, version }) => !messageOf.has(`${messageId} ${version}`))
+  const leadIds = rows.flatMap(({ joinedTo }) => (joinedTo === null || leadOf.has(joinedTo) ? [] : joinedTo))
   const [contacts, versions, leads] = await Promise.all([
     store.listContactsById([...new Set(rows.map(({ contactId }) => contactId))]),
-    store.listVersionsById(rows),
-    store.listDeliveriesById([...new Set(leadIds)]),
+    others.length === 0 ? [] : store.listVersionsById(others),
+    leadIds.length === 0 ? [] : store.listDeliveriesById([...new Set(leadIds)]),
   ])
+  for (const message of versions) messageOf.set(`${message.id} ${message.version}`, message)
+  for (const lead of leads) leadOf.set(lead.id, lead)
   const contactOf = new Map(contacts.map((contact) => [contact.id, contact]))
-  const messageOf = new Map(versions.map((message) => [`${message.id} ${message.version}`, message]))
-  const leadOf = new Map(leads.map((lead) => [lead.id, lead]))
   return rows.flatMap((delivery) => {
     const contact = contactOf.get(delivery.contactId)
     const message = messageOf.get(`${delivery.messageId} ${delivery.version}`)
@@ -109,6 +191,36 @@ export async function resendDelivery(
     if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
   }
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+}
+
+type SendingCaptured = { until: number; actor: string }
+
+/**
+ * Sends all captured emails whose delivery is not newer than `until`, the newest one that a member saw. `refused`: how
+ * many stay captured. Refusals: no_mail_server, mail_server_unreadable, unavailable.
+ */
+export async function sendCaptured(
+  deps: { store: Store; clock: Clock } & { mailer: Mailer },
+  app: AppRow,
+  { until, actor }: SendingCaptured,
+): Promise<{ sent: number; refused: number } | Refused | Refusal> {
+  const { server, isUnreadable } = deps.mailer.findMailRoute(await deps.store.mailSettings(app.id))
+  if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
+  const all = { appId: app.id, contactId: null, messageId: null, states: ['kept'] as const, limit: EXPORT_ROWS }
+  const counts = { sent: 0, refused: 0 }
+  for (let before: number | null = until + 1; before !== null;) {
+    const rows: DeliveryRow[] = await deps.store.listDeliveries({ ...all, before })
+    const by = { accountId: app.accountId, actor }
+    const outcomes = await Promise.all(
+      rows.map(({ id }) => deps.store.resendDelivery({ appId: app.id, id, at: deps.clock.now(), by })),
+    )
+    for (const outcome of outcomes) {
+      if ('refusal' in outcome && outcome.refusal === 'unavailable') return outcome
+      counts['refusal' in outcome ? 'refused' : 'sent'] += 1
+    }
+    before = rows.length < EXPORT_ROWS ? null : (rows.at(-1)?.id ?? null)
+  }
+  return counts
 }
 
 type Leaving = { isCapturing: boolean; isUnreadable: boolean }

@@ -1,4 +1,8 @@
-import { codeOf, type DecisionReason, type MailReason } from './describe-reason.ts'
+import { formatShortDuration } from '../core/format-time.ts'
+import type { DeliveryRow, Verdict } from '../store/message-types.ts'
+import { readRecord } from './deliveries.ts'
+import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
+import { reasonOfRule } from './rules.ts'
 
 /** The reason in a few words, for one line of a list. */
 const BY_REASON = {
@@ -61,14 +65,68 @@ const BY_REASON = {
   unknown: 'Unknown reason',
 } satisfies Record<DecisionReason | MailReason, string>
 
-const SHORT_REASONS: Record<string, string> = { ...BY_REASON }
+const SHORT_REASONS: ReadonlyMap<string, string> = new Map(Object.entries(BY_REASON))
 
 /** Of a code alone, such as in filters. */
 export function shortenReason(reason: string): string {
-  const known = Object.hasOwn(SHORT_REASONS, reason) ? SHORT_REASONS[reason] : undefined
+  const known = SHORT_REASONS.get(reason)
   if (known !== undefined) return known
   const code = codeOf(reason)
   if (code !== undefined) return `Server answered ${code}`
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   return refused === undefined ? reason : `Sender refused (${refused})`
 }
+
+type Shortened = Pick<
+  DeliveryRow,
+  'state' | 'reason' | 'record' | 'triggeredAt' | 'dueAt' | 'handedAt' | 'sentAt' | 'cameBackAt' | 'openedAt' | 'byHand'
+>
+
+export function describeShortly(delivery: Shortened, now: number): string {
+  const { state, reason, triggeredAt, dueAt, handedAt, byHand } = delivery
+  switch (state) {
+    case 'waiting':
+      if (byHand) return 'Sent next'
+      return dueAt <= now ? 'Due now' : `Due in ${formatShortDuration(dueAt - now)}`
+    case 'claimed':
+      return 'Being sent'
+    case 'handed':
+      return 'Waiting for the server'
+    case 'sent':
+      return describeAfter(delivery) ?? `Sent after ${formatShortDuration((handedAt ?? dueAt) - triggeredAt)}`
+    case 'kept':
+      return 'No mail server'
+    case 'joined':
+      return 'In another email'
+    case 'unknown':
+      return describeAfter(delivery) ?? 'May have arrived'
+    case 'complained':
+      return 'Reported spam'
+    case 'bounced':
+      return 'Bounced'
+    case 'skipped':
+    case 'deferred':
+    case 'failed':
+      return describeCause(delivery, reason ?? 'error')
+  }
+}
+
+/** What the person did after the email. */
+function describeAfter({ handedAt, sentAt, openedAt, cameBackAt }: Shortened): string | null {
+  const from = handedAt ?? sentAt
+  if (from === null) return null
+  if (openedAt !== null) return `Opened it ${formatShortDuration(openedAt - from)} later`
+  return cameBackAt === null ? null : `Came back ${formatShortDuration(cameBackAt - from)} later`
+}
+
+function describeCause(delivery: Shortened, reason: string): string {
+  const record = readRecord(delivery)
+  if (record?.reply !== undefined && lacksMailbox(enhancedOf(record.reply))) return "Mailbox doesn't exist"
+  const seen = reason === 'seen' ? record?.verdicts.find(isSeen) : undefined
+  if (typeof seen?.value === 'number') {
+    return `Opened it ${formatShortDuration(delivery.dueAt - seen.value)} before`
+  }
+  return shortenReason(reason)
+}
+
+const isSeen = (verdict: Verdict): boolean => verdict.verdict === 'fail' && reasonOfRule(verdict) === 'seen'

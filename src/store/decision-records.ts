@@ -20,8 +20,8 @@ export type DecisionRecord = {
 
 export function parseRecord(json: string | null): DecisionRecord | null {
   if (json === null) return null
-  const record = JSON.parse(json) as DecisionRecord | null
-  return record && { ...record, verdicts: record.verdicts.map(renameRule) }
+  const record = JSON.parse(json) as (Omit<DecisionRecord, 'verdicts'> & { verdicts?: Verdict[] }) | null
+  return record && { ...record, verdicts: (record.verdicts ?? []).map(renameRule) }
 }
 
 /** Records written by 0.1.0 name the rule so. */

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
-import { shortenReason } from '../../src/deliveries/short-reasons.ts'
+import { describeShortly, shortenReason } from '../../src/deliveries/short-reasons.ts'
+import type { DeliveryRow, Verdict } from '../../src/store/message-types.ts'
+import { HOUR, MINUTE, NOW } from '../durations.ts'
+import { deliveryOf, fail } from './explaining.ts'
 
 const MOST = 24
 
@@ -69,6 +72,7 @@ describe('each reason code has a short text', () => {
     const text = shortenReason(code)
     expect(text).toBe(EXPECTED[code] ?? 'not expected here')
     expect(text.length).toBeLessThanOrEqual(MOST)
+    if (code !== 'seen') expect(say({ state: 'skipped', reason: code })).toBe(text)
   })
 
   test.each([
@@ -76,4 +80,41 @@ describe('each reason code has a short text', () => {
     ['from_553', 'Sender refused (553)'],
     ['No such user', 'No such user'],
   ])('%s', (code, text) => expect(shortenReason(code)).toBe(text))
+})
+
+const at = NOW + 10 * MINUTE
+const say = (changes: Partial<DeliveryRow>, verdicts?: Verdict[], now = NOW) =>
+  describeShortly(deliveryOf(changes, verdicts), now)
+
+describe('each state has a short text', () => {
+  test.each<[Partial<DeliveryRow>, string]>([
+    [{ state: 'waiting' }, 'Due in 10 min'],
+    [{ state: 'waiting', dueAt: NOW }, 'Due now'],
+    [{ state: 'waiting', byHand: true }, 'Sent next'],
+    [{ state: 'claimed' }, 'Being sent'],
+    [{ state: 'handed', handedAt: at }, 'Waiting for the server'],
+    [{ state: 'sent', handedAt: at, sentAt: at }, 'Sent after 10 min'],
+    [{ state: 'sent', handedAt: at, cameBackAt: at + 20_000 }, 'Came back 20 s later'],
+    [{ state: 'sent', handedAt: at, cameBackAt: at + 1, openedAt: at + 3 * HOUR }, 'Opened it 3 h later'],
+    [{ state: 'kept', handedAt: at }, 'No mail server'],
+    [{ state: 'joined' }, 'In another email'],
+    [{ state: 'unknown', reason: 'stopped', handedAt: at }, 'May have arrived'],
+    [{ state: 'unknown', reason: 'stopped', handedAt: at, cameBackAt: at + 5_000 }, 'Came back 5 s later'],
+    [{ state: 'bounced', reason: 'No such user' }, 'Bounced'],
+    [{ state: 'complained', reason: 'abuse' }, 'Reported spam'],
+    [{ state: 'deferred', reason: 'smtp_450' }, 'Server answered 450'],
+  ])('%o: %s', (changes, text) => expect(say(changes)).toBe(text))
+
+  test('who opened the result before it was due, and when', () => {
+    const seen = fail('notSeen', '/results/1', at - 3 * MINUTE)
+    expect(say({ state: 'skipped', reason: 'seen' }, [seen])).toBe('Opened it 3 min before')
+    expect(say({ state: 'skipped', reason: 'seen' }, [{ ...seen, value: null }])).toBe('Opened it')
+    expect(say({ state: 'skipped', reason: 'seen' })).toBe('Opened it')
+    expect(say({ state: 'skipped', reason: 'again' }, [seen])).toBe('Got it already')
+  })
+
+  test('a mailbox that does not exist', () => {
+    const record = JSON.stringify({ at, verdicts: [], reply: '550 5.1.1' })
+    expect(say({ state: 'failed', reason: 'smtp_550', record })).toBe("Mailbox doesn't exist")
+  })
 })

@@ -11,3 +11,6 @@ test('a record of 0.1.0 has the rule under its present name', () => {
   const old = { at: 1, tries: 2, verdicts: [{ ...not, rule: 'wish' }, seen] }
   expect(parseRecord(JSON.stringify(old))).toEqual({ at: 1, tries: 2, verdicts: [not, seen] })
 })
+
+test('a record without verdicts has none', () =>
+  expect(parseRecord('{"at":1,"tries":2}')).toEqual({ at: 1, tries: 2, verdicts: [] }))

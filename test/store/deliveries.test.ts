@@ -1,7 +1,7 @@
 /** Pages of deliveries, newest first, however much else there is. */
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
-import { createDeliveryPages, type DeliveryQuery } from '../../src/store/deliveries.ts'
+import { createDeliveryPages, type DeliveryQuery, MOST_COUNTED } from '../../src/store/deliveries.ts'
 import { makeFolder } from './samples.ts'
 
 const { folder, remove } = makeFolder()
@@ -26,9 +26,18 @@ const insert = db.prepare(
 const put = (id: number, app: number, message: number, state: string): unknown =>
   insert.run(id, app, id % 7, message, `k${id}`, state, 1_000_000 - ((id * 7_919) % 1_000))
 
+const reasonOf = (id: number): string => (id % 3 === 0 ? 'seen' : 'again')
+
 const STATES = ['waiting', 'sent', 'waiting', 'skipped', 'failed', 'deferred', 'unknown']
 db.transaction(() => {
-  for (let id = 1; id <= 700; id++) put(id, 1, 1 + (id % 2), STATES[id % STATES.length] ?? 'waiting')
+  for (let id = 1; id <= 700; id++) {
+    const state = STATES[id % STATES.length] ?? 'waiting'
+    put(id, 1, 1 + (id % 2), state)
+    if (state === 'skipped') db.run(`UPDATE deliveries SET reason = '${reasonOf(id)}' WHERE id = ${id}`)
+    if (state === 'sent') {
+      db.run(`UPDATE deliveries SET came_back_at = 1, opened_at = iif(id % 4 = 0, 1, NULL) WHERE id = ${id}`)
+    }
+  }
   // newer than those, and of another app: more than are looked through
   for (let id = 1_000; id < 46_000; id++) put(id, 2, 3, 'waiting')
 })()
@@ -39,7 +48,7 @@ const ALL: DeliveryQuery = { appId: 1, messageId: null, contactId: null, states:
 /** All pages of a query, one after another. */
 function readAll(query: Partial<DeliveryQuery>): number[] {
   const ids: number[] = []
-  for (let before: number | null = null; ;) {
+  for (let before: number | null = query.before ?? null; ;) {
     const page = pages.listIds({ ...ALL, ...query, before })
     ids.push(...page)
     if (page.length < (query.limit ?? ALL.limit)) return ids
@@ -62,12 +71,80 @@ describe('a page contains the newest deliveries', () => {
       (id, state) => id % 2 === 0 && state === 'waiting',
     ],
     ['of fewer rows than there are messages and states', { limit: 3 }, () => true],
+    ['between two', { before: 600, after: 300 }, (id) => id < 600 && id > 300],
+    ['with a reason', { reason: 'seen' }, (id, state) => state === 'skipped' && id % 3 === 0],
+    [
+      'with a reason, of a message, in states',
+      { reason: 'again', messageId: 2, states: ['skipped', 'sent'] },
+      (id, state) => state === 'skipped' && id % 3 !== 0 && id % 2 === 1,
+    ],
+    ['that brought people back', { outcome: 'cameBack' }, (_, state) => state === 'sent'],
+    [
+      'whose result was opened, of a message, between two',
+      { outcome: 'opened', messageId: 1, before: 500, after: 99 },
+      (id, state) => state === 'sent' && id % 4 === 0 && id < 500 && id > 99,
+    ],
+    ['with a reason and an outcome', { outcome: 'opened', reason: 'seen' }, () => false],
+    [
+      'of a person, with an outcome, between two',
+      { contactId: 1, outcome: 'opened', before: 500, after: 99 },
+      (id, state) => id % 7 === 1 && state === 'sent' && id % 4 === 0 && id < 500 && id > 99,
+    ],
+    [
+      'of a person, with a reason',
+      { contactId: 3, reason: 'seen' },
+      (id, state) => id % 7 === 3 && state === 'skipped' && id % 3 === 0,
+    ],
     ['of a person', { contactId: 3 }, (id) => id % 7 === 3],
     ['of a person in a state', { contactId: 3, states: ['sent'] }, () => false],
-  ])('%s', (_, query, isAsked) => expect(readAll(query)).toEqual(idsOf(isAsked)))
+  ])('%s, and counts them', (_, query, isAsked) => {
+    const expected = idsOf(isAsked)
+    expect(readAll(query)).toEqual(expected)
+    expect(pages.count({ ...ALL, ...query })).toBe(expected.length)
+  })
+
+  test('counts up to a limit', () => {
+    expect(pages.count({ ...ALL, appId: 2 })).toBe(MOST_COUNTED + 1)
+    expect(pages.count({ ...ALL, appId: 2, states: ['sent'] })).toBe(0)
+  })
 
   test('of an app where everything is new', () => {
     expect(pages.listIds({ ...ALL, appId: 2, limit: 3 })).toEqual([45_999, 45_998, 45_997])
     expect(pages.listIds({ ...ALL, appId: 3 })).toEqual([])
   })
+})
+
+/** What is prepared for each pair of an outcome and a reason. */
+function listTexts(): string[] {
+  const prepare = spyOn(db, 'prepare')
+  const fresh = createDeliveryPages(db)
+  prepare.mockClear()
+  for (const outcome of [null, 'cameBack', 'opened', 'goal'] as const) {
+    for (const reason of [null, 'seen']) {
+      fresh.listIds({ ...ALL, outcome, reason })
+      fresh.count({ ...ALL, outcome, reason })
+    }
+  }
+  const texts = prepare.mock.calls.map(([text]) => text)
+  prepare.mockRestore()
+  return texts
+}
+const TEXTS = listTexts()
+
+test('each filter has a statement for its page and one for its count', () => {
+  expect(new Set(TEXTS).size).toBe(16)
+})
+
+test.each(TEXTS)('each filter reads deliveries by an index or an id: %#', (text) => {
+  const plan = db.prepare<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`).all()
+  const steps = plan.flatMap(({ detail }) => (/deliver/.test(detail) ? [detail] : []))
+  expect(steps.length).toBeGreaterThan(0)
+  for (const step of steps) {
+    expect(step).toMatch(
+      /^SEARCH deliver(?:y|ies) USING (?:COVERING INDEX deliveries_\w+|INDEX deliveries_\w+|INTEGER PRIMARY KEY) \(/,
+    )
+    if (step.includes('deliveries_')) expect(step).toMatch(/message_id=\? AND (?:reason=\? AND )?state=\?/)
+  }
+  // only the page itself is sorted
+  expect(plan.filter(({ detail }) => detail.includes('TEMP B-TREE')).length).toBeLessThanOrEqual(2)
 })

@@ -1,4 +1,5 @@
 /** How many SQL statements a page of deliveries and the sending of an email take. */
+import { PAGE_ROWS } from '../../src/dashboard/deliveries/deliveries-live.tsx'
 import { Database, type Statement } from 'bun:sqlite'
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import type { MessageContent } from '../../src/store/message-types.ts'
@@ -9,7 +10,6 @@ import { textOf } from '../dashboard/pages.ts'
 import { startSending } from '../mail/sending.ts'
 import { callTool } from '../mcp/client.ts'
 
-const PAGE_ROWS = 50
 const MOST_OF_PAGE = 12
 /** With one commit for each email: how many emails share one depends on how busy the machine is. */
 const MOST_OF_EMAIL = 15
@@ -89,8 +89,8 @@ test.each<[string, number]>([
   await browser.get(pages.at('events'))
   let html = ''
   const count = await countDuring(async () => ({ html } = await browser.get(pages.at('deliveries'))))
-  expect(await textOf(html, 'td .address')).toHaveLength(PAGE_ROWS)
-  expect((await textOf(html, 'td .badge')).filter((state) => state !== 'Waiting')).toHaveLength(PAGE_ROWS / 2)
+  expect(await textOf(html, '.feed .who')).toHaveLength(PAGE_ROWS)
+  expect((await textOf(html, '.feed .badge')).filter((state) => state !== 'Waiting')).toHaveLength(PAGE_ROWS / 2)
   expectAtMost(count, MOST_OF_PAGE)
 })
 

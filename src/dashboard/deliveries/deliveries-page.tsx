@@ -1,135 +1,258 @@
 /** @jsxImportSource preact */
-import { DELIVERY_STATES, type MessageRow, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import {
+  DELIVERY_STATES,
+  type DeliveryOutcome,
+  type ListedDelivery,
+  type MessageRow,
+  MOST_COUNTED,
+  OUTCOMES,
+  shortenReason,
+} from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
-import { DeliveryBadge, deliveryPath, STATE_GROUPS, type StateFilter, describeState } from './delivery-labels.tsx'
-import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import type { Viewer } from '../layout/viewer.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
+import { type Chip, Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { type Column, Pager, Table } from '../ui/table.tsx'
-import { SentText } from '../ui/text.tsx'
-import { Time } from '../ui/time.tsx'
-import type { Viewer } from '../layout/viewer.ts'
-
-/** Filters; null = all. */
-type Filter = { messageId: number | null; state: StateFilter | null }
+import { FeedPending, FeedTools } from '../ui/feed.tsx'
+import { DayField, FieldFrame } from '../ui/field.tsx'
+import { Pager } from '../ui/table.tsx'
+import { formatDate } from '../ui/time.tsx'
+import {
+  type DeliveriesView,
+  deliveriesPath,
+  type FilterName,
+  FILTERS,
+  isNarrowed,
+  NO_FILTER,
+} from './deliveries-view.ts'
+import { describeState, isGroup, STATE_GROUPS } from './delivery-labels.tsx'
+import { DeliveryRow } from './delivery-row.tsx'
 
 type DeliveriesProps = {
   viewer: Viewer
   mail: MailState
+  view: DeliveriesView
+  /** of the person filter, as typed if there is no such person */
+  email: string
+  error?: string
   messages: MessageRow[]
-  filter: Filter
+  /** codes that occur */
+  reasons: string[]
   deliveries: ListedDelivery[]
+  /** up to `MOST_COUNTED` + 1 */
+  count: number
+  /** whether this is the first page, which gets new deliveries */
   isFirst: boolean
-  /** cursor of the next page */
-  older: string | null
+  /** last delivery of this page, if there is another page */
+  older: number | null
   now: number
 }
 
 export const DeliveriesPage = (props: DeliveriesProps) => (
-  <Frame viewer={props.viewer} page="deliveries" title="Deliveries" state="Every email, sent or not, and why.">
+  <Frame
+    viewer={props.viewer}
+    page="deliveries"
+    title="Deliveries"
+    state={
+      <span data-feed-counts="state">
+        <State count={props.count} isNarrowed={isNarrowed(props.view)} />
+      </span>
+    }
+    islands={['feed']}
+  >
     <MailNotices viewer={props.viewer} state={props.mail} />
     <DeliverySections viewer={props.viewer} current="deliveries" />
-    <FilterForm {...props} />
-    <DeliveryList {...props} />
+    {isNothing(props) ? <NothingYet /> : <FilteredList {...props} />}
   </Frame>
 )
 
-const FilterForm = ({ viewer, messages, filter: { messageId, state } }: DeliveriesProps) => (
-  <form class="filters" method="get" action={pathOf(viewer.app.publicId, 'deliveries')}>
-    <Select
-      name="message"
-      label="Message"
-      value={messageId === null ? '' : publicId('msg', messageId)}
-      options={[
-        { value: '', label: 'Every message' },
-        ...messages.map(({ id, name }) => ({ value: publicId('msg', id), label: name })),
-      ]}
-    />
-    <Select
-      name="state"
-      label="State"
-      value={state ?? ''}
-      options={[
-        { value: '', label: 'Every state' },
-        ...Object.entries(STATE_GROUPS).map(([value, { word }]) => ({ value, label: word })),
-        ...DELIVERY_STATES.map((one) => ({ value: one, label: describeState(one) })),
-      ]}
-    />
-    <Button>Show</Button>
-  </form>
-)
+const isNothing = ({ deliveries, view, isFirst, error }: DeliveriesProps): boolean =>
+  deliveries.length === 0 && isFirst && !isNarrowed(view) && error === undefined
 
-const isNarrowed = ({ messageId, state }: Filter): boolean => messageId !== null || state !== null
+export function State({ count, isNarrowed }: { count: number; isNarrowed: boolean }) {
+  if (count === 0) return <>{isNarrowed ? 'No delivery matches.' : 'Every email, sent or not, and why.'}</>
+  const number = count > MOST_COUNTED ? `${MOST_COUNTED.toLocaleString('en')}+` : count.toLocaleString('en')
+  const deliveries = `${number} ${count === 1 ? 'delivery' : 'deliveries'}`
+  return <>{`${deliveries}${isNarrowed ? (count === 1 ? ' matches' : ' match') : ''}, newest first.`}</>
+}
 
-function DeliveryList(props: DeliveriesProps) {
-  const { viewer, filter, deliveries, isFirst, older, now } = props
-  const asked = new URLSearchParams()
-  if (filter.messageId !== null) asked.set('message', publicId('msg', filter.messageId))
-  if (filter.state !== null) asked.set('state', filter.state)
-  const path = (before?: string): string => {
-    const query = new URLSearchParams([
-      ...asked,
-      ...(before === undefined ? [] : [['before', before] as [string, string]]),
-    ])
-    return `${pathOf(viewer.app.publicId, 'deliveries')}${query.size === 0 ? '' : `?${query}`}`
-  }
+const FilteredList = (props: DeliveriesProps) => {
+  const { viewer, view, isFirst } = props
   return (
     <>
-      {deliveries.length === 0 ? (
-        <Nothing {...props} />
-      ) : (
-        <Table
-          label="Deliveries, the newest first"
-          columns={columnsOf(viewer, now)}
-          rows={deliveries}
-          idOf={({ work }) => String(work.delivery.id)}
-        />
+      <div class="list-tools">
+        <FilterForm {...props} />
+        <Chips chips={chipsOf(props)} clear={deliveriesPath(viewer.app.publicId, NO_FILTER)} />
+        {isFirst && <FeedTools />}
+      </div>
+      <section class="feed-section" aria-label="Deliveries">
+        {isFirst && <p class="hint" role="status" data-stream-reason />}
+        <DeliveryList {...props} />
+      </section>
+      {props.count > 0 && (
+        <p class="hint after-table">
+          Export {props.count > MOST_COUNTED ? 'all' : props.count.toLocaleString('en')} as{' '}
+          <a href={deliveriesPath(viewer.app.publicId, view, { page: 'deliveries/export' })} download>
+            CSV
+          </a>
+        </p>
       )}
-      <Pager newest={isFirst ? undefined : path()} older={older === null ? undefined : path(older)} />
     </>
   )
 }
 
-const columnsOf = ({ app }: Viewer, now: number): Column<ListedDelivery>[] => [
-  {
-    name: 'Person',
-    cell: ({ work: { contact } }) => (
-      <a class="address" href={personPath(app.publicId, contact.id)}>
-        <SentText most={60}>{contact.email}</SentText>
-      </a>
-    ),
-  },
-  {
-    name: 'Message',
-    cell: ({ work: { message, delivery } }) => (
-      <a class="strong" href={deliveryPath(app.publicId, delivery.id)}>
-        <SentText most={60}>{message.name}</SentText>
-      </a>
-    ),
-  },
-  { name: 'State', cell: ({ work }) => <DeliveryBadge delivery={work.delivery} /> },
-  { name: 'Why', cell: ({ explained }) => <SentText most={240}>{explained.why}</SentText> },
-  { name: 'Triggered', cell: ({ work }) => <Time at={work.delivery.triggeredAt} now={now} /> },
+type Choices = { value: string; label: string }[]
+
+const OUTCOME_NAMES: Record<DeliveryOutcome, string> = {
+  cameBack: 'Came back',
+  opened: 'Opened the result',
+  goal: 'Reached the goal',
+}
+
+const isOutcome = (name: string): name is DeliveryOutcome => Object.hasOwn(OUTCOMES, name)
+
+const STATE_CHOICES: Choices = [
+  ...Object.entries(STATE_GROUPS).map(([value, { word }]) => ({ value, label: word })),
+  ...DELIVERY_STATES.map((value) => ({ value, label: describeState(value) })),
 ]
 
-const Nothing = ({ viewer, filter, isFirst }: DeliveriesProps) => {
-  if (isNarrowed(filter)) {
-    const all = <ButtonLink href={pathOf(viewer.app.publicId, 'deliveries')}>Show all</ButtonLink>
-    return (
-      <EmptyState title="None of these" next={all}>
-        No delivery of this app is of this message and in this state.
-      </EmptyState>
-    )
+const OUTCOME_CHOICES: Choices = Object.keys(OUTCOMES).flatMap((value) =>
+  isOutcome(value) ? [{ value, label: OUTCOME_NAMES[value] }] : [],
+)
+
+/** By POST, so that emails don't appear in URLs and logs. */
+const FilterForm = ({ viewer, view, email, error, messages, reasons }: DeliveriesProps) => (
+  <details class="folded-filters" open={isNarrowed(view) || error !== undefined}>
+    <summary>Filter</summary>
+    <form class="filters" role="search" method="post" action={pathOf(viewer.app.publicId, 'deliveries')}>
+      <FieldFrame name="email" label="Person" error={error}>
+        <input
+          id="email"
+          name="email"
+          type="text"
+          inputmode="email"
+          value={email}
+          placeholder="Email"
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          aria-invalid={error ? 'true' : undefined}
+          aria-describedby={error ? 'email-fault' : undefined}
+        />
+      </FieldFrame>
+      <Select
+        name="message"
+        label="Message"
+        value={view.messageId === null ? '' : publicId('msg', view.messageId)}
+        options={[
+          { value: '', label: 'Every message' },
+          ...messages.map(({ id, name }) => ({ value: publicId('msg', id), label: name })),
+        ]}
+      />
+      <Select
+        name="state"
+        label="State"
+        value={view.state ?? ''}
+        options={[{ value: '', label: 'Every state' }, ...STATE_CHOICES]}
+      />
+      <Select
+        name="reason"
+        label="Reason"
+        value={view.reason}
+        options={[{ value: '', label: 'Every reason' }, ...reasonChoices(reasons, view.reason)]}
+      />
+      <Select
+        name="outcome"
+        label="Afterwards"
+        value={view.outcome ?? ''}
+        options={[{ value: '', label: 'Anything' }, ...OUTCOME_CHOICES]}
+      />
+      <DayField name="from" label="From" value={view.from} />
+      <DayField name="to" label="To" value={view.to} />
+      <Button>Show</Button>
+    </form>
+  </details>
+)
+
+const reasonChoices = (reasons: string[], current: string): Choices =>
+  [...new Set(current === '' ? reasons : [...reasons, current])]
+    .map((value) => ({ value, label: shortenReason(value) }))
+    .toSorted((a, b) => a.label.localeCompare(b.label, 'en'))
+
+const FILTER_NAMES: Record<FilterName, string> = {
+  contactId: 'Person',
+  messageId: 'Message',
+  state: 'State',
+  reason: 'Reason',
+  outcome: 'Afterwards',
+  from: 'From',
+  to: 'To',
+}
+
+const chipsOf = (props: DeliveriesProps): Chip[] =>
+  FILTERS.filter((name) => props.view[name] !== NO_FILTER[name]).map((name) => ({
+    name: FILTER_NAMES[name],
+    value: valueOf(name, props),
+    href: deliveriesPath(props.viewer.app.publicId, { ...props.view, [name]: NO_FILTER[name] }),
+  }))
+
+const UNKNOWN = 'unknown'
+
+function valueOf(name: FilterName, { view, email, messages }: DeliveriesProps): string {
+  const { messageId, state, outcome } = view
+  const values: Record<FilterName, () => string> = {
+    contactId: () => (email === '' ? UNKNOWN : email),
+    messageId: () => messages.find(({ id }) => id === messageId)?.name ?? UNKNOWN,
+    state: () => (state === null ? '' : isGroup(state) ? STATE_GROUPS[state].word : describeState(state)),
+    reason: () => shortenReason(view.reason),
+    outcome: () => (outcome === null ? '' : OUTCOME_NAMES[outcome]),
+    from: () => formatDate(Date.parse(view.from)),
+    to: () => formatDate(Date.parse(view.to)),
   }
-  return isFirst ? (
-    <EmptyState title="Nothing to deliver yet">
-      As soon as something triggers a live message, it is listed here with the person it is for, and with the reason why
-      they got it or did not. Nothing has triggered one yet.
+  return values[name]()
+}
+
+function DeliveryList(props: DeliveriesProps) {
+  const { viewer, view, deliveries, isFirst, older, now } = props
+  const { publicId: appId } = viewer.app
+  const live = deliveriesPath(appId, view, { page: 'deliveries-live' })
+  return (
+    <>
+      {isFirst && <FeedPending noun="delivery" plural="deliveries" />}
+      <ol
+        class="feed deliveries"
+        data-feed={isFirst ? `${live}${live.includes('?') ? '' : '?'}` : undefined}
+        data-cursor={publicId('dlv', deliveries[0]?.work.delivery.id ?? 0)}
+      >
+        {deliveries.map((row) => (
+          <DeliveryRow key={row.work.delivery.id} appId={appId} row={row} now={now} />
+        ))}
+      </ol>
+      {deliveries.length === 0 && <NoMatch {...props} />}
+      <Pager
+        newest={isFirst ? undefined : deliveriesPath(appId, view)}
+        older={older === null ? undefined : deliveriesPath(appId, view, { before: older })}
+      />
+    </>
+  )
+}
+
+const NothingYet = () => (
+  <EmptyState title="No deliveries yet">
+    When something triggers a live message, it appears here: who it is for, and why they got it or didn't.
+  </EmptyState>
+)
+
+const NoMatch = ({ viewer, view, isFirst }: DeliveriesProps) => {
+  if (!isFirst) return <EmptyState title="Nothing older">No delivery came before these.</EmptyState>
+  if (!isNarrowed(view)) return null
+  const all = <ButtonLink href={deliveriesPath(viewer.app.publicId, NO_FILTER)}>Show all deliveries</ButtonLink>
+  return (
+    <EmptyState title="No deliveries match" next={all}>
+      New deliveries that match appear here.
     </EmptyState>
-  ) : (
-    <EmptyState title="Nothing older">These were the first deliveries of this app.</EmptyState>
   )
 }

@@ -3,19 +3,23 @@ import { Elysia } from 'elysia'
 import { describeMailbox } from '../../core/mail-addresses.ts'
 import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import {
+  exportDeliveries,
   findDelivery,
   type FoundDelivery,
   listDeliveries,
   resendDelivery,
   type ShownDelivery,
 } from '../../deliveries/delivery-lists.ts'
-import { publicId, readPublicId } from '../../core/ids.ts'
+import { readEmail } from '../../core/email.ts'
+import { readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { DeliveriesPage } from './deliveries-page.tsx'
 import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
-import { deliveryPath, readStateFilter, statesOf } from './delivery-labels.tsx'
-import { onForm, showPage } from '../layout/require-member.tsx'
+import { followDeliveries, PAGE_ROWS } from './deliveries-live.tsx'
+import { deliveriesPath, type DeliveriesView, readAddress, readView, toFilter } from './deliveries-view.ts'
+import { deliveryPath } from './delivery-labels.tsx'
+import { onForm, openStream, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -23,12 +27,17 @@ import { mailAnswer } from './mail-frames.ts'
 import { readMailState } from './mail-state.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 
-const PAGE_ROWS = 50
-
 export const deliveriesRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/deliveries', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => showDeliveries(deps, request, viewer)),
+    )
+    .post('/apps/:app/deliveries', onForm(deps, { role: 'viewer' }, filterDeliveries), { parse: 'none' })
+    .get('/apps/:app/deliveries/export', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
+    )
+    .get('/apps/:app/deliveries-live', ({ request, params: { app } }) =>
+      openStream(deps, request, app, (viewer) => followDeliveries(deps, request, viewer)),
     )
     .get('/apps/:app/deliveries/:delivery', ({ request, params: { app, delivery } }) =>
       showPage(deps, request, app, (viewer) => showDelivery(deps, request, viewer, delivery)),
@@ -52,30 +61,59 @@ async function readDelivery(
   return id === null ? null : findDelivery(store, viewer.app, id)
 }
 
-async function showDeliveries(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
-  const asked = new URL(request.url).searchParams
-  const messageId = readPublicId('msg', asked.get('message') ?? '')
-  const state = readStateFilter(asked.get('state') ?? '')
-  const before = readPublicId('dlv', asked.get('before') ?? '')
-  const { deliveries, next } = await listDeliveries(deps.store, viewer.app, {
-    messageId,
-    states: state === null ? null : statesOf(state),
-    before,
-    limit: PAGE_ROWS,
-  })
-  const page = (
-    <DeliveriesPage
-      viewer={viewer}
-      mail={await readMailState(deps, viewer.app)}
-      messages={await deps.store.listMessages(viewer.app.id)}
-      filter={{ messageId, state }}
-      deliveries={deliveries}
-      isFirst={before === null}
-      older={next === null ? null : publicId('dlv', next)}
-      now={deps.clock.now()}
-    />
+type Wrong = { view: DeliveriesView; email: string; error: string }
+
+/** `wrong`: a form with a person that isn't known. */
+async function showDeliveries(
+  deps: PageDependencies,
+  request: Request,
+  viewer: Viewer,
+  wrong?: Wrong,
+): Promise<Response> {
+  const { store, clock } = deps
+  const { id: appId, timezone } = viewer.app
+  const view = wrong?.view ?? readAddress(request.url)
+  const filter = toFilter(view, timezone)
+  const before = readPublicId('dlv', new URL(request.url).searchParams.get('before') ?? '')
+  const messages = await store.listMessages(appId)
+  const page = { ...filter, before: before ?? filter.before, limit: PAGE_ROWS, messages }
+  const [{ deliveries, next }, count, mail, reasons, person] = await Promise.all([
+    listDeliveries(store, viewer.app, page),
+    store.countMatching({ ...filter, appId }),
+    readMailState(deps, viewer.app),
+    store.listReasons(appId),
+    view.contactId === null ? null : store.byId(view.contactId),
+  ])
+  const email = wrong?.email ?? (person?.appId === appId ? person.email : '')
+  const shown = { viewer, mail, view, email, error: wrong?.error, messages, reasons, deliveries, count, older: next }
+  return pageAnswer(
+    request,
+    wrong ? 404 : 200,
+    <DeliveriesPage {...shown} isFirst={before === null} now={clock.now()} />,
   )
-  return pageAnswer(request, 200, page)
+}
+
+/** To the address of what the form asks for. */
+async function filterDeliveries(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
+  const view = readView(form.text)
+  const email = form.text('email').trim()
+  const address = readEmail(email)
+  const person = address && (await deps.store.findContact(viewer.app.id, address.email))
+  if (email === '' || person) {
+    return redirectAnswer(deliveriesPath(viewer.app.publicId, { ...view, contactId: person?.id ?? null }))
+  }
+  const error = address ? 'No person has this email.' : 'Enter a whole email address.'
+  return showDeliveries(deps, request, viewer, { view: { ...view, contactId: null }, email, error })
+}
+
+function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer): Response {
+  const filter = toFilter(readAddress(request.url), app.timezone)
+  return downloadAnswer(exportDeliveries(deps, app, filter), { name: 'deliveries', format: 'csv' })
 }
 
 /** The captured email, or a new rendering when none was captured. null if the event is in another email. */

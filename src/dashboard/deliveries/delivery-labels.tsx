@@ -39,7 +39,7 @@ export type StateGroup = keyof typeof STATE_GROUPS
 
 export type StateFilter = DeliveryState | StateGroup
 
-const isGroup = (text: string): text is StateGroup => Object.hasOwn(STATE_GROUPS, text)
+export const isGroup = (text: string): text is StateGroup => Object.hasOwn(STATE_GROUPS, text)
 
 /** Parses a filter; null if unknown. */
 export const readStateFilter = (text: string): StateFilter | null =>
@@ -62,8 +62,3 @@ export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
 }
 
 export const deliveryPath = (appId: string, id: number): string => `/apps/${appId}/deliveries/${publicId('dlv', id)}`
-
-export const deliveriesPath = (appId: string, { id, state }: { id: number; state?: StateFilter }): string => {
-  const query = new URLSearchParams({ message: publicId('msg', id), ...(state === undefined ? {} : { state }) })
-  return `/apps/${appId}/deliveries?${query}`
-}

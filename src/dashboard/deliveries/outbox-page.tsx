@@ -1,8 +1,14 @@
 /** @jsxImportSource preact */
 import { deliveryPath } from './delivery-labels.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
+import { hasRole } from '../../accounts/members.ts'
+import { publicId } from '../../core/ids.ts'
+import { MOST_COUNTED } from '../../deliveries/delivery-lists.ts'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import { ActionForm } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
@@ -18,13 +24,28 @@ type OutboxProps = {
   isFirst: boolean
   /** cursor of the next page */
   older: string | null
+  /** all captured emails, up to `MOST_COUNTED` + 1 */
+  count: number
+  /** what sending all of them did */
+  sent: { sent: number; refused: number } | null
+  /** error of the last action */
+  notice?: string
   now: number
 }
 
-export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: OutboxProps) => {
+export const OutboxPage = (props: OutboxProps) => {
+  const { viewer, state, mails, isFirst, older, notice, now } = props
   const path = pathOf(viewer.app.publicId, 'outbox')
   return (
-    <Frame viewer={viewer} page="deliveries" title="Outbox" state="Emails captured instead of sent.">
+    <Frame
+      viewer={viewer}
+      page="deliveries"
+      title="Outbox"
+      state="Emails captured instead of sent."
+      action={<SendAll {...props} />}
+    >
+      {notice && <Notice kind="error">{notice}</Notice>}
+      {props.sent && <SentAll {...props.sent} />}
       <MailNotices viewer={viewer} state={state} on="outbox" />
       <DeliverySections viewer={viewer} current="outbox" />
       {mails.length === 0 ? (
@@ -35,7 +56,7 @@ export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: Outbox
             A captured email counts as sent to its person.{' '}
             {state.isCapturing || state.isUnreadable
               ? 'Once a mail server is set, you can send each from its page.'
-              : 'Each can be sent now, from its page.'}
+              : 'Send all of them, or each from its page.'}
           </p>
           <Table
             label="Captured emails, the newest first"
@@ -49,6 +70,41 @@ export const OutboxPage = ({ viewer, state, mails, isFirst, older, now }: Outbox
     </Frame>
   )
 }
+
+/** For editors, once emails can leave. */
+const SendAll = ({ viewer, state, mails, isFirst, count }: OutboxProps) => {
+  const newest = mails[0]
+  const mayLeave = !state.isCapturing && !state.isUnreadable
+  if (!newest || !isFirst || !mayLeave || !hasRole(viewer.member.role, 'editor')) return null
+  const number = count > MOST_COUNTED ? `more than ${MOST_COUNTED.toLocaleString('en')}` : count.toLocaleString('en')
+  const emails = count === 1 ? '1 captured email' : `${number} captured emails`
+  return (
+    <Dialog id="send-captured" opener="Send all" title={`Send ${emails}?`}>
+      <p>
+        They go out now, as they were captured, and the rules are not checked again. People who have unsubscribed since
+        don't get them.
+      </p>
+      <ActionForm
+        action={`${pathOf(viewer.app.publicId, 'outbox')}/send`}
+        fields={{ until: publicId('dlv', newest.deliveryId) }}
+        kind="primary"
+      >
+        {`Send ${emails}`}
+      </ActionForm>
+    </Dialog>
+  )
+}
+
+const count = (number: number, one: string, many: string): string =>
+  number === 1 ? one : `${number.toLocaleString('en')} ${many}`
+
+const SentAll = ({ sent, refused }: { sent: number; refused: number }) => (
+  <Notice kind="done">
+    {`${count(sent, 'One email is', 'emails are')} sent next, unless the person can't be emailed.`}
+    {refused > 0 &&
+      ` ${count(refused, 'One stays', 'stay')} captured, because another email of the same message was sent or waits.`}
+  </Notice>
+)
 
 const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
   {

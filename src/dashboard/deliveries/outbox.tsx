@@ -2,21 +2,50 @@
 import { Elysia } from 'elysia'
 import { type ListedCapture, readCaptured } from '../../mail/captured-mail.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
-import { pageAnswer } from '../layout/answers.ts'
-import { showPage } from '../layout/require-member.tsx'
-import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
+import { REFUSALS } from '../../core/refusals.ts'
+import { sendCaptured } from '../../deliveries/delivery-lists.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import type { FormInput } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { onForm, showPage } from '../layout/require-member.tsx'
+import { type PageDependencies, type Viewer, type Who } from '../layout/viewer.ts'
 import { readMailState } from './mail-state.ts'
 import { type Captured, OutboxPage } from './outbox-page.tsx'
 
 const PAGE_ROWS = 50
 
-export const outboxRoutes = (deps: PageDependencies) =>
-  new Elysia().get('/apps/:app/outbox', ({ request, params: { app } }) =>
-    showPage(deps, request, app, (viewer) => showOutbox(deps, request, viewer)),
-  )
+const ALL_CAPTURED = { contactId: null, messageId: null, states: ['kept'], before: null } as const
 
-async function showOutbox(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
-  const before = readPublicId('dlv', new URL(request.url).searchParams.get('before') ?? '')
+export const outboxRoutes = (deps: PageDependencies) =>
+  new Elysia()
+    .get('/apps/:app/outbox', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => showOutbox(deps, request, viewer)),
+    )
+    .post('/apps/:app/outbox/send', onForm(deps, { role: 'editor' }, sendAll), { parse: 'none' })
+
+async function sendAll(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
+  const until = readPublicId('dlv', form.text('until')) ?? 0
+  const outcome = await sendCaptured(deps, viewer.app, { until, actor: viewer.member.id })
+  if ('refusal' in outcome) return showOutbox(deps, request, viewer, REFUSALS[outcome.refusal])
+  const { sent, refused } = outcome
+  return redirectAnswer(`${pathOf(viewer.app.publicId, 'outbox')}?sent=${sent}&refused=${refused}`)
+}
+
+/** Only numbers, so that a link can't say anything else. */
+function readSent(query: URLSearchParams): { sent: number; refused: number } | null {
+  const [sent, refused] = ['sent', 'refused'].map((name) => query.get(name) ?? '')
+  const isNumber = (text = '') => /^\d{1,7}$/.test(text)
+  return isNumber(sent) && isNumber(refused) ? { sent: Number(sent), refused: Number(refused) } : null
+}
+
+async function showOutbox(
+  deps: PageDependencies,
+  request: Request,
+  viewer: Viewer,
+  problem?: { status: number; message: string },
+): Promise<Response> {
+  const query = new URL(request.url).searchParams
+  const before = readPublicId('dlv', query.get('before') ?? '')
   const found = await deps.store.listCaptured(viewer.app.id, before, PAGE_ROWS + 1)
   const mails = await Promise.all(found.slice(0, PAGE_ROWS).map((listed) => readListed(deps, viewer, listed)))
   const last = found.length > PAGE_ROWS ? found[PAGE_ROWS - 1] : undefined
@@ -27,10 +56,13 @@ async function showOutbox(deps: PageDependencies, request: Request, viewer: View
       mails={mails.filter((mail) => mail !== null)}
       isFirst={before === null}
       older={last ? publicId('dlv', last.deliveryId) : null}
+      count={await deps.store.countMatching({ ...ALL_CAPTURED, appId: viewer.app.id })}
+      sent={readSent(query)}
+      notice={problem?.message}
       now={deps.clock.now()}
     />
   )
-  return pageAnswer(request, 200, page)
+  return pageAnswer(request, problem?.status ?? 200, page)
 }
 
 async function readListed(

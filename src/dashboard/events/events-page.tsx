@@ -6,10 +6,10 @@ import { describeEventName } from './event-labels.ts'
 import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
 import { FeedRow } from './feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { Badge } from '../ui/badge.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
+import { FeedPending, FeedTools } from '../ui/feed.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Pager } from '../ui/table.tsx'
 
@@ -71,30 +71,12 @@ const FeedSection = (props: EventsProps) => (
   </section>
 )
 
-/** Shown only with scripts; announces the connection state. */
-const FeedTools = () => (
-  <div class="feed-tools">
-    <span role="status" data-feed-state>
-      <Badge mood="good">Live</Badge>
-    </span>
-    <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
-      Pause
-    </button>
-  </div>
-)
-
 function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
   const { publicId: appId } = viewer.app
   const path = (cursor: string | null) => eventsPath(appId, view, cursor)
   return (
     <>
-      {!isOld && (
-        <div class="feed-pending">
-          <button class="button primary" type="button" data-feed-show hidden>
-            Show new events
-          </button>
-        </div>
-      )}
+      {!isOld && <FeedPending noun="event" />}
       <ol
         class="feed"
         data-feed={isOld ? undefined : feedPath(appId, view)}

@@ -6,7 +6,7 @@ const ROWS_MAX = 100
 /** Maximum rows buffered while paused; the oldest are dropped. */
 const PENDING_MAX = 100
 
-/** Sent by dashboard/events/events-live.tsx and dashboard/requests/requests.tsx. */
+/** Sent by dashboard/events/events-live.tsx, dashboard/requests/requests.tsx and dashboard/deliveries/deliveries-live.tsx. */
 type FeedRows = { html: string; count: number; cursor: string }
 type FeedCounts = { state: string; chart: string; names?: string }
 
@@ -50,8 +50,8 @@ function followFeed(list: HTMLOListElement): void {
     if (!show) return
     const count = pending.filter((row) => row.hasAttribute('data-id')).length
     show.hidden = count === 0
-    const noun = show.dataset.feedNoun ?? 'event'
-    show.textContent = `Show ${count === PENDING_MAX ? `the newest ${count}` : count} new ${noun}${count === 1 ? '' : 's'}`
+    const noun = count === 1 ? show.dataset.feedShow : show.dataset.feedPlural
+    show.textContent = `Show ${count === PENDING_MAX ? `the newest ${count}` : count} new ${noun}`
   }
   const insert = (): void => {
     for (const row of pending) row.classList.add('new')
@@ -73,6 +73,17 @@ function followFeed(list: HTMLOListElement): void {
     showBuffered()
   }
 
+  /** Rows keep their place and height. */
+  const change = ({ html }: { html: string }): void => {
+    const template = document.createElement('template')
+    template.innerHTML = html
+    const rows = new Map([...pending, ...list.children].map((row) => [row.getAttribute('data-id'), row]))
+    for (const next of template.content.children) {
+      const row = rows.get(next.getAttribute('data-id'))
+      if (row && !row.matches(':focus-within')) row.replaceChildren(...next.childNodes)
+    }
+  }
+
   pause?.addEventListener('click', () => {
     pause.setAttribute('aria-pressed', String(!isPaused()))
     pause.textContent = isPaused() ? 'Go on' : 'Pause'
@@ -89,7 +100,11 @@ function followFeed(list: HTMLOListElement): void {
 
   openStream({
     url: () => `${list.dataset.feed}&after=${list.dataset.cursor}`,
-    on: { rows: (data) => take(data as FeedRows), counts: (data) => showCounts(data as FeedCounts) },
+    on: {
+      rows: (data) => take(data as FeedRows),
+      changed: (data) => change(data as { html: string }),
+      counts: (data) => showCounts(data as FeedCounts),
+    },
     onState: (now) => {
       stream = now
       showState()

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { MessageRow } from '../../messages/messages.ts'
-import { deliveriesPath } from '../deliveries/delivery-labels.tsx'
+import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { messagePath, resultsPath } from './messages-page.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -15,7 +15,7 @@ export function MessageTabs({ viewer, message, page }: TabsProps) {
     { name: 'Results', href: resultsPath(publicId, message.id), isCurrent: page === 'results' },
     { name: 'Editor', href: path, isCurrent: page === 'editor' },
     { name: 'Versions', href: `${path}/versions`, isCurrent: page === 'versions' },
-    { name: 'Deliveries', href: deliveriesPath(publicId, message), isCurrent: false },
+    { name: 'Deliveries', href: deliveriesPath(publicId, { messageId: message.id }), isCurrent: false },
   ]
   return <SectionLinks label="This message" links={links} />
 }

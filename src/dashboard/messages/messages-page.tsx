@@ -2,7 +2,8 @@
 import { hasRole } from '../../accounts/members.ts'
 import { describeTrigger, describeWait } from '../../messages/describe-message.ts'
 import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
-import { deliveriesPath, type StateFilter } from '../deliveries/delivery-labels.tsx'
+import { deliveriesPath } from '../deliveries/deliveries-view.ts'
+import type { StateFilter } from '../deliveries/delivery-labels.tsx'
 import { publicId } from '../../core/ids.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
@@ -110,7 +111,7 @@ const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): 
     const text = formatCount(number)
     return (
       <>
-        {state ? <a href={deliveriesPath(viewer.app.publicId, { id, state })}>{text}</a> : text}
+        {state ? <a href={deliveriesPath(viewer.app.publicId, { messageId: id, state })}>{text}</a> : text}
         {whole > 0 && <span class="hint">{` ${Math.round((number * 100) / whole)} %`}</span>}
       </>
     )

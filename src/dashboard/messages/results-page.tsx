@@ -2,10 +2,9 @@
 import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
 import type { Comparison, Results } from '../../deliveries/results.ts'
 import { shortenReason } from '../../deliveries/short-reasons.ts'
-import { publicId } from '../../core/ids.ts'
-import { Frame, pathOf } from '../layout/frame.tsx'
+import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
+import { Frame } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import type { StateFilter } from '../deliveries/delivery-labels.tsx'
 import { describeStatus } from './message-status.tsx'
 import { MessageTabs } from './message-tabs.tsx'
 import { messagePath, resultsPath } from './messages-page.tsx'
@@ -107,17 +106,12 @@ function describeAnswer({ funnel, compared }: Results): string {
 }
 
 /** A link to the deliveries that a bar counts. */
-type Filter = { state?: StateFilter; reason?: string; outcome?: string; from?: string; to?: string }
+type Filter = Partial<Pick<DeliveriesView, 'state' | 'reason' | 'outcome' | 'from' | 'to'>>
 
 function linkTo({ viewer, message, view }: Pick<ResultsProps, 'viewer' | 'message' | 'view'>, filter: Filter): string {
   const { from, until } = view.range
-  const query = new URLSearchParams({
-    message: publicId('msg', message.id),
-    from: writeDay(from),
-    to: writeDay(until),
-    ...filter,
-  })
-  return `${pathOf(viewer.app.publicId, 'deliveries')}?${query}`
+  const days = { from: writeDay(from), to: writeDay(until) }
+  return deliveriesPath(viewer.app.publicId, { messageId: message.id, ...days, ...filter })
 }
 
 type Bar = { name: string; count: number; of: number; share: string; href: string }

@@ -4,10 +4,11 @@ import { ERROR_CODES } from '../../docs/error-codes.ts'
 import { MOST_COUNTED, type RequestRow as Row } from '../../store/requests.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { type Chip, Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
+import { FeedPending, FeedTools } from '../ui/feed.tsx'
 import { DayField } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Pager } from '../ui/table.tsx'
@@ -51,7 +52,7 @@ export const RequestsPage = (props: RequestsProps) => (
     }
     islands={['feed']}
   >
-    <div class="request-tools">
+    <div class="list-tools">
       <KindLinks {...props} />
       <FindForm {...props} />
     </div>
@@ -60,9 +61,9 @@ export const RequestsPage = (props: RequestsProps) => (
         No request of the last 7 days has the ID <SentText most={60}>{props.wanted}</SentText>.
       </Notice>
     )}
-    <div class="request-tools">
+    <div class="list-tools">
       <FilterForm {...props} />
-      <Chips {...props} />
+      <Chips chips={chipsOf(props)} clear={requestsPath(props.viewer.app.publicId, { kind: props.view.kind })} />
       {!props.isOld && <FeedTools zone={formatZone(props.viewer.app.timezone)} />}
     </div>
     <section class="feed-section" aria-label="Requests">
@@ -185,28 +186,12 @@ function Filter({ name, ...props }: RequestsProps & { name: FilterName }) {
   )
 }
 
-/** Each filter in use, with a link without it. */
-const Chips = (props: RequestsProps) => {
-  const { viewer, view } = props
-  const used = FILTERS.filter((name) => view[name] !== '')
-  if (used.length === 0) return null
-  return (
-    <ul class="chips" aria-label="Filters in use">
-      {used.map((name) => (
-        <li key={name}>
-          <a class="chip" href={requestsPath(viewer.app.publicId, { ...view, [name]: '' })}>
-            <span class="unseen">Remove </span>
-            {FILTER_NAMES[name]}:{' '}
-            <b>
-              <SentText most={40}>{labelOf(name, props)}</SentText>
-            </b>
-            <span aria-hidden="true"> ×</span>
-          </a>
-        </li>
-      ))}
-    </ul>
-  )
-}
+const chipsOf = (props: RequestsProps): Chip[] =>
+  FILTERS.filter((name) => props.view[name] !== '').map((name) => ({
+    name: FILTER_NAMES[name],
+    value: labelOf(name, props),
+    href: requestsPath(props.viewer.app.publicId, { ...props.view, [name]: '' }),
+  }))
 
 function labelOf(name: FilterName, props: RequestsProps): string {
   const value = props.view[name]
@@ -214,32 +199,13 @@ function labelOf(name: FilterName, props: RequestsProps): string {
   return choicesOf(name, props).find((one) => one.value === value)?.label ?? value
 }
 
-/** Shown only with scripts; announces the connection state. */
-const FeedTools = ({ zone }: { zone: string }) => (
-  <div class="feed-tools">
-    <span class="hint">{zone}</span>
-    <span role="status" data-feed-state>
-      <Badge mood="good">Live</Badge>
-    </span>
-    <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
-      Pause
-    </button>
-  </div>
-)
-
 function RequestList(props: RequestsProps) {
   const { viewer, view, names, rows, isOld, older } = props
   const { publicId: appId } = viewer.app
   const live = `/apps/${appId}/requests-live?${writeView(view)}`
   return (
     <>
-      {!isOld && (
-        <div class="feed-pending">
-          <button class="button primary" type="button" data-feed-show data-feed-noun="request" hidden>
-            Show new requests
-          </button>
-        </div>
-      )}
+      {!isOld && <FeedPending noun="request" />}
       <ol
         class={names.apps.length > 1 ? 'feed requests of-apps' : 'feed requests'}
         data-feed={isOld ? undefined : live}

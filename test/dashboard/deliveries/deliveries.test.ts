@@ -20,14 +20,14 @@ afterEach(() => pages.close())
 
 const BOB = 'bob@example.com'
 const see = async (query = '') => (await browser.get(pages.at(`deliveries${query}`))).html
-const pathsIn = (html: string) => attributesOf(html, 'td .strong', 'href')
+const pathsIn = (html: string) => attributesOf(html, '.feed a', 'href')
 const pathOfNewest = async (): Promise<string> => (await pathsIn(await see()))[0] ?? ''
-const sayWhy = (html: string) => textOf(html, 'td[data-label=Why]')
+const sayWhy = (html: string) => attributesOf(html, '.feed .why', 'title')
 
 describe('the deliveries', () => {
   test('can be empty', async () => {
-    expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing to deliver yet'])
-    expect(await textOf(await see('?state=sent'), '.empty h2')).toEqual(['None of these'])
+    expect(await textOf(await see(), '.empty h2')).toEqual(['No deliveries yet'])
+    expect(await textOf(await see('?state=sent'), '.empty h2')).toEqual(['No deliveries match'])
   })
 
   test('show person, message, state and reason', async () => {
@@ -36,9 +36,12 @@ describe('the deliveries', () => {
     await sendEvent(pages, { app, email: 'carol@example.com', properties: {} })
     await sendDue(pages)
     const html = await see()
-    expect(await textOf(html, 'td .address')).toEqual(['carol@example.com', BOB])
-    expect(await textOf(html, 'td .strong')).toEqual(['A message', 'A message'])
-    expect(await textOf(html, 'td .badge')).toEqual(['Not sent', 'Captured'])
+    expect(await textOf(html, '.feed .who')).toEqual(['carol@example.com', BOB])
+    expect(await textOf(html, '.feed .message')).toEqual(['A message', 'A message'])
+    expect(await textOf(html, '.feed .badge')).toEqual(['Not sent', 'Captured'])
+    expect(await textOf(html, '.feed .why')).toEqual(['Missing value', 'No mail server'])
+    expect(await attributesOf(html, '.feed time', 'title')).toEqual(Array(2).fill('3 May 2026, 12:00 UTC'))
+    expect(await textOf(html, '.page-head [data-feed-counts=state]')).toEqual(['2 deliveries, newest first.'])
     expect(await sayWhy(html)).toEqual([
       'event.headline had neither a value nor a fallback.',
       'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
@@ -70,7 +73,7 @@ describe('the deliveries', () => {
     await sendEvent(pages, { app, email: BOB })
     await sendDue(pages)
     await sendEvent(pages, { app, email: 'carol@example.com' })
-    const namesOf = async (query: string) => textOf(await see(query), 'td .strong')
+    const namesOf = async (query: string) => textOf(await see(query), '.feed .message')
     expect(await namesOf(`?message=${publicId('msg', one)}`)).toEqual(['One', 'One'])
     expect(await namesOf(`?message=${publicId('msg', one)}&state=waiting`)).toEqual(['One'])
     expect(await namesOf('?state=failed')).toEqual([])
@@ -79,7 +82,12 @@ describe('the deliveries', () => {
     for (const state of ['sent', 'left']) expect(await namesOf(`?state=${state}`)).toEqual([])
     expect(await namesOf('?state=amiss')).toEqual([])
     expect(await namesOf('?state=nothing')).toHaveLength(4)
-    expect(await attributesOf(await see('?state=waiting'), 'option[selected]', 'value')).toEqual(['', 'waiting'])
+    expect(await attributesOf(await see('?state=waiting'), 'option[selected]', 'value')).toEqual([
+      '',
+      'waiting',
+      '',
+      '',
+    ])
   })
 
   test('page with their filter', async () => {
@@ -88,7 +96,7 @@ describe('the deliveries', () => {
     const seen: string[] = []
     for (let query: string | undefined = '?state=waiting'; query !== undefined;) {
       const html = await see(query)
-      seen.push(...(await textOf(html, 'td .address')))
+      seen.push(...(await textOf(html, '.feed .who')))
       const [href] = await attributesOf(html, '.pager [rel=next]', 'href')
       query = href?.slice(pages.at('deliveries').length)
       if (query) expect(query).toStartWith('?state=waiting&before=dlv_')
@@ -215,8 +223,8 @@ describe('a delivery', () => {
     expect(await textOf(html, 'aside .badge')).toEqual(['Sent', 'Maybe twice'])
     expect(await textOf(html, '.timeline li span')).toContain('Handed over, not confirmed')
     const list = await see('?state=sent')
-    expect([await textOf(list, 'td .badge'), await sayWhy(list)]).toEqual([['Sent', 'Maybe twice'], [twice]])
-    const [person = ''] = await attributesOf(list, 'td .address', 'href')
+    expect([await textOf(list, '.feed .badge'), await sayWhy(list)]).toEqual([['Sent', 'Maybe twice'], [twice]])
+    const [person = ''] = await attributesOf(html, 'aside a[href*=people]', 'href')
     const [event = ''] = await attributesOf(html, 'aside a[href*=events]', 'href')
     for (const page of [person, event]) {
       const shown = (await browser.get(page ?? '')).html

@@ -82,6 +82,65 @@ describe('the outbox', () => {
   })
 })
 
+describe('sending all captured emails', () => {
+  const EMAILS = ['bob@example.com', 'eve@example.com', 'zoe@example.com']
+  const capture = () => keep(EMAILS.map((email) => ({ email, headline: email })))
+  const offered = async (query = '') => textOf(await see(query), '#send-captured form button')
+  const setServer = async (url: string | null): Promise<void> => {
+    const app = await appOf(pages)
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    await pages.store.setMailSettings({ ...by, settings: { smtpUrl: url } })
+  }
+
+  test('is offered to editors once a mail server is set, with their number', async () => {
+    expect(await offered()).toEqual([])
+    await capture()
+    expect(await offered()).toEqual([])
+    await setServer('smtp://127.0.0.1:1')
+    expect(await offered()).toEqual(['Send 3 captured emails'])
+    await pages.addMember('vic@example.com', 'viewer')
+    const viewer = await pages.signedIn('vic@example.com')
+    expect((await viewer.get(pages.at('outbox'))).html).not.toContain('send-captured')
+  })
+
+  test('sends those that the member saw, but to nobody who unsubscribed', async () => {
+    await capture()
+    const mailServer = await startMailServer()
+    try {
+      await setServer(mailServer.url)
+      const html = await see()
+      await setServer(null)
+      await sendEvent(pages, { app: await appOf(pages), email: 'new@example.com', properties: { headline: 'New' } })
+      await sendDue(pages)
+      await setServer(mailServer.url)
+      await browser.post(pages.at('suppressions/new'), {
+        addresses: 'zoe@example.com',
+        why: 'x',
+        reason: 'unsubscribed',
+      })
+      const until = (await attributesOf(html, '#send-captured [name=until]', 'value'))[0] ?? ''
+      const { location } = await browser.post(pages.at('outbox/send'), { until })
+      const done = (await browser.get(location ?? '')).html
+      expect((await textOf(done, '.notice.done'))[0]).toContain(
+        "3 emails are sent next, unless the person can't be emailed.",
+      )
+      await sendDue(pages)
+      expect(mailServer.received.map(({ to }) => to[0]).toSorted()).toEqual(EMAILS.slice(0, 2))
+      expect(await textOf(await see(), 'td[data-label=To]')).toEqual(['new@example.com'])
+    } finally {
+      await mailServer.stop()
+    }
+  })
+
+  test('is refused without a mail server, and what is in the address stays a number', async () => {
+    await capture()
+    const { status, html } = await browser.post(pages.at('outbox/send'), { until: 'dlv_zzzzzzzzzzzz' })
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('No mail server')])
+    expect(await see('?sent=%3Cb%3E&refused=1')).not.toContain('sent next')
+    expect(await see('?sent=1&refused=2')).toContain('2 stay captured')
+  })
+})
+
 describe('a captured email', () => {
   const BOB = 'bob@example.com'
   const open = async (): Promise<string> => {
@@ -97,7 +156,7 @@ describe('a captured email', () => {
     expect(await textOf(html, 'td[data-label=Sent] a')).toEqual([])
     expect(await textOf(html, 'td[data-label=Captured] a')).toEqual(['1'])
     const [kept] = await attributesOf(html, 'td[data-label=Captured] a', 'href')
-    expect(await textOf((await browser.get(kept ?? '')).html, 'td .badge')).toEqual(['Captured'])
+    expect(await textOf((await browser.get(kept ?? '')).html, '.deliveries .badge')).toEqual(['Captured'])
     const message = (await attributesOf(html, '.person', 'href')).at(-1)
     expect(await textOf((await browser.get(message ?? '')).html, '.page-head .with-badge')).toEqual([
       'LiveVersion 1. Nothing waits, nothing was sent yet, 1 was captured in the outbox.',

@@ -43,7 +43,9 @@ test.each(INHERITED)('%s as the name of an event and an action', async (name) =>
 
 test('pages of people with such names, tags, fields and properties', async () => {
   const list = await see('people')
-  const people = (await attributesOf(list, 'tbody a', 'href')).filter((href) => href?.includes('/people/con_'))
+  const [next] = await attributesOf(list, '.pager [rel=next]', 'href')
+  const lists = list + (await (await world.browse('owner', String(next))).text())
+  const people = (await attributesOf(lists, 'tbody a', 'href')).filter((href) => href?.includes('/people/con_'))
   expect(people.length).toBeGreaterThan(40)
   for (const href of people) expect([href, (await world.browse('owner', String(href))).status]).toEqual([href, 200])
   for (const name of INHERITED) {

@@ -40,6 +40,8 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['people/:person/edit', 'editor', {}],
   ['people/:person/erase', 'owner', {}],
   ['deliveries/:delivery/resend', 'editor', {}],
+  ['deliveries', 'viewer', { email: '' }],
+  ['outbox/send', 'editor', {}],
   ['suppressions', 'viewer', { email: ADA }],
   ['suppressions/new', 'editor', { addresses: 'x' }],
   ['suppressions/remove', 'editor', { email: 'x' }],

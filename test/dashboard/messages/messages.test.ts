@@ -49,7 +49,7 @@ describe('the messages', () => {
       'skipped',
     ])
     for (const href of leadTo) {
-      expect(await textOf((await pages.browser.get(href ?? '')).html, 'td .address')).toHaveLength(1)
+      expect(await textOf((await pages.browser.get(href ?? '')).html, '.feed .who')).toHaveLength(1)
     }
   })
 

@@ -73,7 +73,7 @@ test('a message, its versions, deliveries and events have their own tab titles',
   for (const email of ['bob@example.com', 'eve@example.com']) await sendEvent(editing, { app: editing.app, email })
   await sendDue(editing)
   const list = await editing.browser.get(editing.at('deliveries'))
-  const deliveries = await attributesOf(list.html, 'tbody a[href*="/deliveries/dlv_"]', 'href')
+  const deliveries = await attributesOf(list.html, '.feed a[href*="/deliveries/dlv_"]', 'href')
   const events = await attributesOf((await editing.browser.get(editing.at('events'))).html, '.feed a.what', 'href')
   const message = editing.at(`messages/${publicId('msg', id)}`)
   const pages = [message, `${message}/versions`, ...new Set(deliveries), editing.at('deliveries'), String(events[0])]

@@ -27,6 +27,7 @@ import versionActors from './0025_version_actors.sql' with { type: 'text' }
 import contactChanges from './0026_contact_changes.sql' with { type: 'text' }
 import messageResults from './0027_message_results.sql' with { type: 'text' }
 import { pageKeyOf } from '../../../core/urls.ts'
+import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
 
 /** Append only; released migrations are never edited. Entry n migrates schema version n to n + 1 in one transaction. */
@@ -58,6 +59,7 @@ export const MIGRATIONS: readonly string[] = [
   versionActors,
   contactChanges,
   messageResults,
+  deliveryFilters,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

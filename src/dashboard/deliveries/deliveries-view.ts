@@ -1,0 +1,99 @@
+import { idAt, publicId, readPublicId } from '../../core/ids.ts'
+import { fromLocalTime } from '../../core/local-time.ts'
+import { type DeliveryFilter, type DeliveryOutcome, OUTCOMES } from '../../deliveries/delivery-lists.ts'
+import { readStateFilter, type StateFilter, statesOf } from './delivery-labels.tsx'
+
+const DAY_MS = 86_400_000
+
+/** The filters of the page; null and '' are any. Days are such as 2026-05-03. */
+export type DeliveriesView = {
+  contactId: number | null
+  messageId: number | null
+  state: StateFilter | null
+  reason: string
+  outcome: DeliveryOutcome | null
+  from: string
+  to: string
+}
+
+export const FILTERS = ['contactId', 'messageId', 'state', 'reason', 'outcome', 'from', 'to'] as const
+export type FilterName = (typeof FILTERS)[number]
+
+export const NO_FILTER: DeliveriesView = {
+  contactId: null,
+  messageId: null,
+  state: null,
+  reason: '',
+  outcome: null,
+  from: '',
+  to: '',
+}
+
+const REASON_MOST = 200
+
+const isOutcome = (text: string): text is DeliveryOutcome => Object.hasOwn(OUTCOMES, text)
+
+/** From an address or a form; what can't be read is any. */
+export function readView(textOf: (name: string) => string): DeliveriesView {
+  const outcome = textOf('outcome')
+  return {
+    contactId: readPublicId('con', textOf('person')),
+    messageId: readPublicId('msg', textOf('message')),
+    state: readStateFilter(textOf('state')),
+    reason: textOf('reason').slice(0, REASON_MOST),
+    outcome: isOutcome(outcome) ? outcome : null,
+    from: readDay(textOf('from')),
+    to: readDay(textOf('to')),
+  }
+}
+
+export const readAddress = (url: string): DeliveriesView => {
+  const { searchParams } = new URL(url)
+  return readView((name) => searchParams.get(name) ?? '')
+}
+
+const readDay = (text: string): string =>
+  /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : ''
+
+export const isNarrowed = (view: DeliveriesView): boolean => FILTERS.some((name) => view[name] !== NO_FILTER[name])
+
+function writeView({ contactId, messageId, state, reason, outcome, from, to }: DeliveriesView): URLSearchParams {
+  const texts = {
+    person: contactId === null ? '' : publicId('con', contactId),
+    message: messageId === null ? '' : publicId('msg', messageId),
+    state: state ?? '',
+    reason,
+    outcome: outcome ?? '',
+    from,
+    to,
+  }
+  return new URLSearchParams(Object.entries(texts).filter(([, text]) => text !== ''))
+}
+
+type Page = 'deliveries' | 'deliveries/export' | 'deliveries-live'
+
+/** `before`: the last delivery of the previous page. */
+export function deliveriesPath(
+  appId: string,
+  view: Partial<DeliveriesView>,
+  { page = 'deliveries', before = null }: { page?: Page; before?: number | null } = {},
+): string {
+  const query = writeView({ ...NO_FILTER, ...view })
+  if (before !== null) query.set('before', publicId('dlv', before))
+  return `/apps/${appId}/${page}${query.size === 0 ? '' : `?${query}`}`
+}
+
+/** Days of the zone in which Eventpost got what triggered the delivery, which its ID tells. */
+export function toFilter(view: DeliveriesView, zone: string): DeliveryFilter {
+  const { contactId, messageId, state, reason, outcome, from, to } = view
+  const startOf = (day: string, later = 0): number => idAt(fromLocalTime(Date.parse(day) + later, zone))
+  return {
+    contactId,
+    messageId,
+    states: state === null ? null : statesOf(state),
+    reason: reason === '' ? null : reason,
+    outcome,
+    after: from === '' ? 0 : startOf(from) - 1,
+    before: to === '' ? null : startOf(to, DAY_MS),
+  }
+}

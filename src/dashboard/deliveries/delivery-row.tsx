@@ -1,0 +1,33 @@
+/** @jsxImportSource preact */
+import { describeShortly, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { publicId } from '../../core/ids.ts'
+import { SentText } from '../ui/text.tsx'
+import { Time } from '../ui/time.tsx'
+import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
+
+const NAME_MOST = 60
+
+/** One line; the whole row is a link. */
+export const DeliveryRow = ({ appId, row, now }: { appId: string; row: ListedDelivery; now: number }) => {
+  const { explained, work } = row
+  const { delivery, contact, message } = work
+  return (
+    <li data-id={publicId('dlv', delivery.id)}>
+      <a href={deliveryPath(appId, delivery.id)}>
+        <span class="who">
+          <SentText most={NAME_MOST}>{contact.email}</SentText>
+        </span>
+        <span class="message">
+          <SentText most={NAME_MOST}>{message.name}</SentText>
+        </span>
+        <span class="state">
+          <DeliveryBadge delivery={delivery} />
+        </span>
+        <span class="why" title={explained.why}>
+          <SentText most={NAME_MOST}>{describeShortly(delivery, now)}</SentText>
+        </span>
+        <Time at={delivery.triggeredAt} now={now} />
+      </a>
+    </li>
+  )
+}

@@ -1,0 +1,32 @@
+/** @jsxImportSource preact */
+import { Icon } from './icon.tsx'
+import { SentText } from './text.tsx'
+
+/** `href`: the page without this filter. */
+export type Chip = { name: string; value: string; href: string }
+
+/** The filters in use; each removes itself. `clear`: the page without any. */
+export const Chips = ({ chips, clear }: { chips: Chip[]; clear: string }) =>
+  chips.length === 0 ? null : (
+    <ul class="chips" aria-label="Filters in use">
+      {chips.map(({ name, value, href }) => (
+        <li key={name}>
+          <a class="chip" href={href}>
+            <span class="unseen">Remove </span>
+            {name}:{' '}
+            <b>
+              <SentText most={40}>{value}</SentText>
+            </b>
+            <Icon name="close" />
+          </a>
+        </li>
+      ))}
+      {chips.length > 1 && (
+        <li>
+          <a class="clear" href={clear}>
+            Clear all
+          </a>
+        </li>
+      )}
+    </ul>
+  )

@@ -1,0 +1,24 @@
+/** @jsxImportSource preact */
+import { Badge } from './badge.tsx'
+
+/** Shown only with scripts; announces the connection state. */
+export const FeedTools = ({ zone }: { zone?: string }) => (
+  <div class="feed-tools">
+    {zone !== undefined && <span class="hint">{zone}</span>}
+    <span role="status" data-feed-state>
+      <Badge mood="good">Live</Badge>
+    </span>
+    <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
+      Pause
+    </button>
+  </div>
+)
+
+/** Rows that wait until they are wanted; `noun`: of one row. */
+export const FeedPending = ({ noun, plural = `${noun}s` }: { noun: string; plural?: string }) => (
+  <div class="feed-pending">
+    <button class="button primary" type="button" data-feed-show={noun} data-feed-plural={plural} hidden>
+      Show new {plural}
+    </button>
+  </div>
+)
