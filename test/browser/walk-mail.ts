@@ -103,7 +103,7 @@ async function setMailServer(server: Served, smtpUrl: string | null): Promise<vo
   await store.setMailSettings({ ...by, settings: { smtpUrl } })
 }
 
-const openRow = (text: string) => (page: Page) => page.click(`tr:has-text("${text}") .strong >> nth=0`)
+const openRow = (text: string) => (page: Page) => page.click(`.deliveries li:has-text("${text}") a >> nth=0`)
 
 export const MAIL_STEPS: Step[] = [
   { name: 'deliveries-empty', go: (page, server) => page.goto(at(server, 'deliveries')) },
@@ -118,6 +118,20 @@ export const MAIL_STEPS: Step[] = [
   },
   { name: 'deliveries-none', go: (page, server) => page.goto(at(server, 'deliveries?state=failed')) },
   { name: 'deliveries-skipped', go: (page, server) => page.goto(at(server, 'deliveries?state=skipped')) },
+  {
+    name: 'deliveries-filter',
+    go: async (page, server) => {
+      await page.goto(at(server, 'deliveries?state=skipped&reason=unsubscribed&from=2026-05-01'))
+    },
+  },
+  {
+    name: 'deliveries-unknown',
+    go: async (page) => {
+      await page.fill('#email', 'nobody@example.invalid')
+      await page.click('.filters .button')
+    },
+  },
+  { name: 'deliveries-skipped-again', go: (page, server) => page.goto(at(server, 'deliveries?state=skipped')) },
   { name: 'delivery-unwanted', go: openRow('unwilling@example.com') },
   {
     name: 'delivery-unwritable',
@@ -144,7 +158,22 @@ export const MAIL_STEPS: Step[] = [
   },
   { name: 'delivery-source', go: (page) => page.click('label[for=view-raw]') },
   { name: 'outbox', go: (page, server) => page.goto(at(server, 'outbox')) },
-  { name: 'delivery-kept', go: openRow('hedy@example.com') },
+  {
+    name: 'outbox-send',
+    go: async (page, server) => {
+      await setMailServer(server, 'smtp://127.0.0.1:1')
+      await page.reload()
+      await page.click('[popovertarget=send-captured]')
+      await setMailServer(server, null)
+    },
+  },
+  {
+    name: 'delivery-kept',
+    go: async (page) => {
+      await page.reload()
+      await page.click('tr:has-text("hedy@example.com") .strong >> nth=0')
+    },
+  },
   {
     name: 'delivery-kept-send',
     go: async (page, server) => {

@@ -10,7 +10,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
-import { SentText } from '../ui/text.tsx'
+import { Breakable, SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -115,7 +115,7 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
       </a>
     ),
   },
-  { name: 'To', cell: ({ to }) => <SentText most={120}>{to}</SentText> },
+  { name: 'To', cell: ({ to }) => <Breakable>{to}</Breakable> },
   { name: 'Captured', cell: ({ capturedAt }) => <Time at={capturedAt} now={now} /> },
 ]
 

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { type ComponentChildren, Fragment } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
 import { hasRole } from '../../accounts/members.ts'
 import { Document, type Island } from './document.tsx'
@@ -9,7 +9,7 @@ import { Zone } from '../ui/time.tsx'
 import { PageContext } from './page-context.ts'
 import { ThemeSwitch } from './theme-switch.tsx'
 import type { OwnAccount, Viewer } from './viewer.ts'
-import { SentText } from '../ui/text.tsx'
+import { Breakable } from '../ui/text.tsx'
 
 const PAGES = {
   activation: { name: 'Activation', icon: 'activation' },
@@ -195,9 +195,6 @@ const AccountApps = ({ account: { id, name, apps }, viewer, page }: SwitcherProp
   )
 }
 
-/** Where an email address may go on in the next line. */
-const BREAKABLE = /(?<=@)|(?<=@[^@]*\.)/
-
 /** Titles may contain user input. */
 export const PageHead = ({
   title,
@@ -213,12 +210,7 @@ export const PageHead = ({
   <header class={isSticky ? 'page-head sticky' : 'page-head'}>
     <div>
       <h1>
-        {title.split(BREAKABLE).map((part, index) => (
-          <Fragment key={index}>
-            {index > 0 && <wbr />}
-            <SentText>{part}</SentText>
-          </Fragment>
-        ))}
+        <Breakable>{title}</Breakable>
       </h1>
       <p class="lead">{state}</p>
     </div>

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { Fragment } from 'preact'
 import { cutText, readVisibleText } from '../../core/visible-text.ts'
 
 /** Longer runs are counted instead. */
@@ -16,6 +17,21 @@ export function SentText({ children, most }: { children: string; most?: number }
     </bdi>
   )
 }
+
+/** Where an email address may go on in the next line. */
+const BREAKABLE = /(?<=@)|(?<=@[^@]*\.)/
+
+/** Text that may be an email address, which goes on in the next line between its parts. */
+export const Breakable = ({ children }: { children: string }) => (
+  <>
+    {children.split(BREAKABLE).map((part, index) => (
+      <Fragment key={index}>
+        {index > 0 && <wbr />}
+        <SentText>{part}</SentText>
+      </Fragment>
+    ))}
+  </>
+)
 
 const Hidden = ({ names }: { names: string[] }) => (
   <span class="hidden-text" title="A character that cannot be seen">
