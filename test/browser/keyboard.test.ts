@@ -75,6 +75,7 @@ describe('by Tab', () => {
         'activation',
         'events',
         'people',
+        'messages/new',
         'keys',
         'keys/new',
         'settings',
@@ -105,6 +106,34 @@ describe('by Tab', () => {
         const breaks = walked.filter(({ index }, at) => at > 0 && index !== (walked[at - 1]?.index ?? 0) + 1)
         expect([name, breaks.length <= 1]).toEqual([name, true])
       }
+    },
+    TRY_MS,
+  )
+
+  test(
+    'a part of the sentence of a message is opened, changed and closed, and a rule added and removed',
+    async () => {
+      await page.goto(at('messages/new'))
+      await tabTo('results_ready comes')
+      await page.keyboard.press('Enter')
+      await page.focus('#trigger\\.event')
+      await page.keyboard.press('ControlOrMeta+a')
+      await page.keyboard.type('paid')
+      await page.waitForSelector('#trigger-says:has-text("paid comes")')
+      await page.keyboard.press('Escape')
+      expect((await focused()).text).toBe('paid comes')
+      await tabTo('Add a rule')
+      await page.keyboard.press('Enter')
+      await tabTo('They have a tag')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('[name="onlyIf[0].has"]:focus')
+      await page.keyboard.type('vip')
+      await page.waitForSelector('.sentence:has-text("they have the tag “vip”")')
+      await page.keyboard.press('Enter')
+      expect((await focused()).text).toBe('they have the tag “vip”')
+      await tabTo('Remove: they have the tag “vip”')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.rule-part', { state: 'detached' })
     },
     TRY_MS,
   )

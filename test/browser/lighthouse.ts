@@ -86,7 +86,12 @@ async function findOne(page: Page, server: Served): Promise<string[]> {
   }
   await page.goto(`${server.url}/apps/${server.first.appId}/messages`)
   const message = (await page.getAttribute('main a[href*="/messages/msg_"]', 'href')) ?? ''
-  return [...found, `${message.split('/').slice(3).join('/')}/results`]
+  const editor = message
+    .split('/')
+    .slice(3)
+    .join('/')
+    .replace(/\/results$/, '')
+  return [...found, editor, `${editor}/versions`, `${editor}/results`]
 }
 
 async function run(server: Served, port: number): Promise<boolean> {

@@ -153,4 +153,11 @@ export const MESSAGE_STEPS: Step[] = [
       await page.click('a[href$="/versions"]')
     },
   },
+  {
+    name: 'message-restore',
+    go: async (page) => {
+      await page.click('tbody tr:last-child a')
+      await page.click('[popovertarget=restore]')
+    },
+  },
 ]

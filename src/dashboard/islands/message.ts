@@ -19,6 +19,7 @@ if (form) followEditor(form)
 function followEditor(form: HTMLFormElement): void {
   const preview = form.querySelector<HTMLElement>('[data-preview]')
   const url = preview?.dataset.preview ?? ''
+  const isStored = form.querySelector<HTMLInputElement>('[name=basedOn]')?.value !== ''
   const timers = new Map<Show, ReturnType<typeof setTimeout>>()
   const asking = new Map<Show, AbortController>()
 
@@ -45,7 +46,8 @@ function followEditor(form: HTMLFormElement): void {
   addEventListener('pageshow', (event) => {
     const isOld = event instanceof PageTransitionEvent && event.persisted
     if (preview && (isOld || hasChanged(form))) refreshSoon('preview', 'check', 'reach')
-    else for (const kind of ['check', 'reach'] as const) void refresh(kind)
+    // an empty form is not wrong yet
+    else if (isStored) for (const kind of ['check', 'reach'] as const) void refresh(kind)
   })
   form.addEventListener('input', ({ target }) => {
     if (!(target instanceof Element) || target.closest('.mail, #checks')) return

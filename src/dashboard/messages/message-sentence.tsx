@@ -92,6 +92,8 @@ const Part = ({ id, words, isWrong, isOpen, children }: OpenerProps) => (
 )
 
 const saysId = (id: string): string => `${id}-says`
+const removesId = (id: string): string => `${id}-removes`
+const nameRemoval = ({ bold }: Words): string => `Remove: ${bold}`
 
 const Said = ({ words: { before, bold, after } }: { words: Words }) => (
   <>
@@ -136,7 +138,9 @@ function RulePart(props: SentenceProps & { rule: RuleWords; hasComma: boolean })
           formaction={`${path}#${SENTENCE}`}
         >
           <Icon name="close" />
-          <span class="unseen">{`Remove: ${rule.bold}`}</span>
+          <span class="unseen" id={removesId(id)}>
+            {nameRemoval(rule)}
+          </span>
         </button>
       )}
     </span>
@@ -166,7 +170,13 @@ export function sentenceParts(fields: Fields): Record<string, string> {
   const words = readWords(fields)
   return Object.fromEntries([
     ...PARTS.map((id) => [saysId(id), render(<Said words={words[id]} />)]),
-    ...words.rules.map((rule) => [saysId(`onlyIf[${rule.rows[0]}]`), render(<Said words={rule} />)]),
+    ...words.rules.flatMap((rule) => {
+      const id = `onlyIf[${rule.rows[0]}]`
+      return [
+        [saysId(id), render(<Said words={rule} />)],
+        [removesId(id), render(<>{nameRemoval(rule)}</>)],
+      ]
+    }),
     [NOTES, render(<SentText>{words.notes}</SentText>)],
   ])
 }
