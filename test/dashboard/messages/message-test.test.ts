@@ -37,6 +37,23 @@ describe('a test email', () => {
     expect((await pages.press(pages.path, 'test', { to: 'eve@example.com' })).status).toBe(400)
   })
 
+  test('is done in the checklist, for exactly this text', async () => {
+    const lineOf = async (html: string) => (await textOf(html, '.checks > li')).at(-1)
+    const tested = await pages.press(pages.path, 'test', { 'mail.subject': 'Tested' })
+    expect(await lineOf(tested.html)).toBe('Done: Test Sent to ada@example.com.')
+    const { html } = await pages.browser.get(pages.path)
+    expect(await lineOf(html)).toBe('To do: Test Not sent for this text yet.')
+    const saved = await pages.press(pages.path, 'save', { 'mail.subject': 'Tested' })
+    expect(await lineOf((await pages.browser.get(saved.location ?? '')).html)).toBe(
+      'Done: Test Sent to ada@example.com.',
+    )
+    const broken = await pages.press(pages.path, 'test', {
+      'mail.subject': '{{ x }}',
+      'again.collect.minutes': '',
+    })
+    expect(await lineOf(broken.html)).toBe('To do: Test Not sent for this text yet.')
+  })
+
   test('is limited to twenty a minute', async () => {
     const send = () => pages.press(pages.path, 'test', { to: 'ada@example.com' })
     for (let index = 0; index < 20; index += 1) expect((await send()).status).toBe(200)
