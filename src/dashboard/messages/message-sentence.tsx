@@ -34,7 +34,8 @@ export function Sentence(props: SentenceProps) {
         ,{' '}
         <Part {...part('wait')} words={words.wait}>
           <WaitFields ask={ask} timezone={timezone} />
-        </Part>{' '}
+        </Part>
+        {rules.length === 0 && ','}{' '}
         {rules.map((rule, index) => (
           <>
             {index === 0 ? 'if ' : index === rules.length - 1 && 'and '}

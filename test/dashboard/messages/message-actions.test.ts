@@ -6,6 +6,7 @@ import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 const pages = useEditing()
 
+const summariesOf = async (html: string) => (await textOf(html, '.sentence > .part > summary')).slice(0, 2)
 const faultsOf = (html: string) => textOf(html, '.field .fault, .rule > .fault')
 
 describe('saving', () => {
@@ -169,6 +170,9 @@ describe('rows', () => {
     const removed = await pages.browser.post(pages.path, { ...fields, do: 'remove onlyIf 0' })
     expect(await fieldsOf(removed.html)).toMatchObject({ 'onlyIf[0].rule': 'away', 'onlyIf[2].rule': 'notDone' })
     expect(await textOf(removed.html, '.part-title')).toEqual(['They left', "An event didn't come"])
+    const without = await pages.press(pages.path, 'remove onlyIf 0 1 2')
+    expect(await summariesOf(without.html)).toEqual(['results_ready comes', 'wait 10 minutes, then send'])
+    expect(without.html).toMatch(/<\/details>, <details[^>]* id="again"/)
     expect(await pages.draft()).toEqual(before)
   })
 })
