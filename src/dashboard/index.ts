@@ -14,6 +14,7 @@ import { keysRoutes } from './access/keys.tsx'
 import { messagesRoutes } from './messages/messages.tsx'
 import { newAppRoutes } from './settings/new-app.tsx'
 import { outboxRoutes } from './deliveries/outbox.tsx'
+import { overviewRoutes } from './overview/overview.tsx'
 import { passwordRoutes } from './access/password.tsx'
 import { peopleRoutes } from './people/people.tsx'
 import { problemAnswer } from './layout/problems.tsx'
@@ -59,6 +60,7 @@ export function dashboardRoutes(given: Omit<DocsDependencies, 'sessions' | 'sign
       .use(passwordRoutes(deps))
       .use(signInRoutes(deps))
       .use(signInCodeRoutes(deps))
+      .use(overviewRoutes(deps))
       .use(activationRoutes(deps))
       .use(eventsRoutes(deps))
       .use(peopleRoutes(deps))

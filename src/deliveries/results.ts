@@ -148,6 +148,10 @@ export type AppResults = {
   alreadySeen: number
   /** emails sent by message, one number per day of the range */
   trends: Map<number, number[]>
+  /** one per day of the range */
+  days: { sent: number; cameBack: number }[]
+  /** those of the trend that led to a return */
+  cameBackOf: Map<number, number>
 }
 
 /** What an app's messages brought about in a range, for Overview. Messages without an email in it have no trend. */
@@ -157,13 +161,26 @@ export const readAppResults = async (store: Store, appId: number, range: DayRang
 function summarizeAppResults({ days, compared }: AppCounts, range: DayRange): AppResults {
   const sum = (name: 'sent' | 'cameBack' | 'seen'): number => days.reduce((total, one) => total + one[name], 0)
   const trends = new Map<number, number[]>()
-  for (const { messageId, day, sent } of days.filter((one) => one.sent > 0)) {
-    const trend = trends.get(messageId) ?? Array.from({ length: range.until - range.from + 1 }, () => 0)
+  const cameBackOf = new Map<number, number>()
+  const byDay = Array.from({ length: range.until - range.from + 1 }, () => ({ sent: 0, cameBack: 0 }))
+  for (const { messageId, day, sent, cameBack } of days.filter((one) => one.sent > 0)) {
+    const trend = trends.get(messageId) ?? byDay.map(() => 0)
     trends.set(messageId, trend.with(day - range.from, sent))
+    cameBackOf.set(messageId, (cameBackOf.get(messageId) ?? 0) + cameBack)
+    const ofDay = byDay[day - range.from]
+    if (ofDay) Object.assign(ofDay, { sent: ofDay.sent + sent, cameBack: ofDay.cameBack + cameBack })
   }
   const groups = Map.groupBy(compared, ({ messageId }) => messageId)
   const extras = [...groups.values()].flatMap((ofMessage) => compareGroups(ofMessage).cameBack.extra ?? [])
-  return { emailed: sum('sent'), cameBack: sum('cameBack'), extra: addUp(extras), alreadySeen: sum('seen'), trends }
+  return {
+    emailed: sum('sent'),
+    cameBack: sum('cameBack'),
+    extra: addUp(extras),
+    alreadySeen: sum('seen'),
+    trends,
+    days: byDay,
+    cameBackOf,
+  }
 }
 
 /** Messages hold people back independently of each other, so the variances add up. */

@@ -67,6 +67,8 @@ export type Activation = {
   lastNamedAt: number | null
   /** of a page view */
   lastViewAt: number | null
+  /** valid signatures */
+  lastIdentified: Noted | null
   /** invalid signatures; `reason`: malformed, uppercase or wrong */
   failedSignature: Noted | null
   /** signatures made with a rotated secret */
@@ -99,13 +101,15 @@ export async function readActivation(
   const of = (kind: NoteKind): Noted | null => mergeNotes(all.filter((note) => note.kind === kind))
   const [withoutEmail, scriptLoaded] = [of('without_email'), of('script_loaded')]
   const lacksOne = withoutEmail !== null && withoutEmail.lastAt > (signs.lastEventAt ?? 0)
-  const isIdentified = signs.lastViewAt !== null || of('identified') !== null
+  const lastIdentified = of('identified')
+  const isIdentified = signs.lastViewAt !== null || lastIdentified !== null
   const isSilent = scriptLoaded !== null && !isIdentified
   const state = lacksOne || isSilent ? 'without-email' : signs.lastEventAt === null ? 'waiting' : 'done'
   return {
     state,
     message: ACTIVATION_MESSAGES[state],
     ...signs,
+    lastIdentified,
     failedSignature: of('failed_signature'),
     oldSecret: of('old_secret'),
     unknownPeople: of('unknown_person'),

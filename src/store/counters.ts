@@ -20,6 +20,9 @@ export type NameCounts = { names: NameCount[]; total: number; isWhole: boolean }
 /** `hour`: since 1970, or a day's first. Hours without events are left out. */
 export type HourCount = { hour: number; count: number }
 
+/** New people of a day (days since 1970 UTC), without those erased since. */
+export type PeopleCount = { day: number; people: number }
+
 type Sum = { total: number | null; rows: number }
 
 const daysOf = (limit: number): string =>
@@ -142,6 +145,9 @@ export function createCounterReads(db: Database) {
     `SELECT r.hour / ${DAY_HOURS} AS day, n.name = ?3 AS isPage, sum(r.count) AS count FROM ${joinNames}
      WHERE n.app_id = ?1 AND r.hour >= ?2 GROUP BY day, isPage ORDER BY day`,
   )
+  const peopleByDay = db.prepare<PeopleCount, [number, number]>(
+    'SELECT day, people FROM people_days WHERE app_id = ? AND day >= ? AND people > 0 ORDER BY day',
+  )
   const newPeople = db.prepare<{ count: number }, [string, string]>(
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
@@ -187,6 +193,8 @@ export function createCounterReads(db: Database) {
 
     countDays: ({ appId, sinceHour, pageName }: Since & { pageName: string }): DayCount[] =>
       byDay.all(appId, sinceHour, pageName).map((row) => ({ ...row, isPage: row.isPage === 1 })),
+
+    countPeopleByDay: (appId: number, fromDay: number): PeopleCount[] => peopleByDay.all(appId, fromDay),
 
     countNewPeople: (accountId: string, month: string): number => newPeople.get(accountId, month)?.count ?? 0,
 

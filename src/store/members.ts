@@ -25,6 +25,8 @@ export type AppAccess = {
   requiresTwoStep: boolean
   appId: string
   appName: string
+  /** an event or a page view of the app was stored, even if its person was erased since */
+  isActivated: boolean
 }
 
 /** `endsTwoStep`: setting the password turns two-step sign-in off. */
@@ -124,6 +126,7 @@ export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRule
         requiresTwoStep: accounts.requiresTwoStep,
         appId: apps.publicId,
         appName: apps.name,
+        isActivated: sql<boolean>`EXISTS (SELECT 1 FROM daily_rollups WHERE app_id = ${apps.id})`.mapWith(Boolean),
       })
       .from(memberships)
       .innerJoin(accounts, eq(accounts.id, memberships.accountId))

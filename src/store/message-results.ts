@@ -20,7 +20,13 @@ export type MessageResults = { days: DayCount[]; compared: ComparedCount[] }
 /** Of a message and day. `seen`: not sent, because the person had opened the result. */
 export type AppDayCount = { messageId: number; day: number; sent: number; cameBack: number; seen: number }
 
+/** Emails that somebody has to look at. `failed`: triggered in the range. Others are counted up to a limit. */
+export type ProblemCounts = { failed: number; captured: number; unknown: number }
+
 export type AppResults = { days: AppDayCount[]; compared: (ComparedCount & { messageId: number })[] }
+
+/** More are not counted: the sentence is the same. */
+export const MOST_COUNTED = 10_000
 
 type StoredCompared = Omit<ComparedCount, 'isHeldBack'> & { isHeldBack: number }
 
@@ -57,7 +63,27 @@ export function createResultReads(db: Database) {
      FROM messages CROSS JOIN message_comparisons ON message_id = messages.id AND day BETWEEN ?2 AND ?3 AND after < ?2
      WHERE app_id = ?1 GROUP BY message_id, is_held_back`,
   )
+  const anySent = db.prepare(
+    `SELECT 1 FROM messages CROSS JOIN message_days ON message_id = messages.id
+     WHERE app_id = ? AND outcome = 'sent' AND emails > 0 LIMIT 1`,
+  )
+  const failed = db.prepare<{ n: number }, [number, number, number]>(
+    `SELECT ifnull(sum(emails), 0) AS n FROM messages CROSS JOIN message_days ON message_id = messages.id
+       AND day BETWEEN ?2 AND ?3 AND outcome = 'failed' WHERE app_id = ?1`,
+  )
+  const inState = db.prepare<{ n: number }, [number, string]>(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state = ?2
+     WHERE messages.app_id = ?1 LIMIT ${MOST_COUNTED})`,
+  )
   return {
+    hasSentEmail: (appId: number): boolean => anySent.get(appId) !== null,
+
+    countProblems: (appId: number, { from, until }: DayRange): ProblemCounts => ({
+      failed: failed.get(appId, from, until)?.n ?? 0,
+      captured: inState.get(appId, 'kept')?.n ?? 0,
+      unknown: inState.get(appId, 'unknown')?.n ?? 0,
+    }),
+
     readAppResults: (appId: number, { from, until }: DayRange): AppResults => ({
       days: appDays.all(appId, from, until),
       compared: appCompared.all(appId, from, until).map(toCompared),

@@ -65,7 +65,17 @@ function lastYear(): string {
 /** Each page with its address; the ones of a list further down too, because there a slow list is slowest. */
 async function listPages(get: Get, name: string, app: string): Promise<[name: string, path: string][]> {
   const at = (page: string): string => `/apps/${app}/${page}`
-  const ofApp = ['activation', 'events', 'people', 'messages', 'messages/new', 'deliveries', 'outbox', 'suppressions']
+  const ofApp = [
+    'overview',
+    'activation',
+    'events',
+    'people',
+    'messages',
+    'messages/new',
+    'deliveries',
+    'outbox',
+    'suppressions',
+  ]
   const simple = [
     ...ofApp,
     'sender',

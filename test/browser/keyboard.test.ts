@@ -71,7 +71,11 @@ describe('by Tab', () => {
     'everything is reached in order and visible',
     async () => {
       await seedEvents(server)
+      // its simulation adds a link
+      await page.goto(at('overview'))
+      await page.getByText('Nobody emailed them.').waitFor()
       for (const name of [
+        'overview',
         'activation',
         'events',
         'people',

@@ -17,6 +17,7 @@ const CATEGORIES = Object.keys(BARS) as Category[]
 const TIMES = 3
 
 const PAGES = [
+  'overview',
   'activation',
   'events',
   'events?range=weeks',

@@ -44,6 +44,23 @@ export const ACTIVATION_STEPS: Step[] = [
   },
 ]
 
+/** Before a message is live. The result is there from a later load on. */
+export const OVERVIEW_STEPS: Step[] = [
+  {
+    name: 'overview-draft',
+    go: async (page, server) => {
+      const isCounted = () => page.getByText('Nobody emailed them.').isVisible()
+      do await page.goto(at(server, 'overview'))
+      while (!(await isCounted()))
+    },
+  },
+  { name: 'overview-people', go: (page) => page.click('.overview-answer a:text-is("See who")') },
+]
+
+export const OVERVIEW_LIVE_STEPS: Step[] = [
+  { name: 'overview', go: (page, server) => page.goto(at(server, 'overview')) },
+]
+
 /** Rows of every kind, one of which stands for many. */
 async function addRequests({ parts, first, call, clock }: Served): Promise<void> {
   const event = { app: first.appId, email: 'ada@example.com', event: 'signed_in', createContact: true }

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { createSetupToken } from '../../src/accounts/accounts.ts'
 import { ADA, seedEvents } from './seed.ts'
 import { ACCOUNT_STEPS } from './walk-accounts.ts'
-import { ACTIVATION_STEPS, APP_STEPS, REQUEST_STEPS } from './walk-app.ts'
+import { ACTIVATION_STEPS, APP_STEPS, OVERVIEW_LIVE_STEPS, OVERVIEW_STEPS, REQUEST_STEPS } from './walk-app.ts'
 import { MESSAGE_STEPS } from './walk-messages.ts'
 import { MAIL_STEPS } from './walk-mail.ts'
 import { TWO_STEP_STEPS } from './walk-two-step.ts'
@@ -152,7 +152,9 @@ export const STEPS: Step[] = [
   },
   { name: 'person-erase', go: (page) => page.click('[popovertarget=erase]') },
   { name: 'person-erased', go: (page) => page.click('dialog:popover-open .danger') },
+  ...OVERVIEW_STEPS,
   ...MESSAGE_STEPS,
+  ...OVERVIEW_LIVE_STEPS,
   ...MAIL_STEPS,
   { name: 'keys', go: (page, server) => page.goto(at(server, 'keys')) },
   {

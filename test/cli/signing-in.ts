@@ -25,7 +25,7 @@ export async function openLink(url: string): Promise<Response> {
 export async function turnOnTwoStep(url: string, form: SignInForm): Promise<Response> {
   const cookie = cookieOf(await postForm(url, '/sign-in', form))
   const home = await fetch(url, { headers: { cookie }, redirect: 'manual' })
-  const path = home.headers.get('location')?.replace('activation', 'you/two-step') ?? ''
+  const path = home.headers.get('location')?.replace(/(activation|overview)$/, 'you/two-step') ?? ''
   const begun = await postForm(url, path, { confirmPassword: form.password }, cookie)
   const html = await begun.text()
   const secret = (await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')

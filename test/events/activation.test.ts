@@ -33,6 +33,7 @@ const nothing = {
   lastEventAt: null,
   lastNamedAt: null,
   lastViewAt: null,
+  lastIdentified: null,
   failedSignature: null,
   oldSecret: null,
   unknownPeople: null,

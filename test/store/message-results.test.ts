@@ -124,7 +124,7 @@ test('every read finds its rows by the primary key of the counts', () => {
   createResultReads(watched)
   createDeliveryCounts(watched)
   const ofResults = texts.filter((text) => /message_(days|comparisons)/.test(text))
-  expect(ofResults).toHaveLength(7)
+  expect(ofResults).toHaveLength(9)
   for (const text of ofResults) {
     const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`).all()
     const found = plan.map(({ detail }) => detail).filter((detail) => /message_(days|comparisons)/.test(detail))

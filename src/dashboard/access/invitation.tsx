@@ -7,7 +7,7 @@ import { findSignedIn } from '../layout/require-member.tsx'
 import { type PageDependencies } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import { type FormInput, toForm } from '../layout/forms.ts'
-import { pathOf } from '../layout/frame.tsx'
+import { homePath } from '../layout/frame.tsx'
 import { type Invitation, InvitationPage, LinkUsedPage, NEW_PASSWORD } from './invitation-page.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
 import { problemAnswer } from '../layout/problems.tsx'
@@ -93,5 +93,5 @@ export async function findFirstPage(
   { accountId }: Invitation['invited'],
 ): Promise<string> {
   const membership = (await store.listAppAccess(memberId)).find((one) => one.accountId === accountId)
-  return membership ? pathOf(membership.appId, 'activation') : '/'
+  return membership ? homePath(membership.appId, membership) : '/'
 }

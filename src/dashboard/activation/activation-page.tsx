@@ -7,10 +7,12 @@ import { browserSamples, type CodeSample, SECRETS_WARNING } from '../../docs/sam
 import { hasRole } from '../../accounts/members.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { State, Steps } from './activation-status.tsx'
+import type { SetupStep } from './checklist.ts'
 import { PageContext } from '../layout/page-context.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { type Made, MadeKey } from '../access/key-pages.tsx'
 import { ActionForm } from '../ui/button.tsx'
+import { Folding } from '../ui/folding.tsx'
 import { CodeTabs, CodeBlock } from '../ui/code.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Value, Values } from '../ui/values.tsx'
@@ -22,6 +24,7 @@ import { makeSnippetPolicy, makeSnippetTags, type SnippetSource } from '../../vi
 type ActivationProps = {
   viewer: Viewer
   activation: Activation
+  steps: SetupStep[]
   /** active keys */
   keys: KeyRow[]
   refused: RefusalGroup[]
@@ -54,9 +57,15 @@ export const ActivationPage = (props: ActivationProps) => (
       <div>
         <KeySection {...props} />
         <CodeSection {...props} />
-        <SnippetSection source={props.snippet} addsPeople={props.addsPeople} appId={props.viewer.app.publicId} />
+        <SnippetSection {...props} />
         {/* submitting another form would lose an unsaved key */}
-        {!props.made && <SignatureSection viewer={props.viewer} checked={props.checked} />}
+        {!props.made && (
+          <SignatureSection
+            viewer={props.viewer}
+            checked={props.checked}
+            isFolded={isDone(props, 'Signed-in people')}
+          />
+        )}
       </div>
       <aside aria-label="Your app">
         <StatusSection {...props} />
@@ -68,11 +77,15 @@ export const ActivationPage = (props: ActivationProps) => (
   </Frame>
 )
 
+/** A section whose step is done folds. */
+const isDone = ({ steps, made }: Pick<ActivationProps, 'steps' | 'made'>, name: string): boolean =>
+  made === undefined && steps.some((step) => step.name === name && step.isDone)
+
 const StatusSection = ({ viewer, ...props }: ActivationProps) => (
   <>
     <section>
       <div class="section-head">
-        <h2>So far</h2>
+        <h2>Checklist</h2>
         {/* shows whether updates are live (needs scripts) */}
         <span data-live-state role="status" />
       </div>
@@ -120,11 +133,11 @@ function keysSentence(keys: KeyRow[], isOwner: boolean): string {
   return `${keys.length === 1 ? `The key “${keys[0]?.name}” is active.` : `${keys.length} keys are active.`} ${again} If nobody stored it, ${lost}.`
 }
 
-const CodeSection = ({ code, made }: ActivationProps) => {
+const CodeSection = (props: ActivationProps) => {
+  const { code, made } = props
   const { language } = useContext(PageContext)
   return (
-    <section>
-      <h2>Code for your server</h2>
+    <Folding id="code" title="Code for your server" isFolded={isDone(props, 'First event')}>
       <p>
         It sends an event, and signs the email of the signed-in person. It reads <code>SERVICE_API_KEY</code> and{' '}
         <code>SERVICE_IDENTITY_SECRET</code> from the environment, waits 10 seconds at most, and logs what fails instead
@@ -132,7 +145,7 @@ const CodeSection = ({ code, made }: ActivationProps) => {
       </p>
       {!made && <p class="hint">{SECRETS_WARNING}</p>}
       <CodeTabs name="code" label="Language" languages={code} chosen={language} />
-    </section>
+    </Folding>
   )
 }
 
@@ -164,36 +177,29 @@ const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
   </section>
 )
 
-type SnippetProps = {
-  source: SnippetSource
-  /** whether page views add people */
-  addsPeople: boolean
-  appId: string
-}
-
-const SnippetSection = ({ source, addsPeople, appId }: SnippetProps) => (
-  <section>
-    <h2>Tag for your pages</h2>
+const SnippetSection = (props: ActivationProps) => (
+  <Folding id="tag" title="Tag for your pages" isFolded={isDone(props, 'Browser script')}>
     <p>
       It reports the paths that signed-in people open, so people don't get emails about a page they have open. Under 2
       KB, no cookies, and no data about people your server hasn't signed.
     </p>
-    <CodeTabs name="tag" label="Form of the tag" languages={browserSamples(makeSnippetTags(source))} />
-    {addsPeople ? (
+    <CodeTabs name="tag" label="Form of the tag" languages={browserSamples(makeSnippetTags(props.snippet))} />
+    {props.addsPeople ? (
       <p>
-        Pages add people whom this app does not know yet, as <a href={pathOf(appId, 'settings')}>Settings</a> allows.
+        Pages add people whom this app does not know yet, as{' '}
+        <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a> allows.
       </p>
     ) : (
       <p>
         Only views of known people are stored. Add others with <code>createContact</code> in an event of your server, or
-        let pages add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
+        let pages add them in <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>.
       </p>
     )}
     <p class="hint">
       A page with a <code>Content-Security-Policy</code> needs these sources beside its own:
     </p>
     <CodeBlock id="policy" label="Content-Security-Policy">
-      {makeSnippetPolicy(source)}
+      {makeSnippetPolicy(props.snippet)}
     </CodeBlock>
-  </section>
+  </Folding>
 )

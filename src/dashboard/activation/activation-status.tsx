@@ -1,15 +1,15 @@
 /** @jsxImportSource preact */
-import type { KeyRow } from '../../accounts/accounts.ts'
 import type { Activation } from '../../events/activation.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Icon } from '../ui/icon.tsx'
+import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
-import type { ComponentChildren } from 'preact'
+import { nextStep, type SetupStep } from './checklist.ts'
 
-export type StatusProps = { activation: Activation; keys: KeyRow[]; now: number }
+type StateProps = { activation: Activation; now: number; appId: string }
 
 /** Texts from the specification. */
-export const State = ({ activation: { message, lastEventAt }, now, appId }: StatusProps & { appId: string }) =>
+export const State = ({ activation: { message, lastEventAt }, now, appId }: StateProps) =>
   message === null ? (
     <>
       Events arrive. The newest came <Time at={lastEventAt ?? now} now={now} />.{' '}
@@ -19,35 +19,41 @@ export const State = ({ activation: { message, lastEventAt }, now, appId }: Stat
     <>{message}</>
   )
 
-export const Steps = ({ activation, keys, now }: StatusProps) => {
-  const usedAt = keys.reduce<number | null>((last, { lastUsedAt }) => later(last, lastUsedAt), null)
-  const { lastNamedAt, lastViewAt } = activation
+/** Only the next step says what to do. */
+export const Steps = ({ steps, now }: { steps: readonly SetupStep[]; now: number }) => {
+  const next = nextStep(steps)
   return (
     <ol class="steps">
-      <Step name="Your server called" at={usedAt} now={now}>
-        {keys.length === 0 ? 'No active keys.' : 'With the code for your server, or any other call.'}
-      </Step>
-      <Step name="First event" at={lastNamedAt} now={now}>
-        Sent by your server about a person, or an action of a page.
-      </Step>
-      <Step name="First page view" at={lastViewAt} now={now}>
-        By the tag, once somebody is signed in.
-      </Step>
+      {steps.map((step) => (
+        <Step key={step.name} step={step} isNext={step === next} now={now} />
+      ))}
     </ol>
   )
 }
 
-const later = (a: number | null, b: number | null): number | null => (a === null || (b !== null && b > a) ? b : a)
+type StepProps = { step: SetupStep; isNext: boolean; now: number }
 
-type StepProps = { name: string; at: number | null; now: number; children: ComponentChildren }
-
-const Step = ({ name, at, now, children }: StepProps) => (
-  <li class={at === null ? 'step' : 'step done'}>
-    {at !== null && <Icon name="check" />}
+const Step = ({ step: { name, isDone, at, text, link }, isNext, now }: StepProps) => (
+  <li class={isDone ? 'step done' : isNext ? 'step due' : 'step'} aria-current={isNext ? 'step' : undefined}>
+    {isDone && <Icon name="check" />}
     <div>
-      {name}
-      <span class="unseen">{at === null ? ': not yet' : ': done'}</span>
-      <p class="hint">{at === null ? children : <Time at={at} now={now} />}</p>
+      {isNext ? <b>{name}</b> : name}
+      <span class="unseen">{isDone ? ': done' : isNext ? ': next' : ': to do'}</span>
+      {isDone && at !== null && (
+        <p class="hint">
+          <Time at={at} now={now} />
+        </p>
+      )}
+      {isNext && (
+        <>
+          <p class="hint">
+            <SentText>{text}</SentText>
+          </p>
+          <p>
+            <a href={link.href}>{link.label}</a>
+          </p>
+        </>
+      )}
     </div>
   </li>
 )

@@ -22,9 +22,11 @@ import { render } from 'preact-render-to-string'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { REQUESTS_KEPT_MS } from '../../accounts/account-rules.ts'
 import type { RefusalGroup } from '../../store/requests.ts'
-import { readActivation, sendTestEvent } from '../../events/activation.ts'
+import { type Activation, sendTestEvent } from '../../events/activation.ts'
 import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
-import { State, type StatusProps, Steps } from './activation-status.tsx'
+import type { KeyRow } from '../../accounts/accounts.ts'
+import { State, Steps } from './activation-status.tsx'
+import { listSteps, readSetup, type SetupStep } from './checklist.ts'
 import { Zone } from '../ui/time.tsx'
 import { type Send, streamChanges } from '../layout/stream.ts'
 import { Trouble } from './trouble.tsx'
@@ -103,22 +105,32 @@ export async function showActivation(
 /** Distinct refusals that are shown. */
 const SHOWN_REFUSALS = 5
 
-type Status = StatusProps & { hasOldSecret: boolean; addsPeople: boolean; refused: RefusalGroup[] }
+type Status = {
+  activation: Activation
+  steps: SetupStep[]
+  keys: KeyRow[]
+  hasOldSecret: boolean
+  addsPeople: boolean
+  refused: RefusalGroup[]
+  now: number
+}
 
-async function readStatus(deps: PageDependencies, { account, app }: Viewer): Promise<Status> {
+async function readStatus(deps: PageDependencies, viewer: Viewer): Promise<Status> {
+  const { account, app } = viewer
   const { store, clock, access } = deps
   const now = clock.now()
   const since = now - REQUESTS_KEPT_MS
   const accountIds = await listShownAccounts(store, account.id)
-  const [activation, refused, keys, secrets, settings] = await Promise.all([
-    readActivation(deps, app),
+  const [setup, refused, keys, secrets, settings] = await Promise.all([
+    readSetup(deps, viewer),
     store.summarizeRefusals({ accountIds, appId: app.id, since, limit: SHOWN_REFUSALS }),
     store.listKeys(account.id),
     store.listSecrets(account.id, now - PREVIOUS_SECRET_VALID_MS),
     store.snippetSettings(app.id),
   ])
   return {
-    activation,
+    activation: setup.activation,
+    steps: listSteps(setup),
     refused,
     keys: keys.filter(({ revokedAt }) => revokedAt === null).map(access.withUse),
     addsPeople: settings.addsPeople,

@@ -2,6 +2,7 @@
 import { PREVIOUS_SECRET_VALID_MS } from '../../accounts/identity.ts'
 import type { SignatureVerdict } from '../../visits/signature-check.ts'
 import { pathOf } from '../layout/frame.tsx'
+import { Folding } from '../ui/folding.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Notice, type NoticeKind } from '../ui/notice.tsx'
@@ -30,17 +31,18 @@ const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
   wrong: ['error', 'It does not match. It signs another email, or was made with another secret.'],
 }
 
+type SectionProps = { viewer: Viewer; checked?: Checked; isFolded: boolean }
+
 /** Checks a pasted email and signature as the service does. */
-export const SignatureSection = ({ viewer, checked }: { viewer: Viewer; checked?: Checked }) => (
-  <section id="check">
-    <h2>Check a signature</h2>
+export const SignatureSection = ({ viewer, checked, isFolded }: SectionProps) => (
+  <Folding id="check" title="Check a signature" isFolded={isFolded} isOpen={checked !== undefined}>
     <p>Paste what your page gives to identify. Nothing is stored.</p>
     {checked && <Verdict {...checked} />}
     <Form action={`${pathOf(viewer.app.publicId, 'activation')}/signature#check`} submit="Check it" kind="plain">
       <Field name="email" label="Email" kind="email" value={checked?.email} autocomplete="off" />
       <Field name="signature" label="Signature" value={checked?.signature} autocomplete="off" />
     </Form>
-  </section>
+  </Folding>
 )
 
 const Verdict = ({ verdict }: Checked) => {

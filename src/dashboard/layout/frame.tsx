@@ -12,6 +12,7 @@ import type { OwnAccount, Viewer } from './viewer.ts'
 import { Breakable } from '../ui/text.tsx'
 
 const PAGES = {
+  overview: { name: 'Overview', icon: 'overview' },
   activation: { name: 'Activation', icon: 'activation' },
   events: { name: 'Events', icon: 'events' },
   people: { name: 'People', icon: 'people' },
@@ -26,12 +27,20 @@ const PAGES = {
 
 export type PageName = keyof typeof PAGES | 'you' | 'new-app' | 'docs'
 
-type SubPage = 'feed' | 'outbox' | 'suppressions' | 'audit' | 'sender/server' | 'sender/domain' | 'sender/limits'
+type SubPage =
+  'overview/people' | 'feed' | 'outbox' | 'suppressions' | 'audit' | 'sender/server' | 'sender/domain' | 'sender/limits'
 
 export const pathOf = (appId: string, page: PageName | SubPage): string => `/apps/${appId}/${page}`
 
-/** Pages that exist in every app. */
-const pageElsewhere = (page: PageName): PageName => (page === 'new-app' ? 'activation' : page)
+/** Where an app starts: Activation, and Overview once something arrived. */
+export const homePath = (appId: string, { isActivated }: { isActivated: boolean }): string =>
+  pathOf(appId, isActivated ? 'overview' : 'activation')
+
+/** Pages that exist in every app. Overview leads on to Activation where nothing arrived yet. */
+const pageElsewhere = (page: PageName): PageName => (page === 'new-app' || page === 'activation' ? 'overview' : page)
+
+/** Activation makes room for Overview, which leads to it while steps are missing. */
+const isListed = (page: string, { isActivated }: Viewer): boolean => page !== (isActivated ? 'activation' : 'overview')
 
 type FrameProps = {
   viewer: Viewer
@@ -96,13 +105,15 @@ export const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) =>
   <nav class="sidebar" id="menu" popover aria-label="Main">
     <Switcher viewer={viewer} page={page} />
     <ul>
-      {Object.entries(PAGES).map(([name, { name: title, icon }]) => (
-        <li key={name}>
-          <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} isCurrent={name === page}>
-            {title}
-          </Item>
-        </li>
-      ))}
+      {Object.entries(PAGES)
+        .filter(([name]) => isListed(name, viewer))
+        .map(([name, { name: title, icon }]) => (
+          <li key={name}>
+            <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} isCurrent={name === page}>
+              {title}
+            </Item>
+          </li>
+        ))}
     </ul>
     <div class="foot">
       <Item href="/docs" icon="docs" isCurrent={page === 'docs'}>

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { pageAnswer, redirectAnswer } from './answers.ts'
 import { findLastApp, findSignedIn } from './require-member.tsx'
 import { type PageDependencies } from './viewer.ts'
-import { pathOf } from './frame.tsx'
+import { homePath } from './frame.tsx'
 import { Layout } from './layout.tsx'
 import { Button } from '../ui/button.tsx'
 import { Command } from '../ui/text.tsx'
@@ -16,7 +16,7 @@ export const homeRoutes = (deps: PageDependencies) =>
     if (!signedIn) return redirectAnswer('/sign-in')
     const access = await findLastApp(deps, request, signedIn.member.id)
     return access
-      ? redirectAnswer(pathOf(access.appId, 'activation'))
+      ? redirectAnswer(homePath(access.appId, access))
       : pageAnswer(request, 200, <NowherePage email={signedIn.member.email} />)
   })
 

@@ -23,6 +23,8 @@ export type Viewer = {
   /** all accounts of the member, including this one */
   accounts: OwnAccount[]
   app: AppRow
+  /** an event or a page view of the app has arrived */
+  isActivated: boolean
   /** flash message */
   flash: string | null
 }
@@ -47,7 +49,9 @@ export async function findViewer(
     name: membership.accountName,
     requiresTwoStep: membership.requiresTwoStep,
   }
-  return { member: { id, email, role: membership.role }, account, accounts: toAccounts(memberships), app, flash }
+  const member = { id, email, role: membership.role }
+  const { isActivated } = membership
+  return { member, account, accounts: toAccounts(memberships), app, isActivated, flash }
 }
 
 const byName = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })

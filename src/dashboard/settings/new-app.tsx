@@ -9,7 +9,7 @@ import { onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
-import { Frame, pathOf } from '../layout/frame.tsx'
+import { Frame, homePath, pathOf } from '../layout/frame.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 
@@ -59,7 +59,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
       errors={errors}
       notice={notice}
       submit="Create the app"
-      cancel={pathOf(viewer.app.publicId, 'activation')}
+      cancel={homePath(viewer.app.publicId, viewer)}
     >
       <Field
         name="app"

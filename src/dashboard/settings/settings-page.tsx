@@ -33,6 +33,7 @@ export const SettingsPage = ({ viewer, input, basedOn, errors = [], notice }: Se
       <SnippetFields input={input} />
     </Form>
     <IdSection viewer={viewer} />
+    <ConnectSection viewer={viewer} />
   </Frame>
 )
 
@@ -109,5 +110,16 @@ const IdSection = ({ viewer: { app } }: { viewer: Viewer }) => (
         {app.siteId}
       </Value>
     </Values>
+  </section>
+)
+
+/** Activation leaves the sidebar once something arrived. */
+const ConnectSection = ({ viewer: { app } }: { viewer: Viewer }) => (
+  <section>
+    <h2>Connect your app</h2>
+    <p>
+      <a href={pathOf(app.publicId, 'activation')}>Activation</a> has the code for your server, the tag for your pages,
+      and a check of signatures.
+    </p>
   </section>
 )

@@ -18,6 +18,28 @@ function pathOf(values: number[], width: number, height: number): string {
   return values.map((value, index) => `${index === 0 ? 'M' : 'L'}${(index * step).toFixed(1)},${y(value)}`).join('')
 }
 
+const SPARK_WIDTH = 120
+const SPARK_HEIGHT = 32
+
+/** A line without axes, with its extremes as text. */
+export function Sparkline({ label, values }: { label: string; values: number[] }) {
+  if (values.every((value) => value === 0)) return <span class="spark none">{'\u00a0'}</span>
+  const line = pathOf(values, SPARK_WIDTH, SPARK_HEIGHT)
+  const says = `${label}: ${formatCount(Math.min(...values))} to ${formatCount(Math.max(...values))}, last ${formatCount(values.at(-1) ?? 0)}`
+  return (
+    <svg
+      class="spark"
+      role="img"
+      aria-label={says}
+      viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`}
+      preserveAspectRatio="none"
+    >
+      <path class="area" d={`${line}V${SPARK_HEIGHT}H0Z`} />
+      <path class="line" d={line} vector-effect="non-scaling-stroke" />
+    </svg>
+  )
+}
+
 /** A chart with its values as a table. islands/chart.ts redraws it from the table and adds a tooltip. */
 export function AreaChart({ label, points }: { label: string; points: Point[] }) {
   const line = pathOf(

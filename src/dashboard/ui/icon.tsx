@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 /** On a grid of 16, in the text colour. */
 const PATHS = {
+  overview: 'M2 14V2M2 14h12M5 11V8M8.5 11V4.5M12 11V6.5',
   activation: 'M8.5 1.5 3 9h4l-.5 5.5L12.5 7H8z',
   keys: 'M10.5 9.5a4 4 0 1 0-4-4c0 .5.1 1 .3 1.4L2 11.7V14h2.5v-1.7h1.8v-1.8h1.8l.9-.9c.5.2 1 .3 1.5.3zM11.4 4.6h.01',
   requests: 'M1.5 5.5h11M9.5 2.5l3 3-3 3M14.5 11h-11M6.5 8l-3 3 3 3',

@@ -56,7 +56,7 @@ describe('after set-up', () => {
     await expectHarmless(seen.html)
     const { html } = await browser.get((await browser.get('/')).location ?? '')
     await expectHarmless(html)
-    expect(await textOf(html, 'aside h2')).toEqual(['So far', 'Refused requests', HOSTILE, 'Try it'])
+    expect(await textOf(html, 'aside h2')).toEqual(['Checklist', 'Refused requests', HOSTILE, 'Try it'])
     await fresh.close()
   })
 })
@@ -115,7 +115,7 @@ describe('the tag', () => {
     expect(await textOf(html, 'section p')).toContain(
       'Only views of known people are stored. Add others with createContact in an event of your server, or let pages add them in Settings.',
     )
-    expect(await attributesOf(html, 'section p a', 'href')).toEqual([pages.at('settings')])
+    expect(await attributesOf(html, '#tag p a', 'href')).toEqual([pages.at('settings')])
     const [app] = await pages.store.listApps(pages.begun.accountId)
     if (!app) throw new Error('there is no app')
     await saveSnippet(pages, app, { hosts: [], addsPeople: true })

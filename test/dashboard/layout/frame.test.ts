@@ -50,7 +50,7 @@ describe('the switcher', () => {
     // the current app's account gets it
     const own = await browser.get(pages.at('new-app'))
     expect(await textOf(own.html, '.menu .more')).toEqual(['New app in account Engine'])
-    expect(await attributesOf(own.html, '.menu li a', 'href')).toContain('/apps/app_2/activation')
+    expect(await attributesOf(own.html, '.menu li a', 'href')).toContain('/apps/app_2/overview')
   })
 
   test('labels each group for screen readers', async () => {

@@ -6,6 +6,7 @@ import { publicId } from '../../../src/core/ids.ts'
 import { dashboardRoutes } from '../../../src/dashboard/index.ts'
 import { type AccountPages, type Browser, openAccount } from '../browser.ts'
 import { openApiOf, textOf } from '../pages.ts'
+import { recordEvent } from '../events/recording.ts'
 
 const ADA = 'ada@example.com'
 const ZOE = 'zoe@example.com'
@@ -123,6 +124,11 @@ test('every page of an app is shown to all roles', async () => {
   // skip missing objects, and streams, which don't end
   const open = routes.filter(({ method, path }) => method === 'GET' && !/:(?!app)|live|feed/.test(path))
   expect(open.length).toBeGreaterThan(12)
+  // Overview leads to Activation until something arrives
+  for (const role of ROLES) {
+    const app = await pages.store.findAppByPublicId(accounts[role].appId)
+    if (app) await recordEvent(pages, app, { email: 'bob@example.com', name: 'signed_up' })
+  }
   for (const { path } of open) {
     if (path.endsWith('/members/edit')) continue
     for (const role of ROLES) {

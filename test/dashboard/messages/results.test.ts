@@ -225,6 +225,13 @@ test('an app has the sum of its messages, and a trend for each', async () => {
   const found = await readAppResults(pages.store, pages.app.id, range)
   expect(found).toMatchObject({ emailed: 400, cameBack: 200, alreadySeen: 14 })
   for (const id of ids) expect(found.trends.get(id)).toEqual([0, 0, 0, 0, 100, 0, 100])
+  expect(found.days.map(({ sent, cameBack }) => [sent, cameBack]).slice(3)).toEqual([
+    [0, 0],
+    [200, 0],
+    [0, 0],
+    [200, 200],
+  ])
+  expect([...found.cameBackOf]).toEqual(ids.map((id) => [id, 100]))
   const one = (await readResults(pages.store, ids[0] ?? 0, range)).compared.cameBack.extra
   expect(found.extra?.estimate).toBeCloseTo(2 * (one?.estimate ?? 0), 8)
   expect(found.extra?.margin).toBeCloseTo(Math.SQRT2 * (one?.margin ?? 0), 8)
@@ -234,6 +241,8 @@ test('an app has the sum of its messages, and a trend for each', async () => {
     extra: null,
     alreadySeen: 0,
     trends: new Map(),
+    days: Array.from({ length: 7 }, () => ({ sent: 0, cameBack: 0 })),
+    cameBackOf: new Map(),
   })
 })
 

@@ -25,10 +25,11 @@ test('a new app leads to its Activation, and keys work for it at once', async ()
   await expectHarmless(html)
 })
 
-test('the form links back to Activation', async () => {
+test('the form links back to where the app starts', async () => {
   const { html } = await (await pages.signedIn()).get(pages.at('new-app'))
   expect(await textOf(html, 'h1')).toEqual(['New app'])
-  expect(await attributesOf(html, '.switcher li a', 'href')).toEqual([pages.at('activation')])
+  expect(await attributesOf(html, '.switcher li a', 'href')).toEqual([pages.at('overview')])
+  expect(await attributesOf(html, 'main a', 'href')).toContain(pages.at('activation'))
 })
 
 test.each([

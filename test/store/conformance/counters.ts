@@ -61,6 +61,27 @@ export function testCounts(store: Fresh): void {
     expect(await store().countNewPeople('acc_none', '2026-06')).toBe(0)
   })
 
+  test('counts new people of an app by UTC day, without those erased since', async () => {
+    const day = dayOf(Date.UTC(2026, 6, 1))
+    const add = (email: string, at: number) => store().recordEvent(eventWrite({ appId: 7, email, at }))
+    await add('june@example.com', day * DAY - 1)
+    for (const email of ['july@example.com', 'other@example.com', 'july@example.com']) await add(email, day * DAY)
+    expect(await store().countPeopleByDay(7, day)).toEqual([{ day, people: 2 }])
+    await store().eraseContact({
+      accountId: 'acc_1',
+      appId: 7,
+      email: 'other@example.com',
+      actor: 'test',
+      at: day * DAY,
+    })
+    expect(await store().countPeopleByDay(7, day - 1)).toEqual([
+      { day: day - 1, people: 1 },
+      { day, people: 1 },
+    ])
+    expect(await store().countPeopleByDay(7, day + 1)).toEqual([])
+    expect(await store().countPeopleByDay(8, 0)).toEqual([])
+  })
+
   test('counts survive a restart', async () => {
     await store.reopen()
     expect(await names({ after: '$page', limit: 1 })).toEqual([{ name: 'a', count: 1 }])

@@ -47,6 +47,7 @@ export function testMemberships(store: Fresh): void {
         requiresTwoStep: false,
         appId: 'app_1',
         appName: 'App 1',
+        isActivated: false,
       },
     ])
     expect(await store().listAppAccess('mem_none')).toEqual([])

@@ -1,0 +1,50 @@
+/** The sentence at the top of Overview. */
+import { RESULTS_READY } from '../../core/field-patterns.ts'
+import type { AppResults } from '../../deliveries/results.ts'
+import type { Recent } from '../../deliveries/simulation/recent.ts'
+import type { MessageContent, MessageRow } from '../../messages/messages.ts'
+import { formatCount } from '../ui/chart.tsx'
+
+/** A draft about people who left before their results, such as the first one of every app. */
+const isAboutLeaving = ({ trigger, onlyIf = [] }: MessageContent): boolean =>
+  'event' in trigger && trigger.event === RESULTS_READY && onlyIf.some(({ rule }) => rule === 'away')
+
+type Draft = Pick<MessageRow, 'name' | 'content'>
+
+/** "58 people left before their results last week. Nobody emailed them." */
+export function describeSimulated({ name, content }: Draft, { result, state }: Recent): string {
+  const isLeaving = isAboutLeaving(content)
+  if (result === null) {
+    const who = isLeaving ? 'who left before their results' : `who would have got “${name}”`
+    return state === 'running' ? `Counting ${who} last week.` : `Could not count ${who} last week.`
+  }
+  const { triggered, emailed } = result.people
+  if (triggered === 0) return `Nothing started “${name}” last week.`
+  const verb = isLeaving ? 'left before their results' : `would have got “${name}”`
+  if (emailed === 0) return `Nobody ${verb} last week.`
+  const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
+  return `${result.hasMore ? `At least ${people}` : people} ${verb} last week. Nobody emailed them.`
+}
+
+type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'extra' | 'alreadySeen'>
+
+/** "380 emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it." */
+export function describeResults({ emailed, cameBack, extra, alreadySeen }: Measured, hasHoldback: boolean): string {
+  const seen = alreadySeen === 0 ? null : describeSeen(alreadySeen)
+  if (emailed === 0) return seen === null ? 'Nobody was emailed yet.' : `Nobody was emailed; ${seen}.`
+  const came = `${formatCount(emailed)} emailed, ${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
+  const compared =
+    extra === null ? (hasHoldback ? ', too few people to tell the difference' : '') : `, ${describeExtra(extra)}`
+  return `${came}${compared}${seen === null ? '' : `; ${seen}`}.`
+}
+
+const describeSeen = (count: number): string =>
+  count === 1
+    ? '1 not emailed because they had already seen it'
+    : `${formatCount(count)} not emailed because they had already seen it`
+
+/** "24 ± 9 more than without" */
+function describeExtra({ estimate, margin }: NonNullable<AppResults['extra']>): string {
+  const [people, most] = [Math.round(estimate), formatCount(Math.round(margin))]
+  return `${formatCount(Math.abs(people))} ± ${most} ${people < 0 ? 'fewer' : 'more'} than without`
+}

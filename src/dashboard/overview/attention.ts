@@ -1,0 +1,134 @@
+import type { ProblemCounts } from '../../store/message-results.ts'
+import { MOST_COUNTED } from '../../store/message-results.ts'
+import type { RefusalGroup } from '../../store/requests.ts'
+import type { MessageRow } from '../../messages/messages.ts'
+import type { MailState } from '../layout/mail-notices.tsx'
+import { pathOf } from '../layout/frame.tsx'
+import { requestsPath } from '../requests/requests-view.ts'
+import { formatCount } from '../ui/chart.tsx'
+
+/** `refused`: of the last day, the last group first. `failedSince`: a day such as 2026-05-03. `days`: since then. */
+export type AttentionFacts = {
+  appId: string
+  mail: MailState
+  messages: Pick<MessageRow, 'status' | 'content'>[]
+  problems: ProblemCounts
+  refused: Pick<RefusalGroup, 'code' | 'count'>[]
+  failedSince: string
+  days: number
+}
+
+/** `isBad`: something was lost. `until`: end of a pause (ms UTC). `link` leads to what solves it. */
+export type AttentionItem = {
+  isBad: boolean
+  text: string
+  until?: number
+  link: { label: string; href: string }
+}
+
+/** Empty when all is well. What loses emails comes first. */
+export const listAttention = (facts: AttentionFacts): AttentionItem[] =>
+  [
+    aboutSender(facts),
+    ...aboutServer(facts),
+    aboutDomains(facts),
+    aboutFailed(facts),
+    aboutUnknown(facts),
+    aboutRefused(facts),
+    aboutLinks(facts),
+  ]
+    .filter((item) => item !== null)
+    .toSorted((a, b) => Number(b.isBad) - Number(a.isBad))
+
+type Item = AttentionItem | null
+
+const formatMost = (count: number): string =>
+  count >= MOST_COUNTED ? `${formatCount(MOST_COUNTED)} or more` : formatCount(count)
+const countOf = (count: number, one: string, many: string): string =>
+  count === 1 ? `1 ${one}` : `${formatMost(count)} ${many}`
+
+function aboutSender({ appId, mail, messages }: AttentionFacts): Item {
+  const live = messages.filter(({ status, content }) => status === 'live' && content.mail.fromEmail === undefined)
+  if (mail.hasSender || live.length === 0) return null
+  return {
+    isBad: true,
+    text: `${countOf(live.length, 'live message has', 'live messages have')} no sender address, so nothing is sent.`,
+    link: { label: 'Set a sender address', href: pathOf(appId, 'sender') },
+  }
+}
+
+/** Captured emails wait for a server, or for somebody to send them. */
+function aboutServer({ appId, mail, messages, problems: { captured } }: AttentionFacts): Item[] {
+  const server = pathOf(appId, 'sender/server')
+  if (mail.isUnreadable) {
+    const text = "The saved mail server can't be read, so no email is sent."
+    return [{ isBad: true, text, link: { label: 'Set it again', href: server } }]
+  }
+  const waiting = countOf(captured, 'email is captured', 'emails are captured')
+  if (mail.isCapturing) {
+    if (captured === 0 && messages.every(({ status }) => status !== 'live')) return []
+    const text = `No mail server yet. ${captured === 0 ? 'Emails are captured' : waiting}, not sent.`
+    return [{ isBad: false, text, link: { label: 'Set a mail server', href: server } }]
+  }
+  const items: AttentionItem[] = []
+  if (mail.pause) {
+    const text = mail.pause.isOwn
+      ? 'The mail server refuses this app. Emails wait'
+      : 'The mail server is paused. Emails wait'
+    items.push({ isBad: false, text, until: mail.pause.until, link: { label: 'Check the mail server', href: server } })
+  }
+  if (captured > 0) {
+    const link = { label: 'Open the outbox', href: pathOf(appId, 'outbox') }
+    items.push({ isBad: false, text: `${waiting} and not sent.`, link })
+  }
+  return items
+}
+
+const aboutDomains = ({ appId, mail: { unverified } }: AttentionFacts): Item =>
+  unverified.length === 0
+    ? null
+    : {
+        isBad: true,
+        text: `Emails from ${unverified.join(', ')} wait for a DNS record.`,
+        link: { label: 'Show the record to add', href: `${pathOf(appId, 'sender/domain')}#domains` },
+      }
+
+function aboutFailed({ appId, problems: { failed }, failedSince, days }: AttentionFacts): Item {
+  if (failed === 0) return null
+  const query = new URLSearchParams({ state: 'failed', from: failedSince })
+  return {
+    isBad: true,
+    text: `${countOf(failed, 'email', 'emails')} failed in the last ${days} days.`,
+    link: { label: 'See why', href: `${pathOf(appId, 'deliveries')}?${query}` },
+  }
+}
+
+const aboutUnknown = ({ appId, problems: { unknown } }: AttentionFacts): Item =>
+  unknown === 0
+    ? null
+    : {
+        isBad: false,
+        text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server gave no answer.`,
+        link: { label: 'Decide', href: `${pathOf(appId, 'deliveries')}?state=unknown` },
+      }
+
+function aboutRefused({ appId, refused }: AttentionFacts): Item {
+  const count = refused.reduce((sum, group) => sum + group.count, 0)
+  const [most] = refused.toSorted((a, b) => b.count - a.count)
+  if (most === undefined) return null
+  const which = refused.length === 1 ? `with ${most.code}` : `most with ${most.code}`
+  return {
+    isBad: false,
+    text: `${countOf(count, 'request was', 'requests were')} refused in the last day, ${which}.`,
+    link: { label: 'Show requests', href: requestsPath(appId, {}) },
+  }
+}
+
+const aboutLinks = ({ appId, mail: { lostUrl } }: AttentionFacts): Item =>
+  lostUrl === null
+    ? null
+    : {
+        isBad: true,
+        text: `Recipients can't unsubscribe: links in emails lead to ${lostUrl}, which only this machine can open.`,
+        link: { label: 'Set the public address', href: pathOf(appId, 'sender') },
+      }

@@ -1,0 +1,59 @@
+import type { AppResults, DayRange } from '../../deliveries/results.ts'
+import type { HourCount, PeopleCount } from '../../store/counters.ts'
+import { PAGE_NAME } from '../../store/visit-reports.ts'
+import { STATE_GROUPS } from '../deliveries/delivery-labels.tsx'
+import { eventsPath } from '../events/events-view.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { writeDay } from '../messages/results-view.ts'
+
+/** `values`: one per day of the range. */
+export type Figure = { name: string; total: number; values: number[]; href: string }
+
+type Counts = {
+  range: DayRange
+  people: PeopleCount[]
+  all: HourCount[]
+  /** page views, which `all` contains */
+  views: HourCount[]
+  results: Pick<AppResults, 'days'>
+}
+
+const DAY_HOURS = 24
+
+export function listFigures(appId: string, { range, people, all, views, results }: Counts): Figure[] {
+  const ofDays = (counts: { day: number; count: number }[]): number[] => {
+    const values = Array.from({ length: range.until - range.from + 1 }, () => 0)
+    for (const { day, count } of counts) values[day - range.from] = (values[day - range.from] ?? 0) + count
+    return values.slice(0, range.until - range.from + 1)
+  }
+  const ofHours = (counts: HourCount[]): number[] =>
+    ofDays(counts.map(({ hour, count }) => ({ day: Math.floor(hour / DAY_HOURS), count })))
+  const viewed = ofHours(views)
+  const events = ofHours(all).map((count, index) => Math.max(0, count - (viewed[index] ?? 0)))
+  const deliveries = (filter: Record<string, string>): string =>
+    `${pathOf(appId, 'deliveries')}?${new URLSearchParams({ state: LEFT, ...filter, from: writeDay(range.from) })}`
+  return [
+    figure('New people', ofDays(people.map(({ day, people: count }) => ({ day, count }))), pathOf(appId, 'people')),
+    figure('Events', events, eventsPath(appId, { range: 'days', name: null })),
+    figure('Page views', viewed, eventsPath(appId, { range: 'days', name: PAGE_NAME })),
+    figure(
+      'Emails sent',
+      results.days.map(({ sent }) => sent),
+      deliveries({}),
+    ),
+    figure(
+      'Came back',
+      results.days.map(({ cameBack }) => cameBack),
+      deliveries({ outcome: 'cameBack' }),
+    ),
+  ]
+}
+
+const LEFT: keyof typeof STATE_GROUPS = 'left'
+
+const figure = (name: string, values: number[], href: string): Figure => ({
+  name,
+  total: values.reduce((sum, value) => sum + value, 0),
+  values,
+  href,
+})

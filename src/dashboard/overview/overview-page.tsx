@@ -1,0 +1,282 @@
+/** @jsxImportSource preact */
+import { hasRole } from '../../accounts/members.ts'
+import type { AppResults } from '../../deliveries/results.ts'
+import type { Recent } from '../../deliveries/simulation/recent.ts'
+import type { Activation } from '../../events/activation.ts'
+import type { MessageRow } from '../../messages/messages.ts'
+import { State, Steps } from '../activation/activation-status.tsx'
+import type { SetupStep } from '../activation/checklist.ts'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import { messagePath, resultsPath } from '../messages/messages-page.tsx'
+import { None } from '../people/tags.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { formatCount, Sparkline } from '../ui/chart.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { ExactTime, Time } from '../ui/time.tsx'
+import { describeResults, describeSimulated } from './answer.ts'
+import type { AttentionItem } from './attention.ts'
+import type { Figure } from './figures.ts'
+
+export type Simulated = { message: MessageRow; found: Recent }
+
+type OverviewProps = {
+  viewer: Viewer
+  activation: Activation
+  /** null once all are done */
+  steps: SetupStep[] | null
+  attention: AttentionItem[]
+  messages: MessageRow[]
+  results: AppResults
+  /** null while a message is live, or where none can be simulated */
+  simulated: Simulated | null
+  figures: Figure[]
+  now: number
+}
+
+export const OverviewPage = (props: OverviewProps) => {
+  const { viewer, activation, steps, now } = props
+  return (
+    <Frame
+      viewer={viewer}
+      page="overview"
+      title="Overview"
+      islands={props.simulated?.found.state === 'running' ? ['live'] : undefined}
+      state={<State activation={activation} now={now} appId={viewer.app.publicId} />}
+    >
+      {steps === null ? (
+        <Answers {...props} />
+      ) : (
+        <div class="columns">
+          <div>
+            <Answers {...props} />
+          </div>
+          <aside aria-label="Set-up">
+            <section>
+              <h2>Set-up</h2>
+              <Steps steps={steps} now={now} />
+              <p>
+                <a href={pathOf(viewer.app.publicId, 'activation')}>Code, tag and keys</a>
+              </p>
+            </section>
+          </aside>
+        </div>
+      )}
+    </Frame>
+  )
+}
+
+const Answers = (props: OverviewProps) => (
+  <>
+    <AnswerSection {...props} />
+    {props.attention.length > 0 && <AttentionSection items={props.attention} />}
+    <LiveMessages {...props} />
+    <FiguresSection figures={props.figures} />
+  </>
+)
+
+/** What the messages brought about; before any of them could, what the draft would have. */
+function AnswerSection({ viewer, messages, results, simulated, now }: OverviewProps) {
+  const hasResults = results.emailed + results.alreadySeen > 0
+  if (simulated && !hasResults) {
+    const isRunning = simulated.found.state === 'running'
+    const from = isRunning ? `${pathOf(viewer.app.publicId, 'overview')}/live` : undefined
+    return (
+      <section
+        class="overview-answer"
+        aria-label="What the first message would do"
+        data-live="answer"
+        data-live-from={from}
+      >
+        <SimulatedAnswer viewer={viewer} simulated={simulated} now={now} />
+      </section>
+    )
+  }
+  if (messages.length === 0 || (!hasResults && messages.every(({ status }) => status !== 'live')))
+    return <NoMessage viewer={viewer} messages={messages} />
+  const live = messages.filter(({ status }) => status === 'live')
+  const hasHoldback = live.some(({ content }) => content.holdback !== undefined)
+  const isCompared = results.extra !== null || hasHoldback
+  const [first] = live
+  return (
+    <section class="overview-answer" aria-label="What the messages did">
+      <p class="answer">{describeResults(results, hasHoldback)}</p>
+      <p class="hint">
+        Last 30 days.
+        {!isCompared && first && hasResults && (
+          <>
+            {' '}
+            <a href={`${messagePath(viewer.app.publicId, first.id)}#holdback`}>Hold back a share of people</a> to see
+            how many more come back.
+          </>
+        )}
+        {live.length === 0 && ' No message is live now.'}
+      </p>
+    </section>
+  )
+}
+
+const NoMessage = ({ viewer, messages }: Pick<OverviewProps, 'viewer' | 'messages'>) => {
+  const isEditor = hasRole(viewer.member.role, 'editor')
+  const [href, label] =
+    messages.length > 0 || !isEditor
+      ? [pathOf(viewer.app.publicId, 'messages'), 'Open Messages']
+      : [`${pathOf(viewer.app.publicId, 'messages')}/new`, 'New message']
+  return (
+    <section class="overview-answer" aria-label="Messages">
+      <p class="answer">
+        {messages.length === 0
+          ? 'There is no message yet, so nobody is emailed.'
+          : 'No message is live, so nobody is emailed.'}
+      </p>
+      <p class="buttons">
+        <ButtonLink kind="primary" href={href}>
+          {label}
+        </ButtonLink>
+      </p>
+    </section>
+  )
+}
+
+type SimulatedProps = { viewer: Viewer; simulated: Simulated; now: number }
+
+export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: SimulatedProps) => {
+  const { result, state } = found
+  return (
+    <>
+      <p class="answer" role="status">
+        <SentText>{describeSimulated(message, found)}</SentText>
+      </p>
+      <div class="buttons">
+        {result !== null && result.lines.length > 0 && (
+          <ButtonLink href={pathOf(viewer.app.publicId, 'overview/people')}>See who</ButtonLink>
+        )}
+        <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>
+          {hasRole(viewer.member.role, 'editor') ? 'Turn on' : 'Open the message'}
+        </ButtonLink>
+      </div>
+      <p class="hint small">
+        {result === null ? (
+          state === 'running' ? (
+            <>
+              “<SentText>{message.name}</SentText>” is simulated on stored events.
+              <span class="without-script"> Reload to see the result.</span>
+            </>
+          ) : (
+            'The next attempt is in a few minutes.'
+          )
+        ) : (
+          <>
+            Simulated with “<SentText>{message.name}</SentText>” <Time at={result.at} now={now} />.
+            {state === 'running' && ' Counting again.'}
+          </>
+        )}
+      </p>
+    </>
+  )
+}
+
+const AttentionSection = ({ items }: { items: AttentionItem[] }) => (
+  <section>
+    <h2>Needs attention</h2>
+    <ul class="attention">
+      {items.map(({ isBad, text, until, link }) => (
+        <li key={text} class={isBad ? 'bad' : undefined}>
+          <Icon name="warning" />
+          <span>
+            <span class="unseen">{isBad ? 'Problem: ' : 'Note: '}</span>
+            <SentText>{text}</SentText>
+            {until !== undefined && (
+              <>
+                {' '}
+                until <ExactTime at={until} />.
+              </>
+            )}
+          </span>
+          <a href={link.href}>{link.label}</a>
+        </li>
+      ))}
+    </ul>
+  </section>
+)
+
+/** More are on Messages. */
+const MOST_MESSAGES = 8
+
+function LiveMessages({ viewer, messages, results }: OverviewProps) {
+  const live = messages.filter(({ status }) => status === 'live')
+  if (live.length === 0) return null
+  const sentOf = ({ id }: MessageRow): number => (results.trends.get(id) ?? []).reduce((sum, count) => sum + count, 0)
+  const shown = live.toSorted((a, b) => sentOf(b) - sentOf(a)).slice(0, MOST_MESSAGES)
+  return (
+    <section>
+      <h2>Live messages</h2>
+      <Table
+        label="Live messages, the most sent first"
+        columns={columnsOf(viewer, results)}
+        rows={shown}
+        idOf={({ id }) => String(id)}
+        isLinked
+      />
+      {live.length > shown.length && (
+        <p>
+          <a href={pathOf(viewer.app.publicId, 'messages')}>{`All ${live.length} live messages`}</a>
+        </p>
+      )}
+    </section>
+  )
+}
+
+const columnsOf = ({ app }: Viewer, { trends, cameBackOf }: AppResults): Column<MessageRow>[] => {
+  const sentOf = (id: number): number => (trends.get(id) ?? []).reduce((sum, count) => sum + count, 0)
+  return [
+    {
+      name: 'Message',
+      cell: ({ id, name }) => (
+        <a href={resultsPath(app.publicId, id)}>
+          <SentText>{name}</SentText>
+        </a>
+      ),
+    },
+    {
+      name: 'Last 30 days',
+      cell: ({ id }) => <Sparkline values={trends.get(id) ?? []} label="Emails by day" />,
+    },
+    { name: 'Sent', isNumber: true, cell: ({ id }) => countOrNone(sentOf(id)) },
+    {
+      name: 'Came back',
+      isNumber: true,
+      cell: ({ id }) => {
+        const [back, sent] = [cameBackOf.get(id) ?? 0, sentOf(id)]
+        return sent === 0 ? (
+          <None />
+        ) : (
+          <>
+            {formatCount(back)} <span class="hint">{`${Math.round((back * 100) / sent)} %`}</span>
+          </>
+        )
+      },
+    },
+  ]
+}
+
+const countOrNone = (count: number) => (count === 0 ? <None /> : formatCount(count))
+
+const FiguresSection = ({ figures }: { figures: Figure[] }) => (
+  <section>
+    <h2>Last 30 days</h2>
+    <ul class="figures">
+      {figures.map(({ name, total, values, href }) => (
+        <li key={name}>
+          <a href={href}>
+            <span class="hint">{name}</span>
+            <b>{formatCount(total)}</b>
+            <Sparkline values={values} label="By day" />
+          </a>
+        </li>
+      ))}
+    </ul>
+  </section>
+)

@@ -1,0 +1,135 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import type { VNode } from 'preact'
+import { render } from 'preact-render-to-string'
+import { listShownAccounts } from '../../http/request-log.ts'
+import { DAY_MS, lastDays, readAppResults } from '../../deliveries/results.ts'
+import { createRecentSimulations } from '../../deliveries/simulation/recent.ts'
+import type { MessageRow } from '../../messages/messages.ts'
+import { PAGE_NAME } from '../../store/visit-reports.ts'
+import { listSteps, nextStep, readSetup } from '../activation/checklist.ts'
+import { readMailState } from '../deliveries/mail-state.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { homePath, pathOf } from '../layout/frame.tsx'
+import { openStream, showPage } from '../layout/require-member.tsx'
+import { streamChanges } from '../layout/stream.ts'
+import type { PageDependencies, Viewer } from '../layout/viewer.ts'
+import { writeDay } from '../messages/results-view.ts'
+import { Zone } from '../ui/time.tsx'
+import { listAttention } from './attention.ts'
+import { listFigures } from './figures.ts'
+import { OverviewPage, SimulatedAnswer } from './overview-page.tsx'
+import { SimulatedPeoplePage, SimulatedPeople } from './simulated-people-page.tsx'
+
+const DAYS = 30
+const FAILED_DAYS = 7
+const SIMULATED_DAYS = 7
+/** Distinct refusals that are counted. */
+const MOST_REFUSALS = 100
+
+export function overviewRoutes(deps: PageDependencies) {
+  const { simulations, clock, feed } = deps
+  const recent = createRecentSimulations({ simulations, clock, onEnd: feed.notify })
+  const shown = { ...deps, recent }
+  return new Elysia()
+    .get('/apps/:app/overview', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => showOverview(shown, request, viewer)),
+    )
+    .get('/apps/:app/overview/live', ({ request, params: { app } }) =>
+      openStream(deps, request, app, (viewer) => streamAnswer(shown, request, viewer)),
+    )
+    .get('/apps/:app/overview/people', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => showSimulated(shown, request, viewer)),
+    )
+}
+
+type Shown = PageDependencies & { recent: ReturnType<typeof createRecentSimulations> }
+
+async function showOverview(deps: Shown, request: Request, viewer: Viewer): Promise<Response> {
+  if (!viewer.isActivated) return redirectAnswer(homePath(viewer.app.publicId, viewer))
+  const { store, clock } = deps
+  const { app, account } = viewer
+  const now = clock.now()
+  const range = lastDays(DAYS, now)
+  const failedRange = lastDays(FAILED_DAYS, now)
+  const accountIds = await listShownAccounts(store, account.id)
+  const [setup, mail, results, problems, refused, people, all, views] = await Promise.all([
+    readSetup(deps, viewer),
+    readMailState(deps, app),
+    readAppResults(store, app.id, range),
+    store.countProblems(app.id, failedRange),
+    store.summarizeRefusals({ accountIds, appId: app.id, since: now - DAY_MS, limit: MOST_REFUSALS }),
+    store.countPeopleByDay(app.id, range.from),
+    store.countByDay(app.id, null, range.from),
+    store.countByDay(app.id, PAGE_NAME, range.from),
+  ])
+  const steps = listSteps(setup)
+  const page = (
+    <OverviewPage
+      viewer={viewer}
+      activation={setup.activation}
+      steps={nextStep(steps) === null ? null : steps}
+      attention={listAttention({
+        appId: app.publicId,
+        mail,
+        messages: setup.messages,
+        problems,
+        refused,
+        failedSince: writeDay(failedRange.from),
+        days: FAILED_DAYS,
+      })}
+      messages={setup.messages}
+      results={results}
+      simulated={findSimulated(deps, viewer, setup.messages, await store.mailSettings(app.id))}
+      figures={listFigures(app.publicId, { range, people, all, views, results })}
+      now={now}
+    />
+  )
+  return pageAnswer(request, 200, page)
+}
+
+/** Of the first message that can be simulated, while none is live; else null. */
+function findSimulated(
+  { recent }: Shown,
+  { app }: Viewer,
+  messages: MessageRow[],
+  { sendWindow, timezone, giveUpHours }: Awaited<ReturnType<PageDependencies['store']['mailSettings']>>,
+) {
+  if (messages.some(({ status }) => status === 'live')) return null
+  const message = messages.find(({ content }) => !('tag' in content.trigger))
+  if (!message) return null
+  const { id: messageId, content } = message
+  const settings = { sendWindow, timezone, giveUpHours }
+  const asked = { appId: app.id, messageId, content, settings, hosts: app.hosts, days: SIMULATED_DAYS }
+  return { message, found: recent.find(asked) }
+}
+
+async function readSimulated(deps: Shown, viewer: Viewer) {
+  const [messages, settings] = await Promise.all([
+    deps.store.listMessages(viewer.app.id),
+    deps.store.mailSettings(viewer.app.id),
+  ])
+  return findSimulated(deps, viewer, messages, settings)
+}
+
+async function showSimulated(deps: Shown, request: Request, viewer: Viewer): Promise<Response> {
+  const simulated = await readSimulated(deps, viewer)
+  if (simulated === null) return redirectAnswer(pathOf(viewer.app.publicId, 'overview'))
+  const page = <SimulatedPeoplePage viewer={viewer} simulated={simulated} now={deps.clock.now()} />
+  return pageAnswer(request, 200, page)
+}
+
+/** Streams the answer and the list of people when a simulation ends. */
+function streamAnswer(deps: Shown, request: Request, viewer: Viewer): Response {
+  let sent = ''
+  return streamChanges(deps, request, viewer, async (send) => {
+    const simulated = await readSimulated(deps, viewer)
+    if (simulated === null || simulated.found.state === 'running') return
+    const props = { viewer, simulated, now: deps.clock.now() }
+    const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
+    const data = { answer: show(<SimulatedAnswer {...props} />), people: show(<SimulatedPeople {...props} />) }
+    const text = JSON.stringify(data)
+    if (text !== sent) send({ name: 'parts', data })
+    sent = text
+  })
+}

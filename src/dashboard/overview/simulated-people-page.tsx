@@ -1,0 +1,97 @@
+/** @jsxImportSource preact */
+import type { SimulationLine } from '../../deliveries/simulation/index.ts'
+import { hasRole } from '../../accounts/members.ts'
+import { personPath } from '../events/feed.tsx'
+import { Frame, pathOf } from '../layout/frame.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import { messagePath } from '../messages/messages-page.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { EmptyState } from '../ui/empty.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { SentText } from '../ui/text.tsx'
+import { Time } from '../ui/time.tsx'
+import { describeSimulated } from './answer.ts'
+import type { Simulated } from './overview-page.tsx'
+
+type PeopleProps = { viewer: Viewer; simulated: Simulated; now: number }
+
+export const SimulatedPeoplePage = (props: PeopleProps) => {
+  const { viewer, simulated } = props
+  const { message, found } = simulated
+  return (
+    <Frame
+      viewer={viewer}
+      page="overview"
+      title="Who would get it"
+      tabTitle={`Who would get ${message.name}`}
+      islands={found.state === 'running' ? ['live'] : undefined}
+      state={<SentText>{describeSimulated(message, found)}</SentText>}
+      action={
+        <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>
+          {hasRole(viewer.member.role, 'editor') ? 'Turn on' : 'Open the message'}
+        </ButtonLink>
+      }
+    >
+      <div
+        data-live="people"
+        data-live-from={found.state === 'running' ? `${pathOf(viewer.app.publicId, 'overview')}/live` : undefined}
+      >
+        <SimulatedPeople {...props} />
+      </div>
+    </Frame>
+  )
+}
+
+export const SimulatedPeople = ({ viewer, simulated: { message, found }, now }: PeopleProps) => {
+  const rows = newestOfEach(found.result?.lines ?? [])
+  const total = found.result?.people.emailed ?? 0
+  if (rows.length === 0) {
+    return (
+      <EmptyState
+        title={found.state === 'running' ? 'Counting' : 'Nobody'}
+        next={<ButtonLink href={pathOf(viewer.app.publicId, 'overview')}>Back to Overview</ButtonLink>}
+      >
+        {found.state === 'running'
+          ? 'The message is simulated on stored events. Reload to see the result.'
+          : describeSimulated(message, found)}
+      </EmptyState>
+    )
+  }
+  return (
+    <>
+      <Table
+        label="People, the latest first"
+        columns={columnsOf(viewer, now)}
+        rows={rows}
+        idOf={({ contactId }) => String(contactId)}
+        isLinked
+      />
+      <p class="hint after-table">
+        {rows.length < total && `The latest ${rows.length} of ${total}. `}
+        Simulated <Time at={found.result?.at ?? now} now={now} />, with today's subscriptions, names, tags and fields.
+      </p>
+    </>
+  )
+}
+
+/** Lines are the newest first. */
+const newestOfEach = (lines: readonly SimulationLine[]): SimulationLine[] =>
+  [...new Map(lines.toReversed().map((line) => [line.contactId, line])).values()].toSorted(
+    (a, b) => b.triggeredAt - a.triggeredAt,
+  )
+
+const columnsOf = ({ app }: Viewer, now: number): Column<SimulationLine>[] => [
+  {
+    name: 'Person',
+    cell: ({ contactId, email }) =>
+      email === null ? (
+        'Erased since'
+      ) : (
+        <a href={personPath(app.publicId, contactId)}>
+          <SentText>{email}</SentText>
+        </a>
+      ),
+  },
+  { name: 'Started', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
+  { name: 'Would have been sent', cell: ({ dueAt }) => <Time at={dueAt} now={now} /> },
+]

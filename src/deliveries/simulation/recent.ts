@@ -1,0 +1,65 @@
+import type { Clock } from '../../core/clock.ts'
+import { isRefusal } from '../../core/refusals.ts'
+import type { Simulation, SimulationInput, Simulations } from './index.ts'
+
+/** Apps whose last result is kept, at most 100 lines each. */
+const MOST_APPS = 500
+/** A simulation may fill a core for seconds. */
+const FRESH_MS = 10 * 60_000
+
+/** `emailed`: people who would have got an email; `hasMore`: among the newest triggers only. `at`: ms UTC. */
+export type RecentResult = Pick<Simulation, 'people' | 'hasMore' | 'from'> & {
+  at: number
+  /** the latest emails, newest first */
+  lines: Simulation['lines']
+}
+
+type Entry = { key: string; result: RecentResult | null; endedAt: number; isRunning: boolean }
+type Dependencies = { simulations: Pick<Simulations, 'simulate'>; clock: Clock; onEnd: () => void }
+
+/** `failed`: there is no result, and the next attempt waits. */
+export type Recent = { result: RecentResult | null; state: 'ready' | 'running' | 'failed' }
+
+/** The last result for each app, kept in memory. Asking for it starts another simulation where it is missing or old. */
+export function createRecentSimulations({ simulations, clock, onEnd }: Dependencies) {
+  const entries = new Map<number, Entry>()
+
+  const run = async (entry: Entry, input: SimulationInput): Promise<void> => {
+    entry.isRunning = true
+    const found = await simulations.simulate(input).catch(() => null)
+    if (found !== null && !isRefusal(found)) entry.result = toResult(found)
+    entry.isRunning = false
+    entry.endedAt = clock.now()
+    onEnd()
+  }
+
+  const findEntry = (appId: number, key: string): Entry => {
+    const known = entries.get(appId)
+    if (known?.key === key) return known
+    const entry = { key, result: null, endedAt: Number.NEGATIVE_INFINITY, isRunning: false }
+    entries.delete(appId)
+    entries.set(appId, entry)
+    const [oldest] = entries.keys()
+    if (entries.size > MOST_APPS && oldest !== undefined) entries.delete(oldest)
+    return entry
+  }
+
+  return {
+    /** Never waits: without a result, `onEnd` tells when to ask again. */
+    find(input: Omit<SimulationInput, 'now'>): Recent {
+      const now = clock.now()
+      const entry = findEntry(input.appId, JSON.stringify(input))
+      if (!entry.isRunning && now - entry.endedAt >= FRESH_MS) void run(entry, { ...input, now })
+      const { result, isRunning } = entry
+      return { result, state: isRunning ? 'running' : result === null ? 'failed' : 'ready' }
+    },
+  }
+}
+
+const toResult = ({ people, hasMore, from, until, lines }: Simulation): RecentResult => ({
+  people,
+  hasMore,
+  from,
+  at: until,
+  lines: lines.filter(({ outcome }) => outcome === 'send'),
+})

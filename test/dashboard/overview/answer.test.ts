@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'bun:test'
+import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
+import { describeResults, describeSimulated } from '../../../src/dashboard/overview/answer.ts'
+import type { Recent } from '../../../src/deliveries/simulation/recent.ts'
+import type { MessageContent } from '../../../src/messages/messages.ts'
+
+const shipped = FIRST_MESSAGES[0] ?? { name: '', content: {} as MessageContent }
+const found = (emailed: number, triggered = emailed, hasMore = false): Recent => ({
+  result: { people: { triggered, emailed }, hasMore, from: 0, at: 0, lines: [] },
+  state: 'ready',
+})
+
+describe('before a message is live', () => {
+  test.each([
+    [58, '58 people left before their results last week. Nobody emailed them.'],
+    [1, '1 person left before their results last week. Nobody emailed them.'],
+    [12_345, '12,345 people left before their results last week. Nobody emailed them.'],
+  ])('%d people', (count, sentence) => {
+    expect(describeSimulated(shipped, found(count))).toBe(sentence)
+  })
+
+  test('says when nobody left, and when no event arrived', () => {
+    expect(describeSimulated(shipped, found(0, 3))).toBe('Nobody left before their results last week.')
+    expect(describeSimulated(shipped, found(0))).toBe('Nothing started “Results ready, they left” last week.')
+  })
+
+  test('says when only the newest were looked at', () => {
+    expect(describeSimulated(shipped, found(4, 9, true))).toStartWith('At least 4 people left')
+  })
+
+  test('says while it counts, and when it could not', () => {
+    const none = (state: Recent['state']) => describeSimulated(shipped, { result: null, state })
+    expect(none('running')).toBe('Counting who left before their results last week.')
+    expect(none('failed')).toBe('Could not count who left before their results last week.')
+  })
+
+  test('names any other message', () => {
+    const other = { name: 'Welcome', content: { ...shipped.content, trigger: { event: 'signed_up' } } }
+    expect(describeSimulated(other, found(2))).toBe('2 people would have got “Welcome” last week. Nobody emailed them.')
+    expect(describeSimulated(other, found(0, 1))).toBe('Nobody would have got “Welcome” last week.')
+    const always = { name: 'Always', content: { ...shipped.content, onlyIf: [] } }
+    expect(describeSimulated(always, found(1))).toStartWith('1 person would have got “Always”')
+  })
+})
+
+describe('results', () => {
+  const results = { emailed: 380, cameBack: 131, extra: { estimate: 24.2, margin: 8.9 }, alreadySeen: 97 }
+
+  test('in one sentence', () => {
+    expect(describeResults(results, true)).toBe(
+      '380 emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it.',
+    )
+  })
+
+  test('without a holdback have no comparison', () => {
+    expect(describeResults({ ...results, extra: null }, false)).toBe(
+      '380 emailed, 131 came back; 97 not emailed because they had already seen it.',
+    )
+  })
+
+  test('say with a holdback that too few people tell nothing', () => {
+    expect(describeResults({ ...results, extra: null, alreadySeen: 0 }, true)).toBe(
+      '380 emailed, 131 came back, too few people to tell the difference.',
+    )
+  })
+
+  test('say if fewer came back', () => {
+    expect(describeResults({ ...results, extra: { estimate: -5.4, margin: 11 }, alreadySeen: 0 }, true)).toBe(
+      '380 emailed, 131 came back, 5 ± 11 fewer than without.',
+    )
+  })
+
+  test.each([
+    [0, 0, 0, 'Nobody was emailed yet.'],
+    [0, 0, 1, 'Nobody was emailed; 1 not emailed because they had already seen it.'],
+    [1, 0, 0, '1 emailed, nobody came back.'],
+    [1, 1, 0, '1 emailed, 1 came back.'],
+    [12_000, 0, 10_001, '12,000 emailed, nobody came back; 10,001 not emailed because they had already seen it.'],
+  ])('%d emailed, %d back, %d seen', (emailed, cameBack, alreadySeen, sentence) => {
+    expect(describeResults({ emailed, cameBack, alreadySeen, extra: null }, false)).toBe(sentence)
+  })
+})

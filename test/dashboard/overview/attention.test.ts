@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'bun:test'
+import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
+import { type AttentionFacts, listAttention } from '../../../src/dashboard/overview/attention.ts'
+import type { MessageContent } from '../../../src/messages/messages.ts'
+
+const content = FIRST_MESSAGES[0]?.content ?? ({} as MessageContent)
+const live = { status: 'live' as const, content }
+const mail = { isCapturing: false, isUnreadable: false, hasSender: true, lostUrl: null, unverified: [], pause: null }
+const well: AttentionFacts = {
+  appId: 'app_1',
+  mail,
+  messages: [live],
+  problems: { failed: 0, captured: 0, unknown: 0 },
+  refused: [],
+  failedSince: '2026-04-27',
+  days: 7,
+}
+
+const only = (facts: Partial<AttentionFacts>) => {
+  const items = listAttention({ ...well, ...facts })
+  expect(items).toHaveLength(1)
+  return [items[0]?.text, items[0]?.link.label, items[0]?.link.href]
+}
+const problems = (some: Partial<AttentionFacts['problems']>) => ({ problems: { ...well.problems, ...some } })
+
+test('nothing when all is well', () => {
+  expect(listAttention(well)).toEqual([])
+  expect(listAttention({ ...well, messages: [] })).toEqual([])
+})
+
+describe('each problem has one link', () => {
+  test.each<[string, Partial<AttentionFacts>, string[]]>([
+    [
+      'a live message without a sender',
+      { mail: { ...mail, hasSender: false } },
+      ['1 live message has no sender address, so nothing is sent.', 'Set a sender address', '/apps/app_1/sender'],
+    ],
+    [
+      'live messages without a sender',
+      { mail: { ...mail, hasSender: false }, messages: [live, live] },
+      ['2 live messages have no sender address, so nothing is sent.', 'Set a sender address', '/apps/app_1/sender'],
+    ],
+    [
+      'no mail server',
+      { mail: { ...mail, isCapturing: true } },
+      ['No mail server yet. Emails are captured, not sent.', 'Set a mail server', '/apps/app_1/sender/server'],
+    ],
+    [
+      'no mail server, and captured emails',
+      { mail: { ...mail, isCapturing: true }, messages: [], ...problems({ captured: 1 }) },
+      ['No mail server yet. 1 email is captured, not sent.', 'Set a mail server', '/apps/app_1/sender/server'],
+    ],
+    [
+      'a mail server that cannot be read',
+      { mail: { ...mail, isUnreadable: true } },
+      ["The saved mail server can't be read, so no email is sent.", 'Set it again', '/apps/app_1/sender/server'],
+    ],
+    [
+      'captured emails, with a mail server',
+      problems({ captured: 12 }),
+      ['12 emails are captured and not sent.', 'Open the outbox', '/apps/app_1/outbox'],
+    ],
+    [
+      'a paused server',
+      { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: false, reason: 'x', until: 5 } } },
+      ['The mail server is paused. Emails wait', 'Check the mail server', '/apps/app_1/sender/server'],
+    ],
+    [
+      'a paused app',
+      { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: true, reason: 'x', until: 5 } } },
+      ['The mail server refuses this app. Emails wait', 'Check the mail server', '/apps/app_1/sender/server'],
+    ],
+    [
+      'missing records',
+      { mail: { ...mail, unverified: ['a.example', 'b.example'] } },
+      [
+        'Emails from a.example, b.example wait for a DNS record.',
+        'Show the record to add',
+        '/apps/app_1/sender/domain#domains',
+      ],
+    ],
+    [
+      'failures',
+      problems({ failed: 3 }),
+      ['3 emails failed in the last 7 days.', 'See why', '/apps/app_1/deliveries?state=failed&from=2026-04-27'],
+    ],
+    [
+      'unknown outcomes',
+      problems({ unknown: 1 }),
+      [
+        '1 email may or may not have been sent: the mail server gave no answer.',
+        'Decide',
+        '/apps/app_1/deliveries?state=unknown',
+      ],
+    ],
+    [
+      'one kind of refusals',
+      { refused: [{ code: 'invalid_field', count: 1 }] },
+      ['1 request was refused in the last day, with invalid_field.', 'Show requests', '/apps/app_1/requests'],
+    ],
+    [
+      'several kinds',
+      {
+        refused: [
+          { code: 'not_found', count: 2 },
+          { code: 'invalid_field', count: 12_000 },
+        ],
+      },
+      [
+        '10,000 or more requests were refused in the last day, most with invalid_field.',
+        'Show requests',
+        '/apps/app_1/requests',
+      ],
+    ],
+    [
+      'links that only this machine can open',
+      { mail: { ...mail, lostUrl: 'http://localhost:8080' } },
+      [
+        "Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open.",
+        'Set the public address',
+        '/apps/app_1/sender',
+      ],
+    ],
+  ])('%s', (_, facts, item) => {
+    expect(only(facts)).toEqual(item)
+  })
+})
+
+test('a live message with its own sender needs no default', () => {
+  const own = { ...live, content: { ...content, mail: { ...content.mail, fromEmail: 'a@example.com' } } }
+  expect(listAttention({ ...well, mail: { ...mail, hasSender: false }, messages: [own] })).toEqual([])
+})
+
+test('drafts are not yet a problem', () => {
+  const draft = { status: 'draft' as const, content }
+  const facts = { ...well, mail: { ...mail, hasSender: false, isCapturing: true }, messages: [draft] }
+  expect(listAttention(facts)).toEqual([])
+})
+
+test('what loses emails comes first', () => {
+  const facts: AttentionFacts = {
+    ...well,
+    mail: { ...mail, hasSender: false, isCapturing: true, unverified: ['a.example'] },
+    problems: { failed: 1, captured: 2, unknown: 3 },
+    refused: [{ code: 'x', count: 1 }],
+  }
+  expect(listAttention(facts).map(({ link }) => link.label)).toEqual([
+    'Set a sender address',
+    'Show the record to add',
+    'See why',
+    'Set a mail server',
+    'Decide',
+    'Show requests',
+  ])
+})

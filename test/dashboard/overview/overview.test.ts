@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { openDatabase } from '../../../src/store/engine/database.ts'
+import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
+import { createBrowser } from '../browser.ts'
+import { addDeliveries, type ResultRow } from '../messages/result-rows.ts'
+import { useEditing } from '../messages/editing.ts'
+import { attributesOf, DAY, expectHarmless, HOSTILE, textOf } from '../pages.ts'
+
+const pages = useEditing()
+
+let db: ReturnType<typeof openDatabase>
+beforeEach(() => void (db = openDatabase(pages.folder)))
+afterEach(() => db.close())
+
+const HOUR = 3_600_000
+const path = () => pages.at('overview')
+const show = async (): Promise<string> => (await (await pages.signedIn()).get(path())).html
+const answerOf = async (html: string): Promise<string> => (await textOf(html, '.answer')).join('')
+
+async function add(count: number, row: ResultRow): Promise<void> {
+  const at = pages.clock.now() - (row.daysAgo ?? 0) * DAY
+  addDeliveries(db, { appId: pages.app.id, messageId: (await pages.draft()).id, at, count }, row)
+}
+
+/** Opens the page until its simulation has ended, as the page's script does. */
+async function showSimulated(of = path()): Promise<string> {
+  const browser = await pages.signedIn()
+  const first = await browser.get(of)
+  const [live] = await attributesOf(first.html, '[data-live-from]', 'data-live-from')
+  expect(live).toBe(`${path()}/live`)
+  const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
+  const stream = await pages.handle(live ?? '', { headers: { Cookie: cookie } })
+  for await (const chunk of stream.body ?? [])
+    if (new TextDecoder().decode(chunk as Uint8Array).includes('data: ')) break
+  return (await browser.get(of)).html
+}
+
+/** Three people whose results were ready two hours ago, one of whom saw them. */
+async function leaveEarly(): Promise<void> {
+  for (const email of ['a@example.com', 'b@example.com'])
+    await pages.event({ email, properties: { headline: 'Ready' } })
+  pages.clock.ms += 2 * HOUR
+}
+
+describe('the way to it', () => {
+  const homeOf = async () => (await pages.browser.get('/')).location
+  const navOf = async (page: string) =>
+    textOf((await pages.browser.get(pages.at(page))).html, '.sidebar > ul .item > span')
+
+  test('is Activation until the first event, and Overview from then on', async () => {
+    expect(await homeOf()).toBe(pages.at('activation'))
+    expect((await pages.browser.get(path())).location).toBe(pages.at('activation'))
+    expect((await navOf('keys')).slice(0, 2)).toEqual(['Activation', 'Events'])
+    await pages.event()
+    expect(await homeOf()).toBe(path())
+    expect((await navOf('keys')).slice(0, 2)).toEqual(['Overview', 'Events'])
+    expect((await pages.browser.get(path())).status).toBe(200)
+  })
+
+  test('stays Overview when the person of the only event is erased', async () => {
+    await pages.event()
+    const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
+    await pages.store.eraseContact({ ...by, email: 'bob@example.com' })
+    expect(await homeOf()).toBe(path())
+  })
+
+  test('Activation stays in reach of Overview and Settings', async () => {
+    await pages.event()
+    for (const page of ['overview', 'settings'])
+      expect(await attributesOf((await pages.browser.get(pages.at(page))).html, 'main a', 'href')).toContain(
+        pages.at('activation'),
+      )
+    const { status, html } = await pages.browser.get(pages.at('activation'))
+    expect([status, await textOf(html, 'summary h2')]).toEqual([200, ['Code for your server']])
+  })
+
+  test('is for members only', async () => {
+    await pages.event()
+    await pages.addAccount('eve@example.com', 'Other')
+    const eve = await pages.signedIn('eve@example.com')
+    for (const page of ['overview', 'overview/people', 'overview/live'])
+      expect([page, (await eve.get(pages.at(page))).status]).toEqual([page, 404])
+    expect((await createBrowser(pages).get(`${path()}/live`)).status).toBe(401)
+    await pages.addMember('zoe@example.com', 'viewer')
+    const zoe = await (await pages.signedIn('zoe@example.com')).get(path())
+    expect([zoe.status, await textOf(zoe.html, '.overview-answer .primary')]).toEqual([200, ['Open the message']])
+  })
+})
+
+describe('before a message is live', () => {
+  test('shows that it counts, then who left before their results', async () => {
+    await leaveEarly()
+    const browser = await pages.signedIn()
+    expect(await answerOf((await browser.get(path())).html)).toBe('Counting who left before their results last week.')
+    const html = await showSimulated()
+    expect(await answerOf(html)).toBe('2 people left before their results last week. Nobody emailed them.')
+    expect(await textOf(html, '.overview-answer .button')).toEqual(['See who', 'Turn on'])
+    expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([
+      pages.at('overview/people'),
+      pages.path,
+    ])
+    expect(await attributesOf(html, '[data-live-from]', 'class')).toEqual([])
+  })
+
+  test('lists these people once each', async () => {
+    await leaveEarly()
+    await pages.event({ email: 'a@example.com', properties: { headline: 'Another', resultId: '2' } })
+    pages.clock.ms += 2 * HOUR
+    const html = await showSimulated(pages.at('overview/people'))
+    expect(await textOf(html, 'tbody td:first-child')).toEqual(['a@example.com', 'b@example.com'])
+    for (const href of await attributesOf(html, 'tbody a', 'href'))
+      expect((await pages.browser.get(href ?? '')).status).toBe(200)
+    expect(await attributesOf(html, '.page-head .primary', 'href')).toEqual([pages.path])
+  })
+
+  test('says when nobody left', async () => {
+    await pages.event({ event: 'signed_up' })
+    const html = await showSimulated()
+    expect(await answerOf(html)).toBe('Nothing started “Results ready, they left” last week.')
+    expect(await textOf(html, '.overview-answer .button')).toEqual(['Turn on'])
+    expect(await textOf(await showPeople(), '.empty h2')).toEqual(['Nobody'])
+  })
+
+  test('without any message leads to a new one', async () => {
+    await pages.event()
+    for (const { id } of await pages.messages()) await pages.store.deleteMessage({ ...by(), id })
+    const html = await show()
+    expect(await answerOf(html)).toBe('There is no message yet, so nobody is emailed.')
+    expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([pages.at('messages/new')])
+    expect((await pages.browser.get(pages.at('overview/people'))).location).toBe(path())
+  })
+
+  test('a hostile name is text', async () => {
+    await leaveEarly()
+    const [first] = await pages.messages()
+    if (!first) throw new Error('no draft')
+    const content = { ...first.content, onlyIf: [] }
+    const draft = { id: first.id, name: HOSTILE, content, status: null }
+    await pages.store.saveMessages({ ...by(), drafts: [draft] })
+    const html = await showSimulated()
+    await expectHarmless(html)
+    expect(await answerOf(html)).toBe(`2 people would have got “${HOSTILE}” last week. Nobody emailed them.`)
+  })
+
+  const by = () => ({ accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() })
+  const showPeople = async () => (await (await pages.signedIn()).get(pages.at('overview/people'))).html
+})
+
+describe('with a live message', () => {
+  beforeEach(async () => {
+    await pages.event()
+    await pages.set({ fromEmail: 'team@example.com' })
+    await pages.press(pages.path, 'live')
+  })
+
+  test('says that nobody was emailed yet, and simulates nothing', async () => {
+    const html = await show()
+    expect(await answerOf(html)).toBe('Nobody was emailed yet.')
+    expect(await attributesOf(html, '[data-live-from]', 'class')).toEqual([])
+    expect((await pages.browser.get(pages.at('overview/people'))).location).toBe(path())
+  })
+
+  test('sums up the last 30 days, with a way to a comparison', async () => {
+    await add(3, { state: 'sent', cameBack: true })
+    await add(2, { state: 'sent', daysAgo: 29 })
+    await add(9, { state: 'sent', daysAgo: 30, cameBack: true })
+    await add(4, { state: 'skipped', reason: 'seen' })
+    const html = await show()
+    expect(await answerOf(html)).toBe('5 emailed, 3 came back; 4 not emailed because they had already seen it.')
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([`${pages.path}#holdback`])
+  })
+
+  test('compares with those held back', async () => {
+    await add(131, { state: 'sent', cameBack: true })
+    await add(249, { state: 'sent' })
+    await add(6, { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true })
+    await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
+    const html = await show()
+    expect(await answerOf(html)).toBe('380 emailed, 131 came back, 71 ± 45 more than without.')
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([])
+  })
+
+  test('lists it with its trend and numbers, leading to its results', async () => {
+    await add(3, { state: 'sent', cameBack: true })
+    await add(1, { state: 'sent', daysAgo: 1 })
+    const html = await show()
+    expect(await textOf(html, '.table td')).toEqual(['Results ready, they left', '', '4', '3 75 %'])
+    expect(await attributesOf(html, '.table a', 'href')).toEqual([`${pages.path}/results`])
+    expect(await attributesOf(html, '.table svg', 'aria-label')).toEqual(['Emails by day: 0 to 3, last 3'])
+  })
+
+  test('names what needs attention, and nothing else', async () => {
+    expect(await textOf(await show(), '.attention > li > a')).toEqual(['Set a mail server'])
+    await add(1, { state: 'failed', reason: 'smtp_550' })
+    await add(2, { state: 'unknown' })
+    await add(3, { state: 'kept' })
+    const html = await show()
+    expect(await textOf(html, '.attention > li > a')).toEqual(['See why', 'Set a mail server', 'Decide'])
+    expect((await textOf(html, '.attention > li')).join(' ')).toContain('3 emails are captured, not sent.')
+    for (const href of await attributesOf(html, '.attention > li > a', 'href'))
+      expect([href, (await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status]).toEqual([href, 200])
+    await pages.set({ smtpUrl: 'smtp://mail.example.com' })
+    expect(await textOf(await show(), '.attention > li > a')).toContain('Open the outbox')
+  })
+
+  test('failures older than a week need no attention', async () => {
+    await pages.set({ smtpUrl: 'smtp://mail.example.com' })
+    await add(1, { state: 'failed', reason: 'smtp_550', daysAgo: 7 })
+    expect(await textOf(await show(), '.attention > li > a')).not.toContain('See why')
+    await add(1, { state: 'failed', reason: 'smtp_550', daysAgo: 6 })
+    expect(await textOf(await show(), '.attention > li > a')).toContain('See why')
+  })
+})
+
+test('figures count people, events, page views, emails and returns of 30 days', async () => {
+  const dayAgo = async (days: number, email: string, event: string) => {
+    pages.clock.ms -= days * DAY
+    await pages.event({ email, event })
+    pages.clock.ms += days * DAY
+  }
+  await dayAgo(29, 'a@example.com', 'signed_up')
+  await dayAgo(30, 'b@example.com', 'signed_up')
+  await dayAgo(0, 'b@example.com', PAGE_NAME)
+  await add(2, { state: 'sent', cameBack: true, daysAgo: 1 })
+  await add(1, { state: 'sent' })
+  const html = await show()
+  const figures = (await textOf(html, '.figures a')).map((text) => text.replace(/\s+/g, ' ').trim())
+  expect(figures).toEqual(['New people1', 'Events1', 'Page views1', 'Emails sent3', 'Came back2'])
+  const sparks = await attributesOf(html, '.figures svg', 'aria-label')
+  expect(sparks).toEqual([
+    'By day: 0 to 1, last 0',
+    'By day: 0 to 1, last 0',
+    'By day: 0 to 1, last 1',
+    'By day: 0 to 2, last 1',
+    'By day: 0 to 2, last 0',
+  ])
+  for (const href of await attributesOf(html, '.figures a', 'href'))
+    expect([href, (await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status]).toEqual([href, 200])
+})
+
+test('the checklist is shown until the first email is sent', async () => {
+  await pages.event()
+  expect(await textOf(await show(), 'aside .step.due b')).toEqual(['Browser script'])
+  pages.notes.add(pages.app.id, 'script_loaded')
+  expect(await textOf(await show(), 'aside .step.due b')).toEqual(['Signed-in people'])
+  pages.notes.add(pages.app.id, 'identified')
+  expect(await textOf(await show(), 'aside .step.due a')).toEqual(['Open the message'])
+  await pages.set({ fromEmail: 'team@example.com' })
+  await pages.press(pages.path, 'live')
+  expect(await textOf(await show(), 'aside .step.due a')).toEqual(['Set a mail server'])
+  await add(1, { state: 'kept' })
+  expect(await textOf(await show(), 'aside .step')).toHaveLength(5)
+  await add(1, { state: 'sent' })
+  expect(await textOf(await show(), 'aside')).toEqual([])
+})
