@@ -37,8 +37,12 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
       mail: {
         subject:
           '{% if events.size > 1 %}Your {{ events.size }} results are ready{% else %}{{ event.headline | default: "Your results are ready" }}{% endif %}',
-        preheader: 'They were finished while you were away.',
-        body: ['Hello {{ contact.firstName | default: "there" }},', 'Your results are ready.', RESULTS].join('\n\n'),
+        preheader: 'They finished just after you left.',
+        body: [
+          'Hi {{ contact.firstName | default: "there" }},',
+          'Your results are ready. They finished just after you left.',
+          RESULTS,
+        ].join('\n\n'),
       },
     },
   },
@@ -56,10 +60,10 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
       mail: {
         subject:
           'Reminder: {% if events.size > 1 %}{{ events.size }} results{% else %}{{ event.headline | default: "your results" }}{% endif %}',
-        preheader: 'You have not opened them yet.',
+        preheader: 'Take a look when you have a minute.',
         body: [
-          'Hello {{ contact.firstName | default: "there" }},',
-          'Your results have been ready since yesterday, and you have not opened them yet.',
+          'Hi {{ contact.firstName | default: "there" }},',
+          'Your results have been ready since yesterday. Take a look when you have a minute.',
           RESULTS,
         ].join('\n\n'),
       },

@@ -7,6 +7,8 @@ export type LayoutFacts = {
   html: string
   text: string
   appName: string
+  /** language tag, such as de-CH */
+  locale: string
   logoUrl: string | null
   colour: string | null
   address: readonly string[]
@@ -19,7 +21,7 @@ export function layOutHtml(facts: LayoutFacts): string {
   const { light, dark } = findTheme(facts.colour)
   const font = `font-family:${light.sans};font-size:16px;line-height:24px`
   return `<!doctype html>
-<html lang="en">
+<html lang="${escape(facts.locale)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -29,11 +31,11 @@ export function layOutHtml(facts: LayoutFacts): string {
 <style>${sheetOf(dark)}</style>
 </head>
 <body class="ground" style="margin:0;padding:0;background:${light.ground};-webkit-text-size-adjust:100%">
-<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${light.ground}">
+${preheaderOf(facts.preheader)}<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${light.ground}">
 <tr><td align="center" class="around" style="padding:24px 16px">
 <!--[if mso]><table role="presentation" width="600" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:600px">
-${preheaderOf(facts.preheader, light)}<tr><td class="ink" style="padding:0 8px 16px;${font};font-weight:600;color:${light.ink}">${brandOf(facts)}</td></tr>
+<tr><td class="ink" style="padding:0 8px 16px;${font};font-weight:600;color:${light.ink}">${brandOf(facts)}</td></tr>
 <tr><td class="sheet ink line" dir="auto" style="padding:32px 32px 16px;${font};color:${light.ink};background:${light.sheet};border:1px solid ${light.line};border-radius:8px;word-break:break-word;overflow-wrap:anywhere">
 ${facts.html}
 </td></tr>
@@ -68,11 +70,14 @@ ${inks}.quiet,${inks}.quiet a{color:${dark.quiet}!important}
 ${inks}.line{border-color:${dark.line}!important}
 ${inks}.link{color:${dark.link}!important}`
 
-/** The preview text in the inbox. It is visible: hidden text looks like spam. */
-const preheaderOf = (preheader: string, { sans, quiet }: Theme): string =>
+/** Nothing that is seen, but as long as a list of emails shows, so that the text of the email doesn't follow. */
+const FILLING = '&#847;&zwnj;&nbsp;'.repeat(80)
+
+/** The line after the subject in lists of emails. Each client hides it in the email by one of these properties. */
+const preheaderOf = (preheader: string): string =>
   preheader === ''
     ? ''
-    : `<tr><td class="quiet" style="padding:0 8px 16px;font-family:${sans};font-size:13px;line-height:20px;color:${quiet}">${escape(preheader)}</td></tr>\n`
+    : `<div style="display:none;max-height:0;overflow:hidden;font-size:1px;line-height:1px;mso-hide:all">${escape(preheader)}${FILLING}</div>\n`
 
 /** The alt text shows the name when images are blocked. */
 const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>

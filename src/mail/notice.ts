@@ -43,6 +43,7 @@ function writeMail({ subject, paragraphs, link }: Notice) {
     html,
     text,
     appName: SENDER,
+    locale: 'en',
     logoUrl: null,
     colour: null,
     address: [],

@@ -58,6 +58,7 @@ function assemble(
     html: renderHtmlBody(tree, links, findTheme(style.colour).light),
     text: renderTextBody(tree, links),
     appName: cleanText(app.name) ?? '',
+    locale: app.locale,
     unsubscribeUrl: category === 'lifecycle' ? unsubscribeUrl : null,
   }
   return { subject, html: layOutHtml(layout), text: layOutText(layout), refusedLinks: [...refused] }

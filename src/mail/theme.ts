@@ -27,7 +27,7 @@ const DARK = {
 
 const LETTERS = {
   sans: "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif",
-  mono: "ui-monospace,'SF Mono',Menlo,Consolas,monospace",
+  mono: 'Menlo,Consolas,monospace',
 }
 
 type Themes = { light: Theme; dark: Theme }

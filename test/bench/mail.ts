@@ -38,7 +38,7 @@ const PLAIN = {
   again: { once: 'person' },
   mail: {
     subject: '{{ event.headline | default: "Your results are ready" }}',
-    preheader: 'They were finished while you were away.',
+    preheader: 'They finished just after you left.',
     body: [
       'Hello {{ contact.firstName | default: "there" }},',
       'Your results are ready.',
