@@ -15,7 +15,7 @@ import type { Basis, Decided } from '../store/final-check.ts'
 import type { Rules } from '../store/plan-types.ts'
 import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
-import { outweighs } from '../people/suppressions.ts'
+import { mayResubscribe, outweighs } from '../people/suppressions.ts'
 import { decide, type Decision, giveUpTime, HELD_BACK } from './decide.ts'
 import {
   addVerdict,
@@ -73,6 +73,7 @@ export const STORE_RULES: Rules = {
   ...MESSAGE_RULES,
   ...ACCOUNT_RULES,
   outweighs,
+  mayResubscribe,
 }
 
 function toUnfitEvent(

@@ -16,6 +16,10 @@ const WHY_CHARACTERS = 200
 export const outweighs: SuppressionRules['outweighs'] = (wanted, current) =>
   current === null || current === 'subscribed' || (current === 'unsubscribed' && wanted !== 'unsubscribed')
 
+/** Only what people chose themselves can they take back. */
+export const mayResubscribe: SuppressionRules['mayResubscribe'] = (current) =>
+  current === 'subscribed' || current === 'unsubscribed'
+
 const readWhy = (text: string, errors: FieldError[]): string => {
   const why = text.trim().replaceAll(/\s+/g, ' ')
   if (why === '')

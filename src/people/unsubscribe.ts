@@ -4,6 +4,7 @@ import type { Store } from '../store/store.ts'
 import { timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../core/mail-addresses.ts'
 import type { RefusalCode } from '../core/refusals.ts'
+import type { ContactStatus } from '../store/types.ts'
 
 /** Eight bytes of id, sixteen of proof. Needs no table, so it works as long as the person exists. */
 const ID_BYTES = 8
@@ -35,16 +36,37 @@ export const unsubscribeUrl = (baseUrl: string, key: string, contactId: number):
 /** Only this machine can open links with this base URL. */
 export const isLinkUnreachable = (baseUrl: string): boolean => isLoopback(new URL(baseUrl).hostname)
 
-/** null for invalid links and erased people. */
+/** Without an app and status if the person was erased. */
+export type Unsubscribing = {
+  contactId: number
+  appName: string | null
+  status: ContactStatus | null
+  logoUrl: string | null
+  colour: string | null
+}
+
+/** null for invalid links. */
 export async function findUnsubscribing(
   { store, unsubscribeKey }: { store: Store; unsubscribeKey: string },
   token: string,
-) {
+): Promise<Unsubscribing | null> {
   const contactId = readUnsubscribeToken(unsubscribeKey, token)
   if (contactId === null) return null
   const contact = await store.byId(contactId)
   const app = contact && (await store.findApp(contact.appId))
-  return { contactId, appName: app?.name ?? null }
+  if (!contact || !app) return { contactId, appName: null, status: null, logoUrl: null, colour: null }
+  const [{ logoUrl, colour }, suppression] = await Promise.all([
+    store.mailSettings(app.id),
+    store.findSuppression(app.id, contact.email),
+  ])
+  const isHttps = URL.parse(logoUrl ?? '')?.protocol === 'https:'
+  return {
+    contactId,
+    appName: app.name,
+    status: suppression ?? contact.status,
+    logoUrl: isHttps ? logoUrl : null,
+    colour,
+  }
 }
 
 /** Repeatable. Resolves when saved and mail servers have answered. Refusals: unavailable, commit_unconfirmed. */
@@ -55,4 +77,13 @@ export async function unsubscribe(
   const outcome = await store.unsubscribe({ contactId, at: clock.now() })
   if ('refusal' in outcome && outcome.refusal !== 'not_found') return outcome
   return { stillSending: await mailer.waitForReplies({ contactId }) }
+}
+
+/** `isDone`: false if an address bounced or somebody complained. Refusals: unavailable, commit_unconfirmed. */
+export async function resubscribe(
+  { store, clock }: { store: Store; clock: Clock },
+  contactId: number,
+): Promise<{ isDone: boolean } | { refusal: RefusalCode }> {
+  const outcome = await store.resubscribe({ contactId, at: clock.now() })
+  return 'refusal' in outcome && outcome.refusal === 'not_found' ? { isDone: false } : outcome
 }

@@ -125,7 +125,10 @@ type ManySuppressed = {
 }
 
 /** See people/suppressions.ts. `current`: of the address or the person; null if the address is not suppressed. */
-export type SuppressionRules = { outweighs: (wanted: SuppressionReason, current: ContactStatus | null) => boolean }
+export type SuppressionRules = {
+  outweighs: (wanted: SuppressionReason, current: ContactStatus | null) => boolean
+  mayResubscribe: (current: ContactStatus) => boolean
+}
 
 type Parts = {
   db: Database
@@ -214,6 +217,18 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       if (!person) return { refusal: 'not_found' }
       suppress({ ...person, reason: 'unsubscribed', at })
       return { appId: person.appId }
+    },
+
+    /** By the link in an email. `isDone`: false if they may not, because the address bounced or they complained. */
+    resubscribe({ contactId, at }: { contactId: number; at: number }): { isDone: boolean } | Refused {
+      const person = byId.get(contactId)
+      if (!person) return { refusal: 'not_found' }
+      const { appId, email } = person
+      const current = list.find(appId, email) ?? byEmail.get(appId, email)?.status ?? 'subscribed'
+      if (!rules.mayResubscribe(current)) return { isDone: false }
+      remove.run(appId, list.hash(appId, email))
+      resubscribe.run(at, appId, email)
+      return { isDone: true }
     },
 
     unsuppress(unsuppressing: Person & { at: number; by?: By }): Done {

@@ -50,14 +50,33 @@ test.each([
 describe('opening a link', () => {
   type Parts = Parameters<typeof findUnsubscribing>[0]
   const store = {
-    byId: async (id: number) => (id === 1 ? { appId: 5 } : null),
-    findApp: async (id: number) => (id === 5 ? { name: 'Shop' } : null),
+    byId: async (id: number) =>
+      ({ 1: { appId: 5, status: 'subscribed' }, 3: { appId: 6, status: 'bounced' } })[id] ?? null,
+    findApp: async (id: number) => ({ id, name: 'Shop' }),
+    mailSettings: async (id: number) => ({
+      colour: '#112233',
+      logoUrl: id === 5 ? 'https://a.example/l.png' : 'javascript:x',
+    }),
+    findSuppression: async (id: number) => (id === 5 ? 'unsubscribed' : null),
   } as unknown as Parts['store']
   const find = (token: string) => findUnsubscribing({ store, unsubscribeKey: 'key' }, token)
 
   test('shows the name of the app, unless the person was erased or the link is invalid', async () => {
-    expect(await find(makeUnsubscribeToken('key', 1))).toEqual({ contactId: 1, appName: 'Shop' })
-    expect(await find(makeUnsubscribeToken('key', 2))).toEqual({ contactId: 2, appName: null })
+    expect(await find(makeUnsubscribeToken('key', 1))).toEqual({
+      contactId: 1,
+      appName: 'Shop',
+      status: 'unsubscribed',
+      logoUrl: 'https://a.example/l.png',
+      colour: '#112233',
+    })
+    expect(await find(makeUnsubscribeToken('key', 2))).toEqual({
+      contactId: 2,
+      appName: null,
+      status: null,
+      logoUrl: null,
+      colour: null,
+    })
+    expect(await find(makeUnsubscribeToken('key', 3))).toMatchObject({ status: 'bounced', logoUrl: null })
     expect(await find(makeUnsubscribeToken('other', 1))).toBeNull()
   })
 })

@@ -7,9 +7,16 @@ import { PageContext } from './page-context.ts'
 /** Optional scripts of single pages. */
 export type Island = 'feed' | 'chart' | 'live' | 'message' | 'docs'
 
-type DocumentProps = { title: string; site?: string | null; islands?: Island[]; children: ComponentChildren }
+type DocumentProps = {
+  title: string
+  site?: string | null
+  islands?: Island[]
+  /** URL of a further stylesheet */
+  look?: string
+  children: ComponentChildren
+}
 
-export function Document({ title, site = 'Eventpost', islands = [], children }: DocumentProps) {
+export function Document({ title, site = 'Eventpost', islands = [], look, children }: DocumentProps) {
   const { theme, path } = useContext(PageContext)
   return (
     <html lang="en" data-theme={theme === 'system' ? undefined : theme} data-form={path === null ? 'sent' : undefined}>
@@ -19,6 +26,7 @@ export function Document({ title, site = 'Eventpost', islands = [], children }: 
         <title>{site === null ? title : `${title} - ${site}`}</title>
         <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetUrl('style.css')} />
+        {look && <link rel="stylesheet" href={look} />}
         {(['page', ...islands] as const).map((name) => (
           <script key={name} type="module" src={assetUrl(`islands/${name}.js`)} />
         ))}

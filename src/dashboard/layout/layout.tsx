@@ -8,10 +8,19 @@ import { Mark } from '../ui/icon.tsx'
 export type LayoutProps = { title: string; lead: ComponentChildren; isNarrow?: boolean; children?: ComponentChildren }
 
 /** A page for an app's end users, without the product's name. */
-export const AppLayout = ({ appName, title, lead, children }: LayoutProps & { appName: string | null }) => (
-  <Document title={title} site={appName}>
+type AppLayoutProps = LayoutProps & {
+  appName: string | null
+  logoUrl?: string | null
+  /** URL of a stylesheet with the app's colour */
+  look?: string
+}
+
+export const AppLayout = ({ appName, logoUrl, look, title, lead, children }: AppLayoutProps) => (
+  <Document title={title} site={appName} look={look}>
     <div class="plain-frame narrow">
-      <header class="brand">{appName !== null && <span>{appName}</span>}</header>
+      <header class="brand">
+        {logoUrl ? <img src={logoUrl} alt={appName ?? ''} height={32} /> : appName !== null && <span>{appName}</span>}
+      </header>
       <main id="main">
         <h1>{title}</h1>
         <p class="lead">{lead}</p>

@@ -1,70 +1,158 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import type { ComponentChildren, VNode } from 'preact'
 import { describeStillSending, type StoppedEmails, type HandOvers } from '../../core/hand-overs.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { findUnsubscribing, TEST_TOKEN, unsubscribe } from '../../people/unsubscribe.ts'
+import {
+  findUnsubscribing,
+  resubscribe,
+  TEST_TOKEN,
+  unsubscribe,
+  type Unsubscribing,
+} from '../../people/unsubscribe.ts'
+import { findTheme } from '../../mail/theme.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { AppLayout } from '../layout/layout.tsx'
 import { ActionForm } from '../ui/button.tsx'
 
-type Unsubscribing = { store: Store; clock: Clock; mailer: HandOvers; unsubscribeKey: string }
+type Dependencies = { store: Store; clock: Clock; mailer: HandOvers; unsubscribeKey: string }
 
 /**
  * One-click unsubscribe (RFC 8058). GET changes nothing, because mail scanners open links. POST needs no cookie or body
- * and has no rate limit.
+ * and has no rate limit. The page can take it back.
  */
-export const unsubscribeRoutes = (deps: Unsubscribing) =>
+export const unsubscribeRoutes = (deps: Dependencies) =>
   new Elysia()
     .get(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />))
     .post(`/u/${TEST_TOKEN}`, ({ request }) => pageAnswer(request, 200, <TestPage />), { parse: 'none' })
     .get('/u/:token', async ({ params, request }) => {
       const found = await findUnsubscribing(deps, params.token)
-      return found ? pageAnswer(request, 200, <AskPage {...found} token={params.token} />) : unknownLink(request)
+      if (!found) return unknownLink(request)
+      const shown = { ...found, token: params.token }
+      const isUnsubscribed = found.status !== 'subscribed'
+      return appAnswer(
+        request,
+        200,
+        shown,
+        isUnsubscribed ? <DonePage {...shown} stillSending={0} /> : <AskPage {...shown} />,
+      )
+    })
+    .get('/u/:token/look.css', async ({ params }) => {
+      const found = await findUnsubscribing(deps, params.token)
+      return new Response(writeLook(found?.colour ?? null), { headers: LOOK_HEADERS })
     })
     .post(
       '/u/:token',
       async ({ params, request }) => {
         const found = await findUnsubscribing(deps, params.token)
         if (!found) return unknownLink(request)
+        const shown = { ...found, token: params.token }
         const outcome = await unsubscribe(deps, found.contactId)
-        if (!('refusal' in outcome)) return pageAnswer(request, 200, <DonePage {...found} {...outcome} />)
-        return pageAnswer(request, REFUSALS[outcome.refusal].status, <FailedPage {...found} token={params.token} />)
+        if (!('refusal' in outcome)) {
+          const after = { ...shown, ...(await findUnsubscribing(deps, params.token)) }
+          return appAnswer(request, 200, after, <DonePage {...after} {...outcome} />)
+        }
+        return appAnswer(request, REFUSALS[outcome.refusal].status, shown, <FailedPage {...shown} />)
+      },
+      { parse: 'none' },
+    )
+    .post(
+      '/u/:token/undo',
+      async ({ params, request }) => {
+        const found = await findUnsubscribing(deps, params.token)
+        if (!found) return unknownLink(request)
+        const shown = { ...found, token: params.token }
+        const outcome = await resubscribe(deps, found.contactId)
+        if ('refusal' in outcome) {
+          return appAnswer(request, REFUSALS[outcome.refusal].status, shown, <UndoFailedPage {...shown} />)
+        }
+        return appAnswer(
+          request,
+          200,
+          shown,
+          outcome.isDone ? <UndonePage {...shown} /> : <DonePage {...shown} stillSending={0} />,
+        )
       },
       { parse: 'none' },
     )
 
-type Found = { appName: string | null }
+const LOOK_HEADERS = { 'Content-Type': 'text/css; charset=utf-8', 'Cache-Control': 'no-store' }
+
+/** The colour of the app's emails, for buttons. */
+function writeLook(colour: string | null): string {
+  if (colour === null) return ''
+  const { button, onButton } = findTheme(colour).light
+  return `.button.primary,.button.primary:hover{background:${button};color:${onButton}}\n`
+}
+
+type Found = Unsubscribing & { token: string }
+
+/** Lets the page show the app's logo. */
+function appAnswer(request: Request, status: number, { logoUrl }: Found, page: VNode): Response {
+  const answer = pageAnswer(request, status, page)
+  if (logoUrl !== null) {
+    const policy = answer.headers.get('Content-Security-Policy') ?? ''
+    answer.headers.set('Content-Security-Policy', policy.replace('img-src', `img-src ${new URL(logoUrl).origin}`))
+  }
+  return answer
+}
 
 const nameOf = ({ appName }: Found): string => appName ?? 'the sender'
 
-const UnsubscribeForm = ({ token, children }: { token: string; children: string }) => (
-  <ActionForm action={`/u/${token}`} kind="primary">
-    {children}
-  </ActionForm>
+type PageProps = Found & { title: string; lead: string; children?: ComponentChildren }
+
+const UnsubscribePage = ({ appName, logoUrl, colour, token, ...page }: PageProps) => (
+  <AppLayout {...page} {...{ appName, logoUrl }} look={colour === null ? undefined : `/u/${token}/look.css`} />
 )
 
-const AskPage = ({ appName, token }: Found & { token: string }) => (
-  <AppLayout appName={appName} title="Unsubscribe" lead={`Unsubscribe from ${nameOf({ appName })}?`}>
-    <UnsubscribeForm token={token}>Unsubscribe</UnsubscribeForm>
-  </AppLayout>
+const AskPage = (found: Found) => (
+  <UnsubscribePage {...found} title="Unsubscribe" lead={`Stop emails from ${nameOf(found)}?`}>
+    <ActionForm action={`/u/${found.token}`} kind="primary">
+      Unsubscribe
+    </ActionForm>
+  </UnsubscribePage>
 )
 
-const DonePage = ({ appName, stillSending }: Found & StoppedEmails) => (
-  <AppLayout
-    appName={appName}
-    title="You are unsubscribed"
-    lead={`You won't get any more of these emails from ${nameOf({ appName })}.${
+/** Only who unsubscribed can take it back. */
+const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
+  <UnsubscribePage
+    {...found}
+    title="You're unsubscribed"
+    lead={`You won't get any more of these emails from ${nameOf(found)}.${
       stillSending === 0 ? '' : ` ${describeStillSending(stillSending)}`
     }`}
-  />
+  >
+    {found.status === 'unsubscribed' && (
+      <>
+        <p class="hint">Was that a mistake?</p>
+        <UndoForm token={found.token} />
+      </>
+    )}
+  </UnsubscribePage>
 )
 
-const FailedPage = ({ appName, token }: Found & { token: string }) => (
-  <AppLayout appName={appName} title="This did not work" lead="You are not unsubscribed yet. Try again in a minute.">
-    <UnsubscribeForm token={token}>Try again</UnsubscribeForm>
-  </AppLayout>
+const UndoForm = ({ token }: { token: string }) => <ActionForm action={`/u/${token}/undo`}>Resubscribe</ActionForm>
+
+const UndonePage = (found: Found) => (
+  <UnsubscribePage {...found} title="You're subscribed again" lead={`You'll get emails from ${nameOf(found)} again.`}>
+    <ActionForm action={`/u/${found.token}`}>Unsubscribe</ActionForm>
+  </UnsubscribePage>
+)
+
+const FailedPage = (found: Found) => (
+  <UnsubscribePage {...found} title="This did not work" lead="You are not unsubscribed yet. Try again in a minute.">
+    <ActionForm action={`/u/${found.token}`} kind="primary">
+      Try again
+    </ActionForm>
+  </UnsubscribePage>
+)
+
+const UndoFailedPage = (found: Found) => (
+  <UnsubscribePage {...found} title="This did not work" lead="You are still unsubscribed. Try again in a minute.">
+    <UndoForm token={found.token} />
+  </UnsubscribePage>
 )
 
 /** A test email has no recipient person. */

@@ -64,7 +64,7 @@ describe('the link in an email', () => {
     for (let time = 0; time < 3; time++) {
       const answer = await post(url, init)
       expect(answer.status).toBe(200)
-      expect(await answer.text()).toContain('You are unsubscribed')
+      expect(await textOf(await answer.text(), 'h1')).toEqual(["You're unsubscribed"])
     }
     await sending.sendDue()
     expect(sending.server.received).toEqual([])
@@ -118,6 +118,79 @@ describe('the link in an email', () => {
     expect(sending.logged()).toContain('"method":"POST"')
     expect(sending.logged()).not.toContain(url.slice(-20))
   })
+})
+
+describe('taking it back', () => {
+  const undo = (url: string) => post(`${url}/undo`)
+  const begin = async (): Promise<string> => {
+    await sending.sendEvent('ada@example.com')
+    const url = await linkOf('ada@example.com')
+    await post(url)
+    return url
+  }
+  const suppress = (reason: 'bounced' | 'complained') =>
+    sending.store().suppress({ appId: sending.app.id, email: 'ada@example.com', reason, at: sending.clock.now() })
+
+  test('is offered to who unsubscribed, at once and later', async () => {
+    const url = await begin()
+    for (const answer of [await post(url), await get(url)]) {
+      expect(await answer.text()).toContain(`action="${new URL(url).pathname}/undo"`)
+    }
+  })
+
+  test('subscribes again, and emails arrive', async () => {
+    const url = await begin()
+    const answer = await undo(url)
+    expect([answer.status, await textOf(await answer.text(), 'h1')]).toEqual([200, ["You're subscribed again"]])
+    expect(await statusOf('ada@example.com')).toBe('subscribed')
+    await sending.sendEvent('ada@example.com')
+    await sending.sendDue()
+    expect(sending.server.received).toHaveLength(1)
+    expect(await textOf(await (await get(url)).text(), 'h1')).toEqual(['Unsubscribe'])
+  })
+
+  test.each(['bounced', 'complained'] as const)('does nothing for an address that %s', async (reason) => {
+    const url = await begin()
+    await suppress(reason)
+    expect(await (await get(url)).text()).not.toContain('/undo')
+    expect(await textOf(await (await undo(url)).text(), 'h1')).toEqual(["You're unsubscribed"])
+    expect(await statusOf('ada@example.com')).toBe(reason)
+    expect(await sending.store().findSuppression(sending.app.id, 'ada@example.com')).toBe(reason)
+  })
+
+  test('changes nothing when it is opened, and is in no log', async () => {
+    const url = await begin()
+    expect((await get(`${url}/undo`)).status).toBe(405)
+    await undo(url)
+    await get(`${url}/look.css`)
+    expect(await statusOf('ada@example.com')).toBe('subscribed')
+    expect(sending.logged()).not.toContain(url.slice(-20))
+  })
+
+  test('needs a valid link', async () => {
+    const url = await begin()
+    expect((await undo(url.replace(/.{4}$/, 'AAAA'))).status).toBe(404)
+    expect(await statusOf('ada@example.com')).toBe('unsubscribed')
+  })
+})
+
+test('the page has the logo and the colour of the emails', async () => {
+  await sending.sendEvent('ada@example.com')
+  const url = await linkOf('ada@example.com')
+  expect(await (await get(url)).text()).not.toContain('look.css')
+  const { id: appId, accountId } = sending.app
+  const settings = { logoUrl: 'https://first.example/logo.png', colour: '#ffdd00' }
+  await sending.store().setMailSettings({ accountId, appId, actor: 'test', at: 1, settings })
+  const answer = await get(url)
+  expect(answer.headers.get('content-security-policy')).toContain("img-src https://first.example 'self' data:;")
+  const html = await answer.text()
+  expect(html).toContain('src="https://first.example/logo.png"')
+  expect(html).toContain(`href="${new URL(url).pathname}/look.css"`)
+  const css = await get(`${url}/look.css`)
+  expect([css.headers.get('content-type'), await css.text()]).toEqual([
+    'text/css; charset=utf-8',
+    '.button.primary,.button.primary:hover{background:#ffdd00;color:#000000}\n',
+  ])
 })
 
 test('transactional email has no such link, and is still sent', async () => {
