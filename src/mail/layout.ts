@@ -31,7 +31,7 @@ export function layOutHtml(facts: LayoutFacts): string {
 <style>${sheetOf(dark)}</style>
 </head>
 <body class="ground" style="margin:0;padding:0;background:${light.ground};-webkit-text-size-adjust:100%">
-${preheaderOf(facts.preheader)}<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${light.ground}">
+${preheaderOf(facts.preheader || findFirstSentence(facts.text))}<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" class="ground" style="background:${light.ground}">
 <tr><td align="center" class="around" style="padding:24px 16px">
 <!--[if mso]><table role="presentation" width="600" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:600px">
@@ -78,6 +78,16 @@ const preheaderOf = (preheader: string): string =>
   preheader === ''
     ? ''
     : `<div style="display:none;max-height:0;overflow:hidden;font-size:1px;line-height:1px;mso-hide:all">${escape(preheader)}${FILLING}</div>\n`
+
+const PREVIEW_CHARACTERS = 140
+
+/** The first sentence after the greeting, without lines that are only an address. */
+function findFirstSentence(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim())
+  const line = lines.find((one) => /\p{L}/u.test(one) && !one.endsWith(',') && !/^https?:/.test(one)) ?? ''
+  const sentence = /^.*?[.!?…](?=\s|$)/u.exec(line)?.[0] ?? line
+  return [...sentence].slice(0, PREVIEW_CHARACTERS).join('')
+}
 
 /** The alt text shows the name when images are blocked. */
 const brandOf = ({ logoUrl, appName }: LayoutFacts): string =>
