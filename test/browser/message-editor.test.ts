@@ -119,6 +119,8 @@ describe('the editor', () => {
       await page.click('summary:has-text("Simulation")')
       await page.click('button[value="simulate 7"]')
       await page.waitForSelector('.notice.error')
+      await page.waitForLoadState('networkidle')
+      expect(await page.isVisible('.notice.error')).toBe(true)
       expect(await page.isVisible(named('onlyIf[2].lacks'))).toBe(true)
       expect(await page.inputValue(named('name'))).toBe('Typed and not saved')
     },

@@ -46,8 +46,9 @@ function followEditor(form: HTMLFormElement): void {
   addEventListener('pageshow', (event) => {
     const isOld = event instanceof PageTransitionEvent && event.persisted
     if (preview && (isOld || hasChanged(form))) refreshSoon('preview', 'check', 'reach')
-    // an empty form is not wrong yet
-    else if (isStored) for (const kind of ['check', 'reach'] as const) void refresh(kind)
+    // an empty form is not wrong yet, and a refusal is shown until something changes
+    else if (isStored && !document.querySelector('#refused > *'))
+      for (const kind of ['check', 'reach'] as const) void refresh(kind)
   })
   form.addEventListener('input', ({ target }) => {
     if (!(target instanceof Element) || target.closest('.mail, #checks')) return
