@@ -22,7 +22,7 @@ export type { MessageChange, MessageCounts, MessageRow, MessageStatus, SavedMess
 
 export async function listMessages(store: Store, app: AppRow): Promise<(MessageRow & { counts: MessageCounts })[]> {
   const rows = await store.listMessages(app.id)
-  const counted = await store.countAllDeliveries(app.id)
+  const counted = await store.countAllEmails(app.id)
   const counts = new Map(counted.map((one) => [one.messageId, one.counts]))
   return rows.map((row) => ({ ...row, counts: counts.get(row.id) ?? NO_COUNTS }))
 }

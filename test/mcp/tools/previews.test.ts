@@ -36,7 +36,7 @@ describe('preview_message', () => {
     await send('ada@example.com', RESULT, { firstName: 'Ada' })
     const last = await shown()
     expect(last).toMatchObject({ isMadeUp: false, to: 'ada@example.com', subject: RESULT.headline, refusedLinks: [] })
-    expect(last.text).toContain('Hello Ada,')
+    expect(last.text).toContain('Hi Ada,')
     expect(last.text).toContain(RESULT.url)
     expect(last.eventId).toMatch(/^evt_/)
     expect(await shown({ email: 'Bob@example.com' })).toMatchObject({
