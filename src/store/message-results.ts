@@ -26,7 +26,7 @@ export type ProblemCounts = { failed: number; captured: number; unknown: number 
 export type AppResults = { days: AppDayCount[]; compared: (ComparedCount & { messageId: number })[] }
 
 /** More are not counted: the sentence is the same. */
-export const MOST_COUNTED = 10_000
+export const MOST_COUNTED = 1_000
 
 type StoredCompared = Omit<ComparedCount, 'isHeldBack'> & { isHeldBack: number }
 

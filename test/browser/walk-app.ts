@@ -33,10 +33,17 @@ export const ACTIVATION_STEPS: Step[] = [
       await page.goto(at(server, 'activation'))
     },
   },
-  { name: 'activation-consent', go: (page) => page.click('label[for=tag-consent]') },
+  {
+    name: 'activation-consent',
+    go: async (page) => {
+      await page.click('summary:has-text("Tag for your pages")')
+      await page.click('label[for=tag-consent]')
+    },
+  },
   {
     name: 'activation-checked',
     go: async (page, { first }) => {
+      await page.click('summary:has-text("Check a signature")')
       await page.fill('#email', 'ada@example.com')
       await page.fill('#signature', signEmail('ada@example.com', first.identitySecret).toUpperCase())
       await page.click('#check button')

@@ -25,6 +25,8 @@ type ActivationProps = {
   viewer: Viewer
   activation: Activation
   steps: SetupStep[]
+  /** with an active key; a test event needs no code */
+  hasServerCalled: boolean
   /** active keys */
   keys: KeyRow[]
   refused: RefusalGroup[]
@@ -137,7 +139,7 @@ const CodeSection = (props: ActivationProps) => {
   const { code, made } = props
   const { language } = useContext(PageContext)
   return (
-    <Folding id="code" title="Code for your server" isFolded={isDone(props, 'First event')}>
+    <Folding id="code" title="Code for your server" isFolded={props.hasServerCalled && isDone(props, 'First event')}>
       <p>
         It sends an event, and signs the email of the signed-in person. It reads <code>SERVICE_API_KEY</code> and{' '}
         <code>SERVICE_IDENTITY_SECRET</code> from the environment, waits 10 seconds at most, and logs what fails instead

@@ -108,6 +108,7 @@ const SHOWN_REFUSALS = 5
 type Status = {
   activation: Activation
   steps: SetupStep[]
+  hasServerCalled: boolean
   keys: KeyRow[]
   hasOldSecret: boolean
   addsPeople: boolean
@@ -131,6 +132,7 @@ async function readStatus(deps: PageDependencies, viewer: Viewer): Promise<Statu
   return {
     activation: setup.activation,
     steps: listSteps(setup),
+    hasServerCalled: setup.keyUsedAt !== null,
     refused,
     keys: keys.filter(({ revokedAt }) => revokedAt === null).map(access.withUse),
     addsPeople: settings.addsPeople,

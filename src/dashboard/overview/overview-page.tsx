@@ -49,7 +49,7 @@ export const OverviewPage = (props: OverviewProps) => {
       {steps === null ? (
         <Answers {...props} />
       ) : (
-        <div class="columns">
+        <div class="columns text-first">
           <div>
             <Answers {...props} />
           </div>
@@ -244,7 +244,11 @@ const columnsOf = ({ app }: Viewer, { trends, cameBackOf }: AppResults): Column<
       name: 'Last 30 days',
       cell: ({ id }) => <Sparkline values={trends.get(id) ?? []} label="Emails by day" />,
     },
-    { name: 'Sent', isNumber: true, cell: ({ id }) => countOrNone(sentOf(id)) },
+    {
+      name: 'Sent',
+      isNumber: true,
+      cell: ({ id }) => (sentOf(id) === 0 ? <None /> : <Counted count={sentOf(id)} word="sent" />),
+    },
     {
       name: 'Came back',
       isNumber: true,
@@ -254,7 +258,7 @@ const columnsOf = ({ app }: Viewer, { trends, cameBackOf }: AppResults): Column<
           <None />
         ) : (
           <>
-            {formatCount(back)} <span class="hint">{`${Math.round((back * 100) / sent)} %`}</span>
+            <Counted count={back} word="came back" /> <span class="hint">{`${Math.round((back * 100) / sent)} %`}</span>
           </>
         )
       },
@@ -262,7 +266,13 @@ const columnsOf = ({ app }: Viewer, { trends, cameBackOf }: AppResults): Column<
   ]
 }
 
-const countOrNone = (count: number) => (count === 0 ? <None /> : formatCount(count))
+/** On phones, rows have no column heads. */
+const Counted = ({ count, word }: { count: number; word: string }) => (
+  <>
+    {formatCount(count)}
+    <span class="on-phones"> {word}</span>
+  </>
+)
 
 const FiguresSection = ({ figures }: { figures: Figure[] }) => (
   <section>

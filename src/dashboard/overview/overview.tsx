@@ -115,7 +115,8 @@ async function readSimulated(deps: Shown, viewer: Viewer) {
 async function showSimulated(deps: Shown, request: Request, viewer: Viewer): Promise<Response> {
   const simulated = await readSimulated(deps, viewer)
   if (simulated === null) return redirectAnswer(pathOf(viewer.app.publicId, 'overview'))
-  const page = <SimulatedPeoplePage viewer={viewer} simulated={simulated} now={deps.clock.now()} />
+  const skipped = Number(/^\d{1,3}$/.exec(new URL(request.url).searchParams.get('skip') ?? '')?.[0] ?? 0)
+  const page = <SimulatedPeoplePage viewer={viewer} simulated={simulated} skipped={skipped} now={deps.clock.now()} />
   return pageAnswer(request, 200, page)
 }
 
@@ -125,7 +126,7 @@ function streamAnswer(deps: Shown, request: Request, viewer: Viewer): Response {
   return streamChanges(deps, request, viewer, async (send) => {
     const simulated = await readSimulated(deps, viewer)
     if (simulated === null || simulated.found.state === 'running') return
-    const props = { viewer, simulated, now: deps.clock.now() }
+    const props = { viewer, simulated, skipped: 0, now: deps.clock.now() }
     const show = (part: VNode): string => render(<Zone.Provider value={viewer.app.timezone}>{part}</Zone.Provider>)
     const data = { answer: show(<SimulatedAnswer {...props} />), people: show(<SimulatedPeople {...props} />) }
     const text = JSON.stringify(data)

@@ -7,13 +7,17 @@ import type { Viewer } from '../layout/viewer.ts'
 import { messagePath } from '../messages/messages-page.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import { describeSimulated } from './answer.ts'
 import type { Simulated } from './overview-page.tsx'
 
-type PeopleProps = { viewer: Viewer; simulated: Simulated; now: number }
+/** `skipped`: people on earlier pages. */
+type PeopleProps = { viewer: Viewer; simulated: Simulated; skipped: number; now: number }
+
+/** More would make the page too tall. */
+const PAGE_ROWS = 40
 
 export const SimulatedPeoplePage = (props: PeopleProps) => {
   const { viewer, simulated } = props
@@ -42,8 +46,10 @@ export const SimulatedPeoplePage = (props: PeopleProps) => {
   )
 }
 
-export const SimulatedPeople = ({ viewer, simulated: { message, found }, now }: PeopleProps) => {
-  const rows = newestOfEach(found.result?.lines ?? [])
+export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped, now }: PeopleProps) => {
+  const all = newestOfEach(found.result?.lines ?? [])
+  const rows = all.slice(skipped, skipped + PAGE_ROWS)
+  const path = pathOf(viewer.app.publicId, 'overview/people')
   const total = found.result?.people.emailed ?? 0
   if (rows.length === 0) {
     return (
@@ -67,9 +73,13 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, now }: 
         isLinked
       />
       <p class="hint after-table">
-        {rows.length < total && `The latest ${rows.length} of ${total}. `}
+        {all.length < total && `The latest ${all.length} of ${total}. `}
         Simulated <Time at={found.result?.at ?? now} now={now} />, with today's subscriptions, names, tags and fields.
       </p>
+      <Pager
+        newest={skipped > 0 ? path : undefined}
+        older={all.length > skipped + rows.length ? `${path}?skip=${skipped + rows.length}` : undefined}
+      />
     </>
   )
 }

@@ -107,7 +107,7 @@ describe('each problem has one link', () => {
         ],
       },
       [
-        '10,000 or more requests were refused in the last day, most with invalid_field.',
+        '1000 or more requests were refused in the last day, most with invalid_field.',
         'Show requests',
         '/apps/app_1/requests',
       ],

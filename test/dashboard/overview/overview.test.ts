@@ -71,7 +71,10 @@ describe('the way to it', () => {
         pages.at('activation'),
       )
     const { status, html } = await pages.browser.get(pages.at('activation'))
-    expect([status, await textOf(html, 'summary h2')]).toEqual([200, ['Code for your server']])
+    expect([status, await textOf(html, 'section > h2')]).toEqual([
+      200,
+      expect.arrayContaining(['API key', 'Code for your server', 'Tag for your pages', 'Check a signature']),
+    ])
   })
 
   test('is for members only', async () => {
@@ -100,6 +103,19 @@ describe('before a message is live', () => {
       pages.path,
     ])
     expect(await attributesOf(html, '[data-live-from]', 'class')).toEqual([])
+  })
+
+  test('lists many in pages', async () => {
+    for (let index = 0; index < 45; index += 1) await pages.event({ email: `p${index}@example.com` })
+    pages.clock.ms += 2 * HOUR
+    const html = await showSimulated(pages.at('overview/people'))
+    expect(await textOf(html, 'tbody tr')).toHaveLength(40)
+    const [older] = await attributesOf(html, '.pager [rel=next]', 'href')
+    const second = await (await pages.signedIn()).get(older ?? '')
+    expect(await textOf(second.html, 'tbody tr')).toHaveLength(5)
+    expect(await attributesOf(second.html, '.pager a', 'href')).toEqual([pages.at('overview/people')])
+    for (const skip of ['x', '-1', '999'])
+      expect((await pages.browser.get(`${pages.at('overview/people')}?skip=${skip}`)).status).toBe(200)
   })
 
   test('lists these people once each', async () => {
@@ -184,7 +200,7 @@ describe('with a live message', () => {
     await add(3, { state: 'sent', cameBack: true })
     await add(1, { state: 'sent', daysAgo: 1 })
     const html = await show()
-    expect(await textOf(html, '.table td')).toEqual(['Results ready, they left', '', '4', '3 75 %'])
+    expect(await textOf(html, '.table td')).toEqual(['Results ready, they left', '', '4 sent', '3 came back 75 %'])
     expect(await attributesOf(html, '.table a', 'href')).toEqual([`${pages.path}/results`])
     expect(await attributesOf(html, '.table svg', 'aria-label')).toEqual(['Emails by day: 0 to 3, last 3'])
   })
