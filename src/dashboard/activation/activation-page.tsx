@@ -7,7 +7,7 @@ import { browserSamples, type CodeSample, SECRETS_WARNING } from '../../docs/sam
 import { hasRole } from '../../accounts/members.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { State, Steps } from './activation-status.tsx'
-import type { SetupStep } from './checklist.ts'
+import { nextStep, type SetupStep } from './checklist.ts'
 import { PageContext } from '../layout/page-context.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { type Made, MadeKey } from '../access/key-pages.tsx'
@@ -65,7 +65,7 @@ export const ActivationPage = (props: ActivationProps) => (
           <SignatureSection
             viewer={props.viewer}
             checked={props.checked}
-            isFolded={isDone(props, 'Signed-in people')}
+            isFolded={nextStep(props.steps)?.name !== 'Signed-in people'}
           />
         )}
       </div>

@@ -211,7 +211,7 @@ function LiveMessages({ viewer, messages, results }: OverviewProps) {
   const sentOf = ({ id }: MessageRow): number => (results.trends.get(id) ?? []).reduce((sum, count) => sum + count, 0)
   const shown = live.toSorted((a, b) => sentOf(b) - sentOf(a)).slice(0, MOST_MESSAGES)
   return (
-    <section>
+    <section class="live-messages">
       <h2>Live messages</h2>
       <Table
         label="Live messages, the most sent first"

@@ -139,7 +139,10 @@ describe('on Activation', () => {
   })
 
   test('the code folds once the server has called, and the rest once it is in use', async () => {
-    expect(await textOf(html, 'summary h2')).toEqual([])
+    expect(await textOf(html, 'summary h2')).toEqual(['Check a signature'])
+    pages.notes.add(pages.app.id, 'script_loaded')
+    const { html: loaded } = await pages.browser.get(pages.at('activation'))
+    expect(await textOf(loaded, 'summary h2')).toEqual(['Tag for your pages'])
     const access = await pages.access.find(pages.begun.apiKey)
     if (access) pages.access.noteUse(access, false)
     pages.notes.add(pages.app.id, 'script_loaded')

@@ -73,7 +73,7 @@ describe('the way to it', () => {
     const { status, html } = await pages.browser.get(pages.at('activation'))
     expect([status, await textOf(html, 'section > h2')]).toEqual([
       200,
-      expect.arrayContaining(['API key', 'Code for your server', 'Tag for your pages', 'Check a signature']),
+      expect.arrayContaining(['API key', 'Code for your server', 'Tag for your pages']),
     ])
   })
 
