@@ -18,6 +18,7 @@ const ASSET_BYTES = 60 * 1024
 
 type Timing = { name: string; p50: number; p99: number; bytes: number }
 type Get = (path: string) => Promise<Response>
+type Post = (path: string, fields: Record<string, string>) => Promise<Response>
 
 async function measure(name: string, path: string, get: Get): Promise<Timing> {
   const times: number[] = []
@@ -35,7 +36,7 @@ async function measure(name: string, path: string, get: Get): Promise<Timing> {
 }
 
 /** A browser of the owner. */
-async function signIn({ url }: Service, { email, password }: Seeded): Promise<Get> {
+async function signIn({ url }: Service, { email, password }: Seeded): Promise<{ get: Get; post: Post }> {
   const body = new URLSearchParams({ email, password, next: '/' })
   const answer = await fetch(`${url}/sign-in`, { method: 'POST', headers: { Origin: url }, body, redirect: 'manual' })
   const cookie = answer.headers
@@ -43,7 +44,16 @@ async function signIn({ url }: Service, { email, password }: Seeded): Promise<Ge
     .map((line) => line.split(';')[0])
     .join('; ')
   if (answer.status !== 303) throw new Error(`signing in answered ${answer.status}`)
-  return (path) => fetch(url + path, { headers: { Cookie: cookie }, redirect: 'manual' })
+  return {
+    get: (path) => fetch(url + path, { headers: { Cookie: cookie }, redirect: 'manual' }),
+    post: (path, fields) =>
+      fetch(url + path, {
+        method: 'POST',
+        headers: { Cookie: cookie, Origin: url },
+        body: new URLSearchParams(fields),
+        redirect: 'manual',
+      }),
+  }
 }
 
 /** The address of the first link on a page whose address holds `part`. */
@@ -115,6 +125,42 @@ async function listDeepPages(get: Get, app: string): Promise<[name: string, path
   return pages
 }
 
+/** What the form of People finds, by each filter alone and by several, in each order. */
+const PEOPLE_FILTERS: Record<string, string>[] = [
+  { search: 'person12345' },
+  { search: 'Person 4242' },
+  { search: 'son 777' },
+  { search: 'nobody here' },
+  { tag: 'beta' },
+  { status: 'subscribed' },
+  { status: 'bounced' },
+  { field: 'plan', value: 'pro' },
+  { event: 'results_ready', did: 'yes' },
+  { event: 'results_ready', did: 'no' },
+  { seen: '1' },
+  { seen: 'never' },
+  { tag: 'beta', event: 'signed_in', did: 'yes', seen: '1' },
+  { search: 'Person 4', tag: 'beta' },
+]
+
+async function listPeoplePages(post: Post, app: string): Promise<[name: string, path: string][]> {
+  const path = `/apps/${app}/people`
+  const sorted: Record<string, string>[] = [{}, { tag: 'beta' }, { search: 'Person 42' }]
+  const orders = ['name', 'email', 'seen'].flatMap((sort) => sorted.map((filter) => ({ ...filter, sort })))
+  const asked = [...PEOPLE_FILTERS, ...orders]
+  const found = asked.map(async (fields): Promise<[string, string]> => {
+    const to = (await post(path, fields)).headers.get('location')
+    if (to === null) throw new Error(`the form of People led nowhere: ${JSON.stringify(fields)}`)
+    return [
+      `people ${Object.entries(fields)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(' ')}`,
+      to,
+    ]
+  })
+  return Promise.all(found)
+}
+
 /** Of the app and of a message, by states of which there are many, few and none. */
 async function listDeliveryPages(get: Get, app: string): Promise<[name: string, path: string][]> {
   const list = `/apps/${app}/deliveries`
@@ -151,10 +197,11 @@ const seeded = (await Bun.file(seededFile(folder)).json()) as Seeded
 const logs = createFolder()
 const service = await startService([EXECUTABLE, 'serve', '--data', folder, '--port', '0'], logs.path)
 try {
-  const get = await signIn(service, seeded)
+  const { get, post } = await signIn(service, seeded)
   const wanted = [
     ...(await listPages(get, 'large', seeded.large)),
     ...(await listDeepPages(get, seeded.large)),
+    ...(await listPeoplePages(post, seeded.large)),
     ...(await listPages(get, 'small', seeded.small)),
   ]
   const pages: Timing[] = []
