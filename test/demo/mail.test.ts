@@ -139,7 +139,7 @@ describe('a person who starts a job', () => {
     const { headers, parts } = readMail(mail.received[0]?.raw ?? '')
     expect(new Map(headers).get('subject')).toBe(HEADLINE)
     const [text = ''] = parts.map((part) => part.text)
-    expect(text).toContain('Hello Ada')
+    expect(text).toContain('Hi Ada')
     const link = new RegExp(`${whole.site.url}/results/[\\w-]+`).exec(text)?.[0] ?? ''
     const reader = await whole.context.newPage()
     await reader.goto(link)

@@ -42,7 +42,11 @@ function makeTemplate(): Uint8Array {
     const text = JSON.stringify({ mail: { subject: 'S', body: 'B' }, wait: { minutes: 60 }, ...content })
     const version = index === 2 ? 2 : 1
     db.run(`INSERT INTO messages VALUES (?, 'acc_1', 1, ?, 'live', ?, 1, 1)`, [index + 1, `M${index}`, version])
-    db.run('INSERT INTO message_versions VALUES (?, ?, ?, 1)', [index + 1, version, text])
+    db.run('INSERT INTO message_versions (message_id, version, content, created_at) VALUES (?, ?, ?, 1)', [
+      index + 1,
+      version,
+      text,
+    ])
   }
   db.run('PRAGMA journal_mode = DELETE')
   const bytes = db.serialize()

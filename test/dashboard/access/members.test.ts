@@ -68,7 +68,9 @@ describe('inviting', () => {
       ['zoe@example.com', EVE].map(async (email) => {
         const id = await idOf(email)
         const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${id}`)
-        return html.replaceAll(email, 'EMAIL').replaceAll(id, 'ID')
+        // a heading may break an address between its parts
+        const whole = html.replaceAll(/<\/bdi><wbr ?\/?><bdi>/g, '')
+        return whole.replaceAll(email, 'EMAIL').replaceAll(id, 'ID')
       }),
     )
     expect(pagesOf[0]).toBe(pagesOf[1] ?? '')
