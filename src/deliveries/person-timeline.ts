@@ -88,25 +88,22 @@ export async function* exportPerson(
 ): AsyncGenerator<string> {
   const suppression = await store.findSuppression(app.id, person.email)
   yield `{"person":${JSON.stringify(contactView(person, app))},"suppression":${JSON.stringify(suppression)},"emails":[`
-  const deliveries = await store.listDeliveries({
-    appId: app.id,
-    contactId: person.id,
-    messageId: null,
-    states: null,
-    before: null,
-    limit: MAX_EMAILS,
-  })
-  const described = await describeDeliveries(store, app, deliveries)
-  yield described
-    .map(({ work: { delivery, message }, explained: { why } }) =>
-      JSON.stringify({ ...deliveryView(delivery), message: message.name, why }),
-    )
-    .join(',')
+  const emails = { appId: app.id, contactId: person.id, messageId: null, states: null, limit: EXPORT_ROWS }
+  let separator = ''
+  let before: number | null = null
+  do {
+    const rows: DeliveryRow[] = await store.listDeliveries({ ...emails, before })
+    for (const { work, explained } of await describeDeliveries(store, app, rows)) {
+      const email = { ...deliveryView(work.delivery), message: work.message.name, why: explained.why }
+      yield `${separator}${JSON.stringify(email)}`
+      separator = ','
+    }
+    before = rows.length < EXPORT_ROWS ? null : (rows.at(-1)?.id ?? null)
+  } while (before !== null)
   const changes = await store.listContactChanges(person.id, null, EXPORT_ROWS)
   const changed = changes.map(({ at, change }) => ({ at: new Date(at).toISOString(), ...change }))
   yield `],"changes":${JSON.stringify(changed)},"events":[`
-  let before: number | null = null
-  let separator = ''
+  separator = ''
   do {
     const page: Awaited<ReturnType<Store['listEvents']>> = await store.listEvents({
       appId: app.id,

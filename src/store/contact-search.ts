@@ -170,14 +170,18 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   }
 
   /** In the order of an index, up to a number of rows. */
-  const walk = ({ conditions, isFound, driver }: Conditions & { driver: Sql }, query: PeopleQuery) => {
+  const walk = (
+    { conditions, isFound, driver }: Conditions & { driver: Sql },
+    query: PeopleQuery,
+    most = mostScanned,
+  ) => {
     const { appId, sort, limit } = query
     const found: PeopleCursor[] = []
     const test = allOf(conditions)
     const columns = `c.id AS id, c.key AS key, (${test.text}) AS isMatch${isFound ? SEARCHED_COLUMNS : ''}`
     const isEveryone = conditions.length === 0 && isFound === null
     let after = query.after ?? startOf(query)
-    for (let scanned = 0, rows = isEveryone ? limit : CHUNK_ROWS; scanned < mostScanned; scanned += rows) {
+    for (let scanned = 0, rows = isEveryone ? limit : CHUNK_ROWS; scanned < most; scanned += rows) {
       const chunk: Candidate[] = []
       const sources =
         sort === 'newest' ? [newestOf(driver, after)] : sectionsOf(sort, after).map((one) => rowsOf(appId, one))
@@ -214,7 +218,9 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       const { scanned, people } = row ?? { scanned: 0, people: 0 }
       return { people: Math.min(people, counted), isExact: scanned < mostScanned && people <= counted }
     }
-    const { found, next } = walk(planned, { appId, filter, sort: 'newest', after: null, limit: counted + 1 })
+    // comparing names takes longer than conditions, which the index answers
+    const query = { appId, filter, sort: 'newest', after: null, limit: counted + 1 } as const
+    const { found, next } = walk(planned, query, Math.ceil(mostScanned / 4))
     return { people: Math.min(found.length, counted), isExact: next === null && found.length <= counted }
   }
 

@@ -272,4 +272,21 @@ describe('the export of one person', () => {
     )
     expect((await pages.get(`${path}/export`)).status).toBe(303)
   })
+
+  test('has every email, in pages', async () => {
+    const path = await addAda()
+    const app = await appOf(pages)
+    await putMessage(pages, {
+      app,
+      content: { ...MAIL, wait: { minutes: 10 }, again: { once: 'property', property: 'headline' } },
+    })
+    for (let number = 0; number < 205; number += 1) {
+      await sendEvent(pages, { app, email: 'ada@example.com', properties: { headline: `${number}` } })
+    }
+    const { emails } = JSON.parse((await browser.get(`${path}/export`)).html) as {
+      emails: { id: string; why: string }[]
+    }
+    expect(new Set(emails.map(({ id }) => id)).size).toBe(205)
+    expect(emails[0]?.why).toStartWith('It is waiting.')
+  })
 })
