@@ -191,9 +191,9 @@ describe('the folders', () => {
   })
 })
 
-describe('the README', () => {
+describe('the documentation', () => {
   test('states the current limits', () => {
-    const rows = read('README.md')
+    const rows = read('src/docs/limits.md')
       .split('\n')
       .filter((line) => line.startsWith('|'))
       .map((line) => line.split('|').map((cell) => cell.trim()))
@@ -219,25 +219,27 @@ describe('the README', () => {
   })
 
   test('shows the tag and its policy as printed', () => {
-    const tag = { baseUrl: 'https://post.example.com', siteId: 'SITE_ID', stub: readStub() }
-    expect(read('README.md')).toContain(`\n\`\`\`text\n${makeSnippetTag(tag)}\n\`\`\`\n`)
-    expect(read('README.md')).toContain(`\`${makeSnippetPolicy(tag)}\``)
+    const baseUrl = 'https://post.example.com'
+    const tag = { baseUrl, siteId: 'SITE_ID', stub: readStub() }
+    const written = (text: string): string => text.replaceAll(baseUrl, '{base_url}')
+    expect(read('src/docs/snippet.md')).toContain(`\n\`\`\`markup\n${written(makeSnippetTag(tag))}\n\`\`\`\n`)
+    expect(read('src/docs/privacy.md')).toContain(`\n${written(makeSnippetPolicy(tag))}\n`)
   })
 
   // a copy in the repository's folder would be a file at the top that nobody knows
   test('puts the backup in an ignored folder, for its user only', () => {
-    const [, command = ''] = /\*\*Backup\*\*.*?`(.*?)`/.exec(read('README.md')) ?? []
+    const [, command = ''] = /\*\*Backup\*\*.*?`(.*?)`/.exec(read('src/docs/hosting.md')) ?? []
     expect(command).toMatch(/^\(umask 077; sqlite3 data\/eventpost\.db "\.backup data\/\w+\.db"\)$/)
     expect(read('.gitignore').split('\n')).toContain('data/*')
   })
 
   test('lets systemd wait long enough for a stop', () => {
-    const [, seconds = ''] = /^TimeoutStopSec=(\d+)$/m.exec(read('README.md')) ?? []
+    const [, seconds = ''] = /^TimeoutStopSec=(\d+)$/m.exec(read('src/docs/hosting.md')) ?? []
     expect(Number(seconds)).toBeGreaterThanOrEqual(Number(SETTINGS.stopMail.default) + 10)
   })
 
   test('lists the current settings', () => {
-    const [, section = ''] = read('README.md').split('\n## Settings\n')
+    const [, section = ''] = read('src/docs/hosting.md').split('\n## Settings\n')
     const rows =
       section
         .split('\n## ')[0]

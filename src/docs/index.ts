@@ -1,4 +1,6 @@
 import asvs from './asvs.md' with { type: 'text' }
+import delivery from './delivery.md' with { type: 'text' }
+import hosting from './hosting.md' with { type: 'text' }
 import data from './data.md' with { type: 'text' }
 import sessions from './sessions.md' with { type: 'text' }
 import contacts from './contacts.md' with { type: 'text' }
@@ -30,8 +32,8 @@ const toPages = (sources: Record<string, string>): DocPage[] =>
 /** In reading order. */
 export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
   { name: 'Guides', pages: toPages({ start, events, contacts, snippet, privacy, mcp, tools }) },
-  { name: 'Messages', pages: toPages({ messages, frequency, content, results, sending, senders }) },
-  { name: 'Operation', pages: toPages({ limits, errors, requests, http, security, sessions, data, asvs }) },
+  { name: 'Messages', pages: toPages({ messages, frequency, content, results, sending, delivery, senders }) },
+  { name: 'Operation', pages: toPages({ hosting, limits, errors, requests, http, security, sessions, data, asvs }) },
 ]
 
 export const DOC_PAGES: readonly DocPage[] = DOC_GROUPS.flatMap(({ pages }) => pages)

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { readScript, readStub } from '../../src/assets.ts'
 import { appSet, appTag } from '../../src/cli/app-settings.ts'
 import { MOST_WATCHERS } from '../../src/events/feed.ts'
@@ -23,7 +22,7 @@ const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|$/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, a summary and the address of the installation', () => {
-  const slugs = `start events contacts snippet privacy mcp tools messages frequency content results sending senders limits errors
+  const slugs = `start events contacts snippet privacy mcp tools messages frequency content results sending delivery senders hosting limits errors
     requests http security sessions data asvs`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
@@ -136,12 +135,5 @@ describe('the pages are correct about', () => {
     const known = [`More than ${max} page views and actions per hour`, ...sent.map(({ message }) => message), script]
     expect(said).toHaveLength(10)
     for (const words of said) expect([words, known.some((text) => text.includes(words))]).toEqual([words, true])
-  })
-
-  test('the README shows the same connections', async () => {
-    const readme = await Bun.file(join(import.meta.dir, '../../README.md')).text()
-    const blocks = Array.from(markdownOf('mcp').matchAll(/```\w+\n([^]*?)```/g), ([, code = '']) => code)
-    expect(blocks.length).toBe(4)
-    for (const code of blocks) expect(readme).toContain(code.replaceAll('{base_url}', 'http://127.0.0.1:8080'))
   })
 })
