@@ -16,7 +16,7 @@ export function readAccountInput(
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const email = readEmail(text.email)
-  if (!email) add('email', 'Give one plain email address, such as ada@example.com.')
+  if (!email) add('email', 'Enter one email address, such as ada@example.com.')
   const app = readAppText(text)
   if ('errors' in app) errors.push(...app.errors)
   const account = text.name === undefined || text.name === null ? { name: null } : readAccountName(text.name)
@@ -27,7 +27,7 @@ export function readAccountInput(
 
 export function readAccountName(text: string): { name: string } | { errors: FieldError[] } {
   const name = text.trim()
-  const message = `Give the account a name of 1 to ${NAME_CHARACTERS} characters.`
+  const message = `Enter a name of 1 to ${NAME_CHARACTERS} characters for the account.`
   return isName(name) ? { name } : { errors: [{ field: 'name', code: 'invalid', message }] }
 }
 
@@ -37,18 +37,18 @@ export function readAppText(
   const errors: FieldError[] = []
   const add = (field: string, message: string): void => void errors.push({ field, code: 'invalid', message })
   const appName = text.appName.trim()
-  if (!isName(appName)) add('app', `Give the app a name of 1 to ${NAME_CHARACTERS} characters.`)
+  if (!isName(appName)) add('app', `Enter a name of 1 to ${NAME_CHARACTERS} characters for the app.`)
   const domains = text.domains.map((domain) => readTypedHost(domain))
   if (domains.includes(null)) add('domain', DOMAIN_MESSAGE)
   const home = text.home === null || text.home.trim() === '' ? null : readHome(text.home)
   if (text.home !== null && text.home.trim() !== '' && home === null) {
-    add('home', 'Give the address of your home page, beginning with https://.')
+    add('home', 'Enter the address of your home page, beginning with https://.')
   }
   if (errors.length > 0) return { errors }
   return { input: { appName, domains: domains.filter((domain) => domain !== null), home } }
 }
 
-export const DOMAIN_MESSAGE = 'Give a domain of your own, such as app.example.com.'
+export const DOMAIN_MESSAGE = 'Enter a domain of your own, such as app.example.com.'
 
 /** One line without invisible or reordering characters: people who are invited read it. */
 const isName = (name: string): boolean => {

@@ -55,7 +55,7 @@ export function readKeyInput(text: {
   const errors: FieldError[] = []
   const name = text.name.trim()
   if (name === '' || [...name].length > NAME_CHARACTERS || /\p{Cc}/u.test(name)) {
-    errors.push({ field: 'name', code: 'invalid', message: `Give a name of 1 to ${NAME_CHARACTERS} characters.` })
+    errors.push({ field: 'name', code: 'invalid', message: `Enter a name of 1 to ${NAME_CHARACTERS} characters.` })
   }
   if (!isScope(text.scope)) {
     errors.push({ field: 'scope', code: 'invalid', message: `Choose one of ${KEY_SCOPES.join(', ')}.` })

@@ -15,7 +15,7 @@ export function readDkim({ domain, selector }: DkimText): { input: DkimText } | 
   const errors: FieldError[] = []
   const folded = foldDomain(domain.trim().toLowerCase())
   if (folded === null) {
-    errors.push({ field: 'dkimDomain', code: 'invalid', message: 'Give a domain, such as example.com.' })
+    errors.push({ field: 'dkimDomain', code: 'invalid', message: 'Enter a domain, such as example.com.' })
   }
   const name = selector.trim().toLowerCase()
   if (!SELECTOR.test(name)) {

@@ -97,7 +97,7 @@ function readLine(read: Read<FromText>, field: keyof FromText, most: number): st
   const line = read.text[field].trim()
   if (line === '') return null
   if (line.length > most || cleanText(line) !== line) {
-    return fault(read, field, `Give one line of up to ${most} characters.`)
+    return fault(read, field, `Enter one line of up to ${most} characters.`)
   }
   return line
 }
@@ -105,7 +105,7 @@ function readLine(read: Read<FromText>, field: keyof FromText, most: number): st
 function readAddress(read: Read<FromText>, field: keyof FromText): string | null {
   const text = read.text[field].trim()
   if (text === '') return null
-  return readEmail(text)?.email ?? fault(read, field, 'Give one plain email address, such as hello@example.com.')
+  return readEmail(text)?.email ?? fault(read, field, 'Enter one email address, such as hello@example.com.')
 }
 
 const MOST_ADDRESSES = 100
@@ -132,20 +132,20 @@ function readLogo(read: Read<FromText>): string | null {
   if (text === '') return null
   const url = URL.parse(text)
   const isFit = url?.protocol === 'https:' && url.username === '' && url.password === '' && text.length <= 1_000
-  return isFit ? url.href : fault(read, 'logoUrl', 'Give the address of a picture that begins with https://.')
+  return isFit ? url.href : fault(read, 'logoUrl', 'Enter the address of a picture that begins with https://.')
 }
 
 function readColour(read: Read<FromText>): string | null {
   const text = read.text.colour.trim().toLowerCase()
   if (text === '') return null
-  return /^#[0-9a-f]{6}$/.test(text) ? text : fault(read, 'colour', 'Give a colour such as #2b4acb.')
+  return /^#[0-9a-f]{6}$/.test(text) ? text : fault(read, 'colour', 'Enter a colour such as #2b4acb.')
 }
 
 function readWhole(read: Read<LimitsText>, field: Exclude<keyof LimitsText, 'days'>, most: number): number | null {
   const text = read.text[field].trim()
   if (text === '') return null
   const value = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  return value >= 1 && value <= most ? value : fault(read, field, `Give a whole number from 1 to ${most}.`)
+  return value >= 1 && value <= most ? value : fault(read, field, `Enter a whole number from 1 to ${most}.`)
 }
 
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d$/
@@ -156,9 +156,9 @@ function readWindow(read: Read<LimitsText>): SendWindow | null {
   const [from, until] = [read.text.windowFrom.trim(), read.text.windowUntil.trim()]
   if (days.length === 0) return fault(read, 'days', 'Choose at least one day.')
   if (from === '' && until === '') return days.length === WEEK.length ? null : { days, ...ALL_DAY }
-  if (!TIME.test(from)) return fault(read, 'windowFrom', 'Give a time of day, such as 09:00.')
-  if (!TIME.test(until)) return fault(read, 'windowUntil', 'Give a time of day, such as 17:00.')
-  if (from === until) return fault(read, 'windowUntil', 'Give a time other than the start.')
+  if (!TIME.test(from)) return fault(read, 'windowFrom', 'Enter a time of day, such as 09:00.')
+  if (!TIME.test(until)) return fault(read, 'windowUntil', 'Enter a time of day, such as 17:00.')
+  if (from === until) return fault(read, 'windowUntil', 'Enter a time other than the start.')
   return { days, from, until }
 }
 

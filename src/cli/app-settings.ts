@@ -82,7 +82,7 @@ export const appSet: Command = {
   run: async (given, env) => {
     const appId = readAppId(given)
     if (Object.keys(SETTINGS).every((name) => given.text(name) === undefined))
-      throw new UsageError('Say what to set, such as --domain app.example.com.')
+      throw new UsageError('Pass what to change, such as --domain app.example.com.')
     if (!['on', 'off', undefined].includes(given.text('snippet-adds-people')))
       throw new UsageError('--snippet-adds-people takes on or off.')
     return withStore(given, env, { mayCreate: false }, async (store) => {

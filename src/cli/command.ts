@@ -208,7 +208,7 @@ export function createUnknownCommand(words: string, commands: readonly Command[]
     commands.map(({ name }) => name),
   )
   const hint = near === undefined ? '' : ` Did you mean eventpost ${near}?`
-  return new UsageError(`There is no such command.${hint} Run eventpost for the list.`)
+  return new UsageError(`Unknown command.${hint} Run eventpost for the list.`)
 }
 
 /** @throws UsageError naming what cannot be understood */

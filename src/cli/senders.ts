@@ -43,15 +43,15 @@ function readOne({ words }: Given, what: string): string {
 
 function readAddress(given: Given): string {
   const email = readEmail(readOne(given, 'address'))?.email
-  if (email === undefined) throw new UsageError('Give one plain email address, such as hello@example.com.')
+  if (email === undefined) throw new UsageError('Enter one email address, such as hello@example.com.')
   return email
 }
 
 function readDomain(given: Given): string {
   const domain = foldDomain(readOne(given, 'domain').toLowerCase())
-  if (domain === null) throw new UsageError('Give a domain, such as example.com.')
+  if (domain === null) throw new UsageError('Enter a domain, such as example.com.')
   if (getPublicSuffix(domain, { allowPrivateDomains: true }) === domain) {
-    throw new UsageError(`${domain} is a public suffix, which many people share. Give a domain below it.`)
+    throw new UsageError(`${domain} is a public suffix, which many people share. Enter a domain below it.`)
   }
   return domain
 }

@@ -208,7 +208,7 @@ function whyNotListening(host: string, port: number, error: unknown): string {
   if (code === 'EADDRINUSE' && port !== 0)
     return `Port ${port} on ${host} is in use. Stop the program that uses it, or choose another with --port.`
   if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`
-  return `The address ${host} cannot be used. Give one of this machine with --host, such as 127.0.0.1 or 0.0.0.0.`
+  return `The address ${host} cannot be used. Use one of this machine with --host, such as 127.0.0.1 or 0.0.0.0.`
 }
 
 async function announce(store: Store, baseUrl: string): Promise<void> {

@@ -40,7 +40,7 @@ const sentence = (say: Sentence, value: unknown): string => (typeof say === 'str
 type Code = 'invalid' | 'missing' | 'too_long' | 'too_large' | 'key'
 
 /** The error of a schema for a value. */
-export function faultOf({ say = 'Give another value.' }: Node, code: Code, value: unknown): Fault {
+export function faultOf({ say = 'Enter another value.' }: Node, code: Code, value: unknown): Fault {
   if (typeof say !== 'object') return { code: code === 'missing' ? code : 'invalid', message: sentence(say, value) }
   const said = say[code]
   return said === undefined || code === 'key'

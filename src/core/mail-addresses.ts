@@ -46,7 +46,7 @@ export const SUBMISSION_PORT = 587
 export const SECURE_PORT = 465
 
 export const SMTP_URL_MESSAGE =
-  'Give an address such as smtps://user:password@smtp.example.com:465. `?tls=optional` works only with smtp:// and without a password.'
+  'Enter an address such as smtps://user:password@smtp.example.com:465. `?tls=optional` works only with smtp:// and without a password.'
 
 const TLS_OPTIONAL = '?tls=optional'
 

@@ -211,9 +211,7 @@ function cleanContactsQuery(sent: Static<typeof ContactQuery>): ContactsQuery | 
 export function findUnknown(query: Body, known: ReadonlySet<string>): FieldError[] {
   const unknown = Object.keys(query).filter((name) => !known.has(name))
   const message =
-    known.size === 0
-      ? 'There is no such parameter here: none is taken.'
-      : `There is no such parameter here. Send ${listNames(known)}.`
+    known.size === 0 ? 'Unknown parameter: none is taken.' : `Unknown parameter. Send ${listNames(known)}.`
   return unknown
     .slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)
     .map((name) => ({ field: quoteName(name), code: 'unknown', message }))

@@ -76,7 +76,7 @@ const findByName = (rows: MessageRow[], name: string): MessageRow | undefined =>
 
 function readFile(file: unknown): { input: ReadMessage[] } | { errors: FieldError[] } {
   if (!Array.isArray(file) || file.length > MAX_MESSAGES) {
-    return { errors: [{ field: 'file', code: 'invalid', message: `Give a list of up to ${MAX_MESSAGES} messages.` }] }
+    return { errors: [{ field: 'file', code: 'invalid', message: `Send a list of up to ${MAX_MESSAGES} messages.` }] }
   }
   const readings = file.map(readMessage)
   const errors = readings.flatMap((reading, index) => ('errors' in reading ? atPlace(index, reading.errors) : []))

@@ -50,7 +50,7 @@ function checkContent(content: MessageContent): FieldError[] {
     add('holdback', 'Transactional emails hold nobody back. Leave this out.')
   }
   for (const field of ['fromEmail', 'replyTo'] as const) {
-    if (mail[field] !== undefined && !readEmail(mail[field])) add(`mail.${field}`, 'Give one plain email address.')
+    if (mail[field] !== undefined && !readEmail(mail[field])) add(`mail.${field}`, 'Enter one email address.')
   }
   return errors
 }
@@ -58,5 +58,5 @@ function checkContent(content: MessageContent): FieldError[] {
 function findValueFault({ is, to }: { is: string; to?: unknown }): string | null {
   const needsValue = is !== 'present' && is !== 'absent'
   if (needsValue === (to !== undefined)) return null
-  return needsValue ? 'Say what to compare with.' : `Leave this out: "${is}" compares with nothing.`
+  return needsValue ? 'Enter what to compare with.' : `Leave this out: "${is}" compares with nothing.`
 }

@@ -29,30 +29,30 @@ const text = (maxLength: number, say: string, minLength = 1) =>
   Type.String({ minLength, maxLength, pattern: NO_CONTROL_PATTERN, say })
 const whole = (minimum: number, maximum: number, say: string) => Type.Integer({ minimum, maximum, say })
 const oneOf = <const T extends readonly string[]>(words: T) =>
-  Type.Unsafe<T[number]>({ [Kind]: WORD, type: 'string', enum: words, say: `Give one of ${words.join(', ')}.` })
-const object = <T extends Record<string, TSchema>>(properties: T, say = 'Give a JSON object.') =>
+  Type.Unsafe<T[number]>({ [Kind]: WORD, type: 'string', enum: words, say: `Use one of ${words.join(', ')}.` })
+const object = <T extends Record<string, TSchema>>(properties: T, say = 'Send a JSON object.') =>
   Type.Object(properties, { additionalProperties: false, say })
 
 const EVENT = Type.String({
   pattern: EVENT_NAME_PATTERN,
-  say: 'Give the name of an event: 1 to 64 letters, digits, `_`, `.`, `:` and `-`.',
+  say: 'Enter the name of an event: 1 to 64 letters, digits, `_`, `.`, `:` and `-`.',
 })
-const TAG = text(MAX_TAG_CHARACTERS, `Give a tag of 1 to ${MAX_TAG_CHARACTERS} characters.`)
-const PROPERTY = text(MAX_PROPERTY_CHARACTERS, `Give a name of 1 to ${MAX_PROPERTY_CHARACTERS} characters.`)
-const ADDRESS = Type.String({ maxLength: 254, pattern: EMAIL_PATTERN, say: 'Give one plain email address.' })
+const TAG = text(MAX_TAG_CHARACTERS, `Enter a tag of 1 to ${MAX_TAG_CHARACTERS} characters.`)
+const PROPERTY = text(MAX_PROPERTY_CHARACTERS, `Enter a name of 1 to ${MAX_PROPERTY_CHARACTERS} characters.`)
+const ADDRESS = Type.String({ maxLength: 254, pattern: EMAIL_PATTERN, say: 'Enter one email address.' })
 
 const COMPARED = {
   is: oneOf(COMPARISONS),
   to: Type.Optional(
     Type.Union([Type.String({ maxLength: MAX_COMPARED_CHARACTERS }), Type.Number(), Type.Boolean()], {
-      say: `Give a text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false.`,
+      say: `Enter a text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false.`,
     }),
   ),
 }
 
 const CONDITIONS = Type.Array(object({ property: PROPERTY, ...COMPARED }), {
   maxItems: MAX_CONDITIONS,
-  say: `Give a list of up to ${MAX_CONDITIONS} conditions.`,
+  say: `Send a list of up to ${MAX_CONDITIONS} conditions.`,
 })
 
 const TriggerSchema = Type.Union(
@@ -63,25 +63,25 @@ const TriggerSchema = Type.Union(
         maxLength: 1_024,
         pattern: '^/[^\\x00-\\x20?#*\\x7F]*\\*?$',
         brief: 'such as /pricing, /docs/*',
-        say: 'Give the path of a page, such as /pricing, or /docs/* for all that begin so.',
+        say: 'Enter the path of a page, such as /pricing, or /docs/* for all that begin so.',
       }),
     }),
     object({ contact: Type.Literal('created', { say: 'Give "created".' }) }),
     object({ tag: TAG }),
   ],
-  { say: 'Give what starts the message: an event, a page, a contact or a tag.' },
+  { say: 'Enter what starts the message: an event, a page, a contact or a tag.' },
 )
 
 const WaitSchema = Type.Union(
   [
     object({
-      minutes: whole(0, MAX_WAIT_MINUTES, `Give a whole number, up to 30 days (${MAX_WAIT_MINUTES} minutes).`),
+      minutes: whole(0, MAX_WAIT_MINUTES, `Enter a whole number, up to 30 days (${MAX_WAIT_MINUTES} minutes).`),
     }),
     object({
       until: Type.String({
         pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$',
         brief: 'such as 09:00',
-        say: 'Give a time of day, such as 09:00.',
+        say: 'Enter a time of day, such as 09:00.',
       }),
     }),
   ],
@@ -93,13 +93,13 @@ const SINCE = Type.Optional(
   Type.Union(
     [
       oneOf(['trigger', 'ever']),
-      object({ days: whole(1, MAX_SINCE_DAYS, `Give whole days from 1 to ${MAX_SINCE_DAYS}.`) }),
+      object({ days: whole(1, MAX_SINCE_DAYS, `Enter a whole number of days from 1 to ${MAX_SINCE_DAYS}.`) }),
     ],
-    { say: 'Give trigger, ever, or days.' },
+    { say: 'Use trigger, ever or days.' },
   ),
 )
 const minutes = (maximum: number, minimum = 0) =>
-  Type.Optional(whole(minimum, maximum, `Give whole minutes from ${minimum} to ${maximum}.`))
+  Type.Optional(whole(minimum, maximum, `Enter a whole number of minutes from ${minimum} to ${maximum}.`))
 const rule = <const N extends readonly string[], T extends Record<string, TSchema>>(names: N, properties: T) =>
   object({ rule: Type.Unsafe<N[number]>({ [Kind]: WORD, type: 'string', enum: names, isKind: true }), ...properties })
 
@@ -118,68 +118,70 @@ const RuleSchema = Type.Union(
     rule(['field'], { field: PROPERTY, ...COMPARED }),
     rule(['status'], { is: oneOf(CONTACT_STATUSES) }),
   ],
-  { say: 'Give a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
+  { say: 'Use a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
 )
 
 const PERSON = Type.Literal('person', { say: 'Give "person", or "property" with its name.' })
 const ONCE_PROPERTY = Type.Union(
   [PROPERTY, Type.Array(PROPERTY, { minItems: 1, maxItems: MAX_ONCE_PROPERTIES, uniqueItems: true })],
-  { say: `Give the name of a property, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },
+  { say: `Enter the name of a property, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },
 )
 const COLLECT = object({
-  minutes: whole(1, MAX_WAIT_MINUTES, `Give whole minutes from 1 to ${MAX_WAIT_MINUTES} (30 days).`),
+  minutes: whole(1, MAX_WAIT_MINUTES, `Enter a whole number of minutes from 1 to ${MAX_WAIT_MINUTES} (30 days).`),
 })
 
 const AgainSchema = Type.Union(
   [
     object({ once: PERSON, collect: Type.Optional(COLLECT) }),
     object({ once: Type.Literal('property'), property: ONCE_PROPERTY, collect: Type.Optional(COLLECT) }),
-    object({ everyHours: whole(1, MAX_AGAIN_HOURS, `Give whole hours from 1 to ${MAX_AGAIN_HOURS}.`) }),
+    object({ everyHours: whole(1, MAX_AGAIN_HOURS, `Enter a whole number of hours from 1 to ${MAX_AGAIN_HOURS}.`) }),
   ],
-  { say: 'Give once with "person", once with "property" and its name, or everyHours.' },
+  { say: 'Use once with "person", once with "property" and its name, or everyHours.' },
 )
 
 const GoalSchema = object(
   {
     event: EVENT,
-    days: whole(1, MAX_GOAL_DAYS, `Give whole days from 1 to ${MAX_GOAL_DAYS}.`),
+    days: whole(1, MAX_GOAL_DAYS, `Enter a whole number of days from 1 to ${MAX_GOAL_DAYS}.`),
   },
-  'Give `goal` with `event` and `days`.',
+  'Send `goal` with `event` and `days`.',
 )
 
 const MailSchema = object(
   {
-    subject: text(MAX_SUBJECT_CHARACTERS, `Give a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
+    subject: text(MAX_SUBJECT_CHARACTERS, `Enter a subject of one line and 1 to ${MAX_SUBJECT_CHARACTERS} characters.`),
     preheader: Type.Optional(
-      text(MAX_SUBJECT_CHARACTERS, `Give one line of up to ${MAX_SUBJECT_CHARACTERS} characters.`, 0),
+      text(MAX_SUBJECT_CHARACTERS, `Enter one line of up to ${MAX_SUBJECT_CHARACTERS} characters.`, 0),
     ),
     body: Type.String({
       minLength: 1,
       maxLength: MAX_BODY_CHARACTERS,
       pattern: '^[^\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F]*$',
       brief: 'Markdown with Liquid: {{ event.NAME | default: "none" }}',
-      say: `Give the text of the mail: 1 to ${MAX_BODY_CHARACTERS} characters of Markdown.`,
+      say: `Enter the text of the email: 1 to ${MAX_BODY_CHARACTERS} characters of Markdown.`,
     }),
-    fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
+    fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Enter a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
     fromEmail: Type.Optional(ADDRESS),
     replyTo: Type.Optional(ADDRESS),
     category: Type.Optional(oneOf(MAIL_CATEGORIES)),
   },
-  'Give `mail` with `subject` and `body`.',
+  'Send `mail` with `subject` and `body`.',
 )
 
 /** A message as the editor, a file and MCP write it. */
 export const MessageSchema = object({
-  name: text(MAX_NAME_CHARACTERS, `Give a name of 1 to ${MAX_NAME_CHARACTERS} characters.`),
+  name: text(MAX_NAME_CHARACTERS, `Enter a name of 1 to ${MAX_NAME_CHARACTERS} characters.`),
   status: Type.Optional(oneOf(MESSAGE_STATUSES)),
   trigger: TriggerSchema,
   wait: Type.Optional(WaitSchema),
   onlyIf: Type.Optional(
-    Type.Array(RuleSchema, { maxItems: MAX_RULES, say: `Give a list of up to ${MAX_RULES} rules.` }),
+    Type.Array(RuleSchema, { maxItems: MAX_RULES, say: `Send a list of up to ${MAX_RULES} rules.` }),
   ),
   again: Type.Optional(AgainSchema),
   goal: Type.Optional(GoalSchema),
-  holdback: Type.Optional(whole(1, MAX_HOLDBACK_PERCENT, `Give a whole percentage from 1 to ${MAX_HOLDBACK_PERCENT}.`)),
+  holdback: Type.Optional(
+    whole(1, MAX_HOLDBACK_PERCENT, `Enter a whole percentage from 1 to ${MAX_HOLDBACK_PERCENT}.`),
+  ),
   ifUnconfirmed: Type.Optional(oneOf(['resend', 'leave'])),
   mail: MailSchema,
 })

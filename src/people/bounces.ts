@@ -21,7 +21,7 @@ const KINDS = ['bounced', 'complained'] as const
 
 const DELIVERY = Type.String({
   description: 'The ID of the delivery (`dlv_...`), or the Message-ID of its email.',
-  say: 'Give the ID of a delivery (dlv_...), or the Message-ID of its mail.',
+  say: 'Enter the ID of a delivery (dlv_...), or the Message-ID of its email.',
 })
 
 /** POST /hooks/bounces/{app}. */

@@ -23,7 +23,7 @@ export const mayResubscribe: SuppressionRules['mayResubscribe'] = (current) =>
 const readWhy = (text: string, errors: FieldError[]): string => {
   const why = text.trim().replaceAll(/\s+/g, ' ')
   if (why === '')
-    errors.push({ field: 'why', code: 'required', message: 'Give a reason. It is stored with your name.' })
+    errors.push({ field: 'why', code: 'required', message: 'Enter a reason. It is stored with your name.' })
   if (why.length > WHY_CHARACTERS) {
     errors.push({ field: 'why', code: 'too_long', message: `Say it in up to ${WHY_CHARACTERS} characters.` })
   }
@@ -35,7 +35,7 @@ export type RemovalText = { email: string; why: string }
 export function readRemoval(text: RemovalText): { input: RemovalText } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const address = readEmail(text.email)
-  if (!address) errors.push({ field: 'email', code: 'invalid', message: 'Give one whole email address.' })
+  if (!address) errors.push({ field: 'email', code: 'invalid', message: 'Enter one whole email address.' })
   const why = readWhy(text.why, errors)
   return address && errors.length === 0 ? { input: { email: address.email, why } } : { errors }
 }
@@ -62,7 +62,7 @@ export function readSuppressionList(
   for (const one of [...typed, ...found]) rows.set(one.email, { email: one.email, reason: one.reason ?? fallback })
   const field = text.file === '' ? 'addresses' : 'file'
   if (rows.size === 0 && !errors.some((one) => one.field === 'addresses')) {
-    errors.push({ field, code: 'invalid', message: 'Give at least one whole email address.' })
+    errors.push({ field, code: 'invalid', message: 'Enter at least one whole email address.' })
   }
   if (rows.size > MOST_ADDRESSES) errors.push({ field, code: 'too_long', message: 'Give up to 100,000 addresses.' })
   const why = readWhy(text.why, errors)

@@ -37,7 +37,7 @@ describe('an account', () => {
 })
 
 test.each(['', ' ', 'x'.repeat(101), 'two\nlines', '\u200b', 'a\u202eb', '\u115f'])('refuses the name %p', (name) => {
-  const message = 'Give the account a name of 1 to 100 characters.'
+  const message = 'Enter a name of 1 to 100 characters for the account.'
   expect(readAccountInput({ ...TYPED, name })).toEqual({ errors: [{ field: 'name', code: 'invalid', message }] })
 })
 

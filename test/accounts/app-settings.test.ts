@@ -49,14 +49,14 @@ test('everything except the name may be empty', () => {
 })
 
 describe('refused, with the field', () => {
-  const DOMAIN = 'Give a domain of your own, such as app.example.com.'
+  const DOMAIN = 'Enter a domain of your own, such as app.example.com.'
   const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
   const LOCALE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'
   test.each<[Partial<AppSettingsText>, string, string]>([
-    [{ name: ' ' }, 'app', 'Give the app a name of 1 to 100 characters.'],
-    [{ name: 'x'.repeat(101) }, 'app', 'Give the app a name of 1 to 100 characters.'],
-    [{ home: 'http://example.com' }, 'home', 'Give the address of your home page, beginning with https://.'],
-    [{ home: 'javascript:alert(1)' }, 'home', 'Give the address of your home page, beginning with https://.'],
+    [{ name: ' ' }, 'app', 'Enter a name of 1 to 100 characters for the app.'],
+    [{ name: 'x'.repeat(101) }, 'app', 'Enter a name of 1 to 100 characters for the app.'],
+    [{ home: 'http://example.com' }, 'home', 'Enter the address of your home page, beginning with https://.'],
+    [{ home: 'javascript:alert(1)' }, 'home', 'Enter the address of your home page, beginning with https://.'],
     [{ domains: 'https://' }, 'domains', DOMAIN],
     [{ domains: 'github.io' }, 'domains', DOMAIN],
     [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is not a domain. ${DOMAIN}`],

@@ -252,7 +252,7 @@ describe('account create', () => {
 
   test('refuses an invalid name', async () => {
     expect(await eventpost(['account', 'create', '--data', data, ...OWNER, '--name', ' '])).toEqual(
-      wrongUse('--name: Give the account a name'),
+      wrongUse('--name: Enter a name of 1 to 100 characters for the account'),
     )
   })
 

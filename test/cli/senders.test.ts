@@ -134,12 +134,12 @@ describe('sender addresses', () => {
 
   test('wrong words', async () => {
     const of = ['--data', data, '--app', second.appId]
-    expect(await eventpost(['sender', 'add', 'nobody', ...of])).toEqual(wrongUse('one plain email address'))
+    expect(await eventpost(['sender', 'add', 'nobody', ...of])).toEqual(wrongUse('one email address'))
     expect(await eventpost(['sender', 'add', ...of])).toEqual(wrongUse('Name one address'))
     expect(await eventpost(['sender', 'remove', 'nobody@mine.example', ...of])).toEqual(
       refused('nobody@mine.example is not a sender address'),
     )
-    expect(await eventpost(['sender', 'bind', 'localhost', '--data', data])).toEqual(wrongUse('Give a domain'))
+    expect(await eventpost(['sender', 'bind', 'localhost', '--data', data])).toEqual(wrongUse('Enter a domain'))
     expect(await eventpost(['sender', 'bind', 'co.uk', '--data', data])).toEqual(wrongUse('co.uk is a public suffix'))
   })
 })

@@ -93,4 +93,4 @@ export const studioPage = (signedIn: SignedIn): string =>
 export const resultPage = (signedIn: SignedIn, headline: string): string =>
   signedInPage('Your pictures', signedIn, `<p>${Bun.escapeHTML(headline)}</p>`)
 
-export const missingPage = (): string => layOut('Not found', '', '<main><h1>There is no such page</h1></main>')
+export const missingPage = (): string => layOut('Not found', '', '<main><h1>Page not found</h1></main>')

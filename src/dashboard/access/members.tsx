@@ -88,8 +88,7 @@ async function invite(deps: PageDependencies, request: Request, form: FormInput,
     const page = { viewer, input: { email: form.text('email'), role }, errors, notice }
     return pageAnswer(request, status, <InvitePage {...page} />)
   }
-  if (!email)
-    return refuse(400, [{ field: 'email', message: 'Give one plain email address, such as ada@example.com.' }])
+  if (!email) return refuse(400, [{ field: 'email', message: 'Enter one email address, such as ada@example.com.' }])
   if (!isRole(role)) return refuse(400, [{ field: 'role', message: 'Choose one of these.' }])
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const made = await inviteMember(maker, viewer.account.id, { email, role })

@@ -119,7 +119,7 @@ async function addSender(editing: Editing, fields: Fields): Promise<Response> {
   if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, editing.request, viewer)
   const add = readEmail(textOf(fields, NEW_SENDER))?.email
   if (add === undefined) {
-    const message = 'Give one plain email address, such as hello@example.com.'
+    const message = 'Enter one email address, such as hello@example.com.'
     return answerEditor(editing, { fields, notice: message, status: 400 })
   }
   const changed = await changeSenders(deps.store, viewer.app, { add, isDefault: true })

@@ -71,7 +71,7 @@ export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Write a message',
   description:
-    'Makes a message, or replaces `messageId`, which must not be live. See get_docs: messages, frequency, content, results.',
+    'Makes a message, or replaces `messageId`, if not live. See get_docs: messages, frequency, content, results.',
   kind: 'manage',
   hints: { destructive: true },
   input: DRAFT,
@@ -148,7 +148,7 @@ const readStatus = createArguments({
 export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Turn a message on or off',
-  description: 'Live needs the `token` of a current preview. Emails due while it is not live are skipped.',
+  description: 'Live needs the `token` of a current preview. Emails due while not live are skipped.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: STATUS,

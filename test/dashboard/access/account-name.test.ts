@@ -46,7 +46,7 @@ test.each(['', '   ', 'x'.repeat(101), 'two\nlines'])(
     const { status, html } = await rename(name)
     expect([status, await textOf(html, '#name-fault')]).toEqual([
       400,
-      ['Error: Give the account a name of 1 to 100 characters.'],
+      ['Error: Enter a name of 1 to 100 characters for the account.'],
     ])
     expect(await attributesOf(html, '#name', 'value')).toEqual([name])
     expect([await nameNow(), await textOf(html, 'h1')]).toEqual([['Engine'], ['Members']])

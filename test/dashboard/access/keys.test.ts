@@ -139,8 +139,8 @@ describe('making a key', () => {
   })
 
   test.each([
-    [{ name: ' ' }, '#name-fault', 'Error: Give a name of 1 to 100 characters.'],
-    [{ name: 'x'.repeat(101) }, '#name-fault', 'Error: Give a name of 1 to 100 characters.'],
+    [{ name: ' ' }, '#name-fault', 'Error: Enter a name of 1 to 100 characters.'],
+    [{ name: 'x'.repeat(101) }, '#name-fault', 'Error: Enter a name of 1 to 100 characters.'],
     [{ scope: 'everything' }, '.fault', 'Choose one of standard, ingest, manage.'],
   ])('400: %p keeps the input', async (fields, selector, message) => {
     const { status, html } = await make(fields)

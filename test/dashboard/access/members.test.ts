@@ -36,7 +36,7 @@ describe('inviting', () => {
   })
 
   test.each([
-    [{ email: 'nobody', role: 'viewer' }, 400, '#email-fault', 'Give one plain email address'],
+    [{ email: 'nobody', role: 'viewer' }, 400, '#email-fault', 'Enter one email address'],
     [
       { email: 'ada@example.com', role: 'viewer' },
       409,

@@ -41,12 +41,12 @@ describe('the form', () => {
   })
 })
 
-const EMAIL_ERROR = 'Give one plain email address, such as ada@example.com.'
-const NAME_ERROR = 'Give the app a name of 1 to 100 characters.'
+const EMAIL_ERROR = 'Enter one email address, such as ada@example.com.'
+const NAME_ERROR = 'Enter a name of 1 to 100 characters for the app.'
 const SHORT_ERROR = 'Choose a password of at least 8 characters.'
 const COMMON_ERROR = 'This password is too common. Choose another.'
 const CLOSE_ERROR = 'This password is too close to your email, or to the name of your account or app. Choose another.'
-const DOMAIN_ERROR = 'Give a domain of your own, such as app.example.com.'
+const DOMAIN_ERROR = 'Enter a domain of your own, such as app.example.com.'
 
 test('reads the domain of a pasted URL', async () => {
   expect((await setUp({ domain: ' https://App.example.com/start?a=b ' })).status).toBe(200)

@@ -131,8 +131,8 @@ describe('errors', () => {
       'mail.subject': 'Hi {{ event.headlin }} {% if %}',
     }
     const sentences = [
-      'How long it waits: Give a whole number, up to 30 days (43200 minutes).',
-      'Rule 3: Give whole minutes from 0 to 1440.',
+      'How long it waits: Enter a whole number, up to 30 days (43200 minutes).',
+      'Rule 3: Enter a whole number of minutes from 0 to 1440.',
       'Subject: “{% if %}” needs a condition, in line 1.',
     ]
     for (const path of [pages.path, pages.at('messages/new')]) {
@@ -149,7 +149,7 @@ describe('errors', () => {
   test('keep input of unselected parts', async () => {
     const typed = { trigger: 'page', 'trigger.page': '/x', 'trigger.tag': 'vip', 'wait.until': '25:00', name: '' }
     const { html } = await pages.press(pages.path, 'save', typed)
-    expect(await faultsOf(html)).toEqual(['Error: Give a name of 1 to 100 characters.'])
+    expect(await faultsOf(html)).toEqual(['Error: Enter a name of 1 to 100 characters.'])
     expect(await fieldsOf(html)).toMatchObject({ ...typed, 'trigger.event': 'results_ready' })
   })
 

@@ -136,10 +136,10 @@ describe('the range', () => {
   })
 
   test.each([
-    ['?from=2026-05-03', 'Give both days, such as 2026-05-03.'],
-    ['?from=2026-02-31&to=x', 'Give both days, such as 2026-05-03.'],
+    ['?from=2026-05-03', 'Enter both dates, such as 2026-05-03.'],
+    ['?from=2026-02-31&to=x', 'Enter both dates, such as 2026-05-03.'],
     ['?from=2026-05-03&to=2026-05-02', 'The first day is after the last.'],
-    ['?from=2020-05-03&to=2026-05-02', 'Give at most 366 days.'],
+    ['?from=2020-05-03&to=2026-05-02', 'Enter at most 366 days.'],
   ])('%s is refused', async (query, error) => {
     await goLive()
     const { status, html } = await pages.browser.get((await resultsPath()) + query)

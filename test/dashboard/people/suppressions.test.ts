@@ -237,14 +237,14 @@ describe('changing it', () => {
   })
 
   test.each([
-    [{ addresses: '' }, ['Give at least one whole email address.']],
+    [{ addresses: '' }, ['Enter at least one whole email address.']],
     [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a whole email address.']],
-    [{ why: ' ' }, ['Give a reason. It is stored with your name.']],
+    [{ why: ' ' }, ['Enter a reason. It is stored with your name.']],
     [{ why: 'x'.repeat(201) }, ['Say it in up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose one of these.']],
     [
       { addresses: HOSTILE, why: '' },
-      ['Line 1 is not a whole email address.', 'Give a reason. It is stored with your name.'],
+      ['Line 1 is not a whole email address.', 'Enter a reason. It is stored with your name.'],
     ],
   ])('refuses invalid input and keeps it (%j)', async (fields, faults) => {
     const { status, html } = await add(fields)
@@ -333,6 +333,6 @@ describe('a file', () => {
 
   test('without an address is refused', async () => {
     const { status, html } = await upload('a,b\n1,2\n')
-    expect([status, await textOf(html, '.fault')]).toEqual([400, ['Error: Give at least one whole email address.']])
+    expect([status, await textOf(html, '.fault')]).toEqual([400, ['Error: Enter at least one whole email address.']])
   })
 })

@@ -33,8 +33,8 @@ test('the form links back to where the app starts', async () => {
 })
 
 test.each([
-  [{ app: ' ', domain: '' }, '#app-fault', 'Give the app a name'],
-  [{ app: 'Shop', domain: 'github.io' }, '#domain-fault', 'Give a domain of your own'],
+  [{ app: ' ', domain: '' }, '#app-fault', 'Enter a name of 1 to'],
+  [{ app: 'Shop', domain: 'github.io' }, '#domain-fault', 'Enter a domain of your own'],
 ])('%p makes nothing and keeps the input', async (fields, fault, sentence) => {
   const { status, html } = await (await pages.signedIn()).post(pages.at('new-app'), fields)
   expect([status, await textOf(html, fault)]).toEqual([400, [expect.stringContaining(sentence)]])

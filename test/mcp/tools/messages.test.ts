@@ -43,7 +43,7 @@ describe('save_message_draft', () => {
   test('says what is missing', async () => {
     const { name, trigger } = MESSAGE
     const { data } = await call('save_message_draft', { message: { name, trigger } })
-    expect(data).toMatchObject({ field: 'message.mail', message: 'Give `mail` with `subject` and `body`.' })
+    expect(data).toMatchObject({ field: 'message.mail', message: 'Send `mail` with `subject` and `body`.' })
   })
   test('names the known fields for an unknown one', async () => {
     const mail = { subject: 'S', body: 'B', text: 'T' }
