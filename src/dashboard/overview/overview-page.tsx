@@ -4,7 +4,7 @@ import type { AppResults } from '../../deliveries/results.ts'
 import type { Recent } from '../../deliveries/simulation/recent.ts'
 import type { Activation } from '../../events/activation.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import { State, Steps } from '../activation/activation-status.tsx'
+import { Steps } from '../activation/activation-status.tsx'
 import type { SetupStep } from '../activation/checklist.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -36,6 +36,15 @@ type OverviewProps = {
   now: number
 }
 
+const LastEvent = ({ at, now }: { at: number | null; now: number }) =>
+  at === null ? (
+    <>No event yet.</>
+  ) : (
+    <>
+      Last event <Time at={at} now={now} />.
+    </>
+  )
+
 export const OverviewPage = (props: OverviewProps) => {
   const { viewer, activation, steps, now } = props
   return (
@@ -44,7 +53,7 @@ export const OverviewPage = (props: OverviewProps) => {
       page="overview"
       title="Overview"
       islands={props.simulated?.found.state === 'running' ? ['live'] : undefined}
-      state={<State activation={activation} now={now} appId={viewer.app.publicId} />}
+      state={<LastEvent at={activation.lastEventAt} now={now} />}
     >
       {steps === null ? (
         <Answers {...props} />
