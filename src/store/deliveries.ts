@@ -226,11 +226,14 @@ type Source = { index: string; where: string }
 
 /** `reason`: whether ?7 is given. */
 function sourceOf(outcome: DeliveryOutcome | null, hasReason: boolean): Source {
-  const reached = outcome === null ? '' : ` AND ${OUTCOMES[outcome]} IS NOT NULL`
-  if (hasReason) return { index: 'deliveries_by_reason', where: `reason = ?7${reached}` }
-  if (outcome === null) return { index: 'deliveries_by_message', where: '1' }
-  return { index: OUTCOME_INDEXES[outcome], where: reached.slice(5) }
+  const where = hasReason ? 'reason = ?7' : '1'
+  if (outcome !== null)
+    return { index: OUTCOME_INDEXES[outcome], where: `${OUTCOMES[outcome]} IS NOT NULL AND ${where}` }
+  return { index: hasReason ? 'deliveries_by_reason' : 'deliveries_by_message', where }
 }
+
+/** They never have a reason, and most emails that people came back from are in one of these. */
+const WITHOUT_REASON: readonly DeliveryState[] = ['handed', 'sent', 'kept']
 
 const OUTCOME_INDEXES = {
   cameBack: 'deliveries_came_back',
@@ -342,7 +345,9 @@ export function createDeliveryPages(db: Database) {
     reason,
     outcome,
     before: before ?? Number.MAX_SAFE_INTEGER,
-    states: JSON.stringify(states ?? DELIVERY_STATES),
+    states: JSON.stringify(
+      (states ?? DELIVERY_STATES).filter((state) => reason === null || !WITHOUT_REASON.includes(state)),
+    ),
   })
 
   return {
