@@ -212,10 +212,10 @@ describe('the documentation', () => {
     expect(said('requests without a valid key, per address')).toBe(quote(ABUSE_LIMITS.address))
     expect(said('page views and actions of a browser, per person')).toBe(quote(SNIPPET_LIMITS.person))
     expect(said('page views and actions of browsers, per site')).toBe(quote(SNIPPET_LIMITS.site))
-    expect(said('requests of browsers, per address')).toBe(quote(SNIPPET_LIMITS.address))
+    expect(said('browser requests, per address')).toBe(quote(SNIPPET_LIMITS.address))
     expect(said('wrong identity signatures, per app and address')).toBe(quote(SNIPPET_LIMITS.badSignatures))
     expect(said('checks of mail servers, per account')).toBe(quote(SERVER_CHECKS))
-    expect(said('batch of a browser')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
+    expect(said('browser batch')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
   })
 
   test('shows the tag and its policy as printed', () => {

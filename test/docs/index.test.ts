@@ -74,7 +74,7 @@ describe('the pages are correct about', () => {
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
     expect(rows.get('page views and actions of a browser, per person')).toBe(inHour(person))
     expect(rows.get('page views and actions of browsers, per site')).toBe(inHour(site))
-    expect(rows.get('requests of browsers, per address')).toBe(inMinute(address.max))
+    expect(rows.get('browser requests, per address')).toBe(inMinute(address.max))
     expect(rows.get('wrong identity signatures, per app and address')).toBe(inMinute(badSignatures.max))
     const live = `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account`
     expect(rows.get('live pages of the dashboard')).toBe(live)
