@@ -33,7 +33,7 @@ const ACTORS = new Map([
   ['cli', 'The command line'],
   ['setup', 'Setup'],
   ['link', 'Holder of a link'],
-  ['stranger', 'Somebody'],
+  ['stranger', 'Someone'],
   ['eventpost', 'Eventpost'],
 ])
 

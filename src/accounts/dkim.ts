@@ -19,7 +19,7 @@ export function readDkim({ domain, selector }: DkimText): { input: DkimText } | 
   }
   const name = selector.trim().toLowerCase()
   if (!SELECTOR.test(name)) {
-    const message = 'Give up to 63 letters, digits and hyphens, such as eventpost.'
+    const message = 'Use up to 63 letters, digits and hyphens, such as eventpost.'
     errors.push({ field: 'dkimSelector', code: 'invalid', message })
   }
   return folded === null || errors.length > 0 ? { errors } : { input: { domain: folded, selector: name } }

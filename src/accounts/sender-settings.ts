@@ -115,7 +115,7 @@ function readAddresses(read: Read<FromText>, fromEmail: string | null): string[]
   const emails = lines.map((line) => readEmail(line)?.email)
   const wrong = emails.indexOf(undefined)
   if (wrong >= 0) return fault(read, 'otherFromEmails', `Line ${wrong + 1} is not an email address.`)
-  if (lines.length > MOST_ADDRESSES) return fault(read, 'otherFromEmails', `Give up to ${MOST_ADDRESSES} addresses.`)
+  if (lines.length > MOST_ADDRESSES) return fault(read, 'otherFromEmails', `Enter up to ${MOST_ADDRESSES} addresses.`)
   const others = new Set(emails.filter((email) => email !== undefined && email !== fromEmail))
   return others.size === 0 ? null : ([...others] as string[])
 }
@@ -123,7 +123,7 @@ function readAddresses(read: Read<FromText>, fromEmail: string | null): string[]
 function readPostal(read: Read<FromText>): string | null {
   const lines = read.text.postalAddress.split(/\r?\n/).flatMap((line) => cleanText(line) ?? [])
   const most = 300
-  if (lines.join('\n').length > most) return fault(read, 'postalAddress', `Give up to ${most} characters.`)
+  if (lines.join('\n').length > most) return fault(read, 'postalAddress', `Enter up to ${most} characters.`)
   return lines.length === 0 ? null : lines.join('\n')
 }
 

@@ -214,10 +214,14 @@ export async function sendCaptured(
     const outcomes = await Promise.all(
       rows.map(({ id }) => deps.store.resendDelivery({ appId: app.id, id, at: deps.clock.now(), by })),
     )
+    let failure: Refused | null = null
     for (const outcome of outcomes) {
-      if ('refusal' in outcome && outcome.refusal === 'unavailable') return outcome
-      counts['refusal' in outcome ? 'refused' : 'sent'] += 1
+      if (!('refusal' in outcome)) counts.sent += 1
+      else if (outcome.refusal === 'unavailable') failure = outcome
+      else counts.refused += 1
     }
+    // what was sent must be said; the rest is still listed
+    if (failure) return counts.sent === 0 ? failure : counts
     before = rows.length < EXPORT_ROWS ? null : (rows.at(-1)?.id ?? null)
   }
   return counts

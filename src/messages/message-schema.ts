@@ -66,7 +66,7 @@ const TriggerSchema = Type.Union(
         say: 'Enter the path of a page, such as /pricing, or /docs/* for all that begin so.',
       }),
     }),
-    object({ contact: Type.Literal('created', { say: 'Give "created".' }) }),
+    object({ contact: Type.Literal('created', { say: 'Use "created".' }) }),
     object({ tag: TAG }),
   ],
   { say: 'Enter what starts the message: an event, a page, a contact or a tag.' },
@@ -85,7 +85,7 @@ const WaitSchema = Type.Union(
       }),
     }),
   ],
-  { say: 'Give { "minutes": 10 }, or { "until": "09:00" } for a time of day.' },
+  { say: 'Use { "minutes": 10 }, or { "until": "09:00" } for a time of day.' },
 )
 
 const IF_UNKNOWN = Type.Optional(oneOf(['send', 'skip']))
@@ -121,7 +121,7 @@ const RuleSchema = Type.Union(
   { say: 'Use a rule: away, seen, notSeen, done, notDone, tag with has or lacks, field, or status.' },
 )
 
-const PERSON = Type.Literal('person', { say: 'Give "person", or "property" with its name.' })
+const PERSON = Type.Literal('person', { say: 'Use "person", or "property" with its name.' })
 const ONCE_PROPERTY = Type.Union(
   [PROPERTY, Type.Array(PROPERTY, { minItems: 1, maxItems: MAX_ONCE_PROPERTIES, uniqueItems: true })],
   { say: `Enter the name of a property, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },

@@ -31,7 +31,7 @@ export const BounceReport = Type.Object(
       KINDS.map((kind) => Type.Literal(kind)),
       {
         description: 'Whether the email bounced, or the person complained about it.',
-        say: { invalid: 'Give bounced or complained.' },
+        say: { invalid: 'Use bounced or complained.' },
       },
     ),
     delivery: Type.Optional(DELIVERY),

@@ -25,7 +25,7 @@ const readWhy = (text: string, errors: FieldError[]): string => {
   if (why === '')
     errors.push({ field: 'why', code: 'required', message: 'Enter a reason. It is stored with your name.' })
   if (why.length > WHY_CHARACTERS) {
-    errors.push({ field: 'why', code: 'too_long', message: `Say it in up to ${WHY_CHARACTERS} characters.` })
+    errors.push({ field: 'why', code: 'too_long', message: `Use up to ${WHY_CHARACTERS} characters.` })
   }
   return why
 }
@@ -64,7 +64,7 @@ export function readSuppressionList(
   if (rows.size === 0 && !errors.some((one) => one.field === 'addresses')) {
     errors.push({ field, code: 'invalid', message: 'Enter at least one whole email address.' })
   }
-  if (rows.size > MOST_ADDRESSES) errors.push({ field, code: 'too_long', message: 'Give up to 100,000 addresses.' })
+  if (rows.size > MOST_ADDRESSES) errors.push({ field, code: 'too_long', message: 'Enter up to 100,000 addresses.' })
   const why = readWhy(text.why, errors)
   return errors.length > 0 ? { errors } : { input: { rows: [...rows.values()], wrongLines, why } }
 }

@@ -53,7 +53,7 @@ type LinkMadeProps = { viewer: Viewer; email: string; link: string; isInvitation
 
 /** The only page that shows the link. It doesn't reveal whether the email is known. */
 export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProps) => (
-  <Frame viewer={viewer} page="members" title="The link is ready" state={`Give it to ${email}, and to nobody else.`}>
+  <Frame viewer={viewer} page="members" title="The link is ready" state={`Send it only to ${email}.`}>
     <SecretOnce
       secrets={[{ id: 'link', name: 'Link', text: link }]}
       warning={`It is shown only once and works once, for one day. ${isInvitation ? INVITATION : 'Anyone who opens it can choose the password.'}`}

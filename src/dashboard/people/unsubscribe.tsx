@@ -92,9 +92,11 @@ type Found = Unsubscribing & { token: string }
 /** Lets the page show the app's logo. */
 function appAnswer(request: Request, status: number, { logoUrl }: Found, page: VNode): Response {
   const answer = pageAnswer(request, status, page)
-  if (logoUrl !== null) {
+  const origin = logoUrl === null ? '' : new URL(logoUrl).origin
+  // a host may hold a semicolon, which would begin another directive
+  if (/^https:\/\/[\w.-]+(?::\d+)?$/.test(origin)) {
     const policy = answer.headers.get('Content-Security-Policy') ?? ''
-    answer.headers.set('Content-Security-Policy', policy.replace('img-src', `img-src ${new URL(logoUrl).origin}`))
+    answer.headers.set('Content-Security-Policy', policy.replace('img-src', `img-src ${origin}`))
   }
   return answer
 }

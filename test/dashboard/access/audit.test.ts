@@ -37,7 +37,7 @@ describe('sign-ins', () => {
     const rows = await rowsOf('?kind=sign_ins')
     expect(rows).toEqual([
       ['ada@example.com', 'signed in', HASH],
-      ['Somebody', 'typed a wrong password for ada@example.com (2 times)', HASH],
+      ['Someone', 'typed a wrong password for ada@example.com (2 times)', HASH],
       ['ada@example.com', 'signed in', HASH],
     ])
     expect(new Set(rows.map(([, , address]) => address)).size).toBe(3)

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
@@ -130,6 +130,23 @@ describe('sending all captured emails', () => {
     } finally {
       await mailServer.stop()
     }
+  })
+
+  test('says how many were sent before the service could not save any more', async () => {
+    await capture()
+    await setServer('smtp://127.0.0.1:1')
+    const [until] = await attributesOf(await see(), '#send-captured [name=until]', 'value')
+    const real = pages.store.resendDelivery
+    let calls = 0
+    const failing = spyOn(pages.store, 'resendDelivery').mockImplementation((resending) => {
+      calls += 1
+      return calls === 1 ? real(resending) : Promise.resolve({ refusal: 'unavailable' })
+    })
+    const partly = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
+    expect(partly.location).toBe(`${pages.at('outbox')}?sent=1&refused=0`)
+    const none = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
+    failing.mockRestore()
+    expect([none.status, (await textOf(none.html, '[role=alert]')).length]).toEqual([503, 1])
   })
 
   test('is refused without a mail server, and what is in the address stays a number', async () => {

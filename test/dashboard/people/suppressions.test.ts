@@ -240,7 +240,7 @@ describe('changing it', () => {
     [{ addresses: '' }, ['Enter at least one whole email address.']],
     [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a whole email address.']],
     [{ why: ' ' }, ['Enter a reason. It is stored with your name.']],
-    [{ why: 'x'.repeat(201) }, ['Say it in up to 200 characters.']],
+    [{ why: 'x'.repeat(201) }, ['Use up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose one of these.']],
     [
       { addresses: HOSTILE, why: '' },
