@@ -157,7 +157,7 @@ describe('by Tab', () => {
       await page.keyboard.type('eve@example.com')
       await page.keyboard.press('Tab')
       await page.keyboard.press('ArrowDown')
-      await enter('Create the link', 'text=Give it to eve@example.com')
+      await enter('Create the link', 'text=Send it only to eve@example.com')
       await enter('I have passed it on', 'tr:has-text("eve@example.com") >> text=Viewer')
     },
     TRY_MS,

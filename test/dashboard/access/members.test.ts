@@ -21,7 +21,7 @@ const rows = async (who?: string) => {
 describe('inviting', () => {
   test('shows a link once, with which they choose a password and sign in', async () => {
     const { status, html } = await post('', { email: ' Eve@Example.com ', role: 'viewer' })
-    expect([status, await textOf(html, '.lead')]).toEqual([200, [`Give it to ${EVE}, and to nobody else.`]])
+    expect([status, await textOf(html, '.lead')]).toEqual([200, [`Send it only to ${EVE}.`]])
     const [link = ''] = await textOf(html, '.secret code')
     expect(link).toMatch(/^http:\/\/localhost:8080\/password\?token=\w{43}$/)
     expect(await rows()).toEqual([
