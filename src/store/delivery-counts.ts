@@ -36,10 +36,11 @@ export function createDeliveryCounts(db: Database) {
      FROM messages CROSS JOIN message_days ON message_id = messages.id WHERE app_id = ? AND emails > 0
      GROUP BY message_id, outcome`,
   )
+  // by the index alone, so events that joined such an email count too
   const amissOfApp = db.prepare<StateCount, [number]>(
     `SELECT message_id AS messageId, state, count(*) AS n
      FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state IN (${AMISS})
-     WHERE messages.app_id = ? AND joined_to IS NULL GROUP BY message_id, state`,
+     WHERE messages.app_id = ? GROUP BY message_id, state`,
   )
 
   return {
@@ -71,7 +72,7 @@ export function createDeliveryCounts(db: Database) {
       }
       for (const { messageId, state, n } of amissOfApp.all(appId)) {
         const counts = all.get(messageId)
-        if (counts) all.set(messageId, { ...counts, [state]: n, sent: counts.sent - n })
+        if (counts) all.set(messageId, { ...counts, [state]: n, sent: Math.max(0, counts.sent - n) })
       }
       return Array.from(all, ([messageId, counts]) => ({ messageId, counts }))
     },
