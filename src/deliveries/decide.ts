@@ -46,7 +46,7 @@ export type Facts = RuleFacts & {
   suppression: SuppressionReason | null
   lastHandedAt: number | null
   handed: readonly number[]
-  /** in the message (holdback.ts); null if it holds nobody back */
+  /** in the message (facts.ts); null if it holds nobody back */
   place: number | null
   /** further events that the email lists; read only if a rule is about each event */
   joined: () => readonly EventFacts[]

@@ -197,7 +197,7 @@ type SendingCaptured = { until: number; actor: string }
 
 /**
  * Sends all captured emails whose delivery is not newer than `until`, the newest one that a member saw. `refused`: how
- * many stay captured. Refusals: no_mail_server, mail_server_unreadable, unavailable.
+ * many stay captured. Refusals: no_mail_server, mail_server_unreadable, unavailable if none was sent.
  */
 export async function sendCaptured(
   deps: { store: Store; clock: Clock } & { mailer: Mailer },

@@ -1,7 +1,7 @@
 /** Who is held back, and that it changes nothing else: frequency, limits and results count alike for both groups. */
 import { afterAll, expect, test } from 'bun:test'
 import { decide, type Facts } from '../../src/deliveries/decide.ts'
-import { placeInMessage } from '../../src/deliveries/holdback.ts'
+import { placeInMessage } from '../../src/deliveries/facts.ts'
 import { NOTHING_DONE } from '../../src/deliveries/rules.ts'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { DAY, HOUR, MINUTE } from '../durations.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { placeInMessage } from '../../src/deliveries/holdback.ts'
+import { placeInMessage } from '../../src/deliveries/facts.ts'
 import { compareShares, summarizeResults } from '../../src/deliveries/results.ts'
 import type { DayCount } from '../../src/store/message-results.ts'
 

@@ -94,18 +94,18 @@ test.each<[string, number]>([
   expectAtMost(count, MOST_OF_PAGE)
 })
 
-test(`a page of ${PAGE_ROWS} deliveries over MCP`, async () => {
+test('a page of 50 deliveries over MCP', async () => {
   const sending = keep(await startSending())
-  await sending.sendEvents(PAGE_ROWS)
-  const args = { app: sending.app.publicId, limit: PAGE_ROWS }
+  await sending.sendEvents(50)
+  const args = { app: sending.app.publicId, limit: 50 }
   let listed: { email?: string }[] = []
   const count = await countDuring(async () => {
     const { data } = await callTool(sending, 'list_deliveries', args)
     listed = data.data as typeof listed
   })
   // as many as fit into an answer
-  expect(listed.length).toBeGreaterThan(PAGE_ROWS / 2)
-  expect(listed[0]?.email).toBe(`p${PAGE_ROWS - 1}@example.com`)
+  expect(listed.length).toBeGreaterThan(25)
+  expect(listed[0]?.email).toBe('p49@example.com')
   expectAtMost(count, MOST_OF_PAGE)
 })
 
