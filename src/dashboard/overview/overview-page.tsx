@@ -86,7 +86,7 @@ const Answers = (props: OverviewProps) => (
   </>
 )
 
-/** What the messages brought about; before any of them could, what the draft would have. */
+/** The results of the messages, or a simulation of the draft before any is live. */
 function AnswerSection({ viewer, messages, results, simulated, now }: OverviewProps) {
   const hasResults = results.emailed + results.alreadySeen > 0
   if (simulated && !hasResults) {

@@ -173,6 +173,6 @@ const unknownLink = (request: Request): Response =>
     <AppLayout
       appName={null}
       title="This link does not work"
-      lead="Perhaps it was cut off. Open it from the email again, or copy all of it."
+      lead="It may be incomplete. Open it from the email again, or copy the whole link."
     />,
   )
