@@ -49,7 +49,7 @@ function listLines({
     ...describeIfSet('Kind of mail', category),
     ...describeIfSet("If it's unknown whether it was sent", ifUnconfirmed),
     `Subject: ${subject}`,
-    ...describeIfSet('First line', preheader || undefined),
+    ...describeIfSet('Preview text', preheader || undefined),
     '',
     ...body.split('\n'),
   ]

@@ -50,7 +50,7 @@ describe('a new user', () => {
       await stateOf(page)
         .getByText("Call identify with the user's email after they sign in.", { exact: true })
         .waitFor()
-      await page.locator('.troubles').getByText('Something came without an email').waitFor()
+      await page.locator('.troubles').getByText('Events or page views without an email').waitFor()
       expect(await paste(await textOf(page, '#code-curl-0'), { SERVICE_API_KEY: key })).toContain('"ok":true')
       await stateOf(page).getByText('Events arrive.').waitFor()
       expect(performance.now() - startedAt).toBeLessThan(FIRST_EVENT_MS)

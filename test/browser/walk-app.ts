@@ -36,7 +36,7 @@ export const ACTIVATION_STEPS: Step[] = [
   {
     name: 'activation-consent',
     go: async (page) => {
-      await page.click('summary:has-text("Tag for your pages")')
+      await page.click('summary:has-text("Script tag for your pages")')
       await page.click('label[for=tag-consent]')
     },
   },

@@ -17,7 +17,7 @@ test('the first version is shown without changes', () => {
       'Only if they left at least 5 minutes ago, gone after 20 minutes without a sign (if your pages never saw them: skip)',
       "Sender's name: Ada",
       'Subject: Ready',
-      'First line: Look',
+      'Preview text: Look',
       '',
       'Hello',
       'there',

@@ -128,7 +128,7 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
 )
 
 function keysSentence(keys: KeyRow[], isOwner: boolean): string {
-  const again = 'A key is shown once, when it is created, together with the identity secret.'
+  const again = 'A key is shown only once, together with the identity secret.'
   if (keys.length === 0)
     return `No active keys. ${again}${isOwner ? '' : ' Only owners of the account can create one.'}`
   const lost = isOwner ? 'create another' : 'ask an owner of the account to create another'
@@ -141,9 +141,9 @@ const CodeSection = (props: ActivationProps) => {
   return (
     <Folding id="code" title="Code for your server" isFolded={props.hasServerCalled && isDone(props, 'First event')}>
       <p>
-        It sends an event, and signs the email of the signed-in person. It reads <code>SERVICE_API_KEY</code> and{' '}
-        <code>SERVICE_IDENTITY_SECRET</code> from the environment, waits 10 seconds at most, and logs what fails instead
-        of throwing it.
+        Sends an event and signs the email of the signed-in person. Reads <code>SERVICE_API_KEY</code> and{' '}
+        <code>SERVICE_IDENTITY_SECRET</code> from the environment, times out after 10 seconds, and logs errors instead
+        of throwing them.
       </p>
       {!made && <p class="hint">{SECRETS_WARNING}</p>}
       <CodeTabs name="code" label="Language" languages={code} chosen={language} />
@@ -180,25 +180,25 @@ const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
 )
 
 const SnippetSection = (props: ActivationProps) => (
-  <Folding id="tag" title="Tag for your pages" isFolded={isDone(props, 'Browser script')}>
+  <Folding id="tag" title="Script tag for your pages" isFolded={isDone(props, 'Browser script')}>
     <p>
-      It reports the paths that signed-in people open, so people don't get emails about a page they have open. Under 2
-      KB, no cookies, and no data about people your server hasn't signed.
+      Reports the paths signed-in people open, so nobody gets an email about a page they have open. Under 2 KB, no
+      cookies, and no data about people your server hasn't signed.
     </p>
-    <CodeTabs name="tag" label="Form of the tag" languages={browserSamples(makeSnippetTags(props.snippet))} />
+    <CodeTabs name="tag" label="Variant of the script tag" languages={browserSamples(makeSnippetTags(props.snippet))} />
     {props.addsPeople ? (
       <p>
-        Pages add people whom this app does not know yet, as{' '}
-        <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a> allows.
+        The browser script adds people this app doesn't know. You can change this in{' '}
+        <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>.
       </p>
     ) : (
       <p>
-        Only views of known people are stored. Add others with <code>createContact</code> in an event of your server, or
-        let pages add them in <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>.
+        Only page views of known people are stored. Add others from your server with <code>createContact</code>, or let
+        the browser script add them in <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>.
       </p>
     )}
     <p class="hint">
-      A page with a <code>Content-Security-Policy</code> needs these sources beside its own:
+      If your pages set a <code>Content-Security-Policy</code>, add these sources:
     </p>
     <CodeBlock id="policy" label="Content-Security-Policy">
       {makeSnippetPolicy(props.snippet)}

@@ -12,8 +12,8 @@ type StateProps = { activation: Activation; now: number; appId: string }
 export const State = ({ activation: { message, lastEventAt }, now, appId }: StateProps) =>
   message === null ? (
     <>
-      Events arrive. The newest came <Time at={lastEventAt ?? now} now={now} />.{' '}
-      <a href={pathOf(appId, 'events')}>See them</a>
+      Events are arriving. Last event <Time at={lastEventAt ?? now} now={now} />.{' '}
+      <a href={pathOf(appId, 'events')}>Show events</a>
     </>
   ) : (
     <>{message}</>

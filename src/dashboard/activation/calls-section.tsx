@@ -14,16 +14,16 @@ type Row = CallRow & { place: number }
 
 export const CallsSection = ({ calls, keys, now }: CallsProps) => (
   <section>
-    <h2>Activity over MCP</h2>
+    <h2>MCP activity</h2>
     {calls.length === 0 ? (
       <p>
-        No AI client has called yet. <a href="/docs/mcp">Connect one</a> with a key of this list.
+        No AI client has called yet. <a href="/docs/mcp">Connect one</a> with one of these keys.
       </p>
     ) : (
       <>
-        <p>The last calls of AI clients, without what was sent or answered.</p>
+        <p>Recent calls by AI clients. Arguments and results aren't stored.</p>
         <Table
-          label="Calls over MCP"
+          label="MCP calls"
           columns={columnsOf(keys, now)}
           rows={calls.map((call, place): Row => ({ ...call, place }))}
           idOf={({ place }) => String(place)}
@@ -37,7 +37,7 @@ const columnsOf = (keys: KeyRow[], now: number): Column<Row>[] => [
   { name: 'When', cell: ({ calledAt }) => <Time at={calledAt} now={now} /> },
   { name: 'Tool', cell: ({ tool }) => <code>{tool}</code> },
   { name: 'Outcome', cell: ({ outcome }) => <Outcome outcome={outcome} /> },
-  { name: 'Took', cell: ({ ms }) => `${formatCount(ms)} ms` },
+  { name: 'Duration', cell: ({ ms }) => `${formatCount(ms)} ms` },
   { name: 'Client', cell: ({ client }) => client ?? 'Unknown' },
   { name: 'Key', cell: ({ keyId }) => keys.find(({ id }) => id === keyId)?.name ?? keyId },
 ]
@@ -50,8 +50,8 @@ const OUTCOMES = new Map([
   ['message_not_found', 'Unknown message'],
   ['delivery_not_found', 'Unknown delivery'],
   ['message_changed', 'Changed by someone else'],
-  ['message_name_taken', 'Name is taken'],
-  ['plan_limit_reached', "Plan's limit reached"],
+  ['message_name_taken', 'Name taken'],
+  ['plan_limit_reached', 'Plan limit reached'],
   ['rate_limited', 'Limit reached'],
   ['unavailable', 'Not saved'],
   ['internal_error', 'Failed'],

@@ -51,8 +51,8 @@ function scriptStep({ activation: { scriptLoaded, lastViewAt }, appId }: SetupFa
     name: 'Browser script',
     isDone: at !== null,
     at,
-    text: 'Put the tag on your pages, so that nobody is emailed about a page they have open.',
-    link: { label: 'Show the tag', href: onActivation(appId, 'tag') },
+    text: 'Add the script tag to your pages, so nobody is emailed about a page they have open.',
+    link: { label: 'Show the script tag', href: onActivation(appId, 'tag') },
   }
 }
 
@@ -78,7 +78,7 @@ function messageStep({ messages, hasSentEmail, appId }: SetupFacts): SetupStep {
     name: 'Live message',
     isDone: hasSentEmail || messages.some(({ status }) => status === 'live'),
     at: null,
-    text: draft ? `Turn on “${draft.name}”, or write your own.` : 'Write one and turn it on.',
+    text: draft ? `Go live with “${draft.name}”, or write your own.` : 'Write one and go live.',
     link: draft
       ? { label: 'Open the message', href: messagePath(appId, draft.id) }
       : { label: 'New message', href: `${pathOf(appId, 'messages')}/new` },
@@ -89,7 +89,7 @@ const emailStep = ({ hasSentEmail, hasServer, appId }: SetupFacts): SetupStep =>
   name: 'First email sent',
   isDone: hasSentEmail,
   at: null,
-  text: hasServer ? 'Sent when a message applies to somebody.' : 'Emails are captured until a mail server is set.',
+  text: hasServer ? 'Sent when someone triggers a live message.' : 'Emails are captured until a mail server is set.',
   link: hasServer
     ? { label: 'Show deliveries', href: pathOf(appId, 'deliveries') }
     : { label: 'Set a mail server', href: pathOf(appId, 'sender/server') },

@@ -25,8 +25,8 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
     <section>
       <h2>Identity secret</h2>
       <p>
-        Your server signs each signed-in person's email with it, so that nobody can report page views as someone else.
-        It is shown whenever a key is created.
+        Your server signs each signed-in person's email with it, so nobody can report page views as someone else. It's
+        shown whenever you create a key.
       </p>
       <Values>
         {current && (
@@ -78,7 +78,7 @@ const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
 const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) => (
   <Dialog id="rotate" opener="Rotate" about="the identity secret" title="Rotate the identity secret?">
     <p>
-      The new secret is shown only once. The old one keeps working for 24 hours, so that you can update your servers.
+      The new secret is shown only once. The previous one keeps working for 24 hours, so you can update your servers.
     </p>
     <ActionForm action={`${path}/secret`} fields={{ replaces: currentId }} kind="primary">
       Rotate
@@ -90,13 +90,13 @@ const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) 
 const RevokeOldDialog = ({ path, count }: { path: string; count: number }) => (
   <Dialog
     id="revoke-previous"
-    opener={count === 1 ? 'Revoke the previous now' : 'Revoke all previous now'}
+    opener={count === 1 ? 'Revoke the previous secret' : 'Revoke all previous secrets'}
     kind="danger"
     title={count === 1 ? 'Revoke the previous identity secret?' : 'Revoke all previous identity secrets?'}
   >
     <p>
-      Signatures made with {count === 1 ? 'it' : 'them'} will be refused. Do this when {count === 1 ? 'it' : 'one'}{' '}
-      leaked, or when every server has the new one.
+      Signatures made with {count === 1 ? 'it' : 'them'} will be refused. Do this if {count === 1 ? 'it' : 'one'}{' '}
+      leaked, or once every server has the new one.
     </p>
     <ActionForm action={`${path}/secret/revoke`} kind="danger">
       Revoke {count === 1 ? 'it' : 'them'} now

@@ -16,19 +16,16 @@ const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
   current: ['done', 'It matches the current identity secret.'],
   previous: [
     'caution',
-    `It matches the previous identity secret. Accepted for ${HOURS} hours after the rotation. Put the new one into SERVICE_IDENTITY_SECRET on the server that signed it.`,
+    `It matches the previous identity secret. Accepted for ${HOURS} hours after the rotation. Set SERVICE_IDENTITY_SECRET to the new one on the server that signed it.`,
   ],
   expired: [
     'error',
-    `It matches a previous identity secret, which stopped working ${HOURS} hours after its rotation. Put the new one into SERVICE_IDENTITY_SECRET.`,
+    `It matches a previous identity secret, which stopped working ${HOURS} hours after its rotation. Set SERVICE_IDENTITY_SECRET to the new one.`,
   ],
-  uppercase: ['error', 'It matches, but it is in uppercase, and is refused. Send it as lowercase hexadecimal.'],
-  unfolded: [
-    'error',
-    'It signs the email as it was typed. Trim the email and make it lowercase before your server signs it.',
-  ],
-  malformed: ['error', 'It is no signature: that is 64 characters, digits and the letters a to f.'],
-  wrong: ['error', 'It does not match. It signs another email, or was made with another secret.'],
+  uppercase: ['error', 'It matches but is uppercase, so it is refused. Send lowercase hexadecimal.'],
+  unfolded: ['error', 'It signs the email as typed. Trim and lowercase the email before your server signs it.'],
+  malformed: ['error', 'This is not a signature. Signatures have 64 characters: digits and the letters a to f.'],
+  wrong: ['error', "It doesn't match. It signs a different email, or uses a different secret."],
 }
 
 type SectionProps = { viewer: Viewer; checked?: Checked; isFolded: boolean }
@@ -36,9 +33,9 @@ type SectionProps = { viewer: Viewer; checked?: Checked; isFolded: boolean }
 /** Checks a pasted email and signature as the service does. */
 export const SignatureSection = ({ viewer, checked, isFolded }: SectionProps) => (
   <Folding id="check" title="Check a signature" isFolded={isFolded} isOpen={checked !== undefined}>
-    <p>Paste what your page gives to identify. Nothing is stored.</p>
+    <p>Paste the values your page passes to identify. Nothing is stored.</p>
     {checked && <Verdict {...checked} />}
-    <Form action={`${pathOf(viewer.app.publicId, 'activation')}/signature#check`} submit="Check it" kind="plain">
+    <Form action={`${pathOf(viewer.app.publicId, 'activation')}/signature#check`} submit="Check" kind="plain">
       <Field name="email" label="Email" kind="email" value={checked?.email} autocomplete="off" />
       <Field name="signature" label="Signature" value={checked?.signature} autocomplete="off" />
     </Form>

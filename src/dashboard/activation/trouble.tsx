@@ -100,18 +100,18 @@ function listCautions({ activation, keys, hasOldSecret, appId, now }: TroublePro
 }
 
 const WITHOUT_EMAIL: Caution = {
-  title: 'Something came without an email',
-  text: 'Events and page views are about a person. Send the email of the signed-in person.',
+  title: 'Events or page views without an email',
+  text: 'Every event and page view needs a person. Send the email of the signed-in person.',
 }
 
 const OLD_SECRET: Caution = {
-  title: 'Signatures of a previous secret',
+  title: 'Signatures with a previous secret',
   text: 'A server still signs with the previous identity secret. It stops working 24 hours after the rotation.',
 }
 
 const REASONS = new Map<string, string>(
   Object.entries({
-    uppercase: 'It was in uppercase. Send it as lowercase hexadecimal.',
+    uppercase: 'It was uppercase. Send lowercase hexadecimal.',
     malformed: 'It was not 64 characters of hexadecimal.',
   }),
 )
@@ -127,15 +127,15 @@ const WrongSignature = (noted: Noted) => (
 
 const ForeignHost = ({ appId, ...noted }: Noted & { appId: string }) => (
   <>
-    Pages of this host may not report here.
-    <From {...noted} /> Allowed hosts are in <a href={pathOf(appId, 'settings')}>Settings</a>.
+    This host isn't allowed to report.
+    <From {...noted} /> Add it to the allowed hosts in <a href={pathOf(appId, 'settings')}>Settings</a>.
   </>
 )
 
 const UnknownPeople = ({ appId }: { appId: string }) => (
   <>
-    Pages reported people whom this app does not know. Send an event of each with <code>createContact</code>, or let
-    pages add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
+    Pages reported people this app doesn't know. Send an event with <code>createContact</code> for each, or let the
+    browser script add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
   </>
 )
 
@@ -144,8 +144,8 @@ const exposed = ({ name }: KeyRow, appId: string): Caution => ({
   title: 'A key was seen in a browser',
   text: (
     <>
-      Whoever opens that page can read “{name}”. Create a new one for your server, then revoke this one, in{' '}
-      <a href={pathOf(appId, 'keys')}>API keys</a>.
+      Anyone who opens that page can read “{name}”. In <a href={pathOf(appId, 'keys')}>API keys</a>, create a new key
+      for your server, then revoke this one.
     </>
   ),
 })

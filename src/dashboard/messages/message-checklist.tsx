@@ -187,7 +187,7 @@ const LABELS: [path: string, label: string][] = [
   ['goal', 'Goal'],
   ['holdback', 'Hold back (%)'],
   ['mail.subject', 'Subject'],
-  ['mail.preheader', 'First line in the inbox'],
+  ['mail.preheader', 'Preview text'],
   ['mail.body', 'Text'],
   ['mail.fromName', "Sender's name"],
   ['mail.fromEmail', "Sender's address"],

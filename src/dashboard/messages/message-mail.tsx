@@ -15,7 +15,7 @@ type MailProps = {
 export const MailSection = ({ ask, properties }: MailProps) => (
   <section id="mail" aria-label="Email">
     <Field {...ask('mail.subject')} label="Subject" />
-    <Field {...ask('mail.preheader')} label="First line in the inbox" optional />
+    <Field {...ask('mail.preheader')} label="Preview text" optional />
     <Field
       {...ask('mail.body')}
       label="Text"

@@ -71,7 +71,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
           </div>
         </div>
         <details>
-          <summary>The numbers</summary>
+          <summary>Show as table</summary>
           <table class="table" aria-label={label}>
             <thead>
               <tr>

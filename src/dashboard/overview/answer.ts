@@ -16,10 +16,10 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
   const isLeaving = isAboutLeaving(content)
   if (result === null) {
     const who = isLeaving ? 'who left before their results' : `who would have got “${name}”`
-    return state === 'running' ? `Counting ${who} last week.` : `Could not count ${who} last week.`
+    return state === 'running' ? `Counting people ${who} last week.` : `Couldn't count people ${who} last week.`
   }
   const { triggered, emailed } = result.people
-  if (triggered === 0) return `Nothing started “${name}” last week.`
+  if (triggered === 0) return `Nothing triggered “${name}” last week.`
   const verb = isLeaving ? 'left before their results' : `would have got “${name}”`
   if (emailed === 0) return `Nobody ${verb} last week.`
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
@@ -31,7 +31,7 @@ type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'extra' | 'alreadySeen
 /** "380 emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it." */
 export function describeResults({ emailed, cameBack, extra, alreadySeen }: Measured, hasHoldback: boolean): string {
   const seen = alreadySeen === 0 ? null : describeSeen(alreadySeen)
-  if (emailed === 0) return seen === null ? 'Nobody was emailed yet.' : `Nobody was emailed; ${seen}.`
+  if (emailed === 0) return seen === null ? 'Nobody has been emailed yet.' : `Nobody was emailed; ${seen}.`
   const came = `${formatCount(emailed)} emailed, ${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
   const compared =
     extra === null ? (hasHoldback ? ', too few people to tell the difference' : '') : `, ${describeExtra(extra)}`

@@ -108,8 +108,8 @@ const aboutUnknown = ({ appId, problems: { unknown } }: AttentionFacts): Item =>
     ? null
     : {
         isBad: false,
-        text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server gave no answer.`,
-        link: { label: 'Decide', href: `${pathOf(appId, 'deliveries')}?state=unknown` },
+        text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server didn't answer.`,
+        link: { label: 'Review', href: `${pathOf(appId, 'deliveries')}?state=unknown` },
       }
 
 function aboutRefused({ appId, refused }: AttentionFacts): Item {

@@ -38,7 +38,7 @@ type OverviewProps = {
 
 const LastEvent = ({ at, now }: { at: number | null; now: number }) =>
   at === null ? (
-    <>No event yet.</>
+    <>No events yet.</>
   ) : (
     <>
       Last event <Time at={at} now={now} />.
@@ -62,12 +62,12 @@ export const OverviewPage = (props: OverviewProps) => {
           <div>
             <Answers {...props} />
           </div>
-          <aside aria-label="Set-up">
+          <aside aria-label="Setup">
             <section>
-              <h2>Set-up</h2>
+              <h2>Setup</h2>
               <Steps steps={steps} now={now} />
               <p>
-                <a href={pathOf(viewer.app.publicId, 'activation')}>Code, tag and keys</a>
+                <a href={pathOf(viewer.app.publicId, 'activation')}>Code, script tag and keys</a>
               </p>
             </section>
           </aside>
@@ -136,9 +136,7 @@ const NoMessage = ({ viewer, messages }: Pick<OverviewProps, 'viewer' | 'message
   return (
     <section class="overview-answer" aria-label="Messages">
       <p class="answer">
-        {messages.length === 0
-          ? 'There is no message yet, so nobody is emailed.'
-          : 'No message is live, so nobody is emailed.'}
+        {messages.length === 0 ? 'No messages yet, so nobody is emailed.' : 'No message is live, so nobody is emailed.'}
       </p>
       <p class="buttons">
         <ButtonLink kind="primary" href={href}>
@@ -163,14 +161,14 @@ export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: 
           <ButtonLink href={pathOf(viewer.app.publicId, 'overview/people')}>See who</ButtonLink>
         )}
         <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>
-          {hasRole(viewer.member.role, 'editor') ? 'Turn on' : 'Open the message'}
+          {hasRole(viewer.member.role, 'editor') ? 'Review and go live' : 'Open the message'}
         </ButtonLink>
       </div>
       <p class="hint small">
         {result === null ? (
           state === 'running' ? (
             <>
-              “<SentText>{message.name}</SentText>” is simulated on stored events.
+              Simulating “<SentText>{message.name}</SentText>” on stored events.
               <span class="without-script"> Reload to see the result.</span>
             </>
           ) : (
@@ -223,7 +221,7 @@ function LiveMessages({ viewer, messages, results }: OverviewProps) {
     <section class="live-messages">
       <h2>Live messages</h2>
       <Table
-        label="Live messages, the most sent first"
+        label="Live messages, most sent first"
         columns={columnsOf(viewer, results)}
         rows={shown}
         idOf={({ id }) => String(id)}

@@ -32,7 +32,7 @@ export const SimulatedPeoplePage = (props: PeopleProps) => {
       state={<SentText>{describeSimulated(message, found)}</SentText>}
       action={
         <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>
-          {hasRole(viewer.member.role, 'editor') ? 'Turn on' : 'Open the message'}
+          {hasRole(viewer.member.role, 'editor') ? 'Review and go live' : 'Open the message'}
         </ButtonLink>
       }
     >
@@ -58,7 +58,7 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
         next={<ButtonLink href={pathOf(viewer.app.publicId, 'overview')}>Back to Overview</ButtonLink>}
       >
         {found.state === 'running'
-          ? 'The message is simulated on stored events. Reload to see the result.'
+          ? 'Simulating the message on stored events. Reload to see the result.'
           : describeSimulated(message, found)}
       </EmptyState>
     )
@@ -66,14 +66,14 @@ export const SimulatedPeople = ({ viewer, simulated: { message, found }, skipped
   return (
     <>
       <Table
-        label="People, the latest first"
+        label="People, newest first"
         columns={columnsOf(viewer, now)}
         rows={rows}
         idOf={({ contactId }) => String(contactId)}
         isLinked
       />
       <p class="hint after-table">
-        {all.length < total && `The latest ${all.length} of ${total}. `}
+        {all.length < total && `The newest ${all.length} of ${total}. `}
         Simulated <Time at={found.result?.at ?? now} now={now} />, with today's subscriptions, names, tags and fields.
       </p>
       <Pager
@@ -95,13 +95,13 @@ const columnsOf = ({ app }: Viewer, now: number): Column<SimulationLine>[] => [
     name: 'Person',
     cell: ({ contactId, email }) =>
       email === null ? (
-        'Erased since'
+        'Erased'
       ) : (
         <a href={personPath(app.publicId, contactId)}>
           <SentText>{email}</SentText>
         </a>
       ),
   },
-  { name: 'Started', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
+  { name: 'Triggered', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
   { name: 'Would have been sent', cell: ({ dueAt }) => <Time at={dueAt} now={now} /> },
 ]

@@ -206,7 +206,7 @@ const Chips = ({ view, paths }: PeopleProps) => {
   const chips = listChips(view.texts)
   if (chips.length === 0) return null
   return (
-    <ul class="chips" aria-label="Filters">
+    <ul class="chips" aria-label="Active filters">
       {chips.map(({ name, value, without }) => (
         <li key={name}>
           <a class="chip" href={paths.pathOf({ ...view, texts: without, after: null })}>

@@ -74,7 +74,7 @@ export function AreaChart({ label, points }: { label: string; points: Point[] })
 
 const PointTable = ({ label, points }: { label: string; points: Point[] }) => (
   <details>
-    <summary>The numbers</summary>
+    <summary>Show as table</summary>
     <table class="table" aria-label={label}>
       <tbody>
         {points.map((point) => (

@@ -8,7 +8,7 @@ export type Chip = { name: string; value: string; href: string }
 /** The filters in use; each removes itself. `clear`: the page without any. */
 export const Chips = ({ chips, clear }: { chips: Chip[]; clear: string }) =>
   chips.length === 0 ? null : (
-    <ul class="chips" aria-label="Filters in use">
+    <ul class="chips" aria-label="Active filters">
       {chips.map(({ name, value, href }) => (
         <li key={name}>
           <a class="chip" href={href}>

@@ -113,7 +113,7 @@ const ConfirmFields = ({ needsCode }: { needsCode: boolean }) => (
       <Field
         name={CONFIRM_CODE_FIELD}
         label="Code"
-        hint="6 digits of your authenticator app, or a recovery code."
+        hint="6 digits from your authenticator app, or a recovery code."
         autocomplete="one-time-code"
       />
     )}

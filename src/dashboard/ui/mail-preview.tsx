@@ -28,16 +28,16 @@ export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
     </dl>
     <Tabs
       name={name}
-      label="View of the mail"
+      label="Email view"
       selected={selected === '' ? undefined : selected}
       tabs={[
         { id: 'phone', name: 'Phone', content: <MailFrame kind="phone" src={mail?.src} /> },
         { id: 'desktop', name: 'Desktop', content: <MailFrame kind="desktop" src={mail?.src} /> },
         {
           id: 'text',
-          name: 'Text',
+          name: 'Plain text',
           content: (
-            <pre class="sheet" tabindex={0} role="region" aria-label="The mail as text" data-mail-part="text">
+            <pre class="sheet" tabindex={0} role="region" aria-label="Plain text of the email" data-mail-part="text">
               {mail?.text}
             </pre>
           ),
@@ -49,18 +49,18 @@ export const MailPreview = ({ name, selected, mail }: MailPreviewProps) => (
 )
 
 const Source = ({ children }: { children: string }) => (
-  <pre class="sheet raw" tabindex={0} role="region" aria-label="The source of the mail">
+  <pre class="sheet raw" tabindex={0} role="region" aria-label="Source of the email">
     {children}
   </pre>
 )
 
 /** Sandboxed. islands/message.ts reuses the title. */
 const MailFrame = ({ kind, src }: { kind: 'phone' | 'desktop'; src?: string }) => (
-  <div class={`screen ${kind}`} data-mail-frame={`The mail on a ${kind}`}>
+  <div class={`screen ${kind}`} data-mail-frame={`Email on a ${kind}`}>
     {src && (
       <iframe
         src={src}
-        title={`The mail on a ${kind}`}
+        title={`Email on a ${kind}`}
         sandbox="allow-popups allow-popups-to-escape-sandbox"
         loading="lazy"
       />

@@ -34,7 +34,7 @@ export const Breakable = ({ children }: { children: string }) => (
 )
 
 const Hidden = ({ names }: { names: string[] }) => (
-  <span class="hidden-text" title="A character that cannot be seen">
+  <span class="hidden-text" title="Invisible character">
     {names.length > NAMED ? `${names.slice(0, NAMED).join(' ')} and ${names.length - NAMED} more` : names.join(' ')}
   </span>
 )

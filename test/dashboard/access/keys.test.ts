@@ -72,9 +72,7 @@ describe('the list', () => {
 
   test('shows calls of AI clients, latest first', async () => {
     const shown = async () =>
-      (await textOf((await owner.get(keys())).html, '[aria-label="Calls over MCP"] tbody td')).map((text) =>
-        text.trim(),
-      )
+      (await textOf((await owner.get(keys())).html, '[aria-label="MCP calls"] tbody td')).map((text) => text.trim())
     expect(await shown()).toEqual([])
     const [key] = await listed()
     const call = { accountId: pages.begun.accountId, keyId: key?.id ?? '', outcome: 'ok', client: 'claude-code/2.1.3' }

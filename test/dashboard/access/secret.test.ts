@@ -103,17 +103,17 @@ describe('the identity secret', () => {
     const rotated = await owner.post(secretPath(), { replaces: await currentId() })
     const [second = ''] = await textOf(rotated.html, 'dd code')
     expect(await dialog()).toEqual([
-      'Revoke the previous now',
+      'Revoke the previous secret',
       'Revoke the previous identity secret?',
-      'Signatures made with it will be refused. Do this when it leaked, or when every server has the new one.',
+      'Signatures made with it will be refused. Do this if it leaked, or once every server has the new one.',
       'Revoke it now',
     ])
     pages.clock.ms += MINUTE
     await owner.post(secretPath(), { replaces: await currentId() })
     expect(await dialog()).toEqual([
-      'Revoke all previous now',
+      'Revoke all previous secrets',
       'Revoke all previous identity secrets?',
-      'Signatures made with them will be refused. Do this when one leaked, or when every server has the new one.',
+      'Signatures made with them will be refused. Do this if one leaked, or once every server has the new one.',
       'Revoke them now',
     ])
     expect([await isAccepted(first), await isAccepted(second)]).toEqual([true, true])

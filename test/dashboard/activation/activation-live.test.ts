@@ -38,11 +38,11 @@ describe('the open page', () => {
     pages.notes.add(app?.id ?? 0, 'without_email')
     const lacking = await next()
     expect(unescapeText(lacking?.state)).toBe("Call identify with the user's email after they sign in.")
-    expect(lacking?.trouble).toContain('Something came without an email')
+    expect(lacking?.trouble).toContain('Events or page views without an email')
     pages.clock.ms += 1
     await browser.post(`${pages.at('activation')}/test`)
     const done = await next()
-    expect(done?.state).toStartWith('Events arrive. The newest came <time')
+    expect(done?.state).toStartWith('Events are arriving. Last event <time')
     expect(await textOf(done?.steps ?? '', '.step.done')).toHaveLength(1)
     await parts.return(undefined)
   })

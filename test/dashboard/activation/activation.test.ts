@@ -86,7 +86,7 @@ describe('the page', () => {
     await browser.post(`${pages.at('activation')}/test`)
     pages.clock.ms += 5 * MINUTE
     const { html } = await browser.get(pages.at('activation'))
-    expect(await leadOf(html)).toBe('Events arrive. The newest came 5 minutes ago. See them')
+    expect(await leadOf(html)).toBe('Events are arriving. Last event 5 minutes ago. Show events')
     expect(await attributesOf(html, '.lead a', 'href')).toEqual([pages.at('events')])
   })
 })
@@ -113,7 +113,7 @@ describe('the tag', () => {
   test('says whose views are stored, and where to change it', async () => {
     const { html } = await (await pages.signedIn()).get(pages.at('activation'))
     expect(await textOf(html, 'section p')).toContain(
-      'Only views of known people are stored. Add others with createContact in an event of your server, or let pages add them in Settings.',
+      'Only page views of known people are stored. Add others from your server with createContact, or let the browser script add them in Settings.',
     )
     expect(await attributesOf(html, '#tag p a', 'href')).toEqual([pages.at('settings')])
     const [app] = await pages.store.listApps(pages.begun.accountId)
@@ -121,8 +121,10 @@ describe('the tag', () => {
     await saveSnippet(pages, app, { hosts: [], addsPeople: true })
     const { html: now } = await (await pages.signedIn()).get(pages.at('activation'))
     const sentences = await textOf(now, 'section p')
-    expect(sentences).toContain('Pages add people whom this app does not know yet, as Settings allows.')
-    expect(sentences.filter((one) => one.startsWith('Only views of people'))).toEqual([])
+    expect(sentences).toContain(
+      "The browser script adds people this app doesn't know. You can change this in Settings.",
+    )
+    expect(sentences.filter((one) => one.startsWith('Only page views of'))).toEqual([])
   })
 })
 

@@ -66,7 +66,7 @@ describe('the next step', () => {
       saw(event),
       [
         'Browser script',
-        'Put the tag on your pages, so that nobody is emailed about a page they have open.',
+        'Add the script tag to your pages, so nobody is emailed about a page they have open.',
         '/apps/app_1/activation#tag',
       ],
     ],
@@ -91,12 +91,12 @@ describe('the next step', () => {
     [
       'is the draft',
       saw({ ...event, scriptLoaded: noted, lastIdentified: noted }),
-      ['Live message', 'Turn on “Results”, or write your own.', '/apps/app_1/messages/msg_01'],
+      ['Live message', 'Go live with “Results”, or write your own.', '/apps/app_1/messages/msg_01'],
     ],
     [
       'is a message of their own',
       { ...saw({ ...event, lastViewAt: 6 }), messages: [] },
-      ['Live message', 'Write one and turn it on.', '/apps/app_1/messages/new'],
+      ['Live message', 'Write one and go live.', '/apps/app_1/messages/new'],
     ],
     [
       'is the mail server',
@@ -106,7 +106,7 @@ describe('the next step', () => {
     [
       'is to wait',
       { ...saw({ ...event, lastViewAt: 6 }), messages: [live], hasServer: true },
-      ['First email sent', 'Sent when a message applies to somebody.', '/apps/app_1/deliveries'],
+      ['First email sent', 'Sent when someone triggers a live message.', '/apps/app_1/deliveries'],
     ],
   ])('%s', (_, facts, step) => {
     const [name = '', text = '', href = ''] = step
@@ -133,7 +133,7 @@ describe('on Activation', () => {
   })
 
   test('only the next step says what to do', async () => {
-    expect(await textOf(html, '.steps a')).toEqual(['Show the tag'])
+    expect(await textOf(html, '.steps a')).toEqual(['Show the script tag'])
     expect(await textOf(html, '.step.due .unseen')).toEqual([': next'])
     expect(await textOf(html, '.step .unseen')).toEqual([': done', ': next', ': to do', ': to do', ': to do'])
   })
@@ -142,7 +142,7 @@ describe('on Activation', () => {
     expect(await textOf(html, 'summary h2')).toEqual(['Check a signature'])
     pages.notes.add(pages.app.id, 'script_loaded')
     const { html: loaded } = await pages.browser.get(pages.at('activation'))
-    expect(await textOf(loaded, 'summary h2')).toEqual(['Tag for your pages'])
+    expect(await textOf(loaded, 'summary h2')).toEqual(['Script tag for your pages'])
     const access = await pages.access.find(pages.begun.apiKey)
     if (access) pages.access.noteUse(access, false)
     pages.notes.add(pages.app.id, 'script_loaded')
@@ -150,7 +150,7 @@ describe('on Activation', () => {
     const { html: later } = await pages.browser.get(pages.at('activation'))
     expect(await textOf(later, 'summary h2')).toEqual([
       'Code for your server',
-      'Tag for your pages',
+      'Script tag for your pages',
       'Check a signature',
     ])
   })

@@ -19,9 +19,9 @@ describe('the checker of signatures', () => {
   test.each<[string, () => string, string]>([
     ['right', right, 'Done: It matches the current identity secret.'],
     ['pasted with a space', () => ` ${right()}\n`, 'Done: It matches the current identity secret.'],
-    ['in capitals', () => right().toUpperCase(), 'Error: It matches, but it is in uppercase'],
-    ['of another email', () => signEmail('eve@example.com', pages.begun.identitySecret), 'Error: It does not match.'],
-    ['none', () => '', 'Error: It is no signature'],
+    ['in capitals', () => right().toUpperCase(), 'Error: It matches but is uppercase'],
+    ['of another email', () => signEmail('eve@example.com', pages.begun.identitySecret), "Error: It doesn't match."],
+    ['none', () => '', 'Error: This is not a signature'],
   ])('reports a signature as %s', async (_name, signature, sentence) => {
     const { status, html } = await check(EMAIL, signature())
     expect([status, (await textOf(html, '#check [role=status]'))[0]]).toEqual([200, expect.stringContaining(sentence)])
@@ -40,7 +40,7 @@ describe('the checker of signatures', () => {
 
   test('does not use secrets of other accounts, and shows input as text', async () => {
     const other = await pages.addAccount('eve@example.com', 'Other')
-    expect((await check(EMAIL, signEmail(EMAIL, other.identitySecret))).html).toContain('It does not match.')
+    expect((await check(EMAIL, signEmail(EMAIL, other.identitySecret))).html).toContain("It doesn't match.")
     const { html } = await check(HOSTILE, HOSTILE)
     await expectHarmless(html)
     expect(await attributesOf(html, '#check #signature', 'value')).toEqual([HOSTILE])

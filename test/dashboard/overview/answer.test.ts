@@ -21,7 +21,7 @@ describe('before a message is live', () => {
 
   test('says when nobody left, and when no event arrived', () => {
     expect(describeSimulated(shipped, found(0, 3))).toBe('Nobody left before their results last week.')
-    expect(describeSimulated(shipped, found(0))).toBe('Nothing started “Results ready, they left” last week.')
+    expect(describeSimulated(shipped, found(0))).toBe('Nothing triggered “Results ready, they left” last week.')
   })
 
   test('says when only the newest were looked at', () => {
@@ -30,8 +30,8 @@ describe('before a message is live', () => {
 
   test('says while it counts, and when it could not', () => {
     const none = (state: Recent['state']) => describeSimulated(shipped, { result: null, state })
-    expect(none('running')).toBe('Counting who left before their results last week.')
-    expect(none('failed')).toBe('Could not count who left before their results last week.')
+    expect(none('running')).toBe('Counting people who left before their results last week.')
+    expect(none('failed')).toBe("Couldn't count people who left before their results last week.")
   })
 
   test('names any other message', () => {
@@ -71,7 +71,7 @@ describe('results', () => {
   })
 
   test.each([
-    [0, 0, 0, 'Nobody was emailed yet.'],
+    [0, 0, 0, 'Nobody has been emailed yet.'],
     [0, 0, 1, 'Nobody was emailed; 1 not emailed because they had already seen it.'],
     [1, 0, 0, '1 emailed, nobody came back.'],
     [1, 1, 0, '1 emailed, 1 came back.'],

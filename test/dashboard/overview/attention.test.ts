@@ -88,8 +88,8 @@ describe('each problem has one link', () => {
       'unknown outcomes',
       problems({ unknown: 1 }),
       [
-        '1 email may or may not have been sent: the mail server gave no answer.',
-        'Decide',
+        "1 email may or may not have been sent: the mail server didn't answer.",
+        'Review',
         '/apps/app_1/deliveries?state=unknown',
       ],
     ],
@@ -149,7 +149,7 @@ test('what loses emails comes first', () => {
     'Show the record to add',
     'See why',
     'Set a mail server',
-    'Decide',
+    'Review',
     'Show requests',
   ])
 })

@@ -73,7 +73,7 @@ describe('the way to it', () => {
     const { status, html } = await pages.browser.get(pages.at('activation'))
     expect([status, await textOf(html, 'section > h2')]).toEqual([
       200,
-      expect.arrayContaining(['API key', 'Code for your server', 'Tag for your pages']),
+      expect.arrayContaining(['API key', 'Code for your server', 'Script tag for your pages']),
     ])
   })
 
@@ -94,10 +94,12 @@ describe('before a message is live', () => {
   test('shows that it counts, then who left before their results', async () => {
     await leaveEarly()
     const browser = await pages.signedIn()
-    expect(await answerOf((await browser.get(path())).html)).toBe('Counting who left before their results last week.')
+    expect(await answerOf((await browser.get(path())).html)).toBe(
+      'Counting people who left before their results last week.',
+    )
     const html = await showSimulated()
     expect(await answerOf(html)).toBe('2 people left before their results last week. Nobody emailed them.')
-    expect(await textOf(html, '.overview-answer .button')).toEqual(['See who', 'Turn on'])
+    expect(await textOf(html, '.overview-answer .button')).toEqual(['See who', 'Review and go live'])
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([
       pages.at('overview/people'),
       pages.path,
@@ -132,8 +134,8 @@ describe('before a message is live', () => {
   test('says when nobody left', async () => {
     await pages.event({ event: 'signed_up' })
     const html = await showSimulated()
-    expect(await answerOf(html)).toBe('Nothing started “Results ready, they left” last week.')
-    expect(await textOf(html, '.overview-answer .button')).toEqual(['Turn on'])
+    expect(await answerOf(html)).toBe('Nothing triggered “Results ready, they left” last week.')
+    expect(await textOf(html, '.overview-answer .button')).toEqual(['Review and go live'])
     expect(await textOf(await showPeople(), '.empty h2')).toEqual(['Nobody'])
   })
 
@@ -141,7 +143,7 @@ describe('before a message is live', () => {
     await pages.event()
     for (const { id } of await pages.messages()) await pages.store.deleteMessage({ ...by(), id })
     const html = await show()
-    expect(await answerOf(html)).toBe('There is no message yet, so nobody is emailed.')
+    expect(await answerOf(html)).toBe('No messages yet, so nobody is emailed.')
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([pages.at('messages/new')])
     expect((await pages.browser.get(pages.at('overview/people'))).location).toBe(path())
   })
@@ -171,7 +173,7 @@ describe('with a live message', () => {
 
   test('says that nobody was emailed yet, and simulates nothing', async () => {
     const html = await show()
-    expect(await answerOf(html)).toBe('Nobody was emailed yet.')
+    expect(await answerOf(html)).toBe('Nobody has been emailed yet.')
     expect(await attributesOf(html, '[data-live-from]', 'class')).toEqual([])
     expect((await pages.browser.get(pages.at('overview/people'))).location).toBe(path())
   })
@@ -211,7 +213,7 @@ describe('with a live message', () => {
     await add(2, { state: 'unknown' })
     await add(3, { state: 'kept' })
     const html = await show()
-    expect(await textOf(html, '.attention > li > a')).toEqual(['See why', 'Set a mail server', 'Decide'])
+    expect(await textOf(html, '.attention > li > a')).toEqual(['See why', 'Set a mail server', 'Review'])
     expect((await textOf(html, '.attention > li')).join(' ')).toContain('3 emails are captured, not sent.')
     for (const href of await attributesOf(html, '.attention > li > a', 'href'))
       expect([href, (await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status]).toEqual([href, 200])

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { render } from 'preact-render-to-string'
 import { SentText } from '../../../src/dashboard/ui/text.tsx'
 
-const hidden = (names: string) => `<span class="hidden-text" title="A character that cannot be seen">${names}</span>`
+const hidden = (names: string) => `<span class="hidden-text" title="Invisible character">${names}</span>`
 
 test.each([
   ['plain', 'Ada <b>', '<bdi>Ada &lt;b></bdi>'],
