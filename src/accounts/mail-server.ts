@@ -78,10 +78,10 @@ export function readServer(text: ServerText, known: readonly KnownLogin[]): { se
   const password = typed === '' ? kept : typed
   if (user.length > MAX_LOGIN_CHARACTERS) fault('smtpUser', `Enter up to ${MAX_LOGIN_CHARACTERS} characters.`)
   if (typed.length > MAX_LOGIN_CHARACTERS) fault('smtpPassword', `Enter up to ${MAX_LOGIN_CHARACTERS} characters.`)
-  if (user === '' && typed !== '') fault('smtpUser', 'Enter the user that this password belongs to.')
+  if (user === '' && typed !== '') fault('smtpUser', 'Enter the username for this password.')
   if (user !== '' && password === undefined) {
     const isKnown = known.some(({ login }) => login !== null)
-    fault('smtpPassword', isKnown ? 'Enter the password again for this host and user.' : 'Enter the password.')
+    fault('smtpPassword', isKnown ? 'Enter the password again for this host and username.' : 'Enter the password.')
   }
   if (user !== '' && security === 'optional') fault('smtpSecurity', 'A password is only sent over TLS or STARTTLS.')
   if (host === null || port === null || errors.length > 0) return { errors }

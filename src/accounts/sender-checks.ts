@@ -135,5 +135,10 @@ function describeDmarc(name: string, record: string): SenderCheck {
     const sentence = `The DMARC record ${name} has no policy. Replace it with this one.`
     return { about: 'DMARC', state: 'bad', sentence, record: { name, type: 'TXT', value: 'v=DMARC1; p=none' } }
   }
-  return { about: 'DMARC', state: 'good', sentence: `Mails that are not its own ${done}, says ${name}.`, record: null }
+  return {
+    about: 'DMARC',
+    state: 'good',
+    sentence: `Emails that fail DMARC ${done}, according to ${name}.`,
+    record: null,
+  }
 }

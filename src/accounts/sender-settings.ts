@@ -132,7 +132,7 @@ function readLogo(read: Read<FromText>): string | null {
   if (text === '') return null
   const url = URL.parse(text)
   const isFit = url?.protocol === 'https:' && url.username === '' && url.password === '' && text.length <= 1_000
-  return isFit ? url.href : fault(read, 'logoUrl', 'Enter the address of a picture that begins with https://.')
+  return isFit ? url.href : fault(read, 'logoUrl', 'Enter an image URL that starts with https://.')
 }
 
 function readColour(read: Read<FromText>): string | null {

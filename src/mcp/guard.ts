@@ -36,7 +36,7 @@ const NOT_ACCEPTABLE = refuse('not_acceptable')
 const TOO_LARGE = refuse('too_large', { message: 'The message is too large. Send at most 64 KB.' })
 /** Write-only keys have no use here. */
 const INGEST = refuse('insufficient_scope', {
-  message: 'This key may only add and update over HTTP. Make a key with the standard scope for MCP.',
+  message: 'This key may only add and update over HTTP. Create a key with the standard scope for MCP.',
 })
 
 /** GET and DELETE are listed so that browser clients can read the 405. */

@@ -35,7 +35,7 @@ export type RemovalText = { email: string; why: string }
 export function readRemoval(text: RemovalText): { input: RemovalText } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const address = readEmail(text.email)
-  if (!address) errors.push({ field: 'email', code: 'invalid', message: 'Enter one whole email address.' })
+  if (!address) errors.push({ field: 'email', code: 'invalid', message: 'Enter one complete email address.' })
   const why = readWhy(text.why, errors)
   return address && errors.length === 0 ? { input: { email: address.email, why } } : { errors }
 }
@@ -54,7 +54,7 @@ export function readSuppressionList(
 ): { input: SuppressionListInput } | { errors: FieldError[] } {
   const errors: FieldError[] = []
   const reason = SUPPRESSION_REASONS.find((one) => one === text.reason)
-  if (!reason) errors.push({ field: 'reason', code: 'invalid', message: 'Choose one of these.' })
+  if (!reason) errors.push({ field: 'reason', code: 'invalid', message: 'Choose a reason.' })
   const typed = readTyped(text.addresses, errors)
   const { found, wrongLines } = parseAddressFile(text.file)
   const rows = new Map<string, SuppressedAddress>()
@@ -62,7 +62,7 @@ export function readSuppressionList(
   for (const one of [...typed, ...found]) rows.set(one.email, { email: one.email, reason: one.reason ?? fallback })
   const field = text.file === '' ? 'addresses' : 'file'
   if (rows.size === 0 && !errors.some((one) => one.field === 'addresses')) {
-    errors.push({ field, code: 'invalid', message: 'Enter at least one whole email address.' })
+    errors.push({ field, code: 'invalid', message: 'Enter at least one complete email address.' })
   }
   if (rows.size > MOST_ADDRESSES) errors.push({ field, code: 'too_long', message: 'Enter up to 100,000 addresses.' })
   const why = readWhy(text.why, errors)
@@ -76,7 +76,7 @@ function readTyped(text: string, errors: FieldError[]): FoundAddress[] {
   const lines = text.split(/\r?\n/).map((line) => line.split(/[\s,;]+/).filter((word) => word !== ''))
   const wrong = lines.findIndex((words) => words.some((word) => readEmail(word) === null))
   if (wrong >= 0) {
-    const message = `Line ${wrong + 1} is not a whole email address.`
+    const message = `Line ${wrong + 1} is not a complete email address.`
     errors.push({ field: 'addresses', code: 'invalid', message })
   }
   return lines.flat().flatMap((word) => readEmail(word) ?? [])

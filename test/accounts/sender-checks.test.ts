@@ -119,7 +119,7 @@ describe('DMARC', () => {
     [
       { '_dmarc.example.com': ['v=DMARC1; p=reject; rua=mailto:a@b.example'] },
       'good',
-      'are refused, says _dmarc.example.com',
+      'are refused, according to _dmarc.example.com',
     ],
     [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1; p=Quarantine'] }, 'good', 'go to the spam folder'],
     [{ [`_dmarc.${DOMAIN}`]: ['v=DMARC1'] }, 'bad', 'has no policy'],

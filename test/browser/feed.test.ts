@@ -137,7 +137,7 @@ describe('the feed', () => {
     async () => {
       const { server, page, send, close } = await openFeed('', ['before'])
       await server.stop()
-      await stateIs(page, 'Interrupted, trying again')
+      await stateIs(page, 'Reconnecting')
       await server.start()
       await send('between')
       await comes(page, 'between')

@@ -52,7 +52,7 @@ describe('a new user', () => {
         .waitFor()
       await page.locator('.troubles').getByText('Events or page views without an email').waitFor()
       expect(await paste(await textOf(page, '#code-curl-0'), { SERVICE_API_KEY: key })).toContain('"ok":true')
-      await stateOf(page).getByText('Events arrive.').waitFor()
+      await stateOf(page).getByText('Events are arriving.').waitFor()
       expect(performance.now() - startedAt).toBeLessThan(FIRST_EVENT_MS)
       expect(await page.locator('.step.done').allInnerTexts()).toEqual([expect.stringMatching(/^First event/)])
       expect(await textOf(page, '.step.due')).toStartWith('Browser script: next')
@@ -62,7 +62,7 @@ describe('a new user', () => {
       // survives a restart of the server
       const live = page.locator('[data-live-state]')
       await server.stop()
-      await live.getByText('Interrupted, trying again', { exact: true }).waitFor()
+      await live.getByText('Reconnecting', { exact: true }).waitFor()
       server = await startServer({ data: join(folder, 'data'), port: Number(new URL(server.url).port) })
       await live.getByText('Live', { exact: true }).waitFor()
       expect((await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'x', email: 'no' })).status).toBe(400)
@@ -106,7 +106,7 @@ describe('a new user with one draft', () => {
       const code = await textOf(page, '#code-curl-0')
       // copies and pastes the code
       await act(() => paste(code, { SERVICE_API_KEY: key }))
-      await stateOf(page).getByText('Events arrive.').waitFor()
+      await stateOf(page).getByText('Events are arriving.').waitFor()
       expect(actions).toBeLessThanOrEqual(8)
 
       actions = 0

@@ -178,7 +178,7 @@ describe('by Tab', () => {
       await page.keyboard.press('Enter')
       expect(await isOpen()).toBe(true)
       await page.keyboard.press('Shift+Tab')
-      expect([(await focused()).text, await isOpen()]).toEqual(['Skip to the content', false])
+      expect([(await focused()).text, await isOpen()]).toEqual(['Skip to content', false])
       await page.keyboard.press('Tab')
       await page.keyboard.press('Enter')
       await tabTo('New app')
@@ -193,7 +193,7 @@ describe('by Tab', () => {
     async () => {
       await page.goto(at('keys'))
       await page.keyboard.press('Tab')
-      expect((await focused()).text).toBe('Skip to the content')
+      expect((await focused()).text).toBe('Skip to content')
       await page.keyboard.press('Enter')
       await tabTo('Create a key')
       expect(await page.evaluate<string>('location.hash')).toBe('#main')

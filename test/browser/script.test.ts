@@ -148,7 +148,7 @@ describe('with script', () => {
       await page.waitForURL('**/activation')
       await page.goto(`${server.url}/apps/${server.first.appId}/keys`)
       await page.keyboard.press('Tab')
-      expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Skip to the content')
+      expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Skip to content')
       await page.focus('[popovertarget=rotate]')
       await page.keyboard.press('Enter')
       expect(await page.isVisible('#rotate')).toBe(true)

@@ -89,7 +89,7 @@ async function invite(deps: PageDependencies, request: Request, form: FormInput,
     return pageAnswer(request, status, <InvitePage {...page} />)
   }
   if (!email) return refuse(400, [{ field: 'email', message: 'Enter one email address, such as ada@example.com.' }])
-  if (!isRole(role)) return refuse(400, [{ field: 'role', message: 'Choose one of these.' }])
+  if (!isRole(role)) return refuse(400, [{ field: 'role', message: 'Choose a role.' }])
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const made = await inviteMember(maker, viewer.account.id, { email, role })
   if (!('refusal' in made)) {

@@ -26,7 +26,7 @@ function renderRows(
       {rows.map((row) => (
         <DeliveryRow key={row.work.delivery.id} appId={app.publicId} row={row} now={now} />
       ))}
-      {hasGap && <li class="gap">More came in between than fit here. Older pages list them.</li>}
+      {hasGap && <li class="gap">Some deliveries aren't shown here. See the older pages.</li>}
     </Zone.Provider>,
   )
 }

@@ -148,7 +148,7 @@ const FilterForm = ({ viewer, view, email, error, messages, reasons }: Deliverie
         label="Message"
         value={view.messageId === null ? '' : publicId('msg', view.messageId)}
         options={[
-          { value: '', label: 'Every message' },
+          { value: '', label: 'All messages' },
           ...messages.map(({ id, name }) => ({ value: publicId('msg', id), label: name })),
         ]}
       />
@@ -156,19 +156,19 @@ const FilterForm = ({ viewer, view, email, error, messages, reasons }: Deliverie
         name="state"
         label="State"
         value={view.state ?? ''}
-        options={[{ value: '', label: 'Every state' }, ...STATE_CHOICES]}
+        options={[{ value: '', label: 'All states' }, ...STATE_CHOICES]}
       />
       <Select
         name="reason"
         label="Reason"
         value={view.reason}
-        options={[{ value: '', label: 'Every reason' }, ...reasonChoices(reasons, view.reason)]}
+        options={[{ value: '', label: 'All reasons' }, ...reasonChoices(reasons, view.reason)]}
       />
       <Select
         name="outcome"
-        label="Afterwards"
+        label="Result"
         value={view.outcome ?? ''}
-        options={[{ value: '', label: 'Anything' }, ...OUTCOME_CHOICES]}
+        options={[{ value: '', label: 'Any result' }, ...OUTCOME_CHOICES]}
       />
       <DayField name="from" label="From" value={view.from} />
       <DayField name="to" label="To" value={view.to} />
@@ -187,7 +187,7 @@ const FILTER_NAMES: Record<FilterName, string> = {
   messageId: 'Message',
   state: 'State',
   reason: 'Reason',
-  outcome: 'Afterwards',
+  outcome: 'Result',
   from: 'From',
   to: 'To',
 }
@@ -247,7 +247,7 @@ const NothingYet = () => (
 )
 
 const NoMatch = ({ viewer, view, isFirst }: DeliveriesProps) => {
-  if (!isFirst) return <EmptyState title="Nothing older">No delivery came before these.</EmptyState>
+  if (!isFirst) return <EmptyState title="Nothing older">You've reached the oldest delivery.</EmptyState>
   if (!isNarrowed(view)) return null
   const all = <ButtonLink href={deliveriesPath(viewer.app.publicId, NO_FILTER)}>Show all deliveries</ButtonLink>
   return (

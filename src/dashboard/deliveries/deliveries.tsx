@@ -107,7 +107,7 @@ async function filterDeliveries(
   if (email === '' || person) {
     return redirectAnswer(deliveriesPath(viewer.app.publicId, { ...view, contactId: person?.id ?? null }))
   }
-  const error = address ? 'No person has this email.' : 'Enter a whole email address.'
+  const error = address ? 'No person has this email.' : 'Enter a complete email address.'
   return showDeliveries(deps, request, viewer, { view: { ...view, contactId: null }, email, error })
 }
 

@@ -56,7 +56,7 @@ export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
   if (!mayHaveArrivedTwice(delivery)) return <Badge mood={mood}>{word}</Badge>
   return (
     <span>
-      <Badge mood={mood}>{word}</Badge> <Badge mood="caution">Maybe twice</Badge>
+      <Badge mood={mood}>{word}</Badge> <Badge mood="caution">Possible duplicate</Badge>
     </span>
   )
 }

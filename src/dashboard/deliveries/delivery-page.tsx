@@ -80,7 +80,7 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
   const appId = viewer.app.publicId
   return (
     <section>
-      <h2>About it</h2>
+      <h2>Details</h2>
       <Values isCompact>
         <Fact name="State">
           <DeliveryBadge delivery={delivery} />
@@ -126,8 +126,8 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
 const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>
   work.joined.length === 0 ? null : (
     <section id="joined">
-      <h2>Events that joined</h2>
-      <p class="hint">The email lists them too.</p>
+      <h2>Joined events</h2>
+      <p class="hint">This email covers them, too.</p>
       <Timeline now={now} moments={work.joined.map((one) => toMoment(viewer.app.publicId, one))} />
     </section>
   )
@@ -166,7 +166,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
               Captured on <ExactTime at={mail.capturedAt} />. It was not sent.
             </>
           ) : (
-            'As it would be written now. What people were sent is not stored.'
+            "Rendered as of now. Sent emails aren't stored."
           )}
         </p>
         <MailPreview

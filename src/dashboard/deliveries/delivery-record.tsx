@@ -13,21 +13,21 @@ type Rule = Explanation['rules'][number] & { id: string }
 /** Rule names as in the editor. */
 const RULE_NAMES: Record<string, string> = {
   suppression: 'Subscription',
-  message: 'The message',
-  seen: 'Opened the results page',
-  notSeen: "Hasn't opened the results page",
+  message: 'Message status',
+  seen: 'Opened the result',
+  notSeen: "Hasn't opened the result",
   done: 'Has done',
   notDone: 'Has not done',
   tag: 'Tag',
   field: 'Field',
   status: 'Status',
-  again: 'Again',
-  window: 'Hours',
-  perDay: 'Per day',
-  perWeek: 'Per week',
-  giveUp: 'Giving up',
-  template: 'The text',
-  link: 'A link',
+  again: 'How often',
+  window: 'Sending hours',
+  perDay: 'Daily limit',
+  perWeek: 'Weekly limit',
+  giveUp: 'Give up after',
+  template: 'Template',
+  link: 'Link',
 }
 
 /** A rule can be checked at the event and at send time. */
@@ -38,7 +38,7 @@ const nameOfRule = ({ rule, about }: Rule): string =>
 
 const COLUMNS: Column<Rule>[] = [
   { name: 'Rule', cell: nameOfRule },
-  { name: 'What it found', cell: ({ sentence }) => <SentText most={400}>{sentence}</SentText> },
+  { name: 'Finding', cell: ({ sentence }) => <SentText most={400}>{sentence}</SentText> },
   {
     name: 'Verdict',
     cell: ({ rule, verdict }) => <Badge {...moodOf(rule, verdict)} />,
@@ -64,8 +64,8 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt } }: { exp
   <section>
     <h2>Rules</h2>
     {decidedAt === null ? (
-      <EmptyState title="Nothing yet">
-        Rules are checked right before sending, or earlier when an event decides one.
+      <EmptyState title="Not checked yet">
+        Rules are checked right before sending. Some events settle a rule earlier.
       </EmptyState>
     ) : (
       <>
@@ -140,7 +140,7 @@ const ENDS: Partial<Record<DeliveryState, string>> = {
 }
 
 function describeTrigger(trigger: MessageRow['content']['trigger']): string {
-  if ('event' in trigger) return `${trigger.event} came`
+  if ('event' in trigger) return `${trigger.event} arrived`
   if ('page' in trigger) return 'They opened the page'
   return 'contact' in trigger ? 'They were added' : 'They got the tag'
 }

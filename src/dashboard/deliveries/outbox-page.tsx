@@ -53,13 +53,13 @@ export const OutboxPage = (props: OutboxProps) => {
       ) : (
         <section aria-label="Captured emails">
           <p class="hint">
-            A captured email counts as sent to its person.{' '}
+            A captured email counts as sent.{' '}
             {state.isCapturing || state.isUnreadable
               ? 'Once a mail server is set, you can send each from its page.'
               : 'Send all of them, or each from its page.'}
           </p>
           <Table
-            label="Captured emails, the newest first"
+            label="Captured emails, newest first"
             columns={columnsOf(viewer, now)}
             rows={mails}
             idOf={({ deliveryId }) => String(deliveryId)}
@@ -81,8 +81,8 @@ const SendAll = ({ viewer, state, mails, isFirst, count }: OutboxProps) => {
   return (
     <Dialog id="send-captured" opener="Send all" title={`Send ${emails}?`}>
       <p>
-        They go out now, as they were captured, and the rules are not checked again. People who have unsubscribed since
-        don't get them.
+        They are sent now, exactly as captured. Rules aren't checked again. People who have unsubscribed since don't get
+        them.
       </p>
       <ActionForm
         action={`${pathOf(viewer.app.publicId, 'outbox')}/send`}
@@ -102,7 +102,7 @@ const SentAll = ({ sent, refused }: { sent: number; refused: number }) => (
   <Notice kind="done">
     {`${count(sent, 'One email is', 'emails are')} sent next, unless the person can't be emailed.`}
     {refused > 0 &&
-      ` ${count(refused, 'One stays', 'stay')} captured, because another email of the same message was sent or waits.`}
+      ` ${count(refused, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`}
   </Notice>
 )
 
@@ -120,10 +120,10 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
 ]
 
 const NoMails = ({ isFirst, isCapturing }: { isFirst: boolean; isCapturing: boolean }) => {
-  if (!isFirst) return <EmptyState title="Nothing older">You've reached the first captured email.</EmptyState>
+  if (!isFirst) return <EmptyState title="Nothing older">You've reached the oldest captured email.</EmptyState>
   return isCapturing ? (
     <EmptyState title="No captured emails yet">
-      Emails are captured here while no mail server is set. None yet.
+      Without a mail server, emails are captured here instead of sent.
     </EmptyState>
   ) : (
     <EmptyState title="No captured emails">

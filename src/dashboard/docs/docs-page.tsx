@@ -167,7 +167,7 @@ const ReaderValues = ({ viewer: { app }, keyName, markdown }: Reader & { markdow
     <p class="docs-reader">
       {hasIds && (
         <>
-          Samples have the IDs of <SentText>{app.name}</SentText>.
+          Samples use the IDs of <SentText>{app.name}</SentText>.
         </>
       )}
       {hasKey && <KeyName appId={app.publicId} keyName={keyName} />}
@@ -179,12 +179,12 @@ const KeyName = ({ appId, keyName }: { appId: string; keyName: string | null }) 
   keyName === null ? (
     <>
       {' '}
-      You have no API key yet: <a href={pathIn(appId, 'keys')}>make one</a> for <code>SERVICE_API_KEY</code>.
+      You have no API key yet: <a href={pathIn(appId, 'keys')}>create one</a> for <code>SERVICE_API_KEY</code>.
     </>
   ) : (
     <>
       {' '}
-      Put your key “<SentText>{keyName}</SentText>” into <code>SERVICE_API_KEY</code>.
+      Set <code>SERVICE_API_KEY</code> to your key “<SentText>{keyName}</SentText>”.
     </>
   )
 

@@ -25,8 +25,8 @@ const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Po
 }
 
 export const CountsSection = (props: CountsProps) => (
-  <section class="counts" aria-label="How many came">
-    <nav class="ranges" aria-label="How far back">
+  <section class="counts" aria-label="Event counts">
+    <nav class="ranges" aria-label="Time range">
       {Object.entries(RANGE_WORDS).map(([range, { name }]) => (
         <a
           key={range}
@@ -63,8 +63,7 @@ export const NamesSection = (props: CountsProps) => (
     </ul>
     {!props.counts.isWhole && (
       <p class="hint">
-        So many different names came that only the newest are counted here. Put what changes from event to event into
-        its properties.
+        Too many event names: only the newest are counted. Put values that change into properties, not into names.
       </p>
     )}
   </section>

@@ -7,7 +7,7 @@ const OWN_NAMES = new Map<string, string>(Object.entries({ $page: 'Page view', $
 export const describeEventName = (name: string): string => OWN_NAMES.get(name) ?? name
 
 export const KINDS = { event: 'Event', page: 'Page view', action: 'Action' } as const
-export const VIA_NAMES = { api: 'The API', browser: 'A browser', mcp: 'MCP', import: 'An import' } as const
+export const VIA_NAMES = { api: 'API', browser: 'Browser', mcp: 'MCP', import: 'Import' } as const
 
 /** Length of the properties in a list row. */
 const PREVIEW_CHARACTERS = 160

@@ -42,7 +42,7 @@ export const EventPage = (props: EventProps) => (
     state={<State {...props} />}
     action={
       <ButtonLink href={eventsPath(props.viewer.app.publicId, { range: 'hours', name: props.row.name })}>
-        All of this name
+        All events with this name
       </ButtonLink>
     }
   >
@@ -52,7 +52,7 @@ export const EventPage = (props: EventProps) => (
         <MailSection {...props} />
         <FactsSection {...props} />
       </div>
-      <aside aria-label="The person">
+      <aside aria-label="Person">
         <PersonSection {...props} />
       </aside>
     </div>
@@ -82,7 +82,7 @@ function PropertiesSection({ row }: EventProps) {
         </p>
       )}
       {row.path === null && properties.length === 0 && (
-        <EmptyState title="No properties">This event says that something happened, and no more.</EmptyState>
+        <EmptyState title="No properties">This event was sent without properties.</EmptyState>
       )}
       {properties.length > 0 && (
         <>
@@ -125,9 +125,8 @@ const MailSection = ({ viewer, person, mails, unstarted }: EventProps) => (
     <h2>Emails</h2>
     {mails.length + unstarted.length === 0 ? (
       <p class="hint">
-        None: it started no message.{' '}
-        <a href={`${personPath(viewer.app.publicId, person.id)}#mail`}>What each message did for this person</a> says
-        why.
+        None. This event triggered no message.{' '}
+        <a href={`${personPath(viewer.app.publicId, person.id)}#mail`}>See why for each message</a>
       </p>
     ) : (
       <ul class="fact-list">
@@ -156,13 +155,13 @@ const MailSection = ({ viewer, person, mails, unstarted }: EventProps) => (
 
 const FactsSection = ({ row }: EventProps) => (
   <section>
-    <h2>About this event</h2>
+    <h2>Details</h2>
     <Values isCompact>
       <Value id="event-id" name="Event ID">
         {publicId('evt', row.id)}
       </Value>
       <Fact name="Kind">{KINDS[row.type]}</Fact>
-      <Fact name="Came by">{VIA_NAMES[row.via]}</Fact>
+      <Fact name="Source">{VIA_NAMES[row.via]}</Fact>
       <Fact name="Happened">
         <ExactTime at={row.occurredAt} />
       </Fact>
@@ -175,7 +174,7 @@ const FactsSection = ({ row }: EventProps) => (
 
 const PersonSection = ({ viewer, person, now }: EventProps) => (
   <section>
-    <h2>About the person</h2>
+    <h2>Person</h2>
     <Values isCompact>
       <Fact name="Email">
         <SentText>{person.email}</SentText>
@@ -192,6 +191,6 @@ const PersonSection = ({ viewer, person, now }: EventProps) => (
         <Time at={person.createdAt} now={now} />
       </Fact>
     </Values>
-    <ButtonLink href={personPath(viewer.app.publicId, person.id)}>See what else happened</ButtonLink>
+    <ButtonLink href={personPath(viewer.app.publicId, person.id)}>Show timeline</ButtonLink>
   </section>
 )

@@ -49,10 +49,10 @@ export function State({ view: { range, name }, counts: { total, points } }: Coun
   const when = RANGE_WORDS[range].last
   if (name === null) return <>{total === 0 ? `No events in ${when}.` : `${countEvents(total)} in ${when}.`}</>
   const count = points.reduce((sum, point) => sum + point.count, 0)
-  const times = count === 0 ? 'did not come' : count === 1 ? 'came once' : `came ${formatCount(count)} times`
+  const times = count === 0 ? 'no events' : count === 1 ? 'one event' : `${formatCount(count)} events`
   return (
     <>
-      <SentText>{describeEventName(name)}</SentText> {times} in {when}.
+      <SentText>{describeEventName(name)}</SentText>: {times} in {when}.
     </>
   )
 }
@@ -93,15 +93,14 @@ function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
 }
 
 const NoRows = ({ viewer, view, isOld }: Pick<EventsProps, 'viewer' | 'view' | 'isOld'>) => {
-  if (isOld) return <EmptyState title="Nothing older">No event came before these.</EmptyState>
+  if (isOld) return <EmptyState title="Nothing older">You've reached the oldest event.</EmptyState>
   if (view.name !== null)
     return (
       <EmptyState
-        title="Nothing under this name"
+        title="No events with this name"
         next={<ButtonLink href={eventsPath(viewer.app.publicId, { ...view, name: null })}>Show all events</ButtonLink>}
       >
-        No event <SentText>{describeEventName(view.name)}</SentText> has come yet. The first will be shown here when it
-        does.
+        <SentText>{describeEventName(view.name)}</SentText> has not arrived yet. The first one appears here.
       </EmptyState>
     )
   return (
@@ -113,8 +112,7 @@ const NoRows = ({ viewer, view, isOld }: Pick<EventsProps, 'viewer' | 'view' | '
         </ButtonLink>
       }
     >
-      Your server tells here what people did, and your pages which ones they opened. Nothing has come yet; the first
-      event is shown the moment it does.
+      Your server and your pages report what people do. The first event appears here as soon as it arrives.
     </EmptyState>
   )
 }

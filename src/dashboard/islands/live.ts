@@ -17,7 +17,7 @@ function show(data: unknown): void {
 
 const LABELS: Record<StreamState, [word: string, mood: string]> = {
   open: ['Live', 'good'],
-  interrupted: ['Interrupted, trying again', 'caution'],
+  interrupted: ['Reconnecting', 'caution'],
   'signed-out': ['Signed out', 'bad'],
   replaced: ['Stopped', 'caution'],
 }

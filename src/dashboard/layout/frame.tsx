@@ -86,7 +86,7 @@ export const Frame = ({
 
 export const SkipLink = () => (
   <a class="skip" href="#main">
-    Skip to the content
+    Skip to content
   </a>
 )
 

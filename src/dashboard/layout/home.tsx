@@ -23,18 +23,17 @@ export const homeRoutes = (deps: PageDependencies) =>
 const HomePage = () => (
   <Layout title="Eventpost is running" lead="It isn't set up yet.">
     <p>
-      The link that sets it up is printed in the terminal where the server was started. It works once, and only the one
-      printed last.
+      The setup link is printed in the terminal where the server was started. Only the newest link works, and only once.
     </p>
   </Layout>
 )
 
 /** For people without any app. */
 const NowherePage = ({ email }: { email: string }) => (
-  <Layout title="There is no app for you" lead={`You are signed in as ${email}, and no account of yours has an app.`}>
+  <Layout title="No app yet" lead={`You are signed in as ${email}, but none of your accounts has an app.`}>
     <p>
-      If you are invited to an account, open the link that you were given. Otherwise ask an owner for one, or who runs
-      this server for an app: <Command>eventpost app create</Command>
+      If you were invited to an account, open your invitation link. Otherwise, ask an owner to invite you, or the
+      operator of this server to create an app: <Command>eventpost app create</Command>
     </p>
     <form class="next" method="post" action="/sign-out">
       <Button>Sign out</Button>

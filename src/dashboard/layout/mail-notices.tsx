@@ -50,7 +50,7 @@ export const MailNotices = ({
     )}
     {isUnreadable && on !== 'sender/server' && (
       <Notice kind="caution">
-        The saved mail server cannot be read, so no email is sent.{' '}
+        The saved mail server can't be read, so no email is sent.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it again</a>.
       </Notice>
     )}
@@ -63,7 +63,7 @@ export const MailNotices = ({
     )}
     {unverified.length > 0 && (
       <Notice kind="caution">
-        Emails from {unverified.join(', ')} wait until this account has verified the domain.
+        Emails from {unverified.join(', ')} wait until this account verifies the domain.
         {on !== 'sender/domain' && (
           <>
             {' '}
@@ -75,14 +75,14 @@ export const MailNotices = ({
     {pause && (
       <Notice kind="caution">
         {pause.isOwn ? (
-          'Emails of this app wait'
+          "This app's emails wait"
         ) : (
           <>
             The mail server <code>{pause.server}</code> is paused
           </>
         )}{' '}
         until <ExactTime at={pause.until} />. {describeReason(pause.reason, '', 'deferred')}{' '}
-        {pause.isOwn ? 'None is lost.' : 'Emails wait, and none is lost.'}
+        {pause.isOwn ? 'None are lost.' : 'Emails wait, and none are lost.'}
       </Notice>
     )}
   </>

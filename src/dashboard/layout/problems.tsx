@@ -25,7 +25,7 @@ type ProblemCode =
 
 const TO_START = (
   <p>
-    Go to <a href="/">the start</a>.
+    Go to <a href="/">the dashboard</a>.
   </p>
 )
 
@@ -60,7 +60,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   },
   unsupported_form: {
     status: 415,
-    title: 'Eventpost cannot read this form',
+    title: "Eventpost can't read this form",
     lead: 'Nothing was changed.',
     remedy: <p>Open the link again, and send the form from there.</p>,
   },
@@ -73,10 +73,10 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   link_used: {
     status: 409,
     title: 'This link has been used',
-    lead: 'Eventpost is already set up. A setup link works once, and its next page showed the API key.',
+    lead: 'Eventpost is already set up. The setup link works once. The page after it showed the API key.',
     remedy: (
       <>
-        <p>If nobody stored the key, sign in and make a new one. The identity secret is shown with it.</p>
+        <p>If nobody stored the key, sign in and create a new one. The identity secret is shown with it.</p>
         <p class="next">
           <ButtonLink kind="primary" href="/sign-in">
             Sign in
@@ -98,7 +98,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   },
   page_unknown: {
     status: 404,
-    title: 'There is nothing here',
+    title: 'Page not found',
     lead: 'No page of your account has this address.',
     remedy: TO_START,
   },
@@ -111,7 +111,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   request_unknown: {
     status: 404,
     title: 'Request not found',
-    lead: 'No request with this ID is in the log. Requests are logged for 7 days, accepted ones only now and then.',
+    lead: 'The log has no request with this ID. It covers 7 days, and only a sample of accepted requests.',
     remedy: TO_START,
   },
   person_unknown: {
@@ -134,14 +134,14 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   },
   role_too_low: {
     status: 403,
-    title: 'Your role does not allow this',
+    title: "Your role doesn't allow this",
     lead: 'Nothing was changed.',
     remedy: <p>Ask an owner of the account to do it, or to give you another role.</p>,
   },
   done_before: {
     status: 409,
-    title: 'This was done already',
-    lead: 'The form was sent twice, so nothing was done again. Its result is shown only once.',
+    title: 'Already done',
+    lead: 'The form was sent twice, but applied only once. Its result is shown only once.',
     remedy: TO_START,
   },
   password_link_unknown: {
@@ -151,7 +151,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     remedy: (
       <p>
         Open the complete link again in a browser with cookies enabled. If you used it before,{' '}
-        <a href="/sign-in">sign in</a>. Otherwise ask the person who runs this server for a new link.
+        <a href="/sign-in">sign in</a>. Otherwise, ask the operator of this server for a new link.
       </p>
     ),
   },
@@ -171,11 +171,7 @@ export const keyCreatedAnswer = (request: Request, keysPath: string): Response =
     </p>
   )
   const lead = 'The key was already created and is shown only once.'
-  return pageAnswer(
-    request,
-    409,
-    <ProblemPage status={409} title="This was done already" lead={lead} remedy={remedy} />,
-  )
+  return pageAnswer(request, 409, <ProblemPage status={409} title="Already done" lead={lead} remedy={remedy} />)
 }
 
 export const problemAnswer = (request: Request, code: ProblemCode): Response =>

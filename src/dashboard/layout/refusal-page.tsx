@@ -7,12 +7,12 @@ import { pageAbove } from './forms.ts'
 
 /** Texts that replace those for programs. */
 const LABELS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
-  not_found: { title: 'There is nothing here', lead: 'No page has this address.' },
+  not_found: { title: 'Page not found', lead: 'No page has this address.' },
   method_not_allowed: {
-    title: 'There is nothing to see here',
+    title: 'Nothing to show here',
     lead: 'This address only accepts forms. Nothing was sent again.',
   },
-  internal_error: { title: 'Something broke' },
+  internal_error: { title: 'Something went wrong' },
 }
 
 const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
@@ -22,13 +22,13 @@ const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
     </p>
   ) : (
     <p>
-      Go to <a href="/">the start</a>.
+      Go to <a href="/">the dashboard</a>.
     </p>
   )
 
 export function refusalPage(request: Request, refusal: RefusalCode): Response {
   const { status, message } = REFUSALS[refusal]
-  const { title, lead = message } = LABELS[refusal] ?? { title: 'This did not work' }
+  const { title, lead = message } = LABELS[refusal] ?? { title: "This didn't work" }
   const { requestId } = factsOf(request)
   return pageAnswer(
     request,
@@ -36,7 +36,7 @@ export function refusalPage(request: Request, refusal: RefusalCode): Response {
     <Layout title={title} lead={lead}>
       {status === 500 ? (
         <p>
-          The requestId is <code>{requestId}</code>.
+          Request ID: <code>{requestId}</code>
         </p>
       ) : (
         <WayOut refusal={refusal} path={new URL(request.url).pathname} />

@@ -78,7 +78,7 @@ const toText = ({ name, data, id }: Message): string =>
 /** Shown when a newer stream of the same member or account replaces this one. */
 const REPLACED: Message = {
   name: 'replaced',
-  data: `Too many live pages are open (at most ${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account). Reload to follow again.`,
+  data: `Too many live pages are open (at most ${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account). Close some, then reload.`,
 }
 
 /**

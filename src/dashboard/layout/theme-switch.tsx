@@ -21,13 +21,13 @@ export const themeRoutes = ({ baseUrl }: { baseUrl: string }) =>
     { parse: 'none' },
   )
 
-const NAMES: Record<Theme, string> = { light: 'Light', dark: 'Dark', system: 'As the system' }
+const NAMES: Record<Theme, string> = { light: 'Light', dark: 'Dark', system: 'System' }
 
 /** On the answer to a form the switch needs scripts, because returning would lose the page. */
 export function ThemeSwitch() {
   const { theme, path } = useContext(PageContext)
   return (
-    <form class={path === null ? 'themes staying' : 'themes'} method="post" action="/theme" aria-label="Colours">
+    <form class={path === null ? 'themes staying' : 'themes'} method="post" action="/theme" aria-label="Theme">
       <input type="hidden" name="to" value={path ?? '/'} />
       {THEMES.map((name) => (
         <button key={name} type="submit" name="theme" value={name} title={NAMES[name]} aria-pressed={name === theme}>

@@ -193,7 +193,7 @@ function RangeSection({ viewer, message, view }: ResultsProps) {
   const path = resultsPath(viewer.app.publicId, message.id)
   return (
     <div class="result-range">
-      <nav class="ranges" aria-label="How far back">
+      <nav class="ranges" aria-label="Time range">
         {RANGES.map((days) => (
           <a key={days} href={`${path}?range=${days}`} aria-current={days === view.days ? 'true' : undefined}>
             {`${days} days`}

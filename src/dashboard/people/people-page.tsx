@@ -152,7 +152,7 @@ const FilterFields = ({ texts, suggested }: { texts: FilterTexts; suggested: Peo
       options={[ANY, ...Object.entries(STATUSES).map(([value, { word }]) => ({ value, label: word }))]}
     />
     <FilterField name="field" label="Field" texts={texts} list="fields" />
-    <FilterField name="value" label="Its value" texts={texts} />
+    <FilterField name="value" label="Field value" texts={texts} />
     <FilterField name="event" label="Event" texts={texts} list="event-names" />
     <Select
       name="did"
@@ -294,15 +294,15 @@ const NoMatch = ({ view, paths, next }: PeopleProps) => {
     </ButtonLink>
   )
   if (next !== null) {
-    return <EmptyState title="None among these">There may be more on the next page.</EmptyState>
+    return <EmptyState title="No matches on this page">There may be some on the next page.</EmptyState>
   }
   return isFirst ? (
     <EmptyState title="Nobody matches" next={clear}>
-      Search finds the start of an email, or any part of a name from three characters on.
+      Search matches the start of an email, or at least three characters of a name.
     </EmptyState>
   ) : (
-    <EmptyState title="Nobody else" next={clear}>
-      These were all the people.
+    <EmptyState title="No more people" next={clear}>
+      You've reached the end of the list.
     </EmptyState>
   )
 }

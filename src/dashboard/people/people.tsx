@@ -162,7 +162,7 @@ async function addPerson(
   const text = readPersonForm(form)
   const address = readEmail(text.email)
   if (address && (await deps.store.findContact(viewer.app.id, address.email))) {
-    const errors = [{ field: 'email', code: 'exists', message: 'A person with this email is already here.' }]
+    const errors = [{ field: 'email', code: 'exists', message: 'This app already has a person with this email.' }]
     return formAnswer(request, viewer, { status: 409, person: null, text, errors })
   }
   return savePerson(deps, request, { viewer, person: null, text })

@@ -28,11 +28,7 @@ export const PersonFormPage = ({ viewer, person, text, errors, notice }: PersonF
       page="people"
       title={person ? `Edit ${person.email}` : 'Add a person'}
       tabTitle={person ? 'Edit person' : undefined}
-      state={
-        person
-          ? 'Changes appear on the timeline, with your name.'
-          : 'Messages that start when a person is added start for them, too.'
-      }
+      state={person ? 'Changes appear on the timeline, with your name.' : 'Adding a person can trigger messages.'}
     >
       <Form
         action={person ? `${path}/edit` : `${path}/new`}
@@ -76,7 +72,7 @@ const FieldRows = ({ text, errors }: Pick<PersonFormProps, 'text' | 'errors'>) =
     <fieldset class={error ? 'field wrong' : 'field'}>
       <legend>Fields</legend>
       <p class="hint">
-        Numbers, true and false are saved as such; put them in quotes to save text. An empty value removes the field.
+        Numbers, true and false keep their type. Quote them to save text. An empty value removes the field.
       </p>
       {error && <p class="fault">{error}</p>}
       {rows.map(({ name, value }, row) => (

@@ -40,7 +40,7 @@ export const PersonPage = (props: PersonProps) => (
         {props.isFirst && <PersonMail viewer={props.viewer} messages={props.messages} />}
         <PersonTimeline {...props} path={personPath(props.viewer.app.publicId, props.person.id)} />
       </div>
-      <aside aria-label="What is known">
+      <aside aria-label="Details">
         <FactsSection {...props} />
         <FieldsSection {...props} />
         <EraseSection {...props} />
@@ -82,7 +82,7 @@ function State({ person, now }: PersonProps) {
 
 const FactsSection = ({ person, now }: PersonProps) => (
   <section>
-    <h2>About them</h2>
+    <h2>Details</h2>
     <Values isCompact>
       <Fact name="Status">
         <StatusBadge status={person.status} />
@@ -103,7 +103,7 @@ const FactsSection = ({ person, now }: PersonProps) => (
       <Fact name="Added">
         <ExactTime at={person.createdAt} />
       </Fact>
-      <Fact name="Changed">
+      <Fact name="Updated">
         <Time at={person.updatedAt} now={now} />
       </Fact>
       <Value id="contact-id" name="Contact ID">

@@ -23,7 +23,7 @@ const Why = ({ value }: { value: string }) => (
 export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<SuppressionListText>) => {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
-    <Frame viewer={viewer} page="deliveries" title="Add addresses" state="They get no email from this app any more.">
+    <Frame viewer={viewer} page="deliveries" title="Add addresses" state="This app stops emailing these addresses.">
       <Form action={`${path}/new`} hasFiles errors={errors} notice={notice} submit="Add to suppressions" cancel={path}>
         <Field
           name="addresses"
@@ -45,7 +45,7 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
         <Select
           name="reason"
           label="Reason"
-          hint="For rows of a file without a reason, too."
+          hint="Also applies to file rows without a reason."
           value={text.reason}
           options={REASONS}
         />
@@ -64,7 +64,7 @@ export const RemoveSuppressionPage = ({ viewer, text, errors, notice }: FormProp
       page="deliveries"
       title={`Remove ${text.email} from suppressions?`}
       tabTitle="Remove from suppressions"
-      state="Only if they asked for email again. Earlier emails are not sent again."
+      state="Do this only if they asked for email again. Earlier emails aren't resent."
     >
       <FormNotices notice={notice ?? errors.find(({ field }) => field === 'email')?.message} />
       <Form

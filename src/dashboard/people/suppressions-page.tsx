@@ -91,7 +91,7 @@ const ImportedNotice = ({ added, listed, skipped, lines }: Imported) => (
   <div role="status">
     <Notice kind={skipped > 0 ? 'caution' : 'done'}>
       {plural(added, 'address was', 'addresses were')} added.
-      {listed > 0 && ` ${plural(listed, 'was', 'were')} on the list already.`}
+      {listed > 0 && ` ${plural(listed, 'was', 'were')} already on the list.`}
       {skipped > 0 &&
         ` ${plural(skipped, 'line', 'lines')} had no email address: ${lines.join(', ')}${skipped > lines.length ? ', …' : '.'}`}
     </Notice>
@@ -120,7 +120,7 @@ function SuppressionList(props: SuppressionsProps) {
       )}
       {search !== null && rows.length > 0 && (
         <p class="hint after-table">
-          {search.hasMore && 'More addresses begin like this. Enter more of it. '}
+          {search.hasMore && 'More addresses start with this. Enter more characters. '}
           <a href={path}>Show all</a>
         </p>
       )}
@@ -152,15 +152,15 @@ const NoRows = ({ search, path, reason, isFirst }: SuppressionsProps & { path: s
   if (search !== null) {
     return (
       <EmptyState title="Not on the list" next={<ButtonLink href={path}>Show all</ButtonLink>}>
-        No address begins with <SentText most={254}>{search.text.trim()}</SentText>. To find an erased person, enter the
-        whole address.
+        No address starts with <SentText most={254}>{search.text.trim()}</SentText>. To find an erased person, enter the
+        complete address.
       </EmptyState>
     )
   }
-  if (!isFirst) return <EmptyState title="Nothing older">These were the first addresses on the list.</EmptyState>
+  if (!isFirst) return <EmptyState title="Nothing older">You've reached the oldest address.</EmptyState>
   return (
-    <EmptyState title="Nobody">
-      {reason === null ? 'No address' : `No address is here as ${REASONS[reason].toLowerCase()}`}.
+    <EmptyState title="No addresses">
+      {reason === null ? 'The list is empty.' : `No address is listed as ${REASONS[reason].toLowerCase()}.`}
     </EmptyState>
   )
 }

@@ -144,7 +144,7 @@ const UndonePage = (found: Found) => (
 )
 
 const FailedPage = (found: Found) => (
-  <UnsubscribePage {...found} title="This did not work" lead="You are not unsubscribed yet. Try again in a minute.">
+  <UnsubscribePage {...found} title="This didn't work" lead="You are not unsubscribed yet. Try again in a minute.">
     <ActionForm action={`/u/${found.token}`} kind="primary">
       Try again
     </ActionForm>
@@ -152,7 +152,7 @@ const FailedPage = (found: Found) => (
 )
 
 const UndoFailedPage = (found: Found) => (
-  <UnsubscribePage {...found} title="This did not work" lead="You are still unsubscribed. Try again in a minute.">
+  <UnsubscribePage {...found} title="This didn't work" lead="You are still unsubscribed. Try again in a minute.">
     <UndoForm token={found.token} />
   </UnsubscribePage>
 )

@@ -28,7 +28,7 @@ export const RequestPage = (props: RequestProps) => (
           <Outcome key={row.id} {...props} row={row} />
         ))}
       </div>
-      <aside aria-label="The request">
+      <aside aria-label="Request">
         <FactsSection {...props} />
       </aside>
     </div>
@@ -65,7 +65,7 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
         <StatusBadge status={row.status} /> <code>{row.code}</code>
       </h2>
       <p>
-        <Ticked>{explained?.meaning ?? 'The answer to the request says what was wrong.'}</Ticked>
+        <Ticked>{explained?.meaning ?? 'The response says what was wrong.'}</Ticked>
         {row.field !== null && (
           <>
             {' '}
@@ -83,8 +83,8 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
       )}
       {row.count > 1 && (
         <p class="hint">
-          This row stands for {row.count.toLocaleString('en')} identical requests within a second. The ID and the time
-          are those of the last one.
+          {row.count.toLocaleString('en')} identical requests within one second. The ID and time are those of the last
+          one.
         </p>
       )}
       <div class="buttons">
@@ -93,7 +93,7 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
             {remedy.label}
           </ButtonLink>
         )}
-        <ButtonLink href={requestsPath(appId, { code: row.code, app })}>Requests like this</ButtonLink>
+        <ButtonLink href={requestsPath(appId, { code: row.code, app })}>Similar requests</ButtonLink>
         <ButtonLink href="/docs/errors">All errors</ButtonLink>
       </div>
     </section>
@@ -103,13 +103,13 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
 const Accepted = () => (
   <section>
     <h2>Accepted</h2>
-    <p>Eventpost did what the request asked. Accepted requests are sampled: one a second per key.</p>
+    <p>This request succeeded. Accepted requests are sampled: one per second per key.</p>
   </section>
 )
 
 const FactsSection = ({ row, names }: RequestProps) => (
   <section>
-    <h2>Facts</h2>
+    <h2>Details</h2>
     <Values isCompact>
       <Value id="request-id" name="Request ID">
         {row.requestId}
@@ -129,9 +129,9 @@ const FactsSection = ({ row, names }: RequestProps) => (
         <SentText>{describeCaller(row.caller, names)}</SentText>
       </Fact>
       <Fact name="App">
-        <SentText>{appOf(row.appId, names)?.name ?? 'None named'}</SentText>
+        <SentText>{appOf(row.appId, names)?.name ?? 'Not specified'}</SentText>
       </Fact>
     </Values>
-    <p class="hint">Values, bodies and keys are not stored.</p>
+    <p class="hint">Values, bodies and keys aren't stored.</p>
   </section>
 )

@@ -80,7 +80,7 @@ export function State({ view, count }: Pick<RequestsProps, 'view' | 'count'>) {
   const counted = count === null ? most : count === 0 ? 'No' : count.toLocaleString('en')
   const requests = `${counted}${WORDS[view.kind]} ${count === 1 ? 'request' : 'requests'}`
   const where = isNarrowed(view) ? (count === 1 ? 'matches the filters' : 'match the filters') : 'in the last 7 days'
-  const sample = view.kind === 'refused' ? '' : ' Accepted requests are sampled: one a second per key.'
+  const sample = view.kind === 'refused' ? '' : ' Accepted requests are sampled: one per second per key.'
   return <>{`${requests} ${where}.${sample}`}</>
 }
 
@@ -148,10 +148,10 @@ const FILTER_NAMES: Record<FilterName, string> = {
 }
 
 const ANY: Record<FilterName, string> = {
-  code: 'Every code',
-  status: 'Every status',
-  key: 'Every key',
-  app: 'Every app',
+  code: 'All codes',
+  status: 'All statuses',
+  key: 'All keys',
+  app: 'All apps',
   from: '',
   to: '',
 }
@@ -226,7 +226,7 @@ function RequestList(props: RequestsProps) {
 
 const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
   const { publicId: appId } = viewer.app
-  if (isOld) return <EmptyState title="Nothing older">No request came before these in the last 7 days.</EmptyState>
+  if (isOld) return <EmptyState title="Nothing older">You've reached the oldest request of the last 7 days.</EmptyState>
   if (isNarrowed(view))
     return (
       <EmptyState
@@ -239,7 +239,7 @@ const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
   if (view.kind === 'refused')
     return (
       <EmptyState
-        title="Nothing was refused"
+        title="No refused requests"
         next={<ButtonLink href={requestsPath(appId, { kind: 'accepted' })}>Show accepted requests</ButtonLink>}
       >
         Requests with a wrong key, a missing field or over a limit appear here within a second.
@@ -254,7 +254,7 @@ const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
         </ButtonLink>
       }
     >
-      Requests of your servers, AI clients, pages and mail provider appear here.
+      Requests from your servers, AI clients, pages and mail provider appear here.
     </EmptyState>
   )
 }

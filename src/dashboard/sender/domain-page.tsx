@@ -30,7 +30,7 @@ const PROOFS: Record<SenderProof, string> = {
   txt: 'Verified by its TXT record.',
   dkim: 'Verified by the DKIM key of this app.',
   operator: 'Bound to this account by the operator of this installation.',
-  existing: 'In use by this account before domains were verified.',
+  existing: 'Used by this account before verification was required.',
 }
 
 type DomainProps = {
@@ -100,7 +100,7 @@ const DkimSection = (props: DomainProps) => {
   const { settings, viewer } = props.facts
   return (
     <section id="dkim">
-      <h2>Signature (DKIM)</h2>
+      <h2>DKIM signature</h2>
       <p>Receivers trust emails signed by the sender's domain. Many mail providers sign them for you.</p>
       <PublishedKey {...settings} />
       <OtherDomain {...props.facts} />
@@ -116,7 +116,7 @@ const OtherDomain = ({ settings: { dkimDomain, dkimKey }, mailRoute: { from } }:
   const isAligned = sender === dkimDomain || sender.endsWith(`.${dkimDomain}`) || dkimDomain.endsWith(`.${sender}`)
   return isAligned ? null : (
     <Notice kind="caution">
-      Emails come from {sender} but are signed by {dkimDomain}, so receivers don't count the signature. Make a key pair
+      Emails come from {sender} but are signed for {dkimDomain}, so receivers ignore the signature. Create a key pair
       for {sender}.
     </Notice>
   )
@@ -128,7 +128,7 @@ const PublishedKey = ({ dkimDomain, dkimSelector, dkimKey }: SenderFacts['settin
   }
   const publicKey = readPublicKey(dkimKey)
   return publicKey === null ? (
-    <Notice kind="error">The key cannot be read, so no email is sent. Make a new one.</Notice>
+    <Notice kind="error">The key can't be read, so no email is sent. Create a new one.</Notice>
   ) : (
     <>
       <p class="hint">Emails are signed. Publish this record in the DNS of {dkimDomain}.</p>
@@ -142,7 +142,7 @@ const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: Dom
     action={`${pathOf(viewer.app.publicId, 'sender')}/dkim`}
     hidden={{ basedOn: refused.basedOn ?? marks.dkim }}
     errors={refused.errors}
-    submit="Make a key pair"
+    submit="Create a key pair"
     kind="plain"
   >
     <Field
@@ -164,10 +164,10 @@ const KeyForm = ({ facts: { viewer, settings, mailRoute, marks }, refused }: Dom
 /** Until the DNS record is updated, signatures fail. */
 const ChangeKey = (props: DomainProps) => (
   <div class="buttons">
-    <Dialog id="new-key" opener="Make a new key pair" title="Make a new key pair?">
+    <Dialog id="new-key" opener="Create a new key pair" title="Create a new key pair?">
       <p>
-        It signs from the next email on, so publish its record right away. With another selector, the old key stays
-        valid for emails on their way.
+        It signs the next email, so publish its record right away. With a different selector, the old key stays valid
+        for emails in transit.
       </p>
       <KeyForm {...props} />
     </Dialog>

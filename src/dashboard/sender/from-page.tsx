@@ -67,7 +67,7 @@ const State = ({ mailRoute: { from, server, isUnreadable } }: SenderFacts) => {
   return (
     <>
       Emails come from <SentText>{describeFrom(from)}</SentText>
-      {server === null ? '' : ` through ${server}`}.{isUnreadable && ' The saved mail server cannot be read.'}
+      {server === null ? '' : ` through ${server}`}.{isUnreadable && " The saved mail server can't be read."}
     </>
   )
 }
@@ -100,7 +100,7 @@ const FromFields = ({ text, installation }: { text: FromText; installation: stri
       />
     </section>
     <section>
-      <h2>Look</h2>
+      <h2>Appearance</h2>
       <div class="pair">
         <Field
           name="logoUrl"

@@ -26,7 +26,7 @@ export type SenderFacts = {
 export type Refused<Text> = { text?: Text; basedOn?: string; errors?: FieldError[]; notice?: string }
 
 const PAGES = {
-  sender: { name: 'From and look', title: 'Sender' },
+  sender: { name: 'From and appearance', title: 'Sender' },
   'sender/server': { name: 'Mail server', title: 'Mail server' },
   'sender/domain': { name: 'Domain', title: 'Domain' },
   'sender/limits': { name: 'Hours and limits', title: 'Hours and limits' },

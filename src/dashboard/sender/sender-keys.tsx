@@ -18,9 +18,9 @@ const SECRET_CHARACTERS = 43
 /** DKIM key and bounce webhook secret; for owners. */
 export const senderKeysRoutes = (deps: PageDependencies) =>
   new Elysia()
-    .post('/apps/:app/sender/dkim', onForm(deps, changeOf('make a DKIM key'), makeKey), { parse: 'none' })
+    .post('/apps/:app/sender/dkim', onForm(deps, changeOf('create a DKIM key'), makeKey), { parse: 'none' })
     .post('/apps/:app/sender/dkim/remove', onForm(deps, { role: 'owner' }, removeKey), { parse: 'none' })
-    .post('/apps/:app/sender/reports', onForm(deps, changeOf('make a secret for bounce reports'), makeSecret), {
+    .post('/apps/:app/sender/reports', onForm(deps, changeOf('create a secret for bounce reports'), makeSecret), {
       parse: 'none',
     })
 
@@ -73,7 +73,7 @@ const SecretPage = ({ viewer, secret }: { viewer: Viewer; secret: string }) => (
   >
     <SecretOnce
       secrets={[{ id: 'report-secret', name: 'Report secret', text: secret }]}
-      warning="Shown only once. Store it where your mail provider's reports are forwarded."
+      warning="Shown only once. Store it in the service that forwards your provider's reports."
       next={pathOf(viewer.app.publicId, 'sender/server')}
     />
   </Frame>

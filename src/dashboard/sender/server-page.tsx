@@ -48,7 +48,7 @@ export const ServerPage = (props: ServerProps) => {
 }
 
 const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFacts) => {
-  if (isUnreadable) return 'The saved mail server cannot be read, so no email is sent. Set it again.'
+  if (isUnreadable) return "The saved mail server can't be read, so no email is sent. Set it again."
   if (server === null) {
     return (
       <>
@@ -141,7 +141,7 @@ const ServerFields = ({ text, password }: FieldsProps) => (
     </div>
     <Select name="smtpSecurity" label="Security" value={text.smtpSecurity} options={SECURITIES} />
     <div class="pair">
-      <Field name="smtpUser" label="User" value={text.smtpUser} autocomplete="off" optional />
+      <Field name="smtpUser" label="Username" value={text.smtpUser} autocomplete="off" optional />
       <Field
         name="smtpPassword"
         label="Password"
@@ -227,7 +227,7 @@ function CheckText({ check, server, from }: Found) {
   }
   return (
     <>
-      {server} answers{check.isSecure ? ', the connection is secure' : ', without a secure connection'}
+      {server} answers{check.isSecure ? ' over a secure connection' : ' without a secure connection'}
       {LOGINS[check.login]}
       {from !== null && ` To see whether it accepts emails from ${from}, send a test email from a message.`}
     </>
@@ -238,18 +238,18 @@ function CheckText({ check, server, from }: Found) {
 const isExplained = (reply: string): boolean => reply.includes('.')
 
 const LOGINS: Record<Extract<ServerCheck, { is: 'fine' }>['login'], string> = {
-  taken: ', and it took the user name and password.',
-  unasked: '. It offers no way to log in, so the user name and password were not used.',
-  none: '. No user name is set, so none was used.',
+  taken: ' and accepts the username and password.',
+  unasked: '. It offers no login, so the username and password were not used.',
+  none: '. No username is set.',
 }
 
 /** Bounces reported by signed webhooks (docs: bounces). */
 const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <section>
     <h2>Bounce reports</h2>
-    <p class="hint">Your provider reports bounces and complaints here. Those people get no more email.</p>
+    <p class="hint">Have your provider report bounces and complaints here. Reported people get no more email.</p>
     <Values>
-      <Value id="report-url" name="Address">
+      <Value id="report-url" name="URL">
         {`${baseUrl}/hooks/bounces/${viewer.app.publicId}`}
       </Value>
     </Values>
@@ -263,11 +263,11 @@ const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
 const SecretForm = ({ viewer, marks, settings }: Pick<SenderFacts, 'viewer' | 'marks' | 'settings'>) => {
   const form = { action: `${pathOf(viewer.app.publicId, 'sender')}/reports`, fields: { basedOn: marks.reports } }
   return settings.bounceSecret === null ? (
-    <ActionForm {...form}>Make a secret</ActionForm>
+    <ActionForm {...form}>Create a secret</ActionForm>
   ) : (
-    <Dialog id="new-secret" opener="Make a new secret" title="Make a new secret?">
+    <Dialog id="new-secret" opener="Create a new secret" title="Create a new secret?">
       <p>Reports signed with the current secret are refused until your provider uses the new one.</p>
-      <ActionForm {...form}>Make a new secret</ActionForm>
+      <ActionForm {...form}>Create a new secret</ActionForm>
     </Dialog>
   )
 }

@@ -19,7 +19,7 @@ export const SETTING_LABELS = new Map(
 export const SECRET_LABELS = new Map(
   Object.entries({
     smtpUrl: 'Mail server',
-    dkimKey: 'Signature (DKIM)',
+    dkimKey: 'DKIM signature',
     bounceSecret: 'Bounce reports',
   }),
 )

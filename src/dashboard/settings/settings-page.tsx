@@ -41,7 +41,7 @@ type FieldsProps = { input: AppSettingsText }
 
 const AppFields = ({ input }: FieldsProps) => (
   <section>
-    <h2>The app</h2>
+    <h2>App</h2>
     <Field name="app" label="Name" value={input.name} autocomplete="off" />
     <Field
       name="home"
@@ -70,7 +70,7 @@ const AppFields = ({ input }: FieldsProps) => (
     <Select
       name="locale"
       label="Locale"
-      hint="How emails write numbers, money and dates."
+      hint="For numbers, money and dates in emails."
       value={input.locale}
       options={localesWith(input.locale).map(({ locale, name }) => ({ value: locale, label: name }))}
     />
@@ -79,19 +79,19 @@ const AppFields = ({ input }: FieldsProps) => (
 
 const SnippetFields = ({ input }: FieldsProps) => (
   <section>
-    <h2>The tag on your pages</h2>
+    <h2>Browser script</h2>
     <Field
       name="snippetHosts"
-      label="Hosts that may report"
+      label="Allowed hosts"
       kind="lines"
-      hint="One per line. Default: every page with the tag."
+      hint="One per line. Default: any host."
       value={input.snippetHosts}
       autocomplete="off"
       optional
     />
     <Toggle
       name="addsPeople"
-      label="Add people from the tag"
+      label="Add people from the browser"
       hint="Pages can add people that your server has signed."
       isOn={input.addsPeople}
     />
@@ -101,7 +101,7 @@ const SnippetFields = ({ input }: FieldsProps) => (
 const IdSection = ({ viewer: { app } }: { viewer: Viewer }) => (
   <section>
     <h2>IDs</h2>
-    <p class="hint">They aren't secret and never change.</p>
+    <p class="hint">Not secret. They never change.</p>
     <Values>
       <Value id="app-id" name="App ID">
         {app.publicId}
@@ -118,8 +118,8 @@ const ConnectSection = ({ viewer: { app } }: { viewer: Viewer }) => (
   <section>
     <h2>Connect your app</h2>
     <p>
-      <a href={pathOf(app.publicId, 'activation')}>Activation</a> has the code for your server, the tag for your pages,
-      and a check of signatures.
+      <a href={pathOf(app.publicId, 'activation')}>Activation</a> has the code for your server, the script tag and a
+      signature check.
     </p>
   </section>
 )

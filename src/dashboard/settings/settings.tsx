@@ -72,8 +72,8 @@ function listChangedFields(settings: AppSettings, changed: string[]): ChangedFie
     timezone: [{ label: 'Timezone', now: timezone }],
     locale: [{ label: 'Locale', now: locale }],
     snippet: [
-      { label: 'Hosts that may report', now: snippet.hosts.join(', ') },
-      { label: 'Add people from the tag', now: snippet.addsPeople ? 'on' : 'off' },
+      { label: 'Allowed hosts', now: snippet.hosts.join(', ') },
+      { label: 'Add people from the browser', now: snippet.addsPeople ? 'on' : 'off' },
     ],
   }
   return Object.entries(fields).flatMap(([key, field]) => (changed.includes(key) ? field : []))

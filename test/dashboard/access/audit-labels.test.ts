@@ -7,7 +7,7 @@ const ENTRY = { id: '1', accountId: '1', createdAt: 0, actor: 'cli', action: 'ma
 test.each([
   ['fromName, postalAddress, sendWindow', 'Name, Postal address, Sending hours'],
   ['smtpUrl,giveUpHours', 'Mail server, Give up after'],
-  ['dkimDomain, dkimSelector, dkimKey', 'Signature (DKIM)'],
+  ['dkimDomain, dkimSelector, dkimKey', 'DKIM signature'],
   ['constructor', 'constructor'],
 ])('names the changed settings as the Sender page does: %s', (subject, labels) => {
   expect(describeAction({ ...ENTRY, subject }, NAMES)).toBe(`changed the sender: ${labels}`)

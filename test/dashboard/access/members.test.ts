@@ -43,7 +43,7 @@ describe('inviting', () => {
       '#email-fault',
       'A member of this account has this email already',
     ],
-    [{ email: EVE, role: 'king' }, 400, '.fault', 'Choose one of these.'],
+    [{ email: EVE, role: 'king' }, 400, '.fault', 'Choose a role.'],
   ])('refuses %p and keeps the input', async (fields, status, fault, sentence) => {
     const seen = await post('', fields)
     expect([seen.status, await textOf(seen.html, fault)]).toEqual([status, [expect.stringContaining(sentence)]])

@@ -10,7 +10,7 @@ const step = useSecondStep()
 const MINUTE = 60_000
 const COOKIE = 'eventpost_second_step_8080'
 const WRONG = 'Error: This code is wrong, or was used before.'
-const USED_UP = 'You used a recovery code. Your page shows how many are left.'
+const USED_UP = 'You used a recovery code. See how many are left under Password and sessions.'
 
 describe('the second step', () => {
   test('is required after the password, without a session before', async () => {

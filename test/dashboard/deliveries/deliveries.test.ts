@@ -125,7 +125,7 @@ describe('a delivery', () => {
 
   test('shows every rule with its finding and verdict', async () => {
     const { html } = await browser.get(await open())
-    expect(await textOf(html, 'td[data-label="What it found"]')).toEqual([
+    expect(await textOf(html, 'td[data-label="Finding"]')).toEqual([
       `${BOB} may get email.`,
       'The message was live.',
       `${BOB} did not have the tag beta.`,
@@ -134,7 +134,7 @@ describe('a delivery', () => {
     expect(await textOf(html, '.timeline li span')).toEqual([
       'Captured in the outbox',
       'Rules checked',
-      'results_ready came',
+      'results_ready arrived',
     ])
   })
 
@@ -156,10 +156,8 @@ describe('a delivery', () => {
     await putMessage(pages, { app, content: { ...MAIL, wait: { minutes: 60 } } })
     await sendEvent(pages, { app, email: BOB })
     const { html } = await browser.get(await pathOfNewest())
-    expect(await textOf(html, '#mail > .hint')).toEqual([
-      'As it would be written now. What people were sent is not stored.',
-    ])
-    expect(await textOf(html, '.empty h2')).toEqual(['Nothing yet'])
+    expect(await textOf(html, '#mail > .hint')).toEqual(["Rendered as of now. Sent emails aren't stored."])
+    expect(await textOf(html, '.empty h2')).toEqual(['Not checked yet'])
     expect(await attributesOf(html, '[popovertarget=resend]', 'type')).toEqual([])
   })
 
@@ -220,15 +218,15 @@ describe('a delivery', () => {
       "It was sent on 3 May 2026, 12:01 UTC. It may have arrived twice: the attempt on 3 May 2026, 12:00 UTC wasn't confirmed by the mail server."
     const { html } = await browser.get(path)
     expect(await textOf(html, '.page-head .lead bdi')).toEqual([twice])
-    expect(await textOf(html, 'aside .badge')).toEqual(['Sent', 'Maybe twice'])
+    expect(await textOf(html, 'aside .badge')).toEqual(['Sent', 'Possible duplicate'])
     expect(await textOf(html, '.timeline li span')).toContain('Handed over, not confirmed')
     const list = await see('?state=sent')
-    expect([await textOf(list, '.feed .badge'), await sayWhy(list)]).toEqual([['Sent', 'Maybe twice'], [twice]])
+    expect([await textOf(list, '.feed .badge'), await sayWhy(list)]).toEqual([['Sent', 'Possible duplicate'], [twice]])
     const [person = ''] = await attributesOf(html, 'aside a[href*=people]', 'href')
     const [event = ''] = await attributesOf(html, 'aside a[href*=events]', 'href')
     for (const page of [person, event]) {
       const shown = (await browser.get(page ?? '')).html
-      expect(await textOf(shown, '#mail .badge')).toContain('Maybe twice')
+      expect(await textOf(shown, '#mail .badge')).toContain('Possible duplicate')
       expect(await textOf(shown, '#mail .hint')).toContain(twice)
     }
     await (pages.mailer as Sender).stop()

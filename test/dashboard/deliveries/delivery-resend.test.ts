@@ -65,7 +65,7 @@ describe('a captured email', () => {
     await set({ smtpUrl: 'nonsense' })
     expect(await offeredOn(path)).toEqual([])
     expect(await textOf(await see(path), '.notice.caution')).toEqual([
-      'Caution: The saved mail server cannot be read, so no email is sent. Set it again.',
+      "Caution: The saved mail server can't be read, so no email is sent. Set it again.",
     ])
     const { status, html } = await browser.post(`${path}/resend`)
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('is invalid')])
@@ -176,11 +176,11 @@ describe('the confirmation', () => {
 describe('afterwards', () => {
   test('the page shows when it was captured, resent and sent', async () => {
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Captured in the outbox', 'Rules checked', 'results_ready came'])
+    expect(await moments(path)).toEqual(['Captured in the outbox', 'Rules checked', 'results_ready arrived'])
     await useMailServer()
     await wait(DAY)
     await browser.post(`${path}/resend`)
-    const before = ['Resent by a member', 'Captured in the outbox', 'Rules checked', 'results_ready came']
+    const before = ['Resent by a member', 'Captured in the outbox', 'Rules checked', 'results_ready arrived']
     expect(await moments(path)).toEqual(['It is sent', ...before])
     pages.clock.ms += MINUTE
     await sendDue(pages)
@@ -190,7 +190,7 @@ describe('afterwards', () => {
   test('a deferred email says that it is tried again', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Rules are checked', 'Rules checked', 'results_ready came'])
+    expect(await moments(path)).toEqual(['Rules are checked', 'Rules checked', 'results_ready arrived'])
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
@@ -210,7 +210,7 @@ describe('afterwards', () => {
       'Checked on 3 May 2026, 12:00 UTC, with a final check on 13 May 2026, 12:00 UTC.',
     )
     expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
-    expect((await textOf(html, 'td[data-label="What it found"]'))[0]).toBe(`${BOB} had unsubscribed.`)
+    expect((await textOf(html, 'td[data-label="Finding"]'))[0]).toBe(`${BOB} had unsubscribed.`)
     expect(await textOf(html, 'td .badge')).toEqual(['Do not send', 'Send'])
   })
 
@@ -221,7 +221,7 @@ describe('afterwards', () => {
     await suppress('unsubscribed')
     const html = await see(path)
     expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
-    expect((await textOf(html, 'td[data-label="What it found"]'))[0]).toBe(`${BOB} had unsubscribed.`)
+    expect((await textOf(html, 'td[data-label="Finding"]'))[0]).toBe(`${BOB} had unsubscribed.`)
     expect(await textOf(html, 'td .badge')).toEqual(['Do not send', 'Send'])
   })
 

@@ -135,7 +135,7 @@ describe('signed in', () => {
       expect(html).not.toMatch(/APP_ID|SITE_ID/)
       expect(html).toContain(path === 'snippet' ? (app?.siteId ?? '?') : pages.begun.appId)
       // the browser script needs no key
-      const said = path === 'snippet' ? 'Samples have the IDs' : `your key “${key?.name}”`
+      const said = path === 'snippet' ? 'Samples use the IDs' : `your key “${key?.name}”`
       expect((await textOf(html, '.docs-reader'))[0]).toContain(said)
       expect(html).toContain('action="/sign-out"')
       expect(await attributesOf(html, '.sidebar [aria-current=page]', 'href')).toEqual(['/docs'])
@@ -149,8 +149,8 @@ describe('signed in', () => {
       const { html } = await browser.get(`/docs/${slug}`)
       expect([slug, html.replaceAll('<wbr>', '').match(/APP_ID|SITE_ID/)]).toEqual([slug, null])
       const said = (await textOf(html, '.docs-reader'))[0] ?? ''
-      expect([slug, said.includes('Samples have the IDs')]).toEqual([slug, /APP_ID|SITE_ID/.test(markdown)])
-      expect([slug, said.includes('Put your key')]).toEqual([slug, markdown.includes('SERVICE_API_KEY')])
+      expect([slug, said.includes('Samples use the IDs')]).toEqual([slug, /APP_ID|SITE_ID/.test(markdown)])
+      expect([slug, said.includes('to your key')]).toEqual([slug, markdown.includes('SERVICE_API_KEY')])
     }
   })
 

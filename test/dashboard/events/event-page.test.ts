@@ -76,7 +76,7 @@ describe('one event', () => {
   test('says if no email followed, and why', async () => {
     await pages.record({})
     const { html } = await open()
-    expect(await textOf(html, '#mail p')).toEqual([expect.stringMatching(/^None: it started no message\./)])
+    expect(await textOf(html, '#mail p')).toEqual([expect.stringMatching(/^None\. This event triggered no message\./)])
     const [path] = await attributesOf(html, '#mail a', 'href')
     expect(path).toMatch(/#mail$/)
     expect((await pages.browser.get(path?.replace('#mail', '') ?? '')).status).toBe(200)

@@ -79,7 +79,7 @@ describe('the events', () => {
     await pages.record({ name: 'b' })
     const html = await pages.see('?event=b')
     expect(await namesOf(html)).toEqual(['b', 'b'])
-    expect(await leadOf(html)).toBe('b came 2 times in the last 48 hours.')
+    expect(await leadOf(html)).toBe('b: 2 events in the last 48 hours.')
     expect(await textOf(html, '.names a')).toEqual(['All events3', 'b2', 'a1'])
     expect(await textOf(html, '.names [aria-current]')).toEqual(['b2'])
     expect(await attributesOf(html, '.feed', 'data-feed')).toEqual([`${pages.at('feed')}?event=b`])
@@ -89,8 +89,8 @@ describe('the events', () => {
   test('an unknown name shows no events', async () => {
     await pages.record({ name: 'a' })
     const html = await pages.see('?event=nothing')
-    expect(await leadOf(html)).toBe('nothing did not come in the last 48 hours.')
-    expect(await textOf(html, '.empty h2')).toEqual(['Nothing under this name'])
+    expect(await leadOf(html)).toBe('nothing: no events in the last 48 hours.')
+    expect(await textOf(html, '.empty h2')).toEqual(['No events with this name'])
   })
 
   test.each([

@@ -77,7 +77,7 @@ describe('a refusal outside the pages', () => {
   test('is a page for a person', async () => {
     const response = refusalPage(refused('/nowhere', BROWSER), 'not_found')
     expect(response.status).toBe(404)
-    expect(await textOf(await response.text(), 'h1')).toEqual(['There is nothing here'])
+    expect(await textOf(await response.text(), 'h1')).toEqual(['Page not found'])
   })
 
   test('shows the requestId of an error', async () => {

@@ -56,7 +56,7 @@ describe('/', () => {
     const { status, html } = await zoe.get('/')
     expect([status, await textOf(html, '.lead')]).toEqual([
       200,
-      ['You are signed in as zoe@example.com, and no account of yours has an app.'],
+      ['You are signed in as zoe@example.com, but none of your accounts has an app.'],
     ])
     await expectHarmless(html)
     expect((await zoe.post('/sign-out')).location).toBe('/sign-in')
@@ -69,7 +69,7 @@ describe('/', () => {
     db.run('DELETE FROM apps')
     db.close()
     const { status, html } = await browser.get('/')
-    expect([status, await textOf(html, 'h1')]).toEqual([200, ['There is no app for you']])
+    expect([status, await textOf(html, 'h1')]).toEqual([200, ['No app yet']])
     expect((await browser.get(pages.at('you'))).status).toBe(404)
   })
 })

@@ -79,7 +79,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
 ]
 
 const titleOf = async (html: string) => (await textOf(html, 'h1'))[0]
-const [FORBIDDEN, UNKNOWN] = ['Your role does not allow this', 'There is nothing here']
+const [FORBIDDEN, UNKNOWN] = ["Your role doesn't allow this", 'Page not found']
 
 async function fill(path: string, { appId }: CreatedAccount): Promise<string> {
   const app = await pages.store.findAppByPublicId(appId)

@@ -72,7 +72,7 @@ describe('adding a person', () => {
     await addAda()
     const { status, html } = await browser.post(NEW(), { ...ADA, firstName: 'Eve' })
     expect(status).toBe(409)
-    expect(await errorsOf(html)).toEqual(['Error: A person with this email is already here.'])
+    expect(await errorsOf(html)).toEqual(['Error: This app already has a person with this email.'])
     expect((await findAda())?.firstName).toBe('Ada')
   })
 

@@ -175,7 +175,7 @@ describe('changing it', () => {
       { action: 'suppression.add', subject: expect.stringMatching(/^[\w-]{43}: They wrote to us$/) },
     ])
     expect(await noticesAt((await add()).location)).toEqual([
-      'Done: 0 addresses were added. 1 was on the list already.',
+      'Done: 0 addresses were added. 1 was already on the list.',
     ])
   })
 
@@ -183,7 +183,7 @@ describe('changing it', () => {
     await sendEvent(pages, { app, email: BOB })
     await suppress('carol@example.com')
     const { location } = await add({ addresses: `${BOB}, carol@example.com\n\n dave@example.com;${BOB} ` })
-    expect(await noticesAt(location)).toEqual(['Done: 2 addresses were added. 1 was on the list already.'])
+    expect(await noticesAt(location)).toEqual(['Done: 2 addresses were added. 1 was already on the list.'])
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
     expect(audited()).toEqual([{ action: 'suppression.import', subject: '3: They wrote to us' }])
   })
@@ -237,14 +237,14 @@ describe('changing it', () => {
   })
 
   test.each([
-    [{ addresses: '' }, ['Enter at least one whole email address.']],
-    [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a whole email address.']],
+    [{ addresses: '' }, ['Enter at least one complete email address.']],
+    [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a complete email address.']],
     [{ why: ' ' }, ['Enter a reason. It is stored with your name.']],
     [{ why: 'x'.repeat(201) }, ['Use up to 200 characters.']],
-    [{ reason: 'hearsay' }, ['Choose one of these.']],
+    [{ reason: 'hearsay' }, ['Choose a reason.']],
     [
       { addresses: HOSTILE, why: '' },
-      ['Line 1 is not a whole email address.', 'Enter a reason. It is stored with your name.'],
+      ['Line 1 is not a complete email address.', 'Enter a reason. It is stored with your name.'],
     ],
   ])('refuses invalid input and keeps it (%j)', async (fields, faults) => {
     const { status, html } = await add(fields)
@@ -333,6 +333,6 @@ describe('a file', () => {
 
   test('without an address is refused', async () => {
     const { status, html } = await upload('a,b\n1,2\n')
-    expect([status, await textOf(html, '.fault')]).toEqual([400, ['Error: Enter at least one whole email address.']])
+    expect([status, await textOf(html, '.fault')]).toEqual([400, ['Error: Enter at least one complete email address.']])
   })
 })

@@ -76,7 +76,7 @@ describe('Requests', () => {
       '3 May 12:00:00202AcceptedPOST /api/v1/eventsFirst keyreq_d',
     ])
     expect(await leadOf(await see('?kind=accepted'))).toBe(
-      '1 accepted request in the last 7 days. Accepted requests are sampled: one a second per key.',
+      '1 accepted request in the last 7 days. Accepted requests are sampled: one per second per key.',
     )
     expect(await rowsOf(await see('?kind=all'))).toHaveLength(4)
     expect(await attributesOf(html, '.feed .what', 'href')).toEqual(
@@ -148,7 +148,7 @@ describe('Requests', () => {
   })
 
   test('says what appears here when there is nothing', async () => {
-    expect(await textOf(await see(), '.empty h2')).toEqual(['Nothing was refused'])
+    expect(await textOf(await see(), '.empty h2')).toEqual(['No refused requests'])
     expect(await textOf(await see('?kind=all'), '.empty h2')).toEqual(['No requests yet'])
     expect(await textOf(await see('?before=1'), '.empty h2')).toEqual(['Nothing older'])
   })
@@ -162,7 +162,7 @@ describe('a request', () => {
     expect(await textOf(html, 'main section p')).toEqual([
       'A field is missing or invalid. Field: email.',
       'Correct the field that the error names.',
-      'Values, bodies and keys are not stored.',
+      "Values, bodies and keys aren't stored.",
     ])
     expect(await attributesOf(html, '.buttons a', 'href')).toEqual([
       pages.at(`requests?code=invalid_field&app=${app.publicId}`),

@@ -115,7 +115,7 @@ describe('domains', () => {
     expect(html).toContain(record.value)
     for (const page of ['messages', 'deliveries', 'sender']) {
       const cautions = await textOf((await browser.get(pages.at(page))).html, '.notice.caution')
-      expect(cautions.join()).toContain('Emails from x.example wait until this account has verified the domain.')
+      expect(cautions.join()).toContain('Emails from x.example wait until this account verifies the domain.')
     }
     // viewing the page queries no DNS
     expect(asked).toEqual([])

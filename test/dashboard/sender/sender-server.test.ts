@@ -69,7 +69,7 @@ describe('the check of the mail server', () => {
     expect([status, notices]).toEqual([
       200,
       [
-        `Done: 127.0.0.1:${server.port} answers, the connection is secure, and it took the user name and password. To see whether it accepts emails from hello@first.example, send a test email from a message.`,
+        `Done: 127.0.0.1:${server.port} answers over a secure connection and accepts the username and password. To see whether it accepts emails from hello@first.example, send a test email from a message.`,
       ],
     ])
     expect(html).not.toContain('pa55')
@@ -80,7 +80,7 @@ describe('the check of the mail server', () => {
     const server = await start()
     await set(server.url)
     expect((await check()).notices).toEqual([
-      expect.stringContaining('answers, without a secure connection. No user name is set, so none was used.'),
+      expect.stringContaining('answers without a secure connection. No username is set.'),
     ])
   })
 
@@ -243,7 +243,7 @@ describe('saving a mail server', () => {
     const { status, html } = await save({ smtpHost: '0.0.0.0', smtpPort: '1', smtpUser: 'ada' })
     expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
       400,
-      ['Error: Enter the password again for this host and user.'],
+      ['Error: Enter the password again for this host and username.'],
     ])
   })
 

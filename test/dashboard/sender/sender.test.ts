@@ -141,7 +141,7 @@ test('a mail server that is paused is reported on the pages of the app', async (
   pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
   expect(await textOf(await see(), '.notice.caution')).toEqual([
     LOST,
-    'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it answered 421). Emails wait, and none is lost.',
+    'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it answered 421). Emails wait, and none are lost.',
   ])
 })
 
@@ -152,7 +152,7 @@ test('a refused sender is reported on the pages of the app', async () => {
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
   expect(await textOf(await see(), '.notice.caution')).toEqual([
     LOST,
-    'Caution: Emails of this app wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it answered 553). None is lost.',
+    "Caution: This app's emails wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it answered 553). None are lost.",
   ])
 })
 
@@ -276,7 +276,7 @@ describe('the secret for reports', () => {
   test('is replaced only after confirmation', async () => {
     expect(await textOf(await see('/server'), 'dialog#new-secret h2')).toEqual([])
     await browser.submit(path('/server'), path('/reports'))
-    expect(await textOf(await see('/server'), 'dialog#new-secret h2')).toEqual(['Make a new secret?'])
+    expect(await textOf(await see('/server'), 'dialog#new-secret h2')).toEqual(['Create a new secret?'])
   })
 })
 
@@ -332,8 +332,8 @@ describe('two owners who change the sender at once', () => {
     await browser.submit(path('/server'), path('/reports'))
     const before = await settings()
     for (const [what, fields, label] of [
-      ['/dkim', { ...dkim, ...make, dkimSelector: 'b' }, 'Signature (DKIM)'],
-      ['/dkim/remove', dkim, 'Signature (DKIM)'],
+      ['/dkim', { ...dkim, ...make, dkimSelector: 'b' }, 'DKIM signature'],
+      ['/dkim/remove', dkim, 'DKIM signature'],
       ['/reports', reports, 'Bounce reports'],
     ] as const) {
       const { status, html } = await browser.post(path(what), fields)
