@@ -13,7 +13,10 @@ export async function describeConflict(
 ): Promise<string> {
   const entry = await findChanger(store, account.id, isIt)
   const members = await store.listMembers(account.id)
-  const who = entry ? describeActor(entry, { members, keys: [] }) : 'Someone'
-  const what = changed.map(({ label, now }) => `${label}${now === undefined ? '' : ` (now ${now || 'empty'})`}`)
-  return `${who} changed these settings meanwhile: ${what.join('; ')}. Nothing was saved. Save again to write over that.`
+  return writeConflict(entry ? describeActor(entry, { members, keys: [] }) : 'Someone', 'these settings', changed)
+}
+
+export function writeConflict(who: string, what: string, changed: ChangedField[]): string {
+  const fields = changed.map(({ label, now }) => `${label}${now === undefined ? '' : ` (now ${now || 'empty'})`}`)
+  return `${who} changed ${what} meanwhile: ${fields.join('; ')}. Nothing was saved. Save again to write over that.`
 }

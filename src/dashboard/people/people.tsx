@@ -9,6 +9,7 @@ import { exportPerson, listTimeline } from '../../deliveries/person-timeline.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { writeConflict } from '../access/settings-conflicts.ts'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { FEED_ROWS, personPath } from '../events/feed.tsx'
@@ -16,13 +17,28 @@ import { flashCookie, withStillSending } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { PeoplePage } from './people-page.tsx'
 import { createViewPaths, listChips, readFilterForm, toFilter } from './people-view.ts'
-import { NO_PERSON, type PersonText, readPersonForm, readPersonText, toPersonText } from './person-form.ts'
+import {
+  findWrongNames,
+  mergePersonText,
+  NO_PERSON,
+  PERSON_FORM_BYTES,
+  type PersonConflict,
+  type PersonText,
+  readNewPerson,
+  readPersonChange,
+  readPersonForm,
+  readShown,
+  toPersonText,
+} from './person-form.ts'
 import { PersonFormPage } from './person-form-page.tsx'
 import { PersonPage } from './person-page.tsx'
 import { timelineCursor } from './person-timeline.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
 const PAGE_ROWS = 35
+/** Searched for who made a conflicting change. */
+const CONFLICT_CHANGES = 50
+const PERSON_FORM = { role: 'editor', mostBytes: PERSON_FORM_BYTES } as const
 
 export const peopleRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -40,7 +56,7 @@ export const peopleRoutes = (deps: PageDependencies) =>
           : refuseRole(deps, request, viewer),
       ),
     )
-    .post('/apps/:app/people/new', onForm(deps, { role: 'editor' }, addPerson), { parse: 'none' })
+    .post('/apps/:app/people/new', onForm(deps, PERSON_FORM, addPerson), { parse: 'none' })
     .get('/apps/:app/people/:person/edit', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, async (viewer) => {
         if (!hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
@@ -49,7 +65,7 @@ export const peopleRoutes = (deps: PageDependencies) =>
         return formAnswer(request, viewer, { status: 200, person: found, text: toPersonText(found) })
       }),
     )
-    .post('/apps/:app/people/:person/edit', onForm(deps, { role: 'editor' }, editPerson), { parse: 'none' })
+    .post('/apps/:app/people/:person/edit', onForm(deps, PERSON_FORM, editPerson), { parse: 'none' })
     .get('/apps/:app/people/:person', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, (viewer) => showPerson(deps, request, viewer, person)),
     )
@@ -148,7 +164,14 @@ async function showPerson(
   return pageAnswer(request, notice?.status ?? 200, page)
 }
 
-type Shown = { status: number; person: ContactRow | null; text: PersonText; errors?: FieldError[]; notice?: string }
+type Shown = {
+  status: number
+  person: ContactRow | null
+  text: PersonText
+  shown?: PersonText
+  errors?: FieldError[]
+  notice?: string
+}
 
 const formAnswer = (request: Request, viewer: Viewer, { status, errors = [], ...shown }: Shown): Response =>
   pageAnswer(request, status, <PersonFormPage {...{ viewer, errors, ...shown }} />)
@@ -160,12 +183,13 @@ async function addPerson(
   { viewer }: Who,
 ): Promise<Response> {
   const text = readPersonForm(form)
+  const asked = { person: null, text }
   const address = readEmail(text.email)
   if (address && (await deps.store.findContact(viewer.app.id, address.email))) {
     const errors = [{ field: 'email', code: 'exists', message: 'This app already has a person with this email.' }]
-    return formAnswer(request, viewer, { status: 409, person: null, text, errors })
+    return formAnswer(request, viewer, { ...asked, status: 409, errors })
   }
-  return savePerson(deps, request, { viewer, person: null, text })
+  return savePerson(deps, request, { viewer, asked, reading: readNewPerson(text, viewer.app) })
 }
 
 async function editPerson(
@@ -176,20 +200,50 @@ async function editPerson(
 ): Promise<Response> {
   const person = await readPerson(deps, viewer, params.person)
   if (!person) return problemAnswer(request, 'person_unknown')
-  return savePerson(deps, request, { viewer, person, text: readPersonForm(form) })
+  const [typed, shown, stored] = [readPersonForm(form), readShown(form), toPersonText(person)]
+  const asked = { person, text: typed, shown }
+  const errors = findWrongNames(typed)
+  if (errors.length > 0) return formAnswer(request, viewer, { ...asked, status: 400, errors })
+  const { text, conflicts } = mergePersonText(typed, shown, stored)
+  if (conflicts.length > 0) {
+    const notice = await describePersonConflict(deps, viewer, person, conflicts)
+    return formAnswer(request, viewer, { status: 409, person, text, shown: stored, notice })
+  }
+  return savePerson(deps, request, { viewer, asked, reading: readPersonChange(text, stored, viewer.app) })
 }
 
-type Saving = Pick<Shown, 'person' | 'text'> & { viewer: Viewer }
+async function describePersonConflict(
+  { store }: PageDependencies,
+  { account }: Viewer,
+  { id }: ContactRow,
+  conflicts: PersonConflict[],
+): Promise<string> {
+  const changes = await store.listContactChanges(id, null, CONFLICT_CHANGES)
+  const made = changes.find(({ change }) => conflicts.some(({ isIn }) => isIn(change)))
+  const members = await store.listMembers(account.id)
+  const member = members.find(({ personId }) => personId === made?.actor)
+  const who = made?.actor ? (member?.email ?? 'A former member') : 'The API'
+  return writeConflict(who, 'this person', conflicts)
+}
 
-async function savePerson(deps: PageDependencies, request: Request, saving: Saving): Promise<Response> {
-  const { viewer, person, text } = saving
-  const reading = readPersonText(text, viewer.app, person)
-  if ('errors' in reading) return formAnswer(request, viewer, { status: 400, person, text, errors: reading.errors })
+type Saving = {
+  viewer: Viewer
+  asked: Pick<Shown, 'person' | 'text' | 'shown'>
+  reading: ReturnType<typeof readNewPerson>
+}
+
+async function savePerson(
+  deps: PageDependencies,
+  request: Request,
+  { viewer, asked, reading }: Saving,
+): Promise<Response> {
+  if ('errors' in reading) return formAnswer(request, viewer, { ...asked, status: 400, errors: reading.errors })
+  const { person } = asked
   const write = { fields: reading.input, actor: viewer.member.id, isNew: person === null }
   const saved = await saveByMember(deps, viewer.app, write)
   if ('refusal' in saved) {
     const { status, message } = REFUSALS[saved.refusal]
-    return formAnswer(request, viewer, { status, person, text, notice: message })
+    return formAnswer(request, viewer, { ...asked, status, notice: message })
   }
   const path = personPath(viewer.app.publicId, saved.contact.id)
   return redirectAnswer(path, [flashCookie(deps.baseUrl, person ? 'person_saved' : 'person_added')])

@@ -5,13 +5,15 @@ import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { Field, type FormError } from '../ui/field.tsx'
 import { Form, NOT_SAVED } from '../ui/form.tsx'
-import type { PersonText } from './person-form.ts'
+import { type PersonText, writeShown } from './person-form.ts'
 
 type PersonFormProps = {
   viewer: Viewer
   /** null: a new one */
   person: ContactRow | null
   text: PersonText
+  /** what the form showed before `text` was typed */
+  shown?: PersonText
   errors: FormError[]
   notice?: string
 }
@@ -19,7 +21,7 @@ type PersonFormProps = {
 const EMPTY_ROWS = 3
 
 /** For editors: adds or changes a person. */
-export const PersonFormPage = ({ viewer, person, text, errors, notice }: PersonFormProps) => {
+export const PersonFormPage = ({ viewer, person, text, shown = text, errors, notice }: PersonFormProps) => {
   const people = pathOf(viewer.app.publicId, 'people')
   const path = person ? personPath(viewer.app.publicId, person.id) : people
   return (
@@ -32,6 +34,7 @@ export const PersonFormPage = ({ viewer, person, text, errors, notice }: PersonF
     >
       <Form
         action={person ? `${path}/edit` : `${path}/new`}
+        hidden={person ? writeShown(shown) : undefined}
         errors={errors}
         notice={notice ?? (errors.length > 0 ? NOT_SAVED : undefined)}
         submit={person ? 'Save' : 'Add person'}
@@ -82,12 +85,14 @@ const FieldRows = ({ text, errors }: Pick<PersonFormProps, 'text' | 'errors'>) =
             label={row === 0 ? 'Name' : `Name ${row + 1}`}
             value={name}
             autocomplete="off"
+            optional
           />
           <Field
             name={`fields[${row}].value`}
             label={row === 0 ? 'Value' : `Value ${row + 1}`}
             value={value}
             autocomplete="off"
+            optional
           />
         </div>
       ))}

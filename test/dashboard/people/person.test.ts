@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { type ContactFields } from '../../../src/people/contact-input.ts'
+import { contactWrite } from '../../../src/people/contacts.ts'
 import { eventWrite } from '../../store/samples.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
@@ -57,6 +59,13 @@ describe('adding a person', () => {
       tags: ['beta', 'paid'],
       fields: { plan: 'free', seats: 3, zip: '8001', isAdmin: true },
     })
+  })
+
+  test('requires only the email', async () => {
+    const { html } = await browser.get(NEW())
+    const optional = await attributesOf(html, 'main form input:not([required])', 'name')
+    const required = await attributesOf(html, 'main form [required]', 'name')
+    expect([optional?.length, required]).toEqual([9, ['email']])
   })
 
   test('refuses a wrong email and keeps the rest', async () => {
@@ -164,6 +173,122 @@ describe('editing a person', () => {
       'plan: free → pro',
       'seats: removed (was 3)',
     ])
+  })
+
+  describe('that changes meanwhile', () => {
+    /** @returns what a browser sends from the form as it is now */
+    const openForm = async (path: string): Promise<Record<string, string>> =>
+      formOf((await browser.get(`${path}/edit`)).html)
+    const formOf = async (html: string): Promise<Record<string, string>> => {
+      const [names, values] = await Promise.all(
+        ['name', 'value'].map((attribute) => attributesOf(html, 'main form input', attribute)),
+      )
+      const valueOf = (name: string, value: string): string =>
+        name.startsWith('shown.') ? value : value.replaceAll('\n', '')
+      const sent = (names ?? []).map((name, index) => [name ?? '', valueOf(name ?? '', values?.[index] ?? '')] as const)
+      return { ...Object.fromEntries(sent), tags: (await textOf(html, 'textarea'))[0] ?? '' }
+    }
+    const changeByApi = async (changes: Partial<ContactFields>) => {
+      const app = await appOf(pages)
+      const email = 'ada@example.com'
+      const fields = {
+        app: app.publicId,
+        email,
+        emailShown: email,
+        tags: [],
+        removeTags: [],
+        fields: null,
+        source: null,
+      }
+      const context = { access: { plan: { newPeoplePerMonth: null } }, app, buckets: [], idempotency: null }
+      pages.clock.ms += 1
+      await pages.store.updateContact(contactWrite(pages, context, { ...fields, ip: null, ...changes }))
+      pages.clock.ms += 1
+    }
+
+    test('keeps what the API changed, and saves what was typed', async () => {
+      const path = await addAda()
+      const form = await openForm(path)
+      await changeByApi({
+        lastName: 'King',
+        tags: ['vip'],
+        removeTags: ['paid'],
+        fields: { plan: 'pro', seats: null, city: 'Paris' },
+      })
+      const typed = { firstName: 'Augusta', tags: `${form.tags}\nnew`, 'fields[2].value': '"9000"' }
+      expect((await browser.post(`${path}/edit`, { ...form, ...typed })).status).toBe(303)
+      expect(await findAda()).toMatchObject({ firstName: 'Augusta', lastName: 'King', source: 'landing page' })
+      const { tags, fields } = (await findAda()) ?? {}
+      expect(tags?.toSorted()).toEqual(['beta', 'new', 'vip'])
+      expect(fields).toEqual({ plan: 'pro', zip: '9000', isAdmin: true, city: 'Paris' })
+    })
+
+    test('shows a conflict with who and what, keeps what was typed, and saves it the second time', async () => {
+      const path = await addAda()
+      const form = await openForm(path)
+      await changeByApi({ firstName: 'Countess', lastName: 'King', fields: { plan: 'pro', seats: 9 } })
+      const typed = {
+        firstName: 'Augusta',
+        'fields[0].value': 'team',
+        'fields[4].name': 'city',
+        'fields[4].value': 'Rome',
+      }
+      const refused = await browser.post(`${path}/edit`, { ...form, ...typed })
+      expect(refused.status).toBe(409)
+      expect((await textOf(refused.html, '[role=alert]'))[0]).toBe(
+        'Error: The API changed this person meanwhile: First name (now Countess); plan (now pro). Nothing was saved. Save again to write over that.',
+      )
+      expect(await findAda()).toMatchObject({ firstName: 'Countess', fields: { plan: 'pro', seats: 9 } })
+      const again = await formOf(refused.html)
+      expect(again).toMatchObject({ firstName: 'Augusta', lastName: 'King', 'fields[0].value': 'team' })
+      expect((await browser.post(`${path}/edit`, again)).status).toBe(303)
+      expect(await findAda()).toMatchObject({
+        firstName: 'Augusta',
+        lastName: 'King',
+        fields: { plan: 'team', seats: 9, zip: '8001', isAdmin: true, city: 'Rome' },
+      })
+    })
+
+    test('names the member, and no conflict where both typed the same', async () => {
+      const path = await addAda()
+      const form = await openForm(path)
+      expect((await browser.post(`${path}/edit`, { ...form, source: 'podcast', lastName: 'King' })).status).toBe(303)
+      pages.clock.ms += 1
+      const refused = await browser.post(`${path}/edit`, { ...form, source: 'radio', lastName: 'King' })
+      expect((await textOf(refused.html, '[role=alert]'))[0]).toStartWith(
+        'Error: ada@example.com changed this person meanwhile: Source (now podcast).',
+      )
+    })
+
+    test('keeps what the form showed after an error', async () => {
+      const path = await addAda()
+      const form = await openForm(path)
+      await changeByApi({ lastName: 'King', tags: ['vip'] })
+      const refused = await browser.post(`${path}/edit`, { ...form, 'fields[4].value': 'nameless' })
+      expect(refused.status).toBe(400)
+      const again = { ...(await formOf(refused.html)), 'fields[4].name': 'city' }
+      expect((await browser.post(`${path}/edit`, again)).status).toBe(303)
+      expect(await findAda()).toMatchObject({
+        lastName: 'King',
+        tags: ['beta', 'paid', 'vip'],
+        fields: { city: 'nameless', plan: 'free' },
+      })
+    })
+
+    test('leaves values with line feeds and outer spaces, and the largest form fits', async () => {
+      const path = await addAda()
+      const texts = Object.fromEntries(
+        Array.from({ length: 90 }, (_, number) => [`key${number}`, ` ${number}\n${'ü'.repeat(70)} `]),
+      )
+      const tags = (from: number): string[] =>
+        Array.from({ length: 50 }, (_, number) => `${'ü'.repeat(60)}${from + number}`)
+      await changeByApi({ fields: texts, tags: tags(100) })
+      await changeByApi({ tags: tags(150) })
+      const before = await findAda()
+      const { status } = await browser.post(`${path}/edit`, { ...(await openForm(path)), lastName: 'King' })
+      expect(status).toBe(303)
+      expect(await findAda()).toMatchObject({ lastName: 'King', fields: before?.fields, tags: before?.tags })
+    })
   })
 
   test('is for editors of the account', async () => {
