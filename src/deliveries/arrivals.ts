@@ -298,14 +298,14 @@ function noteReturn(
     if (email.cameBackAt !== null && !isOpening) continue
     email.cameBackAt ??= occurredAt
     if (isOpening) email.openedAt = occurredAt
-    changes.push({ change: 'cameBack', id: email.id, at: occurredAt, isResult: isOpening })
+    changes.push({ change: 'cameBack', of: email.of, id: email.id, at: occurredAt, isResult: isOpening })
   }
 }
 
 function noteGoal({ emails, changes }: Changing, { event, occurredAt }: NonNullable<Matched['goal']>): void {
   const isReached = (goal: AwaitedGoal): boolean =>
     goal.event === event && goal.decidedAt <= occurredAt && occurredAt <= goal.decidedAt + goal.days * DAY_MS
-  for (const { id } of emails.goals.filter(isReached)) changes.push({ change: 'goal', id, at: occurredAt })
+  for (const { of, id } of emails.goals.filter(isReached)) changes.push({ change: 'goal', of, id, at: occurredAt })
   emails.goals = emails.goals.filter((goal) => !isReached(goal))
 }
 

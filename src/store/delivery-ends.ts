@@ -1,20 +1,24 @@
 import type { Database } from 'bun:sqlite'
+import type { Compare } from './compared-people.ts'
 import type { DeliveryRules, EndFacts, EndPlan, Finish } from './delivery-rules.ts'
-import { TIMED_KEY, USES_DEDUPE_KEY } from './delivery-states.ts'
+import { TIMED_KEY } from './delivery-states.ts'
 import type { SentCache } from './sent-cache.ts'
-
-const DAY_MS = 86_400_000
 
 type Ended = { messageId: number; contactId: number }
 type Delivery = NonNullable<EndFacts['delivery']>
 type Attempt = Omit<NonNullable<EndFacts['attempt']>, 'resent'> & { resent: number }
-type Parts = { db: Database; sentCache: SentCache; rules: Pick<DeliveryRules, 'queryEnd' | 'planEnd'> }
+type Parts = {
+  db: Database
+  sentCache: SentCache
+  compare: Compare
+  rules: Pick<DeliveryRules, 'queryEnd' | 'planEnd'>
+}
 
 export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 
 const toAttempt = (row: Attempt | null): EndFacts['attempt'] => row && { ...row, resent: row.resent === 1 }
 
-export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
+export function createDeliveryEnds({ db, sentCache, compare, rules }: Parts) {
   const find = db.prepare<Delivery, [number]>(
     'SELECT once_key AS dedupeKey, planned_at AS plannedAt, due_at AS dueAt FROM deliveries WHERE id = ?',
   )
@@ -34,14 +38,6 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
   )
   const releaseTimed = db.prepare(`UPDATE deliveries SET once_key = NULL WHERE id = ? AND once_key = '${TIMED_KEY}'`)
   const uncapture = db.prepare('DELETE FROM captured_mails WHERE delivery_id = ?')
-  const compare = db.prepare(
-    `UPDATE deliveries SET compared_after = ifnull(
-       (SELECT max(ifnull(held_back_at, handed_at)) / ${DAY_MS} FROM deliveries AS earlier
-        WHERE earlier.app_id = deliveries.app_id AND earlier.contact_id = deliveries.contact_id
-          AND earlier.message_id = deliveries.message_id AND ${USES_DEDUPE_KEY}
-          AND compared_after IS NOT NULL AND earlier.state <> 'kept' AND earlier.id <> deliveries.id), -1)
-     WHERE id = ?`,
-  )
   const dropCaptured = (id: number): void => void uncapture.run(id)
   const takeOver = db.prepare(
     `UPDATE deliveries SET state = 'waiting', planned_at = ?, due_at = ?, joined_to = NULL, updated_at = ?, once_key = ?
@@ -75,7 +71,7 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
     const times = [Number(handedAt !== undefined), handedAt ?? null, isHeldBack ? at : null]
     const ended = finish.get(...columns, ...times, heir?.id ?? null, id)
     if (!ended) return
-    if (isHeldBack) compare.run(id)
+    if (isHeldBack) compare(id, { at, isHeldBack })
     if (isUnsent) {
       sentCache.release(ended.messageId, ended.contactId)
       if (heir) handToHeir(id, heir, at)
@@ -86,8 +82,6 @@ export function createDeliveryEnds({ db, sentCache, rules }: Parts) {
 
   return {
     dropCaptured,
-    /** Counts the person among those who were emailed, next to those who were held back. */
-    compareEmailed: (id: number): void => void compare.run(id),
     /** A time-based deduplication key is free once the outcome is known. */
     releaseTimedKey: (id: number): void => void releaseTimed.run(id),
     /** For ends that are planned with the rest of a batch. */

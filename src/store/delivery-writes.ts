@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
+import type { Compare } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryQueue, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
 import type { DeliveryRules, Finish } from './delivery-rules.ts'
@@ -13,7 +14,7 @@ import type { Refused } from './types.ts'
 
 type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; rules: DeliveryRules }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; compare: Compare; rules: DeliveryRules }
 
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
 
@@ -28,7 +29,7 @@ const MARKED: Marked = { isMarked: true }
  * The sender's side of the queue. Claims have a lease, and only the holder of the claim can finish a delivery; every
  * step reports whether the claim was still valid.
  */
-export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
+export function createDeliveryWrites({ db, live, ends, compare, rules }: Parts) {
   const reads = createDeliveryReads(db, live.findSource)
   const queue = createDeliveryQueue(db)
   const { decideAll, checkFinally } = createDeciding(db, reads, rules)
@@ -60,6 +61,11 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     for (const { id, reason, record } of unfit) end(id, at, { state: 'skipped', reason, record })
   }
 
+  /** From the decision on, so that emails that fail or are skipped later count like those that are held back. */
+  const compareDecided = (id: number, decided: Decided | null | undefined, at: number): void => {
+    if (decided?.isCompared) compare(id, { at, isHeldBack: decided.outcome === 'skip' })
+  }
+
   const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
     const work = reads.findWork(id)
     const isOwnClaim = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
@@ -74,7 +80,7 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     const json = JSON.stringify(decided.record)
     if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
-      if (decided.isCompared) ends.compareEmailed(id)
+      if (decided.isCompared) compare(id, { at, isHeldBack: false })
       // only deliveries that a member resends can have been captured before
       if (work.delivery.byHand) ends.dropCaptured(id)
       return MARKED
@@ -91,7 +97,9 @@ export function createDeliveryWrites({ db, live, ends, rules }: Parts) {
     claimDeliveries(claiming: Claiming): PackedClaim {
       const ids = queue.listDue(claiming)
       const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)
-      return packClaim({ works, decisions: decideAll(works, claiming.now) })
+      const decisions = decideAll(works, claiming.now)
+      for (const [index, { delivery }] of works.entries()) compareDecided(delivery.id, decisions[index], claiming.now)
+      return packClaim({ works, decisions })
     },
 
     extendClaim: ({ id, claimedBy, attempt, at, leaseMs }: Claim & { leaseMs: number }): Marked =>

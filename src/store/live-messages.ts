@@ -20,6 +20,8 @@ export type AppRules = {
   cancellingEvents: Set<string>
   /** longest time (ms) in which each goal event counts, of all versions */
   goalEvents: Map<string, number>
+  /** some version of a message holds people back, so people are compared */
+  holdsBack: boolean
   timezone: string
   /** the app's own domains */
   hosts: string[]
@@ -59,8 +61,11 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
       // deliveries of older versions may still be waiting
       noteCancelling(rules, content)
       noteGoal(rules, content)
+      rules.holdsBack ||= content.holdback !== undefined
       if (status === 'live' && version === current) addTrigger(rules, { id, version, content })
     }
+    // emails that failed count in the comparison too
+    rules.hasDeliveries ||= rules.holdsBack
     return rules
   }
 
@@ -128,6 +133,7 @@ const emptyRules = (timezone: string, hosts: string[]): AppRules => ({
   cancelledBy: new Set(),
   cancellingEvents: new Set(),
   goalEvents: new Map(),
+  holdsBack: false,
   timezone,
   hosts,
   hasDeliveries: false,

@@ -9,7 +9,7 @@ export type Reached = { cameBack: number; opened: number; reachedGoal: number }
 /** Emails of one day (days since 1970 UTC) by the day of their trigger. `reason`: of skipped and failed ones. */
 export type DayCount = Reached & { day: number; outcome: EmailOutcome; reason: string; emails: number }
 
-/** People whose first email in the range was sent or held back. */
+/** People of whom it was first decided in the range whether they are emailed. */
 export type ComparedCount = Reached & { isHeldBack: boolean; people: number }
 
 /** First and last day, as days since 1970 UTC. */
@@ -23,6 +23,7 @@ export type AppDayCount = { messageId: number; day: number; sent: number; cameBa
 /** Emails that somebody has to look at. `failed`: triggered in the range. Others are counted up to a limit. */
 export type ProblemCounts = { failed: number; captured: number; unknown: number }
 
+/** `compared`: each person once, in the message that decided first. */
 export type AppResults = { days: AppDayCount[]; compared: (ComparedCount & { messageId: number })[] }
 
 /** More are not counted: the sentence is the same. */
@@ -48,7 +49,7 @@ export function createResultReads(db: Database) {
   )
   const compared = db.prepare<StoredCompared, [number, number, number]>(
     `SELECT is_held_back AS isHeldBack, sum(people) AS people, ${REACHED}
-     FROM message_comparisons WHERE message_id = ?1 AND day BETWEEN ?2 AND ?3 AND after < ?2 GROUP BY is_held_back`,
+     FROM message_comparisons WHERE message_id = ?1 AND day BETWEEN ?2 AND ?3 GROUP BY is_held_back`,
   )
   // the order of both tables keeps each message on the primary key of its counts
   const appDays = db.prepare<AppDayCount, [number, number, number]>(
@@ -60,7 +61,7 @@ export function createResultReads(db: Database) {
   )
   const appCompared = db.prepare<StoredCompared & { messageId: number }, [number, number, number]>(
     `SELECT message_id AS messageId, is_held_back AS isHeldBack, sum(people) AS people, ${REACHED}
-     FROM messages CROSS JOIN message_comparisons ON message_id = messages.id AND day BETWEEN ?2 AND ?3 AND after < ?2
+     FROM messages CROSS JOIN message_comparisons ON message_id = messages.id AND day BETWEEN ?2 AND ?3 AND is_first = 1
      WHERE app_id = ?1 GROUP BY message_id, is_held_back`,
   )
   const anySent = db.prepare(

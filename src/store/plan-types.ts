@@ -77,8 +77,12 @@ export type WaitingFacts = JoinedFacts & {
   parts: JoinedFacts[]
 }
 
+/** Of the delivery itself, or of the comparison of its person with those who are held back. */
+export type ReachedBy = 'email' | 'comparison'
+
 /** Sent or held back, at `decidedAt`. */
 export type SentFacts = {
+  of: ReachedBy
   id: number
   decidedAt: number
   cameBackAt: number | null
@@ -87,7 +91,7 @@ export type SentFacts = {
 }
 
 /** Sent or held back at `decidedAt`, without the goal reached yet. */
-export type AwaitedGoal = Goal & { id: number; decidedAt: number }
+export type AwaitedGoal = Goal & { of: ReachedBy; id: number; decidedAt: number }
 
 export type EmailFacts = {
   waiting: WaitingFacts[]
@@ -214,8 +218,8 @@ export type NewDelivery = {
 export type DeliveryChange =
   | NewDelivery
   | { change: 'cancel'; id: number; at: number; finish: Finish; plan: EndPlan }
-  | { change: 'cameBack'; id: number; at: number; isResult: boolean }
-  | { change: 'goal'; id: number; at: number }
+  | { change: 'cameBack'; of: ReachedBy; id: number; at: number; isResult: boolean }
+  | { change: 'goal'; of: ReachedBy; id: number; at: number }
 export type NewOutcome = Idempotency & { outcome: string; contactId: number }
 
 export type Plan = {

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { createComparedReads, createComparedWrites } from './compared-people.ts'
 import { createChangeActor } from './contact-changes.ts'
 import type { ContactIndex } from './contact-index.ts'
 import { createContactReads } from './contacts.ts'
@@ -227,11 +228,12 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
   const joinedTo = db.prepare<Omit<JoinedFacts, 'properties'>, [number]>(
     `SELECT ${JOINED_COLUMNS} FROM deliveries WHERE joined_to = ? AND state = 'joined'`,
   )
-  const sent = db.prepare<Omit<SentFacts, 'properties'> & { eventId: number | null }, [number, number, number]>(
+  const compared = createComparedReads(db)
+  const sent = db.prepare<Omit<SentFacts, 'of' | 'properties'> & { eventId: number | null }, [number, number, number]>(
     `SELECT id, event_id AS eventId, ${DECIDED_AT}, came_back_at AS cameBackAt, opened_at AS openedAt
      FROM deliveries WHERE ${IS_SENT_OR_HELD_BACK} AND (came_back_at IS NULL OR opened_at IS NULL)`,
   )
-  const withoutGoal = db.prepare<Omit<AwaitedGoal, keyof Goal> & Version, [number, number, number]>(
+  const withoutGoal = db.prepare<Omit<AwaitedGoal, 'of' | keyof Goal> & Version, [number, number, number]>(
     `SELECT id, message_id AS messageId, version, ${DECIDED_AT}
      FROM deliveries WHERE ${IS_SENT_OR_HELD_BACK} AND goal_at IS NULL`,
   )
@@ -288,24 +290,32 @@ function createEmailFacts({ db, live, sentCache }: Pick<FactParts, 'db' | 'live'
     }
   }
 
-  const loadSent = ({ person, sentSince }: EmailQuery): SentFacts[] =>
-    sentSince === null
-      ? []
-      : sent.all(person.app.id, person.id, sentSince).map(({ eventId, ...row }) => ({
-          ...row,
-          properties:
-            row.openedAt === null
-              ? [eventId, ...joinedTo.all(row.id).map((one) => one.eventId)].map((id) => propertiesBy(id))
-              : [],
-        }))
+  const loadSent = ({ person: { app, id }, sentSince }: EmailQuery): SentFacts[] => {
+    if (sentSince === null) return []
+    const decided = app.rules.holdsBack ? compared.listWithoutReturn(id, sentSince) : []
+    return [
+      ...sent.all(app.id, id, sentSince).map((row) => ({ of: 'email' as const, ...row })),
+      ...decided.map((row) => ({ of: 'comparison' as const, ...row })),
+    ].map(({ eventId, ...row }) => ({
+      ...row,
+      properties:
+        row.openedAt === null
+          ? [eventId, ...joinedTo.all(row.id).map((one) => one.eventId)].map((one) => propertiesBy(one))
+          : [],
+    }))
+  }
 
-  const loadGoals = ({ person, goalsSince }: EmailQuery): AwaitedGoal[] =>
-    goalsSince === null
-      ? []
-      : withoutGoal.all(person.app.id, person.id, goalsSince).flatMap(({ id, messageId, version, decidedAt }) => {
-          const { goal } = live.contentOf(messageId, version)
-          return goal ? [{ id, decidedAt, ...goal }] : []
-        })
+  const loadGoals = ({ person: { app, id }, goalsSince }: EmailQuery): AwaitedGoal[] => {
+    if (goalsSince === null) return []
+    const decided = app.rules.holdsBack ? compared.listWithoutGoal(id, goalsSince) : []
+    return [
+      ...withoutGoal.all(app.id, id, goalsSince).map((row) => ({ of: 'email' as const, ...row })),
+      ...decided.map((row) => ({ of: 'comparison' as const, ...row })),
+    ].flatMap(({ messageId, version, ...row }) => {
+      const { goal } = live.contentOf(messageId, version)
+      return goal ? [{ ...row, ...goal }] : []
+    })
+  }
 
   return (query: EmailQuery): EmailFacts => {
     const waiting = query.waiting === 'none' ? [] : loadWaiting(query)
@@ -370,6 +380,11 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     'UPDATE deliveries SET came_back_at = ifnull(came_back_at, ?), opened_at = ifnull(opened_at, ?) WHERE id = ?',
   )
   const noteGoal = db.prepare('UPDATE deliveries SET goal_at = ifnull(goal_at, ?) WHERE id = ?')
+  const emails: ReturnType<typeof createComparedWrites> = {
+    noteReturn: (id, at, isResult) => void noteVisit.run(at, isResult ? at : null, id),
+    noteGoal: (id, at) => void noteGoal.run(at, id),
+  }
+  const compared = createComparedWrites(db)
   const addRequest = db.prepare(
     `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at)
      VALUES (?, ?, ?, ?, ?, ?)`,
@@ -425,11 +440,16 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     live.noteDelivery(appId)
   }
 
+  const applyReached = (row: Extract<DeliveryChange, { change: 'cameBack' | 'goal' }>): void => {
+    const { noteReturn, noteGoal } = row.of === 'email' ? emails : compared
+    if (row.change === 'goal') noteGoal(row.id, row.at)
+    else noteReturn(row.id, row.at, row.isResult)
+  }
+
   const applyChange = (row: DeliveryChange): void => {
     if (row.change === 'cancel') {
       ends.apply(row.id, row.at, row.finish, row.plan)
-    } else if (row.change === 'cameBack') noteVisit.run(row.at, row.isResult ? row.at : null, row.id)
-    else if (row.change === 'goal') noteGoal.run(row.at, row.id)
+    } else if (row.change === 'cameBack' || row.change === 'goal') applyReached(row)
     else applyDelivery(row)
   }
 

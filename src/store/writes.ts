@@ -5,6 +5,7 @@ import { createActivationWrites } from './activation.ts'
 import { createAppWrites } from './apps.ts'
 import { createContactIndex } from './contact-index.ts'
 import { createCounters } from './counters.ts'
+import { createComparing } from './compared-people.ts'
 import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryRetries } from './delivery-retries.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
@@ -76,7 +77,8 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, sentCache] = [createLiveMessages(db, createMailSources(db, sealer)), createSentCache()]
-  const ends = createDeliveryEnds({ db, sentCache, rules })
+  const compare = createComparing(db)
+  const ends = createDeliveryEnds({ db, sentCache, compare, rules })
   const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownReports(db)
@@ -106,7 +108,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,
-    ...createDeliveryWrites({ db, live, ends, rules }),
+    ...createDeliveryWrites({ db, live, ends, compare, rules }),
     ...createSuppressionWrites({ db, live, ends, rules }),
   }
   const settle = (): void => {

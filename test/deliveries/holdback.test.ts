@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { decide, type Facts } from '../../src/deliveries/decide.ts'
 import { placeInMessage } from '../../src/deliveries/facts.ts'
+import { lastDays, readResults } from '../../src/deliveries/results.ts'
 import { NOTHING_DONE } from '../../src/deliveries/rules.ts'
 import type { DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
 import { DAY, HOUR, MINUTE } from '../durations.ts'
@@ -174,13 +175,46 @@ test('being held back does not count towards the limits per person', async () =>
   }
 })
 
-test('sending it by hand takes the person out of the comparison', async () => {
+test('sending it by hand leaves the person in their group', async () => {
   const holding = await startHolding()
+  const groups = async () => {
+    const { compared } = await readResults(holding.store(), holding.messageId, lastDays(7, holding.server.clock.now()))
+    return [compared.cameBack.emailed.people, compared.cameBack.heldBack.people]
+  }
+  const before = await groups()
   const [delivery] = await holding.ofPerson(holding.held)
   const resent = await holding.store().resendDelivery({ appId: holding.app.id, id: delivery?.id ?? 0, at: AT })
   expect(resent).toEqual({ done: true })
   expect(verdictsOf(await holding.decide())).toEqual(['send'])
   expect((await holding.ofPerson(holding.held))[0]).toMatchObject({ state: 'sent', heldBackAt: null })
+  expect(before).not.toContain(0)
+  expect(await groups()).toEqual(before)
+})
+
+test('a person who is emailed again counts once, from the first time', async () => {
+  const holding = await startHolding({ again: { everyHours: 1 } })
+  const first = holding.server.clock.now()
+  const groups = async (days: number, now = holding.server.clock.now()) => {
+    const { compared } = await readResults(holding.store(), holding.messageId, lastDays(days, now))
+    return [compared.cameBack.emailed.people, compared.cameBack.heldBack.people]
+  }
+  const before = await groups(7)
+  holding.server.clock.tick(10 * DAY)
+  for (const name of [holding.held, holding.emailed]) await holding.sendTo(name)
+  expect((await holding.decide()).length).toBe(2)
+  expect([await groups(30), await groups(7), await groups(7, first)]).toEqual([before, [0, 0], before])
+})
+
+test('erasing a person takes them out of the comparison', async () => {
+  const holding = await startHolding()
+  const email = `${holding.held}@example.com`
+  const countHeldBack = async (): Promise<number> => {
+    const range = lastDays(7, holding.server.clock.now())
+    return (await readResults(holding.store(), holding.messageId, range)).compared.cameBack.heldBack.people
+  }
+  const before = await countHeldBack()
+  await holding.store().eraseContact({ ...holding.by, appId: holding.app.id, email })
+  expect(await countHeldBack()).toBe(before - 1)
 })
 
 test('a return, the result and the goal are recorded for both groups', async () => {

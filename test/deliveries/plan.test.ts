@@ -35,6 +35,7 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
     cancelledBy: new Set(),
     cancellingEvents: new Set(),
     goalEvents: new Map(),
+    holdsBack: false,
     timezone: 'UTC',
     hosts: [],
     hasDeliveries: false,
@@ -202,7 +203,7 @@ describe('emails', () => {
   })
 
   test('records a return once, and once more for the result', () => {
-    const sent = { id: 5, decidedAt: AT - MINUTE, cameBackAt: null, openedAt: null }
+    const sent = { of: 'email' as const, id: 5, decidedAt: AT - MINUTE, cameBackAt: null, openedAt: null }
     const properties = ['{"url":"https://a.example/1"}']
     const emails: EmailFacts = { waiting: [], sent: [{ ...sent, properties }], goals: [], used: new Map() }
     const seen = (path: string) => ({ type: 'page', name: '$page', path }) as const
@@ -214,13 +215,19 @@ describe('emails', () => {
   })
 
   test('records a goal once, within its days after the email', () => {
-    const paid = (id: number, decidedAt: number) => ({ id, decidedAt, event: 'paid', days: 2 })
+    const paid = (id: number, decidedAt: number) => ({
+      of: 'comparison' as const,
+      id,
+      decidedAt,
+      event: 'paid',
+      days: 2,
+    })
     const goals = [paid(5, AT - 2 * DAY), paid(6, AT - 2 * DAY - 1), paid(7, AT + 1), { ...paid(8, AT), event: 'left' }]
     const emails: EmailFacts = { waiting: [], sent: [], goals, used: new Map() }
     const messages = [message({ goal: { event: 'paid', days: 2 } })]
     const given = { messages, person: { ...ADA, emails }, hasDeliveries: true }
     const planned = planOf([{ name: 'paid' }, { name: 'paid' }, { name: 'seen' }], given)
-    expect(planned.deliveries).toEqual([{ change: 'goal', id: 5, at: AT }])
+    expect(planned.deliveries).toEqual([{ change: 'goal', of: 'comparison', id: 5, at: AT }])
   })
 
   test('facts about goals are loaded only for their event, as far back as they count', () => {

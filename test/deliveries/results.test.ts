@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { placeInMessage } from '../../src/deliveries/facts.ts'
-import { compareShares, summarizeResults } from '../../src/deliveries/results.ts'
+import { compareShares, lastDays, readResults, type Share, summarizeResults } from '../../src/deliveries/results.ts'
 import type { DayCount } from '../../src/store/message-results.ts'
+import { page, report, send } from '../api/reports.ts'
+import { RESULTS, startSending } from '../mail/sending.ts'
 
 /** A repeatable sequence (mulberry32). */
 function createRandom(seed: number): () => number {
@@ -16,28 +18,95 @@ function createRandom(seed: number): () => number {
 
 const POPULATIONS = 200
 
+const FATES = ['arrives', 'is refused', 'cannot be written', 'is opened before a retry'] as const
+type Fate = (typeof FATES)[number]
+type GroupName = 'emailed' | 'heldBack'
+
+const PEOPLE_OF_FATE = 12
+
+/** How many of those who are assigned to a group count in it, after one of each fate was decided, and then came back. */
+async function countFates() {
+  const recipient = (to: string) => (to.includes('refused') ? 550 : to.includes('opened') ? 451 : 'accept')
+  const onlyIf = [{ rule: 'notSeen', ifUnknown: 'send' } as const]
+  const sending = await startSending({ holdback: 50, onlyIf }, { recipient, unknownMailbox: true })
+  await sending.setPlan({ snippetLimits: false })
+  const messages = await sending.store().listMessages(sending.app.id)
+  const messageId = messages.find(({ status }) => status === 'live')?.id ?? 0
+  const counted = new Map<Fate, Record<GroupName, Share & { assigned: number }>>()
+  let before = (await readResults(sending.store(), messageId, lastDays(30, sending.clock.now()))).compared.cameBack
+  for (const fate of FATES) {
+    const emails = Array.from(
+      { length: PEOPLE_OF_FATE },
+      (_, index) => `${fate.replaceAll(' ', '-')}${index}@example.com`,
+    )
+    const properties = fate === 'cannot be written' ? { url: RESULTS.url } : RESULTS
+    for (const email of emails) await sending.sendEvent(email, properties)
+    await sending.sendDue()
+    sending.clock.tick(1_000)
+    const assigned = { emailed: 0, heldBack: 0 }
+    for (const email of emails) {
+      await send(sending, report(sending.first, { email, events: [page('/results/1')] }))
+      const person = await sending.store().findContact(sending.app.id, email)
+      assigned[placeInMessage({ contactId: person?.id ?? 0, messageId }) < 50 ? 'heldBack' : 'emailed'] += 1
+    }
+    const { compared } = await readResults(sending.store(), messageId, lastDays(30, sending.clock.now()))
+    const after = compared.cameBack
+    const countOf = (group: GroupName) => ({
+      assigned: assigned[group],
+      people: after[group].people - before[group].people,
+      reached: after[group].reached - before[group].reached,
+    })
+    counted.set(fate, { emailed: countOf('emailed'), heldBack: countOf('heldBack') })
+    before = after
+  }
+  const states = await sending.states()
+  await sending.close()
+  return { counted, states }
+}
+
+let counted: Awaited<ReturnType<typeof countFates>>['counted'] = new Map()
+let states: Record<string, number> = {}
+beforeAll(async () => void ({ counted, states } = await countFates()))
+
+test('everyone counts in the group they were assigned to, and so do their returns, whatever became of the email', () => {
+  const emailed = (fate: Fate): number => counted.get(fate)?.emailed.assigned ?? 0
+  expect(states).toEqual({
+    'skipped: holdback': FATES.reduce((sum, fate) => sum + (counted.get(fate)?.heldBack.assigned ?? 0), 0),
+    sent: emailed('arrives'),
+    'failed: smtp_550': emailed('is refused'),
+    'skipped: missing_value': emailed('cannot be written'),
+    'skipped: seen': emailed('is opened before a retry'),
+  })
+  for (const [fate, groups] of counted)
+    for (const { assigned, people, reached } of Object.values(groups))
+      expect([fate, assigned > 0, people, reached]).toEqual([fate, true, assigned, assigned])
+})
+
 describe.each([
-  ['a usual lift', { people: 2_000, holdback: 10, base: 0.25, lift: 0.1 }],
-  ['no lift', { people: 2_000, holdback: 20, base: 0.3, lift: 0 }],
-  ['few people who rarely come back', { people: 400, holdback: 10, base: 0.05, lift: 0.03 }],
-  ['nearly everyone comes back', { people: 600, holdback: 50, base: 0.93, lift: 0.05 }],
-])('%s', (_, { people, holdback, base, lift }) => {
+  ['a usual lift', { people: 2_000, holdback: 10, base: 0.25, lift: 0.1, dead: 0 }],
+  ['no lift', { people: 2_000, holdback: 20, base: 0.3, lift: 0, dead: 0 }],
+  ['few people who rarely come back', { people: 400, holdback: 10, base: 0.05, lift: 0.03, dead: 0 }],
+  ['nearly everyone comes back', { people: 600, holdback: 50, base: 0.93, lift: 0.05, dead: 0 }],
+  ['5 % of the mailboxes are dead', { people: 8_000, holdback: 20, base: 0.5, lift: 0.1, dead: 0.05 }],
+  ['10 % of the mailboxes are dead', { people: 4_000, holdback: 20, base: 0.35, lift: 0, dead: 0.1 }],
+])('%s', (_, { people, holdback, base, lift, dead }) => {
   test(`the interval has the true difference in at least 93 % of ${POPULATIONS} populations, and not in all`, () => {
+    const isCounted = (fate: Fate, group: GroupName): boolean => (counted.get(fate)?.[group].people ?? 0) > 0
     const random = createRandom(20_261_125)
+    // people with dead mailboxes have left for good
+    const assignedLift = lift * (1 - dead)
     let covered = 0
     for (let messageId = 1; messageId <= POPULATIONS; messageId += 1) {
-      const [emailed, heldBack] = [
-        { people: 0, reached: 0 },
-        { people: 0, reached: 0 },
-      ]
+      const groups = { emailed: { people: 0, reached: 0 }, heldBack: { people: 0, reached: 0 } }
       for (let contactId = 1; contactId <= people; contactId += 1) {
-        const isHeldBack = placeInMessage({ contactId, messageId }) < holdback
-        const group = isHeldBack ? heldBack : emailed
-        group.people += 1
-        group.reached += random() < base + (isHeldBack ? 0 : lift) ? 1 : 0
+        const name = placeInMessage({ contactId, messageId }) < holdback ? 'heldBack' : 'emailed'
+        const isDead = dead > 0 && random() < dead
+        if (!isCounted(isDead ? 'is refused' : 'arrives', name)) continue
+        groups[name].people += 1
+        groups[name].reached += !isDead && random() < base + (name === 'emailed' ? lift : 0) ? 1 : 0
       }
-      const { estimate, margin } = compareShares(emailed, heldBack)
-      covered += Math.abs(estimate - lift) <= margin ? 1 : 0
+      const { estimate, margin } = compareShares(groups.emailed, groups.heldBack)
+      covered += Math.abs(estimate - assignedLift) <= margin ? 1 : 0
     }
     expect(covered).toBeGreaterThanOrEqual(0.93 * POPULATIONS)
     // an interval that is twice too wide would cover all

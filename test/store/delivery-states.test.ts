@@ -2,6 +2,7 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/store/engine/database.ts'
+import { createComparing } from '../../src/store/compared-people.ts'
 import { createDeliveryEnds } from '../../src/store/delivery-ends.ts'
 import { createDeliveryQueue, prepareDeliveryStatements } from '../../src/store/delivery-queue.ts'
 import { createDeliveryRetries } from '../../src/store/delivery-retries.ts'
@@ -61,6 +62,7 @@ function parts(watched: Database) {
     db: watched,
     live: createLiveMessages(watched, createMailSources(watched, sealer)),
     sentCache: createSentCache(),
+    compare: createComparing(watched),
     rules: STORE_RULES,
   }
   return { ...common, ends: createDeliveryEnds(common) }

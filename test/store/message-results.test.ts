@@ -2,6 +2,7 @@
 import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { createComparing } from '../../src/store/compared-people.ts'
 import { createDeliveryCounts } from '../../src/store/delivery-counts.ts'
 import { createResultReads } from '../../src/store/message-results.ts'
 import { DELIVERY_STATES } from '../../src/store/message-types.ts'
@@ -24,7 +25,8 @@ const change = fc.record({
   reason: fc.constantFrom(null, 'seen', 'holdback'),
   joinedTo: fc.constantFrom(null, null, 99),
   triggered: fc.integer({ min: 0, max: 3 }),
-  after: fc.constantFrom(null, -1, 19_999, 20_001),
+  isCompared: fc.boolean(),
+  isHeldBack: fc.boolean(),
   handedAt: at,
   heldBackAt: at,
   cameBackAt: at,
@@ -34,32 +36,28 @@ const change = fc.record({
 type Change = typeof change extends fc.Arbitrary<infer One> ? One : never
 
 function apply(db: Database, one: Change): void {
-  if (one.kind === 'delete') return void db.run('DELETE FROM deliveries WHERE id = ?', [one.id])
+  if (one.kind === 'delete') {
+    db.run('DELETE FROM deliveries WHERE id = ?', [one.id])
+    return void db.run('DELETE FROM compared_people WHERE delivery_id = ?', [one.id])
+  }
   const now = START + one.triggered * DAY
   db.run(
     `INSERT OR IGNORE INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at,
        updated_at, once_key, state, reason, attempt, resent, by_hand)
-     VALUES (?1, 1, ?1, ?2, 1, ?3, ?3, ?3, ?3, NULL, ?4, ?5, 1, 0, 0)`,
+     VALUES (?1, 1, ?1 / 2, ?2, 1, ?3, ?3, ?3, ?3, NULL, ?4, ?5, 1, 0, 0)`,
     [one.id, one.message, now, one.state, one.reason],
   )
-  // a group is decided with its time
-  const isDecided = one.handedAt !== null || one.heldBackAt !== null
+  if (one.isCompared) createComparing(db)(one.id, { at: now, isHeldBack: one.isHeldBack })
+  const reached = [one.cameBackAt, one.openedAt, one.goalAt]
   db.run(
-    `UPDATE deliveries SET state = ?, reason = ?, joined_to = ?, handed_at = ?, held_back_at = ?, compared_after = ?,
-       came_back_at = ?, opened_at = ?, goal_at = ? WHERE id = ?`,
-    [
-      one.state,
-      one.reason,
-      one.joinedTo,
-      one.handedAt,
-      one.heldBackAt,
-      isDecided ? one.after : null,
-      one.cameBackAt,
-      one.openedAt,
-      one.goalAt,
-      one.id,
-    ],
+    `UPDATE deliveries SET state = ?, reason = ?, joined_to = ?, handed_at = ?, held_back_at = ?, came_back_at = ?,
+       opened_at = ?, goal_at = ? WHERE id = ?`,
+    [one.state, one.reason, one.joinedTo, one.handedAt, one.heldBackAt, ...reached, one.id],
   )
+  db.run('UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id = ?', [
+    ...reached,
+    one.id,
+  ])
 }
 
 const SENT = `state IN ('handed', 'sent', 'unknown', 'bounced', 'complained')`
@@ -79,10 +77,9 @@ const recount = (db: Database) => ({
     .all(),
   compared: db
     .query(
-      `SELECT message_id, coalesce(held_back_at, handed_at) / ${DAY} AS day, compared_after AS after,
-         held_back_at IS NOT NULL AS isHeldBack, count(*) AS people, ${REACHED}
-       FROM deliveries WHERE joined_to IS NULL AND compared_after IS NOT NULL AND (held_back_at IS NOT NULL OR ${SENT})
-       GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+      `SELECT message_id, decided_at / ${DAY} AS day, is_held_back AS isHeldBack, is_first AS isFirst, count(*) AS people,
+         ${REACHED}
+       FROM compared_people GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
     )
     .all(),
 })
@@ -96,7 +93,7 @@ const kept = (db: Database) => ({
     .all(),
   compared: db
     .query(
-      `SELECT message_id, day, after, is_held_back AS isHeldBack, people, came_back AS cameBack, opened,
+      `SELECT message_id, day, is_held_back AS isHeldBack, is_first AS isFirst, people, came_back AS cameBack, opened,
          reached_goal AS reachedGoal
        FROM message_comparisons WHERE people <> 0 OR came_back <> 0 OR opened <> 0 OR reached_goal <> 0
        ORDER BY 1, 2, 3, 4`,
@@ -108,7 +105,7 @@ test('the kept counts are those of the deliveries', () => {
   const db = folder.open()
   fc.assert(
     fc.property(fc.array(change, { minLength: 1, maxLength: 20 }), (changes) => {
-      db.run('DELETE FROM deliveries')
+      for (const table of ['deliveries', 'compared_people']) db.run(`DELETE FROM ${table}`)
       for (const one of changes) apply(db, one)
       expect(kept(db)).toEqual(recount(db))
     }),

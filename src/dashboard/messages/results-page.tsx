@@ -228,7 +228,8 @@ function CompareSection(props: ResultsProps) {
         <>
           <Table label="Emailed and held back" columns={COMPARED} rows={rows} idOf={({ name }) => name} />
           <p class="hint">
-            People more than without the email, with a 95 % interval. <a href="/docs/results">How this is measured</a>
+            How many more than without the email, with a 95 % interval. People stay in their group if an email fails.{' '}
+            <a href="/docs/results">How this is measured</a>
           </p>
         </>
       ) : (
@@ -245,8 +246,8 @@ function CompareSection(props: ResultsProps) {
 
 const COMPARED: Column<ComparedRow>[] = [
   { name: 'Result', cell: ({ name }) => name },
-  { name: 'Emailed', isNumber: true, cell: ({ emailed }) => <Group {...emailed} /> },
-  { name: 'Held back', isNumber: true, cell: ({ heldBack }) => <Group {...heldBack} /> },
+  { name: 'Emailed group', isNumber: true, cell: ({ emailed }) => <Group {...emailed} /> },
+  { name: 'Holdback group', isNumber: true, cell: ({ heldBack }) => <Group {...heldBack} /> },
   {
     name: 'Difference',
     isNumber: true,

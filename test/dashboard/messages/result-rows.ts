@@ -1,5 +1,6 @@
 /** Deliveries for results, as the store has them. */
 import type { Database } from 'bun:sqlite'
+import { createComparing } from '../../../src/store/compared-people.ts'
 import type { DeliveryState } from '../../../src/store/message-types.ts'
 
 export type ResultRow = { state: DeliveryState; reason?: string; daysAgo?: number } & Partial<
@@ -15,7 +16,8 @@ export function addDeliveries(db: Database, { appId, messageId, at, count }: Add
   const atIf = (is: boolean | undefined): number | null => (is ? at : null)
   const isSent = row.state === 'sent'
   const ends = [row.state, row.reason ?? null, atIf(isSent), atIf(row.heldBack)]
-  const reached = [isSent || row.heldBack ? -1 : null, atIf(row.cameBack), atIf(row.opened), atIf(row.goal)]
+  const reached = [atIf(row.cameBack), atIf(row.opened), atIf(row.goal)]
+  const isCompared = isSent || row.state === 'failed' || row.heldBack === true
   for (let index = 0; index < count; index += 1) {
     last += 1
     db.run(
@@ -25,9 +27,15 @@ export function addDeliveries(db: Database, { appId, messageId, at, count }: Add
       [last, appId, messageId, at],
     )
     db.run(
-      `UPDATE deliveries SET state = ?, reason = ?, handed_at = ?, held_back_at = ?, compared_after = ?, came_back_at = ?,
-         opened_at = ?, goal_at = ? WHERE id = ?`,
+      `UPDATE deliveries SET state = ?, reason = ?, handed_at = ?, held_back_at = ?, came_back_at = ?, opened_at = ?,
+         goal_at = ? WHERE id = ?`,
       [...ends, ...reached, last],
     )
+    if (!isCompared) continue
+    createComparing(db)(last, { at, isHeldBack: row.heldBack === true })
+    db.run('UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id = ?', [
+      ...reached,
+      last,
+    ])
   }
 }

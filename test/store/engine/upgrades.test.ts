@@ -312,6 +312,58 @@ describe('an older schema', () => {
     other.remove()
   })
 
+  test('compares everyone who was assigned to a group, whatever became of the email', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE compared_people'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    old.run('PRAGMA foreign_keys = OFF')
+    const DAY = 86_400_000
+    const at = 20_500 * DAY
+    for (const [id, holdback] of [
+      [1, 10],
+      [2, undefined],
+    ] as const) {
+      old.run(`INSERT INTO messages VALUES (?, 'acc_1', 1, ?, 'live', 1, 1, 1)`, [id, `M${id}`])
+      old.run(`INSERT INTO message_versions (message_id, version, content, created_at) VALUES (?, 1, ?, 1)`, [
+        id,
+        JSON.stringify({ holdback }),
+      ])
+    }
+    const verdict = (result: 'pass' | 'fail'): string =>
+      JSON.stringify({ at, verdicts: [{ rule: 'holdback', about: '10', value: result === 'fail', verdict: result }] })
+    const add = old.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state,
+      triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, handed_at, held_back_at, compared_after,
+      came_back_at, record) VALUES (?1, 1, ?2, ?3, 1, ?1, ?4, ?5, ?5, ?5, 1, 0, 0, ?5, ?6, ?7, ?8, ?9, ?10)`)
+    add.run(101, 1, 1, 'sent', at, at, null, -1, at + 5, verdict('pass'))
+    // again, two days later
+    add.run(102, 1, 1, 'sent', at + 2 * DAY, at + 2 * DAY, null, 20_500, null, verdict('pass'))
+    add.run(103, 2, 1, 'skipped', at, null, at, -1, at + 5, verdict('fail'))
+    // refused; they came back, the other one too late
+    add.run(104, 3, 1, 'failed', at, null, null, null, null, verdict('pass'))
+    add.run(105, 4, 1, 'failed', at, null, null, null, null, verdict('pass'))
+    // never decided, and of a message without a holdback
+    add.run(106, 5, 1, 'skipped', at, null, null, null, null, '{"at":1,"verdicts":[]}')
+    add.run(107, 6, 2, 'sent', at, at, null, null, at, null)
+    const view = old.query(`INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at)
+      VALUES (?, 1, ?, 1, 1, 1, ?)`)
+    view.run(201, 3, at + DAY)
+    view.run(202, 4, at + 8 * DAY)
+    old.close()
+    const db = openDatabase(other.folder)
+    expect(db.query('SELECT * FROM compared_people ORDER BY 1').values()).toEqual([
+      [101, 1, 1, 0, 1, at, at + 5, null, null],
+      [103, 2, 1, 1, 1, at, at + 5, null, null],
+      [104, 3, 1, 0, 1, at, at + DAY, null, null],
+      [105, 4, 1, 0, 1, at, null, null, null],
+    ])
+    expect(db.query('SELECT * FROM message_comparisons ORDER BY 1, 2, 3').values()).toEqual([
+      [1, 20_500, 0, 1, 3, 2, 0, 0],
+      [1, 20_500, 1, 1, 1, 1, 0, 0],
+    ])
+    db.close()
+    other.remove()
+  })
+
   test('has a copy that opens as a database', () => {
     openDatabase(folder, two).close()
     const other = join(folder, 'restored')

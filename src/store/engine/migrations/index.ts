@@ -27,6 +27,7 @@ import versionActors from './0025_version_actors.sql' with { type: 'text' }
 import contactChanges from './0026_contact_changes.sql' with { type: 'text' }
 import messageResults from './0027_message_results.sql' with { type: 'text' }
 import peopleDays from './0029_people_days.sql' with { type: 'text' }
+import comparedPeople from './0030_compared_people.sql' with { type: 'text' }
 import { pageKeyOf } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -62,6 +63,7 @@ export const MIGRATIONS: readonly string[] = [
   messageResults,
   deliveryFilters,
   peopleDays,
+  comparedPeople,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

@@ -1,0 +1,53 @@
+import type { Database } from 'bun:sqlite'
+
+export type Compare = ReturnType<typeof createComparing>
+
+/** Puts the person of a delivery into one of the message's groups. Later decisions of the message change nothing. */
+export function createComparing(db: Database) {
+  const add = db.prepare(
+    `INSERT INTO compared_people (delivery_id, contact_id, message_id, is_held_back, is_first, decided_at)
+     SELECT id, contact_id, message_id, ?2,
+       NOT EXISTS (SELECT 1 FROM compared_people AS others WHERE others.contact_id = deliveries.contact_id), ?3
+     FROM deliveries WHERE id = ?1 ON CONFLICT DO NOTHING`,
+  )
+  return (deliveryId: number, { at, isHeldBack }: { at: number; isHeldBack: boolean }): void =>
+    void add.run(deliveryId, Number(isHeldBack), at)
+}
+
+type Decided = { id: number; eventId: number | null; decidedAt: number } & Record<
+  'cameBackAt' | 'openedAt',
+  number | null
+>
+type WithoutGoal = { id: number; messageId: number; version: number; decidedAt: number }
+
+/** What people did since it was decided whether they are emailed. `id`: of the delivery. */
+export function createComparedReads(db: Database) {
+  const returns = db.prepare<Decided, [number, number]>(
+    `SELECT delivery_id AS id, event_id AS eventId, decided_at AS decidedAt, compared_people.came_back_at AS cameBackAt,
+       compared_people.opened_at AS openedAt
+     FROM compared_people JOIN deliveries ON deliveries.id = delivery_id
+     WHERE compared_people.contact_id = ? AND decided_at >= ?
+       AND (compared_people.came_back_at IS NULL OR compared_people.opened_at IS NULL)`,
+  )
+  const goals = db.prepare<WithoutGoal, [number, number]>(
+    `SELECT delivery_id AS id, compared_people.message_id AS messageId, version, decided_at AS decidedAt
+     FROM compared_people JOIN deliveries ON deliveries.id = delivery_id
+     WHERE compared_people.contact_id = ? AND decided_at >= ? AND compared_people.goal_at IS NULL`,
+  )
+  return {
+    listWithoutReturn: (contactId: number, since: number): Decided[] => returns.all(contactId, since),
+    listWithoutGoal: (contactId: number, since: number): WithoutGoal[] => goals.all(contactId, since),
+  }
+}
+
+export function createComparedWrites(db: Database) {
+  const noteReturn = db.prepare(
+    `UPDATE compared_people SET came_back_at = ifnull(came_back_at, ?), opened_at = ifnull(opened_at, ?)
+     WHERE delivery_id = ?`,
+  )
+  const noteGoal = db.prepare('UPDATE compared_people SET goal_at = ifnull(goal_at, ?) WHERE delivery_id = ?')
+  return {
+    noteReturn: (id: number, at: number, isResult: boolean): void => void noteReturn.run(at, isResult ? at : null, id),
+    noteGoal: (id: number, at: number): void => void noteGoal.run(at, id),
+  }
+}
