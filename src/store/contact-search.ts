@@ -5,13 +5,17 @@ import type { ContactRow, ContactStatus } from './types.ts'
 
 /** Matches are counted up to here. */
 const COUNTED_PEOPLE = 10_000
-/** Rows that a query looks at where many match one condition and few match all (measured: 25 ms). */
+/** Rows that a page looks at where few match all conditions (measured: 25 ms). */
 const SCANNED_ROWS = 20_000
+/** Rows that are looked up in the indexes of the other conditions (measured: 25 ms). */
+const PROBED_ROWS = 100_000
+/** People of an app whose indexes are merged at once: two lists of half of them take 40 ms (measured). */
+const MERGED_PEOPLE = 1_000_000
 const CHUNK_ROWS = 500
 /** From here on, looking up each listed row takes longer than walking the index to the next few. */
 const MANY_IDS = 1_000
 const UNCOUNTED: PeopleCount = { people: 0, isExact: false }
-const BOUNDS = { counted: COUNTED_PEOPLE, scanned: SCANNED_ROWS }
+const BOUNDS = { counted: COUNTED_PEOPLE, scanned: SCANNED_ROWS, probed: PROBED_ROWS, merged: MERGED_PEOPLE }
 const MAX_ID = Number.MAX_SAFE_INTEGER
 /** Tags, fields and events that a filter suggests. */
 const SUGGESTED = 100
@@ -48,25 +52,29 @@ export type PeoplePage = { people: ContactRow[]; next: PeopleCursor | null }
 export type PeopleCount = { people: number; isExact: boolean }
 
 type Sql = { text: string; values: SQLQueryBindings[] }
+/** Rows of an index in order of ids: of people who match, or of those who don't. */
+type Arm = { isIn: boolean; id: string; from: Sql }
 /**
- * `ids` selects the ids of all who match, in order of ids if `isById`; null if few don't match. `test` is a condition on
- * the row `c`.
+ * `ids` selects the ids of all who match; null if few don't match. `arms`: the same as lists that can be merged; none if
+ * the index has another order. `test` is a condition on the row `c`; slow if no index answers it.
  */
-type Condition = { ids: Sql | null; isById: boolean; test: Sql }
+type Condition = { ids: Sql | null; arms: Arm[]; test: Sql; isSlow?: boolean }
 type Candidate = { id: number; key: string | number | null; isMatch: number; searched?: string }
 /** `searched`: the email and the name on a line each. */
 type IsFound = (searched: string) => boolean
 /** `isFound`: a search with too many matches to list. */
 type Conditions = { conditions: Condition[]; isFound: IsFound | null }
 /** The ids of all who match, or the conditions to walk with. */
-type Plan = { ids: number[] } | (Conditions & { driver: Sql })
-type Driver = { ids: Sql; size: number; rest: Condition[] }
+type Plan = { ids: number[] } | (Conditions & { count: PeopleCount })
+/** Of ids: `from` up to, not including, `until`. */
+type Range = { from: number; until: number }
 
 const sql = (text: string, ...values: SQLQueryBindings[]): Sql => ({ text, values })
 
 /** `bounds` is for tests. */
 export function createContactSearch(db: Database, bounds = BOUNDS) {
-  const { counted, scanned: mostScanned } = bounds
+  const { counted, scanned: mostScanned, probed, merged } = bounds
+  const many: PeopleCount = { people: counted, isExact: false }
   const { listSeenContacts } = createContactReads(db)
   const all = <Row>({ text, values }: Sql): Row[] => db.prepare<Row, SQLQueryBindings[]>(text).all(...values)
   const idsOf = (query: Sql): number[] => all<{ id: number }>(query).map(({ id }) => id)
@@ -90,13 +98,13 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     emails.all(appId, start, `${start}\u{10FFFF}`, limit).map(({ id }) => id)
 
   const search = (appId: number, text: string): Condition | IsFound => {
-    const part = text.trim()
+    const part = tidy(text)
     const most = counted + 1
     const [byEmail, byName] = [findByEmail(appId, part.toLowerCase(), most), findByName(appId, part, most)]
     if (byEmail.length === most || byName.length === most) return createIsFound(part)
     const ids = JSON.stringify([...new Set([...byEmail, ...byName])])
     const list = 'SELECT value AS id FROM json_each(?)'
-    return { ids: sql(list, ids), isById: false, test: sql(`c.id IN (${list})`, ids) }
+    return { ids: sql(list, ids), arms: [], test: sql(`c.id IN (${list})`, ids) }
   }
 
   const readConditions = (appId: number, filter: PeopleFilter): Conditions => {
@@ -107,49 +115,97 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     if (field !== null) conditions.push(hasField(appId, field))
     if (event !== null) conditions.push(didEvent(nameId.get(appId, event.name)?.id ?? 0, event.isDone))
     if (seen !== null) conditions.push(wasSeen(appId, seen))
-    const found = filter.search === null || filter.search.trim() === '' ? null : search(appId, filter.search)
+    const found = filter.search === null || tidy(filter.search) === '' ? null : search(appId, filter.search)
     if (typeof found === 'function') return { conditions, isFound: found }
     return { conditions: found ? [found, ...conditions] : conditions, isFound: null }
   }
 
-  const countUpTo = ({ text, values }: Sql): number =>
-    all<{ n: number }>(sql(`SELECT count(*) AS n FROM (SELECT 1 FROM (${text}) LIMIT ${counted + 1})`, ...values))[0]
-      ?.n ?? 0
+  const countUpTo = ({ text, values }: Sql, most: number): number =>
+    all<{ n: number }>(sql(`SELECT count(*) AS n FROM (SELECT 1 FROM (${text}) LIMIT ?)`, ...values, most))[0]?.n ?? 0
 
-  /** The condition that the fewest match, or everyone. */
-  const findDriver = (appId: number, conditions: Condition[]): Driver => {
-    const sizes = conditions.flatMap(({ ids, ...one }) =>
-      ids === null
-        ? []
-        : [{ ids, ...one, size: countUpTo(ids), rest: conditions.filter(({ test }) => test !== one.test) }],
-    )
-    const best = sizes.toSorted((a, b) => a.size - b.size)[0]
-    if (best && best.size <= counted) return best
-    const ids = everyoneOf(appId)
-    const everyone = { ids, size: countUpTo(ids), rest: conditions }
-    return everyone.size <= counted ? everyone : (sizes.find(({ isById }) => isById) ?? everyone)
+  const peopleOf = db.prepare<{ people: number }, [number]>(
+    'SELECT ifnull(sum(people), 0) AS people FROM people_days WHERE app_id = ?',
+  )
+  const nthBefore = db.prepare<{ id: number }, [number, number, number]>(
+    `SELECT id FROM contacts INDEXED BY contacts_by_app WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ?`,
+  )
+  const countPeople = (appId: number): number => peopleOf.get(appId)?.people ?? 0
+
+  /** As many people before `until` as are merged at once. */
+  const rangeBefore = (appId: number, arms: Arm[], until: number): Range => {
+    const isMore = isMerged(arms) && countPeople(appId) > merged
+    return { from: isMore ? (nthBefore.get(appId, until, merged - 1)?.id ?? 0) : 0, until }
+  }
+
+  /** The ids of `candidates` that match, at least to the first that is not counted. */
+  const listMatches = (candidates: Sql, conditions: Condition[], isFound: IsFound | null): number[] => {
+    const test = allOf(conditions)
+    const columns = `c.id AS id${isFound ? SEARCHED_COLUMNS : ''}`
+    const text = `SELECT ${columns} FROM (${candidates.text}) AS c WHERE ${test.text} LIMIT ?`
+    const found = all<Candidate>(sql(text, ...candidates.values, ...test.values, isFound ? MAX_ID : counted + 1))
+    return found.filter((one) => isFound?.(one.searched ?? '') ?? true).map(({ id }) => id)
   }
 
   const plan = (appId: number, filter: PeopleFilter): Plan => {
     const { conditions, isFound } = readConditions(appId, filter)
-    const { ids: driver, size, rest } = findDriver(appId, conditions)
-    if (size > counted) return { conditions, isFound, driver }
-    if (rest.length === 0 && isFound === null) return { ids: idsOf(driver) }
-    const [test, columns] = [allOf(rest), `c.id AS id${isFound ? SEARCHED_COLUMNS : ''}`]
-    const text = `SELECT ${columns} FROM (${driver.text}) AS c WHERE ${test.text}`
-    const found = all<Candidate>(sql(text, ...driver.values, ...test.values))
-    return { ids: found.filter((one) => isFound?.(one.searched ?? '') ?? true).map(({ id }) => id) }
+    const toPlan = (ids: number[]): Plan => (ids.length <= counted ? { ids } : { conditions, isFound, count: many })
+    const everyone = { ids: everyoneOf(appId), others: conditions, most: counted, size: countPeople(appId) }
+    const sizes = conditions.flatMap((one) => {
+      const others = conditions.filter((other) => other !== one)
+      const most = isFound || others.some(({ isSlow }) => isSlow) ? counted : probed
+      return one.ids ? [{ ids: one.ids, others, most, size: countUpTo(one.ids, most + 1) }] : []
+    })
+    const smallest = [...sizes, everyone]
+      .filter(({ size, most }) => size <= most)
+      .toSorted((a, b) => a.size - b.size)[0]
+    if (smallest) return toPlan(listMatches(smallest.ids, smallest.others, isFound))
+    return planMerged(appId, filter, { conditions, isFound })
+  }
+
+  /** Where many match each condition. */
+  const planMerged = (appId: number, filter: PeopleFilter, { conditions, isFound }: Conditions): Plan => {
+    const [arms, rest] = [conditions.flatMap(({ arms }) => arms), conditions.filter(({ arms }) => arms.length === 0)]
+    if (isMerged(arms)) {
+      const range = rangeBefore(appId, arms, MAX_ID)
+      const list = merge(appId, arms, range)
+      const ids = idsOf(sql(`${list.text} LIMIT ?`, ...list.values, counted + 1))
+      if (ids.length <= counted) {
+        if (range.from > 0) return { conditions, isFound, count: { people: ids.length, isExact: false } }
+        const values = sql('SELECT value AS id FROM json_each(?)', JSON.stringify(ids))
+        return { ids: listMatches(values, rest, isFound) }
+      }
+    }
+    const isOne = conditions.length + (isFound ? 1 : 0) <= 1
+    const count =
+      isOne || (rest.length === 0 && isFound === null) ? many : countSome(appId, filter, { conditions, isFound })
+    return { conditions, isFound, count }
+  }
+
+  /** At least so many. */
+  const countSome = (appId: number, filter: PeopleFilter, { conditions, isFound }: Conditions): PeopleCount => {
+    if (isFound) {
+      const query = { appId, filter, sort: 'newest', after: null, limit: counted + 1 } as const
+      const { found, next } = walk({ conditions, isFound }, query, mostScanned / 4)
+      return { people: Math.min(found.length, counted), isExact: next === null && found.length <= counted }
+    }
+    const slow = conditions.find(({ isSlow }) => isSlow)
+    const arms = conditions.flatMap(({ arms }) => arms)
+    const driver = slow?.ids ?? merge(appId, arms, rangeBefore(appId, arms, MAX_ID))
+    const tested = conditions.filter((one) => one !== slow && (slow !== undefined || one.arms.length === 0))
+    const some = sql(`SELECT id FROM (${driver.text} LIMIT ?)`, ...driver.values, probed)
+    return { people: Math.min(listMatches(some, tested, null).length, counted), isExact: false }
   }
 
   /** Of listed ids. Where they are many, the next ones are near in the index. */
-  const pageOfIds = (ids: number[], { sort, after, limit, appId }: PeopleQuery): PeopleCursor[] => {
+  const pageOfIds = (ids: number[], query: PeopleQuery): PeopleCursor[] => {
+    const { sort, after, limit, appId } = query
     if (sort === 'newest') {
       const until = after?.id ?? MAX_ID
       const sorted = ids.filter((id) => id < until).toSorted((a, b) => b - a)
       return sorted.slice(0, limit).map((id) => ({ key: null, id }))
     }
     const list = JSON.stringify(ids)
-    const sections = sectionsOf(sort, after)
+    const sections = sectionsOf(query, after)
     const near =
       ids.length < MANY_IDS
         ? []
@@ -171,21 +227,26 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
 
   /** In the order of an index, up to a number of rows. */
   const walk = (
-    { conditions, isFound, driver }: Conditions & { driver: Sql },
+    { conditions, isFound }: Conditions,
     query: PeopleQuery,
     // comparing names takes longer than conditions, which an index answers
     most = isFound ? mostScanned / 2 : mostScanned,
   ) => {
     const { appId, sort, limit } = query
     const found: PeopleCursor[] = []
-    const test = allOf(conditions)
+    const isByAge = sort === 'newest'
+    const arms = conditions.flatMap(({ arms }) => arms)
+    const tested = isByAge ? conditions.filter((one) => one.arms.length === 0) : conditions
+    const test = allOf(tested)
     const columns = `c.id AS id, c.key AS key, (${test.text}) AS isMatch${isFound ? SEARCHED_COLUMNS : ''}`
-    const isEveryone = conditions.length === 0 && isFound === null
+    const isTested = tested.length > 0 || isFound !== null
     let after = query.after ?? startOf(query)
-    for (let scanned = 0, rows = isEveryone ? limit : CHUNK_ROWS; scanned < most; scanned += rows) {
+    const { from } = isByAge ? rangeBefore(appId, arms, after?.id ?? MAX_ID) : { from: 0 }
+    for (let scanned = 0, rows = isTested ? CHUNK_ROWS : limit; scanned < most; scanned += rows) {
       const chunk: Candidate[] = []
-      const sources =
-        sort === 'newest' ? [newestOf(driver, after)] : sectionsOf(sort, after).map((one) => rowsOf(appId, one))
+      const sources = isByAge
+        ? [newestOf(merge(appId, arms, { from, until: after?.id ?? MAX_ID }))]
+        : sectionsOf(query, after).map((one) => rowsOf(appId, one))
       for (const { text, values } of sources) {
         const left = rows - chunk.length
         const some = `SELECT ${columns} FROM (${text} LIMIT ?) AS c`
@@ -196,32 +257,10 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
         if (isMatch === 1 && (isFound?.(searched) ?? true)) found.push(after)
         if (found.length === limit) return { found, next: after }
       }
-      if (chunk.length < rows) return { found, next: null }
+      if (chunk.length === rows) continue
+      return { found, next: from > 0 ? { key: null, id: from } : null }
     }
     return { found, next: after }
-  }
-
-  const countOf = (appId: number, filter: PeopleFilter, planned: Plan): PeopleCount => {
-    if ('ids' in planned) {
-      const isExact = planned.ids.length <= counted
-      return { people: Math.min(planned.ids.length, counted), isExact }
-    }
-    const { conditions, isFound, driver } = planned
-    const isOne =
-      conditions.length + (isFound ? 1 : 0) <= 1 && filter.event?.isDone !== false && filter.status !== 'subscribed'
-    if (isOne) return { people: counted, isExact: false }
-    if (isFound === null) {
-      const test = allOf(conditions)
-      const { text, values } = driver
-      const query = `SELECT count(*) AS scanned, count(*) FILTER (WHERE ${test.text}) AS people
-        FROM (SELECT id FROM (${text}) LIMIT ${mostScanned}) AS c`
-      const [row] = all<{ scanned: number; people: number }>(sql(query, ...test.values, ...values))
-      const { scanned, people } = row ?? { scanned: 0, people: 0 }
-      return { people: Math.min(people, counted), isExact: scanned < mostScanned && people <= counted }
-    }
-    const query = { appId, filter, sort: 'newest', after: null, limit: counted + 1 } as const
-    const { found, next } = walk(planned, query, mostScanned / 4)
-    return { people: Math.min(found.length, counted), isExact: next === null && found.length <= counted }
   }
 
   // one snapshot for a page with its count
@@ -229,13 +268,13 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     (query: PeopleQuery & { isCounted: boolean }): PeoplePage & { count: PeopleCount } => {
       const { appId, filter, limit, isCounted } = query
       const planned = plan(appId, filter)
-      const count = isCounted ? countOf(appId, filter, planned) : UNCOUNTED
+      const count = 'ids' in planned ? { people: planned.ids.length, isExact: true } : planned.count
       const wanted = { ...query, limit: limit + 1 }
       const { found, next } =
         'ids' in planned ? { found: pageOfIds(planned.ids, wanted), next: null } : walk(planned, wanted)
       const page = found.slice(0, limit)
       const people = listSeenContacts(page.map(({ id }) => id))
-      return { people, next: found.length > limit ? (page.at(-1) ?? null) : next, count }
+      return { people, next: found.length > limit ? (page.at(-1) ?? null) : next, count: isCounted ? count : UNCOUNTED }
     },
   )
 
@@ -263,69 +302,93 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       events: textsOf(events, appId),
     }),
     findPeople: (query: PeopleQuery & { isCounted: boolean }) => findPeople(query),
-    findByName,
   }
 }
 
 const everyoneOf = (appId: number): Sql => sql('SELECT id FROM contacts WHERE app_id = ?', appId)
 
-const hasTag = (appId: number, tag: string): Condition => ({
-  isById: true,
-  ids: sql('SELECT contact_id AS id FROM contact_tags WHERE app_id = ? AND tag = ?', appId, tag),
-  test: sql('EXISTS (SELECT 1 FROM contact_tags WHERE app_id = ? AND tag = ? AND contact_id = c.id)', appId, tag),
-})
+const selectArm = ({ id, from }: Arm): Sql => sql(`SELECT ${id} AS id FROM ${from.text}`, ...from.values)
 
+const isMerged = (arms: Arm[]): boolean => arms.length > 1 || arms.some(({ isIn }) => !isIn)
+
+/** Newest first. SQLite reads sorted lists side by side, so that none is looked up in another. */
+function merge(appId: number, arms: Arm[], { from, until }: Range): Sql {
+  const everyone: Arm = {
+    isIn: true,
+    id: 'id',
+    from: sql('contacts INDEXED BY contacts_by_app WHERE app_id = ?', appId),
+  }
+  const [included, excluded] = [arms.filter(({ isIn }) => isIn), arms.filter(({ isIn }) => !isIn)]
+  const merged = [...(included.length === 0 ? [everyone] : included), ...excluded]
+  const texts = merged.map((arm, index) => {
+    const operator = index === 0 ? '' : arm.isIn ? 'INTERSECT ' : 'EXCEPT '
+    return `${operator}${selectArm(arm).text} AND ${arm.id} >= ? AND ${arm.id} < ?`
+  })
+  return sql(`${texts.join(' ')} ORDER BY id DESC`, ...merged.flatMap((arm) => [...arm.from.values, from, until]))
+}
+
+const toCondition = (arm: Arm, test: Sql): Condition => ({ ids: arm.isIn ? selectArm(arm) : null, arms: [arm], test })
+
+const hasTag = (appId: number, tag: string): Condition =>
+  toCondition(
+    { isIn: true, id: 'contact_id', from: sql('contact_tags WHERE app_id = ? AND tag = ?', appId, tag) },
+    sql('EXISTS (SELECT 1 FROM contact_tags WHERE app_id = ? AND tag = ? AND contact_id = c.id)', appId, tag),
+  )
+
+const REFUSING = ['unsubscribed', 'bounced', 'complained'] as const
 /** Found in the index, which has no others. */
-const IS_REFUSING = `status IN ('unsubscribed', 'bounced', 'complained') AND status <> 'subscribed'`
+const IS_REFUSING = `status IN ('${REFUSING.join("', '")}') AND status <> 'subscribed'`
 
-const hasStatus = (appId: number, status: ContactStatus): Condition => ({
-  isById: true,
-  ids:
-    status === 'subscribed'
-      ? null
-      : sql(`SELECT id FROM contacts WHERE app_id = ? AND status = ? AND status <> 'subscribed'`, appId, status),
-  test:
-    status === 'subscribed'
-      ? sql(
-          `NOT EXISTS (SELECT 1 FROM contacts INDEXED BY contacts_by_status WHERE app_id = ? AND ${IS_REFUSING} AND id = c.id)`,
-          appId,
-        )
-      : sql(
-          `EXISTS (SELECT 1 FROM contacts WHERE app_id = ? AND status = ? AND status <> 'subscribed' AND id = c.id)`,
-          appId,
-          status,
-        ),
-})
+const armOfStatus = (appId: number, status: ContactStatus, isIn: boolean): Arm => {
+  const from = `contacts INDEXED BY contacts_by_status WHERE app_id = ? AND status = ? AND status <> 'subscribed'`
+  return { isIn, id: 'id', from: sql(from, appId, status) }
+}
 
-const hasField = (appId: number, { name, value }: { name: string; value: string | null }): Condition => {
-  const isField = `contact_fields WHERE app_id = ? AND name = ?${value === null ? '' : ' AND value = ?'}`
-  const values = value === null ? [appId, name] : [appId, name, value]
-  // of one value, in order of ids
+function hasStatus(appId: number, status: ContactStatus): Condition {
+  if (status !== 'subscribed') {
+    const arm = armOfStatus(appId, status, true)
+    return toCondition(arm, sql(`EXISTS (SELECT 1 FROM ${arm.from.text} AND id = c.id)`, ...arm.from.values))
+  }
   return {
-    isById: value !== null,
-    ids: sql(`SELECT contact_id AS id FROM ${isField}`, ...values),
-    test:
-      value === null
-        ? sql(`EXISTS (SELECT 1 FROM contacts, json_each(fields) WHERE contacts.id = c.id AND json_each.key = ?)`, name)
-        : sql(`EXISTS (SELECT 1 FROM ${isField} AND contact_id = c.id)`, ...values),
+    ids: null,
+    arms: REFUSING.map((one) => armOfStatus(appId, one, false)),
+    test: sql(
+      `NOT EXISTS (SELECT 1 FROM contacts INDEXED BY contacts_by_status WHERE app_id = ? AND ${IS_REFUSING} AND id = c.id)`,
+      appId,
+    ),
   }
 }
 
-const didEvent = (nameId: number, isDone: boolean): Condition => ({
-  isById: true,
-  ids: isDone ? sql('SELECT contact_id AS id FROM contact_events WHERE name_id = ?', nameId) : null,
-  test: sql(
-    `${isDone ? '' : 'NOT '}EXISTS (SELECT 1 FROM contact_events WHERE name_id = ? AND contact_id = c.id)`,
-    nameId,
-  ),
-})
+function hasField(appId: number, { name, value }: { name: string; value: string | null }): Condition {
+  if (value !== null) {
+    const from = sql('contact_fields WHERE app_id = ? AND name = ? AND value = ?', appId, name, value)
+    const test = sql(`EXISTS (SELECT 1 FROM ${from.text} AND contact_id = c.id)`, ...from.values)
+    return toCondition({ isIn: true, id: 'contact_id', from }, test)
+  }
+  return {
+    // in order of values
+    ids: sql('SELECT contact_id AS id FROM contact_fields WHERE app_id = ? AND name = ?', appId, name),
+    arms: [],
+    test: sql(
+      'EXISTS (SELECT 1 FROM contacts, json_each(fields) WHERE contacts.id = c.id AND json_each.key = ?)',
+      name,
+    ),
+    isSlow: true,
+  }
+}
+
+const didEvent = (nameId: number, isDone: boolean): Condition =>
+  toCondition(
+    { isIn: isDone, id: 'contact_id', from: sql('contact_events WHERE name_id = ?', nameId) },
+    sql(`${isDone ? '' : 'NOT '}EXISTS (SELECT 1 FROM contact_events WHERE name_id = ? AND contact_id = c.id)`, nameId),
+  )
 
 function wasSeen(appId: number, seen: SeenFilter): Condition {
   const [is, ...values] =
     seen === 'never' ? ['= 0'] : 'since' in seen ? ['>= ?', seen.since] : ['BETWEEN 1 AND ?', seen.before - 1]
   return {
-    isById: false,
     ids: sql(`SELECT contact_id AS id FROM contact_activity WHERE app_id = ? AND seen_at ${is}`, appId, ...values),
+    arms: [],
     test: sql(`EXISTS (SELECT 1 FROM contact_activity WHERE contact_id = c.id AND seen_at ${is})`, ...values),
   }
 }
@@ -347,8 +410,7 @@ const rowsOf = (appId: number, { table, id, key, is, values, order }: Section, m
   return sql(most === undefined ? text : `${text} LIMIT ${most}`, appId, ...values)
 }
 
-const newestOf = ({ text, values }: Sql, after: PeopleCursor | null): Sql =>
-  sql(`SELECT id, NULL AS key FROM (${text}) WHERE id < ? ORDER BY id DESC`, ...values, after?.id ?? MAX_ID)
+const newestOf = ({ text, values }: Sql): Sql => sql(`SELECT id, NULL AS key FROM (${text})`, ...values)
 
 /** People whom a filter excludes are skipped. */
 const startOf = ({ sort, filter: { seen } }: PeopleQuery): PeopleCursor | null => {
@@ -357,14 +419,18 @@ const startOf = ({ sort, filter: { seen } }: PeopleQuery): PeopleCursor | null =
 }
 
 /** The people after one. */
-function sectionsOf(sort: Exclude<PeopleSort, 'newest'>, after: PeopleCursor | null): Section[] {
+function sectionsOf(
+  { sort, filter: { seen } }: Pick<PeopleQuery, 'sort' | 'filter'>,
+  after: PeopleCursor | null,
+): Section[] {
   const contacts = { table: 'contacts', id: 'id' }
   if (sort === 'email') {
     return [{ ...contacts, key: 'email', is: 'email > ?', values: [after?.key ?? ''], order: 'email' }]
   }
   if (sort === 'seen') {
-    const values = [after?.key ?? MAX_ID, after?.id ?? MAX_ID]
-    const is = '(seen_at, contact_id) < (?, ?)'
+    const since = seen !== null && seen !== 'never' && 'since' in seen ? seen.since : 0
+    const values = [after?.key ?? MAX_ID, after?.id ?? MAX_ID, since]
+    const is = '(seen_at, contact_id) < (?, ?) AND seen_at >= ?'
     const activity = { table: 'contact_activity', id: 'contact_id', key: 'seen_at' }
     return [{ ...activity, is, values, order: 'seen_at DESC, contact_id DESC' }]
   }
@@ -376,6 +442,9 @@ function sectionsOf(sort: Exclude<PeopleSort, 'newest'>, after: PeopleCursor | n
   const named = { ...contacts, key: 'sort_name', is: '(sort_name, id) > (?, ?)', order: 'sort_name, id' }
   return [{ ...named, values }, last]
 }
+
+/** Control characters are blanks, because SQLite takes a NUL for the end. */
+const tidy = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').trim()
 
 const foldName = (name: string): string => name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
 

@@ -3,7 +3,6 @@ import { selectFields } from './engine/columns.ts'
 import { INDEXED_UNTIL, MERGED_UNTIL, WAITING_RUNS } from './timeline/timeline-reads.ts'
 import {
   type ContactRow,
-  type ContactStatus,
   EVENT_TYPES,
   type EventType,
   type FieldValue,
@@ -13,8 +12,6 @@ import {
 
 /** Events may arrive out of order, so the first or last 16 to arrive decide when a person was seen. */
 const RECENT_EVENTS = 16
-/** Rows scanned per page when filtering (measured: 10 ms). */
-const SCANNED_ROWS = 10_000
 const MAX_ID = Number.MAX_SAFE_INTEGER
 
 export type ContactCursor = { id: number; updatedAt: number | null }
@@ -24,15 +21,6 @@ export type ContactQuery = {
   updatedAfter: number | null
   before: ContactCursor | null
   limit: number
-}
-
-/** Null matches anyone. Field values are compared as text. */
-/** `areNamesPartial`: only the newest people were searched by name. */
-type FoundContacts = { people: ContactRow[]; hasMore: boolean; areNamesPartial: boolean }
-export type ContactMatch = {
-  status: ContactStatus | null
-  field: { name: string; value: string } | null
-  tag: string | null
 }
 
 export type StoredJson = Omit<StoredContact, 'tags' | 'fields'> & { tags: string | null; fields: string | null }
@@ -74,15 +62,6 @@ export function createContactReads(db: Database) {
   const updated = select<[number, number, number, number, number]>(`contacts WHERE ${byUpdate}`)
   const updatedTagged = select<[number, number, number, number, number, string]>(
     `contacts JOIN contact_tags ON contact_tags.app_id = ?1 AND tag = ?6 AND contact_id = contacts.id WHERE ${byUpdate}`,
-  )
-  const newestMatchable = db.prepare<Matchable, [number, number, number]>(
-    'SELECT id, status, tags, fields FROM contacts WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
-  )
-  const emailsFrom = db.prepare<{ id: number }, [number, string, string, number]>(
-    'SELECT id FROM contacts WHERE app_id = ? AND email >= ? AND email < ? ORDER BY email LIMIT ?',
-  )
-  const newestNames = db.prepare<{ id: number; first: string | null; last: string | null }, [number, number]>(
-    'SELECT id, first_name AS first, last_name AS last FROM contacts WHERE app_id = ? ORDER BY id DESC LIMIT ?',
   )
   const ofType = (type: EventType, order: 'ASC' | 'DESC') =>
     db.prepare<Times, [number]>(
@@ -157,49 +136,8 @@ export function createContactReads(db: Database) {
     listContactsById: (ids: number[]): StoredContact[] => manyById.all(JSON.stringify(ids)).map(toContact),
     findContact: (appId: number, email: string): ContactRow | null =>
       inSnapshot(() => one(oneByEmail.get(appId, email)))[0] ?? null,
-    /** One call scans a fixed number of rows; `next` continues even if the page is not full. */
-    listMatching(
-      appId: number,
-      { status, field, tag }: ContactMatch,
-      { before, limit }: { before: number | null; limit: number },
-    ): { people: ContactRow[]; next: number | null } {
-      const scanned = newestMatchable.all(appId, before ?? MAX_ID, SCANNED_ROWS)
-      const found = scanned.filter(
-        (row) =>
-          (status === null || row.status === status) &&
-          (tag === null || listIn(row.tags).includes(tag)) &&
-          (field === null || hasField(row.fields, field)),
-      )
-      const page = found.slice(0, limit)
-      const people = inSnapshot(() => page.flatMap((row) => one(oneById.get(row.id))))
-      const last = found.length > limit ? page.at(-1) : scanned.length === SCANNED_ROWS ? scanned.at(-1) : undefined
-      return { people, next: last?.id ?? null }
-    },
-    /** By email first, then by names of the newest people. `hasMore`: more than `limit` were found. */
-    searchContacts(appId: number, start: string, limit: number): FoundContacts {
-      const prefix = start.trim().toLowerCase()
-      const byEmail = emailsFrom.all(appId, prefix, `${prefix}\u{10FFFF}`, limit + 1)
-      const scanned = newestNames.all(appId, SCANNED_ROWS)
-      const byName = scanned.filter(({ first, last }) =>
-        [first, last, `${first ?? ''} ${last ?? ''}`].some((name) => name?.toLowerCase().startsWith(prefix)),
-      )
-      const ids = [...new Set([...byEmail, ...byName].map(({ id }) => id))]
-      const people = inSnapshot(() => ids.slice(0, limit).flatMap((found) => one(oneById.get(found))))
-      return { people, hasMore: ids.length > limit, areNamesPartial: scanned.length === SCANNED_ROWS }
-    },
     listContacts: (query: ContactQuery): ContactRow[] => inSnapshot(() => list(query)),
   }
-}
-
-type Matchable = { id: number; status: string; tags: string | null; fields: string | null }
-
-const listIn = (json: string | null): unknown[] => (json === null ? [] : (JSON.parse(json) as unknown[]))
-
-/** Skips JSON.parse for people without the field, which are most. */
-function hasField(json: string | null, { name, value }: { name: string; value: string }): boolean {
-  if (!json?.includes(`"${name}"`)) return false
-  const fields = JSON.parse(json) as Record<string, unknown>
-  return Object.hasOwn(fields, name) && String(fields[name]) === value
 }
 
 type Times = { receivedAt: number; occurredAt: number | null }

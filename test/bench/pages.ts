@@ -139,7 +139,9 @@ const PEOPLE_FILTERS: Record<string, string>[] = [
   { event: 'results_ready', did: 'no' },
   { seen: '1' },
   { seen: 'never' },
+  { tag: 'beta', event: 'signed_in', did: 'yes' },
   { tag: 'beta', event: 'signed_in', did: 'yes', seen: '1' },
+  { tag: 'beta', event: 'results_ready', did: 'no', status: 'subscribed' },
   { search: 'Person 4', tag: 'beta' },
 ]
 

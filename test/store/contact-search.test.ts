@@ -59,6 +59,10 @@ function find({ sort = 'newest', appId = 1, limit = 3, bounds, ...filter }: Aske
   } while (after !== null)
   return emails
 }
+const firstPage = ({ bounds, appId = 1, limit = 3, sort = 'newest', ...filter }: Asked): string[] =>
+  createContactSearch(db, bounds)
+    .findPeople({ appId, filter: { ...NOBODY, ...filter }, sort, after: null, limit, isCounted: false })
+    .people.map(({ email }) => email)
 const count = ({ bounds, appId = 1, ...filter }: Asked) =>
   createContactSearch(db, bounds).findPeople({
     appId,
@@ -70,7 +74,9 @@ const count = ({ bounds, appId = 1, ...filter }: Asked) =>
   }).count
 
 /** Every list is longer than can be listed. */
-const SMALL = { counted: 2, scanned: 10 }
+const SMALL = { counted: 2, scanned: 10, probed: 3, merged: 1_000_000 }
+/** And merges some people at a time. */
+const SMALLEST = { ...SMALL, merged: 5 }
 
 describe('a search', () => {
   beforeEach(() =>
@@ -96,6 +102,7 @@ describe('a search', () => {
     ['the middle of an email finds nobody', 'xample', []],
     ['quotes and operators are text', '"ada" OR "grace"', []],
     ['wildcards are text', '%', []],
+    ['control characters are blanks', '\u0000Grace\u0000Hop\n', ['grace']],
   ])('finds %s', (_, search, emails) => {
     expect(find({ search })).toEqual(emails)
     expect(find({ search, bounds: SMALL })).toEqual(emails)
@@ -225,10 +232,50 @@ test('sorts by name, email, last seen and age', () => {
 test('counts exactly up to a number', () => {
   add(...Array.from({ length: 12 }, (_, number) => ({ email: `p${number}@example.com`, tags: ['t'] })))
   expect(count({})).toEqual({ people: 12, isExact: true })
-  expect(count({ bounds: { counted: 12, scanned: 100 } })).toEqual({ people: 12, isExact: true })
-  expect(count({ bounds: { counted: 11, scanned: 100 } })).toEqual({ people: 11, isExact: false })
-  expect(count({ tag: 't', bounds: { counted: 5, scanned: 100 } })).toEqual({ people: 5, isExact: false })
-  expect(count({ search: 'p', bounds: { counted: 5, scanned: 100 } })).toEqual({ people: 5, isExact: false })
+  expect(count({ bounds: { ...SMALL, counted: 12 } })).toEqual({ people: 12, isExact: true })
+  expect(count({ bounds: { ...SMALL, counted: 11 } })).toEqual({ people: 11, isExact: false })
+  expect(count({ tag: 't', bounds: { ...SMALL, counted: 5 } })).toEqual({ people: 5, isExact: false })
+  expect(count({ search: 'p', bounds: { ...SMALL, counted: 5 } })).toEqual({ people: 5, isExact: false })
+})
+
+test('counts exactly who matches two long lists, and fills the first page with them', () => {
+  add(
+    ...Array.from({ length: 60 }, (_, number) => ({
+      email: `p${number}@example.com`,
+      tags: number % 2 === 0 ? ['even'] : [],
+    })),
+  )
+  const doers = Array.from({ length: 60 }, (_, number) => number).filter((one) => one % 2 === 1 || one < 3)
+  run(
+    ...doers.map((one): Job => ({
+      name: 'recordEvent',
+      input: eventWrite({ email: `p${one}@example.com`, name: 'paid' }),
+    })),
+  )
+  index()
+  const filter = { tag: 'even', event: { name: 'paid', isDone: true }, bounds: SMALL }
+  expect([count(filter), firstPage(filter)]).toEqual([
+    { people: 2, isExact: true },
+    ['p2@example.com', 'p0@example.com'],
+  ])
+  const others = { tag: 'even', event: { name: 'paid', isDone: false }, bounds: { ...SMALL, counted: 28 } }
+  expect(count(others)).toEqual({ people: 28, isExact: true })
+})
+
+test('the list of people seen lately ends with the last of them', () => {
+  const numbers = Array.from({ length: 40 }, (_, number) => number)
+  add(...numbers.map((number) => ({ email: `p${number}@example.com` })))
+  for (const number of numbers) {
+    const [email, occurredAt] = [`p${number}@example.com`, number < 36 ? AT - 10 * DAY : AT]
+    const items = [{ type: 'page' as const, name: null, path: '/', occurredAt }]
+    run({ name: 'recordVisitReport', input: visitReportWrite({ email, reportId: email, items }) })
+  }
+  index()
+  const { findPeople } = createContactSearch(db, SMALL)
+  const query = { appId: 1, filter: { ...NOBODY, seen: { since: AT - DAY } }, isCounted: false, limit: 3 }
+  const first = findPeople({ ...query, sort: 'seen', after: null })
+  const second = findPeople({ ...query, sort: 'seen', after: first.next })
+  expect([first.people.length, second.people.length, second.next]).toEqual([3, 1, null])
 })
 
 test('every query uses an index', () => {
@@ -253,8 +300,12 @@ test('every query uses an index', () => {
     { seen: { since: AT } },
     { seen: { before: AT } },
     { seen: 'never', search: 'a', tag: 't' },
+    { tag: 't', event: { name: 'paid', isDone: true } },
+    { tag: 't', event: { name: 'paid', isDone: false }, status: 'subscribed' },
+    { status: 'bounced', field: { name: 'a', value: 'b' }, seen: { since: AT } },
+    { field: { name: 'a', value: null }, tag: 't', seen: 'never' },
   ]
-  for (const bounds of [SMALL, { counted: 0, scanned: 10 }, undefined]) {
+  for (const bounds of [SMALL, { counted: 0, scanned: 10, probed: 0, merged: 1 }, undefined]) {
     const { findPeople } = createContactSearch(watched, bounds)
     for (const filter of filters) {
       for (const sort of PEOPLE_SORTS) {
@@ -321,7 +372,15 @@ test('whatever is asked, long lists answer like short ones', () => {
     if (Object.values({ ...filter, search: null }).every((one) => one === null)) {
       expect(short.toSorted()).toEqual(expected.toSorted())
     }
-    expect([filter, sort, find({ ...filter, sort, limit: 7, bounds: SMALL })]).toEqual([filter, sort, short])
+    for (const bounds of [SMALL, SMALLEST]) {
+      expect([filter, sort, find({ ...filter, sort, limit: 7, bounds })]).toEqual([filter, sort, short])
+    }
+    if (filter.search === null) {
+      const { length } = short
+      const exact = { people: Math.min(length, SMALL.counted), isExact: length <= SMALL.counted }
+      expect([filter, count({ ...filter, bounds: SMALL })]).toEqual([filter, exact])
+      expect([filter, firstPage({ ...filter, bounds: SMALL }).length]).toEqual([filter, Math.min(length, 3)])
+    }
     expect([filter, count(filter)?.people]).toEqual([filter, short.length])
   }
 })

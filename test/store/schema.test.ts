@@ -125,10 +125,6 @@ describe('lists use an index and need no sort', () => {
       const { listContacts: list } = createContactReads(db)
       return () => list(query)
     }
-  const searchContacts = (db: Database) => {
-    const { searchContacts: search } = createContactReads(db)
-    return () => search(1, 'ada', 50)
-  }
   const listEvents = (query: Parameters<ReturnType<typeof createEventReads>['listEvents']>[0]) => (db: Database) => {
     const { listEvents: list } = createEventReads(db)
     return () => list(query)
@@ -171,8 +167,6 @@ describe('lists use an index and need no sort', () => {
       listContacts({ ...people, updatedAfter: 1, tag: 'x' }),
       'contacts_by_update (app_id=? AND updated_at>? AND updated_at<?)',
     ],
-    ['the start of an email', searchContacts, 'contacts_by_email (app_id=? AND email>? AND email<?)'],
-    ['the names of the newest people', searchContacts, 'contacts_by_app (app_id=?)'],
     ['the newest events of an app', listEvents(events), 'events_by_app (app_id=? AND rowid>? AND rowid<?)'],
     [
       "a person's timeline",

@@ -10,13 +10,9 @@ import {
 } from '../../people/contact-input.ts'
 import { dryRunContact, type DryRunContact } from '../../deliveries/dry-runs.ts'
 import * as contacts from '../../people/contacts.ts'
-import type { ContactMatch } from '../../store/contacts.ts'
+import type { PeopleFilter } from '../../people/people-lists.ts'
 import { CONTACT_STATUSES } from '../../store/types.ts'
-import {
-  MAX_CUSTOM_FIELD_KEY_CHARACTERS,
-  MAX_CUSTOM_FIELD_TEXT_CHARACTERS,
-  MAX_PAGE_ITEMS,
-} from '../../core/field-limits.ts'
+import { MAX_CUSTOM_FIELD_KEY_CHARACTERS, MAX_CUSTOM_FIELD_TEXT_CHARACTERS } from '../../core/field-limits.ts'
 import { type Body, createReader } from '../../core/inputs.ts'
 import type { ToolDependencies } from './tool.ts'
 import { joinWarnings } from '../../core/json.ts'
@@ -67,7 +63,7 @@ const FILTERS = {
     Type.String({
       maxLength: MOST_SEARCH_CHARACTERS,
       pattern: '\\S',
-      say: `Send the start of an email or name, of up to ${MOST_SEARCH_CHARACTERS} characters.`,
+      say: `Send the start of an email or a part of a name, of up to ${MOST_SEARCH_CHARACTERS} characters.`,
     }),
   ),
   status: Type.Optional(schemas.oneOf(CONTACT_STATUSES, `Send one of ${CONTACT_STATUSES.join(', ')}.`)),
@@ -82,44 +78,42 @@ const FILTERS = {
 }
 const readFilters = createReader({ schema: Type.Object(FILTERS), clean: (sent) => sent, rules: () => ({}) })
 
-/** A page of people, or the matches of `search`. */
+/** A page of people; `filter`: null without `search`, `status` and `field`. */
 function readSearch(args: Body, known: Names) {
   const filters = readFilters(args, null)
   const { search, status, field, ...query } = args
-  const beside = search === undefined ? [] : OF_LISTS.filter((name) => args[name] !== undefined)
-  const isMatch = status !== undefined || field !== undefined
-  if (isMatch && search === undefined && query.updatedAfter !== undefined) beside.push('updatedAfter')
+  const isFiltered = [search, status, field].some((one) => one !== undefined)
   const errors = [
     ...findUnknown(args, known),
     ...('errors' in filters ? filters.errors : []),
-    ...beside.map((field) => ({
-      field,
-      code: 'conflict',
-      message: search === undefined ? BESIDE_MATCH : BESIDE_SEARCH,
-    })),
+    ...(isFiltered && query.updatedAfter !== undefined ? [BESIDE_FILTER] : []),
   ]
   if (errors.length > 0 || 'errors' in filters) return { errors }
   const reading = readContactsFilter(query)
   if ('errors' in reading) return reading
-  const { search: start = null, status: only = null, field: having } = filters.input
-  const match = isMatch ? { status: only, field: fieldOf(having), tag: reading.input.tag } : null
-  return { input: { ...reading.input, search: start, match } }
+  const { search: text = null, status: only = null, field: having } = filters.input
+  const { tag } = reading.input
+  const filter = { search: text, status: only, field: fieldOf(having), tag, event: null, seen: null }
+  return { input: { ...reading.input, filter: isFiltered ? filter : null } }
 }
 
-function fieldOf(text: string | undefined): ContactMatch['field'] {
+function fieldOf(text: string | undefined): PeopleFilter['field'] {
   if (text === undefined) return null
   const end = text.indexOf('=')
   return { name: text.slice(0, end), value: text.slice(end + 1) }
 }
 
-const OF_LISTS = ['tag', 'updatedAfter', 'cursor', 'status', 'field']
-const BESIDE_MATCH = 'This has no effect beside `status` or `field`. Leave one out.'
-const BESIDE_SEARCH = 'This has no effect beside `search`. Leave one out.'
+const BESIDE_FILTER = {
+  field: 'updatedAfter',
+  code: 'conflict',
+  message: 'This has no effect beside `search`, `status` or `field`. Leave one out.',
+}
+const INDEXING = 'People added before the upgrade are still being indexed. Some may be missing.'
 
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
   title: 'People of an app',
-  description: 'Newest first, or with `updatedAfter` last changed first; `search`: start of an email or name.',
+  description: 'Newest first, with `updatedAfter` last changed; `search`: start of an email or part of a name.',
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
   output: schemas.RESULT,
@@ -127,19 +121,18 @@ export const searchContacts: schemas.Tool = {
     const asked = findAsked(access, readSearch(withoutNulls(args), known))
     if (isRefusal(asked)) return asked
     const { app, input } = asked
-    const { search, limit } = input
-    if (search !== null) {
-      const found = await deps.store.searchContacts(app.id, search, limit)
-      const data = fitPeople(found.people, app)
-      const note = noteOf({ ...found, isCut: data.length < found.people.length, limit })
-      return { untrusted: UNTRUSTED, ok: true, data, nextCursor: null, ...(note === '' ? {} : { note }) }
-    }
-    if (input.match) {
-      const page = { before: input.before?.id ?? null, limit }
-      const { people, next } = await deps.store.listMatching(app.id, input.match, page)
+    const { filter, limit } = input
+    if (filter) {
+      const after = input.before && { key: null, id: input.before.id }
+      const query = { appId: app.id, filter, sort: 'newest', after, limit, isCounted: false } as const
+      const [{ people, next }, indexed] = await Promise.all([
+        deps.store.findPeople(query),
+        deps.store.contactIndexShare(),
+      ])
       const data = fitPeople(people, app)
-      const left = data.length < people.length ? (people[data.length - 1]?.id ?? null) : next
-      return { untrusted: UNTRUSTED, ok: true, data, nextCursor: left === null ? null : writeIdCursor(left) }
+      const left = (data.length < people.length ? people[data.length - 1] : next)?.id
+      const nextCursor = left === undefined ? null : writeIdCursor(left)
+      return { untrusted: UNTRUSTED, ok: true, data, nextCursor, ...(indexed < 1 && { note: INDEXING }) }
     }
     const rows = await deps.store.listContacts({ ...input, appId: app.id, limit: limit + 1 })
     const data = fitPeople(rows.slice(0, limit), app)
@@ -148,16 +141,6 @@ export const searchContacts: schemas.Tool = {
     const nextCursor = rows.length > data.length && position ? writeContactCursor(position) : null
     return { untrusted: UNTRUSTED, ok: true, data, nextCursor }
   },
-}
-
-type Search = { hasMore: boolean; areNamesPartial: boolean; isCut: boolean; limit: number }
-
-/** What a search leaves out. `isCut`: by the size of an answer, which a higher limit does not change. */
-function noteOf({ hasMore, areNamesPartial, isCut, limit }: Search): string {
-  const raise = isCut || limit >= MAX_PAGE_ITEMS ? '' : `, or a \`limit\` of up to ${MAX_PAGE_ITEMS}`
-  const more = `There are more. Send more of the email or name${raise}.`
-  const names = 'There may be more: names are searched among the newest 10,000 people only.'
-  return [...(hasMore || isCut ? [more] : []), ...(areNamesPartial ? [names] : [])].join(' ')
 }
 
 const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>

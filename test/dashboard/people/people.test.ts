@@ -113,6 +113,7 @@ describe('finding people', () => {
 
   test.each<[string, Record<string, string>, string[], string]>([
     ['the start of an email', { search: 'ca' }, ['carl'], '1 person matches, newest first.'],
+    ['control characters', { search: '\u0000CARL\u0000' }, ['carl'], '1 person matches, newest first.'],
     ['a part of a name', { search: 'velo' }, ['bob'], '1 person matches, newest first.'],
     ['a part of two names', { search: 'LOVEL' }, ['ada', 'bob'], '2 people match, newest first.'],
     ['a tag', { tag: 'beta', sort: 'email' }, ['bob', 'carl'], '2 people match, by email.'],
