@@ -42,7 +42,7 @@ export function readAppText(
   if (domains.includes(null)) add('domain', DOMAIN_MESSAGE)
   const home = text.home === null || text.home.trim() === '' ? null : readHome(text.home)
   if (text.home !== null && text.home.trim() !== '' && home === null) {
-    add('home', 'Enter the address of your home page, beginning with https://.')
+    add('home', 'Enter the URL of your home page, starting with https://.')
   }
   if (errors.length > 0) return { errors }
   return { input: { appName, domains: domains.filter((domain) => domain !== null), home } }

@@ -20,7 +20,7 @@ const BY_DECISION = {
   not_away: (name) => `${name} was not away, so this email was not needed.`,
   not_seen: (name) => `${name} had not opened the page, which this message requires.`,
   seen: (name) => `${name} was on the page, so this email was not needed.`,
-  never_reported: (name) => `No page views from ${name}. The message is set not to send then.`,
+  never_reported: (name) => `No page views from ${name}. This message is not sent in that case.`,
   no_page: (name) =>
     `The event has no URL on your domains, so it's unknown whether ${name} opened the page. This message is not sent in that case.`,
   not_done: () => 'The event that this message requires had not happened.',
@@ -33,8 +33,8 @@ const BY_DECISION = {
   complained: (name) => `${name} had reported an email as spam, so nothing more is sent to this address.`,
   message_paused: () => 'The message was not live when this was due.',
   again: (name) => `${name} had received this message already, or it was waiting.`,
-  gave_up: () => 'It could not be sent in time and was given up.',
-  window: () => "It was outside the app's send window.",
+  gave_up: () => 'It could not be sent in time.',
+  window: () => "It was outside the app's sending hours.",
   unsure: (name) => `A page was open at that time, and it's not known yet whether ${name} was viewing it.`,
   perDay: (name) => `${name} had reached the app's limit of lifecycle emails per day.`,
   perWeek: (name) => `${name} had reached the app's limit of lifecycle emails per week.`,
@@ -62,7 +62,7 @@ const ON_THE_WAY = {
   server_paused: () => 'The mail server keeps failing, so sending is paused for a while.',
   sender_paused: () => "The mail server refuses this app's emails, so sending is paused for a while.",
   not_saved: () => 'The email was not sent, because the service could not save that it was sent.',
-  error: () => 'Something failed on our side. See the log.',
+  error: () => 'An internal error occurred. See the log.',
   stopped: () => 'The service stopped while it was sending the email.',
   econnection: () => 'The mail server could not be reached, or closed the connection.',
   etimedout: () => 'The mail server did not answer in time.',
@@ -73,16 +73,16 @@ const ON_THE_WAY = {
     'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”: in a URL, ?tls=optional.',
   eprivate: () =>
     'The mail server has no public address: its name does not exist, or leads to a private network. The operator of this installation can allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.',
-  eshared: () => 'This is the mail server of the installation. Remove it here, or add a user and password of your own.',
+  eshared: () => 'This is the mail server of the installation. Remove it here, or add your own username and password.',
   enologin: () =>
-    'A user name and a password are set, but the mail server offers no login, so nothing was sent. Remove them, or use a port of the server that asks for them.',
+    'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',
   euntrusted: () =>
-    "The mail server's certificate is not trusted: it has expired, comes from an unknown issuer, or has another name.",
+    "The mail server's certificate is not trusted: it has expired, comes from an unknown issuer, or is for another name.",
   eplain: () => 'This port of the mail server does not use TLS. Choose STARTTLS instead: in a URL, smtp://.',
   erequiretls: () => 'The mail server does not support the required TLS.',
-  eauth: () => 'The mail server rejected the user name and password.',
-  enoauth: () => 'The mail server requires a user name and password.',
-  eprotocol: () => 'The replies of the mail server were malformed or out of step, so the connection was closed.',
+  eauth: () => 'The mail server rejected the username and password.',
+  enoauth: () => 'The mail server requires a username and password.',
+  eprotocol: () => 'The mail server sent malformed or unexpected replies, so the connection was closed.',
   eenvelope: () => 'The mail server rejected the sender and the recipient.',
   emessage: () => 'The mail server rejected the email.',
   estream: () => 'The connection broke while the email was being sent.',
@@ -103,8 +103,8 @@ const SMTP_TEXTS: Record<string, string> = {
   450: 'The mailbox was busy',
   452: 'The mailbox or the mail server was full',
   454: 'The mail server asked us to try again later',
-  530: 'The mail server requires a user name and password',
-  535: 'The mail server rejected the user name and password',
+  530: 'The mail server requires a username and password',
+  535: 'The mail server rejected the username and password',
   550: 'The mail server refused the email or does not know the mailbox',
   552: 'The mailbox was full or the email too large',
   553: 'The mail server does not accept this address',
@@ -120,7 +120,7 @@ function describeSmtp(code: string, reply: string): string {
   const meaning = ENHANCED_TEXTS.get(enhanced.slice(2))
   if (meaning !== undefined) {
     const refusal = code.startsWith('4')
-      ? 'The mail server could not accept it at the time'
+      ? 'The mail server could not accept the email at the time'
       : 'The mail server refused the email'
     const isOfRecipient = /^\d\.[12]\./.test(enhanced) && !enhanced.endsWith('.1.8')
     const what = isOfRecipient ? upperFirst(meaning) : `${refusal}: ${meaning}`
@@ -128,7 +128,7 @@ function describeSmtp(code: string, reply: string): string {
   }
   const known =
     (Object.hasOwn(SMTP_TEXTS, code) && SMTP_TEXTS[code]) ||
-    (code.startsWith('4') ? 'The mail server could not accept it at the time' : undefined)
+    (code.startsWith('4') ? 'The mail server could not accept the email at the time' : undefined)
   return `${known ?? 'The mail server refused the email'} (it answered ${reply}).`
 }
 
@@ -145,33 +145,33 @@ export const enhancedOf = (reply: string): string => / (\d\..*)$/.exec(reply)?.[
 /** Enhanced codes without their first digit (RFC 3463, RFC 7372). */
 const ENHANCED_TEXTS = new Map([
   ['1.1', "the mailbox doesn't exist"],
-  ['1.2', 'the domain of the address takes no email'],
+  ['1.2', "the recipient's domain accepts no email"],
   ['1.3', 'the address is not valid'],
   ['1.6', 'the mailbox has moved'],
-  ['1.8', 'the domain of the sender does not exist'],
-  ['1.10', 'the domain of the address takes no email'],
+  ['1.8', "the sender's domain doesn't exist"],
+  ['1.10', "the recipient's domain accepts no email"],
   ['2.1', 'the mailbox is disabled'],
   ['2.2', 'the mailbox is full'],
   ['2.3', 'the email is too large'],
   ['3.1', 'the mail server is full'],
-  ['3.2', 'the mail server accepts no email at the moment'],
+  ['3.2', 'the mail server accepts no email right now'],
   ['3.4', 'the email is too large'],
   ['4.5', 'the mail server is busy'],
-  ['4.7', 'the mail server tried for too long'],
+  ['4.7', 'delivery took too long'],
   ['7.0', 'its policy does not allow the email'],
   ['7.1', 'its policy does not allow the email'],
   ['7.3', 'its policy does not allow the email'],
-  ['7.8', 'the user name or the password is wrong'],
-  ['7.9', 'it needs a stronger way to sign in, such as an app password'],
+  ['7.8', 'the username or password is wrong'],
+  ['7.9', 'it requires a stronger login, such as an app password'],
   ['7.20', 'no DKIM signature passed'],
   ['7.21', 'no DKIM signature matches the sender'],
   ['7.22', 'no DKIM signature matches the sender'],
   ['7.23', 'the SPF check failed'],
-  ['7.24', 'the SPF record cannot be read'],
+  ['7.24', 'the SPF record is invalid'],
   ['7.25', "the sending server's address has no matching DNS name"],
   ['7.26', 'the SPF, DKIM and DMARC checks failed'],
-  ['7.27', 'the domain of the sender takes no email'],
-  ['7.28', 'too many emails came at once'],
+  ['7.27', "the sender's domain accepts no email"],
+  ['7.28', 'too many emails arrived at once'],
 ])
 
 /** By the codes alone (`550 5.7.26`): the server's text may be anything. */

@@ -31,25 +31,25 @@ const BY_RULE = {
   notDone: describeDone,
   tag: (verdict, subject) => {
     const found = `${displayName(subject.person)} ${verdict.value === true ? 'had' : 'did not have'} the tag ${formatValue(verdict.about)}`
-    return isPass(verdict) ? `${found}.` : `${found}, and this message goes only to people ${withTag(verdict)} it.`
+    return isPass(verdict) ? `${found}.` : `${found}, but this message goes only to people ${withTag(verdict)} it.`
   },
   field: (verdict, subject, rule) => {
     const { about, value } = verdict
-    const found = `${displayName(subject.person)} had ${value === null ? 'nothing' : formatValue(value)} in the field ${formatValue(about)}`
-    return isPass(verdict) ? `${found}.` : `${found}, and this message asks for ${describeAsked(rule)}.`
+    const found = `${displayName(subject.person)} had ${value === null ? 'no value' : formatValue(value)} in the field ${formatValue(about)}`
+    return isPass(verdict) ? `${found}.` : `${found}, but this message requires ${describeAsked(rule)}.`
   },
   status: (verdict, subject) => {
     const found = `${displayName(subject.person)} was ${String(verdict.value)}`
-    return isPass(verdict) ? `${found}.` : `${found}, and this message goes only to people who are ${verdict.about}.`
+    return isPass(verdict) ? `${found}.` : `${found}, but this message goes only to people who are ${verdict.about}.`
   },
   again: describeAgain,
   window: (verdict, { zone }) =>
     isPass(verdict)
-      ? `It was within the app's send window (${verdict.about}).`
-      : `It was outside the app's send window (${verdict.about}), which opens again on ${formatTimeInZone(Number(verdict.value), zone)}.`,
+      ? `It was within the app's sending hours (${verdict.about}).`
+      : `It was outside the app's sending hours (${verdict.about}), which start again on ${formatTimeInZone(Number(verdict.value), zone)}.`,
   perDay: (verdict, subject) => describeLimit(verdict, subject, 'a day'),
   perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
-  giveUp: ({ value }, { zone }) => `It had to be sent by ${formatTimeInZone(Number(value), zone)} and could not be.`,
+  giveUp: ({ value }, { zone }) => `It could not be sent by ${formatTimeInZone(Number(value), zone)}.`,
   holdback: ({ about, value }, subject) =>
     `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group: ${about} % of people don't get this message.`,
   template: (verdict) => describeTemplateFault(readFault(verdict)),
@@ -90,14 +90,15 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   if (typeof verdict.value !== 'number') {
     if (verdict.isEstimated) return `${name} had not opened a page for a while, so they had left.`
     return isPass(verdict)
-      ? `No report of ${name} for two days, so they had left.`
+      ? `No activity of ${name} was reported for two days, so they had left.`
       : `${name} was on your site ${then}.`
   }
-  if (verdict.isSilent) return `No report of ${name} for ${describeSilence(at - verdict.value, rule)}: they had left.`
+  if (verdict.isSilent)
+    return `No activity of ${name} was reported for ${describeSilence(at - verdict.value, rule)}, so they had left.`
   const span = formatDuration(at - verdict.value)
   if (isPass(verdict)) return `${name} had left ${span} before.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} had left ${span} before, and this message goes only to people who have been away for ${formatDuration(minutes * 60_000)}.`
+  return `${name} had left ${span} before, but this message goes only to people who have been away for ${formatDuration(minutes * 60_000)}.`
 }
 
 /** The record only has the start of the silence. */
@@ -109,8 +110,8 @@ const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so thi
 function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
   const found = `No page views from ${displayName(subject.person)}.`
   return isPass(verdict)
-    ? `${found} The message is set to send anyway.`
-    : `${found} The message is set not to send then.`
+    ? `${found} This message is sent in that case.`
+    : `${found} This message is not sent in that case.`
 }
 
 function describeSeen(verdict: Verdict, subject: DescribedSubject): string {
@@ -138,8 +139,8 @@ function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   const name = displayName(subject.person)
   const event = formatValue(verdict.about)
   if (typeof verdict.value === 'number')
-    return `${event} came for ${name} on ${formatTimeInZone(verdict.value, subject.zone)}${needless(verdict)}.`
-  const found = `${event} had not come for ${name}${describeSince(rule, subject)}`
+    return `${event} arrived for ${name} on ${formatTimeInZone(verdict.value, subject.zone)}${needless(verdict)}.`
+  const found = `${event} had not arrived for ${name}${describeSince(rule, subject)}`
   return isPass(verdict) ? `${found}.` : `${found}, which this message requires.`
 }
 
@@ -160,14 +161,14 @@ function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
   const last = `${name} ${received} on ${formatTimeInZone(Number(verdict.value), subject.zone)}`
   return isPass(verdict)
     ? `${last}.`
-    : `${last}, and it is sent at most every ${formatDuration(Number(verdict.about) * 3_600_000)}.`
+    : `${last}, but it is sent at most every ${formatDuration(Number(verdict.about) * 3_600_000)}.`
 }
 
 function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string): string {
   const { about, value } = verdict
   const count = `${String(value)} lifecycle ${value === 1 ? 'email' : 'emails'}`
   const received = `${displayName(subject.person)} had received ${count} within ${span}`
-  return isPass(verdict) ? `${received}, and may get ${about}.` : `${received}, and this app sends at most ${about}.`
+  return isPass(verdict) ? `${received}, and may get ${about}.` : `${received}, but this app sends at most ${about}.`
 }
 
 /** A page was open but silent since: it may be in use, or have crashed. */

@@ -111,7 +111,7 @@ function describeDoubt(delivery: DeliveryRow, { zone }: DescribedSubject): strin
   const what = mayHaveArrivedTwice(delivery) ? 'It may have arrived twice' : 'It may already have arrived'
   const when =
     unconfirmed.at === null ? 'an earlier attempt' : `the attempt on ${formatTimeInZone(unconfirmed.at, zone)}`
-  return [`${what}: ${when} wasn't confirmed by the mail server.`]
+  return [`${what}: the mail server didn't confirm ${when}.`]
 }
 
 /** Refused links, for emails that were or would be sent. */
@@ -135,7 +135,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'claimed':
       return 'It is being sent right now.'
     case 'handed':
-      return 'It was handed to the mail server, which has not answered yet.'
+      return "It was handed to the mail server, which hasn't answered yet."
     case 'sent':
       return `It was sent on ${time(sentAt ?? handedAt ?? updatedAt)}.`
     case 'kept':

@@ -75,7 +75,7 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
 function describeCause({ person, zone }: Subject, { trigger }: MessageContent, at: number): string {
   const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
-  return 'event' in trigger ? `${trigger.event} came for ${name} on ${time}` : `${name} was added on ${time}`
+  return 'event' in trigger ? `${trigger.event} arrived for ${name} on ${time}` : `${name} was added on ${time}`
 }
 
 function describeNever(subject: Subject, about: About, causes: Causes): string {
@@ -85,11 +85,11 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
   const { at, cameAt, row } = causes.last
   const came = describeCause(subject, content, at)
   if (isTooOld({ at: cameAt, occurredAt: at }))
-    return `${came}, but arrived only on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old send no email.`
+    return `${came}, but was received only on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old send no email.`
   const refused = findRefused(about, { cameAt, row })
   if (refused?.because === 'paused' && refused.liveAt === null && status === 'paused')
     return `${came}. The message is paused.`
-  const why = refused === null ? 'The reason why no email was queued is not stored.' : describeRefused(refused, about)
+  const why = refused === null ? 'The reason is not stored.' : describeRefused(refused, about)
   return `${came}. ${why}${status === 'paused' ? ' The message is paused now.' : ''}`
 }
 
@@ -98,10 +98,10 @@ function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: Even
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return describeTagCause(person, trigger.tag)
   if (!('event' in trigger)) return ''
-  if (near === null) return `${trigger.event} was never received for ${name}.`
+  if (near === null) return `${trigger.event} never arrived for ${name}.`
   const properties = parseProperties(near.properties)
   const broken = trigger.where?.find((condition) => !compares(propertyOf(properties, condition.property), condition))
-  const came = `${trigger.event} came for ${name} on ${formatTimeInZone(near.occurredAt, zone)}`
+  const came = `${trigger.event} arrived for ${name} on ${formatTimeInZone(near.occurredAt, zone)}`
   return broken ? `${came}, but ${describeMismatch(broken, properties)}.` : `${came}.`
 }
 
@@ -109,7 +109,7 @@ function describeMismatch(condition: Condition, properties: Record<string, unkno
   const value = propertyOf(properties, condition.property)
   const isPlain = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
   const had = value === undefined || value === null ? 'missing' : formatValue(isPlain ? value : JSON.stringify(value))
-  return `its ${formatValue(condition.property)} was ${had}, and this message asks for ${describeCondition(condition)}`
+  return `its ${formatValue(condition.property)} was ${had}, but this message requires ${describeCondition(condition)}`
 }
 
 const describeTagCause = (person: ContactRow, tag: string): string =>
@@ -125,7 +125,7 @@ function describeAgain(subject: Subject, about: About, { last }: Causes): string
   const isEarlier = deliveries.some(({ handedAt, heldBackAt }) => (handedAt ?? heldBackAt ?? 0) > row.receivedAt)
   const cause = describeCause(subject, history.message.content, row.occurredAt)
   const came = `${isEarlier ? 'Before that' : 'Since then'} ${cause}`
-  if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but arrived too late.`
+  if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but was received too late.`
   const refused = findRefused(about, { cameAt: row.receivedAt, row })
   if (refused?.because === 'paused') return `${came}, while the message was paused.`
   return refused?.because === 'used' ? `${came}, but this message is sent ${describeFrequency(refused.again)}.` : ''
@@ -134,8 +134,8 @@ function describeAgain(subject: Subject, about: About, { last }: Causes): string
 function describeFrequency(again: Again = { once: 'person' }): string {
   if ('everyHours' in again) return `at most every ${again.everyHours} hours`
   return again.once === 'person'
-    ? 'once to a person'
-    : `once for each ${[again.property].flat().map(formatValue).join(' or ')}`
+    ? 'once per person'
+    : `once per ${[again.property].flat().map(formatValue).join(' or ')}`
 }
 
 type ArrivingEvent = Pick<EventRow, 'id' | 'receivedAt' | 'occurredAt' | 'properties'>
@@ -248,9 +248,9 @@ function isConcerned(row: EventRow, history: MessageHistory): boolean {
 /** `deliveries` of the person and the message. */
 type About = { history: MessageHistory; deliveries: readonly DeliveryRow[]; zone: string }
 
-const TOO_OLD = 'It arrived more than 72 hours after it happened.'
+const TOO_OLD = 'It was received more than 72 hours after it happened.'
 
-const IS_PAUSED = 'The message is paused, so events start no email. Set it live, then send the event again.'
+const IS_PAUSED = 'The message is paused, so events trigger no email. Make it live, then send the event again.'
 
 /** Why an event started no email, by the status and content of when it came. `liveAt`: when the message next went live. */
 type RefusedEvent =

@@ -21,8 +21,8 @@ export const COMPARISON_LABELS = {
   contains: 'contains',
   above: 'is above',
   below: 'is below',
-  present: 'is there',
-  absent: 'is not there',
+  present: 'is set',
+  absent: 'is not set',
 } as const
 
 const describeCompared = (name: string, { is, to }: Compared): string =>
@@ -31,23 +31,23 @@ const describeCompared = (name: string, { is, to }: Compared): string =>
 export function describeTrigger(trigger: Trigger): string {
   if ('event' in trigger) {
     const where = (trigger.where ?? []).map((one) => describeCompared(one.property, one))
-    return `${trigger.event} comes${where.length === 0 ? '' : ` and ${where.join(' and ')}`}`
+    return `${trigger.event} arrives${where.length === 0 ? '' : ` and ${where.join(' and ')}`}`
   }
   if ('page' in trigger) return `${describePage(trigger.page)} is opened`
   return 'tag' in trigger ? `someone gets the tag “${trigger.tag}”` : 'a person is added'
 }
 
 const describePage = (page: string): string =>
-  page.endsWith('*') ? `a page that begins with ${page.slice(0, -1)}` : `the page ${page}`
+  page.endsWith('*') ? `a page that starts with ${page.slice(0, -1)}` : `the page ${page}`
 
 export function describeWait(wait: Wait | undefined): string {
   if (wait && 'until' in wait) return `at the next ${wait.until}`
-  return wait === undefined || wait.minutes === 0 ? 'at once' : `${formatMinutes(wait.minutes)} later`
+  return wait === undefined || wait.minutes === 0 ? 'immediately' : `${formatMinutes(wait.minutes)} later`
 }
 
 export function describeAgain(again: Again | undefined): string {
   if (again && 'everyHours' in again) return `at most every ${formatCount(again.everyHours, 'hour')}`
-  return again && 'property' in again ? `once for each ${describeProperties(again.property)}` : 'once'
+  return again && 'property' in again ? `once per ${describeProperties(again.property)}` : 'once'
 }
 
 /** "resultId or url": the first present counts. */
@@ -65,15 +65,15 @@ export function describeRule(rule: Rule): string {
     case 'away':
       return describeAway(rule)
     case 'seen':
-      return 'they opened the results page'
+      return 'they opened the result'
     case 'notSeen':
-      return "they haven't opened the results page"
+      return "they haven't opened the result"
     case 'done':
-      return `${rule.event} came ${describeSince(rule.since)}`
+      return `${rule.event} arrived ${describeSince(rule.since)}`
     case 'notDone':
-      return `${rule.event} did not come ${describeSince(rule.since)}`
+      return `${rule.event} did not arrive ${describeSince(rule.since)}`
     case 'tag':
-      return 'has' in rule ? `they have the tag “${rule.has}”` : `they do not have the tag “${rule.lacks}”`
+      return 'has' in rule ? `they have the tag “${rule.has}”` : `they don't have the tag “${rule.lacks}”`
     case 'field':
       return describeCompared(`their ${rule.field}`, rule)
     case 'status':
@@ -82,14 +82,16 @@ export function describeRule(rule: Rule): string {
 }
 
 function describeAway({ minutes = 0, at }: Extract<Rule, { rule: 'away' }>): string {
-  const gone = minutes === 0 ? 'they had left' : `they had left ${formatMinutes(minutes)} before`
-  if (at === 'trigger') return `${gone} when it started`
+  if (at === 'trigger') return describeLeftBefore(minutes)
   return minutes === 0 ? 'they are away' : `they left at least ${formatMinutes(minutes)} ago`
 }
 
+const describeLeftBefore = (minutes: number): string =>
+  `they left ${minutes === 0 ? '' : `at least ${formatMinutes(minutes)} `}before the trigger`
+
 type Away = Extract<Rule, { rule: 'away' }>
 
-/** Indexes of rules that one sentence describes: "left before it started" and "still away" belong together. */
+/** Indexes of rules that one sentence describes: "left before the trigger" and "still away" belong together. */
 export function groupRules(rules: readonly { rule: string; at?: string | undefined }[]): number[][] {
   const away = rules.flatMap(({ rule }, index) => (rule === 'away' ? [index] : []))
   const before = away.find((index) => rules[index]?.at === 'trigger')
@@ -106,13 +108,13 @@ export function describeRules([rule, later]: readonly Rule[]): string {
 }
 
 function describeAwayTwice({ minutes: before = 0 }: Away, { minutes: after = 0 }: Away): string {
-  const left = before === 0 ? 'they left before it started' : `they left ${formatMinutes(before)} before it started`
+  const left = describeLeftBefore(before)
   return after === 0 ? `${left} and are still away` : `${left} and at least ${formatMinutes(after)} ago`
 }
 
 function describeSince(since: Since | undefined): string {
   if (typeof since === 'object') return `in the last ${formatCount(since.days, 'day')}`
-  return since === 'ever' ? 'ever' : 'since it started'
+  return since === 'ever' ? 'at any time' : 'since the trigger'
 }
 
 export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdback }: MessageContent): string {
@@ -134,12 +136,14 @@ const describeJoining = (again: Again | undefined): string => {
 export function describeUnseen(rules: readonly Rule[]): string {
   const asking = rules.filter((rule) => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen')
   if (asking.length === 0) return ''
-  return ` People never reported by the browser script ${asking.every(isSentUnknown) ? 'get it too' : 'do not get it'}.`
+  return ` People without page views ${asking.every(isSentUnknown) ? 'get it, too' : "don't get it"}.`
 }
 
 function describeTime(wait: Wait | undefined): string {
   if (wait && 'until' in wait) return `At the next ${wait.until} after`
-  return wait === undefined || wait.minutes === 0 ? 'At once when' : `${capitalize(formatMinutes(wait.minutes))} after`
+  return wait === undefined || wait.minutes === 0
+    ? 'Immediately when'
+    : `${capitalize(formatMinutes(wait.minutes))} after`
 }
 
 const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

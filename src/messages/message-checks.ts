@@ -168,7 +168,7 @@ const HAS_TEMPLATE = /\{[{%]/
 const EMPTY: FieldError = {
   field: 'mail.body',
   code: 'empty_mail',
-  message: 'The text is empty, so no email would be sent. Write something.',
+  message: 'The text is empty, so no email would be sent. Add some text.',
 }
 
 /** Markdown and length hardly depend on values. Tried twice, like sending. */
@@ -211,7 +211,7 @@ function describeShare(count: number, { tried, what }: Tried): string {
 }
 
 function describeCounted({ part, fault, count }: CountedFault, tried: Tried): FieldError {
-  const message = `${describeTemplateFault(fault)} This is so ${describeShare(count, tried)}.`
+  const message = `${describeTemplateFault(fault)} This happens ${describeShare(count, tried)}.`
   return { field: `mail.${part ?? 'body'}`, code: 'template', message }
 }
 

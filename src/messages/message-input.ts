@@ -37,17 +37,17 @@ function checkContent(content: MessageContent): FieldError[] {
     const fault = rule.rule === 'field' ? findValueFault(rule) : null
     if (fault !== null) add(`onlyIf[${index}].to`, fault)
     if ((rule.rule === 'seen' || rule.rule === 'notSeen') && !('event' in trigger)) {
-      add(`onlyIf[${index}].rule`, "This rule is about the page of the event's `url`. Start the message by an event.")
+      add(`onlyIf[${index}].rule`, "This rule is about the page of the event's `url`. Use an event as the trigger.")
     }
   }
   if (again && 'property' in again && !('event' in trigger)) {
-    add('again.property', 'Only an event has properties. Start the message by an event, or write once per person.')
+    add('again.property', 'Only events have properties. Use an event as the trigger, or send once per person.')
   }
   if (again && 'collect' in again && again.collect && !('event' in trigger)) {
-    add('again.collect.minutes', 'Only events can share an email. Start the message by an event, or leave this out.')
+    add('again.collect.minutes', 'Only events can share an email. Use an event as the trigger, or leave this out.')
   }
   if (holdback !== undefined && mail.category === 'transactional') {
-    add('holdback', 'Transactional emails hold nobody back. Leave this out.')
+    add('holdback', "Transactional emails can't hold people back. Leave this out.")
   }
   for (const field of ['fromEmail', 'replyTo'] as const) {
     if (mail[field] !== undefined && !readEmail(mail[field])) add(`mail.${field}`, 'Enter one email address.')
@@ -58,5 +58,5 @@ function checkContent(content: MessageContent): FieldError[] {
 function findValueFault({ is, to }: { is: string; to?: unknown }): string | null {
   const needsValue = is !== 'present' && is !== 'absent'
   if (needsValue === (to !== undefined)) return null
-  return needsValue ? 'Enter what to compare with.' : `Leave this out: "${is}" compares with nothing.`
+  return needsValue ? 'Enter a value to compare with.' : `Leave this out: "${is}" takes no value.`
 }

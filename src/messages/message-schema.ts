@@ -35,7 +35,7 @@ const object = <T extends Record<string, TSchema>>(properties: T, say = 'Send a 
 
 const EVENT = Type.String({
   pattern: EVENT_NAME_PATTERN,
-  say: 'Enter the name of an event: 1 to 64 letters, digits, `_`, `.`, `:` and `-`.',
+  say: 'Enter an event name: 1 to 64 letters, digits, `_`, `.`, `:` and `-`.',
 })
 const TAG = text(MAX_TAG_CHARACTERS, `Enter a tag of 1 to ${MAX_TAG_CHARACTERS} characters.`)
 const PROPERTY = text(MAX_PROPERTY_CHARACTERS, `Enter a name of 1 to ${MAX_PROPERTY_CHARACTERS} characters.`)
@@ -63,13 +63,13 @@ const TriggerSchema = Type.Union(
         maxLength: 1_024,
         pattern: '^/[^\\x00-\\x20?#*\\x7F]*\\*?$',
         brief: 'such as /pricing, /docs/*',
-        say: 'Enter the path of a page, such as /pricing, or /docs/* for all that begin so.',
+        say: 'Enter a page path, such as /pricing, or /docs/* for all paths that start with /docs/.',
       }),
     }),
     object({ contact: Type.Literal('created', { say: 'Use "created".' }) }),
     object({ tag: TAG }),
   ],
-  { say: 'Enter what starts the message: an event, a page, a contact or a tag.' },
+  { say: 'Enter a trigger: an event, a page, a contact or a tag.' },
 )
 
 const WaitSchema = Type.Union(
@@ -124,7 +124,7 @@ const RuleSchema = Type.Union(
 const PERSON = Type.Literal('person', { say: 'Use "person", or "property" with its name.' })
 const ONCE_PROPERTY = Type.Union(
   [PROPERTY, Type.Array(PROPERTY, { minItems: 1, maxItems: MAX_ONCE_PROPERTIES, uniqueItems: true })],
-  { say: `Enter the name of a property, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },
+  { say: `Enter a property name, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },
 )
 const COLLECT = object({
   minutes: whole(1, MAX_WAIT_MINUTES, `Enter a whole number of minutes from 1 to ${MAX_WAIT_MINUTES} (30 days).`),

@@ -46,8 +46,8 @@ function listLines({
     ...describeIfSet("Sender's name", fromName),
     ...describeIfSet("Sender's address", fromEmail),
     ...describeIfSet('Replies go to', replyTo),
-    ...describeIfSet('Kind of mail', category),
-    ...describeIfSet("If it's unknown whether it was sent", ifUnconfirmed),
+    ...describeIfSet('Category', category),
+    ...describeIfSet('If sending is unconfirmed', ifUnconfirmed),
     `Subject: ${subject}`,
     ...describeIfSet('Preview text', preheader || undefined),
     '',
@@ -60,8 +60,8 @@ const describeIfSet = (name: string, value: string | undefined): string[] =>
 
 const describeRest = (rule: object): string => {
   const { ifUnknown, quietMinutes } = rule as { ifUnknown?: string; quietMinutes?: number }
-  const quiet = quietMinutes === undefined ? '' : `, gone after ${quietMinutes} minutes without a sign`
-  return ifUnknown === undefined ? quiet : `${quiet} (if your pages never saw them: ${ifUnknown})`
+  const quiet = quietMinutes === undefined ? '' : `, away after ${quietMinutes} inactive minutes`
+  return ifUnknown === undefined ? quiet : `${quiet} (if they have no page views: ${ifUnknown})`
 }
 
 /** The first version shows all lines as added. */

@@ -116,4 +116,4 @@ export async function deleteMessage(
   return store.deleteMessage(change)
 }
 
-const IS_LIVE = 'This message is live. Pause it before it is deleted.'
+const IS_LIVE = 'This message is live. Pause it before you delete it.'

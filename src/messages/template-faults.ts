@@ -34,12 +34,15 @@ const DESCRIPTIONS: [said: RegExp, say: (found: string) => string][] = [
   [/^output "(.*)" not closed$/s, (found) => `${quote(found)} does not end with }}`],
   [/^tag "(.*)" not closed$/s, (found) => `${quote(found)} does not end with %}`],
   [/^tag (\{%.*%\}) not closed$/s, (found) => `${quote(found)} is not closed`],
-  [/^tag "(.*)" not found$/s, (found) => `${quote(`{% ${found} %}`)} cannot stand here`],
+  [/^tag "(.*)" not found$/s, (found) => `${quote(`{% ${found} %}`)} is not allowed here`],
   [/^undefined filter: (.*)$/s, (found) => `there is no filter ${quote(found)}`],
-  [/^illegal tag: (.*)$/s, (found) => `${quote(found)} is not written as it must be`],
-  [/^(?:invalid value expression|unexpected token)/, () => 'a value is missing between the braces, or cannot be read'],
-  [/^\[ not closed$/, () => 'a bracket is opened and not closed'],
-  [/^(duplicated else|unexpected elsif after else)$/, () => 'after {% else %} there comes another'],
+  [/^illegal tag: (.*)$/s, (found) => `${quote(found)} is invalid`],
+  [/^(?:invalid value expression|unexpected token)/, () => 'the value between the braces is missing or invalid'],
+  [/^\[ not closed$/, () => 'a bracket is not closed'],
+  [
+    /^(duplicated else|unexpected elsif after else)$/,
+    () => '{% else %} is followed by another {% else %} or {% elsif %}',
+  ],
   [/^(?:parse length|length) limit exceeded$/, () => 'it is too long'],
   [/^(?:nesting limit exceeded|Maximum call stack)/, () => 'it is nested too deeply'],
   [/^range limit exceeded$/, () => 'a range needs two whole numbers, at most 1,000 apart'],
@@ -55,8 +58,8 @@ const DESCRIPTIONS: [said: RegExp, say: (found: string) => string][] = [
     /^no date style: (.*)$/s,
     (found) => `${quote(found)} is not a date style. Use ${DATE_STYLES.join(', ')}, or a pattern such as "%d.%m.%Y"`,
   ],
-  [/^time limit exceeded$/, () => 'it takes too long to fill in'],
-  [/ limit exceeded$/, () => 'it takes too much work to fill in'],
+  [/^time limit exceeded$/, () => 'it takes too long to render'],
+  [/ limit exceeded$/, () => 'it takes too many steps to render'],
 ]
 
 export function describeTemplateError(error: unknown): string {
@@ -80,7 +83,7 @@ function describeError(said: string): string {
     const found = pattern.exec(said)
     if (found) return say(found[1] ?? '')
   }
-  return 'what stands between the braces cannot be read'
+  return 'the value between the braces is invalid'
 }
 
 function quote(found: string): string {

@@ -55,8 +55,8 @@ describe('refused, with the field', () => {
   test.each<[Partial<AppSettingsText>, string, string]>([
     [{ name: ' ' }, 'app', 'Enter a name of 1 to 100 characters for the app.'],
     [{ name: 'x'.repeat(101) }, 'app', 'Enter a name of 1 to 100 characters for the app.'],
-    [{ home: 'http://example.com' }, 'home', 'Enter the address of your home page, beginning with https://.'],
-    [{ home: 'javascript:alert(1)' }, 'home', 'Enter the address of your home page, beginning with https://.'],
+    [{ home: 'http://example.com' }, 'home', 'Enter the URL of your home page, starting with https://.'],
+    [{ home: 'javascript:alert(1)' }, 'home', 'Enter the URL of your home page, starting with https://.'],
     [{ domains: 'https://' }, 'domains', DOMAIN],
     [{ domains: 'github.io' }, 'domains', DOMAIN],
     [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is not a domain. ${DOMAIN}`],

@@ -118,14 +118,14 @@ describe('by Tab', () => {
     'a part of the sentence of a message is opened, changed and closed, and a rule added and removed',
     async () => {
       await page.goto(at('messages/new'))
-      await tabTo('results_ready comes')
+      await tabTo('results_ready arrives')
       await page.keyboard.press('Enter')
       await page.focus('#trigger\\.event')
       await page.keyboard.press('ControlOrMeta+a')
       await page.keyboard.type('paid')
-      await page.waitForSelector('#trigger-says:has-text("paid comes")')
+      await page.waitForSelector('#trigger-says:has-text("paid arrives")')
       await page.keyboard.press('Escape')
-      expect((await focused()).text).toBe('paid comes')
+      expect((await focused()).text).toBe('paid arrives')
       await tabTo('Add a rule')
       await page.keyboard.press('Enter')
       await tabTo('They have a tag')
@@ -158,7 +158,7 @@ describe('by Tab', () => {
       await page.keyboard.press('Tab')
       await page.keyboard.press('ArrowDown')
       await enter('Create the link', 'text=Send it only to eve@example.com')
-      await enter('I have passed it on', 'tr:has-text("eve@example.com") >> text=Viewer')
+      await enter('I have sent it', 'tr:has-text("eve@example.com") >> text=Viewer')
     },
     TRY_MS,
   )

@@ -97,7 +97,7 @@ describe('the editor', () => {
   test(
     'adds and removes rules in place, and keeps input, scroll and focus',
     async () => {
-      await page.click('summary:has-text("Name, sender and kind")')
+      await page.click('summary:has-text("Name, sender and category")')
       await page.fill(named('name'), 'Typed and not saved')
       await page.evaluate('scrollTo(0, 100)')
       await page.click('.add-rule > summary')
@@ -107,7 +107,7 @@ describe('the editor', () => {
       expect(Number(await page.evaluate('scrollY'))).toBe(100)
       expect(await page.inputValue(named('name'))).toBe('Typed and not saved')
       await page.keyboard.type('vip')
-      await page.waitForSelector('.sentence:has-text("they do not have the tag “vip”")')
+      await page.waitForSelector('.sentence:has-text("they don\'t have the tag “vip”")')
       await page.keyboard.press('Enter')
       await page.waitForSelector(named('onlyIf[3].lacks'), { state: 'hidden' })
       await page.click('button[value="remove onlyIf 0"]')
@@ -145,7 +145,7 @@ describe('the editor', () => {
         '.checks .wrong:has-text("`event.total` is missing"), .checks .wrong:has-text("event.total is missing")',
       )
       await page.waitForSelector('#reach:has-text("0 of 1 person")')
-      await page.click('.checks button:has-text("Leave it out where there is no total")')
+      await page.click('.checks button:has-text("Leave it out if there is no total")')
       await page.waitForSelector('.checks .wrong', { state: 'detached' })
       expect(await page.inputValue(named('mail.subject'))).toBe(
         'About {% if event.total %}{{ event.total }}{% endif %}',
@@ -178,7 +178,7 @@ describe('the editor', () => {
       await page.keyboard.press('Control+s')
       await page.waitForSelector('.notice.done')
       await page.waitForFunction(`document.querySelector('[name="mail.body"]').defaultValue === '${text}'`)
-      await page.click('summary:has-text("Name, sender and kind")')
+      await page.click('summary:has-text("Name, sender and category")')
       await page.fill(named('name'), 'Not saved yet')
       await page.click('summary:has-text("Simulation")')
       await page.click('button[value="simulate 7"]')

@@ -92,9 +92,7 @@ describe('is refused', () => {
   const wrong = { name: 'Wrong', trigger: { event: 'a b' }, wait: { minutes: -1 }, mail: { subject: 'S', body: 'B' } }
   test('an invalid message, with every field and its position', async () => {
     const ran = await eventpost(words(write([wrong])))
-    expect(ran).toEqual(
-      refused('.0..trigger.event: Enter the name of an event.* .0..wait.minutes: Enter a whole number'),
-    )
+    expect(ran).toEqual(refused('.0..trigger.event: Enter an event name.* .0..wait.minutes: Enter a whole number'))
   })
   test('to go live without a sender', async () => {
     const fine = { ...wrong, trigger: { event: 'a' }, wait: { minutes: 0 } }

@@ -21,24 +21,24 @@ describe('describes a rule', () => {
     [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada had left 5 minutes before.'],
     [
       { ...pass('away', 'sending', NOW - 20 * MINUTE), isSilent: true },
-      'No report of Ada for 30 minutes: they had left.',
+      'No activity of Ada was reported for 30 minutes, so they had left.',
     ],
-    [pass('away', 'sending', null), 'No report of Ada for two days, so they had left.'],
+    [pass('away', 'sending', null), 'No activity of Ada was reported for two days, so they had left.'],
     [
       { ...pass('away', 'sending', null), isEstimated: true },
       'Ada had not opened a page for a while, so they had left.',
     ],
     [
       fail('away', 'sending', NOW + 7 * MINUTE),
-      'Ada had left 3 minutes before, and this message goes only to people who have been away for 5 minutes.',
+      'Ada had left 3 minutes before, but this message goes only to people who have been away for 5 minutes.',
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
-      'No page views from Ada. The message is set to send anyway.',
+      'No page views from Ada. This message is sent in that case.',
     ],
     [
       { ...fail('away', 'sending', null), isUnknown: true },
-      'No page views from Ada. The message is set not to send then.',
+      'No page views from Ada. This message is not sent in that case.',
     ],
     [
       fail('notSeen', '/r/1', NOW + 2 * MINUTE),
@@ -52,28 +52,28 @@ describe('describes a rule', () => {
       { ...pass('notSeen', null, null), isUnknown: true },
       "The event has no URL on your domains, so it's unknown whether Ada opened the page. This message is sent in that case.",
     ],
-    [fail('notDone', 'checkout.paid', NOW), `checkout.paid came for Ada on ${WHEN}, so this email was not needed.`],
-    [pass('notDone', 'checkout.paid', null), 'checkout.paid had not come for Ada in the 7 days before.'],
-    [fail('done', 'opened', null), 'opened had not come for Ada since the event, which this message requires.'],
-    [fail('tag', 'beta', false), 'Ada did not have the tag beta, and this message goes only to people with it.'],
-    [fail('tag', 'beta', true), 'Ada had the tag beta, and this message goes only to people without it.'],
+    [fail('notDone', 'checkout.paid', NOW), `checkout.paid arrived for Ada on ${WHEN}, so this email was not needed.`],
+    [pass('notDone', 'checkout.paid', null), 'checkout.paid had not arrived for Ada in the 7 days before.'],
+    [fail('done', 'opened', null), 'opened had not arrived for Ada since the event, which this message requires.'],
+    [fail('tag', 'beta', false), 'Ada did not have the tag beta, but this message goes only to people with it.'],
+    [fail('tag', 'beta', true), 'Ada had the tag beta, but this message goes only to people without it.'],
     [pass('tag', 'beta', false), 'Ada did not have the tag beta.'],
-    [fail('field', 'plan', 'free'), 'Ada had free in the field plan, and this message asks for pro.'],
-    [fail('field', 'plan', null), 'Ada had nothing in the field plan, and this message asks for pro.'],
+    [fail('field', 'plan', 'free'), 'Ada had free in the field plan, but this message requires pro.'],
+    [fail('field', 'plan', null), 'Ada had no value in the field plan, but this message requires pro.'],
     [
       fail('status', 'subscribed', 'bounced'),
-      'Ada was bounced, and this message goes only to people who are subscribed.',
+      'Ada was bounced, but this message goes only to people who are subscribed.',
     ],
     [pass('again', '24', null), 'Ada had not received this message before.'],
-    [fail('again', '24', NOW), `Ada last received this message on ${WHEN}, and it is sent at most every 24 hours.`],
-    [pass('window', '09:00-17:00', NOW), "It was within the app's send window (09:00-17:00)."],
+    [fail('again', '24', NOW), `Ada last received this message on ${WHEN}, but it is sent at most every 24 hours.`],
+    [pass('window', '09:00-17:00', NOW), "It was within the app's sending hours (09:00-17:00)."],
     [
       fail('window', '09:00-17:00', NOW),
-      `It was outside the app's send window (09:00-17:00), which opens again on ${WHEN}.`,
+      `It was outside the app's sending hours (09:00-17:00), which start again on ${WHEN}.`,
     ],
-    [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, and this app sends at most 1.'],
+    [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, but this app sends at most 1.'],
     [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and may get 5.'],
-    [fail('giveUp', null, NOW), `It had to be sent by ${WHEN} and could not be.`],
+    [fail('giveUp', null, NOW), `It could not be sent by ${WHEN}.`],
     [fail('template', 'event.headline', 'missing'), 'event.headline had neither a value nor a fallback.'],
     [fail('template', 'subject', 'missing'), 'The subject would have been empty.'],
     [
@@ -94,15 +94,15 @@ describe('describes a rule', () => {
     const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, quietMinutes }] }
     const delivery = deliveryOf({}, [{ ...pass('away', 'trigger', NOW - ago), isSilent: true }])
     expect(explainDelivery({ delivery, person: ADA, content, zone: 'UTC' }).rules[0]?.sentence).toBe(
-      `No report of Ada for ${span}: they had left.`,
+      `No activity of Ada was reported for ${span}, so they had left.`,
     )
   })
 
   test('by its own values among several', () => {
     const both = explain(deliveryOf({}, [fail('field', 'plan', 'free'), fail('field', 'plan', 'free')]))
     expect(both.rules.map(({ sentence }) => sentence)).toEqual([
-      'Ada had free in the field plan, and this message asks for pro.',
-      'Ada had free in the field plan, and this message asks for anything but "free trial".',
+      'Ada had free in the field plan, but this message requires pro.',
+      'Ada had free in the field plan, but this message requires anything but "free trial".',
     ])
   })
 

@@ -14,7 +14,7 @@ describe('describes a state', () => {
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
     [{ state: 'waiting', byHand: true }, 'A member chose to send it despite the rules. It goes out next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
-    [{ state: 'handed' }, 'It was handed to the mail server, which has not answered yet.'],
+    [{ state: 'handed' }, "It was handed to the mail server, which hasn't answered yet."],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
     [{ state: 'skipped', reason: 'unsubscribed' }, 'Ada had unsubscribed.'],
     [
@@ -27,7 +27,7 @@ describe('describes a state', () => {
     ],
     [
       { state: 'failed', reason: 'smtp_451' },
-      'The mail server could not accept it at the time (it answered 451). It is not retried automatically.',
+      'The mail server could not accept the email at the time (it answered 451). It is not retried automatically.',
     ],
     [
       { state: 'unknown', reason: 'stopped' },
@@ -40,7 +40,7 @@ describe('describes a state', () => {
 
   test('by the rule that stopped it, not another failed rule', () => {
     const verdicts = [fail('window', '09:00-17:00', NOW), fail('giveUp', null, NOW)]
-    expect(say({ reason: 'gave_up' }, verdicts)).toBe(`It had to be sent by ${WHEN} and could not be.`)
+    expect(say({ reason: 'gave_up' }, verdicts)).toBe(`It could not be sent by ${WHEN}.`)
     expect(say({ reason: 'unsubscribed' }, [fail('seen', '/r/1', null)])).toBe('Ada had unsubscribed.')
     expect(say({ reason: 'seen' }, [fail('notSeen', '/r/1', NOW + MINUTE)])).toBe(
       'Ada was on /r/1 1 minute after the event, so this email was not needed.',
@@ -59,7 +59,7 @@ describe('describes a state', () => {
 
   test('by the rule with unknown facts', () => {
     const stranger = { ...fail('away', 'sending', null), isUnknown: true as const }
-    const unreported = 'No page views from Ada. The message is set not to send then.'
+    const unreported = 'No page views from Ada. This message is not sent in that case.'
     expect(say({ reason: 'never_reported' }, [fail('field', 'plan', 'pro'), stranger])).toBe(unreported)
     expect(say({ reason: 'never_reported' })).toBe(unreported)
     const nowhere = { ...fail('notSeen', null, null), isUnknown: true as const }
@@ -93,11 +93,7 @@ describe('describes a state', () => {
       '550 5.7.26',
       'The mail server refused the email: the SPF, DKIM and DMARC checks failed (550 5.7.26).',
     ],
-    [
-      'smtp_553',
-      '553 5.1.8',
-      'The mail server refused the email: the domain of the sender does not exist (553 5.1.8).',
-    ],
+    ['smtp_553', '553 5.1.8', "The mail server refused the email: the sender's domain doesn't exist (553 5.1.8)."],
     ['smtp_552', '552 5.2.2', 'The mailbox is full (552 5.2.2).'],
     ['smtp_550', '550', 'The mail server refused the email or does not know the mailbox (it answered 550).'],
     ['smtp_554', '554 5.0.0', 'The mail server refused the email (it answered 554 5.0.0).'],
@@ -139,8 +135,8 @@ describe('a waiting email to somebody who may not get it today', () => {
 
 describe('always says that an email may have arrived twice', () => {
   const record = JSON.stringify({ at: NOW, verdicts: [], unconfirmedAt: NOW })
-  const TWICE = `It may have arrived twice: the attempt on ${WHEN} wasn't confirmed by the mail server.`
-  const ALREADY = `It may already have arrived: the attempt on ${WHEN} wasn't confirmed by the mail server.`
+  const TWICE = `It may have arrived twice: the mail server didn't confirm the attempt on ${WHEN}.`
+  const ALREADY = `It may already have arrived: the mail server didn't confirm the attempt on ${WHEN}.`
 
   test.each(DELIVERY_STATES.filter((state) => state !== 'joined'))('%s', (state) => {
     const isAgain = ['handed', 'sent', 'unknown', 'bounced', 'complained'].includes(state)
@@ -166,7 +162,7 @@ describe('always says that an email may have arrived twice', () => {
 
   test('also if the time is unknown', () => {
     expect(say({ state: 'sent', sentAt: NOW, resent: true })).toBe(
-      `It was sent on ${WHEN}. It may have arrived twice: an earlier attempt wasn't confirmed by the mail server.`,
+      `It was sent on ${WHEN}. It may have arrived twice: the mail server didn't confirm an earlier attempt.`,
     )
   })
 })
@@ -176,9 +172,9 @@ test('times are in the timezone of the app', () => {
   const late = [fail('window', '09:00-17:00', NOW + HOUR), pass('again', '24', NOW - HOUR)]
   const delivery = deliveryOf({ state: 'deferred', reason: 'window' }, late)
   const { why, rules } = explainDelivery({ delivery, person: ADA, content: CONTENT, zone })
-  const opens = 'which opens again on 15 May 2026, 09:00 America/New York.'
+  const opens = 'which start again on 15 May 2026, 09:00 America/New York.'
   expect(why).toBe(
-    `It was outside the app's send window (09:00-17:00), ${opens} It is tried again on 15 May 2026, 08:10 America/New York.`,
+    `It was outside the app's sending hours (09:00-17:00), ${opens} It is tried again on 15 May 2026, 08:10 America/New York.`,
   )
   expect(rules[1]?.sentence).toBe('Ada last received this message on 15 May 2026, 07:00 America/New York.')
 })

@@ -53,7 +53,7 @@ describe('no delivery was queued', () => {
     const id = await putMessage()
     await addAda()
     expect(await explain(id)).toMatchObject({
-      why: `results_ready was never received for ${ADA}.`,
+      why: `results_ready never arrived for ${ADA}.`,
       delivery: null,
       decidedAt: null,
       rules: [],
@@ -66,7 +66,7 @@ describe('no delivery was queued', () => {
     await messaging.event({ properties: { plan: 'free' } })
     const at = '15 May 2026, 12:01 UTC'
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on ${at}, but its plan was free, and this message asks for pro.`,
+      `results_ready arrived for ${ADA} on ${at}, but its plan was free, but this message requires pro.`,
     )
     await messaging.event({ properties: {} })
     expect(await say(id)).toContain('its plan was missing')
@@ -80,7 +80,7 @@ describe('no delivery was queued', () => {
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf(), id)
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on 15 May 2026, 12:01 UTC. The message was changed later, on 15 May 2026, 12:02 UTC.`,
+      `results_ready arrived for ${ADA} on 15 May 2026, 12:01 UTC. The message was changed later, on 15 May 2026, 12:02 UTC.`,
     )
   })
 
@@ -89,11 +89,11 @@ describe('no delivery was queued', () => {
     const id = await putMessage({ status: 'draft' })
     expect(await say(id)).toBe('The message is a draft, so nobody gets it.')
     await messaging.put({ ...messageOf(), status: 'live' }, id)
-    const came = `results_ready came for ${ADA} on ${WHEN}.`
+    const came = `results_ready arrived for ${ADA} on ${WHEN}.`
     expect(await say(id)).toBe(`${came} The message went live later, on 15 May 2026, 12:01 UTC.`)
     await messaging.set({ timezone: 'Asia/Tokyo' })
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on 15 May 2026, 21:00 Asia/Tokyo. The message went live later, on 15 May 2026, 21:01 Asia/Tokyo.`,
+      `results_ready arrived for ${ADA} on 15 May 2026, 21:00 Asia/Tokyo. The message went live later, on 15 May 2026, 21:01 Asia/Tokyo.`,
     )
     await messaging.set({ timezone: null })
     await messaging.put({ ...messageOf(), status: 'paused' }, id)
@@ -106,7 +106,7 @@ describe('no delivery was queued', () => {
     const id = await putMessage()
     await messaging.event({ occurredAt: iso(NOW - 73 * HOUR) })
     expect(await say(id)).toBe(
-      `results_ready came for ${ADA} on 12 May 2026, 11:00 UTC, but arrived only on 15 May 2026, 12:01 UTC. Events more than 72 hours old send no email.`,
+      `results_ready arrived for ${ADA} on 12 May 2026, 11:00 UTC, but was received only on 15 May 2026, 12:01 UTC. Events more than 72 hours old send no email.`,
     )
   })
 
@@ -140,7 +140,7 @@ describe('a delivery was queued', () => {
     await messaging.event()
     await messaging.decide()
     const { why, rules, delivery } = await explain(id)
-    expect(why).toBe(`${ADA} did not have the tag beta, and this message goes only to people with it.`)
+    expect(why).toBe(`${ADA} did not have the tag beta, but this message goes only to people with it.`)
     expect(rules.map(({ rule, verdict }) => `${rule} ${verdict}`)).toEqual([
       'suppression pass',
       'message pass',
@@ -150,8 +150,8 @@ describe('a delivery was queued', () => {
   })
 
   test.each<[MessageContent['again'], string]>([
-    [undefined, 'once to a person'],
-    [{ once: 'property', property: 'url' }, 'once for each url'],
+    [undefined, 'once per person'],
+    [{ once: 'property', property: 'url' }, 'once per url'],
     [{ everyHours: 24 }, 'at most every 24 hours'],
   ])('and a repeated event was blocked by "once" (%j)', async (again, how) => {
     const id = await putMessage({ again })
@@ -161,7 +161,7 @@ describe('a delivery was queued', () => {
     server.clock.wallMs += HOUR
     await messaging.event()
     expect(await say(id)).toBe(
-      `It was sent on 15 May 2026, 12:01 UTC. Since then results_ready came for ${ADA} on 15 May 2026, 13:01 UTC, but this message is sent ${how}.`,
+      `It was sent on 15 May 2026, 12:01 UTC. Since then results_ready arrived for ${ADA} on 15 May 2026, 13:01 UTC, but this message is sent ${how}.`,
     )
   })
 
@@ -177,7 +177,7 @@ describe('a delivery was queued', () => {
 })
 
 describe('what happened is explained by the status and content of that time', () => {
-  const PAUSED = 'The message is paused, so events start no email. Set it live, then send the event again.'
+  const PAUSED = 'The message is paused, so events trigger no email. Make it live, then send the event again.'
 
   test('an event during a pause, after the message is live again', async () => {
     const id = await putMessage()
@@ -187,7 +187,7 @@ describe('what happened is explained by the status and content of that time', ()
     await setStatus(id, 'live')
     const why = 'The message was paused then. It went live again on 15 May 2026, 12:04 UTC.'
     expect(await explainLast()).toEqual([why])
-    expect(await say(id)).toBe(`results_ready came for ${ADA} on 15 May 2026, 12:03 UTC. ${why}`)
+    expect(await say(id)).toBe(`results_ready arrived for ${ADA} on 15 May 2026, 12:03 UTC. ${why}`)
     await setStatus(id, 'paused')
     expect(await explainLast()).toEqual([why])
   })
@@ -200,7 +200,7 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.event()
     await setStatus(id, 'live')
     expect(await say(id)).toBe(
-      `It was sent on 15 May 2026, 12:01 UTC. Since then results_ready came for ${ADA} on 15 May 2026, 12:03 UTC, while the message was paused.`,
+      `It was sent on 15 May 2026, 12:01 UTC. Since then results_ready arrived for ${ADA} on 15 May 2026, 12:03 UTC, while the message was paused.`,
     )
   })
 
@@ -219,12 +219,12 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.decide()
     server.clock.wallMs += MINUTE
     await messaging.event()
-    const why = 'This message is sent once to a person. An email was sent on 15 May 2026, 12:01 UTC.'
+    const why = 'This message is sent once per person. An email was sent on 15 May 2026, 12:01 UTC.'
     expect(await explainLast()).toEqual([why])
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf({ again: { everyHours: 2 } }), id)
     expect(await explainLast()).toEqual([why])
-    expect(await say(id)).toEndWith('but this message is sent once to a person.')
+    expect(await say(id)).toEndWith('but this message is sent once per person.')
     await setStatus(id, 'draft')
     expect(await explainLast()).toEqual([why])
   })
@@ -244,14 +244,14 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.event()
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf({ trigger: other }), id)
-    expect(await explainLast()).toEqual(['This message is sent once to a person. An email was waiting already.'])
+    expect(await explainLast()).toEqual(['This message is sent once per person. An email was waiting already.'])
   })
 
   test('an email that waited then, and one that may have arrived', async () => {
     await putMessage({ wait: { minutes: 10 } })
     await messaging.event()
     await messaging.event()
-    const start = 'This message is sent once to a person. An email was waiting already.'
+    const start = 'This message is sent once per person. An email was waiting already.'
     expect(await explainLast()).toEqual([start])
     server.clock.wallMs += 10 * MINUTE
     const claimed = await messaging.store().claimDeliveries(CLAIMING())
@@ -267,13 +267,13 @@ describe('what happened is explained by the status and content of that time', ()
     server.clock.wallMs += MINUTE
     await messaging.event()
     expect(await explainLast()).toEqual([
-      'This message is sent once to a person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it.',
+      'This message is sent once per person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it.',
     ])
     server.clock.wallMs += MINUTE
     await messaging.store().resendDelivery({ ...messaging.by, id: work.delivery.id, at: server.clock.now() })
     await messaging.decide()
     expect(await explainLast()).toEqual([
-      'This message is sent once to a person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it. It was sent on 15 May 2026, 12:13 UTC.',
+      'This message is sent once per person. An email may have arrived: it was handed to the mail server on 15 May 2026, 12:11 UTC, which did not confirm it. It was sent on 15 May 2026, 12:13 UTC.',
     ])
   })
 })

@@ -135,7 +135,7 @@ describe('events that share an email', () => {
     const same = await result(2)
     expect([compare(same), same.unstarted]).toEqual([
       [],
-      ['Results: This message is sent once for each id or url. An email was waiting already.'],
+      ['Results: This message is sent once per id or url. An email was waiting already.'],
     ])
   })
   test('once per person: all join, also a repeated one', async () => {
@@ -157,22 +157,24 @@ describe('an event that triggers nothing', () => {
     await put({ name: 'Daily', again: { everyHours: 24 } })
     await put({ name: 'Other', trigger: { event: 'other' } })
     await put({ name: 'Paused', status: 'paused' })
-    const paused = 'Paused: The message is paused, so events start no email. Set it live, then send the event again.'
+    const paused = 'Paused: The message is paused, so events trigger no email. Make it live, then send the event again.'
     expect(await unstarted()).toEqual([paused])
     expect(await unstarted()).toEqual([
-      'Once: This message is sent once to a person. An email was waiting already.',
-      'Each: This message is sent once for each id. An email was waiting already.',
+      'Once: This message is sent once per person. An email was waiting already.',
+      'Each: This message is sent once per id. An email was waiting already.',
       'Daily: This message is sent at most every 24 hours. An email was waiting already.',
       paused,
     ])
     await messaging.decide()
     expect(await unstarted({ properties: '{"id":2}' })).toEqual([
-      'Once: This message is sent once to a person. An email was sent on 15 May 2026, 12:00 UTC.',
+      'Once: This message is sent once per person. An email was sent on 15 May 2026, 12:00 UTC.',
       'Daily: This message is sent at most every 24 hours. An email was sent on 15 May 2026, 12:00 UTC.',
       paused,
     ])
     expect(await unstarted({ occurredAt: NOW - 72 * HOUR - 1 })).toEqual(
-      ['Once', 'Each', 'Daily', 'Paused'].map((name) => `${name}: It arrived more than 72 hours after it happened.`),
+      ['Once', 'Each', 'Daily', 'Paused'].map(
+        (name) => `${name}: It was received more than 72 hours after it happened.`,
+      ),
     )
     expect(await unstarted({ event: 'nothing' })).toEqual([])
   })

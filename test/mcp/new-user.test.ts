@@ -74,7 +74,7 @@ test('a client sets an app up from nothing', async () => {
   expect(await explain('bob@example.com')).toBe(
     'It was captured on 15 May 2026, 12:21 UTC, because no mail server was set.',
   )
-  expect(await explain('eve@example.com')).toContain('results_opened came for eve@example.com')
+  expect(await explain('eve@example.com')).toContain('results_opened arrived for eve@example.com')
   expect(await explain('ada@example.com')).toContain('The message went live later, on')
   expect(await call('list_deliveries', { app, state: 'sent' })).toMatchObject({ data: [] })
   expect(await call('list_deliveries', { app, state: 'kept' })).toMatchObject({

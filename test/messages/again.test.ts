@@ -6,7 +6,7 @@ import { DAY, HOUR, MINUTE, NOW } from '../durations.ts'
 
 describe('the due time', () => {
   test.each<[name: string, wait: Wait | undefined, lateMs: number, timezone: string, dueAt: number]>([
-    ['at once', undefined, 0, 'UTC', NOW],
+    ['immediately', undefined, 0, 'UTC', NOW],
     ['at once, reported late', undefined, HOUR, 'UTC', NOW],
     ['minutes after it happened', { minutes: 10 }, 0, 'UTC', NOW + 10 * MINUTE],
     ['minutes after it happened, reported late', { minutes: 10 }, 4 * MINUTE, 'UTC', NOW + 6 * MINUTE],

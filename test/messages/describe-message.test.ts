@@ -23,7 +23,7 @@ const mail = { subject: 'S', body: 'B' }
 const event = { event: 'results_ready' }
 
 test.each<[Omit<MessageContent, 'mail'>, string]>([
-  [{ trigger: event }, 'At once when results_ready comes, the person gets this email once.'],
+  [{ trigger: event }, 'Immediately when results_ready arrives, the person gets this email once.'],
   [
     {
       trigger: {
@@ -34,11 +34,11 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
         ],
       },
     },
-    'At once when results_ready comes and plan is “pro” and n is above 3, the person gets this email once.',
+    'Immediately when results_ready arrives and plan is “pro” and n is above 3, the person gets this email once.',
   ],
   [
     { trigger: { page: '/docs/*' }, wait: { until: '09:00' }, again: { everyHours: 1 } },
-    'At the next 09:00 after a page that begins with /docs/ is opened, the person gets this email at most every 1 hour.',
+    'At the next 09:00 after a page that starts with /docs/ is opened, the person gets this email at most every 1 hour.',
   ],
   [
     { trigger: { contact: 'created' }, wait: { minutes: 1_440 }, onlyIf: [{ rule: 'tag', has: 'beta' }] },
@@ -58,14 +58,14 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
         { rule: 'away' },
       ],
     },
-    'At once when someone gets the tag “vip”, the person gets this email once for each resultId, if they opened the results page, paid came ever, paid did not come in the last 3 days, they do not have the tag “x”, their plan is not there, they are subscribed and they are away. People never reported by the browser script do not get it.',
+    "Immediately when someone gets the tag “vip”, the person gets this email once per resultId, if they opened the result, paid arrived at any time, paid did not arrive in the last 3 days, they don't have the tag “x”, their plan is not set, they are subscribed and they are away. People without page views don't get it.",
   ],
 ])('%j', (content, sentence) => expect(describeMessage({ ...content, mail })).toBe(sentence))
 
 test('the first drafts read well', () => {
   expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([
-    "10 minutes after results_ready comes, the person gets this email once for each resultId or url, if they haven't opened the results page and they left before it started and at least 5 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script get it too.",
-    "1 day after results_ready comes, the person gets this email once for each resultId or url, if they haven't opened the results page and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People never reported by the browser script do not get it.",
+    "10 minutes after results_ready arrives, the person gets this email once per resultId or url, if they haven't opened the result and they left before the trigger and at least 5 minutes ago. While it waits, further events within 30 minutes join it. People without page views get it, too.",
+    "1 day after results_ready arrives, the person gets this email once per resultId or url, if they haven't opened the result and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People without page views don't get it.",
   ])
 })
 
@@ -82,8 +82,8 @@ describe('a person is called', () => {
 })
 
 test.each<[wait: Wait | undefined, words: string]>([
-  [undefined, 'at once'],
-  [{ minutes: 0 }, 'at once'],
+  [undefined, 'immediately'],
+  [{ minutes: 0 }, 'immediately'],
   [{ minutes: 10 }, '10 minutes later'],
   [{ until: '09:00' }, 'at the next 09:00'],
 ])('%j is due %p', (wait, words) => expect(describeWait(wait)).toBe(words))
@@ -96,14 +96,14 @@ test('a message without a wait starts at once', () => {
     mail,
   }
   expect(describeMessage(content)).toBe(
-    'At once when results_ready comes, the person gets this email once, if they had left 2 minutes before when it started. People never reported by the browser script get it too.',
+    'Immediately when results_ready arrives, the person gets this email once, if they left at least 2 minutes before the trigger. People without page views get it, too.',
   )
 })
 
 test.each<[rule: Rule, words: string]>([
-  [{ rule: 'done', event: 'paid' }, 'paid came since it started'],
-  [{ rule: 'notDone', event: 'paid', since: 'trigger' }, 'paid did not come since it started'],
-  [{ rule: 'done', event: 'paid', since: { days: 1 } }, 'paid came in the last 1 day'],
+  [{ rule: 'done', event: 'paid' }, 'paid arrived since the trigger'],
+  [{ rule: 'notDone', event: 'paid', since: 'trigger' }, 'paid did not arrive since the trigger'],
+  [{ rule: 'done', event: 'paid', since: { days: 1 } }, 'paid arrived in the last 1 day'],
 ])('%j is said as %p', (rule, words) => expect(describeRule(rule)).toBe(words))
 
 test.each<[rules: Rule[], said: boolean | null]>([
@@ -114,10 +114,10 @@ test.each<[rules: Rule[], said: boolean | null]>([
   [[{ rule: 'tag', has: 'a' }], null],
 ])('%j: whether people never seen get it is %p', (onlyIf, said) => {
   const words = describeMessage({ trigger: event, onlyIf, mail })
-  expect([words.endsWith(' script get it too.'), words.endsWith(' script do not get it.')]).toEqual([
-    said === true,
-    said === false,
-  ])
+  expect([
+    words.endsWith(' without page views get it, too.'),
+    words.endsWith(" without page views don't get it."),
+  ]).toEqual([said === true, said === false])
 })
 
 test('of the rules about visits, only "seen" skips unknown people by default', () => {

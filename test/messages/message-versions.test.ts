@@ -12,9 +12,9 @@ const CONTENT: MessageContent = {
 test('the first version is shown without changes', () => {
   expect(diffVersions(null, CONTENT)).toEqual(
     [
-      'When results_ready comes',
+      'When results_ready arrives',
       'Sent 10 minutes later, once',
-      'Only if they left at least 5 minutes ago, gone after 20 minutes without a sign (if your pages never saw them: skip)',
+      'Only if they left at least 5 minutes ago, away after 20 inactive minutes (if they have no page views: skip)',
       "Sender's name: Ada",
       'Subject: Ready',
       'Preview text: Look',

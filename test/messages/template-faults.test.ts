@@ -15,25 +15,28 @@ test.each([
   ['{{ "Ada }}', '“{{ "Ada }}” does not end with }}, in line 1.'],
   ['{% if event.x ', '“{% if event.x” does not end with %}, in line 1.'],
   ['{% if event.x %}', '“{% if event.x %}” is not closed, in line 1.'],
-  ['a\n{% endif %}', '“{% endif %}” cannot stand here, in line 2.'],
-  ['{% include "x" %}', '“{% include %}” cannot stand here, in line 1.'],
+  ['a\n{% endif %}', '“{% endif %}” is not allowed here, in line 2.'],
+  ['{% include "x" %}', '“{% include %}” is not allowed here, in line 1.'],
   ['{{ event.a | raw }}', 'There is no filter “raw”, in line 1.'],
-  ['{% for i on x %}{% endfor %}', '“{% for i on x %}” is not written as it must be, in line 1.'],
-  ['{{ }}', 'A value is missing between the braces, or cannot be read, in line 1.'],
+  ['{% for i on x %}{% endfor %}', '“{% for i on x %}” is invalid, in line 1.'],
+  ['{{ }}', 'The value between the braces is missing or invalid, in line 1.'],
   ['a\n{% if %}b{% endif %}', '“{% if %}” needs a condition, in line 2.'],
   ['{% if event.a %}{%- elsif %}{% endif %}', '“{%- elsif %}” needs a condition, in line 1.'],
-  ['{{ event[ }}', 'A bracket is opened and not closed, in line 1.'],
-  ['{% if event.a %}{% else %}{% else %}{% endif %}', 'After {% else %} there comes another, in line 1.'],
-  ['{% assign x %}', 'What stands between the braces cannot be read, in line 1.'],
+  ['{{ event[ }}', 'A bracket is not closed, in line 1.'],
+  [
+    '{% if event.a %}{% else %}{% else %}{% endif %}',
+    '{% else %} is followed by another {% else %} or {% elsif %}, in line 1.',
+  ],
+  ['{% assign x %}', 'The value between the braces is invalid, in line 1.'],
   [`{% if event.${'a'.repeat(60)} %}`, `“{% if event.${'a'.repeat(28)}…” is not closed, in line 1.`],
   ['x'.repeat(TEMPLATE_CHARACTERS + 1), 'It is too long.'],
 ])('explains %p', (source, sentence) => expect(findTemplateProblems(source)).toEqual([sentence]))
 
 test('faults while rendering', () => {
   expect(describeTemplateError(new Error('memory alloc limit exceeded, line:2, col:1'))).toBe(
-    'it takes too much work to fill in, in line 2',
+    'it takes too many steps to render, in line 2',
   )
-  expect(describeTemplateError('odd')).toBe('what stands between the braces cannot be read')
+  expect(describeTemplateError('odd')).toBe('the value between the braces is invalid')
 })
 
 test.each<[fault: TemplateFault, reason: TemplateReason, value: string, about: string | null, sentence: string]>([
@@ -69,17 +72,17 @@ test.each([
   ['range outside a loop', 'a range such as (1..5) is allowed in {% for %} only'],
   ['no currency: ', 'money needs a currency, such as money: "USD"'],
   ['no currency: Euro', '“Euro” is not a currency code such as "USD"'],
-  ['time limit exceeded', 'it takes too long to fill in'],
-  ['render limit exceeded', 'it takes too much work to fill in'],
-  ['duplicated else', 'after {% else %} there comes another'],
-  ['unexpected elsif after else', 'after {% else %} there comes another'],
-  ['unexpected token', 'a value is missing between the braces, or cannot be read'],
-  ['invalid value expression: x', 'a value is missing between the braces, or cannot be read'],
+  ['time limit exceeded', 'it takes too long to render'],
+  ['render limit exceeded', 'it takes too many steps to render'],
+  ['duplicated else', '{% else %} is followed by another {% else %} or {% elsif %}'],
+  ['unexpected elsif after else', '{% else %} is followed by another {% else %} or {% elsif %}'],
+  ['unexpected token', 'the value between the braces is missing or invalid'],
+  ['invalid value expression: x', 'the value between the braces is missing or invalid'],
   ['undefined filter: a\nb', 'there is no filter “a\nb”'],
-  ['tag " x " not found', '“{%  x  %}” cannot stand here'],
+  ['tag " x " not found', '“{%  x  %}” is not allowed here'],
   [`undefined filter: ${'a'.repeat(40)}`, `there is no filter “${'a'.repeat(40)}”`],
   [`undefined filter: ${'a'.repeat(41)}`, `there is no filter “${'a'.repeat(40)}…”`],
   ['undefined filter: x, file:mail, line:12, col:34', 'there is no filter “x”, in line 12'],
-  ['a range limit exceeded by far', 'what stands between the braces cannot be read'],
+  ['a range limit exceeded by far', 'the value between the braces is invalid'],
   ['no date style: x', `“x” ${DATE}`],
 ])('%p is said as %p', (said, words) => expect(describeTemplateError(new Error(said))).toStartWith(words))

@@ -129,7 +129,7 @@ describe('a template', () => {
       'it is nested too deeply',
     ],
     ['{% for i in (1..1001) %}y{% endfor %}', 'at most 1,000 apart'],
-    ['{% for i in (1..1000) %}{% for j in (1..1000) %}{% endfor %}{% endfor %}', 'it takes too much work to fill in'],
+    ['{% for i in (1..1000) %}{% for j in (1..1000) %}{% endfor %}{% endfor %}', 'it takes too many steps to render'],
     ['{% assign a = "0123456789" %}' + '{% assign a = a | append: a %}'.repeat(14) + '{{ a }}', 'it is too long'],
   ])('has limits with a specific message: %#', (source, said) => {
     expect(fill(source)).toEqual({ broken: expect.stringContaining(said) })
@@ -216,7 +216,7 @@ describe('findTemplateProblems', () => {
     ['{{ app.secret }}', 'There is no variable app.secret.'],
     ['{{ event }}', 'There is no variable event.'],
     ['{% if user.paid %}x{% endif %}', 'There is no variable user.paid.'],
-    ['{% include "x" %}', '“{% include %}” cannot stand here'],
+    ['{% include "x" %}', '“{% include %}” is not allowed here'],
     ['{{ event.a | raw }}', 'There is no filter “raw”'],
     ['{{ event.a', 'does not end with }}'],
   ])('%s', (source, sentence) => {

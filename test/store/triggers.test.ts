@@ -150,7 +150,7 @@ describe('when', () => {
     const [delivery] = await messaging.deliveries()
     return delivery && [delivery.triggeredAt - NOW, delivery.dueAt - NOW, delivery.plannedAt - NOW]
   }
-  test('at once', async () => expect(await dueAfter({})).toEqual([0, 0, 0]))
+  test('immediately', async () => expect(await dueAfter({})).toEqual([0, 0, 0]))
   test('minutes after the event', async () =>
     expect(await dueAfter({ wait: { minutes: 10 } })).toEqual([0, 10 * MINUTE, 10 * MINUTE]))
   test('minutes after an event from a while ago', async () =>

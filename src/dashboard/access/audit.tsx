@@ -84,8 +84,8 @@ const AuditPage = (props: AuditProps) => {
         <Button>Show</Button>
       </form>
       <p class="hint">
-        Addresses are shown as keyed hashes: the same hash is the same address (for IPv6, the same /64 network). The
-        server's log shows the same hashes.
+        IP addresses are shown as keyed hashes: the same hash means the same address (for IPv6, the same /64 network).
+        The server's log uses the same hashes.
       </p>
       {entries.length === 0 && <p class="hint">{isFirst ? 'Nothing yet.' : 'Nothing older.'}</p>}
       {entries.length > 0 && (

@@ -25,7 +25,7 @@ export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
   signedInAs !== null &&
   signedInAs !== email && (
     <Notice kind="caution">
-      You are signed in as {signedInAs}, and this {what} is for {email}.
+      You are signed in as {signedInAs}, but this {what} is for {email}.
     </Notice>
   )
 
@@ -65,12 +65,12 @@ export const InvitationPage = (props: InvitationProps) => {
 
 const KnownSection = ({ token, member, error }: InvitationProps) => (
   <section>
-    <h2>If you have a password here</h2>
+    <h2>If you already have a password</h2>
     <Form
       action="/password"
       hidden={{ token }}
       username={member.email}
-      errors={error ? [{ field: 'password', message: `${error} If you have none here yet, choose one below.` }] : []}
+      errors={error ? [{ field: 'password', message: `${error} If you don't have one yet, choose one below.` }] : []}
       submit="Join"
     >
       <Field name="password" label="Your password" kind="password" autocomplete="current-password" />
@@ -80,13 +80,13 @@ const KnownSection = ({ token, member, error }: InvitationProps) => (
 
 const NewSection = ({ token, member, newError }: InvitationProps) => (
   <section>
-    <h2>If you have none yet</h2>
+    <h2>If you don't have a password yet</h2>
     <Form
       action="/password"
       hidden={{ token }}
       username={member.email}
       errors={newError ? [{ field: NEW_PASSWORD, message: newError }] : []}
-      submit="Choose it and join"
+      submit="Set password and join"
       kind="plain"
     >
       <Field
@@ -104,7 +104,7 @@ type UsedProps = { title: string; note?: string; email: string; next: string; si
 
 /** Shown after a link was used; continues to `next`. */
 export const LinkUsedPage = ({ title, note, email, next, signedInAs }: UsedProps) => (
-  <Layout title={title} lead="The link has been used and does not work any more." isNarrow>
+  <Layout title={title} lead="The link was used and no longer works." isNarrow>
     {note && <p>{note}</p>}
     {signedInAs === null ? (
       <p class="next">
@@ -115,7 +115,7 @@ export const LinkUsedPage = ({ title, note, email, next, signedInAs }: UsedProps
     ) : (
       <>
         <p>
-          This browser is signed in as {signedInAs}. Sign out, and in again as {email}.
+          This browser is signed in as {signedInAs}. Sign out, then sign in as {email}.
         </p>
         <form class="next" method="post" action="/sign-out">
           <Button kind="primary">Sign out</Button>

@@ -57,7 +57,7 @@ export async function joinAccount(
   return showInvitation(deps, request, invitation, { status, notice: message })
 }
 
-const HAS_ONE = 'You have a password here already. Type that one.'
+const HAS_ONE = 'You already have a password. Enter that one.'
 
 type Wrong = { status: number; message: string; retryAfterSeconds?: number }
 

@@ -21,8 +21,8 @@ type NewKeyProps = {
 
 const SCOPES = [
   { value: 'standard', label: 'Standard', hint: 'Reads and writes people and events, over HTTP and MCP.' },
-  { value: 'ingest', label: 'Ingest', hint: 'Sends people and events over HTTP, and reads nothing.' },
-  { value: 'manage', label: 'Manage', hint: 'As standard, and an AI client may also change messages with it.' },
+  { value: 'ingest', label: 'Ingest', hint: 'Sends people and events over HTTP. Reads nothing.' },
+  { value: 'manage', label: 'Manage', hint: 'Standard, plus AI clients can change messages.' },
 ]
 
 export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps) => {
@@ -38,7 +38,7 @@ export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps)
         <Field
           name="name"
           label="Name"
-          hint="Where it will be used, such as Production. Names may repeat."
+          hint="Where you use it, such as Production. Names can repeat."
           value={input.name}
           autofocus
           autocomplete="off"
@@ -69,7 +69,7 @@ export const MadeKey = ({ apiKey, identitySecret, next }: Made & { next?: string
     next={next}
   >
     <p>{SECRETS_WARNING}</p>
-    <CodeBlock id="environment" label="Environment of your server">
+    <CodeBlock id="environment" label="Server environment">
       {environmentSample(apiKey, identitySecret)}
     </CodeBlock>
   </SecretOnce>

@@ -53,7 +53,7 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
         <ExposedNotice key={key.id} exposed={key} />
       ))}
       {keys.length === 0 ? (
-        <EmptyState title="No key yet" next={isOwner && make}>
+        <EmptyState title="No keys yet" next={isOwner && make}>
           Your server sends events with an API key. Create one to start.
         </EmptyState>
       ) : (

@@ -17,9 +17,9 @@ const ROLES = [
   {
     value: 'editor',
     label: ROLE_NAMES.editor,
-    hint: 'Edits messages and puts them live, resends emails, and edits suppressions.',
+    hint: 'Edits messages and makes them live, resends emails, edits suppressions.',
   },
-  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Can view everything and change nothing.' },
+  { value: 'viewer', label: ROLE_NAMES.viewer, hint: 'Views everything. Changes nothing.' },
 ]
 
 type InviteProps = { viewer: Viewer; input: { email: string; role: string }; errors?: FormError[]; notice?: string }
@@ -31,7 +31,7 @@ export const InvitePage = ({ viewer, input, errors, notice }: InviteProps) => {
       viewer={viewer}
       page="members"
       title="Invite a member"
-      state="The next page shows a link to give to them. No email is sent."
+      state="The next page shows a link to give them. No email is sent."
     >
       <Form action={members} errors={errors} notice={notice} submit="Create the link" cancel={members}>
         <Field
@@ -58,7 +58,7 @@ export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProp
       secrets={[{ id: 'link', name: 'Link', text: link }]}
       warning={`It is shown only once and works once, for one day. ${isInvitation ? INVITATION : 'Anyone who opens it can choose the password.'}`}
       next={pathOf(viewer.app.publicId, 'members')}
-      confirmLabel="I have passed it on"
+      confirmLabel="I have sent it"
     />
   </Frame>
 )
@@ -101,7 +101,7 @@ function stateOf({ member, account }: Viewer, { personId, role, isInvited }: Mem
   if (personId === member.id) return `You, ${ROLE_NAMES[role].toLowerCase()} of the account ${account.name}.`
   const name = `${ROLE_NAMES[role]} of the account ${account.name}`
   return isInvited
-    ? `Invited as ${ROLE_PHRASES[role]} of the account ${account.name}, and has not joined yet.`
+    ? `Invited as ${ROLE_PHRASES[role]} of the account ${account.name}, but hasn't joined yet.`
     : `${name}.`
 }
 
@@ -153,13 +153,13 @@ const RemoveSection = ({ viewer, member: { id, email, isInvited } }: SectionProp
   <section>
     <h2>Remove</h2>
     <p>
-      {isInvited ? 'This withdraws the invitation.' : 'Keys they made keep working. Revoke those they may still have.'}
+      {isInvited ? 'This withdraws the invitation.' : 'Keys they created keep working. Revoke any they may still have.'}
     </p>
     <Dialog id="remove" opener="Remove" about={email} kind="danger" title={`Remove ${email}?`}>
       <p>
         {isInvited
           ? 'Their link stops working.'
-          : `They can no longer open the account ${viewer.account.name}. What they made stays.`}
+          : `They can no longer open the account ${viewer.account.name}. What they created stays.`}
       </p>
       <ActionForm action={`${pathOf(viewer.app.publicId, 'members')}/remove`} fields={{ member: id }} kind="danger">
         Remove the member

@@ -92,9 +92,9 @@ const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: Me
 function describeRule(isRequired: boolean, without: number): string {
   const people = without === 1 ? 'One member has' : `${without} members have`
   if (isRequired)
-    return without === 0 ? 'All members use it.' : `${people} yet to set it up, and can open no page until then.`
+    return without === 0 ? 'All members use it.' : `${people} yet to set it up, and can't open any page until then.`
   if (without === 0) return 'All members use it already.'
-  return `${people} not set it up. If you require it, they set it up at their next page.`
+  return `${people} not set it up. If you require it, they must set it up on their next page.`
 }
 
 const stateOf = ({ length }: MemberEntry[]): string => (length === 1 ? '1 member' : `${length} members`)
@@ -115,7 +115,7 @@ const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean):
       isInvited ? (
         <Badge mood="caution">Invited</Badge>
       ) : (
-        <Badge mood="good">{inTwoSteps.includes(personId) ? 'Active, two steps' : 'Active'}</Badge>
+        <Badge mood="good">{inTwoSteps.includes(personId) ? 'Active, two-step' : 'Active'}</Badge>
       ),
   },
   { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
@@ -134,7 +134,7 @@ export type NameTyped = { name: string; error: string }
 
 const AccountNameSection = ({ viewer, typed }: { viewer: Viewer; typed?: NameTyped }) => (
   <section id="account">
-    <h2>Name of the account</h2>
+    <h2>Account name</h2>
     <Form
       action={`${pathOf(viewer.app.publicId, 'members')}/account`}
       errors={typed && [{ field: 'name', message: typed.error }]}
@@ -144,7 +144,7 @@ const AccountNameSection = ({ viewer, typed }: { viewer: Viewer; typed?: NameTyp
       <Field
         name="name"
         label="Name"
-        hint="Shown in the list at the top and in invitations."
+        hint="Shown in the account list and in invitations."
         value={typed?.name ?? viewer.account.name}
         autocomplete="off"
       />

@@ -112,7 +112,7 @@ async function goOn(
     const started = await startSession(deps, request, proof)
     if (started) return redirectAnswer(next, [...started.cookies, flashCookie(deps.baseUrl, flashOf(props))])
   }
-  const note = isTwoStepEnded ? 'Two-step sign-in is off: the password alone signs you in.' : undefined
+  const note = isTwoStepEnded ? 'Two-step sign-in is off. You sign in with your password alone.' : undefined
   const page = { title: 'Your password is set', note, email: link.member.email, next, signedInAs }
   return pageAnswer(request, 200, <LinkUsedPage {...page} />)
 }

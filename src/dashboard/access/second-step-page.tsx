@@ -37,7 +37,7 @@ export const SecondStepFields = ({ email, names, button, fault }: FieldsProps) =
         <Field
           name={names.recoveryCode}
           label="Recovery code"
-          hint="One of the ten that you stored. Each works once."
+          hint="One of the ten you stored. Each works once."
           error={isOfRecovery ? fault?.message : undefined}
           autofocus={isOfRecovery}
           autocomplete="off"
@@ -66,13 +66,17 @@ export const SecondStepPage = ({
   isPasswordSet?: boolean
   fault?: FieldsProps['fault']
 }) => (
-  <Layout title="Your code" lead={`The second step for ${email}, within ${SECOND_STEP_MS / 60_000} minutes.`} isNarrow>
+  <Layout
+    title="Enter your code"
+    lead={`The second step for ${email}. Enter it within ${SECOND_STEP_MS / 60_000} minutes.`}
+    isNarrow
+  >
     {isPasswordSet && <Notice kind="done">Your new password is set. Your other sessions have ended.</Notice>}
     <Form action="/sign-in/code" hidden={{ next }}>
       <SecondStepFields email={email} names={SIGN_IN_STEP} button="Sign in" fault={fault} />
     </Form>
     <p class="hint after-form">
-      Or <a href={`/sign-in?${new URLSearchParams({ next })}`}>sign in as somebody else</a>.
+      Or <a href={`/sign-in?${new URLSearchParams({ next })}`}>sign in as someone else</a>.
     </p>
   </Layout>
 )

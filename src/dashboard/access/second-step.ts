@@ -76,5 +76,5 @@ function toFault(wrong: WrongStep): StepFault {
 /** The wait after too many codes, and alternatives. */
 const WAITS = {
   code: ['codes', 'use a recovery code'],
-  'recovery-code': ['recovery codes', 'use a code of your authenticator app'],
+  'recovery-code': ['recovery codes', 'use a code from your authenticator app'],
 } as const

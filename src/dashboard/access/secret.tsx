@@ -52,17 +52,17 @@ const RotatedPage = ({ viewer, identitySecret, previousValidUntil }: RotatedProp
     title="Your new identity secret"
     state={
       <>
-        The one it replaces keeps working until <ExactTime at={previousValidUntil} />.
+        The previous one keeps working until <ExactTime at={previousValidUntil} />.
       </>
     }
   >
     <SecretOnce
       secrets={[{ id: 'identity-secret', name: 'Identity secret', text: identitySecret }]}
-      warning="It is shown here, and again only when you create a key."
+      warning="It's shown again only when you create a key."
       next={pathOf(viewer.app.publicId, 'keys')}
     >
       <p>
-        Put it into <code>SERVICE_IDENTITY_SECRET</code> on every server that signs. {SECRETS_WARNING}
+        Set <code>SERVICE_IDENTITY_SECRET</code> to it on every server that signs. {SECRETS_WARNING}
       </p>
     </SecretOnce>
   </Frame>

@@ -18,5 +18,5 @@ export async function describeConflict(
 
 export function writeConflict(who: string, what: string, changed: ChangedField[]): string {
   const fields = changed.map(({ label, now }) => `${label}${now === undefined ? '' : ` (now ${now || 'empty'})`}`)
-  return `${who} changed ${what} meanwhile: ${fields.join('; ')}. Nothing was saved. Save again to write over that.`
+  return `${who} changed ${what} while you were editing: ${fields.join('; ')}. Nothing was saved. Save again to overwrite these changes.`
 }

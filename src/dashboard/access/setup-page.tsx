@@ -40,7 +40,7 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
       label="Email"
       kind="email"
       autofocus
-      hint="You sign in with it."
+      hint="You sign in with this email."
       value={email}
       autocomplete="username"
     />

@@ -74,7 +74,7 @@ type SignInProps = {
 }
 
 const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
-  <Layout title="Sign in" lead="With the email and password of your account." isNarrow>
+  <Layout title="Sign in" lead="Use your email and password." isNarrow>
     <FormNotices notice={error} />
     {isUnsent && (
       <Notice kind="caution">

@@ -18,11 +18,11 @@ export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
   return (
     <Frame viewer={viewer} page="you" title="Set up two-step sign-in" state="Enter a code from your app to turn it on.">
       <section>
-        <h2>Add it to your authenticator app</h2>
+        <h2>Add Eventpost to your authenticator app</h2>
         <p>Scan this with an app such as Aegis, 1Password or Google Authenticator.</p>
         <QrCode label="QR code for your authenticator app">{uri}</QrCode>
         <p>
-          On this device already? <a href={uri}>Open it in the app</a>. Without a camera, type the key.
+          On this device? <a href={uri}>Open it in the app</a>. No camera? Enter the key.
         </p>
         <Values>
           <Value id="two-step-key" name="Key">
@@ -60,7 +60,9 @@ export const RecoveryCodesPage = ({ viewer, codes, isFirst }: CodesProps) => (
     page="you"
     title="Your recovery codes"
     state={
-      isFirst ? 'Two-step sign-in is on, and all your other sessions have ended.' : 'They replace your previous codes.'
+      isFirst
+        ? 'Two-step sign-in is on, and all your other sessions have ended.'
+        : 'These codes replace your previous ones.'
     }
   >
     <SecretOnce
@@ -69,7 +71,7 @@ export const RecoveryCodesPage = ({ viewer, codes, isFirst }: CodesProps) => (
       next={pathOf(viewer.app.publicId, 'you')}
       confirmLabel="I have stored them"
     >
-      <p>Each signs you in once without your phone. Store them elsewhere, on paper or in your password manager.</p>
+      <p>Each code signs you in once without your phone. Store them on paper or in your password manager.</p>
       <CodeBlock id="recovery-codes" label="Recovery codes">
         {codes.join('\n')}
       </CodeBlock>
@@ -81,12 +83,7 @@ export const RecoveryCodesPage = ({ viewer, codes, isFirst }: CodesProps) => (
 export const TwoStepDonePage = ({ viewer, twoStep }: { viewer: Viewer; twoStep: TwoStepRow }) => {
   const you = pathOf(viewer.app.publicId, 'you')
   return (
-    <Frame
-      viewer={viewer}
-      page="you"
-      title="Two-step sign-in is on"
-      state="This was done already. Nothing has changed."
-    >
+    <Frame viewer={viewer} page="you" title="Two-step sign-in is on" state="It was already on. Nothing has changed.">
       <section>
         <p>
           Recovery codes are shown only once. If you haven't stored yours, create new ones. The old ones then stop

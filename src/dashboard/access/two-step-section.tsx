@@ -18,7 +18,7 @@ export const TwoStepSection = ({ viewer, twoStep, requiredBy, error }: SectionPr
     <section id="two-step">
       <div class="with-badge">
         <h2>Two-step sign-in</h2>
-        {turnedOnAt !== null ? <Badge mood="good">On</Badge> : <Badge>{twoStep ? 'Being set up' : 'Off'}</Badge>}
+        {turnedOnAt !== null ? <Badge mood="good">On</Badge> : <Badge>{twoStep ? 'Setup not finished' : 'Off'}</Badge>}
       </div>
       {error && <Notice kind="error">{error}</Notice>}
       {requiredBy.length > 0 && <p class="hint">Required by {listNames(requiredBy)}.</p>}
@@ -40,10 +40,10 @@ const OffSection = ({ viewer, isBegun }: { viewer: Viewer; isBegun: boolean }) =
   <>
     <p class="hint">
       {isBegun
-        ? 'Not finished yet: no code is needed to sign in. The setup expires after an hour.'
+        ? "Until you finish, signing in doesn't need a code. The setup expires after an hour."
         : 'Signing in then also needs a code from an app on your phone.'}
     </p>
-    <ActionForm action={actionOf(viewer)}>{isBegun ? 'Go on' : 'Set it up'}</ActionForm>
+    <ActionForm action={actionOf(viewer)}>{isBegun ? 'Continue setup' : 'Set up'}</ActionForm>
   </>
 )
 
@@ -62,13 +62,13 @@ const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
       <ActionForm action={actionOf(viewer, '/codes')} fields={{ replaces: String(twoStep.codesMadeAt) }}>
         Create new recovery codes
       </ActionForm>
-      {!isRequired && <ActionForm action={actionOf(viewer, '/off')}>Turn it off</ActionForm>}
+      {!isRequired && <ActionForm action={actionOf(viewer, '/off')}>Turn off</ActionForm>}
     </div>
   </>
 )
 
 function describeCodesLeft(count: number): string {
   if (count === RECOVERY_CODES) return `All ${count} recovery codes are left.`
-  if (count === 0) return 'No recovery code is left.'
+  if (count === 0) return 'No recovery codes are left.'
   return `${count} of ${RECOVERY_CODES} recovery codes ${count === 1 ? 'is' : 'are'} left.`
 }

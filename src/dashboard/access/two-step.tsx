@@ -48,7 +48,7 @@ async function showDone(
   return pageAnswer(request, REFUSALS.already_done.status, <TwoStepDonePage viewer={viewer} twoStep={row} />)
 }
 
-const NOT_SHOWN = "This isn't the code that your app shows now. If it is, check the clock of your phone."
+const NOT_SHOWN = "This isn't the code your app shows now. If it is, check your phone's clock."
 const FORGOTTEN = 'The setup expired after an hour, or your password was changed. Start again.'
 
 async function start(deps: PageDependencies, request: Request, _: FormInput, who: Who): Promise<Response> {

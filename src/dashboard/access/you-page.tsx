@@ -64,12 +64,12 @@ const SessionsSection = ({ viewer, sessions, shown, currentId, now, sessionsNoti
     <div class="section-head">
       <h2>Sessions</h2>
       {sessions.length > 1 && (
-        <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/sessions`}>End all others</ActionForm>
+        <ActionForm action={`${pathOf(viewer.app.publicId, 'you')}/sessions`}>End all other sessions</ActionForm>
       )}
     </div>
     <p class="hint">
-      A session ends 12 hours after it was last used, and 30 days after it began. You can have 20. Another sign-in ends
-      the one unused for longest.
+      A session ends after 12 hours without use, and at most 30 days after sign-in. You can have 20. The next sign-in
+      ends the least recently used one.
     </p>
     {sessionsNotice && <Notice kind="error">{sessionsNotice}</Notice>}
     <Table label="Sessions" columns={columnsOf(viewer, currentId, now)} rows={shown.rows} idOf={({ id }) => id} />
@@ -82,14 +82,14 @@ const columnsOf = (viewer: Viewer, currentId: string, now: number): Column<Sessi
     name: 'Browser',
     cell: ({ id, browser }) => (
       <span class="with-badge">
-        {browser} {id === currentId && <Badge mood="good">This one</Badge>}
+        {browser} {id === currentId && <Badge mood="good">This browser</Badge>}
       </span>
     ),
   },
   { name: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
   { name: 'Last used', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} now={now} /> },
   {
-    name: 'End it',
+    name: 'End',
     isAction: true,
     cell: ({ id, browser }) =>
       id !== currentId && (

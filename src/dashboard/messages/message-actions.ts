@@ -152,8 +152,8 @@ async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED)
   return answerEditor({ ...editing, message }, { fields: based, notice, status: 409 })
 }
 
-const NOT_SAVED = 'Nothing was saved. Save again to write over that.'
-const NOT_DELETED = 'Nothing was deleted. Delete it again if it shall go all the same.'
+const NOT_SAVED = 'Nothing was saved. Save again to overwrite these changes.'
+const NOT_DELETED = 'Nothing was deleted. Delete again to delete it anyway.'
 
 /** Shows another member's changes before they are overwritten. */
 async function remove(editing: Editing, fields: Fields): Promise<Response> {
@@ -176,7 +176,7 @@ async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'd
   if (isSame) return redirectAnswer(editorPath(editing), [flash])
   const changed = await deps.store.findMessage(viewer.app.id, message.id)
   const sending = outcome.stillSending === 0 ? '' : ` ${describeStillSending(outcome.stillSending)}`
-  const notice = `The message is ${status === 'paused' ? 'paused' : 'a draft'} now. What you typed is not saved yet.${sending}`
+  const notice = `The message is ${status === 'paused' ? 'paused' : 'a draft'} now. Your changes are not saved yet.${sending}`
   const based = { ...fields, basedOn: String(changed?.updatedAt ?? '') }
   return answerEditor({ ...editing, message: changed }, { fields: based, notice })
 }
@@ -191,10 +191,11 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const recipients = await listRecipients(deps.store, viewer.account.id)
   const email = recipients.find((one) => one === textOf(fields, 'to'))
   const to = email && makeMailbox('', email)
-  if (!to) return answerEditor(editing, { fields, notice: 'A test goes to members of the account only.', status: 400 })
+  if (!to)
+    return answerEditor(editing, { fields, notice: 'You can send tests only to members of the account.', status: 400 })
   const { allowed, retryAfterSeconds } = deps.limits.take(`test:${viewer.member.id}`, TESTS)
   if (allowed === 0) {
-    const notice = `There were ${TESTS.max} tests within a minute. Send this one in ${retryAfterSeconds} seconds.`
+    const notice = `You can send ${TESTS.max} tests a minute. Try again in ${retryAfterSeconds} seconds.`
     return answerEditor(editing, { fields, notice, status: 429 })
   }
   const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }

@@ -45,8 +45,8 @@ export function listChecks({ errors = [], check, tested }: Checked): CheckLine[]
   const isUnchecked = values.length === 0 && tried?.of === 0 && others.length + text.length > 0
   const partly = tried && tried.tried < tried.of ? { says: describeTried(tried) } : {}
   return [
-    ...(others.length > 0 ? [lineOf('When and to whom', others, '')] : []),
-    lineOf('Sender', sender, 'Has an address to send from.'),
+    ...(others.length > 0 ? [lineOf('Trigger and rules', others, '')] : []),
+    lineOf('Sender', sender, 'A sender address is set.'),
     { ...lineOf('Values', values, describeTried(tried)), warnings, ...(isUnchecked ? UNCHECKED : {}), ...partly },
     lineOf('Email', text, 'Renders without errors.'),
     { ...lineOf('Test', [], `Sent to ${tested}.`), ...(tested === null ? UNTESTED : {}) },
@@ -56,7 +56,7 @@ export function listChecks({ errors = [], check, tested }: Checked): CheckLine[]
 /** Values are looked up once everything else fits. */
 const UNCHECKED = { state: 'open', says: 'Checked after the other fixes.' } as const
 
-const UNTESTED = { state: 'open', says: 'Not sent for this text yet.' } as const
+const UNTESTED = { state: 'open', says: 'No test of this text sent yet.' } as const
 
 const lineOf = (name: string, problems: LiveProblem[], done: string): CheckLine => ({
   name,
@@ -67,12 +67,12 @@ const lineOf = (name: string, problems: LiveProblem[], done: string): CheckLine 
 })
 
 function describeTried(tried: LiveCheck['tried'] | undefined): string {
-  if (!tried || tried.of === 0) return 'None is missing.'
+  if (!tried || tried.of === 0) return 'No values are missing.'
   if (tried.tried === tried.of && tried.of === 1)
-    return `None is missing for the only ${tried.what === 'events' ? 'event' : 'person'} so far.`
+    return `No values are missing ${tried.what === 'events' ? 'in the only event' : 'for the only person'} so far.`
   return tried.tried < tried.of
-    ? `Checked on ${tried.tried} of the last ${tried.of} ${tried.what}. The rest would take too long.`
-    : `None is missing in the last ${tried.of} ${tried.what}.`
+    ? `Checked ${tried.tried} of the last ${tried.of} ${tried.what}. Checking the rest would take too long.`
+    : `No values are missing ${tried.what === 'events' ? 'in' : 'for'} the last ${tried.of} ${tried.what}.`
 }
 
 /** For the dialog: one sentence. */
@@ -81,7 +81,7 @@ export function describeChecks(lines: CheckLine[]): string {
   if (wrong.length > 0) return `Fix first: ${wrong.join(', ')}.`
   return lines.every(({ state }) => state === 'done')
     ? 'All checks passed.'
-    : 'You have not sent a test of this text yet.'
+    : "You haven't sent a test of this text yet."
 }
 
 const ICONS: Record<State, IconName> = { done: 'check', open: 'circle', wrong: 'warning' }
@@ -166,9 +166,9 @@ const SenderFields = ({ viewer, fields }: Omit<FixProps, 'problem'>) => (
 function describeFix({ by }: { by: string }): string {
   const [, variable = '', fallback] = /\{\{ (\S+)(?: \| default: (.+))? \}\}/.exec(by) ?? []
   const name = variable.replace(/^(event|contact)\./, '')
-  if (by.startsWith('{%')) return `Leave it out where there is no ${name}`
+  if (by.startsWith('{%')) return `Leave it out if there is no ${name}`
   if (fallback === undefined) return `Use ${variable} instead`
-  return `Use ${fallback === 'app.homeUrl' ? 'the home page' : fallback} where there is no ${name}`
+  return `Use ${fallback === 'app.homeUrl' ? 'the home page' : fallback} if there is no ${name}`
 }
 
 /** A message with the label of its field. */
@@ -180,8 +180,8 @@ const Named = ({ field, children }: { field: string; children: string }) => {
 /** By the start of the schema path. The first that fits counts. */
 const LABELS: [path: string, label: string][] = [
   ['name', 'Name'],
-  ['trigger', 'What starts it'],
-  ['wait', 'How long it waits'],
+  ['trigger', 'Trigger'],
+  ['wait', 'Wait'],
   ['again.collect', 'Collect for (minutes)'],
   ['again', 'How often'],
   ['goal', 'Goal'],
@@ -192,7 +192,7 @@ const LABELS: [path: string, label: string][] = [
   ['mail.fromName', "Sender's name"],
   ['mail.fromEmail', "Sender's address"],
   ['mail.replyTo', 'Replies go to'],
-  ['mail.category', 'Kind of email'],
+  ['mail.category', 'Category'],
 ]
 
 function labelOf(field: string): string | undefined {

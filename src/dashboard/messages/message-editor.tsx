@@ -30,7 +30,10 @@ export function EditorPage(props: EditorProps) {
       islands={['message']}
     >
       {message && <MessageTabs viewer={viewer} message={message} page="editor" />}
-      <FormNotices notice={notice} locked={!isEditor && 'Only owners and editors of the account change messages.'} />
+      <FormNotices
+        notice={notice}
+        locked={!isEditor && 'Only owners and editors of the account can change messages.'}
+      />
       <div id={REFUSED}>{props.errors.length > 0 && <Refused lines={listChecks(props)} />}</div>
       <EditorForm {...props} />
       {message && <StatusSection {...props} message={message} />}

@@ -50,8 +50,8 @@ export const Properties = ({ names }: { names: string[] }) => (
 )
 
 const CATEGORIES = [
-  { value: 'lifecycle', label: 'Lifecycle: unsubscribing ends it' },
-  { value: 'transactional', label: 'Transactional: unsubscribing does not apply' },
+  { value: 'lifecycle', label: 'Lifecycle: stops when people unsubscribe' },
+  { value: 'transactional', label: 'Transactional: sent even after unsubscribing' },
 ]
 
 const UNCONFIRMED = [
@@ -83,7 +83,7 @@ export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps
   return (
     <details class="more-fields" open={SENDER_FIELDS.some((name) => ask(name).error !== undefined)}>
       <summary>
-        <h2>{isNew ? 'Sender and kind' : 'Name, sender and kind'}</h2>
+        <h2>{isNew ? 'Sender and category' : 'Name, sender and category'}</h2>
       </summary>
       <div class="pairs">
         {!isNew && <NameField ask={ask} />}
@@ -99,10 +99,10 @@ export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps
           options={optionsOf(senders, ask('mail.fromEmail').value)}
         />
         <Field {...ask('mail.replyTo')} label="Replies go to" kind="email" optional />
-        <Select {...ask('mail.category')} label="Kind of email" options={CATEGORIES} />
+        <Select {...ask('mail.category')} label="Category" options={CATEGORIES} />
         <Select
           {...ask('ifUnconfirmed')}
-          label="If it's unknown whether it was sent"
+          label="If sending is unconfirmed"
           hint="The connection may break while the server accepts an email."
           options={UNCONFIRMED}
         />

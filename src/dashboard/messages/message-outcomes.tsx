@@ -8,20 +8,20 @@ import { Zone } from '../ui/time.tsx'
 
 const OUTCOMES: Record<string, string> = {
   send: 'Would have been sent',
-  waiting: 'Would wait still',
+  waiting: 'Would still be waiting',
   joined: 'Added to another email',
-  again: 'Had one waiting, or had got it',
+  again: 'Had got it, or one was waiting',
   gave_up: 'Could not be sent in time',
-  not_away: 'Were there',
-  seen: 'Had opened the results',
-  not_seen: 'Had not opened the results',
-  never_reported: 'No page views from them',
-  no_page: 'What started it named no page of yours',
+  not_away: 'Had not left',
+  seen: 'Had opened the result',
+  not_seen: 'Had not opened the result',
+  never_reported: 'Had no page views',
+  no_page: 'No results page on your domains',
   done: 'Cancelled by an event',
-  not_done: 'Had not done what it asks for',
-  tag: 'The tag did not fit',
-  field: 'The field did not fit',
-  status: 'The status did not fit',
+  not_done: 'A required event was missing',
+  tag: 'Tags did not match',
+  field: 'Field did not match',
+  status: 'Status did not match',
   holdback: 'Held back for comparison',
   missing_value: 'A value in the email was missing',
   broken_template: 'The email could not be rendered',
@@ -47,8 +47,8 @@ export function Why({ line, content }: { line: SimulationLine; content: MessageC
             {rules.map(({ sentence, verdict, isToday, isEstimated }, index) => (
               <li key={index} class={verdict}>
                 <SentText>{sentence}</SentText>
-                {isToday && <span class="hint"> By what is known of them today.</span>}
-                {isEstimated && <span class="hint"> By page views alone.</span>}
+                {isToday && <span class="hint"> Based on today's data.</span>}
+                {isEstimated && <span class="hint"> Based on page views only.</span>}
               </li>
             ))}
           </ul>

@@ -20,7 +20,7 @@ export function showPreview(frames: MailFrames, { app }: Viewer, preview: Previe
   if (!('html' in mail)) return { preview, mail: null }
   const src = `/apps/${app.publicId}/mail-frames/${frames.keep(app.id, mail.html)}`
   const shownFrom =
-    from === null ? 'Nobody yet' : [from.name, `<${from.address}>`].filter((one) => one !== '').join(' ')
+    from === null ? 'No sender yet' : [from.name, `<${from.address}>`].filter((one) => one !== '').join(' ')
   return { preview, mail: { from: shownFrom, subject: mail.subject, text: mail.text, src } }
 }
 
@@ -135,14 +135,13 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
   const domains = <a href={pathOf(viewer.app.publicId, 'settings')}>domains</a>
   return isMadeUp && viewer.app.hosts.length === 0 ? (
     <Notice kind="caution">
-      This app has no {domains} yet. Emails link to values of events only on the app's domains, so these links are left
-      out.
+      This app has no {domains} yet. Emails link to event values only on the app's domains, so these links are left out.
     </Notice>
   ) : (
     <Notice kind="caution">
       The email has no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. Links must
-      be complete https:// addresses. If a link contains a value of the event, it must lead to one of this app's{' '}
-      {domains}. Other links go to the home page, or are left out.
+      be complete https:// addresses. If a link contains an event value, it must lead to one of this app's {domains}.
+      Other links go to the home page, or are left out.
     </Notice>
   )
 }
@@ -154,5 +153,5 @@ function describeMissing(name: string, sample: SampleChoice | null, { app }: Vie
       : sample.event
         ? `in the event of ${sample.contact.email}`
         : `for ${sample.contact.email}`
-  return `${name} has neither a value nor a fallback ${where}, so no email is sent for such an event. Give it one: ${proposeFallback(name, app)}.`
+  return `${name} has neither a value nor a fallback ${where}, so no email is sent in that case. Add a fallback: ${proposeFallback(name, app)}.`
 }

@@ -3,15 +3,15 @@ import { type Fields, numberOf, readCompared, textOf, writeCompared } from './me
 
 /** Rules as offered by the editor: `tag` becomes two. */
 export const RULE_KINDS = {
-  notSeen: "They haven't opened the results page",
-  seen: 'They opened the results page',
+  notSeen: "They haven't opened the result",
+  seen: 'They opened the result',
   away: 'They left',
-  notDone: "An event didn't come",
-  done: 'An event came',
+  notDone: "An event didn't arrive",
+  done: 'An event arrived',
   tagHas: 'They have a tag',
   tagLacks: "They don't have a tag",
-  field: 'A field has some value',
-  status: 'They have some status',
+  field: 'A field has a certain value',
+  status: 'They have a certain status',
 } as const
 
 export type RuleKind = keyof typeof RULE_KINDS

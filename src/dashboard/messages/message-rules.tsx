@@ -31,8 +31,8 @@ const IfUnknown = ({ ask, at }: RuleProps) => (
 )
 
 const MOMENTS = [
-  { value: 'sending', label: 'when it is sent' },
-  { value: 'trigger', label: 'when it started' },
+  { value: 'sending', label: 'at send time' },
+  { value: 'trigger', label: 'at the trigger' },
 ]
 
 const Minutes = ({ ask, at, label }: RuleProps & { label: string }) => (
@@ -65,12 +65,12 @@ const AwayTwice = ({ ask, before, later }: { ask: Ask; before: string; later: st
   <>
     <input type="hidden" name={`${before}.at`} value="trigger" />
     <input type="hidden" name={`${later}.at`} value="sending" />
-    <Minutes ask={ask} at={before} label="Minutes away before it starts" />
-    <Minutes ask={ask} at={later} label="Minutes away before it is sent" />
+    <Minutes ask={ask} at={before} label="Minutes away before the trigger" />
+    <Minutes ask={ask} at={later} label="Minutes away before sending" />
     <MoreFields ask={ask} names={[before, later].flatMap((at) => [`${at}.quietMinutes`, `${at}.ifUnknown`])}>
       {[
-        { at: before, title: 'When it starts' },
-        { at: later, title: 'When it is sent' },
+        { at: before, title: 'At the trigger' },
+        { at: later, title: 'At send time' },
       ].map(({ at, title }) => (
         <fieldset key={at}>
           <legend>{title}</legend>
@@ -83,7 +83,7 @@ const AwayTwice = ({ ask, before, later }: { ask: Ask; before: string; later: st
 )
 
 const SINCE = [
-  { value: 'trigger', label: 'since it started' },
+  { value: 'trigger', label: 'since the trigger' },
   { value: 'ever', label: 'ever' },
   { value: 'days', label: 'in the last days' },
 ]

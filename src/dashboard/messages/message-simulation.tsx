@@ -20,7 +20,7 @@ export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps
     <summary>
       <h2>Simulation</h2>
     </summary>
-    <p class="hint">Applies what you typed to stored events. Nothing is sent.</p>
+    <p class="hint">Runs the message as typed on stored events. Nothing is sent.</p>
     <div class="buttons">
       {DAYS.map((days) => (
         <Button key={days} name="do" value={`simulate ${days}`} formaction={`${path}#${SIMULATION}`}>
@@ -29,7 +29,7 @@ export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps
       ))}
     </div>
     <div hidden data-busy data-progress={`${path}/simulation`}>
-      <Progress id="simulating" label="Triggers looked at" done={0} of={null} />
+      <Progress id="simulating" label="Triggers checked" done={0} of={null} />
     </div>
     {simulation && <Found viewer={viewer} now={now} {...simulation} />}
   </details>
@@ -82,8 +82,8 @@ function Found(props: FoundProps) {
     )
   if (found.triggered === 0)
     return (
-      <EmptyState title={`Nothing started it in the last ${days} days`}>
-        Look at what starts it: the name of the event, its conditions, or the path of the page.
+      <EmptyState title={`Nothing triggered it in the last ${days} days`}>
+        Check the trigger: the event name, its conditions or the page path.
       </EmptyState>
     )
   return (
@@ -138,7 +138,7 @@ const Outcome = (props: OutcomeProps) => {
         <b>{describeOutcome(outcome)}</b>
         <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share} %`}</span>
       </summary>
-      {lines.length < count && <p class="hint">{`The latest ${lines.length} of them:`}</p>}
+      {lines.length < count && <p class="hint">{`The newest ${lines.length}:`}</p>}
       <div tabindex={0} role="region" aria-label={describeOutcome(outcome)}>
         <Table
           label={describeOutcome(outcome)}
@@ -156,14 +156,14 @@ const columnsOf = ({ viewer, content, now }: OutcomeProps): Column<SimulationLin
     name: 'Person',
     cell: ({ contactId, email }) =>
       email === null ? (
-        'Erased since'
+        'Erased'
       ) : (
         <a href={personPath(viewer.app.publicId, contactId)}>
           <SentText>{email}</SentText>
         </a>
       ),
   },
-  { name: 'Started', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
+  { name: 'Triggered', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
   { name: 'Why', cell: (line) => <Why line={line} content={content} /> },
 ]
 

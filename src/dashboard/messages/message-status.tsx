@@ -38,17 +38,15 @@ export function describeStatus(message: MessageRow | null, counts: MessageCounts
       <MessageBadge status={message.status} />
       {message.status === 'draft'
         ? 'It sends no emails yet.'
-        : `Version ${message.version}. ${describeWaiting(countWaiting(counts))}, ${describeSent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' What comes due while the message is paused is not sent.' : ''}`}
+        : `Version ${message.version}. ${describeWaiting(countWaiting(counts))}, ${describeSent(countSent(counts), counts.kept)}.${message.status === 'paused' && countWaiting(counts) > 0 ? ' Emails due while it is paused are skipped.' : ''}`}
     </span>
   )
 }
 
-const describeWaiting = (count: number): string =>
-  count === 0 ? 'Nothing waits' : `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`
+const describeWaiting = (count: number): string => `${count === 0 ? 'None' : formatCount(count)} waiting`
 const describeSent = (sent: number, kept: number): string => {
-  const was = (count: number): string => `${formatCount(count)} ${count === 1 ? 'was' : 'were'}`
-  const text = sent === 0 ? 'nothing was sent yet' : `${was(sent)} sent`
-  return kept === 0 ? text : `${text}, ${was(kept)} captured in the outbox`
+  const text = `${sent === 0 ? 'none' : formatCount(sent)} sent`
+  return kept === 0 ? text : `${text}, ${formatCount(kept)} captured in the outbox`
 }
 
 /** Save is first, so that Enter saves. */
@@ -81,9 +79,9 @@ const LiveDialog = ({ message, counts, isCapturing, perPersonDay, ...checked }: 
     <p id={LIVE_CHECKS}>{describeChecks(listChecks(checked))}</p>
     <p class="hint">
       {counts && countWaiting(counts) > 0
-        ? `The ${formatCount(countWaiting(counts))} that wait are sent when they come due, if their rules still hold.`
+        ? `The ${formatCount(countWaiting(counts))} waiting are sent when due, if their rules still pass.`
         : 'It applies to new events only.'}{' '}
-      What you changed here is saved with it.
+      Your changes here are saved, too.
     </p>
     {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
       <p class="hint">
@@ -133,7 +131,7 @@ export function StatusSection({ message, counts, saved, viewer, now }: EditorPro
           </Button>
           {message.status === 'paused' && (
             <Button name="do" value="draft" form={EDITOR}>
-              Make it a draft again
+              Back to draft
             </Button>
           )}
           {counts && mayDelete(message, counts) && <DeleteDialog message={message} />}
@@ -152,7 +150,7 @@ export function StatusSection({ message, counts, saved, viewer, now }: EditorPro
       )}
       {isEditor && (
         <p class="hint keys">
-          <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes a part of the sentence.
+          <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes the open part.
         </p>
       )}
     </section>

@@ -34,7 +34,7 @@ function TestResult({ to, whose, result }: TestOutcome) {
     return (
       <Notice kind="error">
         Nothing was sent. <Ticked>{describeTemplateFault(result)}</Ticked>
-        {whose !== null && ` The values are those of ${whose}.`}
+        {whose !== null && ` The values are from ${whose}.`}
       </Notice>
     )
   }
@@ -42,7 +42,7 @@ function TestResult({ to, whose, result }: TestOutcome) {
   if ('reason' in result) {
     const why = result.detail ?? describeFailure(result, to)
     return result.is === 'unknown' ? (
-      <Notice kind="caution">{`Nobody knows whether ${to} gets it. ${why}`}</Notice>
+      <Notice kind="caution">{`It's unknown whether ${to} gets it. ${why}`}</Notice>
     ) : (
       <Notice kind="error">{`Nothing was sent. ${why}`}</Notice>
     )

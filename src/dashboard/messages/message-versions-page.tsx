@@ -33,7 +33,7 @@ export function VersionsPage(props: VersionsProps) {
       page="messages"
       title={message.name}
       tabTitle={`Versions of ${message.name}`}
-      state={message.version === 1 ? 'It has one version.' : `It has ${message.version} versions.`}
+      state={message.version === 1 ? '1 version' : `${message.version} versions`}
       action={
         version !== message.version &&
         hasRole(viewer.member.role, 'editor') && <RestoreDialog viewer={viewer} message={message} version={version} />
@@ -42,13 +42,13 @@ export function VersionsPage(props: VersionsProps) {
       <MessageTabs viewer={viewer} message={message} page="versions" />
       <div class="columns beside-names">
         <section>
-          <h2>{before ? `What version ${version} changed` : `What version ${version} says`}</h2>
+          <h2>{before ? `Changes in version ${version}` : `Version ${version}`}</h2>
           <Diff label={`Version ${version}`} lines={diffVersions(before, content)} />
         </section>
         <section>
           <h2>Versions</h2>
           <Table
-            label="Versions, the newest first"
+            label="Versions, newest first"
             columns={columnsOf(props, now)}
             rows={versions}
             idOf={({ version }) => String(version)}
@@ -82,7 +82,7 @@ const RestoreDialog = ({ viewer, message, version }: RestoreProps) => (
   <Dialog id="restore" opener="Restore this version" kind="primary" title={`Restore version ${version}?`}>
     <p>
       {message.status === 'live'
-        ? `It becomes version ${message.version + 1}, and is live at once. Emails that wait keep their version.`
+        ? `It becomes version ${message.version + 1}, and goes live immediately. Waiting emails keep their version.`
         : `It replaces version ${message.version}.`}
     </p>
     <div class="act">

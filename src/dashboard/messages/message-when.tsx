@@ -39,13 +39,13 @@ export const TriggerFields = ({ ask, path, fields }: PartProps & { fields: Recor
   <Shapes
     ask={ask}
     name="trigger"
-    label="What starts it"
+    label="Trigger"
     tabs={[
       { id: 'event', name: 'Event', content: <EventTrigger ask={ask} path={path} fields={fields} /> },
       {
         id: 'page',
         name: 'Page',
-        content: <Field {...ask('trigger.page')} label="Path of the page" hint="Such as /pricing, or /docs/*." />,
+        content: <Field {...ask('trigger.page')} label="Page path" hint="Such as /pricing, or /docs/*." />,
       },
       {
         id: 'contact',
@@ -62,7 +62,7 @@ function EventTrigger({ ask, path, fields }: PartProps & { fields: Record<string
   const rows = Array.from({ length: countRows(fields, 'trigger.where') }, (_, index) => index)
   return (
     <>
-      <Field {...ask('trigger.event')} label="Name of the event" list={EVENT_NAMES} />
+      <Field {...ask('trigger.event')} label="Event name" list={EVENT_NAMES} />
       {rows.map((row) => (
         <ConditionRow key={row} ask={ask} path={path} row={row} />
       ))}
@@ -99,7 +99,7 @@ const COMPARISONS = Object.entries(COMPARISON_LABELS).map(([value, label]) => ({
 export const Compared = ({ ask, at }: { ask: Ask; at: string }) => (
   <>
     <Select {...ask(`${at}.is`)} label="Comparison" options={COMPARISONS} />
-    <Field {...ask(`${at}.to`)} label="With" optional />
+    <Field {...ask(`${at}.to`)} label="Value" optional />
   </>
 )
 
@@ -113,7 +113,7 @@ export const WaitFields = ({ ask, timezone }: FieldsProps & { timezone: string }
   <Shapes
     ask={ask}
     name="wait"
-    label="How long it waits"
+    label="Wait"
     tabs={[
       { id: 'now', name: 'No wait', content: <p class="hint">Checked and sent immediately.</p> },
       {
@@ -150,15 +150,15 @@ export const AgainFields = ({ ask }: FieldsProps) => (
             <Field
               {...ask('again.property')}
               label="Property"
-              hint="Of several (“resultId, url”), the first present counts."
+              hint="In a list (“resultId, url”), the first present counts."
               list={PROPERTY_NAMES}
             />
           ),
         },
         {
           id: 'everyHours',
-          name: 'Every so often',
-          content: <Field {...ask('again.everyHours')} label="Hours between two" kind="number" />,
+          name: 'Repeatedly',
+          content: <Field {...ask('again.everyHours')} label="Hours between emails" kind="number" />,
         },
       ]}
     />
@@ -166,7 +166,7 @@ export const AgainFields = ({ ask }: FieldsProps) => (
       <Field
         {...ask('again.collect.minutes')}
         label="Collect for (minutes)"
-        hint="Further events join an email that waits."
+        hint="Later events join the waiting email."
         kind="number"
         optional
       />
@@ -189,7 +189,7 @@ export const GoalFields = ({ ask }: { ask: Ask }) => (
     <Field
       {...ask('goal.event')}
       label="Goal event"
-      hint="What the email should lead to."
+      hint="What the email should achieve."
       list={EVENT_NAMES}
       optional
     />

@@ -45,11 +45,11 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
       <MailNotices viewer={viewer} state={mail} />
       {messages.length === 0 ? (
         <EmptyState title="No messages" next={isEditor ? write : undefined}>
-          A message is an email that is sent when an event arrives and the person isn't there to see it.
+          A message is an email sent automatically when an event arrives and the person isn't there to see it.
         </EmptyState>
       ) : (
         <Table
-          label="Messages, in the order in which they were made"
+          label="Messages, oldest first"
           columns={columnsOf(viewer, messages)}
           rows={messages}
           idOf={({ id }) => String(id)}

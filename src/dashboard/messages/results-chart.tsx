@@ -32,7 +32,7 @@ const nameOf = ({ from, until }: Period): string =>
   from === until ? formatDate(from * DAY_MS) : `${formatDate(from * DAY_MS)} to ${formatDate(until * DAY_MS)}`
 
 const describe = (period: Period): string =>
-  `${nameOf(period)}: ${formatCount(period.started)} started, ${formatCount(period.sent)} sent, ${formatCount(period.cameBack)} came back`
+  `${nameOf(period)}: ${formatCount(period.started)} triggered, ${formatCount(period.sent)} sent, ${formatCount(period.cameBack)} came back`
 
 type ChartProps = { days: readonly Day[]; linkOf(from: number, until: number): string }
 
@@ -40,7 +40,7 @@ type ChartProps = { days: readonly Day[]; linkOf(from: number, until: number): s
 export function DayChart({ days, linkOf }: ChartProps) {
   const periods = groupDays(days)
   const isByWeek = periods[0] !== undefined && periods[0].from !== periods[0].until
-  const label = `Started, sent and came back by ${isByWeek ? 'week' : 'day'} (UTC)`
+  const label = `Triggered, sent and came back by ${isByWeek ? 'week' : 'day'} (UTC)`
   const most = Math.max(1, ...periods.map(({ started }) => started))
   const [first, last] = [periods[0], periods.at(-1)]
   return (
@@ -49,7 +49,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
       <figure class="chart day-bars">
         <figcaption>
           <ul class="legend">
-            <li class="started">Started</li>
+            <li class="started">Triggered</li>
             <li class="sent">Sent</li>
             <li class="came-back">Came back</li>
           </ul>
@@ -77,7 +77,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
               <tr>
                 <th scope="col">{isByWeek ? 'Week' : 'Day'}</th>
                 <th scope="col" class="number">
-                  Started
+                  Triggered
                 </th>
                 <th scope="col" class="number">
                   Sent
@@ -93,7 +93,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
                   <th scope="row">
                     <a href={linkOf(period.from, period.until)}>{nameOf(period)}</a>
                   </th>
-                  <td class="number" data-label="Started">
+                  <td class="number" data-label="Triggered">
                     {formatCount(period.started)}
                   </td>
                   <td class="number" data-label="Sent">

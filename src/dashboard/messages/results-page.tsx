@@ -40,7 +40,7 @@ export function ResultsPage(props: ResultsProps) {
     >
       <MessageTabs viewer={viewer} message={message} page="results" />
       {(message.status !== 'draft' || results.funnel.started > 0) && <RangeSection {...props} />}
-      {view.error && <Notice kind="error">{`${view.error} These are the last 30 days.`}</Notice>}
+      {view.error && <Notice kind="error">{`${view.error} Showing the last 30 days.`}</Notice>}
       {results.funnel.started === 0 ? <Nothing message={message} viewer={viewer} /> : <Found {...props} />}
     </Frame>
   )
@@ -59,8 +59,8 @@ const Nothing = ({ message, viewer }: Pick<ResultsProps, 'message' | 'viewer'>) 
       Results start once this message is live.
     </EmptyState>
   ) : (
-    <EmptyState title="No results in these days">
-      No event started this message. Choose a longer range to see earlier results.
+    <EmptyState title="No results in this range">
+      Nothing triggered this message. Choose a longer range to see earlier results.
     </EmptyState>
   )
 
@@ -69,7 +69,7 @@ const Found = (props: ResultsProps) => (
     <p class="answer">{describeAnswer(props.results)}</p>
     <div class="columns results">
       <section>
-        <h2>From start to goal</h2>
+        <h2>From trigger to goal</h2>
         <Bars bars={listSteps(props)} />
         {props.message.content.goal === undefined && (
           <p class="hint">
@@ -129,10 +129,10 @@ function listSteps(props: ResultsProps): Bar[] {
     share,
     href: linkTo(props, filter),
   })
-  const ofStarted = (count: number): string => `${percentOf(count, started)} of started`
+  const ofStarted = (count: number): string => `${percentOf(count, started)} of triggered`
   const ofSent = (count: number): string => (sent === 0 ? '' : `${percentOf(count, sent)} of sent`)
   const steps = [
-    step('Started', started, '', {}),
+    step('Triggered', started, '', {}),
     step('Would send', wouldSend, ofStarted(wouldSend), { state: 'decided' }),
     step('Sent', sent, ofStarted(sent), { state: 'left' }),
     step('Came back', cameBack, ofSent(cameBack), { state: 'left', outcome: 'cameBack' }),
@@ -172,7 +172,7 @@ function Reasons(props: ResultsProps) {
     ...reasons.map(({ state, reason, emails }) => bar(shortenReason(reason), emails, { state, reason })),
   ]
   const found = all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
-  if (found.length === 0) return <p class="hint">All of them were sent.</p>
+  if (found.length === 0) return <p class="hint">All emails were sent.</p>
   const most = found[0]?.count ?? 0
   const total = found.reduce((sum, { count }) => sum + count, 0)
   return (
@@ -228,15 +228,15 @@ function CompareSection(props: ResultsProps) {
         <>
           <Table label="Emailed and held back" columns={COMPARED} rows={rows} idOf={({ name }) => name} />
           <p class="hint">
-            How many more than without the email, with a 95 % interval. People stay in their group if an email fails.{' '}
-            <a href="/docs/results">How this is measured</a>
+            Difference: additional people compared with no email, with a 95 % interval. People stay in their group if an
+            email fails. <a href="/docs/results">How this is measured</a>
           </p>
         </>
       ) : (
         <p class="hint">
           {holdback === undefined
             ? 'Some people come back without an email. To see how many, hold back a share in the '
-            : `${holdback} % of people are held back, but nobody was in these days. Change the share in the `}
+            : `${holdback} % of people are held back, but nobody was in this range. Change the share in the `}
           <a href={fieldPath(props, 'holdback')}>editor</a>.
         </p>
       )}

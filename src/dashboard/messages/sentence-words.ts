@@ -54,14 +54,14 @@ export function readWords(fields: Fields): SentenceWords {
   }
 }
 
-const UNKNOWN_TRIGGER: Words = { bold: 'an event', after: ' comes' }
+const UNKNOWN_TRIGGER: Words = { bold: 'an event', after: ' arrives' }
 const UNKNOWN_TRIGGERS = new Map<string, Words>([
   ['page', { bold: 'a page', after: ' is opened' }],
   ['tag', { before: 'they get ', bold: 'a tag' }],
 ])
 
 function writeTrigger(trigger: Trigger): Words {
-  if ('event' in trigger && (trigger.where ?? []).length === 0) return { bold: trigger.event, after: ' comes' }
+  if ('event' in trigger && (trigger.where ?? []).length === 0) return { bold: trigger.event, after: ' arrives' }
   if ('tag' in trigger) return { before: 'they get the tag ', bold: `“${trigger.tag}”` }
   if ('contact' in trigger) return { bold: 'a person', after: ' is added' }
   return { bold: describeTrigger(trigger) }

@@ -121,7 +121,7 @@ export const describeSimulation = ({
 const NEWEST_ONLY = `These are results of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')} triggers; there were more in these days.`
 
 const describeEstimated = (count: number): string =>
-  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these is older and was' : `${count.toLocaleString('en')} of these are older and were`} checked by page views only: a person counts as present between two page views within half an hour, and as away after the last one, even if they stayed on that page.`
+  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these is older and was' : `${count.toLocaleString('en')} of these are older and were`} checked by page views only: people count as present between two page views less than 30 minutes apart, and as away after the last one.`
 
 const describeUntried = (count: number): string =>
   `Missing values were checked for the first emails only, not for ${count.toLocaleString('en')}: a template with conditions or filters takes longer to render.`

@@ -37,7 +37,7 @@ describe('sign-ins', () => {
     const rows = await rowsOf('?kind=sign_ins')
     expect(rows).toEqual([
       ['ada@example.com', 'signed in', HASH],
-      ['Someone', 'typed a wrong password for ada@example.com (2 times)', HASH],
+      ['Someone', 'entered a wrong password for ada@example.com (2 times)', HASH],
       ['ada@example.com', 'signed in', HASH],
     ])
     expect(new Set(rows.map(([, , address]) => address)).size).toBe(3)
@@ -55,8 +55,8 @@ describe('sign-ins', () => {
     })
     await asked.post('/sign-in/code', { code: codeAt(secret, pages.clock.ms) })
     const words = (await rowsOf()).map(([, what]) => what)
-    expect(words).toContain('typed a wrong code for ada@example.com')
-    expect(words).toContain('typed a wrong recovery code for ada@example.com')
+    expect(words).toContain('entered a wrong code for ada@example.com')
+    expect(words).toContain('entered a wrong recovery code for ada@example.com')
     expect(words).toContain('turned on two-step sign-in')
   })
 
@@ -85,7 +85,7 @@ describe('sign-ins', () => {
     await pages.signInNotes.save()
     full.mockRestore()
     expect((await rowsOf('?kind=sign_ins')).map(([, what]) => what)).toContain(
-      'typed a wrong password for ada@example.com',
+      'entered a wrong password for ada@example.com',
     )
   })
 

@@ -56,7 +56,7 @@ describe('a person with a password', () => {
       const { status, html } = await browser.post('/password', { token, password: wrong })
       expect([status, await textOf(html, '#password-fault')]).toEqual([
         400,
-        ['Error: This is not your password. If you have none here yet, choose one below.'],
+        ["Error: This is not your password. If you don't have one yet, choose one below."],
       ])
       expect(await attributesOf(html, '#password', 'value')).toEqual([null])
       expect([await mayLook(), (await browser.openLink(link())).status]).toEqual([false, 200])
@@ -93,13 +93,13 @@ describe('a person with a password', () => {
     const browser = await pages.signedIn(EVE)
     const { html } = await browser.openLink(link())
     expect(await textOf(html, '.notice.caution')).toEqual([
-      `Caution: You are signed in as ${EVE}, and this invitation is for ${ADA}.`,
+      `Caution: You are signed in as ${EVE}, but this invitation is for ${ADA}.`,
     ])
     expect((await browser.post('/password', { token })).status).toBe(400)
     expect([await mayLook(), await mayLook(EVE)]).toEqual([false, false])
     const joined = await browser.post('/password', { token, password: PASSWORD })
     expect(await textOf(joined.html, 'main p')).toContain(
-      `This browser is signed in as ${EVE}. Sign out, and in again as ${ADA}.`,
+      `This browser is signed in as ${EVE}. Sign out, then sign in as ${ADA}.`,
     )
     expect([await mayLook(), await mayLook(EVE)]).toEqual([true, false])
   })
@@ -193,7 +193,7 @@ describe('a person with the link of someone else', () => {
   test.each(HARMLESS)('does not learn by %p whether they have a password', async (fields) => {
     const [known, unknown] = await answersTo(fields)
     expect(known).toBe(unknown)
-    expect(known).toContain('If you have none yet')
+    expect(known).toContain("If you don't have a password yet")
     expect(entries()).toEqual([])
   })
 
@@ -202,7 +202,7 @@ describe('a person with the link of someone else', () => {
     const { status, html } = await browser.post('/password', { token, newPassword: NEW })
     expect([status, await textOf(html, FAULT), await textOf(html, '#password-fault')]).toEqual([
       400,
-      ['Error: You have a password here already. Type that one.'],
+      ['Error: You already have a password. Enter that one.'],
       [],
     ])
     const ada = await pages.store.findMember(ADA)

@@ -91,7 +91,7 @@ describe('inviting', () => {
     const member = await idOf(EVE)
     const shown = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${member}`)
     expect([await textOf(shown.html, '.lead'), await textOf(shown.html, 'h2')]).toEqual([
-      ['Invited as a viewer of the account Engine, and has not joined yet.'],
+      ["Invited as a viewer of the account Engine, but hasn't joined yet."],
       ['Role', 'Invitation', 'Remove', expect.stringContaining('Remove')],
     ])
     const second = await linkOf((await post('/link', { member })).html)
@@ -174,7 +174,7 @@ describe('a member', () => {
     const eve = await pages.signedIn(EVE)
     const { html } = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${await idOf(EVE)}`)
     expect(await textOf(html, 'dialog p')).toEqual([
-      'They can no longer open the account Engine. What they made stays.',
+      'They can no longer open the account Engine. What they created stays.',
     ])
     expect((await post('/remove', { member: await idOf(EVE) })).status).toBe(303)
     expect((await eve.get(pages.at('activation'))).status).toBe(404)

@@ -199,13 +199,13 @@ describe('a member with a new password', () => {
     const browser = await account.signedIn()
     const token = await invite()
     expect(await textOf((await browser.openLink(`/password?token=${token}`)).html, '.notice')).toEqual([
-      `Caution: You are signed in as ada@example.com, and this link is for ${EVE}.`,
+      `Caution: You are signed in as ada@example.com, but this link is for ${EVE}.`,
     ])
     const { status, html } = await choose(browser, token)
     expect([status, await title(html), (await textOf(html, 'main p')).at(1)]).toEqual([
       200,
       'Your password is set',
-      `This browser is signed in as ada@example.com. Sign out, and in again as ${EVE}.`,
+      `This browser is signed in as ada@example.com. Sign out, then sign in as ${EVE}.`,
     ])
     expect((await browser.get(account.at('you'))).html).toContain('You are ada@example.com')
   })

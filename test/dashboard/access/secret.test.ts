@@ -31,7 +31,7 @@ describe('the identity secret', () => {
     const { status, html } = await owner.post(secretPath(), { replaces })
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your new identity secret']])
     const [secret = ''] = await textOf(html, 'dd code')
-    expect(await textOf(html, '.lead')).toEqual(['The one it replaces keeps working until 4 May 2026, 12:00 UTC.'])
+    expect(await textOf(html, '.lead')).toEqual(['The previous one keeps working until 4 May 2026, 12:00 UTC.'])
     expect([await isAccepted(secret), await isAccepted(pages.begun.identitySecret)]).toEqual([true, true])
     const list = (await owner.get(keys())).html
     expect(await textOf(list, 'section dd')).toEqual([

@@ -17,8 +17,8 @@ describe('the second step', () => {
     const browser = await step.asked()
     expect([...browser.cookies.keys()]).toEqual([COOKIE])
     const { status, html } = await browser.get('/sign-in/code?next=%2F')
-    expect([status, await textOf(html, 'h1')]).toEqual([200, ['Your code']])
-    expect(await textOf(html, '.lead')).toEqual(['The second step for ada@example.com, within 5 minutes.'])
+    expect([status, await textOf(html, 'h1')]).toEqual([200, ['Enter your code']])
+    expect(await textOf(html, '.lead')).toEqual(['The second step for ada@example.com. Enter it within 5 minutes.'])
     const field = await Promise.all(
       ['inputmode', 'autocomplete', 'autofocus'].map((name) => attributesOf(html, '#code', name)),
     )

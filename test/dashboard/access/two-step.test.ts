@@ -37,7 +37,7 @@ const confirmation = (secret: string) => ({ confirmPassword: PASSWORD, confirmCo
 
 describe('setting it up', () => {
   test('is offered, and always asks for the password', async () => {
-    expect(await sectionOf()).toMatchObject({ state: 'Off', buttons: ['Set it up'] })
+    expect(await sectionOf()).toMatchObject({ state: 'Off', buttons: ['Set up'] })
     const asked = await ada.post(path())
     expect([asked.status, await textOf(asked.html, 'h1')]).toEqual([200, ['Confirm your password']])
     expect(await textOf(asked.html, '.lead')).toEqual([
@@ -66,7 +66,7 @@ describe('setting it up', () => {
     expect(await attributesOf(html, '#code', 'autocomplete')).toEqual(['one-time-code'])
     await expectHarmless(html)
     expect(await setUp(pages, ada)).toBe(secret)
-    expect(await sectionOf()).toMatchObject({ state: 'Being set up', buttons: ['Go on'] })
+    expect(await sectionOf()).toMatchObject({ state: 'Setup not finished', buttons: ['Continue setup'] })
     expect((await sectionOf()).html).not.toContain(secret)
     expect((await createBrowser(pages).signIn('ada@example.com')).location).toBe('/')
   })
@@ -78,7 +78,7 @@ describe('setting it up', () => {
       const { status, html } = await ada.post(path('/on'), { code })
       expect([status, await textOf(html, '#code-fault')]).toEqual([
         400,
-        ["Error: This isn't the code that your app shows now. If it is, check the clock of your phone."],
+        ["Error: This isn't the code your app shows now. If it is, check your phone's clock."],
       ])
       expect((await textOf(html, '#two-step-key')).join('').replaceAll(' ', '')).toBe(secret)
     }
@@ -96,7 +96,7 @@ describe('setting it up', () => {
     await expectHarmless(html)
     expect([(await other.get(pages.at('you'))).status, await isOn()]).toEqual([303, true])
     const seen = await sectionOf()
-    expect([seen.state, seen.buttons]).toEqual(['On', ['Create new recovery codes', 'Turn it off']])
+    expect([seen.state, seen.buttons]).toEqual(['On', ['Create new recovery codes', 'Turn off']])
     expect(seen.hint).toContain('since 3 May 2026, 12:00 UTC. All 10 recovery codes are left.')
     for (const text of [secret, ...(await codesOf(html))]) expect(seen.html).not.toContain(text)
     expect((await ada.post(path('/on'), { code })).status).toBe(409)
@@ -196,7 +196,7 @@ describe('new recovery codes', () => {
     const fields = { replaces: await replaces() }
     expect(await textOf((await ada.post(path('/codes'), fields)).html, 'h1')).toEqual(['Confirm your password'])
     const { status, html } = await ada.post(path('/codes'), { ...fields, ...confirmation(secret) })
-    expect([status, await textOf(html, '.lead')]).toEqual([200, ['They replace your previous codes.']])
+    expect([status, await textOf(html, '.lead')]).toEqual([200, ['These codes replace your previous ones.']])
     const made = await codesOf(html)
     expect([made.length, made.filter((code) => codes.includes(code))]).toEqual([10, []])
     pages.clock.ms += STEP_MS
@@ -228,7 +228,7 @@ describe('new recovery codes', () => {
       '3 of 10 recovery codes are left. And a caution.',
       '2 of 10 recovery codes are left. And a caution.',
       '1 of 10 recovery codes is left. And a caution.',
-      'No recovery code is left. And a caution.',
+      'No recovery codes are left. And a caution.',
     ])
   })
 })
@@ -281,7 +281,7 @@ test('every role can use it, and the list of members shows who does', async () =
   await turnOn(pages, vic)
   expect([await isOn(), (await sectionOf()).state, (await sectionOf(vic)).state]).toEqual([false, 'Off', 'On'])
   const { html } = await ada.get(pages.at('members'))
-  expect(await textOf(html, 'tbody .badge.good')).toEqual(['Active', 'Active, two steps'])
+  expect(await textOf(html, 'tbody .badge.good')).toEqual(['Active', 'Active, two-step'])
 })
 
 test('each account of a member sees only that it is on', async () => {
@@ -294,7 +294,7 @@ test('each account of a member sees only that it is on', async () => {
   expect(accountIds.toSorted()).toEqual([pages.begun.accountId, other.accountId].toSorted())
   const eve = await pages.signedIn('eve@example.com')
   const { html } = await eve.get(`/apps/${other.appId}/members`)
-  expect((await textOf(html, 'tbody .badge.good')).toSorted()).toEqual(['Active', 'Active, two steps'])
+  expect((await textOf(html, 'tbody .badge.good')).toSorted()).toEqual(['Active', 'Active, two-step'])
   expect(html).not.toContain(secret)
 })
 

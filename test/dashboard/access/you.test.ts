@@ -61,7 +61,7 @@ describe('the list of sessions', () => {
     pages.clock.ms += 5 * MINUTE
     await pages.signedIn('ada@example.com', { agent: HOSTILE.replaceAll(/[^ -~]/g, '') })
     const { html } = await first.get(pages.at('you'))
-    expect(await rowsOf(html)).toEqual(['Another program', 'Safari on iPhone', 'Firefox on Linux This one'])
+    expect(await rowsOf(html)).toEqual(['Another program', 'Safari on iPhone', 'Firefox on Linux This browser'])
     const times = await textOf(html, '[aria-label=Sessions] time')
     expect(times).toEqual(['just now', 'just now', '5 minutes ago', '5 minutes ago', '10 minutes ago', 'just now'])
     await expectHarmless(html)

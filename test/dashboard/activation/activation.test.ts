@@ -181,7 +181,7 @@ describe('a key made here', () => {
     expect(identitySecret).toBe(pages.begun.identitySecret)
     expect((await pages.access.find(apiKey))?.key).toMatchObject({ name: 'Server', scope: 'standard' })
     const again = await browser.post(`${pages.at('activation')}/key`, fields)
-    expect([again.status, await textOf(again.html, 'h1')]).toEqual([409, ['This was done already']])
+    expect([again.status, await textOf(again.html, 'h1')]).toEqual([409, ['Already done']])
     expect(await textOf(again.html, '.lead')).toEqual(['The key was already created and is shown only once.'])
     expect(again.html).toContain(`<a href="${pages.at('keys')}">Back to API keys</a>`)
     expect(await pages.store.listKeys(pages.begun.accountId)).toHaveLength(2)

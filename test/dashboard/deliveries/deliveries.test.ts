@@ -205,8 +205,7 @@ describe('a delivery', () => {
     const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
     await pages.store.setMailSettings({ ...by, settings: { smtpUrl: server.url } })
     const path = await open()
-    const already =
-      /It may already have arrived: the attempt on 3 May 2026, 12:00 UTC wasn't confirmed by the mail server\./
+    const already = /It may already have arrived: the mail server didn't confirm the attempt on 3 May 2026, 12:00 UTC\./
     expect(await textOf((await browser.get(path)).html, '.page-head .lead bdi')).toEqual([
       expect.stringMatching(already),
     ])
@@ -215,7 +214,7 @@ describe('a delivery', () => {
     await sendDue(pages)
     expect(server.received).toHaveLength(2)
     const twice =
-      "It was sent on 3 May 2026, 12:01 UTC. It may have arrived twice: the attempt on 3 May 2026, 12:00 UTC wasn't confirmed by the mail server."
+      "It was sent on 3 May 2026, 12:01 UTC. It may have arrived twice: the mail server didn't confirm the attempt on 3 May 2026, 12:00 UTC."
     const { html } = await browser.get(path)
     expect(await textOf(html, '.page-head .lead bdi')).toEqual([twice])
     expect(await textOf(html, 'aside .badge')).toEqual(['Sent', 'Possible duplicate'])
@@ -325,7 +324,7 @@ describe('the page of a person', () => {
     const { html } = await browser.get(pages.at(`people/${publicId('con', person?.id ?? 0)}`))
     expect(await textOf(html, '.fact-list .hint')).toEqual([
       'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
-      `other was never received for ${BOB}.`,
+      `other never arrived for ${BOB}.`,
     ])
     expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never started'])
   })

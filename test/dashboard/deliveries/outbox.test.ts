@@ -174,7 +174,7 @@ describe('a captured email', () => {
     expect(await textOf((await browser.get(kept ?? '')).html, '.deliveries .badge')).toEqual(['Captured'])
     const message = (await attributesOf(html, '.person', 'href')).at(-1)
     expect(await textOf((await browser.get(message ?? '')).html, '.page-head .with-badge')).toEqual([
-      'LiveVersion 1. Nothing waits, nothing was sent yet, 1 was captured in the outbox.',
+      'LiveVersion 1. None waiting, none sent, 1 captured in the outbox.',
     ])
   })
 

@@ -41,10 +41,10 @@ describe('saving', () => {
     const { version, status, content } = await pages.draft()
     expect([version, status, content.mail.subject]).toEqual([2, 'live', 'Changed'])
     const { html } = await pages.browser.get(`${pages.path}/versions`)
-    expect(await textOf(html, 'h2')).toEqual(['What version 2 changed', 'Versions'])
+    expect(await textOf(html, 'h2')).toEqual(['Changes in version 2', 'Versions'])
     expect(await textOf(html, '.diff .added')).toEqual(['+Added: Subject: Changed'])
     const first = await pages.browser.get(`${pages.path}/versions?version=1`)
-    expect(await textOf(first.html, 'section h2')).toEqual(['What version 1 says', 'Versions'])
+    expect(await textOf(first.html, 'section h2')).toEqual(['Version 1', 'Versions'])
     expect((await pages.browser.get(`${pages.path}/versions?version=3`)).status).toBe(404)
   })
 
@@ -131,7 +131,7 @@ describe('errors', () => {
       'mail.subject': 'Hi {{ event.headlin }} {% if %}',
     }
     const sentences = [
-      'How long it waits: Enter a whole number, up to 30 days (43200 minutes).',
+      'Wait: Enter a whole number, up to 30 days (43200 minutes).',
       'Rule 3: Enter a whole number of minutes from 0 to 1440.',
       'Subject: “{% if %}” needs a condition, in line 1.',
     ]
@@ -169,9 +169,9 @@ describe('rows', () => {
     expect(fields).toMatchObject({ 'mail.subject': HOSTILE, 'onlyIf[3].rule': 'notDone', 'onlyIf[3].event': '' })
     const removed = await pages.browser.post(pages.path, { ...fields, do: 'remove onlyIf 0' })
     expect(await fieldsOf(removed.html)).toMatchObject({ 'onlyIf[0].rule': 'away', 'onlyIf[2].rule': 'notDone' })
-    expect(await textOf(removed.html, '.part-title')).toEqual(['They left', "An event didn't come"])
+    expect(await textOf(removed.html, '.part-title')).toEqual(['They left', "An event didn't arrive"])
     const without = await pages.press(pages.path, 'remove onlyIf 0 1 2')
-    expect(await summariesOf(without.html)).toEqual(['results_ready comes', 'wait 10 minutes, then send'])
+    expect(await summariesOf(without.html)).toEqual(['results_ready arrives', 'wait 10 minutes, then send'])
     expect(without.html).toMatch(/<\/details>, <details[^>]* id="again"/)
     expect(await pages.draft()).toEqual(before)
   })
@@ -225,7 +225,7 @@ describe('restoring a version', () => {
     await pages.press(pages.path, 'save', { 'mail.subject': 'Two' }, eve)
     const { html } = await pages.browser.get(`${pages.path}/versions?version=1`)
     expect(await textOf(html, '#restore p')).toEqual([
-      'It becomes version 3, and is live at once. Emails that wait keep their version.',
+      'It becomes version 3, and goes live immediately. Waiting emails keep their version.',
     ])
     const [action] = await attributesOf(html, '#restore form', 'action')
     const [basedOn] = await attributesOf(html, '#restore [name=basedOn]', 'value')

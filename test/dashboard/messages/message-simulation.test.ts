@@ -46,7 +46,7 @@ test('marks estimates by page views, because reports are stored for 48 hours', a
   expect(await textOf(html, '#simulation > p.hint')).toContainEqual(
     expect.stringMatching(/^Browser reports are stored for 48 hours\. One of these is older and was/),
   )
-  expect(await textOf(html, '.verdicts .hint')).toContain(' By page views alone.')
+  expect(await textOf(html, '.verdicts .hint')).toContain(' Based on page views only.')
 })
 
 test('lists people never reported separately', async () => {
@@ -54,9 +54,9 @@ test('lists people never reported separately', async () => {
   for (const email of ['a@example.com', 'b@example.com']) await pages.event({ email, properties: RESULT })
   pages.clock.ms += 2 * DAY
   const html = await simulate(pages.pathOf(second?.id ?? 0))
-  expect(await textOf(html, '.outcome > summary b')).toEqual(['No page views from them'])
+  expect(await textOf(html, '.outcome > summary b')).toEqual(['Had no page views'])
   expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2, 100 %'])
-  const why = 'No page views from a@example.com. The message is set not to send then.'
+  const why = 'No page views from a@example.com. This message is not sent in that case.'
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
 
@@ -70,8 +70,8 @@ test('does not count a cancelled email as sent', async () => {
   pages.clock.ms += 3_600_000
   const html = await simulate()
   expect(await textOf(html, '.outcome > summary b')).toEqual([
-    'Had one waiting, or had got it',
-    'Had opened the results',
+    'Had got it, or one was waiting',
+    'Had opened the result',
   ])
   expect(await textOf(html, '.outcome td > bdi')).toContain(
     'bob@example.com had received this message already, or it was waiting.',
@@ -112,7 +112,7 @@ describe('a simulation', () => {
 
   test('says if nothing triggered it or it cannot be simulated', async () => {
     expect(await textOf((await simulateTyped()).html, '#simulation .empty h2')).toEqual([
-      'Nothing started it in the last 7 days',
+      'Nothing triggered it in the last 7 days',
     ])
     const rule = { 'onlyIf[0].rule': 'status', 'onlyIf[0].is': 'subscribed' }
     const byTag = { trigger: 'tag', 'trigger.tag': 'vip', ...rule, again: 'person', 'again.collect.minutes': '' }

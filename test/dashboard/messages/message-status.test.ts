@@ -33,8 +33,8 @@ describe('going live', () => {
     expect(refused.status).toBe(400)
     expect(await textOf(refused.html, '#refused')).toEqual(['Error: Nothing was saved. Fix 2 problems first.'])
     expect(await textOf(refused.html, '.checks button')).toEqual([
-      'Use "there" where there is no firstName',
-      'Use the home page where there is no url',
+      'Use "there" if there is no firstName',
+      'Use the home page if there is no url',
     ])
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#refused')).toEqual([''])
@@ -62,7 +62,7 @@ describe('going live', () => {
     await pages.event({ properties: { headline: 'H' } })
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '#preview-said')).join(' ')).toContain(
-      'in the event of bob@example.com, so no email is sent for such an event. Give it one: {{ event.url | default: app.homeUrl }}.',
+      'in the event of bob@example.com, so no email is sent in that case. Add a fallback: {{ event.url | default: app.homeUrl }}.',
     )
     expect(await textOf(html, '.problems li code')).toEqual(['event.url', '{{ event.url | default: app.homeUrl }}'])
     const added = await pages.press(pages.path, 'fix mail.body {{event.url}}')
@@ -83,7 +83,7 @@ describe('going live', () => {
     ])
     expect(await textOf(html, '.problems button')).toEqual([
       'Use event.headline instead',
-      'Leave it out where there is no other',
+      'Leave it out if there is no other',
     ])
     const fixed = await pages.press(pages.path, 'fix mail.subject {{ event.haedline }}')
     expect((await fieldsOf(fixed.html))['mail.subject']).toBe('{{ event.headline }}')
@@ -109,7 +109,8 @@ describe('going live', () => {
     for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
     const { html } = await pages.press(pages.path, 'preview')
     const [, said = ''] = await textOf(html, '.checks .hint')
-    const [, tried] = /^Checked on (\d+) of the last 300 events\. The rest would take too long\.$/.exec(said) ?? []
+    const [, tried] =
+      /^Checked (\d+) of the last 300 events\. Checking the rest would take too long\.$/.exec(said) ?? []
     expect(Number(tried)).toBeGreaterThan(0)
     expect(await textOf(html, '.problems li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
   })
@@ -118,7 +119,7 @@ describe('going live', () => {
     await pages.press(pages.path, 'save', { 'mail.body': '{{ event.x }}', 'again.collect.minutes': '' })
     for (let i = 0; i < 120; i++) await pages.event({ email: `p${i}@example.com`, properties: i < 6 ? {} : { x: 1 } })
     const { html } = await pages.browser.get(pages.path)
-    expect(await textOf(html, '.checks > li')).toContain('Done: Values None is missing in the last 100 events.')
+    expect(await textOf(html, '.checks > li')).toContain('Done: Values No values are missing in the last 100 events.')
     const fields = { ...(await fieldsOf(html)), show: 'check' }
     const { fragments } = JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html)
     expect(await textOf(fragments.checklist, '.problems li')).toEqual([
@@ -130,8 +131,8 @@ describe('going live', () => {
   test('is summarised in one sentence before', async () => {
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#go-live p')).toEqual([
-      expect.stringContaining('10 minutes after results_ready comes, the person gets this email once'),
-      'You have not sent a test of this text yet.',
+      expect.stringContaining('10 minutes after results_ready arrives, the person gets this email once'),
+      "You haven't sent a test of this text yet.",
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
       expect.stringMatching(/No mail server is set.*captured in the outbox.*counts as sent.*can send them from there/),
@@ -170,7 +171,7 @@ describe('going live', () => {
     expect(page.status).toBe(303)
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '.page-head .with-badge')).join(' ')).toContain(
-      '1 waits, nothing was sent yet. What comes due while the message is paused is not sent.',
+      '1 waiting, none sent. Emails due while it is paused are skipped.',
     )
   })
 
@@ -202,7 +203,7 @@ describe('going live', () => {
     test('no longer shows fixed problems after any button', async () => {
       const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
       expect(await textOf(mended.html, '.problems li, .fault')).toEqual([])
-      expect(await textOf(mended.html, '#go-live-checks')).toEqual(['You have not sent a test of this text yet.'])
+      expect(await textOf(mended.html, '#go-live-checks')).toEqual(["You haven't sent a test of this text yet."])
       const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
       expect(await textOf(broken.html, '.problems li')).toEqual([expect.stringContaining('no variable x.')])
     })
@@ -241,7 +242,7 @@ describe('pausing', () => {
     const { status, html } = await pages.press(pages.path, 'paused', { 'mail.subject': '', name: HOSTILE })
     expect(status).toBe(200)
     expect(await pages.draft()).toMatchObject({ status: 'paused', name: 'Results ready, they left' })
-    expect((await textOf(html, '[role=alert]'))[0]).toContain('What you typed is not saved yet.')
+    expect((await textOf(html, '[role=alert]'))[0]).toContain('Your changes are not saved yet.')
     const fields = await fieldsOf(html)
     expect(fields.name).toBe(HOSTILE)
     expect(
@@ -274,7 +275,7 @@ describe('deleting', () => {
     const live = await pages.press(pages.path, 'delete')
     expect([live.status, (await textOf(live.html, '[role=alert]'))[0]]).toEqual([
       409,
-      expect.stringContaining('Pause it before it is deleted'),
+      expect.stringContaining('Pause it before you delete it'),
     ])
     await pages.event({ properties: { url: 'https://app.example.com/r' } })
     await pages.press(pages.path, 'paused')

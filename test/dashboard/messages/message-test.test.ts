@@ -42,7 +42,7 @@ describe('a test email', () => {
     const tested = await pages.press(pages.path, 'test', { 'mail.subject': 'Tested' })
     expect(await lineOf(tested.html)).toBe('Done: Test Sent to ada@example.com.')
     const { html } = await pages.browser.get(pages.path)
-    expect(await lineOf(html)).toBe('To do: Test Not sent for this text yet.')
+    expect(await lineOf(html)).toBe('To do: Test No test of this text sent yet.')
     const saved = await pages.press(pages.path, 'save', { 'mail.subject': 'Tested' })
     expect(await lineOf((await pages.browser.get(saved.location ?? '')).html)).toBe(
       'Done: Test Sent to ada@example.com.',
@@ -51,7 +51,7 @@ describe('a test email', () => {
       'mail.subject': '{{ x }}',
       'again.collect.minutes': '',
     })
-    expect(await lineOf(broken.html)).toBe('To do: Test Not sent for this text yet.')
+    expect(await lineOf(broken.html)).toBe('To do: Test No test of this text sent yet.')
   })
 
   test('is limited to twenty a minute', async () => {
@@ -60,7 +60,7 @@ describe('a test email', () => {
     const { status, html } = await send()
     expect([status, await textOf(html, '[role=alert]')]).toEqual([
       429,
-      ['Error: There were 20 tests within a minute. Send this one in 60 seconds.'],
+      ['Error: You can send 20 tests a minute. Try again in 60 seconds.'],
     ])
     pages.clock.ms += 60_000
     expect((await send()).status).toBe(200)

@@ -12,8 +12,8 @@ describe('the messages', () => {
     expect(await textOf(html, '.lead')).toEqual(['None is live, so no emails are sent.'])
     expect(await textOf(html, '.person b')).toEqual(['Results ready, they left', 'Results not opened yet'])
     expect(await textOf(html, '.person .hint')).toEqual([
-      'When results_ready comes, 10 minutes later',
-      'When results_ready comes, 1 day later',
+      'When results_ready arrives, 10 minutes later',
+      'When results_ready arrives, 1 day later',
     ])
     expect(await textOf(html, 'td .badge')).toEqual(['Draft', 'Draft'])
     expect(await attributesOf(html, '.person', 'href')).toContain(pages.path)

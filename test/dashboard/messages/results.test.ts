@@ -50,7 +50,7 @@ test('every page of a message has the same tabs', async () => {
 test('says what is missing before there are results', async () => {
   expect((await textOf(await show(), '.empty h2')).join('')).toBe('No results yet')
   await goLive()
-  expect((await textOf(await show(), '.empty h2')).join('')).toBe('No results in these days')
+  expect((await textOf(await show(), '.empty h2')).join('')).toBe('No results in this range')
 })
 
 describe('the funnel', () => {
@@ -64,9 +64,9 @@ describe('the funnel', () => {
     const html = await show()
     const [steps] = await barsOf(html)
     expect(steps).toEqual([
-      'Started 20',
-      'Would send 50 % of started 10',
-      'Sent 50 % of started 10',
+      'Triggered 20',
+      'Would send 50 % of triggered 10',
+      'Sent 50 % of triggered 10',
       'Came back 60 % of sent 6',
       'Opened the result 30 % of sent 3',
       'Reached the goal 10 % of sent 1',
@@ -125,14 +125,14 @@ describe('the range', () => {
     for (const daysAgo of [0, 6, 7, 29, 30, 89, 90]) await add(1, { state: 'sent', daysAgo })
     const startedIn = async (query: string) => (await barsOf(await show(query)))[0]?.[0]
     expect(await Promise.all(['', '?range=7', '?range=30', '?range=90', '?range=8'].map(startedIn))).toEqual([
-      'Started 4',
-      'Started 2',
-      'Started 4',
-      'Started 6',
-      'Started 4',
+      'Triggered 4',
+      'Triggered 2',
+      'Triggered 4',
+      'Triggered 6',
+      'Triggered 4',
     ])
     const today = Math.floor(pages.clock.now() / DAY)
-    expect(await startedIn(`?from=${writeDay(today - 7)}&to=${writeDay(today - 6)}`)).toBe('Started 2')
+    expect(await startedIn(`?from=${writeDay(today - 7)}&to=${writeDay(today - 6)}`)).toBe('Triggered 2')
   })
 
   test.each([

@@ -19,7 +19,7 @@ test('the first draft has one sentence about leaving', () => {
   if (!draft) throw new Error('no draft')
   const fields = writeFields(draft)
   expect(write(fields)).toBe(
-    "When *results_ready* comes, wait *10 minutes*, then send if *they haven't opened the results page* if *they left before it started and at least 5 minutes ago*, *once for each resultId or url*",
+    "When *results_ready* arrives, wait *10 minutes*, then send if *they haven't opened the result* if *they left before the trigger and at least 5 minutes ago*, *once per resultId or url*",
   )
   expect(readWords(fields).rules.map(({ rows }) => rows)).toEqual([[0], [1, 2]])
 })
@@ -35,7 +35,7 @@ test.each<[Fields, string, string]>([
 
 describe('the sentence', () => {
   test.each<[Fields, string]>([
-    [{}, 'When *results_ready* comes, send *immediately*, *once per person*'],
+    [{}, 'When *results_ready* arrives, send *immediately*, *once per person*'],
     [
       { trigger: 'page', 'trigger.page': '/pricing', wait: 'until', 'wait.until': '09:00' },
       'When *the page /pricing is opened*, wait until *09:00*, then send, *once per person*',
@@ -50,14 +50,14 @@ describe('the sentence', () => {
     ],
     [
       { 'onlyIf[0].rule': 'away', 'onlyIf[1].rule': 'away' },
-      'When *results_ready* comes, send *immediately* if *they are away* if *they are away*, *once per person*',
+      'When *results_ready* arrives, send *immediately* if *they are away* if *they are away*, *once per person*',
     ],
   ])('of %j is %s', (changes, sentence) => {
     expect(write({ ...EMPTY_FIELDS, ...MAIL, ...changes })).toBe(sentence)
   })
 
   test.each<[Fields, string]>([
-    [{ 'trigger.event': 'not a name' }, '*an event* comes'],
+    [{ 'trigger.event': 'not a name' }, '*an event* arrives'],
     [{ trigger: 'tag' }, 'they get *a tag*'],
     [{ trigger: 'page', 'trigger.page': 'x' }, '*a page* is opened'],
     [{ wait: 'minutes', 'wait.minutes': 'x' }, 'wait *some time*, then send'],

@@ -236,7 +236,7 @@ describe('editing a person', () => {
       const refused = await browser.post(`${path}/edit`, { ...form, ...typed })
       expect(refused.status).toBe(409)
       expect((await textOf(refused.html, '[role=alert]'))[0]).toBe(
-        'Error: The API changed this person meanwhile: First name (now Countess); plan (now pro). Nothing was saved. Save again to write over that.',
+        'Error: The API changed this person while you were editing: First name (now Countess); plan (now pro). Nothing was saved. Save again to overwrite these changes.',
       )
       expect(await findAda()).toMatchObject({ firstName: 'Countess', fields: { plan: 'pro', seats: 9 } })
       const again = await formOf(refused.html)
@@ -256,7 +256,7 @@ describe('editing a person', () => {
       pages.clock.ms += 1
       const refused = await browser.post(`${path}/edit`, { ...form, source: 'radio', lastName: 'King' })
       expect((await textOf(refused.html, '[role=alert]'))[0]).toStartWith(
-        'Error: ada@example.com changed this person meanwhile: Source (now podcast).',
+        'Error: ada@example.com changed this person while you were editing: Source (now podcast).',
       )
     })
 
@@ -359,7 +359,7 @@ describe('the timeline', () => {
       'Eventresults_ready',
     ])
     expect(await textOf(later, '.followed .hint')).toEqual([
-      expect.stringContaining('This message is sent once to a person.'),
+      expect.stringContaining('This message is sent once per person.'),
     ])
   })
 })

@@ -86,11 +86,13 @@ describe('the check of the mail server', () => {
 
   test('says that an unchecked password may not be set', async () => {
     await set(`smtp://ada:pa55@127.0.0.1:${(await start({}, { disabledCommands: ['AUTH'] })).port}`)
-    expect((await check()).notices).toEqual([expect.stringContaining('but the mail server offers no login')])
+    expect((await check()).notices).toEqual([
+      expect.stringContaining('but this port of the mail server offers no login'),
+    ])
   })
 
   test.each<[string, string, Behaviour, SMTPServerOptions]>([
-    ['smtp://ada:wrong@127.0.0.1', 'rejected the user name and password (it answered 535).', {}, ASKS],
+    ['smtp://ada:wrong@127.0.0.1', 'rejected the username and password (it answered 535).', {}, ASKS],
     // loopback, by another address
     ['smtp://0.0.0.0', 'does not offer STARTTLS, so nothing was sent.', {}, {}],
     ['smtp://ada:pa55@127.0.0.1', 'does not offer STARTTLS, so nothing was sent.', {}, {}],
@@ -221,7 +223,7 @@ describe('saving a mail server', () => {
     const refused = await save(typed)
     expect(refused.status).toBe(422)
     expect(await textOf(refused.html, '#server .notice.error')).toEqual([
-      'Error: Not saved. The mail server rejected the user name and password (it answered 535). Its reply: “535 no”',
+      'Error: Not saved. The mail server rejected the username and password (it answered 535). Its reply: “535 no”',
     ])
     expect(refused.html).not.toContain('wrong')
     expect((await settings()).smtpUrl).toBe(null)

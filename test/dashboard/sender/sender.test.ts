@@ -304,7 +304,7 @@ describe('two owners who change the sender at once', () => {
     const { status, html } = await browser.post(path(LIMITS), again)
     expect([wrong.status, status, await attributesOf(html, '#perSecond', 'value')]).toEqual([400, 409, ['7']])
     expect((await textOf(html, '[role=alert]'))[0]).toBe(
-      'Error: ada@example.com changed these settings meanwhile: Lifecycle emails per day (now 2); Sending hours (now every day, 09:00 to 17:00). Nothing was saved. Save again to write over that.',
+      'Error: ada@example.com changed these settings while you were editing: Lifecycle emails per day (now 2); Sending hours (now every day, 09:00 to 17:00). Nothing was saved. Save again to overwrite these changes.',
     )
     expect(await settings()).toEqual(before)
 
@@ -337,7 +337,7 @@ describe('two owners who change the sender at once', () => {
       ['/reports', reports, 'Bounce reports'],
     ] as const) {
       const { status, html } = await browser.post(path(what), fields)
-      const notice = `ada@example.com changed these settings meanwhile: ${label}.`
+      const notice = `ada@example.com changed these settings while you were editing: ${label}.`
       expect([status, await textOf(html, '[role=alert]')]).toEqual([409, [expect.stringContaining(notice)]])
     }
     expect(await settings()).toEqual(before)

@@ -114,7 +114,9 @@ describe('two owners who change them at once', () => {
     const { status, html } = await ada.post(pages.at('settings'), { ...typed, ...(await hiddenFieldsOf(wrong.html)) })
     expect([wrong.status, status, await attributesOf(html, '#app', 'value')]).toEqual([400, 409, ['Typed']])
     const [notice] = await textOf(html, '[role=alert]')
-    expect(notice).toStartWith('Error: ada@example.com changed these settings meanwhile: Name (now Renamed);')
+    expect(notice).toStartWith(
+      'Error: ada@example.com changed these settings while you were editing: Name (now Renamed);',
+    )
     expect(notice).toContain('Home page (now https://first.example/)')
     expect(await apps()).toEqual(before)
     expect((await ada.post(pages.at('settings'), { ...typed, ...(await hiddenFieldsOf(html)) })).status).toBe(303)

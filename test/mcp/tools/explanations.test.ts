@@ -29,7 +29,7 @@ describe('explain_delivery', () => {
     await messaging.event({ firstName: 'Ada' })
     await messaging.decide()
     const deliveryId = await firstId()
-    const why = 'Ada did not have the tag beta, and this message goes only to people with it.'
+    const why = 'Ada did not have the tag beta, but this message goes only to people with it.'
     const data = await explain({ deliveryId })
     expect(data as unknown).toEqual({
       untrusted: expect.stringContaining('untrusted'),
@@ -49,7 +49,7 @@ describe('explain_delivery', () => {
     const asked = { messageId: await messageIdOf('Paid'), email: 'ada@example.com' }
     const never = { delivery: null, decidedAt: null, rules: [] }
     expect(await explain(asked)).toMatchObject({
-      why: 'results_ready was never received for ada@example.com.',
+      why: 'results_ready never arrived for ada@example.com.',
       ...never,
     })
     const draft = { ...asked, messageId: await messageIdOf('Results not opened yet') }
@@ -99,7 +99,7 @@ describe('explain_delivery', () => {
     await server.sender().sendDue()
     expect(await listed()).toMatchObject([{ state: 'sent', mayHaveArrivedTwice: true }])
     expect(await explain({ deliveryId: await firstId() })).toMatchObject({
-      why: "It was sent on 15 May 2026, 12:01 UTC. It may have arrived twice: the attempt on 15 May 2026, 12:00 UTC wasn't confirmed by the mail server.",
+      why: "It was sent on 15 May 2026, 12:01 UTC. It may have arrived twice: the mail server didn't confirm the attempt on 15 May 2026, 12:00 UTC.",
       delivery: { state: 'sent', mayHaveArrivedTwice: true },
     })
     expect(mailServer.received).toHaveLength(2)
