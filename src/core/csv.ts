@@ -1,32 +1,56 @@
 /** Comma-separated values (RFC 4180). */
 
-/** Rows of cells, each with the line that it starts on. Tolerates any line ends, and semicolons or tabs as separators. */
-export function parseCsv(text: string): { line: number; cells: string[] }[] {
-  const rows: { line: number; cells: string[] }[] = []
-  const separator = /[,;\t]/.exec(text.split(/\r?\n/, 1)[0] ?? '')?.[0] ?? ','
-  let [cells, cell, isQuoted, line, startedAt] = [[] as string[], '', false, 1, 1]
-  const endRow = (): void => {
-    cells.push(cell)
-    if (cells.some((one) => one.trim() !== '')) rows.push({ line: startedAt, cells })
-    ;[cells, cell, startedAt] = [[], '', line + 1]
+/** `cells`: none if the row is blank. */
+type CsvRow = { line: number; cells: string[] }
+
+/** A longer row has one cell, and more cells are left out, so that each row takes a bounded time. */
+const MAX_ROW_CHARACTERS = 10_000
+const MAX_CELLS = 100
+
+/** Rows, each with the line that it starts on. Tolerates any line ends, and semicolons or tabs as separators. */
+export function* parseCsv(text: string): Generator<CsvRow> {
+  const [first] = /[,;\t\n]/.exec(text) ?? []
+  const separator = first === undefined || first === '\n' ? ',' : first
+  const ends = new RegExp(`[${separator}\r\n]`, 'g')
+  let [at, line] = [text.startsWith('\uFEFF') ? 1 : 0, 1]
+  while (at < text.length) {
+    const { cells, lines, end } = readRow(text, at, { ends, separator })
+    yield { line, cells: cells.some((cell) => cell.trim() !== '') ? cells : [] }
+    line += lines
+    at = end
   }
-  const source = text.replace(/^\uFEFF/, '').replaceAll(/\r\n?/g, '\n')
-  for (let at = 0; at < source.length; at += 1) {
-    const character = source[at] ?? ''
-    if (isQuoted && character === '"' && source[at + 1] === '"') {
-      cell += '"'
-      at += 1
-    } else if (character === '"' && (isQuoted || cell === '')) isQuoted = !isQuoted
-    else if (isQuoted) cell += character
-    else if (character === separator) {
-      cells.push(cell)
-      cell = ''
-    } else if (character === '\n') endRow()
-    else cell += character
-    if (character === '\n') line += 1
+}
+
+function readRow(text: string, start: number, { ends, separator }: { ends: RegExp; separator: string }) {
+  const cells: string[] = []
+  let [at, lines] = [start, 1]
+  while (at - start <= MAX_ROW_CHARACTERS) {
+    const quoted = text[at] === '"' ? readQuoted(text, at) : { cell: '', end: at }
+    lines += quoted.cell.split('\n').length - 1
+    ends.lastIndex = quoted.end
+    const found = ends.exec(text)
+    const end = found?.index ?? text.length
+    if (cells.length < MAX_CELLS)
+      cells.push(quoted.cell + text.slice(quoted.end, Math.min(end, quoted.end + MAX_ROW_CHARACTERS)))
+    at = end + (text.startsWith('\r\n', end) ? 2 : 1)
+    if (found?.[0] !== separator) return { cells, lines, end: at }
   }
-  endRow()
-  return rows
+  const rest = text.indexOf('\n', at - 1)
+  return { cells: [text.slice(start, start + MAX_CELLS)], lines, end: rest < 0 ? text.length : rest + 1 }
+}
+
+/** Two quotes stand for one. What is too long is not taken as quoted. */
+function readQuoted(text: string, start: number): { cell: string; end: number } {
+  const parts: string[] = []
+  for (let from = start + 1; from - start <= MAX_ROW_CHARACTERS; from += 1) {
+    const quote = text.indexOf('"', from)
+    const end = quote < 0 ? text.length : quote
+    if (end - start > MAX_ROW_CHARACTERS) break
+    parts.push(text.slice(from, end))
+    from = Math.min(end + 1, text.length)
+    if (text[from] !== '"') return { cell: parts.join('"').replaceAll(/\r\n?/g, '\n'), end: from }
+  }
+  return { cell: '', end: start }
 }
 
 /** Spreadsheets run a cell that begins like this as a formula. */

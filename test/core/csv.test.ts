@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseCsv, readCsvCell, writeCsvRow } from '../../src/core/csv.ts'
 
-const cellsOf = (text: string) => parseCsv(text).map(({ cells }) => cells)
+const cellsOf = (text: string) => Array.from(parseCsv(text), ({ cells }) => cells).filter((cells) => cells.length > 0)
 
 test.each<[string, string[][]]>([
   ['', []],
@@ -40,7 +40,22 @@ test.each<[string, string[][]]>([
 ])('%j', (text, rows) => expect(cellsOf(text)).toEqual(rows))
 
 test('names the line that a row starts on', () => {
-  expect(parseCsv('a\n\n"b\nc"\nd').map(({ line }) => line)).toEqual([1, 3, 5])
+  const rows = Array.from(parseCsv('a\n\n"b\r\nc"\r\nd'))
+  expect(rows.map(({ line, cells }) => [line, cells.length])).toEqual([
+    [1, 1],
+    [2, 0],
+    [3, 1],
+    [5, 1],
+  ])
+})
+
+test('skips the rest of an endless row', () => {
+  for (const endless of ['"'.repeat(30_001), '"a\n'.padEnd(30_000, 'b'), `a${',b'.repeat(30_000)}`]) {
+    const rows = Array.from(parseCsv(`${endless}\nc,d`))
+    expect(rows.at(-1)?.cells).toEqual(['c', 'd'])
+    expect(rows.map(({ cells }) => cells.join().length <= 10_000)).not.toContain(false)
+  }
+  expect(cellsOf(`${','.repeat(200)}\na${',b'.repeat(200)}`).map(({ length }) => length)).toEqual([100])
 })
 
 test('reads what was written', () => {

@@ -1,5 +1,5 @@
-import { expect, test } from 'bun:test'
-import { outweighs } from '../../src/people/suppressions.ts'
+import { describe, expect, test } from 'bun:test'
+import { outweighs, readSuppressionList, type SuppressionListText } from '../../src/people/suppressions.ts'
 import { SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
 
 test('anything replaces no suppression', () => {
@@ -13,4 +13,39 @@ test('a bounce or complaint replaces unsubscribing, and nothing replaces these',
     SUPPRESSION_REASONS.filter((reason) => outweighs(reason, current))
   expect(replacing('unsubscribed')).toEqual(['bounced', 'complained'])
   expect([replacing('bounced'), replacing('complained')]).toEqual([[], []])
+})
+
+describe('a long list', () => {
+  /** How often other work came in between. */
+  const readCounting = async (text: Partial<SuppressionListText>) => {
+    let [turns, isOver] = [0, false]
+    const count = (): void => {
+      turns += 1
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    const reading = await readSuppressionList({ addresses: '', file: '', why: 'moved', reason: 'bounced', ...text })
+    isOver = true
+    return { reading, turns }
+  }
+  const addresses = (count: number): string =>
+    Array.from({ length: count }, (_, index) => `p${index}@example.com`).join('\n')
+
+  test.each(['addresses', 'file'] as const)('is read in parts: %s', async (field) => {
+    const { reading, turns } = await readCounting({ [field]: addresses(20_000) })
+    expect('input' in reading && reading.input.rows.length).toBe(20_000)
+    expect(turns).toBeGreaterThanOrEqual(15)
+  })
+
+  test.each<[string, Partial<SuppressionListText>, string, string]>([
+    ['typed addresses', { addresses: addresses(150_000) }, 'addresses', 'Enter up to 100,000 addresses.'],
+    ['addresses of a file', { file: addresses(150_000) }, 'file', 'Enter up to 100,000 addresses.'],
+    ['lines', { file: 'a\n'.repeat(2_000_000) }, 'file', 'More than 100,000 lines have no email address.'],
+    ['blank lines', { file: '\n'.repeat(2_000_000) }, 'file', 'More than 100,000 lines have no email address.'],
+    ['typed blank lines', { addresses: '\n'.repeat(2_000_000) }, 'addresses', 'Enter up to 100,000 addresses.'],
+  ])('ends at the limit: %s', async (_, text, field, message) => {
+    const { reading, turns } = await readCounting(text)
+    expect(reading).toEqual({ errors: [{ field, code: 'too_long', message }] })
+    expect(turns).toBeLessThan(250)
+  })
 })

@@ -139,7 +139,7 @@ async function addAddresses(
     why: form.text('why'),
     reason: form.text('reason'),
   }
-  const reading = readSuppressionList(text)
+  const reading = await readSuppressionList(text)
   if ('errors' in reading) return showAdding(request, viewer, { status: 400, text, errors: reading.errors })
   const { input } = reading
   const outcome = await addSuppressions(deps, viewer.app, { input, actor: viewer.member.id })
