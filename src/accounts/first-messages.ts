@@ -37,12 +37,8 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
       mail: {
         subject:
           '{% if events.size > 1 %}Your {{ events.size }} results are ready{% else %}{{ event.headline | default: "Your results are ready" }}{% endif %}',
-        preheader: 'They finished just after you left.',
-        body: [
-          'Hi {{ contact.firstName | default: "there" }},',
-          'Your results are ready. They finished just after you left.',
-          RESULTS,
-        ].join('\n\n'),
+        preheader: 'Take a look whenever you like.',
+        body: ['Hi {{ contact.firstName | default: "there" }},', 'Your results are ready.', RESULTS].join('\n\n'),
       },
     },
   },

@@ -26,17 +26,21 @@ export type DomainStatus = {
 
 type UnverifiedDomain = { domain: string; accountId: string; appId: string; verifiedBy: string[] }
 
+/** `fallback`: the installation's sender. */
+type FromSources = {
+  mail?: Pick<Mail, 'fromEmail' | 'fromName'>
+  settings: Pick<MailSettings, 'fromEmail' | 'fromName'>
+  fallback: Mailbox | null
+  app: Pick<AppRow, 'name'>
+}
+
 /**
  * The message's sender, else the app's, else the installation's. A name without an address goes with the next address
- * found.
+ * found. Without any name, it is the app's.
  */
-export function findFrom(
-  { fromEmail, fromName }: Pick<Mail, 'fromEmail' | 'fromName'>,
-  settings: Pick<MailSettings, 'fromEmail' | 'fromName'>,
-  fallback: Mailbox | null,
-): Mailbox | null {
-  const address = fromEmail ?? settings.fromEmail ?? fallback?.address ?? null
-  const name = fromName ?? settings.fromName ?? fallback?.name ?? ''
+export function findFrom({ mail = {}, settings, fallback, app }: FromSources): Mailbox | null {
+  const address = mail.fromEmail ?? settings.fromEmail ?? fallback?.address ?? null
+  const name = mail.fromName || settings.fromName || fallback?.name || app.name
   return address === null ? null : makeMailbox(name, address)
 }
 
@@ -203,7 +207,7 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
       { app, mail, settings }: { app: AppRow; mail: Pick<Mail, 'fromEmail' | 'fromName'>; settings: MailSettings },
       { asksDns = true } = {},
     ): Promise<SenderProblem | null> {
-      const from = findFrom(mail, settings, installation.from)
+      const from = findFrom({ mail, settings, fallback: installation.from, app })
       if (from === null) return NO_SENDER
       if (!isListed(from.address, settings, installation)) return notListed(settings, installation)
       return findUnverified(app, settings, { email: from.address, asksDns })
@@ -233,12 +237,12 @@ export function createSenders({ store, clock, resolveTxt, installation }: Given)
       if (installation.from !== null) return []
       const found: { appId: string; messages: number }[] = []
       for (const { id: accountId } of await store.listAccounts()) {
-        for (const { id, publicId } of await store.listApps(accountId)) {
-          const settings = await store.mailSettings(id)
+        for (const app of await store.listApps(accountId)) {
+          const settings = await store.mailSettings(app.id)
           const isUnsent = ({ status, content: { mail } }: MessageRow): boolean =>
-            status === 'live' && findFrom(mail, settings, null) === null
-          const messages = (await store.listMessages(id)).filter(isUnsent).length
-          if (messages > 0) found.push({ appId: publicId, messages })
+            status === 'live' && findFrom({ mail, settings, fallback: null, app }) === null
+          const messages = (await store.listMessages(app.id)).filter(isUnsent).length
+          if (messages > 0) found.push({ appId: app.publicId, messages })
         }
       }
       return found

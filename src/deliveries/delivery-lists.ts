@@ -187,7 +187,7 @@ export async function resendDelivery(
 ): Promise<{ done: true } | Refused | Refusal> {
   const work = await store.findWork(id)
   if (work?.app.id === app.id && work.delivery.state === 'kept') {
-    const { server, isUnreadable } = mailer.findMailRoute(work.settings)
+    const { server, isUnreadable } = mailer.findMailRoute(work)
     if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
   }
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
@@ -204,7 +204,7 @@ export async function sendCaptured(
   app: AppRow,
   { until, actor }: SendingCaptured,
 ): Promise<{ sent: number; refused: number } | Refused | Refusal> {
-  const { server, isUnreadable } = deps.mailer.findMailRoute(await deps.store.mailSettings(app.id))
+  const { server, isUnreadable } = deps.mailer.findMailRoute({ settings: await deps.store.mailSettings(app.id), app })
   if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
   const all = { appId: app.id, contactId: null, messageId: null, states: ['kept'] as const, limit: EXPORT_ROWS }
   const counts = { sent: 0, refused: 0 }
@@ -234,6 +234,6 @@ export const mayResend = ({ state }: DeliveryRow, { isCapturing, isUnreadable }:
   state === 'kept' ? !isCapturing && !isUnreadable : isResendable(state)
 
 export async function isCapturing({ store, mailer }: { store: Store; mailer: Mailer }, app: AppRow): Promise<boolean> {
-  const { server, isUnreadable } = mailer.findMailRoute(await store.mailSettings(app.id))
+  const { server, isUnreadable } = mailer.findMailRoute({ settings: await store.mailSettings(app.id), app })
   return server === null && !isUnreadable
 }

@@ -36,7 +36,12 @@ export async function previewMessage(deps: Dependencies, app: AppRow, asked: Ask
   const { choices, sample, work } = await prepareSample(deps, app, asked)
   const real = choices.filter(({ isMadeUp }) => !isMadeUp)
   const properties = real.flatMap(({ event }) => Object.keys(parseProperties(event?.properties ?? null)))
-  const from = findFrom(asked.content.mail, work.settings, deps.mailer.findMailRoute(work.settings).from)
+  const from = findFrom({
+    mail: asked.content.mail,
+    settings: work.settings,
+    fallback: deps.mailer.findMailRoute(work).from,
+    app,
+  })
   return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: await deps.mailer.preview(work) }
 }
 

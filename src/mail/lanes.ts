@@ -71,7 +71,7 @@ export function createLanes({ store, clock, routes }: Options) {
 
   /** A changed login or address starts with a new breaker. */
   const note = (appId: number, settings: Settings): Lane => {
-    const [login, from] = [routes.findLogin(settings), routes.findFrom(settings)?.address]
+    const [login, from] = [routes.findLogin(settings), routes.findFromEmail(settings)]
     const lane = lanes.get(appId) ?? { claimed: 0, rate: createRate(clock, settings.perSecond) }
     lane.rate.change(settings.perSecond)
     const isSame = 'login' in lane && lane.login === login && lane.from === from

@@ -31,6 +31,11 @@ export type RouteFault = { fault: 'no_sender' | 'smtp_url' }
 
 export type Routes = ReturnType<typeof createRoutes>
 
+type Named = { app: { name: string } }
+
+/** Where the name of the app is not known. */
+const EVENTPOST = { name: 'Eventpost' }
+
 /** Unused logins are closed after this time, which is longer than any pause. */
 const UNUSED_LOGIN_MS = 3_600_000
 
@@ -82,9 +87,9 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
 
   return {
     installation: { from: sender, hasServer: defaults.smtpUrl !== null },
-    find({ message, settings }: Pick<DeliveryWork, 'message' | 'settings'>): Route | RouteFault {
+    find({ message, settings, app }: Pick<DeliveryWork, 'message' | 'settings'> & Named): Route | RouteFault {
       const { mail } = message.content
-      const from = findFrom(mail, settings, sender)
+      const from = findFrom({ mail, settings, fallback: sender, app })
       if (from === null) return { fault: 'no_sender' }
       const login = findLogin(settings)
       if (login !== outbox && login.provider === null) return { fault: 'smtp_url' }
@@ -93,7 +98,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
     },
     /** For emails to members; null without a sender or server. */
     findForNotice(settings: MailSettings | null): (Omit<Route, 'replyTo'> & { provider: Provider }) | null {
-      const from = settings ? findFrom({}, settings, sender) : sender
+      const from = settings ? findFrom({ settings, fallback: sender, app: EVENTPOST }) : sender
       const login = findLogin(settings ?? { smtpUrl: null })
       if (from === null || login.provider === null) return null
       return { from, dkim: settings && readDkim(settings), login, provider: login.provider }
@@ -105,13 +110,14 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
       return found && server && { server, dial: dialFor(found) }
     },
     findLogin,
-    /** The default sender of an app. */
-    findFrom: (settings: MailSettings): Mailbox | null => findFrom({}, settings, sender),
-    describeRoute(settings: MailSettings): MailRoute {
+    /** The default address of an app. */
+    findFromEmail: (settings: MailSettings): string | undefined =>
+      findFrom({ settings, fallback: sender, app: EVENTPOST })?.address,
+    describeRoute({ settings, app }: Pick<DeliveryWork, 'settings'> & Named): MailRoute {
       const server = serverOf(settings)
       const read = server && readSmtpUrl(server.url)
       return {
-        from: findFrom({}, settings, sender),
+        from: findFrom({ settings, fallback: sender, app }),
         server: read && hostOf(read),
         isOwn: settings.smtpUrl !== null,
         isUnreadable: server !== null && read === null,

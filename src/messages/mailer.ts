@@ -93,5 +93,5 @@ export type Mailer = HandOvers &
     /** It is on this machine or a private network. */
     refusesServer(url: string): boolean
     findPause(app: Pick<AppRow, 'id'>, settings: MailSettings): Pause | null
-    findMailRoute(settings: MailSettings): MailRoute
+    findMailRoute(of: { settings: MailSettings; app: Pick<AppRow, 'name'> }): MailRoute
   }

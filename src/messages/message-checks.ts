@@ -50,8 +50,7 @@ export async function checkLive(
   content: MessageContent,
 ): Promise<LiveCheck> {
   const settings = await store.mailSettings(app.id)
-  const problem = await senders.findProblem({ app, mail: content.mail, settings }, { asksDns })
-  const unsent = problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
+  const unsent = await findUnsent({ app, senders, asksDns, settings }, content.mail)
   const { problems: broken, properties } = await inspectMail({ app, templates }, content.mail)
   const tried: Tried = { tried: 0, of: 0, what: 'event' in content.trigger ? 'events' : 'people' }
   if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
@@ -63,9 +62,26 @@ export async function checkLive(
 type Inspecting = Pick<CheckContext, 'app' | 'templates'>
 type MailTexts = { [part in Part]?: string | undefined }
 
-/** Templates that can't be read, also of a message with other errors. */
-export const findBrokenTemplates = async (inspecting: Inspecting, mail: MailTexts): Promise<FieldError[]> =>
-  (await inspectMail(inspecting, mail)).problems
+/** What is known of an incomplete message: its sender, and templates that can't be read. */
+export async function checkIncomplete(
+  context: CheckContext,
+  mail: MailTexts & Pick<Mail, 'fromEmail' | 'fromName'>,
+  { asksSender }: { asksSender: boolean },
+): Promise<FieldError[]> {
+  const settings = await context.store.mailSettings(context.app.id)
+  const unsent = asksSender ? await findUnsent({ ...context, settings }, mail) : []
+  return [...unsent, ...(await inspectMail(context, mail)).problems]
+}
+
+type Sending = Pick<CheckContext, 'app' | 'senders' | 'asksDns'> & { settings: MailSettings }
+
+async function findUnsent(
+  { app, senders, asksDns, settings }: Sending,
+  mail: Pick<Mail, 'fromEmail' | 'fromName'>,
+): Promise<FieldError[]> {
+  const problem = await senders.findProblem({ app, mail, settings }, { asksDns })
+  return problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
+}
 
 async function inspectMail({ app, templates }: Inspecting, mail: MailTexts) {
   const inspected = await templates.inspect(

@@ -38,7 +38,7 @@ const PLAIN = {
   again: { once: 'person' },
   mail: {
     subject: '{{ event.headline | default: "Your results are ready" }}',
-    preheader: 'They finished just after you left.',
+    preheader: 'Take a look whenever you like.',
     body: [
       'Hello {{ contact.firstName | default: "there" }},',
       'Your results are ready.',

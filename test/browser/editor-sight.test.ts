@@ -11,7 +11,7 @@ beforeAll(async () => {
   editor = await openSignedIn({}, { viewport: { width: 1440, height: 900 } })
   page = editor.page
   await editor.open('messages')
-  await page.click('.person >> nth=0')
+  await page.click('.message-name >> nth=0')
 }, TRY_MS)
 afterAll(() => editor?.close())
 

@@ -46,7 +46,7 @@ describe('the editor', () => {
     'previews input within half a second on phone, desktop and as text, and Back leaves the page',
     async () => {
       await open('messages')
-      await page.click('.person >> nth=0')
+      await page.click('.message-name >> nth=0')
       await mail().getByText('Twelve & <b>one</b>').waitFor()
       const times: number[] = []
       // beside other tests the machine may be busy for a while
@@ -81,7 +81,7 @@ describe('the editor', () => {
     'shows what is missing, and keeps the last preview',
     async () => {
       await open('messages')
-      await page.click('.person >> nth=0')
+      await page.click('.message-name >> nth=0')
       await mail().getByText('See your results').waitFor()
       await page.fill(named('mail.subject'), '{{ event.total }}')
       await page.waitForSelector('#preview-said .notice')
@@ -131,7 +131,7 @@ describe('the editor', () => {
     'changes the sentence, the checklist and the count while typing, and fixes with one click',
     async () => {
       await open('messages')
-      await page.click('.person >> nth=0')
+      await page.click('.message-name >> nth=0')
       await page.waitForSelector('#reach:has-text("1 of 1 person in the last 30 days would get it.")')
       await page.click('#wait > summary')
       await page.fill(named('wait.minutes'), '2')
@@ -164,11 +164,29 @@ describe('the editor', () => {
   )
 
   test(
+    'brings the list of people into view where its button asks for it',
+    async () => {
+      await open('messages')
+      await page.click('.message-name >> nth=0')
+      await page.click('text=See who')
+      await page.waitForSelector('#simulation[open] :is(.outcome, .empty)')
+      const { top, covered } = await page.evaluate(() => {
+        const { top } = document.querySelector('#simulation > summary')?.getBoundingClientRect() ?? { top: -1 }
+        return { top, covered: document.querySelector('.page-head')?.getBoundingClientRect().bottom ?? 0 }
+      })
+      expect(top).toBeGreaterThanOrEqual(covered)
+      expect(top).toBeLessThan(await page.evaluate(() => innerHeight))
+      expect(await page.evaluate(() => document.activeElement?.closest('details')?.id)).toBe('simulation')
+    },
+    TRY_MS,
+  )
+
+  test(
     'saves with Enter and with Ctrl+S, simulates in place, and asks before going live',
     async () => {
       page.once('dialog', (dialog) => void dialog.accept())
       await open('messages')
-      await page.click('.person >> nth=1')
+      await page.click('.message-name >> nth=1')
       await page.fill(named('mail.preheader'), 'By the keyboard')
       await page.press(named('mail.preheader'), 'Enter')
       await page.waitForSelector('.notice.done')

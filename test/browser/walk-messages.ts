@@ -14,7 +14,7 @@ export const MESSAGE_STEPS: Step[] = [
   {
     name: 'message-delete',
     go: async (page) => {
-      await page.click('.person >> nth=0')
+      await page.click('.message-name >> nth=0')
       await page.click('[popovertarget=delete]')
     },
   },
@@ -35,7 +35,7 @@ export const MESSAGE_STEPS: Step[] = [
     name: 'message-blocked',
     go: async (page, server) => {
       await page.goto(at(server, 'messages'))
-      await page.click('.person >> nth=1')
+      await page.click('.message-name >> nth=1')
       await page.fill(named('mail.preheader'), '{{ event.headline }')
       await press(page, 'save')
       await page.waitForSelector('.notice.done')
@@ -46,7 +46,7 @@ export const MESSAGE_STEPS: Step[] = [
     name: 'message-draft',
     go: async (page, server) => {
       await page.goto(at(server, 'messages'))
-      await page.click('.person >> nth=0')
+      await page.click('.message-name >> nth=0')
     },
   },
   {
@@ -71,7 +71,7 @@ export const MESSAGE_STEPS: Step[] = [
       // it asks before input is lost
       page.once('dialog', (dialog) => void dialog.accept())
       await page.goto(at(server, 'messages'))
-      await page.click('.person >> nth=0')
+      await page.click('.message-name >> nth=0')
       await press(page, 'simulate 30')
       await page.waitForSelector('.outcome')
     },

@@ -9,6 +9,7 @@ import { CONTENT } from './sending.ts'
 const OURS = { smtpUrl: 'smtp://me:secret@mail.example.com', from: 'Eventpost <post@example.com>' }
 
 const HOUR = 3_600_000
+const APP = { name: 'Acme Notes' }
 
 function find(
   settings: Partial<MailSettings> = {},
@@ -37,7 +38,7 @@ function find(
     updatedAt: 0,
     content: { ...CONTENT, mail: { ...CONTENT.mail, ...mail } },
   }
-  const work = { message, settings: { ...NO_SETTINGS, ...settings } }
+  const work = { message, settings: { ...NO_SETTINGS, ...settings }, app: APP }
   const wait = (ms: number): void => void (now += ms)
   const again = (changes: Partial<MailSettings> = {}) =>
     routes.find({ ...work, settings: { ...work.settings, ...changes } })
@@ -47,11 +48,21 @@ function find(
 describe('the sender', () => {
   test.each([
     [{}, {}, { name: 'Eventpost', address: 'post@example.com' }],
+    [{ fromEmail: 'a@studio.example' }, {}, { name: 'Eventpost', address: 'a@studio.example' }],
     [{ fromName: 'Studio' }, {}, { name: 'Studio', address: 'post@example.com' }],
     [{ fromName: 'Studio', fromEmail: 'a@studio.example' }, {}, { name: 'Studio', address: 'a@studio.example' }],
     [{ fromName: 'Studio' }, { fromName: 'Ada', fromEmail: 'b@x.example' }, { name: 'Ada', address: 'b@x.example' }],
   ])('comes from the message, the app or the installation (%#)', (settings, mail, from) => {
     expect(find(settings, mail).route).toMatchObject({ from })
+  })
+
+  test('has the name of the app if no other is set', () => {
+    const unnamed = { smtpUrl: null, from: 'post@example.com' }
+    const named = (address: string) => ({ from: { name: 'Acme Notes', address } })
+    expect(find({}, {}, unnamed).route).toMatchObject(named('post@example.com'))
+    const own = { fromEmail: 'a@studio.example' }
+    expect(find(own, {}, { smtpUrl: null, from: null }).route).toMatchObject(named('a@studio.example'))
+    expect(find(own, { fromName: 'Ada' }, unnamed).route).toMatchObject({ from: { name: 'Ada' } })
   })
 
   test('is missing if none is set', () => {

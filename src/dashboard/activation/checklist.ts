@@ -109,7 +109,7 @@ export async function readSetup(deps: PageDependencies, { account, app }: Viewer
     keyUsedAt: lastUse(keys.filter(({ revokedAt }) => revokedAt === null).map(deps.access.withUse)),
     messages,
     hasSentEmail,
-    hasServer: deps.mailer.findMailRoute(settings).server !== null,
+    hasServer: deps.mailer.findMailRoute({ settings, app }).server !== null,
   }
 }
 

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { findFrom } from '../../accounts/senders.ts'
 import { describeMailbox } from '../../core/mail-addresses.ts'
 import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import {
@@ -126,7 +127,8 @@ async function findMail(
   if (captured) return { ...(await readCaptured(captured)), raw: captured.raw, capturedAt: captured.createdAt }
   const preview = await mailer.preview(work)
   if (!('html' in preview)) return preview
-  const { from } = mailer.findMailRoute(work.settings)
+  const { message, settings, app } = work
+  const from = findFrom({ mail: message.content.mail, settings, fallback: mailer.senders.installation.from, app })
   const sender: Pick<CapturedMail, 'from' | 'to'> = {
     from: from === null ? 'No sender yet' : describeMailbox(from),
     to: work.contact.email,

@@ -7,13 +7,13 @@ import type { MailState } from '../layout/mail-notices.tsx'
 /** State of sending for an app: captured, blocked, or refused by its mail server. */
 export async function readMailState(deps: PageDependencies, app: AppRow): Promise<MailState> {
   const settings = await deps.store.mailSettings(app.id)
-  const { server, isUnreadable } = deps.mailer.findMailRoute(settings)
+  const { server, isUnreadable } = deps.mailer.findMailRoute({ settings, app })
   const domains = await deps.mailer.senders.listDomains(app, settings)
   const pause = deps.mailer.findPause(app, settings)
   return {
     isCapturing: server === null && !isUnreadable,
     isUnreadable,
-    hasSender: findFrom({}, settings, deps.mailer.senders.installation.from) !== null,
+    hasSender: findFrom({ settings, fallback: deps.mailer.senders.installation.from, app }) !== null,
     lostUrl: server !== null && isLinkUnreachable(deps.baseUrl) ? deps.baseUrl : null,
     unverified: domains.flatMap(({ domain, state }) => (state === 'unverified' ? [domain] : [])),
     pause: pause && server !== null ? { server, ...pause } : null,

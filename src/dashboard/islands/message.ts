@@ -202,7 +202,8 @@ function reload(screen: HTMLElement, src: string): void {
 /** Submits the form and takes its section from the returned page. False if the page was left. */
 async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTMLButtonElement): Promise<boolean> {
   const data = new FormData(form, button)
-  for (const one of part.querySelectorAll('button')) one.disabled = true
+  const buttons = new Set([button, ...part.querySelectorAll('button')])
+  for (const one of buttons) one.disabled = true
   const busy = part.querySelector<HTMLElement>('[data-busy]')
   busy?.removeAttribute('hidden')
   const unfollow = busy ? followProgress(busy) : () => {}
@@ -211,12 +212,19 @@ async function changePart(form: HTMLFormElement, part: HTMLElement, button: HTML
   // errors elsewhere need the whole page
   const isWrong = [...(page?.querySelectorAll('.notice.error') ?? [])].some((notice) => !next?.contains(notice))
   if (!next || isWrong) {
-    for (const one of part.querySelectorAll('button')) one.disabled = false
+    for (const one of buttons) one.disabled = false
     sendWhole(form, button)
     return false
   }
+  button.disabled = false
   part.replaceWith(next)
   if (button.value.startsWith('fix')) takeTexts(page)
+  if (button.dataset.for !== undefined) {
+    // its button is elsewhere on the page
+    next.querySelector('summary')?.focus({ preventScroll: true })
+    next.scrollIntoView({ block: 'start' })
+    return true
+  }
   const added = next.querySelector<HTMLElement>(
     '.part[open] .part-fields :is(input:not([type=hidden]):not([type=radio]), select)',
   )

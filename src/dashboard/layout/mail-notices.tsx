@@ -7,6 +7,9 @@ import { Command } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import type { Viewer } from './viewer.ts'
 
+/** How to set the address that links in emails lead to. */
+export const PUBLIC_ADDRESS = '/docs/hosting#public-address'
+
 /** Notices about sending, for every page about email. */
 export type MailState = {
   isCapturing: boolean
@@ -58,7 +61,7 @@ export const MailNotices = ({
       <Notice kind="caution">
         Recipients can't unsubscribe: links in emails lead to <code>{lostUrl}</code>, which only this machine can open.
         Set the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
-        <Command>--base-url https://post.example.com</Command>.
+        <Command>--base-url https://post.example.com</Command>. <a href={PUBLIC_ADDRESS}>How to set it</a>
       </Notice>
     )}
     {unverified.length > 0 && (

@@ -8,13 +8,17 @@ import type { FieldError } from '../../core/refusals.ts'
 import type { Fields } from './message-field-names.ts'
 import type { ChoosableSenders } from './message-mail.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import type { TestedEmail } from './tested-emails.ts'
 import type { ShownVersion } from './version-writers.ts'
 
 /** `mail` is null if no preview can be made. */
 export type ShownPreview = { preview: Preview; mail: ShownMail | null }
 
 /** Result of a test email. `whose`: the sample person; null for made-up data. */
-export type TestOutcome = { to: string; whose: string | null; result: TestResult }
+export type TestOutcome = { to: string; whose: string | null; result: TestResult } | { fault: FieldError }
+
+/** How emails leave: captured without a mail server. `lostUrl`: the base URL, if recipients can't reach it. */
+export type Sending = { isCapturing: boolean; lostUrl: string | null }
 
 export type EditorProps = {
   viewer: Viewer
@@ -36,13 +40,12 @@ export type EditorProps = {
   timezone: string
   /** the app's limit for non-transactional emails; null: no limit */
   perPersonDay: number | null
-  /** emails are captured */
-  isCapturing: boolean
+  sending: Sending
   /** `content` is what was simulated */
   simulation: { days: number; content: MessageContent; found: Simulation | null } | null
   test: TestOutcome | null
-  /** who got a test of this text; null: nobody */
-  tested: string | null
+  /** the last test of this text */
+  tested: TestedEmail | null
   path: string
   now: number
 }

@@ -6,9 +6,15 @@ import { hasRole, listRecipients } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import { sendTestMail } from '../../deliveries/message-preview.ts'
 import { describeStillSending } from '../../core/hand-overs.ts'
-import { deleteMessage, type MessageStatus, saveMessage, setMessageStatus } from '../../messages/messages.ts'
+import {
+  deleteMessage,
+  type MessageContent,
+  type MessageStatus,
+  saveMessage,
+  setMessageStatus,
+} from '../../messages/messages.ts'
 import type { LiveCheck } from '../../messages/message-checks.ts'
-import { isRefusal, REFUSALS, type Refusal, refuse } from '../../core/refusals.ts'
+import { type FieldError, isRefusal, REFUSALS, type Refusal, refuse } from '../../core/refusals.ts'
 import { redirectAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
 import { refuseRole } from '../layout/require-member.tsx'
@@ -17,7 +23,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext, simulateFields } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, readFields, readMail, saysSame, writeFields } from './message-form.ts'
-import { FIX, NEW_SENDER } from './message-checklist.tsx'
+import { FIX, isOfText, NEW_SENDER } from './message-checklist.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
@@ -181,13 +187,19 @@ async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'd
   return answerEditor({ ...editing, message: changed }, { fields: based, notice })
 }
 
+/** A test needs the email only, so that a new message can be tested before it has a name. */
+function findMailFault(fields: Fields): FieldError | null {
+  const reading = readMessage({ ...readFields(fields), name: 'tested' })
+  return 'errors' in reading ? (reading.errors.find(isOfText) ?? null) : null
+}
+
 /** Only to the member's own address. */
 const TESTS = { max: 20, windowMs: 60_000 }
 
 async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const { deps, viewer } = editing
-  const reading = readMessage(readFields(fields))
-  if ('errors' in reading) return answerEditor(editing, { fields, errors: reading.errors })
+  const fault = findMailFault(fields)
+  if (fault !== null) return answerEditor(editing, { fields, test: { fault } })
   const recipients = await listRecipients(deps.store, viewer.account.id)
   const email = recipients.find((one) => one === textOf(fields, 'to'))
   const to = email && makeMailbox('', email)
@@ -198,10 +210,11 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
     const notice = `You can send ${TESTS.max} tests a minute. Try again in ${retryAfterSeconds} seconds.`
     return answerEditor(editing, { fields, notice, status: 429 })
   }
-  const asked = { content: reading.input.content, sampleId: textOf(fields, 'sample') }
+  const asked = { content: readFields(fields) as unknown as MessageContent, sampleId: textOf(fields, 'sample') }
   const sent = await sendTestMail({ deps, app: viewer.app, to }, asked)
-  if ('is' in sent.result && !('reason' in sent.result)) {
-    editing.tested.note(viewer.app.id, readMail(fields), to.address)
+  const { result } = sent
+  if ('is' in result && !('reason' in result)) {
+    editing.tested.note(viewer.app.id, readMail(fields), { to: to.address, isCaptured: result.is === 'kept' })
   }
   return answerEditor(editing, { fields, test: { to: to.address, ...sent } })
 }

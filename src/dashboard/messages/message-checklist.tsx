@@ -4,8 +4,10 @@ import { proposeSender, SENDER_PROBLEMS } from '../../accounts/senders.ts'
 import type { LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { EDITOR } from './editor-props.ts'
-import type { Fields } from './message-field-names.ts'
+import { PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
+import { EDITOR, type Sending } from './editor-props.ts'
+import { type Fields, textOf } from './message-field-names.ts'
+import type { TestedEmail } from './tested-emails.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Icon, type IconName } from '../ui/icon.tsx'
@@ -15,48 +17,93 @@ import type { Viewer } from '../layout/viewer.ts'
 /** Replaced by islands/message.ts after a check. */
 export const CHECKLIST = 'checklist'
 
-type State = 'done' | 'open' | 'wrong'
+type State = 'done' | 'open' | 'caution' | 'wrong'
 
-/** One line of the list. `problems` block going live, `warnings` are emails that won't be sent. */
+/** One line of the list. `problems` block going live, `warnings` are emails that won't be sent. `link`: to the fix. */
 export type CheckLine = {
   name: string
   state: State
   says: string
   problems: LiveProblem[]
   warnings: FieldError[]
+  link?: { label: string; page: 'sender/server' | 'docs' }
 }
 
-type Checked = { errors?: FieldError[]; check: LiveCheck | null; tested: string | null }
+type Checked = {
+  fields: Fields
+  errors?: FieldError[]
+  check: LiveCheck | null
+  sending: Sending
+  tested: TestedEmail | null
+}
 
 const isSame = (a: FieldError, b: FieldError): boolean => a.field === b.field && a.message === b.message
 const isOfSender = ({ field, code }: FieldError): boolean =>
   SENDER_PROBLEMS.some((one) => one === code) || /^mail\.(from|replyTo)/.test(field)
 const isOfValues = ({ code }: FieldError): boolean => code === 'missing_value'
-const isOfText = ({ field }: FieldError): boolean => field.startsWith('mail.')
+export const isOfText = ({ field }: FieldError): boolean => field.startsWith('mail.')
 
 /** What is left to do before the message can go live, of what is typed. */
-export function listChecks({ errors = [], check, tested }: Checked): CheckLine[] {
+export function listChecks({ fields, errors = [], check, sending, tested }: Checked): CheckLine[] {
   const { problems = [], warnings = [], tried } = check ?? {}
   const all = [...problems, ...errors.filter((error) => !problems.some((problem) => isSame(problem, error)))]
   const sender = all.filter(isOfSender)
   const values = all.filter((one) => !isOfSender(one) && isOfValues(one))
   const text = all.filter((one) => !isOfSender(one) && !isOfValues(one) && isOfText(one))
   const others = all.filter((one) => !isOfSender(one) && !isOfText(one))
-  const isUnchecked = values.length === 0 && tried?.of === 0 && others.length + text.length > 0
+  const missing = findMissing(fields)
+  const isUnchecked = values.length === 0 && tried?.of === 0 && (others.length + text.length > 0 || missing !== null)
   const partly = tried && tried.tried < tried.of ? { says: describeTried(tried) } : {}
   return [
     ...(others.length > 0 ? [lineOf('Trigger and rules', others, '')] : []),
     lineOf('Sender', sender, 'A sender address is set.'),
+    ...listSending(sending),
     { ...lineOf('Values', values, describeTried(tried)), warnings, ...(isUnchecked ? UNCHECKED : {}), ...partly },
-    lineOf('Email', text, 'Renders without errors.'),
-    { ...lineOf('Test', [], `Sent to ${tested}.`), ...(tested === null ? UNTESTED : {}) },
+    text.length > 0 || missing === null
+      ? lineOf('Email', text, 'Renders without errors.')
+      : { ...lineOf('Email', [], missing), state: 'open' },
+    lineOfTest(tested),
   ]
+}
+
+/** What an unfinished email needs first. */
+function findMissing(fields: Fields): string | null {
+  const [subject, body] = ['mail.subject', 'mail.body'].map((name) => textOf(fields, name).trim())
+  if (subject === '') return body === '' ? 'Add a subject and a text.' : 'Add a subject.'
+  return body === '' ? 'Add a text.' : null
+}
+
+/** Only where something is to be said: both are settings of the server. */
+const listSending = ({ isCapturing, lostUrl }: Sending): CheckLine[] => [
+  ...(isCapturing
+    ? [
+        {
+          ...lineOf('Mail server', [], 'None: emails are captured, not sent.'),
+          state: 'caution' as const,
+          link: { label: 'Set a mail server', page: 'sender/server' as const },
+        },
+      ]
+    : []),
+  ...(lostUrl === null
+    ? []
+    : [
+        {
+          ...lineOf('Public address', [], `Links in emails lead to ${lostUrl}, which only this machine can open.`),
+          state: 'caution' as const,
+          link: { label: 'How to set it', page: 'docs' as const },
+        },
+      ]),
+]
+
+function lineOfTest(tested: TestedEmail | null): CheckLine {
+  if (tested === null) return { ...lineOf('Test', [], 'No test of this text sent yet.'), state: 'open' }
+  return tested.isCaptured
+    ? { ...lineOf('Test', [], 'Captured, not sent.'), state: 'caution' }
+    : lineOf('Test', [], `Sent to ${tested.to}.`)
 }
 
 /** Values are looked up once everything else fits. */
 const UNCHECKED = { state: 'open', says: 'Checked after the other fixes.' } as const
-
-const UNTESTED = { state: 'open', says: 'No test of this text sent yet.' } as const
 
 const lineOf = (name: string, problems: LiveProblem[], done: string): CheckLine => ({
   name,
@@ -75,22 +122,30 @@ function describeTried(tried: LiveCheck['tried'] | undefined): string {
     : `No values are missing ${tried.what === 'events' ? 'in' : 'for'} the last ${tried.of} ${tried.what}.`
 }
 
-/** For the dialog: one sentence. */
-export function describeChecks(lines: CheckLine[]): string {
+/** For the dialog: what is wrong, else what is left. */
+export function LiveChecks({ lines, viewer }: Pick<ListProps, 'lines' | 'viewer'>) {
   const wrong = lines.filter(({ state }) => state === 'wrong').map(({ name }) => name)
-  if (wrong.length > 0) return `Fix first: ${wrong.join(', ')}.`
-  return lines.every(({ state }) => state === 'done')
-    ? 'All checks passed.'
-    : "You haven't sent a test of this text yet."
+  const left = lines.filter(({ state }) => state === 'open' || state === 'caution')
+  return (
+    <>
+      {wrong.length > 0 && <p>{`Fix first: ${wrong.join(', ')}.`}</p>}
+      {left.length > 0 && <CheckLines lines={left} viewer={viewer} />}
+      {wrong.length + left.length === 0 && <p>All checks passed.</p>}
+    </>
+  )
 }
 
-const ICONS: Record<State, IconName> = { done: 'check', open: 'circle', wrong: 'warning' }
-const WORDS: Record<State, string> = { done: 'Done: ', open: 'To do: ', wrong: 'Problem: ' }
+const ICONS: Record<State, IconName> = { done: 'check', open: 'circle', caution: 'warning', wrong: 'warning' }
+const WORDS: Record<State, string> = { done: 'Done: ', open: 'To do: ', caution: 'Note: ', wrong: 'Problem: ' }
 
 /** `fields`: what is typed. */
 type ListProps = { viewer: Viewer; isEditor: boolean; fields: Fields; lines: CheckLine[] }
 
-export const Checklist = ({ lines, ...rest }: ListProps) => (
+export const Checklist = (props: ListProps) => <CheckLines {...props} problems={props} />
+
+type LinesProps = Pick<ListProps, 'lines' | 'viewer'> & { problems?: Omit<ListProps, 'lines'> }
+
+const CheckLines = ({ lines, viewer, problems }: LinesProps) => (
   <ul class="checks">
     {lines.map((line) => (
       <li key={line.name} class={line.state}>
@@ -98,8 +153,16 @@ export const Checklist = ({ lines, ...rest }: ListProps) => (
         <div>
           <span class="unseen">{WORDS[line.state]}</span>
           <b>{line.name}</b> <span class="hint">{line.says}</span>
-          <ProblemList {...rest} problems={line.problems} />
-          <ProblemList {...rest} problems={line.warnings} />
+          {line.link && (
+            <>
+              {' '}
+              <a href={line.link.page === 'docs' ? PUBLIC_ADDRESS : pathOf(viewer.app.publicId, line.link.page)}>
+                {line.link.label}
+              </a>
+            </>
+          )}
+          {problems && <ProblemList {...problems} problems={line.problems} />}
+          {problems && <ProblemList {...problems} problems={line.warnings} />}
         </div>
       </li>
     ))}
@@ -122,7 +185,7 @@ const ProblemList = ({ problems, viewer, isEditor, fields }: ProblemsProps) =>
     </ul>
   )
 
-const hrefOf = ({ field, code }: FieldError, { app }: Viewer): string =>
+export const hrefOf = ({ field, code }: FieldError, { app }: Viewer): string =>
   code === 'no_sender' ? pathOf(app.publicId, 'sender') : `#${encodeURIComponent(field)}`
 
 /** The value names the field and the text to replace. */
@@ -172,7 +235,7 @@ function describeFix({ by }: { by: string }): string {
 }
 
 /** A message with the label of its field. */
-const Named = ({ field, children }: { field: string; children: string }) => {
+export const Named = ({ field, children }: { field: string; children: string }) => {
   const label = labelOf(field)
   return <Ticked>{label === undefined ? children : `${label}: ${children}`}</Ticked>
 }

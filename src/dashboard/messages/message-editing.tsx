@@ -1,22 +1,23 @@
 /** @jsxImportSource preact */
-import { isCapturing as readCapturing } from '../../deliveries/delivery-lists.ts'
+import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import { previewMessage } from '../../deliveries/message-preview.ts'
-import { checkLive, findBrokenTemplates, type LiveCheck } from '../../messages/message-checks.ts'
+import { checkIncomplete, checkLive, type LiveCheck } from '../../messages/message-checks.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../../messages/messages.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
+import { isLinkUnreachable } from '../../people/unsubscribe.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { EditorPage } from './message-editor.tsx'
-import { type EditorProps, type ShownPreview } from './editor-props.ts'
+import type { EditorProps, Sending, ShownPreview } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
 import { readFields, readMail } from './message-form.ts'
 import { showPreview } from './message-preview.tsx'
-import type { TestedEmails } from './tested-emails.ts'
+import type { TestedEmail, TestedEmails } from './tested-emails.ts'
 import { listShownVersions } from './version-writers.ts'
 
 const DAY_HOURS = 24
@@ -84,12 +85,12 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
 /** Data that doesn't depend on the input. */
 async function readSurroundings({ deps, viewer, message }: Editing) {
   const { store } = deps
-  const [counts, settings, members, eventNames, isCapturing, [saved = null]] = await Promise.all([
+  const [counts, settings, members, eventNames, sending, [saved = null]] = await Promise.all([
     message && store.countEmails(message.id),
     store.mailSettings(viewer.app.id),
     listRecipients(store, viewer.account.id),
     listNames(deps, viewer),
-    readCapturing(deps, viewer.app),
+    readSending({ deps, viewer }),
     message ? listShownVersions(deps, viewer, { messageId: message.id, before: null, limit: 1 }) : [],
   ])
   const timezone = settings.timezone ?? 'UTC'
@@ -98,13 +99,21 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
     emails: listSenderEmails(settings, installation),
     usual: settings.fromEmail ?? installation.from?.address ?? null,
   }
-  return { counts, saved, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, isCapturing }
+  return { counts, saved, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, sending }
 }
 
-export const findTested = ({ tested, viewer }: Pick<Editing, 'tested' | 'viewer'>, fields: Fields): string | null =>
-  tested.find(viewer.app.id, readMail(fields))
+/** The base URL matters even before there is a mail server. */
+export const readSending = async ({ deps, viewer }: Pick<Editing, 'deps' | 'viewer'>): Promise<Sending> => ({
+  isCapturing: await isCapturing(deps, viewer.app),
+  lostUrl: isLinkUnreachable(deps.baseUrl) ? deps.baseUrl : null,
+})
 
-/** Checks what is typed, so that fixes count. Where other fields are wrong, only the templates. */
+export const findTested = (
+  { tested, viewer }: Pick<Editing, 'tested' | 'viewer'>,
+  fields: Fields,
+): TestedEmail | null => tested.find(viewer.app.id, readMail(fields))
+
+/** Checks what is typed, so that fixes count. Where other fields are wrong, only the sender and the templates. */
 export async function checkFields(
   { deps, viewer }: Pick<Editing, 'deps' | 'viewer'>,
   fields: Fields,
@@ -114,7 +123,8 @@ export async function checkFields(
   const reading = readMessage({ ...readFields(fields), name: 'checked' })
   const context = { ...readContext({ deps, viewer }), asksDns: false, most }
   if ('input' in reading) return checkLive(context, reading.input.content)
-  const problems = await findBrokenTemplates(context, readMail(fields))
+  const isSenderWrong = reading.errors.some(({ field }) => field.startsWith('mail.from'))
+  const problems = await checkIncomplete(context, readMail(fields), { asksSender: !isSenderWrong })
   return { problems, warnings: [], tried: { tried: 0, of: 0, what: 'events' } }
 }
 

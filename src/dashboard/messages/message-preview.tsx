@@ -3,6 +3,7 @@ import { SAYS, type ShownPreview } from './editor-props.ts'
 import { render } from 'preact-render-to-string'
 import type { Preview, SampleChoice } from '../../deliveries/message-preview.ts'
 import { proposeFallback } from '../../messages/message-checks.ts'
+import { describeMailbox } from '../../core/mail-addresses.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { Properties } from './message-mail.tsx'
@@ -19,8 +20,7 @@ export function showPreview(frames: MailFrames, { app }: Viewer, preview: Previe
   const { mail, from } = preview
   if (!('html' in mail)) return { preview, mail: null }
   const src = `/apps/${app.publicId}/mail-frames/${frames.keep(app.id, mail.html)}`
-  const shownFrom =
-    from === null ? 'No sender yet' : [from.name, `<${from.address}>`].filter((one) => one !== '').join(' ')
+  const shownFrom = from === null ? 'No sender yet' : describeMailbox(from)
   return { preview, mail: { from: shownFrom, subject: mail.subject, text: mail.text, src } }
 }
 

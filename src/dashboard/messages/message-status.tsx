@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { describeChecks, listChecks } from './message-checklist.tsx'
+import { listChecks, LiveChecks } from './message-checklist.tsx'
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
@@ -68,15 +68,18 @@ export function HeadActions({ message, ...rest }: EditorProps) {
   )
 }
 
-type LiveProps = Pick<EditorProps, 'counts' | 'isCapturing' | 'errors' | 'check' | 'tested' | 'perPersonDay'> & {
-  message: MessageRow
-}
+type LiveProps = Pick<
+  EditorProps,
+  'viewer' | 'counts' | 'fields' | 'sending' | 'errors' | 'check' | 'tested' | 'perPersonDay'
+> & { message: MessageRow }
 
 /** Always enabled, because unsaved changes may have fixed the problems. */
-const LiveDialog = ({ message, counts, isCapturing, perPersonDay, ...checked }: LiveProps) => (
+const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveProps) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
     <p id={SAYS}>{describeMessage(message.content)}</p>
-    <p id={LIVE_CHECKS}>{describeChecks(listChecks(checked))}</p>
+    <div id={LIVE_CHECKS}>
+      <LiveChecks lines={listChecks(checked)} viewer={viewer} />
+    </div>
     <p class="hint">
       {counts && countWaiting(counts) > 0
         ? `The ${formatCount(countWaiting(counts))} waiting are sent when due, if their rules still pass.`
@@ -88,11 +91,8 @@ const LiveDialog = ({ message, counts, isCapturing, perPersonDay, ...checked }: 
         {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Others wait.`}
       </p>
     )}
-    {isCapturing && (
-      <p class="hint">
-        No mail server is set. Emails are captured in the outbox, and a captured email counts as sent. Once a mail
-        server is set, you can send them from there.
-      </p>
+    {checked.sending.isCapturing && (
+      <p class="hint">A captured email counts as sent. Once a mail server is set, you can send it from the outbox.</p>
     )}
     <div class="act">
       <Button kind="primary" name="do" value="live" form={EDITOR}>
@@ -102,7 +102,7 @@ const LiveDialog = ({ message, counts, isCapturing, perPersonDay, ...checked }: 
   </Dialog>
 )
 
-/** One sentence; islands/message.ts keeps it up to date. */
+/** islands/message.ts keeps it up to date. */
 export const LIVE_CHECKS = 'go-live-checks'
 
 const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (

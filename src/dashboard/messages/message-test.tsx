@@ -2,7 +2,10 @@
 import type { EditorProps, TestOutcome } from './editor-props.ts'
 import { describeFailure } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
+import { pathOf } from '../layout/frame.tsx'
+import type { Viewer } from '../layout/viewer.ts'
 import { Button } from '../ui/button.tsx'
+import { hrefOf, Named } from './message-checklist.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Ticked } from '../ui/text.tsx'
@@ -25,11 +28,22 @@ export const TestFields = ({ viewer, members, fields, path, test }: EditorProps)
         Send a test
       </Button>
     </div>
-    <div role="status">{test && <TestResult {...test} />}</div>
+    <div role="status">{test && <TestResult viewer={viewer} test={test} />}</div>
   </div>
 )
 
-function TestResult({ to, whose, result }: TestOutcome) {
+function TestResult({ viewer, test }: { viewer: Viewer; test: TestOutcome }) {
+  if ('fault' in test) {
+    return (
+      <Notice kind="error">
+        Nothing was sent.{' '}
+        <a href={hrefOf(test.fault, viewer)}>
+          <Named field={test.fault.field}>{test.fault.message}</Named>
+        </a>
+      </Notice>
+    )
+  }
+  const { to, whose, result } = test
   if (!('is' in result)) {
     return (
       <Notice kind="error">
@@ -50,11 +64,12 @@ function TestResult({ to, whose, result }: TestOutcome) {
   return (
     <>
       <Notice kind="info">
-        Nothing was sent, because no mail server is set. This is what {to} would have received.
+        Captured, not sent: no mail server is set. Below is what {to} would have received.{' '}
+        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set a mail server</a>.
       </Notice>
       <details>
-        <summary>The rendered email</summary>
-        <pre class="written-out" tabindex={0} role="region" aria-label="The rendered email">
+        <summary>The captured email</summary>
+        <pre class="written-out" tabindex={0} role="region" aria-label="The captured email">
           {result.raw}
         </pre>
       </details>

@@ -73,12 +73,12 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
   {
     name: 'Message',
     cell: ({ id, status, name, content }) => (
-      <a class="person" href={openPath(viewer.app.publicId, { id, status })}>
-        <b>
+      <>
+        <a class="message-name" href={openPath(viewer.app.publicId, { id, status })}>
           <SentText>{name}</SentText>
-        </b>
-        <span class="hint">{`${describeStart(describeTrigger(content.trigger))}, ${describeWait(content.wait)}`}</span>
-      </a>
+        </a>
+        <p class="hint">{`${describeStart(describeTrigger(content.trigger))}, ${describeWait(content.wait)}`}</p>
+      </>
     ),
   },
   { name: 'State', cell: ({ status }) => <MessageBadge status={status} /> },

@@ -20,12 +20,13 @@ import {
   type Editing,
   findTested,
   previewFields,
+  readSending,
   simulateFields,
 } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
 import { previewParts } from './message-preview.tsx'
-import { Checklist, CHECKLIST, describeChecks, faultsOf, listChecks } from './message-checklist.tsx'
+import { Checklist, CHECKLIST, faultsOf, listChecks, LiveChecks } from './message-checklist.tsx'
 import { REFUSED } from './message-editor.tsx'
 import { sentenceParts } from './message-sentence.tsx'
 import { describeReach, REACH, REACH_DAYS } from './message-simulation.tsx'
@@ -129,12 +130,13 @@ async function checkTyped(editing: Editing, fields: Fields) {
   const check = await checkFields(editing, fields)
   const reading = readMessage(readFields(fields))
   const errors = 'errors' in reading ? reading.errors : []
-  const lines = listChecks({ errors, check, tested: findTested(editing, fields) })
+  const sending = await readSending(editing)
+  const lines = listChecks({ fields, errors, check, sending, tested: findTested(editing, fields) })
   return {
     fragments: {
       [REFUSED]: '',
       [CHECKLIST]: render(<Checklist viewer={editing.viewer} fields={fields} lines={lines} isEditor />),
-      [LIVE_CHECKS]: describeChecks(lines),
+      [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
     faults: faultsOf([...errors, ...check.problems]),
   }

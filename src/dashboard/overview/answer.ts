@@ -2,6 +2,7 @@
 import { RESULTS_READY } from '../../core/field-patterns.ts'
 import type { AppResults } from '../../deliveries/results.ts'
 import type { Recent } from '../../deliveries/simulation/recent.ts'
+import { formatMinutes } from '../../messages/describe-message.ts'
 import type { MessageContent, MessageRow } from '../../messages/messages.ts'
 import { formatCount } from '../ui/chart.tsx'
 
@@ -18,12 +19,19 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
     const who = isLeaving ? 'who left before their results' : `who would have got “${name}”`
     return state === 'running' ? `Counting people ${who} last week.` : `Couldn't count people ${who} last week.`
   }
-  const { triggered, emailed } = result.people
+  const { triggered, emailed, waiting } = result.people
   if (triggered === 0) return `Nothing triggered “${name}” last week.`
   const verb = isLeaving ? 'left before their results' : `would have got “${name}”`
-  if (emailed === 0) return `Nobody ${verb} last week.`
+  if (emailed === 0) return waiting === 0 ? `Nobody ${verb} last week.` : describeStillWaiting(content, waiting)
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
   return `${result.hasMore ? `At least ${people}` : people} ${verb} last week. Nobody emailed them.`
+}
+
+/** "1 person is still within the first 10 minutes." */
+export function describeStillWaiting({ wait }: MessageContent, waiting: number): string {
+  const people = waiting === 1 ? '1 person is' : `${formatCount(waiting)} people are`
+  if (wait === undefined || 'until' in wait) return `${people} still waiting for their email.`
+  return `${people} still within the first ${formatMinutes(wait.minutes).replace(/^1 /, '')}.`
 }
 
 type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'extra' | 'alreadySeen'>

@@ -2,7 +2,7 @@ import type { ProblemCounts } from '../../store/message-results.ts'
 import { MOST_COUNTED } from '../../store/message-results.ts'
 import type { RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import type { MailState } from '../layout/mail-notices.tsx'
+import { type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { pathOf } from '../layout/frame.tsx'
 import { requestsPath } from '../requests/requests-view.ts'
 import { formatCount } from '../ui/chart.tsx'
@@ -124,11 +124,11 @@ function aboutRefused({ appId, refused }: AttentionFacts): Item {
   }
 }
 
-const aboutLinks = ({ appId, mail: { lostUrl } }: AttentionFacts): Item =>
+const aboutLinks = ({ mail: { lostUrl } }: AttentionFacts): Item =>
   lostUrl === null
     ? null
     : {
         isBad: true,
         text: `Recipients can't unsubscribe: links in emails lead to ${lostUrl}, which only this machine can open.`,
-        link: { label: 'Set the public address', href: pathOf(appId, 'sender') },
+        link: { label: 'How to set the public address', href: PUBLIC_ADDRESS },
       }

@@ -16,7 +16,7 @@ import { Icon } from '../ui/icon.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
-import { describeResults, describeSimulated } from './answer.ts'
+import { describeResults, describeSimulated, describeStillWaiting } from './answer.ts'
 import type { AttentionItem } from './attention.ts'
 import type { Figure } from './figures.ts'
 
@@ -161,7 +161,7 @@ export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: 
           <ButtonLink href={pathOf(viewer.app.publicId, 'overview/people')}>See who</ButtonLink>
         )}
         <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>
-          {hasRole(viewer.member.role, 'editor') ? 'Review and go live' : 'Open the message'}
+          {hasRole(viewer.member.role, 'editor') ? 'Review' : 'Open'} “<SentText most={60}>{message.name}</SentText>”
         </ButtonLink>
       </div>
       <p class="hint small">
@@ -176,6 +176,9 @@ export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: 
           )
         ) : (
           <>
+            {result.people.emailed > 0 && result.people.waiting > 0
+              ? `${describeStillWaiting(message.content, result.people.waiting)} `
+              : ''}
             Simulated with “<SentText>{message.name}</SentText>” <Time at={result.at} now={now} />.
             {state === 'running' && ' Counting again.'}
           </>

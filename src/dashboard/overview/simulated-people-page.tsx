@@ -32,7 +32,7 @@ export const SimulatedPeoplePage = (props: PeopleProps) => {
       state={<SentText>{describeSimulated(message, found)}</SentText>}
       action={
         <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>
-          {hasRole(viewer.member.role, 'editor') ? 'Review and go live' : 'Open the message'}
+          {hasRole(viewer.member.role, 'editor') ? 'Review' : 'Open'} “<SentText most={60}>{message.name}</SentText>”
         </ButtonLink>
       }
     >

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { type FromText, writeFrom } from '../../accounts/sender-settings.ts'
+import type { Mailbox } from '../../core/mail-addresses.ts'
 import type { RenderedMail } from '../../messages/mailer.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Button } from '../ui/button.tsx'
@@ -14,8 +15,8 @@ type FromProps = {
   refused: Refused<FromText>
   /** `look`: the unsaved fields that the sample uses; null if it can't be rendered */
   sample: { mail: RenderedMail; from: string; look: URLSearchParams | null } | null
-  /** address of the installation */
-  installation: string | null
+  /** sender of the installation */
+  installation: Mailbox | null
 }
 
 export const FromPage = ({ facts, refused, sample, installation }: FromProps) => {
@@ -32,7 +33,7 @@ export const FromPage = ({ facts, refused, sample, installation }: FromProps) =>
           errors={refused.errors}
           isLocked={!isOwner(viewer)}
         >
-          <FromFields text={text} installation={installation} />
+          <FromFields text={text} installation={installation} appName={viewer.app.name} />
           {isOwner(viewer) && (
             <div class="buttons">
               <Button kind="primary">Save</Button>
@@ -72,17 +73,26 @@ const State = ({ mailRoute: { from, server, isUnreadable } }: SenderFacts) => {
   )
 }
 
-const FromFields = ({ text, installation }: { text: FromText; installation: string | null }) => (
+type FieldsProps = Pick<FromProps, 'installation'> & { text: FromText; appName: string }
+
+const FromFields = ({ text, installation, appName }: FieldsProps) => (
   <>
     <section>
       <h2>From</h2>
       <div class="pair">
-        <Field name="fromName" label="Name" value={text.fromName} autocomplete="off" optional />
+        <Field
+          name="fromName"
+          label="Name"
+          hint={`Default: ${installation?.name || appName}`}
+          value={text.fromName}
+          autocomplete="off"
+          optional
+        />
         <Field
           name="fromEmail"
           label="Address"
           kind="email"
-          hint={installation === null ? undefined : `Default: ${installation}`}
+          hint={installation === null ? 'Nothing is sent without one.' : `Default: ${installation.address}`}
           value={text.fromEmail}
           autocomplete="off"
           optional

@@ -69,7 +69,7 @@ export async function readSenderFacts(deps: PageDependencies, viewer: Viewer): P
     viewer,
     settings,
     mail: await readMailState(deps, viewer.app),
-    mailRoute: deps.mailer.findMailRoute(settings),
+    mailRoute: deps.mailer.findMailRoute({ settings, app: viewer.app }),
     marks: {
       from: markOf('from'),
       server: markOf('server'),
@@ -102,9 +102,9 @@ async function showFrom(
   const shown = { ...facts.settings, ...unsaved }
   const mail = await deps.mailer.preview(makeSenderSample(viewer.app, shown))
   const look = unsaved && text ? new URLSearchParams(LOOK.map((name) => [name, text[name]])) : null
-  const from = describeFrom(deps.mailer.findMailRoute(shown).from)
+  const from = describeFrom(deps.mailer.findMailRoute({ settings: shown, app: viewer.app }).from)
   const sample = 'html' in mail ? { mail, from, look } : null
-  const installation = deps.mailer.senders.installation.from?.address ?? null
+  const installation = deps.mailer.senders.installation.from
   return pageAnswer(request, status, <FromPage {...{ facts, refused, sample, installation }} />)
 }
 

@@ -6,6 +6,8 @@ import type { Simulation, SimulationInput, Simulations } from './index.ts'
 const MOST_APPS = 500
 /** A simulation may fill a core for seconds. */
 const FRESH_MS = 10 * 60_000
+/** While nobody would have got an email, somebody who waits may be the first. */
+const FIRST_FRESH_MS = 30_000
 
 /** `emailed`: people who would have got an email; `hasMore`: among the newest triggers only. `at`: ms UTC. */
 export type RecentResult = Pick<Simulation, 'people' | 'hasMore' | 'from'> & {
@@ -49,12 +51,15 @@ export function createRecentSimulations({ simulations, clock, onEnd }: Dependenc
     find(input: Omit<SimulationInput, 'now'>): Recent {
       const now = clock.now()
       const entry = findEntry(input.appId, JSON.stringify(input))
-      if (!entry.isRunning && now - entry.endedAt >= FRESH_MS) void run(entry, { ...input, now })
+      if (!entry.isRunning && now - entry.endedAt >= freshMs(entry.result)) void run(entry, { ...input, now })
       const { result, isRunning } = entry
       return { result, state: isRunning ? 'running' : result === null ? 'failed' : 'ready' }
     },
   }
 }
+
+const freshMs = (result: RecentResult | null): number =>
+  result !== null && result.people.waiting > 0 && result.people.emailed === 0 ? FIRST_FRESH_MS : FRESH_MS
 
 const toResult = ({ people, hasMore, from, until, lines }: Simulation): RecentResult => ({
   people,

@@ -47,7 +47,8 @@ export type SimulationLine = {
 
 /**
  * `hasMore`: older triggers were not included. `counts` by outcome. `estimated`: decided by page views only. `untried`:
- * emails not filled in for lack of time. `people`: those with a trigger, and those of them who would get an email.
+ * emails not filled in for lack of time. `people`: those with a trigger, those of them who would get an email, and those
+ * whose email is not due yet.
  */
 export type Simulation = {
   from: number
@@ -57,7 +58,7 @@ export type Simulation = {
   counts: Record<string, number>
   estimated: number
   untried: number
-  people: { triggered: number; emailed: number }
+  people: { triggered: number; emailed: number; waiting: number }
   lines: SimulationLine[]
 }
 
@@ -152,10 +153,8 @@ function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts'
   for (const { outcome } of lines) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   const isEstimated = ({ verdicts }: SimulationLine): boolean => verdicts.some((verdict) => verdict.isEstimated)
   const countPeople = (of: readonly SimulationLine[]): number => new Set(of.map(({ contactId }) => contactId)).size
-  const people = {
-    triggered: countPeople(lines),
-    emailed: countPeople(lines.filter(({ outcome }) => outcome === 'send')),
-  }
+  const countWith = (wanted: string): number => countPeople(lines.filter(({ outcome }) => outcome === wanted))
+  const people = { triggered: countPeople(lines), emailed: countWith('send'), waiting: countWith('waiting') }
   return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length, people }
 }
 

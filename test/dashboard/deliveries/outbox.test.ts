@@ -172,7 +172,7 @@ describe('a captured email', () => {
     expect(await textOf(html, 'td[data-label=Captured] a')).toEqual(['1'])
     const [kept] = await attributesOf(html, 'td[data-label=Captured] a', 'href')
     expect(await textOf((await browser.get(kept ?? '')).html, '.deliveries .badge')).toEqual(['Captured'])
-    const message = (await attributesOf(html, '.person', 'href')).at(-1)
+    const message = (await attributesOf(html, '.message-name', 'href')).at(-1)
     expect(await textOf((await browser.get(message ?? '')).html, '.page-head .with-badge')).toEqual([
       'LiveVersion 1. None waiting, none sent, 1 captured in the outbox.',
     ])

@@ -41,7 +41,7 @@ describe('going live', () => {
     const problems = (await textOf(html, '.problems li')).join(' ')
     expect(problems).toContain('event.url is missing in 12 % of the last 100 events.')
     expect(problems).toContain('contact.firstName is missing in 50 % of the last 100 events.')
-    expect(await textOf(html, '#go-live-checks')).toEqual(['Fix first: Values.'])
+    expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Values.'])
     const [button] = await attributesOf(html, '.checks button', 'value')
     expect(button).toBe('fix mail.body {{ contact.firstName }}')
     const added = await pages.press(pages.path, button ?? '')
@@ -108,9 +108,9 @@ describe('going live', () => {
     await pages.press(pages.path, 'save', { 'mail.body': body, 'again.collect.minutes': '' })
     for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com` })
     const { html } = await pages.press(pages.path, 'preview')
-    const [, said = ''] = await textOf(html, '.checks .hint')
+    const said = (await textOf(html, '.checks .hint')).join('\n')
     const [, tried] =
-      /^Checked (\d+) of the last 300 events\. Checking the rest would take too long\.$/.exec(said) ?? []
+      /^Checked (\d+) of the last 300 events\. Checking the rest would take too long\.$/m.exec(said) ?? []
     expect(Number(tried)).toBeGreaterThan(0)
     expect(await textOf(html, '.problems li')).toEqual([expect.stringContaining(`of the last ${tried} events`)])
   })
@@ -132,11 +132,29 @@ describe('going live', () => {
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#go-live p')).toEqual([
       expect.stringContaining('10 minutes after results_ready arrives, the person gets this email once'),
-      "You haven't sent a test of this text yet.",
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
-      expect.stringMatching(/No mail server is set.*captured in the outbox.*counts as sent.*can send them from there/),
+      expect.stringMatching(/captured email counts as sent.*can send it from the outbox/),
     ])
+  })
+
+  test('says what is not right for recipients, which does not block it', async () => {
+    const left = async () => textOf((await pages.browser.get(pages.path)).html, '#go-live-checks li')
+    const lost =
+      'Note: Public address Links in emails lead to http://localhost:8080, which only this machine can open. How to set it'
+    expect(await left()).toEqual([
+      'Note: Mail server None: emails are captured, not sent. Set a mail server',
+      lost,
+      'To do: Test No test of this text sent yet.',
+    ])
+    const { html } = await pages.browser.get(pages.path)
+    expect(await attributesOf(html, '#go-live-checks a', 'href')).toEqual([
+      pages.at('sender/server'),
+      '/docs/hosting#public-address',
+    ])
+    await pages.set({ smtpUrl: 'smtp://mail.example.com' })
+    expect(await left()).toEqual([lost, 'To do: Test No test of this text sent yet.'])
+    expect((await pages.press(pages.path, 'live')).status).toBe(303)
   })
 
   test('shows the daily limit per person', async () => {
@@ -189,7 +207,7 @@ describe('going live', () => {
       const { html } = await pages.browser.get(pages.path)
       expect(await textOf(html, '.problems li')).toEqual([BROKEN])
       expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${FAULT}`])
-      expect(await textOf(html, '#go-live-checks')).toEqual(['Fix first: Email.'])
+      expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Email.'])
       expect((await pages.press(pages.path, 'live')).status).toBe(400)
     })
 
@@ -203,7 +221,10 @@ describe('going live', () => {
     test('no longer shows fixed problems after any button', async () => {
       const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
       expect(await textOf(mended.html, '.problems li, .fault')).toEqual([])
-      expect(await textOf(mended.html, '#go-live-checks')).toEqual(["You haven't sent a test of this text yet."])
+      expect((await textOf(mended.html, '#go-live-checks li')).at(-1)).toBe(
+        'To do: Test No test of this text sent yet.',
+      )
+      expect(await textOf(mended.html, '#go-live-checks p')).toEqual([])
       const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
       expect(await textOf(broken.html, '.problems li')).toEqual([expect.stringContaining('no variable x.')])
     })

@@ -13,8 +13,9 @@ describe('a test email', () => {
     const { status, html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
     expect([status, (await textOf(html, '#test .notice'))[0]]).toEqual([
       200,
-      expect.stringContaining('Nothing was sent, because no mail server is set.'),
+      expect.stringContaining('Captured, not sent: no mail server is set.'),
     ])
+    expect(await attributesOf(html, '#test .notice a', 'href')).toEqual([pages.at('sender/server')])
     const [raw = ''] = await textOf(html, '#test pre')
     expect(raw).toContain('To: ada@example.com')
     expect(raw).toContain('Subject: [Test] Ready & done')
@@ -40,18 +41,41 @@ describe('a test email', () => {
   test('is done in the checklist, for exactly this text', async () => {
     const lineOf = async (html: string) => (await textOf(html, '.checks > li')).at(-1)
     const tested = await pages.press(pages.path, 'test', { 'mail.subject': 'Tested' })
-    expect(await lineOf(tested.html)).toBe('Done: Test Sent to ada@example.com.')
+    expect(await lineOf(tested.html)).toBe('Note: Test Captured, not sent.')
     const { html } = await pages.browser.get(pages.path)
     expect(await lineOf(html)).toBe('To do: Test No test of this text sent yet.')
     const saved = await pages.press(pages.path, 'save', { 'mail.subject': 'Tested' })
-    expect(await lineOf((await pages.browser.get(saved.location ?? '')).html)).toBe(
-      'Done: Test Sent to ada@example.com.',
-    )
+    expect(await lineOf((await pages.browser.get(saved.location ?? '')).html)).toBe('Note: Test Captured, not sent.')
+    const server = await startMailServer({})
+    await pages.set({ smtpUrl: server.url })
+    const sent = await pages.press(pages.path, 'test', { 'mail.subject': 'Tested' })
+    expect(await lineOf(sent.html)).toBe('Done: Test Sent to ada@example.com.')
+    await (pages.mailer as Sender).stop()
+    await server.stop()
     const broken = await pages.press(pages.path, 'test', {
       'mail.subject': '{{ x }}',
       'again.collect.minutes': '',
     })
     expect(await lineOf(broken.html)).toBe('To do: Test No test of this text sent yet.')
+  })
+
+  test('of a new message needs its email only', async () => {
+    const fresh = pages.at('messages/new')
+    const stateOf = async (html: string, name: string) =>
+      (await textOf(html, '.checks > li')).find((line) => line.includes(` ${name} `))
+    const { html } = await pages.browser.get(fresh)
+    expect([await stateOf(html, 'Email'), await stateOf(html, 'Values')]).toEqual([
+      'To do: Email Add a subject and a text.',
+      'To do: Values Checked after the other fixes.',
+    ])
+    const empty = await pages.press(fresh, 'test', { to: 'ada@example.com' })
+    expect(await textOf(empty.html, '.notice.error')).toEqual([expect.stringContaining('Nothing was sent. Subject: ')])
+    expect(await attributesOf(empty.html, '#test .notice a', 'href')).toEqual(['#mail.subject'])
+    const typed = { to: 'ada@example.com', 'mail.subject': 'Hi', 'mail.body': 'Text', 'trigger.event': '' }
+    const tested = await pages.press(fresh, 'test', typed)
+    expect((await textOf(tested.html, '#test .notice'))[0]).toContain('Captured, not sent')
+    expect((await textOf(tested.html, '#test pre'))[0]).toContain('Subject: [Test] Hi')
+    expect(await textOf(tested.html, '#refused')).toEqual([''])
   })
 
   test('is limited to twenty a minute', async () => {

@@ -10,13 +10,13 @@ describe('the messages', () => {
   test('start with two drafts', async () => {
     const html = await see()
     expect(await textOf(html, '.lead')).toEqual(['None is live, so no emails are sent.'])
-    expect(await textOf(html, '.person b')).toEqual(['Results ready, they left', 'Results not opened yet'])
-    expect(await textOf(html, '.person .hint')).toEqual([
+    expect(await textOf(html, '.message-name')).toEqual(['Results ready, they left', 'Results not opened yet'])
+    expect(await textOf(html, 'td p.hint')).toEqual([
       'When results_ready arrives, 10 minutes later',
       'When results_ready arrives, 1 day later',
     ])
     expect(await textOf(html, 'td .badge')).toEqual(['Draft', 'Draft'])
-    expect(await attributesOf(html, '.person', 'href')).toContain(pages.path)
+    expect(await attributesOf(html, '.message-name', 'href')).toContain(pages.path)
     expect(await attributesOf(html, '.page-head a', 'href')).toEqual([pages.at('messages/new')])
   })
 

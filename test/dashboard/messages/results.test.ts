@@ -27,7 +27,7 @@ const goLive = () => pages.press(pages.path, 'live')
 
 test('a live message opens on its results, a draft in the editor', async () => {
   const linkOf = async () =>
-    (await attributesOf((await pages.browser.get(pages.at('messages'))).html, '.person', 'href'))[0]
+    (await attributesOf((await pages.browser.get(pages.at('messages'))).html, '.message-name', 'href'))[0]
   expect(await linkOf()).toBe(pages.path)
   await goLive()
   expect(await linkOf()).toBe(`${pages.path}/results`)

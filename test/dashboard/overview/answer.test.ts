@@ -5,8 +5,8 @@ import type { Recent } from '../../../src/deliveries/simulation/recent.ts'
 import type { MessageContent } from '../../../src/messages/messages.ts'
 
 const shipped = FIRST_MESSAGES[0] ?? { name: '', content: {} as MessageContent }
-const found = (emailed: number, triggered = emailed, hasMore = false): Recent => ({
-  result: { people: { triggered, emailed }, hasMore, from: 0, at: 0, lines: [] },
+const found = (emailed: number, triggered = emailed, hasMore = false, waiting = 0): Recent => ({
+  result: { people: { triggered, emailed, waiting }, hasMore, from: 0, at: 0, lines: [] },
   state: 'ready',
 })
 
@@ -22,6 +22,17 @@ describe('before a message is live', () => {
   test('says when nobody left, and when no event arrived', () => {
     expect(describeSimulated(shipped, found(0, 3))).toBe('Nobody left before their results last week.')
     expect(describeSimulated(shipped, found(0))).toBe('Nothing triggered “Results ready, they left” last week.')
+  })
+
+  test('says who is still waiting before anybody would have got it', () => {
+    const waiting = (content: MessageContent, count: number) =>
+      describeSimulated({ name: 'X', content }, found(0, 3, false, count))
+    expect(waiting(shipped.content, 1)).toBe('1 person is still within the first 10 minutes.')
+    expect(waiting(shipped.content, 2)).toBe('2 people are still within the first 10 minutes.')
+    expect(waiting({ ...shipped.content, wait: { minutes: 60 } }, 2)).toBe('2 people are still within the first hour.')
+    expect(waiting({ ...shipped.content, wait: { until: '09:00' } }, 1)).toBe(
+      '1 person is still waiting for their email.',
+    )
   })
 
   test('says when only the newest were looked at', () => {

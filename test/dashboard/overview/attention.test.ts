@@ -117,8 +117,8 @@ describe('each problem has one link', () => {
       { mail: { ...mail, lostUrl: 'http://localhost:8080' } },
       [
         "Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open.",
-        'Set the public address',
-        '/apps/app_1/sender',
+        'How to set the public address',
+        '/docs/hosting#public-address',
       ],
     ],
   ])('%s', (_, facts, item) => {

@@ -86,7 +86,10 @@ describe('the way to it', () => {
     expect((await createBrowser(pages).get(`${path()}/live`)).status).toBe(401)
     await pages.addMember('zoe@example.com', 'viewer')
     const zoe = await (await pages.signedIn('zoe@example.com')).get(path())
-    expect([zoe.status, await textOf(zoe.html, '.overview-answer .primary')]).toEqual([200, ['Open the message']])
+    expect([zoe.status, await textOf(zoe.html, '.overview-answer .primary')]).toEqual([
+      200,
+      ['Open “Results ready, they left”'],
+    ])
   })
 })
 
@@ -99,7 +102,7 @@ describe('before a message is live', () => {
     )
     const html = await showSimulated()
     expect(await answerOf(html)).toBe('2 people left before their results last week. Nobody emailed them.')
-    expect(await textOf(html, '.overview-answer .button')).toEqual(['See who', 'Review and go live'])
+    expect(await textOf(html, '.overview-answer .button')).toEqual(['See who', 'Review “Results ready, they left”'])
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([
       pages.at('overview/people'),
       pages.path,
@@ -135,7 +138,7 @@ describe('before a message is live', () => {
     await pages.event({ event: 'signed_up' })
     const html = await showSimulated()
     expect(await answerOf(html)).toBe('Nothing triggered “Results ready, they left” last week.')
-    expect(await textOf(html, '.overview-answer .button')).toEqual(['Review and go live'])
+    expect(await textOf(html, '.overview-answer .button')).toEqual(['Review “Results ready, they left”'])
     expect(await textOf(await showPeople(), '.empty h2')).toEqual(['Nobody'])
   })
 

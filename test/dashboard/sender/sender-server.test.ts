@@ -330,7 +330,7 @@ describe('saving a mail server', () => {
 
 describe('a base URL that works on this machine only', () => {
   const LOST =
-    "Caution: Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com."
+    "Caution: Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com. How to set it"
   const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
   test.each(['sender', 'sender/server', 'sender/domain', 'sender/limits'])(

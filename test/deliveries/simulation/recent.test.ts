@@ -36,7 +36,7 @@ const line = (contactId: number, outcome: string) => ({
   outcome,
   verdicts: [],
 })
-const simulation = (emailed: number): Simulation => ({
+const simulation = (emailed: number, waiting = 0): Simulation => ({
   from: 0,
   until: clock.ms,
   triggered: 5,
@@ -44,7 +44,7 @@ const simulation = (emailed: number): Simulation => ({
   counts: { send: emailed },
   estimated: 0,
   untried: 0,
-  people: { triggered: 5, emailed },
+  people: { triggered: 5, emailed, waiting },
   lines: [line(1, 'send'), line(2, 'seen')],
 })
 
@@ -62,7 +62,7 @@ test('answers at once, runs once, and keeps who would be emailed', async () => {
   await end(simulation(3))
   expect(ended).toBe(1)
   const result = {
-    people: { triggered: 5, emailed: 3 },
+    people: { triggered: 5, emailed: 3, waiting: 0 },
     hasMore: false,
     from: 0,
     at: clock.ms,
@@ -107,4 +107,14 @@ test.each<[string, Outcome | Error]>([
   recent.find(asked)
   await end(outcome)
   expect(recent.find(asked)).toMatchObject({ result: { people: { emailed: 3 } }, state: 'ready' })
+})
+
+test('counts again soon while nobody would be emailed, but somebody waits', async () => {
+  recent.find(asked)
+  await end(simulation(0, 1))
+  clock.ms += MINUTE
+  expect(recent.find(asked).state).toBe('running')
+  await end(simulation(1, 1))
+  clock.ms += MINUTE
+  expect(recent.find(asked).state).toBe('ready')
 })
