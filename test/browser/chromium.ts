@@ -79,3 +79,17 @@ export async function openMenu(page: Page): Promise<void> {
   if (await page.isVisible('[popovertarget=menu]')) await page.click('[popovertarget=menu]')
   await page.click('.switcher > summary')
 }
+
+/** Pixels by which the page is wider than its window of `width`, once the browser has laid it out for that width. */
+export async function widthOver(page: Page, width: number): Promise<number> {
+  await page.waitForLoadState()
+  return page.evaluate<number>(`new Promise((resolve) => {
+    const until = performance.now() + 3000
+    const look = () => {
+      const over = document.documentElement.scrollWidth - innerWidth
+      if ((innerWidth === ${width} && over <= 0) || performance.now() > until) resolve(over)
+      else setTimeout(look, 50)
+    }
+    look()
+  })`)
+}

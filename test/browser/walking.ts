@@ -1,7 +1,7 @@
 /** Checks every page in a real Chromium. */
 import { readFileSync } from 'node:fs'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { openChromium, type Served, serveTest, signIn, widthOver } from './chromium.ts'
 import { type Step, STEPS } from './walk.ts'
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
@@ -11,36 +11,23 @@ type Theme = (typeof THEMES)[number]
 
 const TIMES = 3
 
-/** Problems of the page, one per line. Repeated if a pending navigation replaces the page. */
-async function findViolations(page: Page, theme: Theme, time = 1): Promise<string[]> {
+/** Repeats what a pending navigation interrupted. */
+async function steadily<T>(look: () => Promise<T>, time = 1): Promise<T> {
   try {
-    return await lookOver(page, theme)
+    return await look()
   } catch (error) {
-    if (time < TIMES && /context was destroyed/.test(String(error))) return findViolations(page, theme, time + 1)
+    if (time < TIMES && /context was destroyed/.test(String(error))) return steadily(look, time + 1)
     throw error
   }
 }
 
-/** After a resize, the browser may still report the old layout for a moment. */
-const WIDTH_OVER = `new Promise((resolve) => {
-  const until = performance.now() + 3000
-  const look = () => {
-    const over = document.documentElement.scrollWidth - innerWidth
-    if (over <= 0 || performance.now() > until) resolve(over)
-    else setTimeout(look, 50)
-  }
-  look()
-})`
-
-/** All axe-core rules, and the width. */
+/** All axe-core rules. */
 async function lookOver(page: Page, theme: Theme): Promise<string[]> {
   // wait for the page that a click opened
   await page.waitForLoadState()
   await page.emulateMedia({ colorScheme: theme })
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(AXE)
-  const found = await runAxe(page)
-  const over = Number(await page.evaluate(WIDTH_OVER))
-  return [...found, ...(over > 0 ? [`${over} pixels too wide`] : [])]
+  return runAxe(page)
 }
 
 /** axe-core can't check text on gradients, so only scroll edges have them. Media and frames have no need of preloading. */
@@ -83,21 +70,25 @@ export async function walk(
 }
 
 /**
- * Runs axe-core and width checks on a page in both views, in light in one and in dark in the other, by turns. So what all
- * pages share is looked at in each pair. The walk goes on in the last view.
+ * Checks the width of a page in every view, and runs axe-core: in one view and one theme, which change from step to step,
+ * or with `isWhole` in each view in both themes. The walk goes on in the last view.
  */
 export async function findInViews(
   views: Record<string, { width: number; height: number }>,
-  page: Page,
-  step: Step,
-  server: Served,
+  { page, step, server, isWhole }: { page: Page; step: Step; server: Served; isWhole: boolean },
 ): Promise<string[]> {
   const found: string[] = []
-  for (const [index, [view, size]] of Object.entries(views).entries()) {
-    const theme = THEMES[(STEPS.indexOf(step) + index) % THEMES.length] ?? 'light'
+  const sizes = Object.entries(views)
+  const turn = STEPS.indexOf(step) % (sizes.length * THEMES.length)
+  for (const [index, [view, size]] of sizes.entries()) {
     await page.setViewportSize(size)
     if (step.isPerView) await step.go(page, server)
-    found.push(...(await findViolations(page, theme)).map((line) => `${view}, ${theme}: ${line}`))
+    const over = await steadily(() => widthOver(page, size.width))
+    if (over > 0) found.push(`${view}: ${over} pixels too wide`)
+    for (const [number, theme] of THEMES.entries()) {
+      if (!isWhole && turn !== index * THEMES.length + number) continue
+      found.push(...(await steadily(() => lookOver(page, theme))).map((line) => `${view}, ${theme}: ${line}`))
+    }
   }
   return found
 }
