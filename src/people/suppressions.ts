@@ -16,9 +16,15 @@ const WHY_CHARACTERS = 200
 export const outweighs: SuppressionRules['outweighs'] = (wanted, current) =>
   current === null || current === 'subscribed' || (current === 'unsubscribed' && wanted !== 'unsubscribed')
 
-/** Only what people chose themselves can they take back. */
-export const mayResubscribe: SuppressionRules['mayResubscribe'] = (current) =>
-  current === 'subscribed' || current === 'unsubscribed'
+const UNDO_MS = 30 * 86_400_000
+
+/** People can take back what they chose themselves, for a while; the link that they used may be forwarded. */
+export const mayResubscribe: SuppressionRules['mayResubscribe'] = (current, change, at) =>
+  current === 'subscribed' ||
+  (current === 'unsubscribed' &&
+    change?.status === 'unsubscribed' &&
+    change.actor === null &&
+    at - change.at <= UNDO_MS)
 
 const readWhy = (text: string, errors: FieldError[]): string => {
   const why = text.trim().replaceAll(/\s+/g, ' ')

@@ -5,6 +5,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../core/mail-addresses.ts'
 import type { RefusalCode } from '../core/refusals.ts'
 import type { ContactStatus } from '../store/types.ts'
+import { mayResubscribe } from './suppressions.ts'
 
 /** Eight bytes of id, sixteen of proof. Needs no table, so it works as long as the person exists. */
 const ID_BYTES = 8
@@ -41,29 +42,33 @@ export type Unsubscribing = {
   contactId: number
   appName: string | null
   status: ContactStatus | null
+  mayUndo: boolean
   logoUrl: string | null
   colour: string | null
 }
 
 /** null for invalid links. */
 export async function findUnsubscribing(
-  { store, unsubscribeKey }: { store: Store; unsubscribeKey: string },
+  { store, clock, unsubscribeKey }: { store: Store; clock: Pick<Clock, 'now'>; unsubscribeKey: string },
   token: string,
 ): Promise<Unsubscribing | null> {
   const contactId = readUnsubscribeToken(unsubscribeKey, token)
   if (contactId === null) return null
   const contact = await store.byId(contactId)
   const app = contact && (await store.findApp(contact.appId))
-  if (!contact || !app) return { contactId, appName: null, status: null, logoUrl: null, colour: null }
-  const [{ logoUrl, colour }, suppression] = await Promise.all([
+  if (!contact || !app) return { contactId, appName: null, status: null, mayUndo: false, logoUrl: null, colour: null }
+  const [{ logoUrl, colour }, suppression, change] = await Promise.all([
     store.mailSettings(app.id),
     store.findSuppression(app.id, contact.email),
+    store.findStatusChange(contactId),
   ])
+  const status = suppression ?? contact.status
   const isHttps = URL.parse(logoUrl ?? '')?.protocol === 'https:'
   return {
     contactId,
     appName: app.name,
-    status: suppression ?? contact.status,
+    status,
+    mayUndo: status === 'unsubscribed' && mayResubscribe(status, change, clock.now()),
     logoUrl: isHttps ? logoUrl : null,
     colour,
   }
@@ -79,11 +84,11 @@ export async function unsubscribe(
   return { stillSending: await mailer.waitForReplies({ contactId }) }
 }
 
-/** `isDone`: false if an address bounced or somebody complained. Refusals: unavailable, commit_unconfirmed. */
+/** `isDone`: false if they did not unsubscribe themselves, or too long ago. Refusals: unavailable, commit_unconfirmed. */
 export async function resubscribe(
   { store, clock }: { store: Store; clock: Clock },
   contactId: number,
 ): Promise<{ isDone: boolean } | { refusal: RefusalCode }> {
-  const outcome = await store.resubscribe({ contactId, at: clock.now() })
+  const outcome = await store.resubscribe({ contactId, at: clock.now(), why: 'undone on the unsubscribe page' })
   return 'refusal' in outcome && outcome.refusal === 'not_found' ? { isDone: false } : outcome
 }

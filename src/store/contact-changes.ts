@@ -16,12 +16,25 @@ type ContactDifference = {
 /** `actor`: a member's id; null: a program, or the person. */
 export type ContactChangeRow = { id: number; at: number; actor: string | null; change: ContactDifference }
 
+/** `status`: the one after the change. */
+export type StatusChange = Pick<ContactChangeRow, 'at' | 'actor'> & { status: ContactStatus }
+
+/** The newest change of a person's status. */
+export function createStatusChangeRead(db: Database) {
+  const newest = db.prepare<StatusChange, [number]>(
+    `SELECT at, actor, json_extract(change, '$.status[1]') AS status FROM contact_changes
+     WHERE contact_id = ? AND json_extract(change, '$.status[1]') IS NOT NULL ORDER BY id DESC LIMIT 1`,
+  )
+  return (contactId: number): StatusChange | null => newest.get(contactId)
+}
+
 /** Triggers record the changes (migration contact_changes). */
 export function createChangeReads(db: Database) {
   const newest = db.prepare<Omit<ContactChangeRow, 'change'> & { change: string }, [number, number, number]>(
     'SELECT id, at, actor, change FROM contact_changes WHERE contact_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   )
   return {
+    findStatusChange: createStatusChangeRead(db),
     listContactChanges: (contactId: number, before: number | null, limit: number): ContactChangeRow[] =>
       newest
         .all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit)

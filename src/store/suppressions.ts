@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
-import { createChangeActor } from './contact-changes.ts'
+import { createChangeActor, createStatusChangeRead, type StatusChange } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
@@ -127,7 +127,7 @@ type ManySuppressed = {
 /** See people/suppressions.ts. `current`: of the address or the person; null if the address is not suppressed. */
 export type SuppressionRules = {
   outweighs: (wanted: SuppressionReason, current: ContactStatus | null) => boolean
-  mayResubscribe: (current: ContactStatus) => boolean
+  mayResubscribe: (current: ContactStatus, change: StatusChange | null, at: number) => boolean
 }
 
 type Parts = {
@@ -149,6 +149,8 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     `UPDATE contacts SET status = 'subscribed', updated_at = ? WHERE app_id = ? AND email = ? AND status <> 'subscribed'`,
   )
   const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
+  const accountOf = db.prepare<{ accountId: string }, [number]>('SELECT account_id AS accountId FROM apps WHERE id = ?')
+  const findStatusChange = createStatusChangeRead(db)
   const byEmail = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND email = ?',
   )
@@ -206,8 +208,9 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   return {
     suppress,
 
-    suppressMany({ appId, at, by: { why, ...who }, noted, rows }: ManySuppressed): { added: number } {
-      const added = rows.filter((row) => add({ appId, at, ...row }).isNew).length
+    suppressMany({ appId, at, by, noted, rows }: ManySuppressed): { added: number } {
+      const added = rows.filter((row) => add({ appId, at, by, ...row }).isNew).length
+      const { why, ...who } = by
       if (noted !== null) audit({ ...who, at }, 'suppression.import', `${noted}: ${why}`)
       return { added }
     },
@@ -219,15 +222,18 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       return { appId: person.appId }
     },
 
-    /** By the link in an email. `isDone`: false if they may not, because the address bounced or they complained. */
-    resubscribe({ contactId, at }: { contactId: number; at: number }): { isDone: boolean } | Refused {
+    /** By the link in an email, audited with `why`. `isDone`: false if they may not. */
+    resubscribe({ contactId, at, why }: { contactId: number; at: number; why: string }): { isDone: boolean } | Refused {
       const person = byId.get(contactId)
       if (!person) return { refusal: 'not_found' }
       const { appId, email } = person
       const current = list.find(appId, email) ?? byEmail.get(appId, email)?.status ?? 'subscribed'
-      if (!rules.mayResubscribe(current)) return { isDone: false }
+      if (!rules.mayResubscribe(current, findStatusChange(contactId), at)) return { isDone: false }
+      if (current === 'subscribed') return { isDone: true }
       remove.run(appId, list.hash(appId, email))
       resubscribe.run(at, appId, email)
+      const accountId = accountOf.get(appId)?.accountId
+      if (accountId) note('suppression.remove', { appId, email, at, by: { accountId, actor: 'link', why } })
       return { isDone: true }
     },
 

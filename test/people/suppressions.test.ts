@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { outweighs, readSuppressionList, type SuppressionListText } from '../../src/people/suppressions.ts'
+import {
+  mayResubscribe,
+  outweighs,
+  readSuppressionList,
+  type SuppressionListText,
+} from '../../src/people/suppressions.ts'
 import { SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
 
 test('anything replaces no suppression', () => {
@@ -13,6 +18,17 @@ test('a bounce or complaint replaces unsubscribing, and nothing replaces these',
     SUPPRESSION_REASONS.filter((reason) => outweighs(reason, current))
   expect(replacing('unsubscribed')).toEqual(['bounced', 'complained'])
   expect([replacing('bounced'), replacing('complained')]).toEqual([[], []])
+})
+
+test('people take back only what they chose themselves, in the last 30 days', () => {
+  const DAY = 86_400_000
+  const own = { at: 0, actor: null, status: 'unsubscribed' as const }
+  expect([0, 30 * DAY, 30 * DAY + 1].map((at) => mayResubscribe('unsubscribed', own, at))).toEqual([true, true, false])
+  expect(mayResubscribe('unsubscribed', { ...own, actor: 'mem_1' }, 1)).toBe(false)
+  expect(mayResubscribe('unsubscribed', { ...own, status: 'subscribed' }, 1)).toBe(false)
+  expect(mayResubscribe('unsubscribed', null, 1)).toBe(false)
+  expect([mayResubscribe('bounced', own, 1), mayResubscribe('complained', own, 1)]).toEqual([false, false])
+  expect(mayResubscribe('subscribed', null, 1)).toBe(true)
 })
 
 describe('a long list', () => {

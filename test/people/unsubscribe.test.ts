@@ -8,6 +8,7 @@ import {
 } from '../../src/people/unsubscribe.ts'
 
 const ID = 2 ** 53 - 17
+const NOW = 1_800_000_000_000
 
 describe('a token', () => {
   test('is short, and identifies the person to holders of the key', () => {
@@ -58,14 +59,16 @@ describe('opening a link', () => {
       logoUrl: id === 5 ? 'https://a.example/l.png' : 'javascript:x',
     }),
     findSuppression: async (id: number) => (id === 5 ? 'unsubscribed' : null),
+    findStatusChange: async () => ({ at: NOW - 1, actor: null, status: 'unsubscribed' }),
   } as unknown as Parts['store']
-  const find = (token: string) => findUnsubscribing({ store, unsubscribeKey: 'key' }, token)
+  const find = (token: string) => findUnsubscribing({ store, clock: { now: () => NOW }, unsubscribeKey: 'key' }, token)
 
   test('shows the name of the app, unless the person was erased or the link is invalid', async () => {
     expect(await find(makeUnsubscribeToken('key', 1))).toEqual({
       contactId: 1,
       appName: 'Shop',
       status: 'unsubscribed',
+      mayUndo: true,
       logoUrl: 'https://a.example/l.png',
       colour: '#112233',
     })
@@ -73,6 +76,7 @@ describe('opening a link', () => {
       contactId: 2,
       appName: null,
       status: null,
+      mayUndo: false,
       logoUrl: null,
       colour: null,
     })

@@ -81,8 +81,12 @@ function nameOf(id: string, { members, keys, apps, messages }: AuditNames): stri
   return named ? `“${named.name}”` : id
 }
 
+/** The keyed hash of an address says nothing to a reader. */
+const ADDRESS_HASH = /^[\w-]{43}: /
+
 export function describeAction({ action, subject, count }: AuditEntry, names: AuditNames): string {
-  const named = action === 'mail.set' ? describeSettings(subject ?? '') : nameOf(subject ?? '', names)
+  const about = action.startsWith('suppression.') ? subject?.replace(ADDRESS_HASH, '') : subject
+  const named = action === 'mail.set' ? describeSettings(about ?? '') : nameOf(about ?? '', names)
   const text = (ACTIONS.get(action) ?? `${action} {}`).replace('{}', () => named).trim()
   return count > 1 ? `${text} (${count} times)` : text
 }

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { hasRole } from '../../accounts/members.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import {
   addSuppressions,
@@ -16,7 +17,7 @@ import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts
 import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
+import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { AddSuppressionsPage, RemoveSuppressionPage } from './suppression-forms.tsx'
 import { type Imported, SuppressionsPage } from './suppressions-page.tsx'
@@ -39,7 +40,9 @@ export const suppressionsRoutes = (deps: PageDependencies) =>
       ),
     )
     .get('/apps/:app/suppressions/new', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) => showAdding(request, viewer)),
+      showPage(deps, request, app, (viewer) =>
+        hasRole(viewer.member.role, 'editor') ? showAdding(request, viewer) : refuseRole(deps, request, viewer),
+      ),
     )
     .post('/apps/:app/suppressions', onForm(deps, { role: 'viewer' }, search), { parse: 'none' })
     .post(

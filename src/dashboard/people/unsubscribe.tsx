@@ -117,7 +117,6 @@ const AskPage = (found: Found) => (
   </UnsubscribePage>
 )
 
-/** Only who unsubscribed can take it back. */
 const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
   <UnsubscribePage
     {...found}
@@ -126,7 +125,7 @@ const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
       stillSending === 0 ? '' : ` ${describeStillSending(stillSending)}`
     }`}
   >
-    {found.status === 'unsubscribed' && (
+    {found.mayUndo && (
       <>
         <p class="hint">Was that a mistake?</p>
         <UndoForm token={found.token} />

@@ -174,6 +174,8 @@ describe('changing it', () => {
     expect(audited()).toEqual([
       { action: 'suppression.add', subject: expect.stringMatching(/^[\w-]{43}: They wrote to us$/) },
     ])
+    const log = await browser.get(pages.at('audit?kind=changes'))
+    expect(await textOf(log.html, 'td[data-label=What]')).toContain('suppressed an address: They wrote to us')
     expect(await noticesAt((await add()).location)).toEqual([
       'Done: 0 addresses were added. 1 was already on the list.',
     ])
@@ -182,10 +184,14 @@ describe('changing it', () => {
   test('takes several addresses, with one audit entry', async () => {
     await sendEvent(pages, { app, email: BOB })
     await suppress('carol@example.com')
+    pages.clock.ms += 1
     const { location } = await add({ addresses: `${BOB}, carol@example.com\n\n dave@example.com;${BOB} ` })
     expect(await noticesAt(location)).toEqual(['Done: 2 addresses were added. 1 was already on the list.'])
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
     expect(audited()).toEqual([{ action: 'suppression.import', subject: '3: They wrote to us' }])
+    const bob = await pages.store.findContact(app.id, BOB)
+    const person = await browser.get(pages.at(`people/${publicId('con', bob?.id ?? 0)}`))
+    expect(await textOf(person.html, '.timeline > li > .hint')).toContain('By ada@example.com')
   })
 
   test('asks why before it removes', async () => {
@@ -268,6 +274,7 @@ describe('changing it', () => {
         role === 'editor' ? 1 : 0,
       )
       const fields = { addresses: `${role}s@example.com`, email: `${role}s@example.com`, why: 'x', reason: 'bounced' }
+      expect((await member.get(path('/new'))).status).toBe(role === 'editor' ? 200 : 403)
       expect((await member.post(path('/new'), fields)).status).toBe(status)
       expect((await member.post(path('/remove'), { ...fields, confirmed: 'on' })).status).toBe(status)
     }

@@ -125,6 +125,7 @@ describe('taking it back', () => {
   const begin = async (): Promise<string> => {
     await sending.sendEvent('ada@example.com')
     const url = await linkOf('ada@example.com')
+    sending.clock.tick(1)
     await post(url)
     return url
   }
@@ -156,6 +157,46 @@ describe('taking it back', () => {
     expect(await textOf(await (await undo(url)).text(), 'h1')).toEqual(["You're unsubscribed"])
     expect(await statusOf('ada@example.com')).toBe(reason)
     expect(await sending.store().findSuppression(sending.app.id, 'ada@example.com')).toBe(reason)
+  })
+
+  test('does nothing where a member suppressed the address, or after 30 days', async () => {
+    await sending.sendEvent('ada@example.com')
+    const url = await linkOf('ada@example.com')
+    const { id: appId, accountId } = sending.app
+    const by = { accountId, actor: 'mem_1', why: 'phone' }
+    const own = { appId, email: 'ada@example.com' }
+    sending.clock.tick(1)
+    const expectNoUndo = async () => {
+      expect(await (await get(url)).text()).not.toContain('/undo')
+      expect(await textOf(await (await undo(url)).text(), 'h1')).toEqual(["You're unsubscribed"])
+      expect(await statusOf('ada@example.com')).toBe('unsubscribed')
+      expect(await sending.store().findSuppression(appId, 'ada@example.com')).toBe('unsubscribed')
+    }
+    await sending.store().suppress({ ...own, reason: 'unsubscribed', at: sending.clock.now(), by })
+    await expectNoUndo()
+    await post(url)
+    await expectNoUndo()
+    sending.clock.tick(1)
+    await sending.store().unsuppress({ ...own, at: sending.clock.now(), by })
+    sending.clock.tick(1)
+    await post(url)
+    expect(await (await get(url)).text()).toContain('/undo')
+    sending.clock.tick(30 * 86_400_000 + 1)
+    await expectNoUndo()
+  })
+
+  test('is audited once', async () => {
+    const url = await begin()
+    for (let time = 0; time < 2; time++) await undo(url)
+    const query = { accountId: sending.app.accountId, kind: 'changes', before: null, limit: 50 } as const
+    const entries = (await sending.store().listAudit(query)).filter(({ action }) => action.startsWith('suppression'))
+    expect(entries).toEqual([
+      expect.objectContaining({
+        actor: 'link',
+        action: 'suppression.remove',
+        subject: expect.stringMatching(/^[\w-]{43}: undone on the unsubscribe page$/),
+      }),
+    ])
   })
 
   test('changes nothing when it is opened, and is in no log', async () => {
