@@ -10,18 +10,20 @@ const MAX_CELLS = 100
 /** Rows, each with the line that it starts on. Tolerates any line ends, and semicolons or tabs as separators. */
 export function* parseCsv(text: string): Generator<CsvRow> {
   const [first] = /[,;\t\n]/.exec(text) ?? []
-  const separator = first === undefined || first === '\n' ? ',' : first
-  const ends = new RegExp(`[${separator}\r\n]`, 'g')
+  const ends = CELL_ENDS[first as keyof typeof CELL_ENDS] ?? CELL_ENDS[',']
   let [at, line] = [text.startsWith('\uFEFF') ? 1 : 0, 1]
   while (at < text.length) {
-    const { cells, lines, end } = readRow(text, at, { ends, separator })
+    const { cells, lines, end } = readRow(text, at, ends)
     yield { line, cells: cells.some((cell) => cell.trim() !== '') ? cells : [] }
     line += lines
     at = end
   }
 }
 
-function readRow(text: string, start: number, { ends, separator }: { ends: RegExp; separator: string }) {
+/** By separator. */
+const CELL_ENDS = { ',': /[,\r\n]/g, ';': /[;\r\n]/g, '\t': /[\t\r\n]/g }
+
+function readRow(text: string, start: number, ends: RegExp) {
   const cells: string[] = []
   let [at, lines] = [start, 1]
   while (at - start <= MAX_ROW_CHARACTERS) {
@@ -33,7 +35,7 @@ function readRow(text: string, start: number, { ends, separator }: { ends: RegEx
     if (cells.length < MAX_CELLS)
       cells.push(quoted.cell + text.slice(quoted.end, Math.min(end, quoted.end + MAX_ROW_CHARACTERS)))
     at = end + (text.startsWith('\r\n', end) ? 2 : 1)
-    if (found?.[0] !== separator) return { cells, lines, end: at }
+    if (!found || found[0] === '\r' || found[0] === '\n') return { cells, lines, end: at }
   }
   const rest = text.indexOf('\n', at - 1)
   return { cells: [text.slice(start, start + MAX_CELLS)], lines, end: rest < 0 ? text.length : rest + 1 }
