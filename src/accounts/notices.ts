@@ -44,7 +44,8 @@ const NOTICES: Record<NoticeKind, Words> = {
   password_changed: {
     subject: 'Your Eventpost password was changed',
     what: () => 'Your password was changed, and your other sessions have ended.',
-    ifNotYou: "If this wasn't you, ask an owner of your account, or the operator of the server, for a password link.",
+    ifNotYou:
+      "If this wasn't you, ask an owner of your account, or the operator of the installation, for a password link.",
   },
   two_step_on: {
     subject: 'Two-step sign-in for Eventpost was turned on',

@@ -51,7 +51,7 @@ const BY_RULE = {
   perWeek: (verdict, subject) => describeLimit(verdict, subject, 'a week'),
   giveUp: ({ value }, { zone }) => `It could not be sent by ${formatTimeInZone(Number(value), zone)}.`,
   holdback: ({ about, value }, subject) =>
-    `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group: ${about} % of people don't get this message.`,
+    `${displayName(subject.person)} is ${value === true ? '' : 'not '}in the holdback group: ${about}% of people don't get this message.`,
   template: (verdict) => describeTemplateFault(readFault(verdict)),
   link: ({ about }) => `The email does not link to ${formatValue(about)}, which is not on a domain of this app.`,
 } satisfies Record<Rule['rule'] | Check | 'template' | 'link', Describe>

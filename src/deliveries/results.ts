@@ -14,7 +14,7 @@ export type { DayRange }
 /** With fewer people in either group, chance explains any difference. */
 const FEWEST_PEOPLE = 30
 
-/** Two-sided, 95 %. */
+/** Two-sided, 95%. */
 const QUANTILE = 1.959964
 
 export type Share = { people: number; reached: number }
@@ -23,7 +23,7 @@ export type Share = { people: number; reached: number }
 export type Difference = { estimate: number; margin: number }
 
 /**
- * The 95 % interval of a difference of proportions after adding one success and one failure to each group (Agresti and
+ * The 95% interval of a difference of proportions after adding one success and one failure to each group (Agresti and
  * Caffo, "Simple and Effective Confidence Intervals for Proportions and Differences of Proportions Result from Adding
  * Two Successes and Two Failures", The American Statistician 54, 2000, pages 280 to 288).
  */
@@ -37,7 +37,7 @@ function adjust({ people, reached }: Share): { share: number; variance: number }
   return { share, variance: (share * (1 - share)) / (people + 2) }
 }
 
-/** `extra`: people more than without the email, with the margin of the 95 % interval. Null: too few people to tell. */
+/** `extra`: people more than without the email, with the margin of the 95% interval. Null: too few people to tell. */
 export type Comparison = { emailed: Share; heldBack: Share; difference: Difference | null; extra: Difference | null }
 
 function compare(emailed: Share, heldBack: Share): Comparison {

@@ -19,7 +19,7 @@ export const CLAIMED = 200
 const SHARE = 1 / 10
 /** Half a share per claim, so that full lanes are noticed before the next one. */
 const BATCH = SHARE / 2
-/** How often the settings of a blocked app are read; a thousand such apps cost 1 % of the time. */
+/** How often the settings of a blocked app are read; a thousand such apps cost 1% of the time. */
 const READ_MS = 1_000
 
 type Settings = DeliveryWork['settings']

@@ -103,7 +103,7 @@ function footerOf({ appName, address, unsubscribeUrl }: LayoutFacts, { quiet }: 
   return `${[whyOf(appName), ...address].map(escape).join('<br>')}${unsubscribe}`
 }
 
-const whyOf = (appName: string): string => `You receive this because you use ${appName}.`
+const whyOf = (appName: string): string => `You received this email because you use ${appName}.`
 
 export function layOutText({ text, appName, address, unsubscribeUrl }: LayoutFacts): string {
   const lines = [whyOf(appName), ...address]

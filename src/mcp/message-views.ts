@@ -10,7 +10,7 @@ export const countsView = (counts: MessageCounts): Record<string, number> =>
 
 const LISTED_REASONS = 5
 
-/** `extra`: people more than without the email, with the margin of the 95 % interval; null: too few people to tell. */
+/** `extra`: people more than without the email, with the margin of the 95% interval; null: too few people to tell. */
 export const resultsView = ({ funnel, days, heldBack, reasons, compared }: Results) => ({
   days: days.length,
   ...funnel,

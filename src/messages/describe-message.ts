@@ -124,7 +124,7 @@ export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdb
 }
 
 const describeHoldback = (holdback: number | undefined): string =>
-  holdback === undefined ? '' : ` ${holdback} % of people are held back for comparison and don't get it.`
+  holdback === undefined ? '' : ` ${holdback}% of people are held back for comparison and don't get it.`
 
 export const describeGoal = ({ event, days }: Goal): string => `${event} within ${formatCount(days, 'day')}`
 

@@ -223,7 +223,7 @@ function describeShare(count: number, { tried, what }: Tried): string {
   const preposition = what === 'events' ? 'in' : 'for'
   if (tried === 1) return `${preposition} the only ${what === 'events' ? 'event' : 'person'} so far`
   const share = count * 100 < tried ? 'less than 1' : String(Math.floor((count * 100) / tried))
-  return `${preposition} ${share} % of the last ${tried} ${what}`
+  return `${preposition} ${share}% of the last ${tried} ${what}`
 }
 
 function describeCounted({ part, fault, count }: CountedFault, tried: Tried): FieldError {

@@ -42,7 +42,7 @@ function listLines({
     ...[describeCollect(again) ?? []].flat(),
     ...onlyIf.map((rule) => `Only if ${describeRule(rule)}${describeRest(rule)}`),
     ...describeIfSet('Goal', goal && describeGoal(goal)),
-    ...describeIfSet('Held back', holdback === undefined ? undefined : `${holdback} % of people`),
+    ...describeIfSet('Held back', holdback === undefined ? undefined : `${holdback}% of people`),
     ...describeIfSet("Sender's name", fromName),
     ...describeIfSet("Sender's address", fromEmail),
     ...describeIfSet('Replies go to', replyTo),

@@ -87,10 +87,10 @@ describe.each([
   ['no lift', { people: 2_000, holdback: 20, base: 0.3, lift: 0, dead: 0 }],
   ['few people who rarely come back', { people: 400, holdback: 10, base: 0.05, lift: 0.03, dead: 0 }],
   ['nearly everyone comes back', { people: 600, holdback: 50, base: 0.93, lift: 0.05, dead: 0 }],
-  ['5 % of the mailboxes are dead', { people: 8_000, holdback: 20, base: 0.5, lift: 0.1, dead: 0.05 }],
-  ['10 % of the mailboxes are dead', { people: 4_000, holdback: 20, base: 0.35, lift: 0, dead: 0.1 }],
+  ['5% of the mailboxes are dead', { people: 8_000, holdback: 20, base: 0.5, lift: 0.1, dead: 0.05 }],
+  ['10% of the mailboxes are dead', { people: 4_000, holdback: 20, base: 0.35, lift: 0, dead: 0.1 }],
 ])('%s', (_, { people, holdback, base, lift, dead }) => {
-  test(`the interval has the true difference in at least 93 % of ${POPULATIONS} populations, and not in all`, () => {
+  test(`the interval has the true difference in at least 93% of ${POPULATIONS} populations, and not in all`, () => {
     const isCounted = (fate: Fate, group: GroupName): boolean => (counted.get(fate)?.[group].people ?? 0) > 0
     const random = createRandom(20_261_125)
     // people with dead mailboxes have left for good

@@ -62,11 +62,11 @@ describe('the table of ASVS 5.0', () => {
     const applies = (level: string) => count(level, 'Met') + count(level, 'Not met')
     const share = ((100 * count('2', 'Met')) / applies('2')).toFixed(1)
     expect(text).toContain(
-      `it meets ${count('1', 'Met')} of ${applies('1')} at level 1 and ${count('2', 'Met')} of ${applies('2')} (${share} %) at level 2`,
+      `it meets ${count('1', 'Met')} of ${applies('1')} at level 1 and ${count('2', 'Met')} of ${applies('2')} (${share}%) at level 2`,
     )
   })
 
-  test('shows all of level 1 and at least 95 % of level 2', () => {
+  test('shows all of level 1 and at least 95% of level 2', () => {
     expect(count('1', 'Not met')).toBe(0)
     expect(count('2', 'Met') / (count('2', 'Met') + count('2', 'Not met'))).toBeGreaterThanOrEqual(0.95)
   })

@@ -14,7 +14,7 @@ See your results:
 https://app.example.com/results/1
 
 -- 
-You receive this because you use Picture Studio.
+You received this email because you use Picture Studio.
 Picture Studio Ltd
 1 Long Street, London
 Unsubscribe: ${UNSUBSCRIBE}

@@ -132,7 +132,7 @@ const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'
       </>
     ) : (
       <p>
-        If they forgot it, the operator of this server can create a link:{' '}
+        If they forgot it, the operator of this installation can create a link:{' '}
         <Command>{`eventpost member reset-password --email ${props.member.email}`}</Command>
       </p>
     )}

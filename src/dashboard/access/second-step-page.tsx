@@ -44,7 +44,7 @@ export const SecondStepFields = ({ email, names, button, fault }: FieldsProps) =
         />
         <Button>{button}</Button>
         <p class="hint">
-          No codes either? The operator of this server can turn this step off:{' '}
+          No codes either? The operator of this installation can turn this step off:{' '}
           <Command>{`eventpost member reset-password --email ${email} --two-step-off`}</Command>
         </p>
       </details>

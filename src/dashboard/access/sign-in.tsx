@@ -92,7 +92,7 @@ const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
       />
     </Form>
     <p class="hint after-form">
-      Forgot your password? The operator of this server can create a link:{' '}
+      Forgot your password? The operator of this installation can create a link:{' '}
       <Command>eventpost member reset-password --email EMAIL</Command>
     </p>
   </Layout>

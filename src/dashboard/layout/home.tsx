@@ -33,7 +33,7 @@ const NowherePage = ({ email }: { email: string }) => (
   <Layout title="No app yet" lead={`You are signed in as ${email}, but none of your accounts has an app.`}>
     <p>
       If you were invited to an account, open your invitation link. Otherwise, ask an owner to invite you, or the
-      operator of this server to create an app: <Command>eventpost app create</Command>
+      operator of this installation to create an app: <Command>eventpost app create</Command>
     </p>
     <form class="next" method="post" action="/sign-out">
       <Button>Sign out</Button>

@@ -151,7 +151,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     remedy: (
       <p>
         Open the complete link again in a browser with cookies enabled. If you used it before,{' '}
-        <a href="/sign-in">sign in</a>. Otherwise, ask the operator of this server for a new link.
+        <a href="/sign-in">sign in</a>. Otherwise, ask the operator of this installation for a new link.
       </p>
     ),
   },

@@ -20,7 +20,7 @@ export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps
     <summary>
       <h2>Simulation</h2>
     </summary>
-    <p class="hint">Runs the message as typed on stored events. Nothing is sent.</p>
+    <p class="hint">Simulates this message on stored events. Nothing is sent.</p>
     <div class="buttons">
       {DAYS.map((days) => (
         <Button key={days} name="do" value={`simulate ${days}`} formaction={`${path}#${SIMULATION}`}>
@@ -137,7 +137,7 @@ const Outcome = (props: OutcomeProps) => {
     <details class="outcome" open={outcome === 'send'}>
       <summary>
         <b>{describeOutcome(outcome)}</b>
-        <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share} %`}</span>
+        <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share}%`}</span>
       </summary>
       {lines.length < count && <p class="hint">{`The newest ${lines.length}:`}</p>}
       <div tabindex={0} role="region" aria-label={describeOutcome(outcome)}>

@@ -112,7 +112,7 @@ const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): 
     return (
       <>
         {state ? <a href={deliveriesPath(viewer.app.publicId, { messageId: id, state })}>{text}</a> : text}
-        {whole > 0 && <span class="hint">{` ${Math.round((number * 100) / whole)} %`}</span>}
+        {whole > 0 && <span class="hint">{` ${Math.round((number * 100) / whole)}%`}</span>}
       </>
     )
   },

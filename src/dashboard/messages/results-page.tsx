@@ -116,7 +116,7 @@ function linkTo({ viewer, message, view }: Pick<ResultsProps, 'viewer' | 'messag
 
 type Bar = { name: string; count: number; of: number; share: string; href: string }
 
-const percentOf = (count: number, of: number): string => (of === 0 ? '' : `${Math.round((100 * count) / of)} %`)
+const percentOf = (count: number, of: number): string => (of === 0 ? '' : `${Math.round((100 * count) / of)}%`)
 
 /** Shares of those who started until the email, then of the emails. */
 function listSteps(props: ResultsProps): Bar[] {
@@ -228,7 +228,7 @@ function CompareSection(props: ResultsProps) {
         <>
           <Table label="Emailed and held back" columns={COMPARED} rows={rows} idOf={({ name }) => name} />
           <p class="hint">
-            Difference: additional people compared with no email, with a 95 % interval. People stay in their group if an
+            Difference: additional people compared with no email, with a 95% interval. People stay in their group if an
             email fails. <a href="/docs/results">How this is measured</a>
           </p>
         </>
@@ -236,7 +236,7 @@ function CompareSection(props: ResultsProps) {
         <p class="hint">
           {holdback === undefined
             ? 'Some people come back without an email. To see how many, hold back a share in the '
-            : `${holdback} % of people are held back, but nobody was in this range. Change the share in the `}
+            : `${holdback}% of people are held back, but nobody was in this range. Change the share in the `}
           <a href={fieldPath(props, 'holdback')}>editor</a>.
         </p>
       )}

@@ -79,7 +79,7 @@ const writeAgain = (again: MessageContent['again']): string => {
 }
 
 const writeHoldback = (holdback: number | undefined): string =>
-  holdback === undefined ? 'nobody' : `${holdback} % of people`
+  holdback === undefined ? 'nobody' : `${holdback}% of people`
 
 const listGroups = (fields: Fields): number[][] =>
   groupRules(

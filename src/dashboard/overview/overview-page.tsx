@@ -268,7 +268,7 @@ const columnsOf = ({ app }: Viewer, { trends, cameBackOf }: AppResults): Column<
           <None />
         ) : (
           <>
-            <Counted count={back} word="came back" /> <span class="hint">{`${Math.round((back * 100) / sent)} %`}</span>
+            <Counted count={back} word="came back" /> <span class="hint">{`${Math.round((back * 100) / sent)}%`}</span>
           </>
         )
       },

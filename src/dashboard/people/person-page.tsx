@@ -136,7 +136,7 @@ const EraseSection = ({ viewer, person }: PersonProps) =>
   hasRole(viewer.member.role, 'owner') ? (
     <section>
       <h2>Erase</h2>
-      <p class="hint">Deletes this person and all their events. This cannot be undone.</p>
+      <p class="hint">Deletes this person and all their data. Can't be undone.</p>
       <Dialog id="erase" opener="Erase this person" kind="danger" title={`Erase ${person.email}?`}>
         <p>
           This deletes the person and all their data: events, page views, tags and fields. Counts stay, because they

@@ -87,7 +87,7 @@ const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => 
 const PersonFields = ({ text }: { text: LimitsText }) => (
   <section>
     <h2>Limits per person</h2>
-    <p class="hint">Lifecycle emails from all messages count. Transactional emails don't count and never wait.</p>
+    <p class="hint">Counts lifecycle emails from all messages. Transactional emails never wait.</p>
     <div class="pair short">
       <Field
         name="perPersonDay"

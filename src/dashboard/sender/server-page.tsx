@@ -101,7 +101,7 @@ const ServerForm = (props: ServerProps) => {
           </div>
         )}
         {isOwner(viewer) && !failed && (
-          <p class="hint">Eventpost connects and logs in before it saves. It sends nothing.</p>
+          <p class="hint">Before saving, Eventpost connects and logs in. Nothing is sent.</p>
         )}
       </Form>
     </>
@@ -247,7 +247,7 @@ const LOGINS: Record<Extract<ServerCheck, { is: 'fine' }>['login'], string> = {
 const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <section>
     <h2>Bounce reports</h2>
-    <p class="hint">Have your provider report bounces and complaints here. Reported people get no more email.</p>
+    <p class="hint">Have your provider report bounces and complaints to this URL.</p>
     <Values>
       <Value id="report-url" name="URL">
         {`${baseUrl}/hooks/bounces/${viewer.app.publicId}`}

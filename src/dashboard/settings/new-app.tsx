@@ -72,7 +72,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
       <Field
         name="domain"
         label="Domain of the app"
-        hint="Such as app.example.com. Emails can link to this domain and its subdomains."
+        hint="Emails link only to this domain and its subdomains."
         value={input.domain}
         autocomplete="off"
         optional

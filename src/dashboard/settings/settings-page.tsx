@@ -55,7 +55,7 @@ const AppFields = ({ input }: FieldsProps) => (
       name="domains"
       label="Domains"
       kind="lines"
-      hint="One per line. Emails can link to these and their subdomains."
+      hint="One per line. Emails link only to these and subdomains."
       value={input.domains}
       autocomplete="off"
       optional

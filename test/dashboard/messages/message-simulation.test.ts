@@ -55,7 +55,7 @@ test('lists people never reported separately', async () => {
   pages.clock.ms += 2 * DAY
   const html = await simulate(pages.pathOf(second?.id ?? 0))
   expect(await textOf(html, '.outcome > summary b')).toEqual(['Had no page views'])
-  expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2, 100 %'])
+  expect(await textOf(html, '.outcome > summary .hint')).toEqual([' 2, 100%'])
   const why = 'No page views from a@example.com. This message is not sent in that case.'
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
@@ -100,8 +100,8 @@ describe('a simulation', () => {
       'One email would have been sent. 2 triggers since 26 April 2026.',
     ])
     expect(await textOf(html, '.outcome > summary')).toEqual([
-      'Would have been sent 1, 50 %',
-      'Cancelled by an event 1, 50 %',
+      'Would have been sent 1, 50%',
+      'Cancelled by an event 1, 50%',
     ])
     expect(await textOf(html, '.outcome td a')).toEqual(['bob@example.com', 'eve@example.com'])
     expect((await textOf(html, '.verdicts .hint')).every((text) => text.includes('today'))).toBe(true)

@@ -39,8 +39,8 @@ describe('going live', () => {
     const { html } = await pages.browser.get(pages.path)
     expect(await textOf(html, '#refused')).toEqual([''])
     const problems = (await textOf(html, '.problems li')).join(' ')
-    expect(problems).toContain('event.url is missing in 12 % of the last 100 events.')
-    expect(problems).toContain('contact.firstName is missing in 50 % of the last 100 events.')
+    expect(problems).toContain('event.url is missing in 12% of the last 100 events.')
+    expect(problems).toContain('contact.firstName is missing in 50% of the last 100 events.')
     expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Values.'])
     const [button] = await attributesOf(html, '.checks button', 'value')
     expect(button).toBe('fix mail.body {{ contact.firstName }}')
@@ -123,7 +123,7 @@ describe('going live', () => {
     const fields = { ...(await fieldsOf(html)), show: 'check' }
     const { fragments } = JSON.parse((await pages.browser.post(`${pages.path}/preview`, fields)).html)
     expect(await textOf(fragments.checklist, '.problems li')).toEqual([
-      expect.stringContaining('event.x is missing in 5 % of the last 120 events.'),
+      expect.stringContaining('event.x is missing in 5% of the last 120 events.'),
     ])
     expect((await pages.press(pages.path, 'live')).status).toBe(400)
   })

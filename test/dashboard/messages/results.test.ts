@@ -65,11 +65,11 @@ describe('the funnel', () => {
     const [steps] = await barsOf(html)
     expect(steps).toEqual([
       'Triggered 20',
-      'Would send 50 % of triggered 10',
-      'Sent 50 % of triggered 10',
-      'Came back 60 % of sent 6',
-      'Opened the result 30 % of sent 3',
-      'Reached the goal 10 % of sent 1',
+      'Would send 50% of triggered 10',
+      'Sent 50% of triggered 10',
+      'Came back 60% of sent 6',
+      'Opened the result 30% of sent 3',
+      'Reached the goal 10% of sent 1',
     ])
     expect((await textOf(html, '.answer')).join('')).toBe('10 emailed, 6 came back.')
   })
@@ -78,7 +78,7 @@ describe('the funnel', () => {
     await add(1, { state: 'sent' })
     expect((await barsOf(await show()))[0]).toHaveLength(5)
     await pages.press(pages.path, 'save', { 'goal.event': 'paid', 'goal.days': '7' })
-    expect((await barsOf(await show()))[0]?.at(-1)).toBe('Reached the goal 0 % of sent 0')
+    expect((await barsOf(await show()))[0]?.at(-1)).toBe('Reached the goal 0% of sent 0')
   })
 
   test('each bar leads to its deliveries', async () => {
@@ -113,7 +113,7 @@ test('the reasons, the most frequent first, and the rest behind a link', async (
   await add(3, { state: 'failed', reason: 'smtp_550' })
   await add(1, { state: 'kept' })
   const [, reasons] = await barsOf(await show())
-  expect(reasons).toEqual(['Opened it 45 % 5', 'Server answered 550 27 % 3', 'Held back 18 % 2', 'Captured 9 % 1'])
+  expect(reasons).toEqual(['Opened it 45% 5', 'Server answered 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
   for (let index = 0; index < 6; index += 1) await add(1, { state: 'skipped', reason: `r${index}` })
   const html = await show()
   expect((await barsOf(html))[1]).toHaveLength(8)
@@ -186,7 +186,7 @@ describe('emailed and held back', () => {
     const html = await show()
     expect((await textOf(html, '.answer')).join('')).toBe('380 emailed, 131 came back, 71 ± 45 more than without.')
     const cells = await textOf(html, '[aria-label="Emailed and held back"] td')
-    expect(cells.slice(0, 4)).toEqual(['Came back', '131 of 380 34 %', '6 of 42 14 %', '71 ± 45 more'])
+    expect(cells.slice(0, 4)).toEqual(['Came back', '131 of 380 34%', '6 of 42 14%', '71 ± 45 more'])
   })
 
   test('tell nothing with too few people', async () => {

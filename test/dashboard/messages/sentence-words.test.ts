@@ -26,7 +26,7 @@ test('the first draft has one sentence about leaving', () => {
 
 test.each<[Fields, string, string]>([
   [{}, 'none', 'nobody'],
-  [{ 'goal.event': 'paid', 'goal.days': '7', holdback: '10' }, 'paid within 7 days', '10 % of people'],
+  [{ 'goal.event': 'paid', 'goal.days': '7', holdback: '10' }, 'paid within 7 days', '10% of people'],
   [{ 'goal.days': '7', holdback: 'x' }, 'an event', 'some'],
 ])('%j has the goal %s and holds back %s', (changes, goal, holdback) => {
   const words = readWords({ ...EMPTY_FIELDS, ...MAIL, ...changes })

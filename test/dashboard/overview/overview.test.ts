@@ -205,7 +205,7 @@ describe('with a live message', () => {
     await add(3, { state: 'sent', cameBack: true })
     await add(1, { state: 'sent', daysAgo: 1 })
     const html = await show()
-    expect(await textOf(html, '.table td')).toEqual(['Results ready, they left', '', '4 sent', '3 came back 75 %'])
+    expect(await textOf(html, '.table td')).toEqual(['Results ready, they left', '', '4 sent', '3 came back 75%'])
     expect(await attributesOf(html, '.table a', 'href')).toEqual([`${pages.path}/results`])
     expect(await attributesOf(html, '.table svg', 'aria-label')).toEqual(['Emails by day: 0 to 3, last 3'])
   })
