@@ -173,7 +173,7 @@ function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string
 
 /** A page was open but silent since: it may be in use, or have crashed. */
 const describeUnsure = (subject: DescribedSubject): string =>
-  `A page was open at the time of ${triggerNoun(subject.content)}, and it's not known yet whether ${displayName(subject.person)} was viewing it.`
+  `A page was open at the time of ${triggerNoun(subject.content)}, and it ${subject.isOver ? 'was not known' : "isn't known yet"} whether ${displayName(subject.person)} was viewing it.`
 
 /** For one event: the delivery's own, or a further one that the email lists. */
 function describeVerdict(verdict: Verdict, subject: DescribedSubject, nth: number): string {

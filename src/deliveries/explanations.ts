@@ -54,7 +54,8 @@ export const toExplained = ({
 export function explainDelivery({ delivery, lead = null, refusedBy = null, ...about }: ExplanationInput): Explanation {
   const record = readRecord(delivery)
   const at = record?.rulesAt ?? record?.at ?? delivery.dueAt
-  const subject = { ...about, triggeredAt: delivery.triggeredAt, at }
+  const isOver = delivery.state !== 'waiting' && delivery.state !== 'deferred'
+  const subject = { ...about, triggeredAt: delivery.triggeredAt, at, isOver }
   const verdicts = record?.verdicts ?? []
   return {
     why: [
@@ -196,7 +197,7 @@ export function explainSimulation(
   line: SimulationLine,
   about: Pick<DescribedSubject, 'person' | 'content' | 'zone'>,
 ): Explanation {
-  const subject = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt }
+  const subject = { ...about, triggeredAt: line.triggeredAt, at: line.dueAt, isOver: line.outcome !== 'waiting' }
   const rules = explainVerdicts(line.verdicts, subject)
   return { why: describeOutcome(line, subject), decidedAt: line.outcome === 'waiting' ? null : line.dueAt, rules }
 }

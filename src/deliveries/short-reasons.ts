@@ -124,9 +124,20 @@ function describeCause(delivery: Shortened, reason: string): string {
   if (record?.reply !== undefined && lacksMailbox(enhancedOf(record.reply))) return "Mailbox doesn't exist"
   const seen = reason === 'seen' ? record?.verdicts.find(isSeen) : undefined
   if (typeof seen?.value === 'number') {
-    return `Opened it ${formatShortDuration(delivery.dueAt - seen.value)} before`
+    return describeOpening(seen.value - delivery.triggeredAt)
   }
   return shortenReason(reason)
+}
+
+const describeOpening = (ms: number): string =>
+  ms <= 0 ? 'Had it open at the event' : `Opened it ${formatShortDuration(ms)} after the event`
+
+/** When it happened that `describeShortly` tells: the sending, or the decision. Waiting emails have their trigger. */
+export function findShownTime(delivery: Shortened): number {
+  const { state, triggeredAt, dueAt, handedAt, sentAt } = delivery
+  if (state === 'waiting' || state === 'deferred' || state === 'claimed' || state === 'joined') return triggeredAt
+  if (state === 'skipped' || state === 'failed') return readRecord(delivery)?.at ?? dueAt
+  return sentAt ?? handedAt ?? dueAt
 }
 
 const isSeen = (verdict: Verdict): boolean => verdict.verdict === 'fail' && reasonOfRule(verdict) === 'seen'

@@ -158,6 +158,8 @@ export type DescribedSubject = {
   triggeredAt: number
   at: number
   zone: string
+  /** nothing is checked again */
+  isOver?: boolean
 }
 
 const NAME_CHARACTERS = 40

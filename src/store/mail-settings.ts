@@ -92,7 +92,8 @@ export function createMailSettingsWrites({ db, live, sealer, retries }: Parts) {
         .onConflictDoUpdate({ target: appMailSettings.appId, set })
         .run()
       const names = Object.keys(settings) as (keyof MailSettings)[]
-      const changed = names.filter((name) => !Bun.deepEquals(settings[name], old[name]))
+      // an empty list is none
+      const changed = names.filter((name) => !Bun.deepEquals(settings[name] ?? [], old[name] ?? []))
       const isChanged = (name: keyof MailSettings) => changed.includes(name)
       const isSenderChanged = isChanged('fromEmail') || isChanged('otherFromEmails')
       if (isChanged('smtpUrl')) retries.tryAgain(by.appId, 'server', by.at)

@@ -71,7 +71,17 @@ describe('describes a state', () => {
   test('as not decided yet', () => {
     const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
     expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
-      "A page was open at the time of the event, and it's not known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC.",
+      "A page was open at the time of the event, and it isn't known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC.",
+    )
+  })
+
+  test('as never known once another rule has decided', () => {
+    const open = { ...fail('away', 'trigger', NOW), until: NOW + 30 * MINUTE }
+    const delivery = deliveryOf({ reason: 'not_away' }, [open, fail('away', 'sending', '/editor')])
+    const { why, rules } = explainDelivery({ delivery, person: ADA, content: CONTENT, zone: 'UTC' })
+    expect(why).toBe('Ada was on /editor when the email was due, so this email was not needed.')
+    expect(rules[0]?.sentence).toBe(
+      'A page was open at the time of the event, and it was not known whether Ada was viewing it.',
     )
   })
 

@@ -29,7 +29,7 @@ import {
   NO_FILTER,
 } from './deliveries-view.ts'
 import { describeState, isGroup, STATE_GROUPS } from './delivery-labels.tsx'
-import { DeliveryRow } from './delivery-row.tsx'
+import { DeliveryHeads, DeliveryRow } from './delivery-row.tsx'
 
 type DeliveriesProps = {
   viewer: Viewer
@@ -222,6 +222,7 @@ function DeliveryList(props: DeliveriesProps) {
   return (
     <>
       {isFirst && <FeedPending noun="delivery" plural="deliveries" />}
+      {deliveries.length > 0 && <DeliveryHeads />}
       <ol
         class="feed deliveries"
         data-feed={isFirst ? `${live}${live.includes('?') ? '' : '?'}` : undefined}

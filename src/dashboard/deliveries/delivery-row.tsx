@@ -1,11 +1,22 @@
 /** @jsxImportSource preact */
-import { describeShortly, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { describeShortly, findShownTime, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
 
 const NAME_MOST = 60
+
+/** Above the list. On phones, a row has two lines. */
+export const DeliveryHeads = () => (
+  <div class="delivery-heads" aria-hidden="true">
+    <span>Person</span>
+    <span>Message</span>
+    <span>State</span>
+    <span>What happened</span>
+    <span>When</span>
+  </div>
+)
 
 /** One line; the whole row is a link. */
 export const DeliveryRow = ({ appId, row, now }: { appId: string; row: ListedDelivery; now: number }) => {
@@ -26,7 +37,7 @@ export const DeliveryRow = ({ appId, row, now }: { appId: string; row: ListedDel
         <span class="why" title={explained.why}>
           <SentText most={NAME_MOST}>{describeShortly(delivery, now)}</SentText>
         </span>
-        <Time at={delivery.triggeredAt} now={now} />
+        <Time at={findShownTime(delivery)} now={now} />
       </a>
     </li>
   )

@@ -64,7 +64,7 @@ const SORTS: Record<PeopleSort, { label: string; order: string }> = {
   newest: { label: 'Newest', order: 'newest first' },
   name: { label: 'Name', order: 'by name' },
   email: { label: 'Email', order: 'by email' },
-  seen: { label: 'Last seen', order: 'last seen first' },
+  seen: { label: 'Last page view', order: 'last page view first' },
 }
 
 const formatCount = ({ people, isExact }: PeopleProps['count']): string =>
@@ -165,7 +165,7 @@ const FilterFields = ({ texts, suggested }: { texts: FilterTexts; suggested: Peo
     />
     <Select
       name="seen"
-      label="Last seen"
+      label="Last page view"
       value={texts.seen}
       options={[ANY, ...Object.entries(SEEN_CHOICES).map(([value, { label }]) => ({ value, label }))]}
     />
@@ -275,7 +275,7 @@ const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
   { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
   { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={1} />, isExtra: true },
   {
-    name: 'Last seen',
+    name: 'Last page view',
     cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
   },
   {

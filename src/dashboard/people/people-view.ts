@@ -6,7 +6,7 @@ import { STATUSES } from './person-labels.tsx'
 
 const DAY_MS = 86_400_000
 
-/** Choices of "last seen". */
+/** Choices of the last page view. */
 export const SEEN_CHOICES = {
   '1': { label: 'In the last 24 hours', filter: (now: number) => ({ since: now - DAY_MS }) },
   '7': { label: 'In the last 7 days', filter: (now: number) => ({ since: now - 7 * DAY_MS }) },
@@ -137,7 +137,7 @@ export function listChips(texts: FilterTexts): Chip[] {
       ? null
       : { name: did === 'no' ? 'Did not' : 'Did', value: event, without: { ...texts, event: '', did: '' } },
     isOf(SEEN_CHOICES, seen)
-      ? { name: 'Last seen', value: SEEN_CHOICES[seen].label, without: { ...texts, seen: '' } }
+      ? { name: 'Last page view', value: SEEN_CHOICES[seen].label, without: { ...texts, seen: '' } }
       : null,
   ]
   return chips.filter((chip) => chip !== null)

@@ -99,7 +99,9 @@ const FactsSection = ({ person, now }: PersonProps) => (
         </Fact>
       )}
       <Fact name="First seen">{person.firstSeenAt === null ? 'Never' : <ExactTime at={person.firstSeenAt} />}</Fact>
-      <Fact name="Last seen">{person.lastSeenAt === null ? 'Never' : <Time at={person.lastSeenAt} now={now} />}</Fact>
+      <Fact name="Last page view">
+        {person.lastSeenAt === null ? 'Never' : <Time at={person.lastSeenAt} now={now} />}
+      </Fact>
       <Fact name="Added">
         <ExactTime at={person.createdAt} />
       </Fact>
