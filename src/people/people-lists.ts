@@ -31,10 +31,9 @@ const COLUMNS = [
 
 type Exported = ReturnType<typeof contactView>
 
-/** Tags are separated by semicolons; fields are a JSON object. */
+/** Tags are a JSON array, fields a JSON object. */
 const toCell = (value: Exported[(typeof COLUMNS)[number]]): string => {
   if (value === null) return ''
-  if (Array.isArray(value)) return value.join(';')
   return typeof value === 'string' ? value : Object.keys(value).length === 0 ? '' : JSON.stringify(value)
 }
 
@@ -43,14 +42,18 @@ const WRITERS: Record<ExportFormat, { head: string; write: (person: Exported) =>
   ndjson: { head: '', write: (person) => `${JSON.stringify(person)}\n` },
 }
 
+/** In other orders, people move while they are read. */
+const LASTING_SORTS: readonly PeopleSort[] = ['newest', 'email']
+
 type PeopleExport = { filter: PeopleFilter; sort: PeopleSort; format: ExportFormat }
 
-/** One line per person, in pages, so that memory does not grow with their number. */
+/** One line per person, in pages, so that memory does not grow with their number. Newest first if `sort` does not last. */
 export async function* exportPeople(
   { store }: { store: Store },
   app: AppRow,
-  { filter, sort, format }: PeopleExport,
+  { filter, sort: wanted, format }: PeopleExport,
 ): AsyncGenerator<string> {
+  const sort = LASTING_SORTS.includes(wanted) ? wanted : 'newest'
   const { head, write } = WRITERS[format]
   if (head !== '') yield head
   let after: PeopleCursor | null = null

@@ -2,7 +2,8 @@ import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { databasePath } from '../../../src/store/engine/database.ts'
 import { type AccountPages, type Browser, openAccount, PASSWORD } from '../browser.ts'
-import { eventWrite } from '../../store/samples.ts'
+import { exportPeople, type PeopleSort } from '../../../src/people/people-lists.ts'
+import { eventWrite, visitReportWrite } from '../../store/samples.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -199,7 +200,7 @@ describe('exporting', () => {
   const download = async (query: string): Promise<string> =>
     (await browser.get(pages.at(`people/export?${query}`))).html
   beforeEach(async () => {
-    await add({ email: '=1+1@example.com', firstName: '@SUM(A1)', lastName: '-2', tags: ['+x', 'y'] })
+    await add({ email: '=1+1@example.com', firstName: '@SUM(A1)', lastName: '-2', tags: ['+x', 'y;z'] })
     await add({ email: 'ada@example.com', firstName: 'Ada, "Countess"', fields: { a: 'b' } })
   })
 
@@ -207,7 +208,7 @@ describe('exporting', () => {
     const [head, ada, sly, end] = (await download('format=csv')).split('\r\n')
     expect(head).toStartWith('id,email,firstName,lastName,status,tags,fields,source,createdAt')
     expect(ada).toMatch(/^con_\w+,ada@example\.com,"Ada, ""Countess""",,subscribed,,"{""a"":""b""}",,2026-/)
-    expect(sly).toMatch(/^con_\w+,'=1\+1@example\.com,'@SUM\(A1\),'-2,subscribed,'\+x;y,,,2026-/)
+    expect(sly).toMatch(/^con_\w+,'=1\+1@example\.com,'@SUM\(A1\),'-2,subscribed,"\[""\+x"",""y;z""\]",,,2026-/)
     expect(end).toBe('')
   })
 
@@ -217,6 +218,37 @@ describe('exporting', () => {
     const emails = lines.map((line) => (JSON.parse(line) as { email: string }).email)
     expect(emails).toEqual(Array.from({ length: 450 }, (_, number) => `p${number}@example.com`).toSorted())
   })
+
+  test.each<PeopleSort>(['newest', 'name', 'email', 'seen'])(
+    'everyone, while they are seen and renamed: by %s',
+    async (sort) => {
+      const emails = Array.from({ length: 450 }, (_, number) => `p${1000 + number}@example.com`)
+      for (const email of emails) await add({ email, firstName: 'M' })
+      const [app] = await pages.store.listApps(pages.begun.accountId)
+      if (!app) throw new Error('no app')
+      const change = async (email: string) => {
+        pages.clock.ms += 1
+        const at = pages.clock.now()
+        const items = [{ type: 'page' as const, name: null, path: '/', occurredAt: at }]
+        await pages.store.recordVisitReport(
+          visitReportWrite({ accountId: app.accountId, appId: app.id, email, reportId: email, at, items }),
+        )
+        await add({ email, firstName: 'A' })
+      }
+      const filter = { search: null, tag: null, status: null, field: null, event: null, seen: null }
+      const exported: string[] = []
+      for await (const part of exportPeople(pages, app, { filter, sort, format: 'ndjson' })) {
+        exported.push(
+          ...part
+            .trimEnd()
+            .split('\n')
+            .map((line) => (JSON.parse(line) as { email: string }).email),
+        )
+        for (const email of [emails[2], emails[448]]) await change(email ?? '')
+      }
+      expect(exported.toSorted()).toEqual(['=1+1@example.com', 'ada@example.com', ...emails])
+    },
+  )
 
   test('is linked with the filters of the page', async () => {
     const html = await find({ search: 'ada', sort: 'seen' })
