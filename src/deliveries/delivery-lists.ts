@@ -15,7 +15,7 @@ import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from
 import { writeCsvRow } from '../core/csv.ts'
 import { publicId } from '../core/ids.ts'
 import { describeShortly, findShownTime, shortenReason } from './short-reasons.ts'
-import { refusedBy } from './decide.ts'
+import { HELD_BACK, refusedBy } from './decide.ts'
 import { isResendable, isResent } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
@@ -25,6 +25,7 @@ import { type Refusal, refuse } from '../core/refusals.ts'
 
 export {
   DELIVERY_STATES,
+  HELD_BACK,
   describeShortly,
   findShownTime,
   shortenReason,

@@ -45,9 +45,12 @@ const planStatus: MessageRules['planStatus'] = ({ status, content, at }, old) =>
 }
 
 /** Deliveries refer to the content that was sent, and a live message may send at any moment. */
+export const mayDelete = ({ status }: Pick<MessageRow, 'status'>, hasDeliveries: () => boolean): boolean =>
+  status !== 'live' && !hasDeliveries()
+
 const refuseDeletion: MessageRules['refuseDeletion'] = ({ old, hasDeliveries }) => {
   if (!old) return { refusal: 'message_not_found' }
-  return old.status === 'live' || hasDeliveries() ? { refusal: 'message_in_use' } : null
+  return mayDelete(old, hasDeliveries) ? null : { refusal: 'message_in_use' }
 }
 
 export const MESSAGE_RULES: MessageRules = { refuseDrafts, planSave, planStatus, refuseDeletion }

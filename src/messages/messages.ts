@@ -1,6 +1,5 @@
 import type { MessageChange, SavedMessage } from '../store/messages.ts'
 import {
-  DELIVERY_STATES,
   type MessageContent,
   type MessageCounts,
   type MessageRow,
@@ -101,10 +100,6 @@ export function isLiveToken(
   const [given, right] = [Buffer.from(token), Buffer.from(makeLiveToken(of.key, of.app, of.message))]
   return given.length === right.length && timingSafeEqual(given, right)
 }
-
-/** Not live, and without deliveries. */
-export const mayDelete = ({ status }: MessageRow, counts: MessageCounts): boolean =>
-  status !== 'live' && DELIVERY_STATES.every((state) => counts[state] === 0)
 
 /** Deletes all versions. Refusals: message_not_found, message_in_use (live, or has deliveries), unavailable. */
 export async function deleteMessage(

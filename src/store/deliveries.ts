@@ -23,7 +23,10 @@ import {
 export const OUTCOMES = { cameBack: 'came_back_at', opened: 'opened_at', goal: 'goal_at' } as const
 export type DeliveryOutcome = keyof typeof OUTCOMES
 
-/** `before` and `after`: ids, exclusive. */
+/**
+ * `before` and `after`: ids, exclusive. `orSkippedFor`: skipped ones with this reason match too. `isLead`: without events
+ * that joined another email.
+ */
 export type DeliveryQuery = {
   appId: number
   messageId: number | null
@@ -31,6 +34,8 @@ export type DeliveryQuery = {
   states: readonly DeliveryState[] | null
   reason?: string | null
   outcome?: DeliveryOutcome | null
+  orSkippedFor?: string | null
+  isLead?: boolean
   before: number | null
   after?: number
   limit: number
@@ -53,7 +58,10 @@ const MOST_REASONS = 2_000
 
 export type EventOfPerson = { appId: number; contactId: number; eventId: number }
 
-type Page = Required<Omit<DeliveryQuery, 'states' | 'before' | 'contactId'>> & { before: number; states: string }
+type Page = Required<Omit<DeliveryQuery, 'states' | 'before' | 'contactId' | 'orSkippedFor'>> & {
+  before: number
+  states: string
+}
 
 const FIELDS = {
   id: 'deliveries.id',
@@ -224,9 +232,14 @@ function contentOf({ from, to, subject, html, text }: StoredCapture): CapturedMa
 /** An index that has the deliveries of a message in order of ids, and what it doesn't cover. */
 type Source = { index: string; where: string }
 
-/** `reason`: whether ?7 is given. */
-function sourceOf(outcome: DeliveryOutcome | null, hasReason: boolean): Source {
-  const where = hasReason ? 'reason = ?7' : '1'
+/** Of those that aren't `joined`. Only ended ones are looked up, because the index lacks the column. */
+const IS_LEAD = `(state NOT IN ('skipped', 'failed') OR joined_to IS NULL)`
+
+type Kind = Pick<Page, 'outcome' | 'isLead'> & { hasReason: boolean }
+
+/** `hasReason`: whether ?7 is given. */
+function sourceOf({ outcome, hasReason, isLead }: Kind): Source {
+  const where = `${hasReason ? 'reason = ?7' : '1'}${isLead ? ` AND ${IS_LEAD}` : ''}`
   if (outcome !== null)
     return { index: OUTCOME_INDEXES[outcome], where: `${OUTCOMES[outcome]} IS NOT NULL AND ${where}` }
   return { index: hasReason ? 'deliveries_by_reason' : 'deliveries_by_message', where }
@@ -279,16 +292,18 @@ export function createDeliveryPages(db: Database) {
     query.all(...values).map(({ id }) => id)
   const newest = prepareIds(
     `SELECT id FROM
-       (SELECT id, app_id, message_id, state FROM deliveries WHERE id < ?3 AND id > ?6 ORDER BY id DESC LIMIT ${SCANNED_ROWS}) AS newest
+       (SELECT id, app_id, message_id, state, joined_to FROM deliveries WHERE id < ?3 AND id > ?6 ORDER BY id DESC LIMIT ${SCANNED_ROWS}) AS newest
      WHERE app_id = ?1 AND message_id = ifnull(?2, message_id) AND instr(?4, '"' || state || '"') > 0
+       AND (?7 = 0 OR joined_to IS NULL)
      ORDER BY id DESC LIMIT ?5`,
   )
   const prepared = new Map<string, { page: ReturnType<typeof prepareIds>; count: ReturnType<typeof prepareIds> }>()
-  const prepareFor = ({ outcome, reason }: Pick<Page, 'outcome' | 'reason'>) => {
-    const key = `${outcome} ${reason !== null}`
+  const prepareFor = ({ outcome, reason, isLead }: Page) => {
+    const kind = { outcome, isLead, hasReason: reason !== null }
+    const key = JSON.stringify(kind)
     const known = prepared.get(key)
     if (known) return known
-    const { page, count } = textsOf(sourceOf(outcome, reason !== null))
+    const { page, count } = textsOf(sourceOf(kind))
     const made = { page: prepareIds(page), count: prepareIds(count) }
     prepared.set(key, made)
     return made
@@ -297,7 +312,7 @@ export function createDeliveryPages(db: Database) {
     prepareIds(
       `SELECT id FROM deliveries WHERE ${where} AND +message_id = ifnull(?3, message_id)
          AND instr(?4, '"' || state || '"') > 0 AND id < ?5 AND +id > ?7
-         AND (?8 IS NULL OR reason = ?8)
+         AND (?8 IS NULL OR reason = ?8) AND (?10 = 0 OR joined_to IS NULL)
          AND CASE ?9 ${Object.entries(OUTCOMES)
            .map(([name, column]) => `WHEN '${name}' THEN ${column} IS NOT NULL`)
            .join(' ')} ELSE 1 END
@@ -309,8 +324,8 @@ export function createDeliveryPages(db: Database) {
   const ofEvent = OF_PERSON.map((where) => prepareIds(`SELECT id FROM deliveries WHERE ${where} AND event_id = ?3`))
 
   const listOfPerson = (page: Page, contactId: number): number[] => {
-    const { appId, messageId, states, before, limit, after, reason, outcome } = page
-    const values = [appId, contactId, messageId, states, before, limit, after, reason, outcome]
+    const { appId, messageId, states, before, limit, after, reason, outcome, isLead } = page
+    const values = [appId, contactId, messageId, states, before, limit, after, reason, outcome, Number(isLead)]
     return ofPerson.flatMap((query) => ids(query, ...values))
   }
 
@@ -327,28 +342,26 @@ export function createDeliveryPages(db: Database) {
   /** Scans the newest rows first, then falls back to the index of each state. */
   const listOfMessages = (page: Page): number[] => {
     const isPlain = page.outcome === null && page.reason === null
-    const found = isPlain ? ids(newest, ...valuesOf(page)) : []
+    const found = isPlain ? ids(newest, ...valuesOf(page), Number(page.isLead)) : []
     return found.length === page.limit ? found : ids(prepareFor(page).page, ...valuesOf(page))
   }
 
-  const toPage = ({
-    contactId: _,
-    states,
-    before,
-    after = 0,
-    reason = null,
-    outcome = null,
-    ...query
-  }: DeliveryQuery) => ({
-    ...query,
-    after,
-    reason,
-    outcome,
-    before: before ?? Number.MAX_SAFE_INTEGER,
-    states: JSON.stringify(
-      (states ?? DELIVERY_STATES).filter((state) => reason === null || !WITHOUT_REASON.includes(state)),
-    ),
-  })
+  const toPage = (query: DeliveryQuery): Page => {
+    const { appId, messageId, states, before, limit, after = 0, reason = null, outcome = null, isLead = false } = query
+    const asked = (states ?? DELIVERY_STATES).filter(
+      (state) => !(reason !== null && WITHOUT_REASON.includes(state)) && !(isLead && state === 'joined'),
+    )
+    const texts = { states: JSON.stringify(asked), reason, outcome, isLead }
+    return { appId, messageId, limit, after, before: before ?? Number.MAX_SAFE_INTEGER, ...texts }
+  }
+
+  /** The query, and another one for what it finds besides. */
+  const partsOf = ({ orSkippedFor = null, ...query }: DeliveryQuery): Page[] => {
+    const { reason = null } = query
+    const isAsked = orSkippedFor !== null && (reason === null || reason === orSkippedFor)
+    const others = isAsked ? [{ ...query, states: ['skipped'] as const, reason: orSkippedFor }] : []
+    return [query, ...others].map(toPage)
+  }
 
   return {
     listIdsOfEvent: ({ appId, contactId, eventId }: EventOfPerson): number[] =>
@@ -356,15 +369,24 @@ export function createDeliveryPages(db: Database) {
 
     listIds(query: DeliveryQuery): number[] {
       const { contactId, limit } = query
-      const page = toPage(query)
-      const found = contactId === null ? listOfMessages(page) : listOfPerson(page, contactId)
-      return found.sort((a, b) => b - a).slice(0, limit)
+      const list = (page: Page) => (contactId === null ? listOfMessages(page) : listOfPerson(page, contactId))
+      return partsOf(query)
+        .flatMap(list)
+        .sort((a, b) => b - a)
+        .slice(0, limit)
     },
 
     count(query: Omit<DeliveryQuery, 'limit'>): number {
-      const page = toPage({ ...query, limit: MOST_COUNTED + 1 })
-      if (query.contactId !== null) return Math.min(listOfPerson(page, query.contactId).length, MOST_COUNTED + 1)
-      return prepareFor(page).count.get(...valuesOf(page))?.id ?? 0
+      const { contactId } = query
+      const countOf = (page: Page): number =>
+        contactId === null
+          ? (prepareFor(page).count.get(...valuesOf(page))?.id ?? 0)
+          : listOfPerson(page, contactId).length
+      const most = MOST_COUNTED + 1
+      return partsOf({ ...query, limit: most }).reduce(
+        (sum, page) => (sum < most ? Math.min(most, sum + countOf(page)) : sum),
+        0,
+      )
     },
   }
 }

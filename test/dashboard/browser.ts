@@ -72,7 +72,7 @@ async function addAccount(maker: Maker, email: string, appName: string) {
 const OWNER = 'ada@example.com'
 
 const begin = createBeginnings(async (folder) => {
-  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
+  const store = await openStore(folder, { threads: false, now: () => NOW, rules: STORE_RULES })
   const begun = await addAccount({ store, now: NOW, actor: 'test' }, OWNER, 'Engine')
   await store.close()
   return begun

@@ -44,8 +44,8 @@ export const openApiOf = (parts: Dependencies) => apiRoutes(parts).openApi
 
 export async function openPages({ baseUrl = BASE, host, resolveTxt = async () => null, mail, ...given }: Options = {}) {
   const folder = given.folder ?? (await makeDataFolder())
-  const store = await openStore(folder, { threads: false, rules: STORE_RULES })
   const clock = { ms: NOW, now: () => clock.ms, monotonicMs: () => clock.ms, steadyNow: () => clock.ms }
+  const store = await openStore(folder, { threads: false, now: clock.now, rules: STORE_RULES })
   const feed = createFeed({ store })
   const notes: SecurityNote[] = []
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })

@@ -104,6 +104,25 @@ describe('no statement scans all deliveries', () => {
         createDeliveryReads(watched, createMailSources(watched, sealer)).listDeliveries({ ...query, messageId: 1 }),
     ],
     [
+      'pages of the emails that were decided',
+      3,
+      (watched) => {
+        const reads = createDeliveryReads(watched, createMailSources(watched, sealer))
+        const decided = {
+          ...query,
+          isLead: true,
+          states: ['sent'] as const,
+          orSkippedFor: 'holdback',
+          outcome: 'opened' as const,
+        }
+        return [
+          reads.listDeliveries({ ...decided, outcome: null }),
+          reads.listDeliveries(decided),
+          reads.countMatching(decided),
+        ]
+      },
+    ],
+    [
       'pages of a person',
       2,
       (watched) =>

@@ -3,6 +3,7 @@ import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createComparing } from '../../src/store/compared-people.ts'
+import { idAt } from '../../src/core/ids.ts'
 import { createDeliveryCounts } from '../../src/store/delivery-counts.ts'
 import { createResultReads } from '../../src/store/message-results.ts'
 import { DELIVERY_STATES } from '../../src/store/message-types.ts'
@@ -12,13 +13,14 @@ import { useFolder } from './databases.ts'
 const folder = useFolder()
 
 const MESSAGES = [1, 2]
-const START = 20_000 * DAY
+const START = 20_600 * DAY
+const HALF_DAY = (idAt(START + DAY) - idAt(START)) / 2
 
 const at = fc
   .option(fc.integer({ min: 0, max: 3 }), { nil: null })
   .map((day) => (day === null ? null : START + day * DAY))
 const change = fc.record({
-  id: fc.integer({ min: 1, max: 6 }),
+  id: fc.integer({ min: 1, max: 6 }).map((index) => idAt(START) + index * HALF_DAY + 7),
   kind: fc.constantFrom('put', 'put', 'put', 'delete'),
   message: fc.constantFrom(...MESSAGES),
   state: fc.constantFrom(...DELIVERY_STATES),
@@ -67,7 +69,7 @@ const REACHED = 'count(came_back_at) AS cameBack, count(opened_at) AS opened, co
 const recount = (db: Database) => ({
   days: db
     .query(
-      `SELECT message_id, triggered_at / ${DAY} AS day,
+      `SELECT message_id, ${START / DAY} + (id - ${idAt(START)}) / ${idAt(START + DAY) - idAt(START)} AS day,
          CASE WHEN held_back_at IS NOT NULL THEN 'heldBack' WHEN ${SENT} THEN 'sent'
            WHEN state IN ('kept', 'skipped', 'failed', 'joined') THEN state ELSE 'waiting' END AS outcome,
          CASE WHEN state IN ('skipped', 'failed') THEN ifnull(reason, '') ELSE '' END AS reason,

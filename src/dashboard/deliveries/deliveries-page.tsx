@@ -26,6 +26,7 @@ import {
   type FilterName,
   FILTERS,
   isNarrowed,
+  listKept,
   NO_FILTER,
 } from './deliveries-view.ts'
 import { describeState, isGroup, STATE_GROUPS } from './delivery-labels.tsx'
@@ -172,6 +173,9 @@ const FilterForm = ({ viewer, view, email, error, messages, reasons }: Deliverie
       />
       <DayField name="from" label="From" value={view.from} />
       <DayField name="to" label="To" value={view.to} />
+      {listKept(view).map(({ name, value }) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
       <Button>Show</Button>
     </form>
   </details>
@@ -190,6 +194,8 @@ const FILTER_NAMES: Record<FilterName, string> = {
   outcome: 'Result',
   from: 'From',
   to: 'To',
+  isUtc: 'Days',
+  isLead: 'Events',
 }
 
 const chipsOf = (props: DeliveriesProps): Chip[] =>
@@ -211,6 +217,8 @@ function valueOf(name: FilterName, { view, email, messages }: DeliveriesProps): 
     outcome: () => (outcome === null ? '' : OUTCOME_NAMES[outcome]),
     from: () => formatDate(Date.parse(view.from)),
     to: () => formatDate(Date.parse(view.to)),
+    isUtc: () => 'UTC',
+    isLead: () => 'one per email',
   }
   return values[name]()
 }

@@ -1,11 +1,14 @@
 import { idAt, publicId, readPublicId } from '../../core/ids.ts'
 import { fromLocalTime } from '../../core/local-time.ts'
-import { type DeliveryFilter, type DeliveryOutcome, OUTCOMES } from '../../deliveries/delivery-lists.ts'
+import { type DeliveryFilter, type DeliveryOutcome, HELD_BACK, OUTCOMES } from '../../deliveries/delivery-lists.ts'
 import { readStateFilter, type StateFilter, statesOf } from './delivery-labels.tsx'
 
 const DAY_MS = 86_400_000
 
-/** The filters of the page; null and '' are any. Days are such as 2026-05-03. */
+/**
+ * The filters of the page; null and '' are any. Days are such as 2026-05-03, of the app's timezone unless `isUtc`.
+ * `isLead`: one row per email, without events that joined it.
+ */
 export type DeliveriesView = {
   contactId: number | null
   messageId: number | null
@@ -14,9 +17,21 @@ export type DeliveriesView = {
   outcome: DeliveryOutcome | null
   from: string
   to: string
+  isUtc: boolean
+  isLead: boolean
 }
 
-export const FILTERS = ['contactId', 'messageId', 'state', 'reason', 'outcome', 'from', 'to'] as const
+export const FILTERS = [
+  'contactId',
+  'messageId',
+  'state',
+  'reason',
+  'outcome',
+  'from',
+  'to',
+  'isUtc',
+  'isLead',
+] as const
 export type FilterName = (typeof FILTERS)[number]
 
 export const NO_FILTER: DeliveriesView = {
@@ -27,6 +42,8 @@ export const NO_FILTER: DeliveriesView = {
   outcome: null,
   from: '',
   to: '',
+  isUtc: false,
+  isLead: false,
 }
 
 const REASON_MOST = 200
@@ -44,8 +61,19 @@ export function readView(textOf: (name: string) => string): DeliveriesView {
     outcome: isOutcome(outcome) ? outcome : null,
     from: readDay(textOf('from')),
     to: readDay(textOf('to')),
+    isUtc: textOf('days') === UTC,
+    isLead: textOf('rows') === EMAILS,
   }
 }
+
+const UTC = 'utc'
+const EMAILS = 'emails'
+
+/** What the form keeps of the address. */
+export const listKept = ({ isUtc, isLead }: DeliveriesView): { name: string; value: string }[] => [
+  ...(isUtc ? [{ name: 'days', value: UTC }] : []),
+  ...(isLead ? [{ name: 'rows', value: EMAILS }] : []),
+]
 
 export const readAddress = (url: string): DeliveriesView => {
   const { searchParams } = new URL(url)
@@ -57,7 +85,8 @@ const readDay = (text: string): string =>
 
 export const isNarrowed = (view: DeliveriesView): boolean => FILTERS.some((name) => view[name] !== NO_FILTER[name])
 
-function writeView({ contactId, messageId, state, reason, outcome, from, to }: DeliveriesView): URLSearchParams {
+function writeView(view: DeliveriesView): URLSearchParams {
+  const { contactId, messageId, state, reason, outcome, from, to } = view
   const texts = {
     person: contactId === null ? '' : publicId('con', contactId),
     message: messageId === null ? '' : publicId('msg', messageId),
@@ -66,6 +95,7 @@ function writeView({ contactId, messageId, state, reason, outcome, from, to }: D
     outcome: outcome ?? '',
     from,
     to,
+    ...Object.fromEntries(listKept(view).map(({ name, value }) => [name, value])),
   }
   return new URLSearchParams(Object.entries(texts).filter(([, text]) => text !== ''))
 }
@@ -85,14 +115,16 @@ export function deliveriesPath(
 
 /** Days of the zone in which Eventpost got what triggered the delivery, which its ID tells. */
 export function toFilter(view: DeliveriesView, zone: string): DeliveryFilter {
-  const { contactId, messageId, state, reason, outcome, from, to } = view
-  const startOf = (day: string, later = 0): number => idAt(fromLocalTime(Date.parse(day) + later, zone))
+  const { contactId, messageId, state, reason, outcome, from, to, isUtc, isLead } = view
+  const startOf = (day: string, later = 0): number => idAt(fromLocalTime(Date.parse(day) + later, isUtc ? 'UTC' : zone))
   return {
     contactId,
     messageId,
     states: state === null ? null : statesOf(state),
     reason: reason === '' ? null : reason,
     outcome,
+    orSkippedFor: state === 'decided' ? HELD_BACK : null,
+    isLead,
     after: from === '' ? 0 : startOf(from) - 1,
     before: to === '' ? null : startOf(to, DAY_MS),
   }

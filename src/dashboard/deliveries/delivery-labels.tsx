@@ -24,12 +24,15 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
   complained: { word: 'Complained', mood: 'bad' },
 }
 
-/** Groups of states that a page counts together. Captured emails don't count as sent. */
+/**
+ * Groups of states that a page counts together. Captured emails don't count as sent. `decided` also has those that are
+ * held back.
+ */
 export const STATE_GROUPS = {
   pending: { word: 'All waiting', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
   decided: {
-    word: 'Sent, captured or failed',
+    word: 'Sent, captured, held back or failed',
     states: ['handed', 'sent', 'unknown', 'bounced', 'complained', 'kept', 'failed'],
   },
   amiss: { word: 'All problems', states: ['failed', 'unknown', 'bounced', 'complained'] },

@@ -25,6 +25,7 @@ export type EditorProps = {
   /** null: not saved yet */
   message: MessageRow | null
   counts: MessageCounts | null
+  isDeletable: boolean
   /** the newest version; null if not saved yet */
   saved: ShownVersion | null
   fields: Fields

@@ -3,6 +3,7 @@ import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import { previewMessage } from '../../deliveries/message-preview.ts'
 import { checkIncomplete, checkLive, type LiveCheck } from '../../messages/message-checks.ts'
+import { mayDelete } from '../../messages/message-changes.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../../messages/messages.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
@@ -85,8 +86,9 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
 /** Data that doesn't depend on the input. */
 async function readSurroundings({ deps, viewer, message }: Editing) {
   const { store } = deps
-  const [counts, settings, members, eventNames, sending, [saved = null]] = await Promise.all([
+  const [counts, hasDeliveries, settings, members, eventNames, sending, [saved = null]] = await Promise.all([
     message && store.countEmails(message.id),
+    message !== null && store.hasDeliveries(message.id),
     store.mailSettings(viewer.app.id),
     listRecipients(store, viewer.account.id),
     listNames(deps, viewer),
@@ -99,7 +101,9 @@ async function readSurroundings({ deps, viewer, message }: Editing) {
     emails: listSenderEmails(settings, installation),
     usual: settings.fromEmail ?? installation.from?.address ?? null,
   }
-  return { counts, saved, timezone, perPersonDay: settings.perPersonDay, members, senders, eventNames, sending }
+  const { perPersonDay } = settings
+  const isDeletable = message !== null && mayDelete(message, () => hasDeliveries)
+  return { counts, isDeletable, saved, timezone, perPersonDay, members, senders, eventNames, sending }
 }
 
 /** The base URL matters even before there is a mail server. */

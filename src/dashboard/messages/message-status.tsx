@@ -3,7 +3,7 @@ import { listChecks, LiveChecks } from './message-checklist.tsx'
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
-import { mayDelete, type MessageCounts, type MessageRow, type MessageStatus } from '../../messages/messages.ts'
+import { type MessageCounts, type MessageRow, type MessageStatus } from '../../messages/messages.ts'
 import { STATE_GROUPS, type StateGroup } from '../deliveries/delivery-labels.tsx'
 import { Button } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
@@ -120,7 +120,7 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   </Dialog>
 )
 
-export function StatusSection({ message, counts, saved, viewer, now }: EditorProps & { message: MessageRow }) {
+export function StatusSection({ message, isDeletable, saved, viewer, now }: EditorProps & { message: MessageRow }) {
   const isEditor = hasRole(viewer.member.role, 'editor')
   return (
     <section class="editor-foot" aria-label="This message">
@@ -134,7 +134,7 @@ export function StatusSection({ message, counts, saved, viewer, now }: EditorPro
               Back to draft
             </Button>
           )}
-          {counts && mayDelete(message, counts) && <DeleteDialog message={message} />}
+          {isDeletable && <DeleteDialog message={message} />}
         </div>
       )}
       {saved && (

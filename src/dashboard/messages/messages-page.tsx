@@ -89,7 +89,7 @@ const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
     : []),
   numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
   numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),
-  numberOf(viewer, 'Not sent', { count: ({ skipped }) => skipped, state: 'skipped' }),
+  numberOf(viewer, 'Not sent', { count: ({ skipped, heldBack }) => skipped + heldBack, state: 'skipped' }),
   numberOf(viewer, 'Problems', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
 ]
 
@@ -111,7 +111,11 @@ const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): 
     const text = formatCount(number)
     return (
       <>
-        {state ? <a href={deliveriesPath(viewer.app.publicId, { messageId: id, state })}>{text}</a> : text}
+        {state ? (
+          <a href={deliveriesPath(viewer.app.publicId, { messageId: id, state, isLead: true })}>{text}</a>
+        ) : (
+          text
+        )}
         {whole > 0 && <span class="hint">{` ${Math.round((number * 100) / whole)}%`}</span>}
       </>
     )

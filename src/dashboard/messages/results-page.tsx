@@ -105,13 +105,13 @@ function describeAnswer({ funnel, compared }: Results): string {
   return extra === null ? `${came}.` : `${came}, ${formatExtra(extra)} than without.`
 }
 
-/** A link to the deliveries that a bar counts. */
 type Filter = Partial<Pick<DeliveriesView, 'state' | 'reason' | 'outcome' | 'from' | 'to'>>
 
+/** To the deliveries that a bar counts. */
 function linkTo({ viewer, message, view }: Pick<ResultsProps, 'viewer' | 'message' | 'view'>, filter: Filter): string {
   const { from, until } = view.range
-  const days = { from: writeDay(from), to: writeDay(until) }
-  return deliveriesPath(viewer.app.publicId, { messageId: message.id, ...days, ...filter })
+  const days = { from: writeDay(from), to: writeDay(until), isUtc: viewer.app.timezone !== 'UTC' }
+  return deliveriesPath(viewer.app.publicId, { messageId: message.id, ...days, isLead: true, ...filter })
 }
 
 type Bar = { name: string; count: number; of: number; share: string; href: string }

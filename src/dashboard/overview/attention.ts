@@ -3,18 +3,19 @@ import { MOST_COUNTED } from '../../store/message-results.ts'
 import type { RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import { type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
+import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { requestsPath } from '../requests/requests-view.ts'
 import { formatCount } from '../ui/chart.tsx'
 
-/** `refused`: of the last day, the last group first. `failedSince`: a day such as 2026-05-03. `days`: since then. */
+/** `refused`: of the last day, the last group first. `days`: since `failedSince`. */
 export type AttentionFacts = {
   appId: string
   mail: MailState
   messages: Pick<MessageRow, 'status' | 'content'>[]
   problems: ProblemCounts
   refused: Pick<RefusalGroup, 'code' | 'count'>[]
-  failedSince: string
+  failedSince: Pick<DeliveriesView, 'from' | 'isUtc'>
   days: number
 }
 
@@ -95,11 +96,10 @@ const aboutDomains = ({ appId, mail: { unverified } }: AttentionFacts): Item =>
 
 function aboutFailed({ appId, problems: { failed }, failedSince, days }: AttentionFacts): Item {
   if (failed === 0) return null
-  const query = new URLSearchParams({ state: 'failed', from: failedSince })
   return {
     isBad: true,
     text: `${countOf(failed, 'email', 'emails')} failed in the last ${days} days.`,
-    link: { label: 'See why', href: `${pathOf(appId, 'deliveries')}?${query}` },
+    link: { label: 'See why', href: deliveriesPath(appId, { state: 'failed', ...failedSince, isLead: true }) },
   }
 }
 

@@ -1,7 +1,7 @@
 import type { AppResults, DayRange } from '../../deliveries/results.ts'
 import type { HourCount, PeopleCount } from '../../store/counters.ts'
 import { PAGE_NAME } from '../../store/visit-reports.ts'
-import { STATE_GROUPS } from '../deliveries/delivery-labels.tsx'
+import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { eventsPath } from '../events/events-view.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { writeDay } from '../messages/results-view.ts'
@@ -11,6 +11,8 @@ export type Figure = { name: string; total: number; values: number[]; href: stri
 
 type Counts = {
   range: DayRange
+  /** the list of deliveries needs to be told that days are UTC */
+  isUtc: boolean
   people: PeopleCount[]
   all: HourCount[]
   /** page views, which `all` contains */
@@ -20,7 +22,7 @@ type Counts = {
 
 const DAY_HOURS = 24
 
-export function listFigures(appId: string, { range, people, all, views, results }: Counts): Figure[] {
+export function listFigures(appId: string, { range, isUtc, people, all, views, results }: Counts): Figure[] {
   const ofDays = (counts: { day: number; count: number }[]): number[] => {
     const values = Array.from({ length: range.until - range.from + 1 }, () => 0)
     for (const { day, count } of counts) values[day - range.from] = (values[day - range.from] ?? 0) + count
@@ -30,8 +32,8 @@ export function listFigures(appId: string, { range, people, all, views, results 
     ofDays(counts.map(({ hour, count }) => ({ day: Math.floor(hour / DAY_HOURS), count })))
   const viewed = ofHours(views)
   const events = ofHours(all).map((count, index) => Math.max(0, count - (viewed[index] ?? 0)))
-  const deliveries = (filter: Record<string, string>): string =>
-    `${pathOf(appId, 'deliveries')}?${new URLSearchParams({ state: LEFT, ...filter, from: writeDay(range.from) })}`
+  const deliveries = (filter: Pick<Partial<DeliveriesView>, 'outcome'>): string =>
+    deliveriesPath(appId, { state: 'left', ...filter, from: writeDay(range.from), isUtc, isLead: true })
   return [
     figure('New people', ofDays(people.map(({ day, people: count }) => ({ day, count }))), pathOf(appId, 'people')),
     figure('Events', events, eventsPath(appId, { range: 'days', name: null })),
@@ -48,8 +50,6 @@ export function listFigures(appId: string, { range, people, all, views, results 
     ),
   ]
 }
-
-const LEFT: keyof typeof STATE_GROUPS = 'left'
 
 const figure = (name: string, values: number[], href: string): Figure => ({
   name,

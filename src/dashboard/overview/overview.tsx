@@ -52,6 +52,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
   const now = clock.now()
   const range = lastDays(DAYS, now)
   const failedRange = lastDays(FAILED_DAYS, now)
+  const isUtc = app.timezone !== 'UTC'
   const accountIds = await listShownAccounts(store, account.id)
   const [setup, mail, results, problems, refused, people, all, views] = await Promise.all([
     readSetup(deps, viewer),
@@ -75,13 +76,13 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
         messages: setup.messages,
         problems,
         refused,
-        failedSince: writeDay(failedRange.from),
+        failedSince: { from: writeDay(failedRange.from), isUtc },
         days: FAILED_DAYS,
       })}
       messages={setup.messages}
       results={results}
       simulated={findSimulated(deps, viewer, setup.messages, await store.mailSettings(app.id))}
-      figures={listFigures(app.publicId, { range, people, all, views, results })}
+      figures={listFigures(app.publicId, { range, isUtc, people, all, views, results })}
       now={now}
     />
   )

@@ -90,6 +90,37 @@ describe('the deliveries', () => {
     ])
   })
 
+  test('keep what a link of results asks for, until its chip is removed', async () => {
+    await putMessage(pages, { app })
+    await sendEvent(pages, { app, email: BOB })
+    const query = 'from=2026-05-03&days=utc&rows=emails'
+    const html = await see(`?${query}`)
+    expect(await textOf(html, '.chip')).toEqual([
+      'Remove From: 3 May 2026',
+      'Remove Days: UTC',
+      'Remove Events: one per email',
+    ])
+    expect((await attributesOf(html, '.chip', 'href')).map((href) => (href ?? '').split('?')[1])).toEqual([
+      'days=utc&rows=emails',
+      'from=2026-05-03&rows=emails',
+      'from=2026-05-03&days=utc',
+    ])
+    const path = pages.at('deliveries')
+    const { location } = await browser.submit(`${path}?${query}`, path, { from: '2026-05-02' })
+    expect(location).toBe(`${path}?${query.replace('03', '02')}`)
+  })
+
+  test('days are of the app, or UTC', async () => {
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    await pages.store.setMailSettings({ ...by, settings: { timezone: 'Pacific/Auckland' } })
+    await putMessage(pages, { app })
+    await sendEvent(pages, { app, email: BOB })
+    const rowsOf = async (query: string) => (await textOf(await see(query), '.feed .who')).length
+    // 12:00 UTC on 3 May
+    const queries = ['from=2026-05-04', 'from=2026-05-04&days=utc', 'to=2026-05-03', 'to=2026-05-03&days=utc']
+    expect(await Promise.all(queries.map((query) => rowsOf(`?${query}`)))).toEqual([1, 0, 0, 1])
+  })
+
   test('page with their filter', async () => {
     await putMessage(pages, { app })
     for (let i = 0; i < 120; i++) await sendEvent(pages, { app, email: `p${i}@example.com` })

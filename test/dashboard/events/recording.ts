@@ -11,13 +11,22 @@ type Happened = {
   path?: string
   /** ms UTC; default: now */
   at?: number
+  occurredAt?: number
 }
 
 /** Records an event, which adds the person; with a path, a page view. */
 export async function recordEvent(
   { store, clock }: Pick<AccountPages, 'store' | 'clock'>,
   { id: appId, accountId }: AppRow,
-  { email = 'bob@example.com', name = 'results_ready', firstName, properties, path, at = clock.now() }: Happened,
+  {
+    email = 'bob@example.com',
+    name = 'results_ready',
+    firstName,
+    properties,
+    path,
+    at = clock.now(),
+    occurredAt,
+  }: Happened,
 ) {
   const outcome = await store.recordEvent({
     accountId,
@@ -34,7 +43,7 @@ export async function recordEvent(
     path: path ?? null,
     via: path === undefined ? 'api' : 'browser',
     at,
-    occurredAt: null,
+    occurredAt: occurredAt ?? null,
     buckets: [],
     idempotency: null,
   })

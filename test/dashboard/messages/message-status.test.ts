@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { publicId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
+import { addDeliveries } from './result-rows.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, HOSTILE, textOf } from '../pages.ts'
 
@@ -288,6 +289,23 @@ describe('deleting', () => {
     const audited = db.query('SELECT actor, subject FROM audit_entries WHERE action = ?').all('message.delete')
     db.close()
     expect(audited).toEqual([{ actor: expect.stringMatching(/^mem_/), subject: publicId('msg', id) }])
+  })
+
+  test('is not offered where people were only held back', async () => {
+    await pages.press(pages.path, 'live')
+    await pages.press(pages.path, 'paused')
+    expect(await buttons()).toEqual(['Delete'])
+    const db = openDatabase(pages.folder)
+    const { id: messageId } = await pages.draft()
+    const at = pages.clock.now()
+    addDeliveries(
+      db,
+      { appId: pages.app.id, messageId, at, count: 1 },
+      { state: 'skipped', reason: 'holdback', heldBack: true },
+    )
+    db.close()
+    expect(await buttons()).toEqual([])
+    expect((await pages.press(pages.path, 'delete')).status).toBe(409)
   })
 
   test('refuses live messages and those with deliveries', async () => {

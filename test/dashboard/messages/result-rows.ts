@@ -1,5 +1,6 @@
 /** Deliveries for results, as the store has them. */
 import type { Database } from 'bun:sqlite'
+import { idAt } from '../../../src/core/ids.ts'
 import { createComparing } from '../../../src/store/compared-people.ts'
 import type { DeliveryState } from '../../../src/store/message-types.ts'
 
@@ -7,7 +8,7 @@ export type ResultRow = { state: DeliveryState; reason?: string; daysAgo?: numbe
   Record<'cameBack' | 'opened' | 'goal' | 'heldBack', boolean>
 >
 
-let last = 1_000_000
+let last = 0
 
 type Adding = { appId: number; messageId: number; at: number; count: number }
 
@@ -20,22 +21,23 @@ export function addDeliveries(db: Database, { appId, messageId, at, count }: Add
   const isCompared = isSent || row.state === 'failed' || row.heldBack === true
   for (let index = 0; index < count; index += 1) {
     last += 1
+    const id = idAt(at) + last
     db.run(
       `INSERT INTO deliveries (id, app_id, contact_id, message_id, version, triggered_at, planned_at, due_at, updated_at,
          once_key, state, attempt, resent, by_hand)
        VALUES (?1, ?2, ?1, ?3, 1, ?4, ?4, ?4, ?4, '', 'waiting', 1, 0, 0)`,
-      [last, appId, messageId, at],
+      [id, appId, messageId, at],
     )
     db.run(
       `UPDATE deliveries SET state = ?, reason = ?, handed_at = ?, held_back_at = ?, came_back_at = ?, opened_at = ?,
          goal_at = ? WHERE id = ?`,
-      [...ends, ...reached, last],
+      [...ends, ...reached, id],
     )
     if (!isCompared) continue
-    createComparing(db)(last, { at, isHeldBack: row.heldBack === true })
+    createComparing(db)(id, { at, isHeldBack: row.heldBack === true })
     db.run('UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id = ?', [
       ...reached,
-      last,
+      id,
     ])
   }
 }

@@ -80,31 +80,6 @@ describe('the funnel', () => {
     await pages.press(pages.path, 'save', { 'goal.event': 'paid', 'goal.days': '7' })
     expect((await barsOf(await show()))[0]?.at(-1)).toBe('Reached the goal 0% of sent 0')
   })
-
-  test('each bar leads to its deliveries', async () => {
-    await add(1, { state: 'sent', cameBack: true, opened: true, goal: true })
-    await add(1, { state: 'skipped', reason: 'not_away' })
-    const html = await show('?range=7')
-    const today = Math.floor(pages.clock.now() / DAY)
-    const message = publicId('msg', (await pages.draft()).id)
-    const range = { message, from: writeDay(today - 6), to: writeDay(today) }
-    const hrefs = await attributesOf(html, '.bars a', 'href')
-    const filters = hrefs.map((href) =>
-      Object.fromEntries(new URL((href ?? '').replaceAll('&amp;', '&'), 'http://x').searchParams),
-    )
-    expect(filters).toEqual([
-      range,
-      { ...range, state: 'decided' },
-      { ...range, state: 'left' },
-      { ...range, state: 'left', outcome: 'cameBack' },
-      { ...range, state: 'left', outcome: 'opened' },
-      { ...range, state: 'left', outcome: 'goal' },
-      { ...range, state: 'skipped', reason: 'not_away' },
-    ])
-    for (const href of hrefs) {
-      expect((await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status).toBe(200)
-    }
-  })
 })
 
 test('the reasons, the most frequent first, and the rest behind a link', async () => {
@@ -173,7 +148,7 @@ test('the chart has a link for each day, in a table too', async () => {
   expect(await attributesOf(html, '.plot a', 'tabindex')).toEqual(Array.from({ length: 7 }, () => '-1'))
   const today = Math.floor(pages.clock.now() / DAY)
   const [, yesterday] = await attributesOf(html, '.day-bars tbody a', 'href')
-  expect(yesterday?.replaceAll('&amp;', '&')).toContain(`from=${writeDay(today - 1)}&to=${writeDay(today - 1)}`)
+  expect(yesterday).toContain(`from=${writeDay(today - 1)}&to=${writeDay(today - 1)}`)
   expect((await textOf(html, '.day-bars td')).slice(3, 6)).toEqual(['3', '3', '3'])
 })
 

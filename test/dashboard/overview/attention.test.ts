@@ -12,7 +12,7 @@ const well: AttentionFacts = {
   messages: [live],
   problems: { failed: 0, captured: 0, unknown: 0 },
   refused: [],
-  failedSince: '2026-04-27',
+  failedSince: { from: '2026-04-27', isUtc: true },
   days: 7,
 }
 
@@ -82,7 +82,11 @@ describe('each problem has one link', () => {
     [
       'failures',
       problems({ failed: 3 }),
-      ['3 emails failed in the last 7 days.', 'See why', '/apps/app_1/deliveries?state=failed&from=2026-04-27'],
+      [
+        '3 emails failed in the last 7 days.',
+        'See why',
+        '/apps/app_1/deliveries?state=failed&from=2026-04-27&days=utc&rows=emails',
+      ],
     ],
     [
       'unknown outcomes',

@@ -349,9 +349,10 @@ describe('the timeline', () => {
     const shown = await textOf(html, '.timeline > li > div > span')
     expect(shown).toEqual([expect.stringMatching(/^Email.*Waiting$/), 'Eventresults_ready'])
     expect((await textOf(html, '.timeline > li > .hint'))[0]).toStartWith('It is waiting.')
-    pages.clock.ms += 15 * MINUTE
-    await sendDue(pages)
+    pages.clock.ms += 14 * MINUTE
     await sendEvent(pages, { app, email: 'ada@example.com', properties: { headline: 'Again' } })
+    pages.clock.ms += MINUTE
+    await sendDue(pages)
     const later = (await browser.get(path)).html
     expect(await textOf(later, '.timeline > li > div > span')).toEqual([
       'EmailA messageCaptured',

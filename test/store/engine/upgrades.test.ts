@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { idAt } from '../../../src/core/ids.ts'
 import { dedupeKeyOf } from '../../../src/messages/again.ts'
 import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import { databasePath, openDatabase } from '../../../src/store/engine/database.ts'
@@ -359,6 +360,30 @@ describe('an older schema', () => {
     expect(db.query('SELECT * FROM message_comparisons ORDER BY 1, 2, 3').values()).toEqual([
       [1, 20_500, 0, 1, 3, 2, 0, 0],
       [1, 20_500, 1, 1, 1, 1, 0, 0],
+    ])
+    db.close()
+    other.remove()
+  })
+
+  test('counts emails by the day on which their trigger arrived', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('1767225600000 + NEW.id'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    const DAY = 86_400_000
+    const arrivedAt = 20_600 * DAY
+    const add = old.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, reason,
+      triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, goal_at)
+      VALUES (?1, 1, 1, 1, 1, ?1, ?2, ?3, ?4, 1, 1, 1, 0, 0, 1, ?5)`)
+    add.run(idAt(arrivedAt), 'sent', null, arrivedAt - 2 * DAY, 1)
+    add.run(idAt(arrivedAt + DAY) - 16, 'skipped', 'seen', arrivedAt, null)
+    add.run(idAt(arrivedAt + DAY), 'sent', null, arrivedAt + DAY, null)
+    expect(old.query('SELECT count(*) AS n FROM message_days WHERE day = 20598').get()).toEqual({ n: 1 })
+    old.close()
+    const db = openDatabase(other.folder)
+    expect(db.query('SELECT day, outcome, emails, reached_goal FROM message_days ORDER BY 1, 2').values()).toEqual([
+      [20_600, 'sent', 1, 1],
+      [20_600, 'skipped', 1, 0],
+      [20_601, 'sent', 1, 0],
     ])
     db.close()
     other.remove()

@@ -1,0 +1,172 @@
+/** Each number of results opens as many deliveries, in the list and as CSV, whatever became of the emails. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openDatabase } from '../../../src/store/engine/database.ts'
+import type { MessageContent } from '../../../src/store/message-types.ts'
+import { publicId } from '../../../src/core/ids.ts'
+import { DAY, HOUR, MINUTE } from '../../durations.ts'
+import { LOOPBACK_HOSTS } from '../../helper.ts'
+import { type MailServer, startMailServer } from '../../mail/mail-server.ts'
+import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { recordEvent } from '../events/recording.ts'
+import { attributesOf, textOf } from '../pages.ts'
+import { putMessage, sendDue } from './mailing.ts'
+
+const CONTENT: MessageContent = {
+  trigger: { event: 'results_ready' },
+  wait: { minutes: 1 },
+  again: { once: 'property', property: 'resultId', collect: { minutes: 30 } },
+  onlyIf: [{ rule: 'notDone', event: 'paid', since: 'ever' }],
+  goal: { event: 'left', days: 3 },
+  holdback: 40,
+  mail: { subject: 'Ready', body: '{% for event in events %}{{ event.headline }}{% endfor %}' },
+}
+
+let pages: AccountPages
+let browser: Browser
+let mailServer: MailServer
+let messageId = 0
+
+/** Auckland is a day ahead of UTC for half of the day. */
+const ZONE = 'Pacific/Auckland'
+
+const PEOPLE_OF_KIND = 5
+
+const FILTERS = [
+  '',
+  'decided',
+  'left',
+  'left cameBack',
+  'left opened',
+  'left goal',
+  'kept',
+  'skipped  holdback',
+  'skipped  done',
+  'skipped  missing_value',
+  'failed  smtp_550',
+]
+
+beforeAll(async () => {
+  mailServer = await startMailServer({
+    recipient: (to) => (to.startsWith('dead') ? 550 : to.startsWith('busy') ? 451 : 'accept'),
+  })
+  pages = await openAccount({ mail: { privateHosts: LOOPBACK_HOSTS } })
+  const app = await appOf(pages)
+  messageId = await putMessage(pages, { app, name: 'Results', content: CONTENT })
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+  const set = (smtpUrl: string | null) => pages.store.setMailSettings({ ...by, settings: { smtpUrl } })
+  await pages.store.bindSenderDomain({ ...by, domain: 'example.com', proof: 'operator' })
+  await pages.store.setMailSettings({ ...by, settings: { fromEmail: 'hi@example.com', timezone: ZONE } })
+  const happen = async (kind: string, resultId: number, changes: Partial<Parameters<typeof recordEvent>[2]> = {}) => {
+    const properties = kind === 'bare' ? { resultId } : { resultId, headline: kind }
+    for (let index = 0; index < PEOPLE_OF_KIND; index += 1)
+      await recordEvent(pages, app, { email: `${kind}${index}@example.com`, properties, ...changes })
+  }
+  await happen('paid', 0, { name: 'paid' })
+  for (const round of [0, 1]) {
+    // before and after midnight of UTC, and of Auckland
+    pages.clock.ms = Date.UTC(2026, 4, 5 + 3 * round, 11, 40)
+    for (const hours of [0, 12]) {
+      pages.clock.ms += hours * HOUR
+      await set(mailServer.url)
+      for (const part of [1, 2, 3])
+        for (const kind of ['alive', 'dead', 'busy', 'bare', 'paid'])
+          await happen(kind, 1_000 * round + 100 * hours + part)
+      pages.clock.ms += 40 * MINUTE
+      await sendDue(pages)
+      await happen('late', 1_000 * round + 100 * hours, { occurredAt: pages.clock.now() - 2 * DAY })
+      await sendDue(pages)
+      await set(null)
+      await happen('captured', 1_000 * round + 100 * hours)
+      pages.clock.ms += MINUTE
+      await sendDue(pages)
+      await happen('waiting', 1_000 * round + 100 * hours)
+    }
+  }
+  const db = openDatabase(pages.folder)
+  db.run(`UPDATE deliveries SET came_back_at = updated_at, opened_at = iif(id / 16 % 2, updated_at, NULL),
+    goal_at = iif(id / 16 % 4 = 1, updated_at, NULL)
+    WHERE (state = 'sent' OR held_back_at IS NOT NULL) AND joined_to IS NULL AND id / 16 % 3 > 0`)
+  db.close()
+  pages.clock.ms += 2 * HOUR
+  browser = await pages.signedIn()
+})
+afterAll(async () => {
+  await pages.close()
+  await mailServer.stop()
+})
+
+type Link = { name: string; count: number; href: string }
+
+const numberIn = (text = ''): number => Number(/(\d+)\D*$/.exec(text)?.[1] ?? Number.NaN)
+
+const linksOf = async (html: string, selector: string): Promise<Link[]> => {
+  const [texts, hrefs] = [await textOf(html, selector), await attributesOf(html, selector, 'href')]
+  return texts.map((text, index) => ({ name: text, count: numberIn(text), href: hrefs[index] ?? '' }))
+}
+
+/** The rows behind a link: as the list counts them, as it shows them on all its pages, and in its CSV. */
+async function countRows(href: string): Promise<number[]> {
+  let [shown, next] = [0, href]
+  const { html } = await browser.get(href)
+  while (next !== '') {
+    const page = await browser.get(next)
+    shown += (await textOf(page.html, '.feed .who')).length
+    next = (await attributesOf(page.html, '.pager [rel=next]', 'href'))[0] ?? ''
+  }
+  const [state = ''] = await textOf(html, '[data-feed-counts=state]')
+  const { html: csv } = await browser.get(href.replace('/deliveries?', '/deliveries/export?'))
+  return [state.startsWith('No ') ? 0 : Number.parseInt(state, 10), shown, csv.trim().split('\r\n').length - 1]
+}
+
+async function expectRows(links: Link[]): Promise<void> {
+  const found: [string, number[]][] = []
+  for (const { name, href } of links) found.push([name, await countRows(href)])
+  expect(found).toEqual(links.map(({ name, count }) => [name, [count, count, count]]))
+}
+
+const resultsPath = () => `${pages.at(`messages/${publicId('msg', messageId)}`)}/results`
+
+test.each(['?range=7', '?range=30', '?from=2026-05-05&to=2026-05-05', '?from=2026-05-06&to=2026-05-08'])(
+  'every bar of %s opens what it counts',
+  async (query) => {
+    const links = await linksOf((await browser.get(resultsPath() + query)).html, '.bars a')
+    const shown = links.map(({ href }) => new URL(href, 'http://x').searchParams)
+    const filters = shown.map((one) =>
+      ['state', 'outcome', 'reason']
+        .map((name) => one.get(name) ?? '')
+        .join(' ')
+        .trim(),
+    )
+    expect(filters).toEqual(expect.arrayContaining(FILTERS))
+    expect(links.filter(({ count }) => count === 0)).toEqual([])
+    await expectRows(links)
+  },
+)
+
+test('every day of the chart opens what it counts', async () => {
+  const { html } = await browser.get(`${resultsPath()}?range=7`)
+  const started = (await textOf(html, '.day-bars td')).filter((_, index) => index % 3 === 0).map(Number)
+  const links = (await linksOf(html, '.day-bars tbody a')).map((link, index) => ({
+    ...link,
+    count: started[index] ?? -1,
+  }))
+  expect(links.filter(({ count }) => count > 0).length).toBe(4)
+  await expectRows(links)
+})
+
+test('every number of a message opens what it counts', async () => {
+  const { html } = await browser.get(pages.at('messages'))
+  const links = (await linksOf(html, 'td.number a')).map((link) => ({ ...link, name: `${link.name} ${link.href}` }))
+  expect(links).toHaveLength(5)
+  await expectRows(links)
+})
+
+test('the figures and failures of Overview open what they count', async () => {
+  const { html } = await browser.get(pages.at('overview'))
+  const links = (await linksOf(html, '.figures a')).filter(({ href }) => href.includes('/deliveries?'))
+  expect(links).toHaveLength(2)
+  const failures = (await linksOf(html, '.attention a')).filter(({ href }) => href.includes('/deliveries?'))
+  const [text = ''] = (await textOf(html, '.attention li')).filter((one) => one.includes('failed'))
+  expect(failures).toHaveLength(1)
+  await expectRows([...links, ...failures.map((link) => ({ ...link, count: numberIn(text.split(' email')[0]) }))])
+})
