@@ -4,6 +4,7 @@ import { databasePath } from '../../../src/store/engine/database.ts'
 import { type AccountPages, type Browser, openAccount, PASSWORD } from '../browser.ts'
 import { exportPeople, type PeopleSort } from '../../../src/people/people-lists.ts'
 import { eventWrite, visitReportWrite } from '../../store/samples.ts'
+import { putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
@@ -305,6 +306,28 @@ describe('erasing', () => {
     expect(await textOf(html, '[role=status]')).toEqual(['Done: The person and all their data were erased.'])
     expect([await emailsOf(html), (await browser.get(path)).status]).toEqual([[], 404])
     expect((await browser.post(`${path}/erase`)).status).toBe(404)
+  })
+
+  test('keeps counts of events, but not of people and results, as the dialog says', async () => {
+    const [app] = await pages.store.listApps(pages.begun.accountId)
+    if (!app) throw new Error('no app')
+    const id = await putMessage(pages, { app })
+    await sendEvent(pages, { app, email: 'bob@example.com' })
+    await sendDue(pages)
+    const day = Math.floor(pages.clock.now() / 86_400_000)
+    const read = async () => ({
+      events: await pages.store.countByDay(app.id, null, day),
+      people: (await pages.store.countPeopleByDay(app.id, day)).map(({ people }) => people),
+      emails: (await pages.store.readResults(id, { from: day, until: day })).days.length,
+    })
+    const before = await read()
+    expect(await textOf((await browser.get(await pathOfNewest())).html, 'dialog p')).toEqual([
+      'This deletes the person and all their data: events, page views, emails, tags and fields. Counts of events stay. Counts of people and results of messages no longer include them.',
+    ])
+    await erase(browser)
+    const after = await read()
+    expect([before.emails, before.people]).toEqual([1, [1]])
+    expect(after).toEqual({ ...before, people: [], emails: 0 })
   })
 
   test('is in the audit log with actor, time and an anonymous ID', async () => {
