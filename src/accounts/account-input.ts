@@ -48,7 +48,7 @@ export function readAppText(
   return { input: { appName, domains: domains.filter((domain) => domain !== null), home } }
 }
 
-export const DOMAIN_MESSAGE = 'Enter a domain of your own, such as app.example.com.'
+export const DOMAIN_MESSAGE = 'Enter your own domain, such as app.example.com.'
 
 /** One line without invisible or reordering characters: people who are invited read it. */
 const isName = (name: string): boolean => {

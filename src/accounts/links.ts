@@ -14,9 +14,9 @@ const CAUSES = {
   scheme: 'it does not start with https://',
   insecure: 'it starts with http:// instead of https://',
   user: 'it contains a user name or an @ before the path',
-  port: 'it names a port',
+  port: 'it contains a port',
   address: 'it is not a valid URL with a domain name',
-  foreign: "its domain is not one of this app's own",
+  foreign: "it isn't on a domain of this app",
 } as const
 
 type Cause = keyof typeof CAUSES
@@ -51,7 +51,7 @@ const NO_URL: Warning[] = [
     field: 'properties',
     code: 'url_missing',
     message:
-      "Send `url`, the page with the results. Without it, emails link to the app's home page, and rules about opening the results can't tell. Without `url` and `resultId`, each person gets the email once.",
+      "Send `url`, the page with the results. Without it, emails link to the app's home page, and rules about opening the result can't be checked. Without `url` and `resultId`, each person gets the email once.",
   },
 ]
 
@@ -75,7 +75,7 @@ function describeUnlinked(cause: Cause, hosts: OwnHosts): string {
   const more = hosts.length > NAMED_HOSTS ? ` and ${hosts.length - NAMED_HOSTS} more` : ''
   const domains =
     hosts.length === 0
-      ? 'This app has no domain of its own yet.'
+      ? 'This app has no domains yet.'
       : `Emails link only to ${hosts.slice(0, NAMED_HOSTS).join(', ')}${more}, including subdomains.`
   return `Emails will not link to \`url\`: ${CAUSES[cause]}. ${domains}${cause === 'foreign' ? ADD_DOMAIN : ''}`
 }

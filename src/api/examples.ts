@@ -65,7 +65,7 @@ export const EXAMPLES = {
           ok: false,
           error: 'contact_not_found',
           message:
-            'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.',
+            'This app has no person with this email. Send `createContact: true` with the event to add the person.',
         },
       ],
     },

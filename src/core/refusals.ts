@@ -41,7 +41,7 @@ export const REFUSALS = {
   contact_not_found: {
     status: 404,
     isAfterLimit: true,
-    message: 'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.',
+    message: 'This app has no person with this email. Send `createContact: true` with the event to add the person.',
   },
   message_not_found: { status: 404, message: 'This app has no such message.' },
   message_name_taken: { status: 409, message: 'This app has a message with this name already. Choose another name.' },

@@ -38,7 +38,7 @@ export function describeTrigger(trigger: Trigger): string {
 }
 
 const describePage = (page: string): string =>
-  page.endsWith('*') ? `a page that starts with ${page.slice(0, -1)}` : `the page ${page}`
+  page.endsWith('*') ? `a page whose path starts with ${page.slice(0, -1)}` : `the page ${page}`
 
 export function describeWait(wait: Wait | undefined): string {
   if (wait && 'until' in wait) return `at the next ${wait.until}`

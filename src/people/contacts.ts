@@ -13,7 +13,7 @@ type Dependencies = { store: Store; clock: Clock }
 export type { ContactRow, SavedContact }
 
 export const UNKNOWN_PERSON = refuse('contact_not_found', {
-  message: 'Nobody with this email is known to the app. Check the email, or add the person first.',
+  message: 'This app has no person with this email. Check the email, or add the person first.',
 })
 
 export const explainUnknown = (refusal: Refusal): Refusal =>

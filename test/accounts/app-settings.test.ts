@@ -49,7 +49,7 @@ test('everything except the name may be empty', () => {
 })
 
 describe('refused, with the field', () => {
-  const DOMAIN = 'Enter a domain of your own, such as app.example.com.'
+  const DOMAIN = 'Enter your own domain, such as app.example.com.'
   const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
   const LOCALE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'
   test.each<[Partial<AppSettingsText>, string, string]>([

@@ -197,16 +197,16 @@ describe('a warning about a URL', () => {
     ['http://example.com/x', 'it starts with http:// instead of https://'],
     ['https://me:secret@example.com/x', 'it contains a user name or an @ before the path'],
     ['https://me@example.com/x', 'it contains a user name or an @ before the path'],
-    ['https://example.com:8443/x', 'it names a port'],
+    ['https://example.com:8443/x', 'it contains a port'],
     ['https://127.0.0.1/x', 'it is not a valid URL with a domain name'],
     ['https://[::1]/x', 'it is not a valid URL with a domain name'],
     ['https://a_b.example.com/x', 'it is not a valid URL with a domain name'],
     ['https:///x', 'it is not a valid URL with a domain name'],
-    ['https://elsewhere.example/x', "its domain is not one of this app's own"],
-    ['http://elsewhere.example:8080/x', "its domain is not one of this app's own"],
-    [' https://elsewhere.example/x ', "its domain is not one of this app's own"],
+    ['https://elsewhere.example/x', "it isn't on a domain of this app"],
+    ['http://elsewhere.example:8080/x', "it isn't on a domain of this app"],
+    [' https://elsewhere.example/x ', "it isn't on a domain of this app"],
   ])('names the cause: %j', (url, cause) => {
-    const how = cause.includes('domain is not one') ? HOW : ''
+    const how = cause.includes('on a domain of this app') ? HOW : ''
     const message = `Emails will not link to \`url\`: ${cause}. ${ABOUT}${how}`
     expect(warn(url, OWN)).toEqual([{ field: 'properties', code: 'url_not_linkable', message }])
     expect(mailLink(url, OWN)).toBeNull()
@@ -238,8 +238,8 @@ describe('a warning about a URL', () => {
 
   test('names the allowed domains, at most five', () => {
     const message = (hosts: string[]) => warn('https://elsewhere.example/x', ownHosts(hosts))[0]?.message
-    expect(message([])).toContain('This app has no domain of its own yet. Add a domain under Settings')
-    expect(message(['github.io'])).toContain('This app has no domain of its own yet.')
+    expect(message([])).toContain('This app has no domains yet. Add a domain under Settings')
+    expect(message(['github.io'])).toContain('This app has no domains yet.')
     expect(message(['1.ab', '2.ab', '3.ab', '4.ab', '5.ab', '6.ab', '7.ab'])).toContain(
       'Emails link only to 1.ab, 2.ab, 3.ab, 4.ab, 5.ab and 2 more, including subdomains.',
     )

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const AT = new Date(NOW).toISOString()
-const UNKNOWN = 'Nobody with this email is known to the app. Check the email, or add the person first.'
+const UNKNOWN = 'This app has no person with this email. Check the email, or add the person first.'
 let people = 0
 const newEmail = (): string => `p${(people += 1)}@example.com`
 

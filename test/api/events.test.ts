@@ -103,7 +103,7 @@ describe('202 with warnings', () => {
             field: 'properties',
             code: 'url_not_linkable',
             message:
-              "Emails will not link to `url`: its domain is not one of this app's own. Emails link only to first.example, including subdomains. Add a domain under Settings in the dashboard, or list all of them with `eventpost app set --domain`.",
+              "Emails will not link to `url`: it isn't on a domain of this app. Emails link only to first.example, including subdomains. Add a domain under Settings in the dashboard, or list all of them with `eventpost app set --domain`.",
           },
         ],
       },
@@ -353,7 +353,7 @@ describe('400', () => {
 describe('404', () => {
   test('an unknown person without createContact', async () => {
     const message =
-      'Nobody with this email is known to the app. Send `createContact: true` with the event to add the person.'
+      'This app has no person with this email. Send `createContact: true` with the event to add the person.'
     const expected = no('contact_not_found', { message })
     expectRefusal(await post({ email: 'nobody@example.com', createContact: false }), [404, expected])
     expectRefusal(await post({ email: 'nobody@example.com', createContact: undefined }), [404, expected])

@@ -254,7 +254,7 @@ describe('400', () => {
 })
 
 describe('404', () => {
-  const UNKNOWN = 'Nobody with this email is known to the app. Check the email, or add the person first.'
+  const UNKNOWN = 'This app has no person with this email. Check the email, or add the person first.'
   test.each([EVENTS, CONTACTS])('%s of an unknown person and of a foreign app', async (path) => {
     const nobody = await get(path, { email: 'nobody@example.com' })
     expectRefusal(nobody, [404, no('contact_not_found', { message: UNKNOWN })])

@@ -102,7 +102,7 @@ describe('app set', () => {
       const named = async () => (await eventpost(['app', 'list', '--data', folder])).out
       const before = await named()
       expect(await set()).toEqual(wrongUse('Pass what to change'))
-      expect(await set('--name', 'x', '--domain', 'https://shop')).toEqual(wrongUse('--domain: .*a domain of your own'))
+      expect(await set('--name', 'x', '--domain', 'https://shop')).toEqual(wrongUse('--domain: .*your own domain'))
       expect(await set('--name', 'x', '--snippet-host', 'com')).toEqual(wrongUse('--snippet-host: '))
       expect(await set('--name', 'x', '--timezone', 'Mars')).toEqual(wrongUse('--timezone: Choose a timezone'))
       expect(await set('--name', 'x', '--locale', 'tlh')).toEqual(wrongUse('--locale: Choose a locale'))

@@ -103,7 +103,7 @@ describe('app create', () => {
   test('refuses an unknown account and an invalid domain', async () => {
     const words = ['app', 'create', '--data', folder, '--name', 'Shop']
     expect(await eventpost([...words, '--account', 'acc_nobody'])).toEqual(refused('no account with this ID'))
-    expect(await eventpost([...words, '--domain', 'https://shop'])).toEqual(wrongUse('a domain of your own'))
+    expect(await eventpost([...words, '--domain', 'https://shop'])).toEqual(wrongUse('your own domain'))
     expect(await eventpost([...words, '--home', 'ftp://shop.example.com'])).toEqual(wrongUse('home page'))
   })
 })

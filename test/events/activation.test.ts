@@ -190,7 +190,7 @@ describe('diagnostics', () => {
     [
       'an unknown person',
       () => event({ email: 'nobody@example.com', createContact: false }),
-      'Nobody with this email is known to the app.',
+      'This app has no person with this email.',
     ],
     ['a batch', () => server.call('POST', BATCH, { body: { events: [] } }), 'Send `events` as an array'],
     [

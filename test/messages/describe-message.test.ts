@@ -38,7 +38,7 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
   ],
   [
     { trigger: { page: '/docs/*' }, wait: { until: '09:00' }, again: { everyHours: 1 } },
-    'At the next 09:00 after a page that starts with /docs/ is opened, the person gets this email at most every 1 hour.',
+    'At the next 09:00 after a page whose path starts with /docs/ is opened, the person gets this email at most every 1 hour.',
   ],
   [
     { trigger: { contact: 'created' }, wait: { minutes: 1_440 }, onlyIf: [{ rule: 'tag', has: 'beta' }] },

@@ -15,7 +15,7 @@ test('the first version is shown without changes', () => {
       'When results_ready arrives',
       'Sent 10 minutes later, once',
       'Only if they left at least 5 minutes ago, away after 20 inactive minutes (if they have no page views: skip)',
-      "Sender's name: Ada",
+      'Sender name: Ada',
       'Subject: Ready',
       'Preview text: Look',
       '',

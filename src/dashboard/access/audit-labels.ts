@@ -9,7 +9,7 @@ import { describeSettings } from '../sender/setting-labels.ts'
 const ACTIONS = new Map<string, string>([
   ['account.create', 'created the account'],
   ['account.rename', 'renamed the account'],
-  ['account.require_two_step', 'required two-step sign-in from all members'],
+  ['account.require_two_step', 'required two-step sign-in for all members'],
   ['account.allow_one_step', 'stopped requiring two-step sign-in'],
   ['plan.set', 'changed the plan: {}'],
   ['app.create', 'created the app {}'],

@@ -13,7 +13,7 @@ import { ROLE_NAMES, ROLE_PHRASES } from '../../accounts/members.ts'
 import type { Viewer } from '../layout/viewer.ts'
 
 const ROLES = [
-  { value: 'owner', label: ROLE_NAMES.owner, hint: 'Everything, including keys, secrets, settings and members.' },
+  { value: 'owner', label: ROLE_NAMES.owner, hint: 'Full access, including keys, secrets, settings and members.' },
   {
     value: 'editor',
     label: ROLE_NAMES.editor,
@@ -56,7 +56,7 @@ export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProp
   <Frame viewer={viewer} page="members" title="The link is ready" state={`Send it only to ${email}.`}>
     <SecretOnce
       secrets={[{ id: 'link', name: 'Link', text: link }]}
-      warning={`It is shown only once and works once, for one day. ${isInvitation ? INVITATION : 'Anyone who opens it can choose the password.'}`}
+      warning={`Shown only once. It works once, for one day. ${isInvitation ? INVITATION : 'Anyone who opens it can choose the password.'}`}
       next={pathOf(viewer.app.publicId, 'members')}
       confirmLabel="I have sent it"
     />

@@ -83,7 +83,7 @@ const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: Me
         action={`${pathOf(viewer.app.publicId, 'members')}/two-step`}
         fields={{ required: requiresTwoStep ? 'no' : 'yes' }}
       >
-        {requiresTwoStep ? 'Make it optional' : 'Require it from all members'}
+        {requiresTwoStep ? 'Make it optional' : 'Require it for all members'}
       </ActionForm>
     </section>
   )

@@ -106,7 +106,7 @@ const WITHOUT_EMAIL: Caution = {
 
 const OLD_SECRET: Caution = {
   title: 'Signatures with a previous secret',
-  text: 'A server still signs with the previous identity secret. It stops working 24 hours after the rotation.',
+  text: 'A server still signs with the previous identity secret, which stops working 24 hours after the rotation.',
 }
 
 const REASONS = new Map<string, string>(

@@ -48,7 +48,7 @@ const COLUMNS: Column<Rule>[] = [
 function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children: string } {
   // a missing link doesn't block an email
   if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
-  return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: 'Do not send' }
+  return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: "Don't send" }
 }
 
 /** The mail server's answer to a refused email. */

@@ -160,7 +160,7 @@ const FactsSection = ({ row }: EventProps) => (
       <Value id="event-id" name="Event ID">
         {publicId('evt', row.id)}
       </Value>
-      <Fact name="Kind">{KINDS[row.type]}</Fact>
+      <Fact name="Type">{KINDS[row.type]}</Fact>
       <Fact name="Source">{VIA_NAMES[row.via]}</Fact>
       <Fact name="Happened">
         <ExactTime at={row.occurredAt} />

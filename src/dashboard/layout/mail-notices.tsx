@@ -46,7 +46,7 @@ export const MailNotices = ({
     )}
     {isCapturing && (hasSender || on !== undefined) && !SHOWN_ELSEWHERE.some((page) => page === on) && (
       <Notice kind="caution">
-        No mail server is set. Emails are captured{' '}
+        No mail server yet. Emails are captured{' '}
         {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set a mail server</a>.
       </Notice>

@@ -78,7 +78,7 @@ const listSending = ({ isCapturing, lostUrl }: Sending): CheckLine[] => [
   ...(isCapturing
     ? [
         {
-          ...lineOf('Mail server', [], 'None: emails are captured, not sent.'),
+          ...lineOf('Mail server', [], 'Not set. Emails are captured, not sent.'),
           state: 'caution' as const,
           link: { label: 'Set a mail server', page: 'sender/server' as const },
         },
@@ -252,8 +252,8 @@ const LABELS: [path: string, label: string][] = [
   ['mail.subject', 'Subject'],
   ['mail.preheader', 'Preview text'],
   ['mail.body', 'Text'],
-  ['mail.fromName', "Sender's name"],
-  ['mail.fromEmail', "Sender's address"],
+  ['mail.fromName', 'Sender name'],
+  ['mail.fromEmail', 'Sender address'],
   ['mail.replyTo', 'Replies go to'],
   ['mail.category', 'Category'],
 ]

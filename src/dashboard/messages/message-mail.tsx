@@ -87,10 +87,10 @@ export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps
       </summary>
       <div class="pairs">
         {!isNew && <NameField ask={ask} />}
-        <Field {...ask('mail.fromName')} label="Sender's name" hint="Default: the app's." optional />
+        <Field {...ask('mail.fromName')} label="Sender name" hint="Default: the app's." optional />
         <Select
           {...ask('mail.fromEmail')}
-          label="Sender's address"
+          label="Sender address"
           hint={
             <>
               Owners add addresses on <a href={pathOf(appId, 'sender')}>Sender</a>.

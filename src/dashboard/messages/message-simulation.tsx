@@ -67,7 +67,7 @@ export function describeReach(found: Found, days: number): string {
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
   const people = triggered === 1 ? 'person' : 'people'
   const which = found.hasMore ? ' of the newest triggers' : ''
-  const still = waiting === 0 ? '' : ` ${formatCount(waiting)} still ${waiting === 1 ? 'waits' : 'wait'}.`
+  const still = waiting === 0 ? '' : ` ${formatCount(waiting)} still waiting.`
   return `${formatCount(emailed)} of ${formatCount(triggered)} ${people}${which} in the last ${days} days would get it.${still}`
 }
 

@@ -46,7 +46,7 @@ const NAME_ERROR = 'Enter a name of 1 to 100 characters for the app.'
 const SHORT_ERROR = 'Choose a password of at least 8 characters.'
 const COMMON_ERROR = 'This password is too common. Choose another.'
 const CLOSE_ERROR = 'This password is too close to your email, or to the name of your account or app. Choose another.'
-const DOMAIN_ERROR = 'Enter a domain of your own, such as app.example.com.'
+const DOMAIN_ERROR = 'Enter your own domain, such as app.example.com.'
 
 test('reads the domain of a pasted URL', async () => {
   expect((await setUp({ domain: ' https://App.example.com/start?a=b ' })).status).toBe(200)

@@ -335,10 +335,10 @@ describe('the banner', () => {
   test.each(['messages', 'deliveries', 'outbox', 'suppressions', 'sender'])(
     'is on %s while no mail server is set',
     async (page) => {
-      expect((await noticesOn(page))[0]).toStartWith('Caution: No mail server is set. Emails are captured')
+      expect((await noticesOn(page))[0]).toStartWith('Caution: No mail server yet. Emails are captured')
       const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
       await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://127.0.0.1:1' } })
-      expect((await noticesOn(page)).join()).not.toContain('No mail server is set.')
+      expect((await noticesOn(page)).join()).not.toContain('No mail server yet.')
     },
   )
 })

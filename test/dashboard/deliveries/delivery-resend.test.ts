@@ -213,7 +213,7 @@ describe('afterwards', () => {
     )
     expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
     expect((await textOf(html, 'td[data-label="Finding"]'))[0]).toBe(`${BOB} had unsubscribed.`)
-    expect(await textOf(html, 'td .badge')).toEqual(['Do not send', 'Send'])
+    expect(await textOf(html, 'td .badge')).toEqual(["Don't send", 'Send'])
   })
 
   test('after an unsubscribe, reason and rules agree', async () => {
@@ -224,7 +224,7 @@ describe('afterwards', () => {
     const html = await see(path)
     expect((await textOf(html, '.page-head .lead bdi'))[0]).toBe(`${BOB} had unsubscribed.`)
     expect((await textOf(html, 'td[data-label="Finding"]'))[0]).toBe(`${BOB} had unsubscribed.`)
-    expect(await textOf(html, 'td .badge')).toEqual(['Do not send', 'Send'])
+    expect(await textOf(html, 'td .badge')).toEqual(["Don't send", 'Send'])
   })
 
   test('the retry delays start over', async () => {

@@ -144,7 +144,7 @@ describe('going live', () => {
     const lost =
       'Note: Public address Links in emails lead to http://localhost:8080, which only this machine can open. How to set it'
     expect(await left()).toEqual([
-      'Note: Mail server None: emails are captured, not sent. Set a mail server',
+      'Note: Mail server Not set. Emails are captured, not sent. Set a mail server',
       lost,
       'To do: Test No test of this text sent yet.',
     ])

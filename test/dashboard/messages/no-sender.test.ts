@@ -30,7 +30,7 @@ test('Messages, Deliveries and the start say that live messages have no sender',
   await pages.store.setMailSettings({ ...by, settings: { fromEmail: 'post@first.example' } })
   expect(await stateOf()).toEqual(['2 are live and send emails automatically.'])
   expect(await textOf((await browser.get(pages.at('deliveries'))).html, '.notice')).toEqual([
-    expect.stringContaining('No mail server is set. Emails are captured'),
+    expect.stringContaining('No mail server yet. Emails are captured'),
   ])
   expect(await senders.listWithoutSender()).toEqual([])
 })

@@ -336,7 +336,7 @@ describe('a base URL that works on this machine only', () => {
   test.each(['sender', 'sender/server', 'sender/domain', 'sender/limits'])(
     'is reported on %s if emails are sent, also by a server on this machine',
     async (page) => {
-      expect(await cautions(page)).toEqual(page === 'sender' ? [expect.stringContaining('No mail server is set.')] : [])
+      expect(await cautions(page)).toEqual(page === 'sender' ? [expect.stringContaining('No mail server yet.')] : [])
       for (const url of [BEYOND, 'smtp://127.0.0.1:1025', 'smtp://localhost:1025', 'smtp://[::1]:1025']) {
         await set(url)
         expect(await cautions(page)).toEqual([LOST])

@@ -34,7 +34,7 @@ test('the form links back to where the app starts', async () => {
 
 test.each([
   [{ app: ' ', domain: '' }, '#app-fault', 'Enter a name of 1 to'],
-  [{ app: 'Shop', domain: 'github.io' }, '#domain-fault', 'Enter a domain of your own'],
+  [{ app: 'Shop', domain: 'github.io' }, '#domain-fault', 'Enter your own domain'],
 ])('%p makes nothing and keeps the input', async (fields, fault, sentence) => {
   const { status, html } = await (await pages.signedIn()).post(pages.at('new-app'), fields)
   expect([status, await textOf(html, fault)]).toEqual([400, [expect.stringContaining(sentence)]])
