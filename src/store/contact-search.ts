@@ -64,8 +64,8 @@ type Candidate = { id: number; key: string | number | null; isMatch: number; sea
 type IsFound = (searched: string) => boolean
 /** `isFound`: a search with too many matches to list. */
 type Conditions = { conditions: Condition[]; isFound: IsFound | null }
-/** The ids of all who match, or the conditions to walk with. */
-type Plan = { ids: number[] } | (Conditions & { count: PeopleCount })
+/** The ids of all who match, or the conditions to walk with. `count`: null if it takes another query. */
+type Plan = { ids: number[] } | (Conditions & { count: PeopleCount | null })
 /** Of ids: `from` up to, not including, `until`. */
 type Range = { from: number; until: number }
 
@@ -159,11 +159,11 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       .filter(({ size, most }) => size <= most)
       .toSorted((a, b) => a.size - b.size)[0]
     if (smallest) return toPlan(listMatches(smallest.ids, smallest.others, isFound))
-    return planMerged(appId, filter, { conditions, isFound })
+    return planMerged(appId, { conditions, isFound })
   }
 
   /** Where many match each condition. */
-  const planMerged = (appId: number, filter: PeopleFilter, { conditions, isFound }: Conditions): Plan => {
+  const planMerged = (appId: number, { conditions, isFound }: Conditions): Plan => {
     const [arms, rest] = [conditions.flatMap(({ arms }) => arms), conditions.filter(({ arms }) => arms.length === 0)]
     if (isMerged(arms)) {
       const range = rangeBefore(appId, arms, MAX_ID)
@@ -176,10 +176,13 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       }
     }
     const isOne = conditions.length + (isFound ? 1 : 0) <= 1
-    const count =
-      isOne || (rest.length === 0 && isFound === null) ? many : countSome(appId, filter, { conditions, isFound })
-    return { conditions, isFound, count }
+    return { conditions, isFound, count: isOne || (rest.length === 0 && isFound === null) ? many : null }
   }
+
+  const countOf = (appId: number, filter: PeopleFilter, planned: Plan): PeopleCount =>
+    'ids' in planned
+      ? { people: planned.ids.length, isExact: true }
+      : (planned.count ?? countSome(appId, filter, planned))
 
   /** At least so many. */
   const countSome = (appId: number, filter: PeopleFilter, { conditions, isFound }: Conditions): PeopleCount => {
@@ -268,13 +271,13 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     (query: PeopleQuery & { isCounted: boolean }): PeoplePage & { count: PeopleCount } => {
       const { appId, filter, limit, isCounted } = query
       const planned = plan(appId, filter)
-      const count = 'ids' in planned ? { people: planned.ids.length, isExact: true } : planned.count
+      const count = isCounted ? countOf(appId, filter, planned) : UNCOUNTED
       const wanted = { ...query, limit: limit + 1 }
       const { found, next } =
         'ids' in planned ? { found: pageOfIds(planned.ids, wanted), next: null } : walk(planned, wanted)
       const page = found.slice(0, limit)
       const people = listSeenContacts(page.map(({ id }) => id))
-      return { people, next: found.length > limit ? (page.at(-1) ?? null) : next, count: isCounted ? count : UNCOUNTED }
+      return { people, next: found.length > limit ? (page.at(-1) ?? null) : next, count }
     },
   )
 
