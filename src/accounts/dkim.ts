@@ -48,7 +48,7 @@ export function readDkimKey({ dkimDomain: domain, dkimSelector: selector, dkimKe
   return { domain, selector, publicKey, record: dkimRecord({ domain, selector }, publicKey) }
 }
 
-type DkimSettings = Pick<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey'>
+export type DkimSettings = Pick<MailSettings, 'dkimDomain' | 'dkimSelector' | 'dkimKey'>
 
 /** TXT records may arrive split into several strings. */
 export const publishesKey = (records: string[], publicKey: string): boolean =>

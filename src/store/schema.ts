@@ -232,3 +232,10 @@ export const senderDomains = sqliteTable(
   },
   (t) => [primaryKey({ columns: [t.accountId, t.domain] }), index('sender_domains_by_domain').on(t.domain)],
 )
+
+export const domainChecks = sqliteTable('domain_checks', {
+  appId: integer('app_id').primaryKey(),
+  sender: text('sender').notNull(),
+  checks: text('checks').notNull(),
+  checkedAt: integer('checked_at').notNull(),
+})

@@ -31,6 +31,7 @@ import type { Rules } from './plan-types.ts'
 import { createDryRuns } from './planned-writes.ts'
 import { createRequestReads } from './requests.ts'
 import { createSenderDomainReads } from './sender-domains.ts'
+import { createDomainCheckReads } from './domain-checks.ts'
 import { createSessionReads } from './sessions.ts'
 import { createSuppressionReads } from './suppressions.ts'
 import { createTwoStepReads } from './two-step.ts'
@@ -95,6 +96,7 @@ const createReads = (db: Database, { sealer, rules }: Dependencies, deliveries: 
   ...createMessageReads(db),
   ...createMailSettingsReads(db, sealer),
   ...createSenderDomainReads(db),
+  ...createDomainCheckReads(db),
   ...createDeliveryCounts(db),
   ...createResultReads(db),
   ...deliveries,

@@ -10,6 +10,7 @@ import { createDeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryRetries } from './delivery-retries.ts'
 import { createDeliveryWrites } from './delivery-writes.ts'
 import type { Sealer } from './engine/sealing.ts'
+import { createDomainCheckWrites } from './domain-checks.ts'
 import { createErasure } from './erasure.ts'
 import { createEventNames } from './events.ts'
 import type { EventText, ReadText, TextOutcome } from './event-texts.ts'
@@ -103,6 +104,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...createActivationWrites(db),
     ...createErasure({ db, people, timeline }),
     ...createCallWrites(db),
+    ...createDomainCheckWrites(db),
     ...createRequestWrites(db, rules),
     ...createUpkeep(db, timeline, rules),
     ...messages,

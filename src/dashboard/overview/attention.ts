@@ -1,3 +1,4 @@
+import { isMissing, type SenderCheck } from '../../accounts/sender-checks.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
 import { MOST_COUNTED } from '../../store/message-results.ts'
 import type { RefusalGroup } from '../../store/requests.ts'
@@ -14,6 +15,8 @@ export type AttentionFacts = {
   mail: MailState
   messages: Pick<MessageRow, 'status' | 'content'>[]
   problems: ProblemCounts
+  /** the DNS records of the sender's domain; null without a sender or a mail server. `checks`: null if never looked up */
+  records: { domain: string; checks: SenderCheck[] | null } | null
   refused: Pick<RefusalGroup, 'code' | 'count'>[]
   failedSince: Pick<DeliveriesView, 'from' | 'isUtc'>
   days: number
@@ -33,6 +36,7 @@ export const listAttention = (facts: AttentionFacts): AttentionItem[] =>
     aboutSender(facts),
     ...aboutServer(facts),
     aboutDomains(facts),
+    aboutRecords(facts),
     aboutFailed(facts),
     aboutUnknown(facts),
     aboutRefused(facts),
@@ -93,6 +97,21 @@ const aboutDomains = ({ appId, mail: { unverified } }: AttentionFacts): Item =>
         text: `Emails from ${unverified.join(', ')} wait for a DNS record.`,
         link: { label: 'Show the record to add', href: `${pathOf(appId, 'sender/domain')}#domains` },
       }
+
+function aboutRecords({ appId, records }: AttentionFacts): Item {
+  if (records === null) return null
+  const { domain, checks } = records
+  const href = `${pathOf(appId, 'sender/domain')}#checks`
+  if (checks === null || checks.some(({ state }) => state === 'unasked')) {
+    const text = `The DNS records of ${domain} are not checked yet. Without them, emails go to spam.`
+    return { isBad: false, text, link: { label: 'Check the records', href } }
+  }
+  const missing = checks.filter(isMissing)
+  if (missing.length === 0) return null
+  const names = new Intl.ListFormat('en').format(missing.map(({ about }) => about))
+  const text = `${names} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
+  return { isBad: missing.some(({ state }) => state === 'bad'), text, link: { label: 'Show the records to add', href } }
+}
 
 function aboutFailed({ appId, problems: { failed }, failedSince, days }: AttentionFacts): Item {
   if (failed === 0) return null

@@ -2,6 +2,7 @@
 import { Elysia } from 'elysia'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
+import { findCheckedSender, findLastCheck } from '../../accounts/sender-checks.ts'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { DAY_MS, lastDays, readAppResults } from '../../deliveries/results.ts'
 import { createRecentSimulations } from '../../deliveries/simulation/recent.ts'
@@ -16,7 +17,7 @@ import { streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { writeDay } from '../messages/results-view.ts'
 import { Zone } from '../ui/time.tsx'
-import { listAttention } from './attention.ts'
+import { type AttentionFacts, listAttention } from './attention.ts'
 import { listFigures } from './figures.ts'
 import { OverviewPage, SimulatedAnswer } from './overview-page.tsx'
 import { SimulatedPeoplePage, SimulatedPeople } from './simulated-people-page.tsx'
@@ -54,9 +55,10 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
   const failedRange = lastDays(FAILED_DAYS, now)
   const isUtc = app.timezone !== 'UTC'
   const accountIds = await listShownAccounts(store, account.id)
-  const [setup, mail, results, problems, refused, people, all, views] = await Promise.all([
+  const [setup, mail, records, results, problems, refused, people, all, views] = await Promise.all([
     readSetup(deps, viewer),
     readMailState(deps, app),
+    readRecords(deps, viewer),
     readAppResults(store, app.id, range),
     store.countProblems(app.id, failedRange),
     store.summarizeRefusals({ accountIds, appId: app.id, since: now - DAY_MS, limit: MOST_REFUSALS }),
@@ -73,6 +75,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
       attention={listAttention({
         appId: app.publicId,
         mail,
+        records,
         messages: setup.messages,
         problems,
         refused,
@@ -87,6 +90,15 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
     />
   )
   return pageAnswer(request, 200, page)
+}
+
+async function readRecords({ store, mailer }: Shown, { app }: Viewer): Promise<AttentionFacts['records']> {
+  const settings = await store.mailSettings(app.id)
+  const route = mailer.findMailRoute({ settings, app })
+  const sender = findCheckedSender(route, settings)
+  if (sender === null || route.server === null) return null
+  const last = await findLastCheck(store, app.id, sender)
+  return { domain: sender.domain, checks: last?.checks ?? null }
 }
 
 /** Of the first message that can be simulated, while none is live; else null. */

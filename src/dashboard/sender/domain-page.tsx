@@ -2,15 +2,16 @@
 import { hasRole } from '../../accounts/members.ts'
 import { domainOf, type DomainStatus, type SenderProof } from '../../accounts/senders.ts'
 import { dkimRecord, type DkimText, readPublicKey, type DnsRecord } from '../../accounts/dkim.ts'
-import type { SenderCheck } from '../../accounts/sender-checks.ts'
+import type { LastCheck, SenderCheck } from '../../accounts/sender-checks.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
-import { ActionForm, ButtonLink } from '../ui/button.tsx'
+import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
+import { ExactTime } from '../ui/time.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 
@@ -36,8 +37,8 @@ const PROOFS: Record<SenderProof, string> = {
 type DomainProps = {
   facts: SenderFacts
   refused: Refused<DkimText>
-  /** DNS results; null if not requested */
-  checks: SenderCheck[] | null
+  /** null if the records of this sender were never looked up */
+  last: LastCheck | null
   /** domains of the sender addresses; `isChecked`: DNS was just queried */
   domains: DomainStatus[]
   isChecked: boolean
@@ -200,14 +201,16 @@ const STATES: Record<ShownCheck['state'], { word: string; mood: Mood }> = {
   unasked: { word: 'No answer', mood: 'quiet' },
 }
 
+export const CHECKS = 'checks'
+
 /** Looked up on request. */
-const ChecksSection = ({ facts: { viewer, mailRoute }, checks }: DomainProps) => (
-  <section id="checks">
+const ChecksSection = ({ facts: { viewer, mailRoute }, last }: DomainProps) => (
+  <section id={CHECKS}>
     <h2>DNS records</h2>
     <p>Without these records, emails go to spam.</p>
     {mailRoute.from !== null && (
       <ul class="fact-list">
-        {(checks ?? UNCHECKED).map((check) => (
+        {(last?.checks ?? UNCHECKED).map((check) => (
           <li key={check.about}>
             <p class="with-badge">
               <b>{check.about}</b>
@@ -221,10 +224,15 @@ const ChecksSection = ({ facts: { viewer, mailRoute }, checks }: DomainProps) =>
         ))}
       </ul>
     )}
-    {mailRoute.from !== null && (
-      <ButtonLink href={`${pathOf(viewer.app.publicId, 'sender/domain')}?check=1#checks`}>
-        {checks === null ? 'Check the records' : 'Check again'}
-      </ButtonLink>
+    {last && (
+      <p class="hint">
+        Checked <ExactTime at={last.checkedAt} />.
+      </p>
+    )}
+    {mailRoute.from !== null && hasRole(viewer.member.role, 'editor') && (
+      <ActionForm action={`${pathOf(viewer.app.publicId, 'sender')}/check`}>
+        {last === null ? 'Check the records' : 'Check again'}
+      </ActionForm>
     )}
   </section>
 )

@@ -1,48 +1,57 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { type DkimText, readDkimKey } from '../../accounts/dkim.ts'
+import type { DkimText } from '../../accounts/dkim.ts'
 import type { Limit } from '../../accounts/limits.ts'
-import { checkSender } from '../../accounts/sender-checks.ts'
+import { checkSender, findCheckedSender, findLastCheck, saveLastCheck } from '../../accounts/sender-checks.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { pageAnswer } from '../layout/answers.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import type { FormInput } from '../layout/forms.ts'
+import { pathOf } from '../layout/frame.tsx'
 import { onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
-import { DomainPage } from './domain-page.tsx'
+import { CHECKS, DomainPage } from './domain-page.tsx'
 import { readSenderFacts } from './sender.tsx'
-import type { Refused, SenderFacts } from './sender-frame.tsx'
+import type { Refused } from './sender-frame.tsx'
 
 /** DNS records of the sender's domain. They are looked up only on request. */
 export const senderDomainRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender/domain', ({ request, params: { app } }) =>
-      showPage(deps, request, app, (viewer) =>
-        new URL(request.url).searchParams.has('check')
-          ? askDns(deps, request, viewer, { checksRecords: true })
-          : showDomain(deps, request, viewer),
-      ),
+      showPage(deps, request, app, (viewer) => showDomain(deps, request, viewer)),
     )
+    .post('/apps/:app/sender/check', onForm(deps, { role: 'editor' }, checkRecords), { parse: 'none' })
     .post('/apps/:app/sender/domains', onForm(deps, { role: 'editor' }, checkDomains), { parse: 'none' })
-
-const checkDomains = (deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> =>
-  askDns(deps, request, viewer, { asksDns: true })
 
 /** Rate limit of DNS lookups per account. */
 const DOMAIN_CHECKS = { max: 20, windowMs: 600_000 } as const satisfies Limit
 
-async function askDns(deps: PageDependencies, request: Request, viewer: Viewer, asked: Shown): Promise<Response> {
-  const { allowed } = deps.limits.take(`domain-check:${viewer.account.id}`, DOMAIN_CHECKS)
-  if (allowed === 0) {
-    const { status, message } = REFUSALS.rate_limited
-    return showDomain(deps, request, viewer, { status, notice: message })
+const isTooOften = ({ limits }: PageDependencies, { account }: Viewer): boolean =>
+  limits.take(`domain-check:${account.id}`, DOMAIN_CHECKS).allowed === 0
+
+function refuseCheck(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+  const { status, message } = REFUSALS.rate_limited
+  return showDomain(deps, request, viewer, { status, notice: message })
+}
+
+async function checkDomains(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who) {
+  if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
+  return showDomain(deps, request, viewer, { asksDns: true })
+}
+
+async function checkRecords(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who) {
+  if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
+  const { store, mailer, clock } = deps
+  const settings = await store.mailSettings(viewer.app.id)
+  const sender = findCheckedSender(mailer.findMailRoute({ settings, app: viewer.app }), settings)
+  if (sender !== null) {
+    const checks = await checkSender(deps.resolveTxt, sender)
+    await saveLastCheck(store, { appId: viewer.app.id, sender, checks, checkedAt: clock.now() })
   }
-  return showDomain(deps, request, viewer, asked)
+  return redirectAnswer(`${pathOf(viewer.app.publicId, 'sender/domain')}#${CHECKS}`)
 }
 
 type Shown = Refused<DkimText> & {
   status?: number
-  /** looks up SPF, DKIM and DMARC */
-  checksRecords?: boolean
   /** looks up the records of unverified domains */
   asksDns?: boolean
 }
@@ -51,22 +60,11 @@ export async function showDomain(
   deps: PageDependencies,
   request: Request,
   viewer: Viewer,
-  { status = 200, checksRecords = false, asksDns = false, ...refused }: Shown = {},
+  { status = 200, asksDns = false, ...refused }: Shown = {},
 ): Promise<Response> {
   const facts = await readSenderFacts(deps, viewer)
   const domains = await deps.mailer.senders.listDomains(viewer.app, facts.settings, { asksDns })
-  const checks = checksRecords ? await check(deps, facts) : null
-  return pageAnswer(request, status, <DomainPage {...{ facts, refused, domains, checks, isChecked: asksDns }} />)
-}
-
-/** Empty without a sender. */
-async function check({ resolveTxt }: Pick<PageDependencies, 'resolveTxt'>, { settings, mailRoute }: SenderFacts) {
-  const { from, server } = mailRoute
-  const domain = from?.address.split('@')[1]
-  if (domain === undefined) return []
-  return checkSender(resolveTxt, {
-    domain,
-    server: server?.replace(/:\d+$/, '') ?? null,
-    dkim: readDkimKey(settings),
-  })
+  const sender = findCheckedSender(facts.mailRoute, facts.settings)
+  const last = sender && (await findLastCheck(deps.store, viewer.app.id, sender))
+  return pageAnswer(request, status, <DomainPage {...{ facts, refused, domains, last, isChecked: asksDns }} />)
 }

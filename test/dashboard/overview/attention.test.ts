@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { FIRST_MESSAGES } from '../../../src/accounts/first-messages.ts'
+import type { SenderCheck } from '../../../src/accounts/sender-checks.ts'
 import { type AttentionFacts, listAttention } from '../../../src/dashboard/overview/attention.ts'
 import type { MessageContent } from '../../../src/messages/messages.ts'
 
@@ -11,6 +12,7 @@ const well: AttentionFacts = {
   mail,
   messages: [live],
   problems: { failed: 0, captured: 0, unknown: 0 },
+  records: null,
   refused: [],
   failedSince: { from: '2026-04-27', isUtc: true },
   days: 7,
@@ -23,9 +25,21 @@ const only = (facts: Partial<AttentionFacts>) => {
 }
 const problems = (some: Partial<AttentionFacts['problems']>) => ({ problems: { ...well.problems, ...some } })
 
+const found = (about: SenderCheck['about'], state: SenderCheck['state'], isToAdd = false): SenderCheck => ({
+  about,
+  state,
+  sentence: '',
+  record: isToAdd ? { name: 'x', type: 'TXT', value: 'y' } : null,
+})
+const records = (...checks: SenderCheck[]) => ({ records: { domain: 'acme.example', checks } })
+const GOOD = (['SPF', 'DKIM', 'DMARC'] as const).map((about) => found(about, 'good'))
+
 test('nothing when all is well', () => {
   expect(listAttention(well)).toEqual([])
   expect(listAttention({ ...well, messages: [] })).toEqual([])
+  expect(listAttention({ ...well, ...records(...GOOD) })).toEqual([])
+  // emails that the provider signs, or that need no record of SPF
+  expect(listAttention({ ...well, ...records(found('DKIM', 'caution'), found('SPF', 'caution')) })).toEqual([])
 })
 
 describe('each problem has one link', () => {
@@ -69,6 +83,42 @@ describe('each problem has one link', () => {
       'a paused app',
       { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: true, reason: 'x', until: 5 } } },
       ['The mail server refuses this app. Emails wait', 'Check the mail server', '/apps/app_1/sender/server'],
+    ],
+    [
+      'records that were never looked up',
+      { records: { domain: 'acme.example', checks: null } },
+      [
+        'The DNS records of acme.example are not checked yet. Without them, emails go to spam.',
+        'Check the records',
+        '/apps/app_1/sender/domain#checks',
+      ],
+    ],
+    [
+      'a lookup without an answer',
+      records(found('SPF', 'bad'), found('DMARC', 'unasked')),
+      [
+        'The DNS records of acme.example are not checked yet. Without them, emails go to spam.',
+        'Check the records',
+        '/apps/app_1/sender/domain#checks',
+      ],
+    ],
+    [
+      'a record to add',
+      records(found('SPF', 'good'), found('DMARC', 'caution', true)),
+      [
+        'DMARC of acme.example is missing or wrong, so emails may go to spam.',
+        'Show the records to add',
+        '/apps/app_1/sender/domain#checks',
+      ],
+    ],
+    [
+      'wrong records',
+      records(found('SPF', 'bad'), found('DKIM', 'bad', true), found('DMARC', 'good')),
+      [
+        'SPF and DKIM of acme.example are missing or wrong, so emails may go to spam.',
+        'Show the records to add',
+        '/apps/app_1/sender/domain#checks',
+      ],
     ],
     [
       'missing records',

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { saveLastCheck, type SenderCheck } from '../../../src/accounts/sender-checks.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
 import { createBrowser } from '../browser.ts'
@@ -222,6 +223,21 @@ describe('with a live message', () => {
       expect([href, (await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status]).toEqual([href, 200])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
     expect(await textOf(await show(), '.attention > li > a')).toContain('Open the outbox')
+  })
+
+  test('leads to the DNS records until they are right', async () => {
+    await pages.set({ smtpUrl: 'smtp://mail.example.com' })
+    const links = async () => textOf(await show(), '.attention > li > a')
+    expect(await links()).toContain('Check the records')
+    const sender = { domain: 'example.com', server: 'mail.example.com', dkim: null }
+    const known = { appId: pages.app.id, sender, checkedAt: pages.clock.now() }
+    const spf: SenderCheck = { about: 'SPF', state: 'bad', sentence: 'None.', record: null }
+    await saveLastCheck(pages.store, { ...known, checks: [spf] })
+    expect(await links()).toContain('Show the records to add')
+    await saveLastCheck(pages.store, { ...known, checks: [{ ...spf, state: 'good' }] })
+    expect((await links()).filter((one) => /record/.test(one))).toEqual([])
+    await pages.set({ fromEmail: 'team@first.example' })
+    expect(await links()).toContain('Check the records')
   })
 
   test('failures older than a week need no attention', async () => {

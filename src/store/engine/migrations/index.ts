@@ -29,6 +29,7 @@ import messageResults from './0027_message_results.sql' with { type: 'text' }
 import peopleDays from './0029_people_days.sql' with { type: 'text' }
 import comparedPeople from './0030_compared_people.sql' with { type: 'text' }
 import daysOfArrival from './0031_days_of_arrival.sql' with { type: 'text' }
+import domainChecks from './0032_domain_checks.sql' with { type: 'text' }
 import { pageKeyOf } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -66,6 +67,7 @@ export const MIGRATIONS: readonly string[] = [
   peopleDays,
   comparedPeople,
   daysOfArrival,
+  domainChecks,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */
