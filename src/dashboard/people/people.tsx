@@ -221,8 +221,9 @@ async function describePersonConflict(
   const changes = await store.listContactChanges(id, null, CONFLICT_CHANGES)
   const made = changes.find(({ change }) => conflicts.some(({ isIn }) => isIn(change)))
   const members = await store.listMembers(account.id)
-  const member = members.find(({ personId }) => personId === made?.actor)
-  const who = made?.actor ? (member?.email ?? 'A former member') : 'The API'
+  const nameOf = (actor: string): string =>
+    members.find(({ personId }) => personId === actor)?.email ?? 'A former member'
+  const who = made ? (made.actor === null ? 'The API' : nameOf(made.actor)) : 'Someone'
   return writeConflict(who, 'this person', conflicts)
 }
 

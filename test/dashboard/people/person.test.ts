@@ -260,6 +260,16 @@ describe('editing a person', () => {
       )
     })
 
+    test('names nobody for a change that is not on the timeline', async () => {
+      const path = await addAda()
+      const form = await openForm(path)
+      // what changes with the adding is no change
+      pages.clock.ms -= 2
+      await changeByApi({ lastName: 'King' })
+      const refused = await browser.post(`${path}/edit`, { ...form, lastName: 'Byron' })
+      expect((await textOf(refused.html, '[role=alert]'))[0]).toStartWith('Error: Someone changed this person')
+    })
+
     test('keeps what the form showed after an error', async () => {
       const path = await addAda()
       const form = await openForm(path)
