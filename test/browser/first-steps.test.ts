@@ -117,8 +117,8 @@ describe('a new user with one draft', () => {
       await page.waitForSelector('.checks > .done:has-text("Sender")')
       await act(() => page.click('#test button'))
       await page.waitForSelector('#test .notice')
-      expect(await page.locator('.checks > .done').allTextContents()).toEqual(
-        expect.arrayContaining([expect.stringContaining('Sent to ada@example.com')]),
+      expect(await page.locator('.checks > .caution').allTextContents()).toEqual(
+        expect.arrayContaining([expect.stringContaining('Captured, not sent.')]),
       )
       await act(() => page.click('[popovertarget=go-live]'))
       await act(() => page.click('dialog:popover-open .primary'))

@@ -118,7 +118,7 @@ const KeyName = (key: KeyRow) => (
 const RevokeDialog = ({ viewer, row: { id, name, revokedAt } }: { viewer: Viewer; row: KeyRow }) =>
   revokedAt === null && (
     <Dialog id={`revoke-${id}`} opener="Revoke" about={name} kind="danger" title={`Revoke “${name}”?`}>
-      <p>Requests with this key are refused right away. This cannot be undone.</p>
+      <p>Requests with this key are refused right away. This can't be undone.</p>
       <ActionForm action={`${pathOf(viewer.app.publicId, 'keys')}/revoke`} fields={{ key: id }} kind="danger">
         Revoke the key
       </ActionForm>

@@ -127,7 +127,7 @@ const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>
   work.joined.length === 0 ? null : (
     <section id="joined">
       <h2>Joined events</h2>
-      <p class="hint">This email covers them, too.</p>
+      <p class="hint">This email includes them, too.</p>
       <Timeline now={now} moments={work.joined.map((one) => toMoment(viewer.app.publicId, one))} />
     </section>
   )
@@ -166,7 +166,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
               Captured on <ExactTime at={mail.capturedAt} />. It was not sent.
             </>
           ) : (
-            "Rendered as of now. Sent emails aren't stored."
+            "This is how it renders now. Sent emails aren't stored."
           )}
         </p>
         <MailPreview

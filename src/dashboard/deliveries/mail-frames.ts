@@ -14,7 +14,7 @@ const HEADERS = {
 
 /** Shown when an email has expired. */
 const GONE =
-  '<!doctype html><html lang="en"><title>Gone</title><p>This preview is gone. Press Preview again.</p></html>'
+  '<!doctype html><html lang="en"><title>Expired preview</title><p>This preview has expired. Press Preview again.</p></html>'
 
 /** Links open in a new window. */
 export const mailAnswer = (html: string | null): Response =>

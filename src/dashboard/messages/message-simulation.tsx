@@ -77,7 +77,7 @@ function Found(props: FoundProps) {
   const { viewer, days, found } = props
   if (!found)
     return (
-      <EmptyState title="This cannot be simulated">
+      <EmptyState title="This can't be simulated">
         The time a tag was added isn't stored, so recipients can't be simulated.
       </EmptyState>
     )

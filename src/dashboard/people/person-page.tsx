@@ -138,7 +138,7 @@ const EraseSection = ({ viewer, person }: PersonProps) =>
   hasRole(viewer.member.role, 'owner') ? (
     <section>
       <h2>Erase</h2>
-      <p class="hint">Deletes this person and all their data. Can't be undone.</p>
+      <p class="hint">Deletes this person and all their data. This can't be undone.</p>
       <Dialog id="erase" opener="Erase this person" kind="danger" title={`Erase ${person.email}?`}>
         <p>
           This deletes the person and all their data: events, page views, emails, tags and fields. Counts of events
