@@ -81,10 +81,14 @@ const preheaderOf = (preheader: string): string =>
 
 const PREVIEW_CHARACTERS = 140
 
-/** The first sentence after the greeting, without lines that are only an address. */
+/** A few words before the text, such as "Hello Ada!". */
+const GREETING = /,$|^\S+(?: \S+){0,3}[!:]$/
+
+/** The first sentence after the greeting, without addresses of pages. */
 function findFirstSentence(text: string): string {
-  const lines = text.split('\n').map((line) => line.trim())
-  const line = lines.find((one) => /\p{L}/u.test(one) && !one.endsWith(',') && !/^https?:/.test(one)) ?? ''
+  const lines = text.split('\n').map((line) => line.replaceAll(/\s*https?:\/\/\S+/g, '').trim())
+  const [first = '', ...others] = lines.filter((line) => /\p{L}/u.test(line))
+  const line = GREETING.test(first) ? (others[0] ?? first) : first
   const sentence = /^.*?[.!?…](?=\s|$)/u.exec(line)?.[0] ?? line
   return [...sentence].slice(0, PREVIEW_CHARACTERS).join('')
 }

@@ -19,9 +19,13 @@ export type { Compared, MessageContent, Rule, Trigger } from '../store/message-t
 export { COMPARISONS } from '../store/message-types.ts'
 export type { MessageChange, MessageCounts, MessageRow, MessageStatus, SavedMessage }
 
-export async function listMessages(store: Store, app: AppRow): Promise<(MessageRow & { counts: MessageCounts })[]> {
-  const rows = await store.listMessages(app.id)
-  const counted = await store.countAllEmails(app.id)
+export type CountedMessage = MessageRow & { counts: MessageCounts }
+
+export const listMessages = async (store: Store, app: AppRow): Promise<CountedMessage[]> =>
+  addCounts(store, await store.listMessages(app.id))
+
+export async function addCounts(store: Store, rows: MessageRow[]): Promise<CountedMessage[]> {
+  const counted = await store.countEmailsOf(rows.map(({ id }) => id))
   const counts = new Map(counted.map((one) => [one.messageId, one.counts]))
   return rows.map((row) => ({ ...row, counts: counts.get(row.id) ?? NO_COUNTS }))
 }

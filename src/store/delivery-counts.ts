@@ -10,6 +10,9 @@ type OutcomeCount = { messageId: number; outcome: EmailOutcome; n: number } & Re
   number
 >
 
+/** A JSON list. */
+const ASKED = 'messages.id IN (SELECT value FROM json_each(?))'
+
 const IS_SENT = `outcome = 'sent'`
 
 /** Sent emails that somebody has to look at: few, so they are counted one by one. */
@@ -30,17 +33,17 @@ export function createDeliveryCounts(db: Database) {
     'SELECT outcome, sum(emails) AS n FROM message_days WHERE message_id = ? AND emails > 0 GROUP BY outcome',
   )
   // the order of both tables keeps each message on the primary key of its counts
-  const ofApp = db.prepare<OutcomeCount, [number]>(
+  const ofMessages = db.prepare<OutcomeCount, [string]>(
     `SELECT message_id AS messageId, outcome, sum(emails) AS n, sum(came_back) AS cameBack, sum(opened) AS opened,
        sum(reached_goal) AS reachedGoal
-     FROM messages CROSS JOIN message_days ON message_id = messages.id WHERE app_id = ? AND emails > 0
+     FROM messages CROSS JOIN message_days ON message_id = messages.id WHERE ${ASKED} AND emails > 0
      GROUP BY message_id, outcome`,
   )
   // by the index alone, so events that joined such an email count too
-  const amissOfApp = db.prepare<StateCount, [number]>(
+  const amissOfMessages = db.prepare<StateCount, [string]>(
     `SELECT message_id AS messageId, state, count(*) AS n
      FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state IN (${AMISS})
-     WHERE messages.app_id = ? GROUP BY message_id, state`,
+     WHERE ${ASKED} GROUP BY message_id, state`,
   )
 
   return {
@@ -63,14 +66,15 @@ export function createDeliveryCounts(db: Database) {
       ...Object.fromEntries(emails.all(messageId).map(({ outcome, n }) => [outcome, n])),
     }),
 
-    /** Of all messages of an app, like `countEmails`, but with the states of sent emails that need attention. */
-    countAllEmails(appId: number): { messageId: number; counts: MessageCounts }[] {
+    /** Of several messages, like `countEmails`, but with the states of sent emails that need attention. */
+    countEmailsOf(messageIds: readonly number[]): { messageId: number; counts: MessageCounts }[] {
       const all = new Map<number, MessageCounts>()
-      for (const { messageId, outcome, n, ...after } of ofApp.all(appId)) {
+      const ids = JSON.stringify(messageIds)
+      for (const { messageId, outcome, n, ...after } of ofMessages.all(ids)) {
         const counts = all.get(messageId) ?? { ...NO_COUNTS }
         all.set(messageId, { ...counts, [outcome]: n, ...(outcome === 'sent' ? after : {}) })
       }
-      for (const { messageId, state, n } of amissOfApp.all(appId)) {
+      for (const { messageId, state, n } of amissOfMessages.all(ids)) {
         const counts = all.get(messageId)
         if (counts) all.set(messageId, { ...counts, [state]: n, sent: Math.max(0, counts.sent - n) })
       }

@@ -9,6 +9,9 @@ const previewOf = ({ html }: { html: string }): string =>
 
 test.each([
   ['Hello Ada,\n\nYour results are ready. Have a look.', 'Your results are ready.'],
+  ['Hello Ada!\n\nYour results are ready.', 'Your results are ready.'],
+  ['It works!', 'It works!'],
+  ['Your results https://app.example.com/r?token=secret are ready.', 'Your results are ready.'],
   ['Version 2.5 is out\n\nMore below.', 'Version 2.5 is out'],
   ['Hello Ada,\n\n---\n\nReady?', 'Ready?'],
   [`${'word '.repeat(60)}end.`, 'word '.repeat(60).slice(0, 140).trim()],

@@ -91,7 +91,7 @@ describe('no statement scans all deliveries', () => {
     ['erasure', 2, (watched) => createErasure({ db: watched, people, timeline })],
     ['live messages', 1, (watched) => createLiveMessages(watched, createMailSources(watched, sealer)).of(1)],
     ['counts of a message', 3, (watched) => createDeliveryCounts(watched).countDeliveries(1)],
-    ['counts of all messages', 3, (watched) => createDeliveryCounts(watched).countAllEmails(1)],
+    ['counts of several messages', 3, (watched) => createDeliveryCounts(watched).countEmailsOf([1])],
     [
       'pages of an app',
       3,

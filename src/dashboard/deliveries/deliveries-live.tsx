@@ -10,7 +10,7 @@ import { isNarrowed, readAddress, toFilter } from './deliveries-view.ts'
 import { DeliveryRow } from './delivery-row.tsx'
 
 /** Rows per page. The page stays below 2,000 pixels. */
-export const PAGE_ROWS = 40
+export const PAGE_ROWS = 36
 
 /** What a row shows besides what never changes. */
 const stateOf = ({ work: { delivery } }: ListedDelivery): string =>

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
 import { describeTrigger, describeWait } from '../../messages/describe-message.ts'
-import type { MessageCounts, MessageRow } from '../../messages/messages.ts'
+import type { CountedMessage, MessageCounts, MessageRow } from '../../messages/messages.ts'
 import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import type { StateFilter } from '../deliveries/delivery-labels.tsx'
 import { publicId } from '../../core/ids.ts'
@@ -11,13 +11,20 @@ import { countIn, countSent, countWaiting, MessageBadge } from './message-status
 import { ButtonLink } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { None } from '../people/tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-type Row = MessageRow & { counts: MessageCounts }
-type MessagesProps = { viewer: Viewer; mail: MailState; messages: Row[] }
+/** `messages`: those of `all` on this page. `after`: the ID before them, or 0. */
+type MessagesProps = {
+  viewer: Viewer
+  mail: MailState
+  all: MessageRow[]
+  messages: CountedMessage[]
+  after: number
+  hasMore: boolean
+}
 
 export const messagePath = (appId: string, id: number): string => `${pathOf(appId, 'messages')}/${publicId('msg', id)}`
 
@@ -27,10 +34,12 @@ export const resultsPath = (appId: string, id: number): string => `${messagePath
 export const openPath = (appId: string, { id, status }: Pick<MessageRow, 'id' | 'status'>): string =>
   status === 'draft' ? messagePath(appId, id) : resultsPath(appId, id)
 
-export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
+export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: MessagesProps) {
   const isEditor = hasRole(viewer.member.role, 'editor')
+  const path = pathOf(viewer.app.publicId, 'messages')
+  const last = messages.at(-1)
   const write = (
-    <ButtonLink kind="primary" href={`${pathOf(viewer.app.publicId, 'messages')}/new`}>
+    <ButtonLink kind="primary" href={`${path}/new`}>
       New message
     </ButtonLink>
   )
@@ -39,27 +48,35 @@ export function MessagesPage({ viewer, mail, messages }: MessagesProps) {
       viewer={viewer}
       page="messages"
       title="Messages"
-      state={describeTotals(messages, mail)}
-      action={isEditor && messages.length > 0 ? write : undefined}
+      state={describeTotals(all, mail)}
+      action={isEditor && all.length > 0 ? write : undefined}
     >
       <MailNotices viewer={viewer} state={mail} />
-      {messages.length === 0 ? (
+      {all.length === 0 ? (
         <EmptyState title="No messages" next={isEditor ? write : undefined}>
           A message is an email sent automatically when an event arrives and the person isn't there to see it.
         </EmptyState>
       ) : (
-        <Table
-          label="Messages, oldest first"
-          columns={columnsOf(viewer, messages)}
-          rows={messages}
-          idOf={({ id }) => String(id)}
-        />
+        <>
+          <Table
+            label="Messages, oldest first"
+            columns={columnsOf(viewer, messages)}
+            rows={messages}
+            idOf={({ id }) => String(id)}
+          />
+          <Pager
+            newest={after > 0 ? path : undefined}
+            newestLabel="Oldest"
+            older={hasMore && last ? `${path}?after=${publicId('msg', last.id)}` : undefined}
+            olderLabel="Newer"
+          />
+        </>
       )}
     </Frame>
   )
 }
 
-function describeTotals(messages: Row[], { hasSender }: MailState): string {
+function describeTotals(messages: MessageRow[], { hasSender }: MailState): string {
   const all = messages.filter(({ status }) => status === 'live')
   const live = all.length
   const unsent = hasSender ? 0 : all.filter(({ content }) => content.mail.fromEmail === undefined).length
@@ -69,7 +86,7 @@ function describeTotals(messages: Row[], { hasSender }: MailState): string {
 }
 
 /** The captured column is shown only if needed. */
-const columnsOf = (viewer: Viewer, messages: Row[]): Column<Row>[] => [
+const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMessage>[] => [
   {
     name: 'Message',
     cell: ({ id, status, name, content }) => (
@@ -102,7 +119,7 @@ type Counted = {
   state?: StateFilter
 }
 
-const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): Column<Row> => ({
+const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): Column<CountedMessage> => ({
   name,
   isNumber: true,
   cell: ({ id, counts }) => {

@@ -4,7 +4,7 @@ import { render } from 'preact-render-to-string'
 import { hasRole } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
-import { listMessages, type MessageRow } from '../../messages/messages.ts'
+import { addCounts, type MessageRow } from '../../messages/messages.ts'
 import { readResults } from '../../deliveries/results.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
@@ -42,6 +42,8 @@ import { problemAnswer } from '../layout/problems.tsx'
 /** An email of 50,000 characters, at up to nine bytes each. */
 const EDITOR_BYTES = 512 * 1024
 const VERSIONS = 20
+/** Rows per page, two lines each. The page stays below 2,000 pixels. */
+const MESSAGES = 20
 /** Events or people checked before the page is shown. islands/message.ts has all of them checked afterwards. */
 const FIRST_CHECKED = 100
 const NEW = 'new'
@@ -52,12 +54,13 @@ export function messagesRoutes(deps: PageDependencies) {
   return new Elysia()
     .get('/apps/:app/messages', ({ request, params: { app } }) =>
       showPage(deps, request, app, async (viewer) => {
-        const messages = await listMessages(deps.store, viewer.app)
-        return pageAnswer(
-          request,
-          200,
-          <MessagesPage viewer={viewer} mail={await readMailState(deps, viewer.app)} messages={messages} />,
-        )
+        const all = await deps.store.listMessages(viewer.app.id)
+        const after = readPublicId('msg', new URL(request.url).searchParams.get('after') ?? '') ?? 0
+        const rows = all.filter(({ id }) => id > after)
+        const messages = await addCounts(deps.store, rows.slice(0, MESSAGES))
+        const mail = await readMailState(deps, viewer.app)
+        const hasMore = rows.length > MESSAGES
+        return pageAnswer(request, 200, <MessagesPage {...{ viewer, mail, all, messages, after, hasMore }} />)
       }),
     )
     .get('/apps/:app/messages/:message', ({ request, params: { app, message } }) =>

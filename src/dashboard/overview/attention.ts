@@ -9,7 +9,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { requestsPath } from '../requests/requests-view.ts'
 import { formatCount } from '../ui/chart.tsx'
 
-/** `refused`: of the last day, the last group first. `days`: since `failedSince`. */
+/** `refused`: since `refusedSince`, a day such as 2026-05-03. `days`: since `failedSince`. */
 export type AttentionFacts = {
   appId: string
   mail: MailState
@@ -18,6 +18,7 @@ export type AttentionFacts = {
   /** the DNS records of the sender's domain; null without a sender or a mail server. `checks`: null if never looked up */
   records: { domain: string; checks: SenderCheck[] | null } | null
   refused: Pick<RefusalGroup, 'code' | 'count'>[]
+  refusedSince: string
   failedSince: Pick<DeliveriesView, 'from' | 'isUtc'>
   days: number
 }
@@ -131,15 +132,18 @@ const aboutUnknown = ({ appId, problems: { unknown } }: AttentionFacts): Item =>
         link: { label: 'Review', href: `${pathOf(appId, 'deliveries')}?state=unknown` },
       }
 
-function aboutRefused({ appId, refused }: AttentionFacts): Item {
-  const count = refused.reduce((sum, group) => sum + group.count, 0)
-  const [most] = refused.toSorted((a, b) => b.count - a.count)
+function aboutRefused({ appId, refused, refusedSince }: AttentionFacts): Item {
+  const byCode = new Map<string, number>()
+  for (const { code, count } of refused) byCode.set(code, (byCode.get(code) ?? 0) + count)
+  const [most, ...others] = [...byCode].toSorted(([, a], [, b]) => b - a)
   if (most === undefined) return null
-  const which = refused.length === 1 ? `with ${most.code}` : `most with ${most.code}`
+  const [code, times] = most
+  const count = others.reduce((sum, [, n]) => sum + n, times)
+  const which = others.length === 0 ? `with ${code}` : `${formatCount(times)} of them with ${code}`
   return {
     isBad: false,
-    text: `${countOf(count, 'request was', 'requests were')} refused in the last day, ${which}.`,
-    link: { label: 'Show requests', href: requestsPath(appId, {}) },
+    text: `${count === 1 ? '1 request was' : `${formatCount(count)} requests were`} refused since yesterday, ${which}.`,
+    link: { label: 'Show requests', href: requestsPath(appId, { from: refusedSince }) },
   }
 }
 

@@ -4,6 +4,7 @@ import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import { findCheckedSender, findLastCheck } from '../../accounts/sender-checks.ts'
 import { listShownAccounts } from '../../http/request-log.ts'
+import { fromLocalTime, localTime } from '../../core/local-time.ts'
 import { DAY_MS, lastDays, readAppResults } from '../../deliveries/results.ts'
 import { createRecentSimulations } from '../../deliveries/simulation/recent.ts'
 import type { MessageRow } from '../../messages/messages.ts'
@@ -52,6 +53,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
   const { app, account } = viewer
   const now = clock.now()
   const range = lastDays(DAYS, now)
+  const yesterday = Math.floor(localTime(now, app.timezone) / DAY_MS) - 1
   const failedRange = lastDays(FAILED_DAYS, now)
   const isUtc = app.timezone !== 'UTC'
   const accountIds = await listShownAccounts(store, account.id)
@@ -61,7 +63,12 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
     readRecords(deps, viewer),
     readAppResults(store, app.id, range),
     store.countProblems(app.id, failedRange),
-    store.summarizeRefusals({ accountIds, appId: app.id, since: now - DAY_MS, limit: MOST_REFUSALS }),
+    store.summarizeRefusals({
+      accountIds,
+      appId: app.id,
+      since: fromLocalTime(yesterday * DAY_MS, app.timezone),
+      limit: MOST_REFUSALS,
+    }),
     store.countPeopleByDay(app.id, range.from),
     store.countByDay(app.id, null, range.from),
     store.countByDay(app.id, PAGE_NAME, range.from),
@@ -71,7 +78,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
     <OverviewPage
       viewer={viewer}
       activation={setup.activation}
-      steps={nextStep(steps) === null ? null : steps}
+      steps={setup.hasSentEmail || nextStep(steps) === null ? null : steps}
       attention={listAttention({
         appId: app.publicId,
         mail,
@@ -79,6 +86,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
         messages: setup.messages,
         problems,
         refused,
+        refusedSince: writeDay(yesterday),
         failedSince: { from: writeDay(failedRange.from), isUtc },
         days: FAILED_DAYS,
       })}

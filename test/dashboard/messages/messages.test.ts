@@ -53,6 +53,26 @@ describe('the messages', () => {
     }
   })
 
+  test('are on pages of 20, and the page of a person folds all but eight', async () => {
+    const [draft] = await pages.messages()
+    if (!draft) throw new Error('no draft')
+    const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
+    const drafts = Array.from({ length: 21 }, (_, nth) => ({ name: `Copy ${nth}`, content: draft.content }))
+    await pages.store.saveMessages({ ...by, drafts: drafts.map((one) => ({ ...draft, ...one, id: null })) })
+    const html = await see()
+    expect(await textOf(html, '.message-name')).toHaveLength(20)
+    const [next] = await attributesOf(html, '.pager a', 'href')
+    const second = (await pages.browser.get(next ?? '')).html
+    expect(await textOf(second, '.message-name')).toEqual(['Copy 18', 'Copy 19', 'Copy 20'])
+    expect(await attributesOf(second, '.pager a', 'href')).toEqual([pages.at('messages')])
+    await pages.event()
+    const [person] = await attributesOf((await pages.browser.get(pages.at('people'))).html, 'a[href*="/con_"]', 'href')
+    const page = (await pages.browser.get(person ?? '')).html
+    expect(await textOf(page, '#mail > ul > li')).toHaveLength(8)
+    expect(await textOf(page, '#mail summary')).toEqual(['15 more messages'])
+    expect(await textOf(page, '#mail details li')).toHaveLength(15)
+  })
+
   test('show an empty state with the next step', async () => {
     const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'test', at: pages.clock.now() }
     for (const { id } of await pages.messages()) await pages.store.deleteMessage({ ...by, id })

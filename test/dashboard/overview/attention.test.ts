@@ -14,6 +14,7 @@ const well: AttentionFacts = {
   problems: { failed: 0, captured: 0, unknown: 0 },
   records: null,
   refused: [],
+  refusedSince: '2026-05-02',
   failedSince: { from: '2026-04-27', isUtc: true },
   days: 7,
 }
@@ -150,20 +151,25 @@ describe('each problem has one link', () => {
     [
       'one kind of refusals',
       { refused: [{ code: 'invalid_field', count: 1 }] },
-      ['1 request was refused in the last day, with invalid_field.', 'Show requests', '/apps/app_1/requests'],
+      [
+        '1 request was refused since yesterday, with invalid_field.',
+        'Show requests',
+        '/apps/app_1/requests?from=2026-05-02',
+      ],
     ],
     [
       'several kinds',
       {
         refused: [
-          { code: 'not_found', count: 2 },
+          { code: 'rate_limited', count: 5 },
+          { code: 'invalid_field', count: 4 },
           { code: 'invalid_field', count: 12_000 },
         ],
       },
       [
-        '1000 or more requests were refused in the last day, most with invalid_field.',
+        '12,009 requests were refused since yesterday, 12,004 of them with invalid_field.',
         'Show requests',
-        '/apps/app_1/requests',
+        '/apps/app_1/requests?from=2026-05-02',
       ],
     ],
     [

@@ -275,6 +275,12 @@ test('figures count people, events, page views, emails and returns of 30 days', 
     expect([href, (await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status]).toEqual([href, 200])
 })
 
+test('the checklist goes away with the first email, also of an app without the browser script', async () => {
+  await pages.event()
+  await add(1, { state: 'sent' })
+  expect(await textOf(await show(), 'aside .step')).toEqual([])
+})
+
 test('the checklist is shown until the first email is sent', async () => {
   await pages.event()
   expect(await textOf(await show(), 'aside .step.due b')).toEqual(['Browser script'])
