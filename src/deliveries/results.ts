@@ -138,13 +138,16 @@ function compareGroups(compared: readonly ComparedCount[]): Results['compared'] 
   return Object.fromEntries(comparisons) as Results['compared']
 }
 
-/** Of all messages of an app. */
+/** `people`: of the emailed groups; `extra`: of these, more than without the emails. */
+export type ComparedPeople = { people: number; extra: Difference }
+
+/** Of all messages of an app. `emailed`, `cameBack` and `alreadySeen` are people up to now, each counted once. */
 export type AppResults = {
   emailed: number
   cameBack: number
-  /** People more than without the emails, over the messages whose groups are large enough. Null: too few to tell. */
-  extra: Difference | null
-  /** not sent, because the person had opened the result already */
+  /** each person once, over the messages whose groups are large enough; null: too few to tell */
+  compared: ComparedPeople | null
+  /** an email was not sent, because the person had opened the result already */
   alreadySeen: number
   /** emails sent by message, one number per day of the range */
   trends: Map<number, number[]>
@@ -158,8 +161,7 @@ export type AppResults = {
 export const readAppResults = async (store: Store, appId: number, range: DayRange): Promise<AppResults> =>
   summarizeAppResults(await store.readAppResults(appId, range), range)
 
-function summarizeAppResults({ days, compared }: AppCounts, range: DayRange): AppResults {
-  const sum = (name: 'sent' | 'cameBack' | 'seen'): number => days.reduce((total, one) => total + one[name], 0)
+function summarizeAppResults({ people, days, compared }: AppCounts, range: DayRange): AppResults {
   const trends = new Map<number, number[]>()
   const cameBackOf = new Map<number, number>()
   const byDay = Array.from({ length: range.until - range.from + 1 }, () => ({ sent: 0, cameBack: 0 }))
@@ -171,23 +173,22 @@ function summarizeAppResults({ days, compared }: AppCounts, range: DayRange): Ap
     if (ofDay) Object.assign(ofDay, { sent: ofDay.sent + sent, cameBack: ofDay.cameBack + cameBack })
   }
   const groups = Map.groupBy(compared, ({ messageId }) => messageId)
-  const extras = [...groups.values()].flatMap((ofMessage) => compareGroups(ofMessage).cameBack.extra ?? [])
-  return {
-    emailed: sum('sent'),
-    cameBack: sum('cameBack'),
-    extra: addUp(extras),
-    alreadySeen: sum('seen'),
-    trends,
-    days: byDay,
-    cameBackOf,
-  }
+  const parts = [...groups.values()].flatMap((ofMessage) => {
+    const { emailed, extra } = compareGroups(ofMessage).cameBack
+    return extra === null ? [] : [{ people: emailed.people, extra }]
+  })
+  const { emailed, cameBack, seen: alreadySeen } = people
+  return { emailed, cameBack, compared: addUp(parts), alreadySeen, trends, days: byDay, cameBackOf }
 }
 
-/** Messages hold people back independently of each other, so the variances add up. */
-const addUp = (extras: readonly Difference[]): Difference | null =>
-  extras.length === 0
+/** Nobody is in two of them, so the variances add up. */
+const addUp = (parts: readonly ComparedPeople[]): ComparedPeople | null =>
+  parts.length === 0
     ? null
     : {
-        estimate: extras.reduce((sum, { estimate }) => sum + estimate, 0),
-        margin: Math.hypot(...extras.map(({ margin }) => margin)),
+        people: parts.reduce((sum, { people }) => sum + people, 0),
+        extra: {
+          estimate: parts.reduce((sum, { extra }) => sum + extra.estimate, 0),
+          margin: Math.hypot(...parts.map(({ extra }) => extra.margin)),
+        },
       }

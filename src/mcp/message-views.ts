@@ -27,11 +27,12 @@ const compareView = ([name, { emailed, heldBack, extra }]: [string, Comparison])
 const extraView = (extra: Difference | null) =>
   extra === null ? { extra } : { extra: Math.round(extra.estimate), margin: Math.round(extra.margin) }
 
-export const appResultsView = ({ emailed, cameBack, extra, alreadySeen }: AppResults) => ({
+/** All are people, each counted once. */
+export const appResultsView = ({ emailed, cameBack, compared, alreadySeen }: AppResults) => ({
   emailed,
   cameBack,
   alreadySeen,
-  ...extraView(extra),
+  compared: compared && { people: compared.people, ...extraView(compared.extra) },
 })
 
 export const messageView = ({ id, name, status, version, createdAt, updatedAt }: MessageRow) => ({

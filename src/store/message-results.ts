@@ -17,14 +17,21 @@ export type DayRange = { from: number; until: number }
 
 export type MessageResults = { days: DayCount[]; compared: ComparedCount[] }
 
-/** Of a message and day. `seen`: not sent, because the person had opened the result. */
-export type AppDayCount = { messageId: number; day: number; sent: number; cameBack: number; seen: number }
+/** Of a message and day. */
+export type AppDayCount = { messageId: number; day: number; sent: number; cameBack: number }
+
+/** Each person once. `seen`: an email was not sent, because they had opened the result. */
+export type PeopleCounts = { emailed: number; cameBack: number; seen: number }
 
 /** Emails that somebody has to look at. `failed`: triggered in the range. Others are counted up to a limit. */
 export type ProblemCounts = { failed: number; captured: number; unknown: number }
 
-/** `compared`: each person once, in the message that decided first. */
-export type AppResults = { days: AppDayCount[]; compared: (ComparedCount & { messageId: number })[] }
+/** `people`: of the range's first day up to now. `compared`: each person once, in the message that decided first. */
+export type AppResults = {
+  people: PeopleCounts
+  days: AppDayCount[]
+  compared: (ComparedCount & { messageId: number })[]
+}
 
 /** More are not counted: the sentence is the same. */
 export const MOST_COUNTED = 1_000
@@ -54,8 +61,7 @@ export function createResultReads(db: Database) {
   // the order of both tables keeps each message on the primary key of its counts
   const appDays = db.prepare<AppDayCount, [number, number, number]>(
     `SELECT message_id AS messageId, day, sum(iif(outcome = 'sent', emails, 0)) AS sent,
-       sum(iif(outcome = 'sent', came_back, 0)) AS cameBack,
-       sum(iif(outcome = 'skipped' AND reason = 'seen', emails, 0)) AS seen
+       sum(iif(outcome = 'sent', came_back, 0)) AS cameBack
      FROM messages CROSS JOIN message_days ON message_id = messages.id AND day BETWEEN ?2 AND ?3
      WHERE app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,
   )
@@ -63,6 +69,14 @@ export function createResultReads(db: Database) {
     `SELECT message_id AS messageId, is_held_back AS isHeldBack, sum(people) AS people, ${REACHED}
      FROM messages CROSS JOIN message_comparisons ON message_id = messages.id AND day BETWEEN ?2 AND ?3 AND is_first = 1
      WHERE app_id = ?1 GROUP BY message_id, is_held_back`,
+  )
+  const people = db.prepare<PeopleCounts, [number, number]>(
+    `SELECT ${['emailed', 'cameBack', 'seen']
+      .map(
+        (name, kind) =>
+          `ifnull((SELECT sum(people) FROM people_result_days WHERE app_id = ?1 AND kind = ${kind} AND day >= ?2), 0) AS ${name}`,
+      )
+      .join(', ')}`,
   )
   const anySent = db.prepare(
     `SELECT 1 FROM messages CROSS JOIN message_days ON message_id = messages.id
@@ -86,6 +100,7 @@ export function createResultReads(db: Database) {
     }),
 
     readAppResults: (appId: number, { from, until }: DayRange): AppResults => ({
+      people: people.get(appId, from) ?? { emailed: 0, cameBack: 0, seen: 0 },
       days: appDays.all(appId, from, until),
       compared: appCompared.all(appId, from, until).map(toCompared),
     }),

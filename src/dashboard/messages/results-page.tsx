@@ -10,6 +10,7 @@ import { MessageTabs } from './message-tabs.tsx'
 import { messagePath, resultsPath } from './messages-page.tsx'
 import { DayChart } from './results-chart.tsx'
 import { RANGES, type ResultsView, writeDay } from './results-view.ts'
+import { formatExtra } from '../overview/answer.ts'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -94,15 +95,14 @@ const Found = (props: ResultsProps) => (
 const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>, field: string): string =>
   `${messagePath(viewer.app.publicId, message.id)}#${field}`
 
-const formatExtra = ({ estimate, margin }: { estimate: number; margin: number }): string => {
-  const [people, most] = [Math.round(estimate), formatCount(Math.round(margin))]
-  return `${formatCount(Math.abs(people))} ± ${most} ${people < 0 ? 'fewer' : 'more'}`
-}
-
-function describeAnswer({ funnel, compared }: Results): string {
-  const { extra } = compared.cameBack
-  const came = `${formatCount(funnel.sent)} emailed, ${formatCount(funnel.cameBack)} came back`
-  return extra === null ? `${came}.` : `${came}, ${formatExtra(extra)} than without.`
+/** The steps count emails, and the comparison people. */
+function describeAnswer({ funnel, compared: { cameBack } }: Results): string {
+  const { sent, cameBack: returns } = funnel
+  const emails = sent === 1 ? '1 email' : `${formatCount(sent)} emails`
+  const came = `${emails} sent, ${returns === 0 ? 'nobody came back' : `people came back after ${formatCount(returns)}`}.`
+  const { extra, emailed } = cameBack
+  if (extra === null) return came
+  return `${came} ${formatExtra(extra)} people came back than without the email, of ${formatCount(emailed.people)} in the emailed group.`
 }
 
 type Filter = Partial<Pick<DeliveriesView, 'state' | 'reason' | 'outcome' | 'from' | 'to'>>

@@ -1,6 +1,6 @@
 /** The sentence at the top of Overview. */
 import { RESULTS_READY } from '../../core/field-patterns.ts'
-import type { AppResults } from '../../deliveries/results.ts'
+import type { AppResults, Difference } from '../../deliveries/results.ts'
 import type { Recent } from '../../deliveries/simulation/recent.ts'
 import { formatMinutes } from '../../messages/describe-message.ts'
 import type { MessageContent, MessageRow } from '../../messages/messages.ts'
@@ -34,25 +34,38 @@ export function describeStillWaiting({ wait }: MessageContent, waiting: number):
   return `${people} still within the first ${formatMinutes(wait.minutes).replace(/^1 /, '')}.`
 }
 
-type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'extra' | 'alreadySeen'>
+type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen'>
 
-/** "380 emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it." */
-export function describeResults({ emailed, cameBack, extra, alreadySeen }: Measured, hasHoldback: boolean): string {
+/**
+ * "380 people emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it." All are
+ * people. The comparison names its own number of people if that is another one.
+ */
+export function describeResults({ emailed, cameBack, compared, alreadySeen }: Measured, hasHoldback: boolean): string {
   const seen = alreadySeen === 0 ? null : describeSeen(alreadySeen)
   if (emailed === 0) return seen === null ? 'Nobody has been emailed yet.' : `Nobody was emailed; ${seen}.`
-  const came = `${formatCount(emailed)} emailed, ${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
-  const compared =
-    extra === null ? (hasHoldback ? ', too few people to tell the difference' : '') : `, ${describeExtra(extra)}`
-  return `${came}${compared}${seen === null ? '' : `; ${seen}`}.`
+  const came = `${countPeople(emailed)} emailed, ${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
+  const more =
+    compared === null
+      ? hasHoldback && ', too few people to tell the difference'
+      : `, ${describeCompared(compared, emailed)}`
+  return `${came}${more || ''}${seen === null ? '' : `; ${seen}`}.`
 }
+
+const countPeople = (count: number): string => `${formatCount(count)} ${count === 1 ? 'person' : 'people'}`
 
 const describeSeen = (count: number): string =>
   count === 1
     ? '1 not emailed because they had already seen it'
     : `${formatCount(count)} not emailed because they had already seen it`
 
-/** "24 ± 9 more than without" */
-function describeExtra({ estimate, margin }: NonNullable<AppResults['extra']>): string {
+/** "24 ± 9 more than without", of all who were emailed or of those who are compared. */
+function describeCompared({ people, extra }: NonNullable<AppResults['compared']>, emailed: number): string {
+  const more = `${formatExtra(extra)} than without`
+  return people === emailed ? more : `${more} among ${formatCount(people)} compared`
+}
+
+/** "24 ± 9 more" */
+export function formatExtra({ estimate, margin }: Difference): string {
   const [people, most] = [Math.round(estimate), formatCount(Math.round(margin))]
-  return `${formatCount(Math.abs(people))} ± ${most} ${people < 0 ? 'fewer' : 'more'} than without`
+  return `${formatCount(Math.abs(people))} ± ${most} ${people < 0 ? 'fewer' : 'more'}`
 }

@@ -107,13 +107,20 @@ function AnswerSection({ viewer, messages, results, simulated, now }: OverviewPr
     return <NoMessage viewer={viewer} messages={messages} />
   const live = messages.filter(({ status }) => status === 'live')
   const hasHoldback = live.some(({ content }) => content.holdback !== undefined)
-  const isCompared = results.extra !== null || hasHoldback
+  const { compared, emailed } = results
+  const isCompared = compared !== null || hasHoldback
   const [first] = live
   return (
     <section class="overview-answer" aria-label="What the messages did">
       <p class="answer">{describeResults(results, hasHoldback)}</p>
       <p class="hint">
         Last 30 days.
+        {compared !== null && compared.people !== emailed && (
+          <>
+            {' '}
+            Compared are people whose first message holds back a share. <a href="/docs/results">How this is measured</a>
+          </>
+        )}
         {!isCompared && first && hasResults && (
           <>
             {' '}

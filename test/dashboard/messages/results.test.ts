@@ -71,7 +71,7 @@ describe('the funnel', () => {
       'Opened the result 30% of sent 3',
       'Reached the goal 10% of sent 1',
     ])
-    expect((await textOf(html, '.answer')).join('')).toBe('10 emailed, 6 came back.')
+    expect((await textOf(html, '.answer')).join('')).toBe('10 emails sent, people came back after 6.')
   })
 
   test('has a step for the goal only where one is set or was reached', async () => {
@@ -159,7 +159,9 @@ describe('emailed and held back', () => {
     await add(6, { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true })
     await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
     const html = await show()
-    expect((await textOf(html, '.answer')).join('')).toBe('380 emailed, 131 came back, 71 ± 45 more than without.')
+    expect((await textOf(html, '.answer')).join('')).toBe(
+      '380 emails sent, people came back after 131. 71 ± 45 more people came back than without the email, of 380 in the emailed group.',
+    )
     const cells = await textOf(html, '[aria-label="Emailed and held back"] td')
     expect(cells.slice(0, 4)).toEqual(['Came back', '131 of 380 34%', '6 of 42 14%', '71 ± 45 more'])
   })
@@ -208,12 +210,13 @@ test('an app has the sum of its messages, and a trend for each', async () => {
   ])
   expect([...found.cameBackOf]).toEqual(ids.map((id) => [id, 100]))
   const one = (await readResults(pages.store, ids[0] ?? 0, range)).compared.cameBack.extra
-  expect(found.extra?.estimate).toBeCloseTo(2 * (one?.estimate ?? 0), 8)
-  expect(found.extra?.margin).toBeCloseTo(Math.SQRT2 * (one?.margin ?? 0), 8)
+  expect(found.compared?.people).toBe(400)
+  expect(found.compared?.extra.estimate).toBeCloseTo(2 * (one?.estimate ?? 0), 8)
+  expect(found.compared?.extra.margin).toBeCloseTo(Math.SQRT2 * (one?.margin ?? 0), 8)
   expect(await readAppResults(pages.store, pages.app.id + 1, range)).toEqual({
     emailed: 0,
     cameBack: 0,
-    extra: null,
+    compared: null,
     alreadySeen: 0,
     trends: new Map(),
     days: Array.from({ length: 7 }, () => ({ sent: 0, cameBack: 0 })),

@@ -55,39 +55,52 @@ describe('before a message is live', () => {
 })
 
 describe('results', () => {
-  const results = { emailed: 380, cameBack: 131, extra: { estimate: 24.2, margin: 8.9 }, alreadySeen: 97 }
+  const compared = { people: 380, extra: { estimate: 24.2, margin: 8.9 } }
+  const results = { emailed: 380, cameBack: 131, compared, alreadySeen: 97 }
 
   test('in one sentence', () => {
     expect(describeResults(results, true)).toBe(
-      '380 emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it.',
+      '380 people emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it.',
+    )
+  })
+
+  test('name the people who are compared, if not all are', () => {
+    expect(describeResults({ ...results, emailed: 1_100, cameBack: 330, alreadySeen: 0 }, true)).toBe(
+      '1100 people emailed, 330 came back, 24 ± 9 more than without among 380 compared.',
     )
   })
 
   test('without a holdback have no comparison', () => {
-    expect(describeResults({ ...results, extra: null }, false)).toBe(
-      '380 emailed, 131 came back; 97 not emailed because they had already seen it.',
+    expect(describeResults({ ...results, compared: null }, false)).toBe(
+      '380 people emailed, 131 came back; 97 not emailed because they had already seen it.',
     )
   })
 
   test('say with a holdback that too few people tell nothing', () => {
-    expect(describeResults({ ...results, extra: null, alreadySeen: 0 }, true)).toBe(
-      '380 emailed, 131 came back, too few people to tell the difference.',
+    expect(describeResults({ ...results, compared: null, alreadySeen: 0 }, true)).toBe(
+      '380 people emailed, 131 came back, too few people to tell the difference.',
     )
   })
 
   test('say if fewer came back', () => {
-    expect(describeResults({ ...results, extra: { estimate: -5.4, margin: 11 }, alreadySeen: 0 }, true)).toBe(
-      '380 emailed, 131 came back, 5 ± 11 fewer than without.',
+    const fewer = { ...compared, extra: { estimate: -5.4, margin: 11 } }
+    expect(describeResults({ ...results, compared: fewer, alreadySeen: 0 }, true)).toBe(
+      '380 people emailed, 131 came back, 5 ± 11 fewer than without.',
     )
   })
 
   test.each([
     [0, 0, 0, 'Nobody has been emailed yet.'],
     [0, 0, 1, 'Nobody was emailed; 1 not emailed because they had already seen it.'],
-    [1, 0, 0, '1 emailed, nobody came back.'],
-    [1, 1, 0, '1 emailed, 1 came back.'],
-    [12_000, 0, 10_001, '12,000 emailed, nobody came back; 10,001 not emailed because they had already seen it.'],
+    [1, 0, 0, '1 person emailed, nobody came back.'],
+    [1, 1, 0, '1 person emailed, 1 came back.'],
+    [
+      12_000,
+      0,
+      10_001,
+      '12,000 people emailed, nobody came back; 10,001 not emailed because they had already seen it.',
+    ],
   ])('%d emailed, %d back, %d seen', (emailed, cameBack, alreadySeen, sentence) => {
-    expect(describeResults({ emailed, cameBack, alreadySeen, extra: null }, false)).toBe(sentence)
+    expect(describeResults({ emailed, cameBack, alreadySeen, compared: null }, false)).toBe(sentence)
   })
 })

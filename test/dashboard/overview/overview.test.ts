@@ -188,7 +188,7 @@ describe('with a live message', () => {
     await add(9, { state: 'sent', daysAgo: 30, cameBack: true })
     await add(4, { state: 'skipped', reason: 'seen' })
     const html = await show()
-    expect(await answerOf(html)).toBe('5 emailed, 3 came back; 4 not emailed because they had already seen it.')
+    expect(await answerOf(html)).toBe('5 people emailed, 3 came back; 4 not emailed because they had already seen it.')
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([`${pages.path}#holdback`])
   })
 
@@ -198,7 +198,7 @@ describe('with a live message', () => {
     await add(6, { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true })
     await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
     const html = await show()
-    expect(await answerOf(html)).toBe('380 emailed, 131 came back, 71 ± 45 more than without.')
+    expect(await answerOf(html)).toBe('380 people emailed, 131 came back, 71 ± 45 more than without.')
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([])
   })
 

@@ -61,7 +61,7 @@ test('get_stats: by name and day, with new people of the account', async () => {
     [19, 20, 21, 22, 23, 24, 25].map((day) => ({ day: `2026-05-${day}`, events: day === 25 ? 4 : 0, pageViews: 0 })),
   )
   expect(newPeople).toEqual({ month: '2026-05', count: 3, limit: 100 })
-  expect(emails).toEqual({ emailed: 0, cameBack: 0, alreadySeen: 0, extra: null })
+  expect(emails).toEqual({ emailed: 0, cameBack: 0, alreadySeen: 0, compared: null })
   expect(await get('get_stats', { days: 30 })).toMatchObject({ byName: [{ event: 'old', count: 3 }, {}, {}] })
 })
 

@@ -389,6 +389,35 @@ describe('an older schema', () => {
     other.remove()
   })
 
+  test('counts the people of each result by their last day', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE people_results'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    const DAY = 86_400_000
+    const add = old.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, reason,
+      triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, handed_at, came_back_at)
+      VALUES (?1, 1, ?2, 1, 1, ?1, ?3, ?4, 1, 1, 1, 1, 0, 0, ?5, ?6, ?7)`)
+    add.run(1, 7, 'sent', null, 0, 100 * DAY, 1)
+    add.run(2, 7, 'bounced', null, 0, 103 * DAY, null)
+    add.run(3, 7, 'failed', 'smtp_550', 105 * DAY, null, null)
+    add.run(4, 7, 'skipped', 'seen', 104 * DAY, null, null)
+    add.run(5, 8, 'unknown', null, 0, 103 * DAY, null)
+    add.run(6, 9, 'kept', null, 0, 103 * DAY, null)
+    old.close()
+    const db = openDatabase(other.folder)
+    expect(db.query('SELECT * FROM people_results ORDER BY 1').values()).toEqual([
+      [7, 1, 103, 100, 104],
+      [8, 1, 103, null, null],
+    ])
+    expect(db.query('SELECT * FROM people_result_days ORDER BY 1, 2, 3').values()).toEqual([
+      [1, 0, 103, 2],
+      [1, 1, 100, 1],
+      [1, 2, 104, 1],
+    ])
+    db.close()
+    other.remove()
+  })
+
   test('has a copy that opens as a database', () => {
     openDatabase(folder, two).close()
     const other = join(folder, 'restored')

@@ -30,6 +30,7 @@ import peopleDays from './0029_people_days.sql' with { type: 'text' }
 import comparedPeople from './0030_compared_people.sql' with { type: 'text' }
 import daysOfArrival from './0031_days_of_arrival.sql' with { type: 'text' }
 import domainChecks from './0032_domain_checks.sql' with { type: 'text' }
+import peopleResults from './0033_people_results.sql' with { type: 'text' }
 import { pageKeyOf } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -68,6 +69,7 @@ export const MIGRATIONS: readonly string[] = [
   comparedPeople,
   daysOfArrival,
   domainChecks,
+  peopleResults,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */

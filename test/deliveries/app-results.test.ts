@@ -1,0 +1,93 @@
+/** The results of an app count people: each once, whatever number of emails and messages they had. */
+import { afterAll, expect, test } from 'bun:test'
+import { type AppResults, lastDays, readAppResults } from '../../src/deliveries/results.ts'
+import type { MessageContent } from '../../src/store/message-types.ts'
+import { page, report, send } from '../api/reports.ts'
+import { DAY, MINUTE } from '../durations.ts'
+import { createTestServer, type TestServer } from '../helper.ts'
+import { createMessaging, messageOf, RESULT } from '../messaging.ts'
+
+const servers: TestServer[] = []
+afterAll(() => Promise.all(servers.map((server) => server.close())))
+
+async function start() {
+  const server = await createTestServer()
+  servers.push(server)
+  await server.setPlan({ snippetLimits: false })
+  const messaging = await createMessaging(server)
+  await messaging.set({ perPersonDay: null })
+  return {
+    ...messaging,
+    server,
+    emailOf: (name: string) => `${name}@example.com`,
+    /** A message that may be sent again each hour. */
+    add: (name: string, changes: Partial<MessageContent> = {}) =>
+      messaging.put(messageOf({ name, again: { everyHours: 1 }, ...changes })),
+    sendTo: (name: string) => messaging.event({ email: `${name}@example.com`, properties: RESULT }),
+    visit: (name: string, path = '/results/1') =>
+      send(server, report(server.first, { email: `${name}@example.com`, events: [page(path)] })),
+    async count(days = 30): Promise<Pick<AppResults, 'emailed' | 'cameBack' | 'alreadySeen'>> {
+      const range = lastDays(days, server.clock.now())
+      const { emailed, cameBack, alreadySeen } = await readAppResults(messaging.store(), messaging.app.id, range)
+      return { emailed, cameBack, alreadySeen }
+    },
+  }
+}
+
+test('who is emailed often, by several messages, and comes back after each', async () => {
+  const app = await start()
+  await app.add('A')
+  await app.add('B')
+  for (let day = 0; day < 3; day += 1) {
+    for (const name of ['ada', 'bob']) await app.sendTo(name)
+    expect(await app.decide()).toHaveLength(4)
+    app.server.clock.tick(MINUTE)
+    await app.visit('ada')
+    app.server.clock.tick(DAY)
+  }
+  expect(await app.count()).toEqual({ emailed: 2, cameBack: 1, alreadySeen: 0 })
+})
+
+test('a range has those whose last email lies in it, and an email that brought nobody back hides no return', async () => {
+  const app = await start()
+  await app.add('A')
+  for (const name of ['ada', 'bob']) await app.sendTo(name)
+  await app.decide()
+  app.server.clock.tick(MINUTE)
+  for (const name of ['ada', 'bob']) await app.visit(name)
+  app.server.clock.tick(8 * DAY)
+  await app.sendTo('ada')
+  await app.decide()
+  expect(await app.count()).toEqual({ emailed: 2, cameBack: 2, alreadySeen: 0 })
+  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 0, alreadySeen: 0 })
+  app.server.clock.tick(MINUTE)
+  await app.visit('ada')
+  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 0 })
+  expect(await app.count()).toEqual({ emailed: 2, cameBack: 2, alreadySeen: 0 })
+})
+
+test('who had seen it already, and who was erased', async () => {
+  const app = await start()
+  await app.add('A', { wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] })
+  for (const name of ['ada', 'bob', 'carol']) await app.sendTo(name)
+  app.server.clock.tick(MINUTE)
+  for (const name of ['ada', 'bob']) await app.visit(name)
+  app.server.clock.tick(10 * MINUTE)
+  await app.decide()
+  app.server.clock.tick(MINUTE)
+  await app.visit('carol')
+  expect(await app.count()).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 2 })
+  for (const name of ['ada', 'carol']) await app.store().eraseContact({ ...app.by, email: app.emailOf(name) })
+  expect(await app.count()).toEqual({ emailed: 0, cameBack: 0, alreadySeen: 1 })
+})
+
+test('who is compared in several messages, in the first', async () => {
+  const app = await start()
+  await app.add('A', { holdback: 50 })
+  await app.add('B', { holdback: 50 })
+  for (let index = 0; index < 200; index += 1) await app.sendTo(`p${index}`)
+  await app.decide()
+  const range = lastDays(30, app.server.clock.now())
+  const { compared } = await app.store().readAppResults(app.app.id, range)
+  expect(compared.reduce((sum, { people }) => sum + people, 0)).toBe(200)
+})
