@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts'
 import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from '../store/deliveries.ts'
 import { writeCsvRow } from '../core/csv.ts'
 import { publicId } from '../core/ids.ts'
-import { describeShortly, findShownTime, shortenReason } from './short-reasons.ts'
+import { describeAfter, describeShortly, findShownTime, shortenReason } from './short-reasons.ts'
 import { HELD_BACK, refusedBy } from './decide.ts'
 import { isResendable, isResent } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
@@ -26,6 +26,7 @@ import { type Refusal, refuse } from '../core/refusals.ts'
 export {
   DELIVERY_STATES,
   HELD_BACK,
+  describeAfter,
   describeShortly,
   findShownTime,
   shortenReason,

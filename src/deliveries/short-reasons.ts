@@ -111,8 +111,13 @@ export function describeShortly(delivery: Shortened, now: number): string {
   }
 }
 
-/** What the person did after the email. */
-function describeAfter({ handedAt, sentAt, openedAt, cameBackAt }: Shortened): string | null {
+/** What the person did after the email: "Came back 47 s later". */
+export function describeAfter({
+  handedAt,
+  sentAt,
+  openedAt,
+  cameBackAt,
+}: Pick<Shortened, 'handedAt' | 'sentAt' | 'openedAt' | 'cameBackAt'>): string | null {
   const from = handedAt ?? sentAt
   if (from === null) return null
   if (openedAt !== null) return `Opened it ${formatShortDuration(openedAt - from)} later`

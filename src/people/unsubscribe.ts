@@ -40,11 +40,18 @@ export const isLinkUnreachable = (baseUrl: string): boolean => isLoopback(new UR
 /** Without an app and status if the person was erased. */
 export type Unsubscribing = {
   contactId: number
+  /** such as "a•••@example.com", because emails are forwarded with their links */
+  address: string | null
   appName: string | null
   status: ContactStatus | null
   mayUndo: boolean
   logoUrl: string | null
   colour: string | null
+}
+
+const maskEmail = (email: string): string => {
+  const at = email.lastIndexOf('@')
+  return `${[...email].slice(0, 1).join('')}•••${email.slice(at)}`
 }
 
 /** null for invalid links. */
@@ -56,7 +63,8 @@ export async function findUnsubscribing(
   if (contactId === null) return null
   const contact = await store.byId(contactId)
   const app = contact && (await store.findApp(contact.appId))
-  if (!contact || !app) return { contactId, appName: null, status: null, mayUndo: false, logoUrl: null, colour: null }
+  if (!contact || !app)
+    return { contactId, address: null, appName: null, status: null, mayUndo: false, logoUrl: null, colour: null }
   const [{ logoUrl, colour }, suppression, change] = await Promise.all([
     store.mailSettings(app.id),
     store.findSuppression(app.id, contact.email),
@@ -66,6 +74,7 @@ export async function findUnsubscribing(
   const isHttps = URL.parse(logoUrl ?? '')?.protocol === 'https:'
   return {
     contactId,
+    address: maskEmail(contact.email),
     appName: app.name,
     status,
     mayUndo: status === 'unsubscribed' && mayResubscribe(status, change, clock.now()),

@@ -164,6 +164,23 @@ describe('the editor', () => {
   )
 
   test(
+    'closes a part of the sentence with Done, below the sentence and without saving',
+    async () => {
+      await open('messages')
+      await page.click('.message-name >> nth=0')
+      await page.click('#wait > summary')
+      const [sentence, fields] = [await page.locator('.sentence').boundingBox(), page.locator('#wait > .part-fields')]
+      const top = (await fields.boundingBox())?.y ?? 0
+      expect(top).toBeGreaterThanOrEqual((sentence?.y ?? 0) + (sentence?.height ?? 0))
+      const url = page.url()
+      await page.click('#wait .part-done > button')
+      await fields.waitFor({ state: 'hidden' })
+      expect([page.url(), await page.evaluate(() => document.activeElement?.id)]).toEqual([url, 'wait-says'])
+    },
+    TRY_MS,
+  )
+
+  test(
     'brings the list of people into view where its button asks for it',
     async () => {
       await open('messages')

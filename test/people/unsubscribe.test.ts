@@ -52,7 +52,10 @@ describe('opening a link', () => {
   type Parts = Parameters<typeof findUnsubscribing>[0]
   const store = {
     byId: async (id: number) =>
-      ({ 1: { appId: 5, status: 'subscribed' }, 3: { appId: 6, status: 'bounced' } })[id] ?? null,
+      ({
+        1: { appId: 5, email: 'ada@shop.example', status: 'subscribed' },
+        3: { appId: 6, email: 'é@shop.example', status: 'bounced' },
+      })[id] ?? null,
     findApp: async (id: number) => ({ id, name: 'Shop' }),
     mailSettings: async (id: number) => ({
       colour: '#112233',
@@ -63,9 +66,10 @@ describe('opening a link', () => {
   } as unknown as Parts['store']
   const find = (token: string) => findUnsubscribing({ store, clock: { now: () => NOW }, unsubscribeKey: 'key' }, token)
 
-  test('shows the name of the app, unless the person was erased or the link is invalid', async () => {
+  test('shows the app and the masked address, unless the person was erased or the link is invalid', async () => {
     expect(await find(makeUnsubscribeToken('key', 1))).toEqual({
       contactId: 1,
+      address: 'a•••@shop.example',
       appName: 'Shop',
       status: 'unsubscribed',
       mayUndo: true,
@@ -74,13 +78,18 @@ describe('opening a link', () => {
     })
     expect(await find(makeUnsubscribeToken('key', 2))).toEqual({
       contactId: 2,
+      address: null,
       appName: null,
       status: null,
       mayUndo: false,
       logoUrl: null,
       colour: null,
     })
-    expect(await find(makeUnsubscribeToken('key', 3))).toMatchObject({ status: 'bounced', logoUrl: null })
+    expect(await find(makeUnsubscribeToken('key', 3))).toMatchObject({
+      status: 'bounced',
+      address: 'é•••@shop.example',
+      logoUrl: null,
+    })
     expect(await find(makeUnsubscribeToken('other', 1))).toBeNull()
   })
 })

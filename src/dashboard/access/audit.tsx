@@ -16,8 +16,6 @@ import { refuseRole, showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MemberSections } from './members-page.tsx'
-import { Button } from '../ui/button.tsx'
-import { Select } from '../ui/choice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Moment } from '../ui/time.tsx'
@@ -74,15 +72,13 @@ const AuditPage = (props: AuditProps) => {
       state={`Who changed what in the account ${viewer.account.name}, and who signed in. Sign-ins are kept for 400 days.`}
     >
       <MemberSections viewer={viewer} current="audit" />
-      <form class="filters" method="get" action={path}>
-        <Select
-          name="kind"
-          label="Show"
-          value={kind}
-          options={AUDIT_KINDS.map((value) => ({ value, label: KIND_NAMES[value] }))}
-        />
-        <Button>Show</Button>
-      </form>
+      <nav class="ranges filter-links" aria-label="Entries">
+        {AUDIT_KINDS.map((value) => (
+          <a key={value} href={`${path}?kind=${value}`} aria-current={value === kind ? 'true' : undefined}>
+            {KIND_NAMES[value]}
+          </a>
+        ))}
+      </nav>
       <p class="hint">
         IP addresses are shown as keyed hashes: the same hash means the same address (for IPv6, the same /64 network).
         The server's log uses the same hashes.

@@ -226,7 +226,9 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
         still get nothing.
       </p>
       <Doubt delivery={delivery} />
-      {isResent(message.content) && <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>}
+      {isResent(message.content) && delivery.state !== 'skipped' && (
+        <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>
+      )}
       {mail && 'capturedAt' in mail && (
         <p>{`It is rendered again with version ${delivery.version} and leaves the outbox once sent.`}</p>
       )}

@@ -59,14 +59,19 @@ function followEditor(form: HTMLFormElement): void {
   form.addEventListener('submit', (event) => {
     const button = event.submitter
     if (!(button instanceof HTMLButtonElement)) return
+    const part = button.closest<HTMLDetailsElement>('details.part')
+    if (part && button.value === 'preview') {
+      event.preventDefault()
+      return closePart(part)
+    }
     if (button.value === 'preview') {
       event.preventDefault()
       return void refresh('preview')
     }
-    const part = document.getElementById(button.dataset.for ?? '') ?? button.closest<HTMLElement>('[data-part]')
-    if (!part) return leaving.abort()
+    const section = document.getElementById(button.dataset.for ?? '') ?? button.closest<HTMLElement>('[data-part]')
+    if (!section) return leaving.abort()
     event.preventDefault()
-    void changePart(form, part, button).then((isDone) => {
+    void changePart(form, section, button).then((isDone) => {
       if (!isDone || button.value.startsWith('simulate') || button.value === 'test') return
       if (/^(?:add|remove|fix) /.test(button.value)) askBeforeLeaving()
       refreshSoon('preview', 'check', 'reach')
@@ -104,6 +109,10 @@ function closeWithEnter(event: KeyboardEvent): void {
   const part = target.closest<HTMLDetailsElement>('.part')
   if (!part) return
   event.preventDefault()
+  closePart(part)
+}
+
+function closePart(part: HTMLDetailsElement): void {
   part.open = false
   part.querySelector('summary')?.focus()
 }

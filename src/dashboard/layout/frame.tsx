@@ -109,17 +109,17 @@ export const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) =>
         .filter(([name]) => isListed(name, viewer))
         .map(([name, { name: title, icon }]) => (
           <li key={name}>
-            <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} isCurrent={name === page}>
+            <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} current={currentOf(name, page, viewer)}>
               {title}
             </Item>
           </li>
         ))}
     </ul>
     <div class="foot">
-      <Item href="/docs" icon="docs" isCurrent={page === 'docs'}>
+      <Item href="/docs" icon="docs" current={page === 'docs' && 'page'}>
         Documentation
       </Item>
-      <Item href={pathOf(viewer.app.publicId, 'you')} icon="person" isCurrent={page === 'you'}>
+      <Item href={pathOf(viewer.app.publicId, 'you')} icon="person" current={page === 'you' && 'page'}>
         {viewer.member.email}
       </Item>
       <form method="post" action="/sign-out">
@@ -133,10 +133,19 @@ export const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) =>
   </nav>
 )
 
-type ItemProps = { href: string; icon: IconName; isCurrent: boolean; children: string }
+/** Activation is a part of Overview once it is no longer listed. */
+const currentOf = (name: string, page: PageName, viewer: Viewer): Current => {
+  if (name === page) return 'page'
+  return page === 'activation' && name === 'overview' && viewer.isActivated && 'true'
+}
 
-export const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
-  <a class="item" href={href} aria-current={isCurrent ? 'page' : undefined}>
+/** `true`: the page belongs to it. */
+type Current = 'page' | 'true' | false
+
+type ItemProps = { href: string; icon: IconName; current: Current; children: string }
+
+export const Item = ({ href, icon, current, children }: ItemProps) => (
+  <a class="item" href={href} aria-current={current || undefined}>
     <Icon name={icon} />
     <span>{children}</span>
   </a>

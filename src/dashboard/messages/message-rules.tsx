@@ -36,7 +36,7 @@ const MOMENTS = [
 ]
 
 const Minutes = ({ ask, at, label }: RuleProps & { label: string }) => (
-  <Field {...ask(`${at}.minutes`)} label={label} hint="Default: any time." kind="number" optional />
+  <Field {...ask(`${at}.minutes`)} label={label} hint="Empty: no minimum." kind="number" optional />
 )
 
 const Quiet = ({ ask, at }: RuleProps) => (

@@ -87,9 +87,19 @@ const Part = ({ id, words, isWrong, isOpen, children }: OpenerProps) => (
     <summary id={saysId(id)}>
       <Said words={words} />
     </summary>
-    <div class="part-fields">{children}</div>
+    <div class="part-fields">
+      {children}
+      <div class="part-done">
+        <Button name="do" value={DONE}>
+          Done
+        </Button>
+      </div>
+    </div>
   </details>
 )
+
+/** Without scripts, shows the page with its parts closed. */
+const DONE = 'preview'
 
 const saysId = (id: string): string => `${id}-says`
 const removesId = (id: string): string => `${id}-removes`

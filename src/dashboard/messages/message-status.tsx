@@ -110,7 +110,7 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
     <p>
       {counts && countWaiting(counts) > 0
         ? `It sends no emails until it is live again. Of the ${formatCount(countWaiting(counts))} waiting, those due before then are skipped.`
-        : 'It sends no emails until it is live again.'}
+        : 'It sends no emails until it is live again. Emails that come due before then are skipped.'}
     </p>
     <div class="act">
       <Button kind="primary" name="do" value="paused" form={EDITOR}>

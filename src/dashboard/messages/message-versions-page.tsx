@@ -72,8 +72,15 @@ const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Colu
       </a>
     ),
   },
-  { name: 'Saved', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
-  { name: 'By', cell: ({ writer }) => (writer === null ? 'Not recorded' : <SentText most={60}>{writer}</SentText>) },
+  {
+    name: 'Saved',
+    cell: ({ createdAt, writer }) => (
+      <>
+        <Time at={createdAt} now={now} />
+        <p class="hint">{writer === null ? 'By an unknown member' : <SentText most={60}>{`By ${writer}`}</SentText>}</p>
+      </>
+    ),
+  },
 ]
 
 type RestoreProps = Pick<VersionsProps, 'viewer' | 'message'> & { version: number }
@@ -105,7 +112,7 @@ const SIGNS = { same: ' ', added: '+', removed: '-' } as const
 const LABELS = { same: '', added: 'Added: ', removed: 'Removed: ' } as const
 
 const Diff = ({ label, lines }: { label: string; lines: DiffLine[] }) => (
-  <div class="diff" role="region" tabindex={0} aria-label={label}>
+  <div class="diff" role="region" aria-label={label}>
     <ol>
       {lines.map(({ kind, text }, index) => (
         <li key={index} class={kind}>

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ContactChangeRow, TimelineItem } from '../../deliveries/person-timeline.ts'
-import type { ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { describeAfter, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
@@ -119,8 +119,10 @@ const ofEmail = (appId: string, { work: { delivery, message }, explained }: List
       <DeliveryBadge delivery={delivery} />
     </span>
   ),
-  detail: <SentText most={400}>{explained.why}</SentText>,
+  detail: <SentText most={400}>{withAfter(explained.why, describeAfter(delivery))}</SentText>,
 })
+
+const withAfter = (why: string, after: string | null): string => (after === null ? why : `${why} ${after}.`)
 
 const STATUS_CHANGES = {
   subscribed: 'Resubscribed',
@@ -131,17 +133,25 @@ const STATUS_CHANGES = {
 
 function ofChange(members: TimelineProps['members'], { actor, change }: ContactChangeRow): Content {
   const differences = listDifferences(change)
-  const by = actor === null ? undefined : (members.get(actor) ?? 'A former member')
   return {
     kind: 'Change',
     what: change.status ? STATUS_CHANGES[change.status[1]] : 'Details changed',
-    detail: by && <>By {by}</>,
+    detail: describeActor(members, { actor, change }),
     followed: differences.map(({ name, text }) => (
       <span key={name}>
         <SentText most={64}>{name}</SentText>: <SentText most={300}>{text}</SentText>
       </span>
     )),
   }
+}
+
+/** Only people themselves unsubscribe without a member: by a link in an email, or a button of their mail program. */
+function describeActor(
+  members: TimelineProps['members'],
+  { actor, change }: Pick<ContactChangeRow, 'actor' | 'change'>,
+): string | undefined {
+  if (actor !== null) return `By ${members.get(actor) ?? 'A former member'}`
+  return change.status?.[1] === 'unsubscribed' ? 'By the link in an email' : undefined
 }
 
 type Difference = { name: string; text: string }

@@ -16,20 +16,25 @@ const REASONS = [
 ]
 
 const Why = ({ value }: { value: string }) => (
-  <Field name="why" label="Why" hint="Stored with your name in the audit log." value={value} autocomplete="off" />
+  <Field name="why" label="Note" hint="Why you do this. For the audit log." value={value} autocomplete="off" />
 )
 
 /** For editors: typed addresses, or the export of another mail provider. */
 export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<SuppressionListText>) => {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
-    <Frame viewer={viewer} page="deliveries" title="Add addresses" state="This app stops emailing these addresses.">
+    <Frame
+      viewer={viewer}
+      page="deliveries"
+      title="Add addresses"
+      state="They get no lifecycle emails. After a bounce or complaint, no email at all."
+    >
       <Form action={`${path}/new`} hasFiles errors={errors} notice={notice} submit="Add to suppressions" cancel={path}>
         <Field
           name="addresses"
           label="Addresses"
           kind="lines"
-          hint="One per line."
+          hint="One per line. Or choose a file below."
           value={text.addresses}
           autocomplete="off"
           optional

@@ -109,8 +109,10 @@ const UnsubscribePage = ({ appName, logoUrl, colour, token, ...page }: PageProps
   <AppLayout {...page} {...{ appName, logoUrl }} look={colour === null ? undefined : `/u/${token}/look.css`} />
 )
 
+const toOf = ({ address }: Found): string => (address === null ? '' : ` to ${address}`)
+
 const AskPage = (found: Found) => (
-  <UnsubscribePage {...found} title="Unsubscribe" lead={`Stop emails from ${nameOf(found)}?`}>
+  <UnsubscribePage {...found} title="Unsubscribe" lead={`Stop emails from ${nameOf(found)}${toOf(found)}?`}>
     <ActionForm action={`/u/${found.token}`} kind="primary">
       Unsubscribe
     </ActionForm>
@@ -121,7 +123,7 @@ const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
   <UnsubscribePage
     {...found}
     title="You're unsubscribed"
-    lead={`You won't get any more of these emails from ${nameOf(found)}.${
+    lead={`${nameOf(found)} won't send any more of these emails${toOf(found)}.${
       stillSending === 0 ? '' : ` ${describeStillSending(stillSending)}`
     }`}
   >
@@ -137,7 +139,11 @@ const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
 const UndoForm = ({ token }: { token: string }) => <ActionForm action={`/u/${token}/undo`}>Resubscribe</ActionForm>
 
 const UndonePage = (found: Found) => (
-  <UnsubscribePage {...found} title="You're subscribed again" lead={`You'll get emails from ${nameOf(found)} again.`}>
+  <UnsubscribePage
+    {...found}
+    title="You're subscribed again"
+    lead={`Emails from ${nameOf(found)}${toOf(found)} are sent again.`}
+  >
     <ActionForm action={`/u/${found.token}`}>Unsubscribe</ActionForm>
   </UnsubscribePage>
 )

@@ -103,6 +103,7 @@ const FromFields = ({ text, installation, appName }: FieldsProps) => (
         name="otherFromEmails"
         label="Other addresses"
         kind="lines"
+        rows={2}
         hint="One per line. Messages can choose one of them."
         value={text.otherFromEmails}
         autocomplete="off"
@@ -133,6 +134,7 @@ const FromFields = ({ text, installation, appName }: FieldsProps) => (
         name="postalAddress"
         label="Postal address"
         kind="lines"
+        rows={2}
         hint="Shown in the footer. Required by law in many countries."
         value={text.postalAddress}
         autocomplete="off"

@@ -47,8 +47,9 @@ const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => 
     <section>
       <h2>Sending hours</h2>
       <p class="hint">
-        Lifecycle emails wait for these hours; transactional emails don't. Times are in {formatZone(app.timezone)}.
-        Change the timezone in <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
+        Lifecycle emails wait for these hours; transactional emails don't. Hours that end before they start last into
+        the next day. Times are in {formatZone(app.timezone)}. Change the timezone in{' '}
+        <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
       </p>
       <fieldset class={error ? 'field wide wrong' : 'field wide'}>
         <legend>Days</legend>
@@ -74,7 +75,7 @@ const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => 
         <Field
           name="windowUntil"
           label="Until"
-          hint="Such as 17:00. Earlier than From: the next day."
+          hint="Such as 17:00."
           value={text.windowUntil}
           autocomplete="off"
           optional
@@ -92,7 +93,7 @@ const PersonFields = ({ text }: { text: LimitsText }) => (
       <Field
         name="perPersonDay"
         label="Lifecycle emails per day"
-        hint="Default: no limit."
+        hint="Empty: no limit."
         value={text.perPersonDay}
         autocomplete="off"
         optional
@@ -100,7 +101,7 @@ const PersonFields = ({ text }: { text: LimitsText }) => (
       <Field
         name="perPersonWeek"
         label="Lifecycle emails per week"
-        hint="Default: no limit."
+        hint="Empty: no limit."
         value={text.perPersonWeek}
         autocomplete="off"
         optional

@@ -72,7 +72,10 @@ async function saveServer(
   const { server } = reading
   const smtpUrl = urlOf(server, stored)
   if (deps.mailer.refusesServer(smtpUrl)) {
-    return show({ status: 400, errors: [{ field: 'smtpHost', code: 'invalid', message: PRIVATE_SERVER }] })
+    return show({
+      status: 400,
+      errors: [{ field: 'smtpHost', code: 'invalid', message: describePrivate(server.host) }],
+    })
   }
   const isForced = form.text('do') === 'save_anyway'
   const check = isForced ? null : await checkMailServer(deps, viewer.app, { ...others, smtpUrl })
@@ -92,8 +95,8 @@ async function saveServer(
 const listKnown = (typed: KnownLogin | null, stored: string | null): KnownLogin[] =>
   [typed, stored === null ? null : readSmtpUrl(stored)].filter((one) => one !== null)
 
-const PRIVATE_SERVER =
-  'This address is not public. Use a public mail server, or ask the operator of this installation to allow it with EVENTPOST_MAIL_PRIVATE_HOSTS.'
+const describePrivate = (host: string): string =>
+  `This address is not public. Use a public mail server, or have the operator start Eventpost with \`--mail-private-hosts ${host}\`.`
 
 function removeServer(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   return saveSettings(deps, viewer, {

@@ -11,6 +11,8 @@ export type FieldProps = {
   label: string
   /** `lines`: one value per line; `prose`: long text; `code`: digits that are not a number */
   kind?: 'text' | 'email' | 'password' | 'number' | 'code' | 'lines' | 'prose' | 'file'
+  /** height of `lines` */
+  rows?: number
   /** id of a datalist */
   list?: string
   hint?: ComponentChildren
@@ -93,7 +95,19 @@ const INPUT_MODES = { email: 'email', number: 'decimal', code: 'numeric', text: 
 const linesOf = (value = ''): number => value.split('\n').length
 
 function Input(props: FieldProps) {
-  const { name, id = name, kind = 'text', error, value, optional, autofocus, isLocked, autocomplete, list } = props
+  const {
+    name,
+    id = name,
+    kind = 'text',
+    error,
+    value,
+    optional,
+    autofocus,
+    isLocked,
+    autocomplete,
+    list,
+    rows = 3,
+  } = props
   const attributes = {
     id,
     name,
@@ -107,7 +121,7 @@ function Input(props: FieldProps) {
     'aria-describedby': describedBy(props),
   }
   if (kind === 'lines')
-    return <textarea {...attributes} rows={isLocked ? linesOf(value) : 3} autocapitalize="none" spellcheck={false} />
+    return <textarea {...attributes} rows={isLocked ? linesOf(value) : rows} autocapitalize="none" spellcheck={false} />
   // browsers drop the first line feed of a textarea
   if (kind === 'prose') return <textarea {...attributes} value={`\n${value ?? ''}`} rows={PROSE_ROWS} />
   if (kind === 'file')

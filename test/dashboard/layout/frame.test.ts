@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { type AccountPages, openAccount } from '../browser.ts'
+import { sendEvent } from '../messages/mailing.ts'
+import { type AccountPages, appOf, openAccount } from '../browser.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 const ADA = 'ada@example.com'
@@ -13,6 +14,17 @@ const addApp = async (accountId: string, publicId: string, name: string): Promis
   const app = { publicId, siteId: `site_${publicId}`, name, homeUrl: null, hosts: [] }
   await pages.store.createApp({ accountId, actor: 'test', at: pages.clock.now(), app })
 }
+
+test('Activation belongs to Overview once something arrived', async () => {
+  const browser = await pages.signedIn()
+  const currents = async () => {
+    const { html } = await browser.get(pages.at('activation'))
+    return [await textOf(html, '.sidebar [aria-current=page]'), await textOf(html, '.sidebar > ul [aria-current=true]')]
+  }
+  expect(await currents()).toEqual([['Activation'], []])
+  await sendEvent(pages, { app: await appOf(pages), email: 'bob@example.com' })
+  expect(await currents()).toEqual([[], ['Overview']])
+})
 
 describe('the switcher', () => {
   test('lists the apps of the account, with links to the same page', async () => {

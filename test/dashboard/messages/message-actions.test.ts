@@ -233,10 +233,10 @@ describe('restoring a version', () => {
     expect([restored.status, restored.location]).toEqual([303, pages.path])
     expect(await pages.draft()).toMatchObject({ version: 3, status: 'live', content: { mail: { subject: 'One' } } })
     const list = await pages.browser.get(`${pages.path}/versions`)
-    expect(await textOf(list.html, 'tbody td:nth-child(3)')).toEqual([
-      'ada@example.com',
-      'eve@example.com',
-      'ada@example.com',
+    expect(await textOf(list.html, 'tbody td > .hint')).toEqual([
+      'By ada@example.com',
+      'By eve@example.com',
+      'By ada@example.com',
     ])
     expect(await textOf(list.html, '[popovertarget=restore]')).toEqual([])
     expect((await textOf((await pages.browser.get(pages.path)).html, '.editor-foot > .hint'))[0]).toContain(

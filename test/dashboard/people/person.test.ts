@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
 import { type ContactFields } from '../../../src/people/contact-input.ts'
 import { contactWrite } from '../../../src/people/contacts.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import { eventWrite } from '../../store/samples.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
@@ -346,6 +347,29 @@ describe('the timeline', () => {
     const second = await names((first.older ?? '').replace(path, ''))
     expect([...first.names, ...second.names].slice(1)).toEqual(
       Array.from({ length: 60 }, (_, number) => `Eventevent_${59 - number}`),
+    )
+  })
+
+  test('says who came back after an email, and who unsubscribed by its link', async () => {
+    const path = await addAda()
+    const app = await appOf(pages)
+    await putMessage(pages, { app, content: MAIL })
+    await sendEvent(pages, { app, email: 'ada@example.com' })
+    await sendDue(pages)
+    const contact = await pages.store.findContact(app.id, 'ada@example.com')
+    const query = { appId: app.id, messageId: null, contactId: null, states: null, before: null, limit: 1 }
+    const [delivery] = await pages.store.listDeliveries(query)
+    const handedAt = delivery?.handedAt ?? 0
+    const db = openDatabase(pages.folder)
+    db.run('UPDATE deliveries SET state = ?, came_back_at = ?', ['sent', handedAt + 47_000])
+    db.close()
+    await pages.store.unsubscribe({ contactId: contact?.id ?? 0, at: pages.clock.now() + MINUTE })
+    const hints = await textOf((await browser.get(path)).html, '.timeline > li > .hint')
+    expect(hints).toEqual(
+      expect.arrayContaining([
+        'By the link in an email',
+        expect.stringMatching(/^It was sent on .+ Came back 47 s later\.$/),
+      ]),
     )
   })
 

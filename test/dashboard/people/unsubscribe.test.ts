@@ -42,6 +42,7 @@ describe('the link in an email', () => {
     const html = await answer.text()
     expect(html).toContain(`<form method="post" action="${new URL(url).pathname}">`)
     expect(html).not.toContain('ada@example.com')
+    expect(html).toContain('a•••@example.com')
     for (let time = 0; time < 3; time++) await get(url)
     expect((await sending.send(new Request(url, { method: 'HEAD' }))).status).toBeLessThan(500)
     expect(await statusOf('ada@example.com')).toBe('subscribed')

@@ -280,7 +280,7 @@ describe('saving a mail server', () => {
       const { status, html } = await save({ smtpHost, do: 'save_anyway' })
       expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
         400,
-        [expect.stringMatching(/This address is not public\..*EVENTPOST_MAIL_PRIVATE_HOSTS\.$/)],
+        [expect.stringMatching(/This address is not public\..*--mail-private-hosts \S+\.$/)],
       ])
       expect((await settings()).smtpUrl).toBe(null)
     },
