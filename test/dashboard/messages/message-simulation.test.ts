@@ -117,7 +117,7 @@ describe('a simulation', () => {
     const rule = { 'onlyIf[0].rule': 'status', 'onlyIf[0].is': 'subscribed' }
     const byTag = { trigger: 'tag', 'trigger.tag': 'vip', ...rule, again: 'person', 'again.collect.minutes': '' }
     expect(await textOf((await simulateTyped(byTag)).html, '#simulation .empty h2')).toEqual([
-      'This cannot be simulated',
+      "This can't be simulated",
     ])
   })
 

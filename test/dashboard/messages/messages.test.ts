@@ -133,7 +133,7 @@ describe('the editor', () => {
     expect((await eve.get(src ?? '')).status).toBe(404)
     const theirs = (src ?? '').replace(pages.begun.appId, other.appId)
     const gone = await eve.get(theirs)
-    expect(gone.html).toContain('This preview is gone')
+    expect(gone.html).toContain('This preview has expired')
     expect(gone.html).not.toContain('results')
     expect((await pages.get(src ?? '')).status).toBe(303)
   })
