@@ -198,37 +198,44 @@ export async function resendDelivery(
 
 type SendingCaptured = { until: number; actor: string }
 
+/** `refused`: how many stay captured. `next`: the newest one that is left; null if none is. */
+export type SentCaptured = { sent: number; refused: number; next: number | null }
+
+/** In one request, which takes a second or two. */
+export const MOST_RESENT = 1_000
+
+/** Each waits for the same commit. */
+const RESENT_AT_ONCE = 250
+
 /**
- * Sends all captured emails whose delivery is not newer than `until`, the newest one that a member saw. `refused`: how
- * many stay captured. Refusals: no_mail_server, mail_server_unreadable, unavailable if none was sent.
+ * Sends the newest captured emails up to a number, from `until` on: the newest that a member saw. Refusals:
+ * no_mail_server, mail_server_unreadable, unavailable if none was sent.
  */
 export async function sendCaptured(
   deps: { store: Store; clock: Clock } & { mailer: Mailer },
   app: AppRow,
   { until, actor }: SendingCaptured,
-): Promise<{ sent: number; refused: number } | Refused | Refusal> {
+): Promise<SentCaptured | Refused | Refusal> {
   const { server, isUnreadable } = deps.mailer.findMailRoute({ settings: await deps.store.mailSettings(app.id), app })
   if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
-  const all = { appId: app.id, contactId: null, messageId: null, states: ['kept'] as const, limit: EXPORT_ROWS }
+  const captured = { appId: app.id, contactId: null, messageId: null, states: ['kept'] as const }
+  const rows = await deps.store.listDeliveries({ ...captured, before: until + 1, limit: MOST_RESENT + 1 })
+  const by = { accountId: app.accountId, actor }
   const counts = { sent: 0, refused: 0 }
-  for (let before: number | null = until + 1; before !== null;) {
-    const rows: DeliveryRow[] = await deps.store.listDeliveries({ ...all, before })
-    const by = { accountId: app.accountId, actor }
-    const outcomes = await Promise.all(
-      rows.map(({ id }) => deps.store.resendDelivery({ appId: app.id, id, at: deps.clock.now(), by })),
-    )
-    let failure: Refused | null = null
-    for (const outcome of outcomes) {
-      if (!('refusal' in outcome)) counts.sent += 1
-      else if (outcome.refusal === 'unavailable') failure = outcome
-      else counts.refused += 1
-    }
-    // what was sent must be said; the rest is still listed
-    if (failure) return counts.sent === 0 ? failure : counts
-    before = rows.length < EXPORT_ROWS ? null : (rows.at(-1)?.id ?? null)
+  for (let index = 0; index < MOST_RESENT; index += RESENT_AT_ONCE) {
+    const ids = rows.slice(index, Math.min(MOST_RESENT, index + RESENT_AT_ONCE)).map(({ id }) => id)
+    const resend = (id: number) => deps.store.resendDelivery({ appId: app.id, id, at: deps.clock.now(), by })
+    const outcomes = await Promise.all(ids.map(resend))
+    const failed = outcomes.findIndex((outcome) => 'refusal' in outcome && outcome.refusal === 'unavailable')
+    counts.sent += outcomes.filter((outcome) => !('refusal' in outcome)).length
+    counts.refused += outcomes.filter((outcome) => 'refusal' in outcome && outcome.refusal !== 'unavailable').length
+    // what was sent must be said
+    if (failed >= 0) return counts.sent === 0 ? UNAVAILABLE : { ...counts, next: ids[failed] ?? null }
   }
-  return counts
+  return { ...counts, next: rows[MOST_RESENT]?.id ?? null }
 }
+
+const UNAVAILABLE: Refused = { refusal: 'unavailable' }
 
 type Leaving = { isCapturing: boolean; isUnreadable: boolean }
 

@@ -3,7 +3,7 @@ import { deliveryPath } from './delivery-labels.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
-import { MOST_COUNTED } from '../../deliveries/delivery-lists.ts'
+import { MOST_COUNTED, MOST_RESENT, type SentCaptured } from '../../deliveries/delivery-lists.ts'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -26,8 +26,10 @@ type OutboxProps = {
   older: string | null
   /** all captured emails, up to `MOST_COUNTED` + 1 */
   count: number
-  /** what sending all of them did */
-  sent: { sent: number; refused: number } | null
+  /** what sending them did */
+  sent: SentCaptured | null
+  /** how many of them are still to be sent, up to `MOST_COUNTED` + 1 */
+  left: number
   /** error of the last action */
   notice?: string
   now: number
@@ -45,7 +47,7 @@ export const OutboxPage = (props: OutboxProps) => {
       action={<SendAll {...props} />}
     >
       {notice && <Notice kind="error">{notice}</Notice>}
-      {props.sent && <SentAll {...props.sent} />}
+      {props.sent && <SentAll {...props} sent={props.sent} />}
       <MailNotices viewer={viewer} state={state} on="outbox" />
       <DeliverySections viewer={viewer} current="outbox" />
       {mails.length === 0 ? (
@@ -71,40 +73,65 @@ export const OutboxPage = (props: OutboxProps) => {
   )
 }
 
-/** For editors, once emails can leave. */
-const SendAll = ({ viewer, state, mails, isFirst, count }: OutboxProps) => {
+/** Editors, once emails can leave. */
+const maySend = ({ viewer, state }: Pick<OutboxProps, 'viewer' | 'state'>): boolean =>
+  !state.isCapturing && !state.isUnreadable && hasRole(viewer.member.role, 'editor')
+
+const formatMany = (count: number): string =>
+  count > MOST_COUNTED ? `more than ${MOST_COUNTED.toLocaleString('en')}` : count.toLocaleString('en')
+
+const SendAll = (props: OutboxProps) => {
+  const { viewer, mails, isFirst, count } = props
   const newest = mails[0]
-  const mayLeave = !state.isCapturing && !state.isUnreadable
-  if (!newest || !isFirst || !mayLeave || !hasRole(viewer.member.role, 'editor')) return null
-  const number = count > MOST_COUNTED ? `more than ${MOST_COUNTED.toLocaleString('en')}` : count.toLocaleString('en')
-  const emails = count === 1 ? '1 captured email' : `${number} captured emails`
+  if (!newest || !isFirst || !maySend(props)) return null
+  const emails = count === 1 ? '1 captured email' : `${formatMany(count)} captured emails`
+  const most = `the newest ${MOST_RESENT.toLocaleString('en')}`
   return (
     <Dialog id="send-captured" opener="Send all" title={`Send ${emails}?`}>
       <p>
         They are sent now, exactly as captured. Rules aren't checked again. People who have unsubscribed since don't get
         them.
+        {count > MOST_RESENT && ` Each step sends up to ${MOST_RESENT.toLocaleString('en')}.`}
       </p>
-      <ActionForm
-        action={`${pathOf(viewer.app.publicId, 'outbox')}/send`}
-        fields={{ until: publicId('dlv', newest.deliveryId) }}
-        kind="primary"
-      >
-        {`Send ${emails}`}
-      </ActionForm>
+      <SendForm viewer={viewer} until={newest.deliveryId}>
+        {count > MOST_RESENT ? `Send ${most}` : `Send ${emails}`}
+      </SendForm>
     </Dialog>
   )
 }
 
+type SendFormProps = { viewer: Viewer; until: number; children: string }
+
+const SendForm = ({ viewer, until, children }: SendFormProps) => (
+  <ActionForm
+    action={`${pathOf(viewer.app.publicId, 'outbox')}/send`}
+    fields={{ until: publicId('dlv', until) }}
+    kind="primary"
+  >
+    {children}
+  </ActionForm>
+)
+
 const count = (number: number, one: string, many: string): string =>
   number === 1 ? one : `${number.toLocaleString('en')} ${many}`
 
-const SentAll = ({ sent, refused }: { sent: number; refused: number }) => (
-  <Notice kind="done">
-    {`${count(sent, 'One email is', 'emails are')} sent next, unless the person can't be emailed.`}
-    {refused > 0 &&
-      ` ${count(refused, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`}
-  </Notice>
-)
+function SentAll(props: OutboxProps & { sent: SentCaptured }) {
+  const { viewer, left } = props
+  const { sent, refused, next } = props.sent
+  return (
+    <Notice kind="done">
+      {`${count(sent, 'One email is', 'emails are')} sent next, unless the person can't be emailed.`}
+      {refused > 0 &&
+        ` ${count(refused, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`}
+      {left > 0 && ` ${left === 1 ? 'One is' : `${formatMany(left)} are`} left.`}
+      {left > 0 && next !== null && maySend(props) && (
+        <SendForm viewer={viewer} until={next}>
+          {`Send the next ${Math.min(left, MOST_RESENT).toLocaleString('en')}`}
+        </SendForm>
+      )}
+    </Notice>
+  )
+}
 
 const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
   {

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { type ListedCapture, readCaptured } from '../../mail/captured-mail.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { sendCaptured } from '../../deliveries/delivery-lists.ts'
+import { sendCaptured, type SentCaptured } from '../../deliveries/delivery-lists.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -14,7 +14,7 @@ import { type Captured, OutboxPage } from './outbox-page.tsx'
 
 const PAGE_ROWS = 50
 
-const ALL_CAPTURED = { contactId: null, messageId: null, states: ['kept'], before: null } as const
+const ALL_CAPTURED = { contactId: null, messageId: null, states: ['kept'] } as const
 
 export const outboxRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -27,15 +27,17 @@ async function sendAll(deps: PageDependencies, request: Request, form: FormInput
   const until = readPublicId('dlv', form.text('until')) ?? 0
   const outcome = await sendCaptured(deps, viewer.app, { until, actor: viewer.member.id })
   if ('refusal' in outcome) return showOutbox(deps, request, viewer, REFUSALS[outcome.refusal])
-  const { sent, refused } = outcome
-  return redirectAnswer(`${pathOf(viewer.app.publicId, 'outbox')}?sent=${sent}&refused=${refused}`)
+  const { sent, refused, next } = outcome
+  const rest = next === null ? '' : `&next=${publicId('dlv', next)}`
+  return redirectAnswer(`${pathOf(viewer.app.publicId, 'outbox')}?sent=${sent}&refused=${refused}${rest}`)
 }
 
 /** Only numbers, so that a link can't say anything else. */
-function readSent(query: URLSearchParams): { sent: number; refused: number } | null {
+function readSent(query: URLSearchParams): SentCaptured | null {
   const [sent, refused] = ['sent', 'refused'].map((name) => query.get(name) ?? '')
   const isNumber = (text = '') => /^\d{1,7}$/.test(text)
-  return isNumber(sent) && isNumber(refused) ? { sent: Number(sent), refused: Number(refused) } : null
+  const next = readPublicId('dlv', query.get('next') ?? '')
+  return isNumber(sent) && isNumber(refused) ? { sent: Number(sent), refused: Number(refused), next } : null
 }
 
 async function showOutbox(
@@ -49,6 +51,9 @@ async function showOutbox(
   const found = await deps.store.listCaptured(viewer.app.id, before, PAGE_ROWS + 1)
   const mails = await Promise.all(found.slice(0, PAGE_ROWS).map((listed) => readListed(deps, viewer, listed)))
   const last = found.length > PAGE_ROWS ? found[PAGE_ROWS - 1] : undefined
+  const sent = readSent(query)
+  const countUpTo = (newest: number | null) =>
+    deps.store.countMatching({ ...ALL_CAPTURED, appId: viewer.app.id, before: newest === null ? null : newest + 1 })
   const page = (
     <OutboxPage
       viewer={viewer}
@@ -56,8 +61,9 @@ async function showOutbox(
       mails={mails.filter((mail) => mail !== null)}
       isFirst={before === null}
       older={last ? publicId('dlv', last.deliveryId) : null}
-      count={await deps.store.countMatching({ ...ALL_CAPTURED, appId: viewer.app.id })}
-      sent={readSent(query)}
+      count={await countUpTo(null)}
+      sent={sent}
+      left={sent === null || sent.next === null ? 0 : await countUpTo(sent.next)}
       notice={problem?.message}
       now={deps.clock.now()}
     />

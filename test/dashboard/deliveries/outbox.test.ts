@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { MOST_RESENT } from '../../../src/deliveries/delivery-lists.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
@@ -141,10 +142,42 @@ describe('sending all captured emails', () => {
       return calls === 1 ? real(resending) : Promise.resolve({ refusal: 'unavailable' })
     })
     const partly = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
-    expect(partly.location).toBe(`${pages.at('outbox')}?sent=1&refused=0`)
+    expect(partly.location).toStartWith(`${pages.at('outbox')}?sent=1&refused=0&next=dlv_`)
+    const { html } = await browser.get(partly.location ?? '')
+    expect((await textOf(html, '.notice.done'))[0]).toContain('One email is sent next')
+    expect((await textOf(html, '.notice.done'))[0]).toContain('2 are left.Send the next 2')
     const none = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
     failing.mockRestore()
     expect([none.status, (await textOf(none.html, '[role=alert]')).length]).toEqual([503, 1])
+  })
+
+  test('sends a bounded number at once, the newest first, and goes on from there', async () => {
+    const db = openDatabase(pages.folder)
+    const count = MOST_RESENT + 2
+    await keep([{ email: 'first@example.com', headline: 'First' }])
+    const copy = (table: string, changes: Record<string, string>, where: string): void => {
+      const names = db.query<{ name: string }, []>(`SELECT name FROM pragma_table_info('${table}')`).all()
+      const values = names.map(({ name }) => changes[name] ?? name)
+      db.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count - 1})
+        INSERT INTO ${table} (${names.map(({ name }) => name).join(', ')}) SELECT ${values.join(', ')} FROM ${table}, n
+        WHERE ${where}`)
+    }
+    copy('captured_mails', { delivery_id: 'delivery_id + 16 * i' }, '1')
+    copy('deliveries', { id: 'id + 16 * i', contact_id: 'contact_id + 16 * i' }, `state = 'kept'`)
+    db.close()
+    await setServer('smtp://127.0.0.1:1')
+    expect(await offered()).toEqual([`Send the newest ${MOST_RESENT.toLocaleString('en')}`])
+    const [until] = await attributesOf(await see(), '#send-captured [name=until]', 'value')
+    const first = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
+    expect(first.location).toStartWith(`${pages.at('outbox')}?sent=${MOST_RESENT}&refused=0&next=dlv_`)
+    const { html } = await browser.get(first.location ?? '')
+    expect((await textOf(html, '.notice.done'))[0]).toContain('1,000 emails are sent next')
+    expect(await textOf(html, '.notice.done button')).toEqual(['Send the next 2'])
+    expect(await textOf(html, 'td .strong')).toHaveLength(50)
+    const [next] = await attributesOf(html, '.notice.done [name=until]', 'value')
+    const second = await browser.post(pages.at('outbox/send'), { until: next ?? '' })
+    expect(second.location).toBe(`${pages.at('outbox')}?sent=2&refused=0`)
+    expect(await textOf(await see('?sent=2&refused=0'), '.notice.done button')).toEqual([])
   })
 
   test('is refused without a mail server, and what is in the address stays a number', async () => {
