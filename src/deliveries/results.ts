@@ -149,6 +149,8 @@ export type AppResults = {
   compared: ComparedPeople | null
   /** an email was not sent, because the person had opened the result already */
   alreadySeen: number
+  /** emails of the range that were not sent for any other reason */
+  skipped: number
   /** emails sent by message, one number per day of the range */
   trends: Map<number, number[]>
   /** one per day of the range */
@@ -178,7 +180,8 @@ function summarizeAppResults({ people, days, compared }: AppCounts, range: DayRa
     return extra === null ? [] : [{ people: emailed.people, extra }]
   })
   const { emailed, cameBack, seen: alreadySeen } = people
-  return { emailed, cameBack, compared: addUp(parts), alreadySeen, trends, days: byDay, cameBackOf }
+  const skipped = days.reduce((sum, one) => sum + one.skipped, 0)
+  return { emailed, cameBack, compared: addUp(parts), alreadySeen, skipped, trends, days: byDay, cameBackOf }
 }
 
 /** Nobody is in two of them, so the variances add up. */

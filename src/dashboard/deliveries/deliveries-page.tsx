@@ -12,15 +12,17 @@ import { publicId } from '../../core/ids.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { Button, ButtonLink } from '../ui/button.tsx'
+import { ButtonLink } from '../ui/button.tsx'
 import { type Chip, Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { FeedPending, FeedTools } from '../ui/feed.tsx'
 import { DayField, FieldFrame } from '../ui/field.tsx'
+import { FilterMenu } from '../ui/filter-menu.tsx'
 import { Pager } from '../ui/table.tsx'
 import { formatDate } from '../ui/time.tsx'
 import {
+  daysAgo,
   type DeliveriesView,
   deliveriesPath,
   type FilterName,
@@ -86,6 +88,7 @@ const FilteredList = (props: DeliveriesProps) => {
     <>
       <div class="list-tools">
         <FilterForm {...props} />
+        <Ranges {...props} />
         <Chips chips={chipsOf(props)} clear={deliveriesPath(viewer.app.publicId, NO_FILTER)} />
         {isFirst && <FeedTools />}
       </div>
@@ -102,6 +105,29 @@ const FilteredList = (props: DeliveriesProps) => {
         </p>
       )}
     </>
+  )
+}
+
+const RANGES = [7, 30]
+
+const Ranges = ({ viewer, view, now }: DeliveriesProps) => {
+  const zone = viewer.app.timezone
+  const ranges = [
+    { name: 'All time', from: '' },
+    ...RANGES.map((days) => ({ name: `${days} days`, from: daysAgo(days, now, zone) })),
+  ]
+  return (
+    <nav class="ranges" aria-label="Days">
+      {ranges.map(({ name, from }) => (
+        <a
+          key={name}
+          href={deliveriesPath(viewer.app.publicId, { ...view, from, to: '', isUtc: false })}
+          aria-current={view.from === from && view.to === '' && !view.isUtc ? 'true' : undefined}
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
   )
 }
 
@@ -126,9 +152,11 @@ const OUTCOME_CHOICES: Choices = Object.keys(OUTCOMES).flatMap((value) =>
 
 /** By POST, so that emails don't appear in URLs and logs. */
 const FilterForm = ({ viewer, view, email, error, messages, reasons }: DeliveriesProps) => (
-  <details class="folded-filters" open={isNarrowed(view) || error !== undefined}>
-    <summary>Filter</summary>
-    <form class="filters" role="search" method="post" action={pathOf(viewer.app.publicId, 'deliveries')}>
+  <form class="filter-form" role="search" method="post" action={pathOf(viewer.app.publicId, 'deliveries')}>
+    {listKept(view).map(({ name, value }) => (
+      <input key={name} type="hidden" name={name} value={value} />
+    ))}
+    <FilterMenu isOpen={error !== undefined}>
       <FieldFrame name="email" label="Person" error={error}>
         <input
           id="email"
@@ -173,12 +201,8 @@ const FilterForm = ({ viewer, view, email, error, messages, reasons }: Deliverie
       />
       <DayField name="from" label="From" value={view.from} />
       <DayField name="to" label="To" value={view.to} />
-      {listKept(view).map(({ name, value }) => (
-        <input key={name} type="hidden" name={name} value={value} />
-      ))}
-      <Button>Show</Button>
-    </form>
-  </details>
+    </FilterMenu>
+  </form>
 )
 
 const reasonChoices = (reasons: string[], current: string): Choices =>

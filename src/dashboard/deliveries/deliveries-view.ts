@@ -1,5 +1,5 @@
 import { idAt, publicId, readPublicId } from '../../core/ids.ts'
-import { fromLocalTime } from '../../core/local-time.ts'
+import { fromLocalTime, localTime } from '../../core/local-time.ts'
 import { type DeliveryFilter, type DeliveryOutcome, HELD_BACK, OUTCOMES } from '../../deliveries/delivery-lists.ts'
 import { readStateFilter, type StateFilter, statesOf } from './delivery-labels.tsx'
 
@@ -112,6 +112,10 @@ export function deliveriesPath(
   if (before !== null) query.set('before', publicId('dlv', before))
   return `/apps/${appId}/${page}${query.size === 0 ? '' : `?${query}`}`
 }
+
+/** The first of the last days, up to today. */
+export const daysAgo = (days: number, now: number, zone: string): string =>
+  new Date(localTime(now, zone) - (days - 1) * DAY_MS).toISOString().slice(0, 10)
 
 /** Days of the zone in which Eventpost got what triggered the delivery, which its ID tells. */
 export function toFilter(view: DeliveriesView, zone: string): DeliveryFilter {

@@ -17,6 +17,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { describeResults, describeSimulated, describeStillWaiting } from './answer.ts'
+import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import type { AttentionItem } from './attention.ts'
 import type { Figure } from './figures.ts'
 
@@ -33,6 +34,8 @@ type OverviewProps = {
   /** null while a message is live, or where none can be simulated */
   simulated: Simulated | null
   figures: Figure[]
+  /** first day of the results, such as 2026-05-03 */
+  from: string
   now: number
 }
 
@@ -87,7 +90,8 @@ const Answers = (props: OverviewProps) => (
 )
 
 /** The results of the messages, or a simulation of the draft before any is live. */
-function AnswerSection({ viewer, messages, results, simulated, now }: OverviewProps) {
+function AnswerSection(props: OverviewProps) {
+  const { viewer, messages, results, simulated, now } = props
   const hasResults = results.emailed + results.alreadySeen > 0
   if (simulated && !hasResults) {
     const isRunning = simulated.found.state === 'running'
@@ -115,6 +119,7 @@ function AnswerSection({ viewer, messages, results, simulated, now }: OverviewPr
       <p class="answer">{describeResults(results, hasHoldback)}</p>
       <p class="hint">
         Last 30 days.
+        {results.skipped > 0 && <Skipped viewer={viewer} count={results.skipped} from={props.from} />}
         {compared !== null && compared.people !== emailed && (
           <>
             {' '}
@@ -133,6 +138,13 @@ function AnswerSection({ viewer, messages, results, simulated, now }: OverviewPr
     </section>
   )
 }
+
+const Skipped = ({ viewer, count, from }: { viewer: Viewer; count: number; from: string }) => (
+  <>
+    {` ${formatCount(count)} more ${count === 1 ? "email wasn't" : "emails weren't"} sent: `}
+    <a href={deliveriesPath(viewer.app.publicId, { state: 'skipped', from, isUtc: true })}>see why</a>.
+  </>
+)
 
 const NoMessage = ({ viewer, messages }: Pick<OverviewProps, 'viewer' | 'messages'>) => {
   const isEditor = hasRole(viewer.member.role, 'editor')

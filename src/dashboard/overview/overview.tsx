@@ -92,6 +92,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
       })}
       messages={setup.messages}
       results={results}
+      from={writeDay(range.from)}
       simulated={findSimulated(deps, viewer, setup.messages, await store.mailSettings(app.id))}
       figures={listFigures(app.publicId, { range, isUtc, people, all, views, results })}
       now={now}

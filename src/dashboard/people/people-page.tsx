@@ -9,6 +9,7 @@ import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { FieldFrame } from '../ui/field.tsx'
+import { FilterMenu } from '../ui/filter-menu.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
@@ -130,13 +131,9 @@ const Finder = ({ viewer, view: { texts, sort }, suggested }: PeopleProps) => (
       />
     </div>
     <Button>Find</Button>
-    <details class="filter-menu">
-      <summary class="button plain">Filter</summary>
-      <div class="filter-fields">
-        <FilterFields texts={texts} suggested={suggested} />
-        <Button kind="primary">Apply filters</Button>
-      </div>
-    </details>
+    <FilterMenu>
+      <FilterFields texts={texts} suggested={suggested} />
+    </FilterMenu>
   </form>
 )
 

@@ -11,6 +11,7 @@ import { EmptyState } from '../ui/empty.tsx'
 import { FeedPending, FeedTools } from '../ui/feed.tsx'
 import { DayField } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
+import { FilterMenu } from '../ui/filter-menu.tsx'
 import { Pager } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { describeCaller, KEYLESS_OPTIONS, type RequestNames } from './request-labels.tsx'
@@ -159,16 +160,14 @@ const ANY: Record<FilterName, string> = {
 const FilterForm = (props: RequestsProps) => {
   const { viewer, view } = props
   return (
-    <details class="folded-filters" open={isNarrowed(view)}>
-      <summary>Filter</summary>
-      <form class="filters" method="get" action={pathOf(viewer.app.publicId, 'requests')}>
-        {view.kind !== 'refused' && <HiddenFields fields={{ kind: view.kind }} />}
+    <form class="filter-form" method="get" action={pathOf(viewer.app.publicId, 'requests')}>
+      {view.kind !== 'refused' && <HiddenFields fields={{ kind: view.kind }} />}
+      <FilterMenu>
         {FILTERS.map((name) => (
           <Filter key={name} name={name} {...props} />
         ))}
-        <Button>Show</Button>
-      </form>
-    </details>
+      </FilterMenu>
+    </form>
   )
 }
 

@@ -1,3 +1,4 @@
+import { daysAgo } from '../../../src/dashboard/deliveries/deliveries-view.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
@@ -119,6 +120,24 @@ describe('the deliveries', () => {
     // 12:00 UTC on 3 May
     const queries = ['from=2026-05-04', 'from=2026-05-04&days=utc', 'to=2026-05-03', 'to=2026-05-03&days=utc']
     expect(await Promise.all(queries.map((query) => rowsOf(`?${query}`)))).toEqual([1, 0, 0, 1])
+  })
+
+  test('of the last days are one click away, by the days of the app', async () => {
+    await putMessage(pages, { app })
+    await sendEvent(pages, { app, email: BOB })
+    const html = await see('?state=waiting&from=2026-04-27')
+    const path = pages.at('deliveries')
+    expect(await attributesOf(html, '.ranges a', 'href')).toEqual([
+      `${path}?state=waiting`,
+      `${path}?state=waiting&from=2026-04-27`,
+      `${path}?state=waiting&from=2026-04-04`,
+    ])
+    expect(await textOf(html, '.ranges [aria-current]')).toEqual(['7 days'])
+    const lateOn3May = Date.UTC(2026, 4, 3, 23, 30)
+    expect([daysAgo(7, lateOn3May, 'UTC'), daysAgo(7, lateOn3May, 'Europe/Zurich')]).toEqual([
+      '2026-04-27',
+      '2026-04-28',
+    ])
   })
 
   test('page with their filter', async () => {

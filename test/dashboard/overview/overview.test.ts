@@ -192,6 +192,21 @@ describe('with a live message', () => {
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([`${pages.path}#holdback`])
   })
 
+  test('counts the emails that other reasons stopped', async () => {
+    await add(1, { state: 'sent' })
+    await add(4, { state: 'skipped', reason: 'seen' })
+    await add(2, { state: 'skipped', reason: 'not_away' })
+    await add(1, { state: 'skipped', reason: 'missing_value' })
+    await add(5, { state: 'skipped', reason: 'not_away', daysAgo: 30 })
+    await add(7, { state: 'skipped', reason: 'holdback', heldBack: true })
+    const html = await show()
+    expect((await textOf(html, '.overview-answer .hint'))[0]).toStartWith(
+      "Last 30 days. 3 more emails weren't sent: see why.",
+    )
+    const [why] = await attributesOf(html, '.overview-answer a', 'href')
+    expect(why).toContain('/deliveries?state=skipped&')
+  })
+
   test('compares with those held back', async () => {
     await add(131, { state: 'sent', cameBack: true })
     await add(249, { state: 'sent' })
