@@ -56,6 +56,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['sender/dkim', 'owner', { domain: 'x' }],
   ['sender/dkim/remove', 'owner', {}],
   ['sender/domains', 'editor', {}],
+  ['sender/check', 'editor', {}],
   ['sender/reports', 'owner', {}],
   ['sender/limits', 'owner', {}],
   ['sender/server', 'owner', {}],
@@ -134,7 +135,7 @@ test('every page of an app is shown to all roles', async () => {
     for (const role of ROLES) {
       const { status } = await browser.get(await fill(path, accounts[role]))
       const isOwners = /\/(keys|members)\/new$|\/new-app$|\/audit$/.test(path)
-      const isEditors = path.endsWith('/people/new')
+      const isEditors = /\/(people|suppressions)\/new$/.test(path)
       const isRefused = (isOwners && role !== 'owner') || (isEditors && role === 'viewer')
       // the documentation is outside any app
       const shown = path.endsWith('/docs') ? 303 : 200
