@@ -53,7 +53,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
             <li class="sent">Sent</li>
             <li class="came-back">Came back</li>
           </ul>
-          <span class="hint">{`Most: ${formatCount(most)}`}</span>
+          <span class="hint">{`Most: ${formatCount(most)}. Days in UTC.`}</span>
         </figcaption>
         <div class="plot" aria-hidden="true">
           <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">

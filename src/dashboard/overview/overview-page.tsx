@@ -123,7 +123,7 @@ function AnswerSection(props: OverviewProps) {
         {compared !== null && compared.people !== emailed && (
           <>
             {' '}
-            Compared are people whose first message holds back a share. <a href="/docs/results">How this is measured</a>
+            Compared: people whose first message has a holdback. <a href="/docs/results">How this is measured</a>
           </>
         )}
         {!isCompared && first && hasResults && (

@@ -217,6 +217,20 @@ describe('with a live message', () => {
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([])
   })
 
+  test('names how many are compared where that is another number, and says who they are', async () => {
+    await add(131, { state: 'sent', cameBack: true })
+    await add(249, { state: 'sent' })
+    await add(20, { state: 'failed', reason: 'smtp_550' })
+    await add(6, { state: 'skipped', reason: 'holdback', heldBack: true, cameBack: true })
+    await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
+    const html = await show()
+    expect(await answerOf(html)).toBe(
+      '380 people emailed, 131 came back, 68 ± 47 more than without among the 400 compared.',
+    )
+    expect((await textOf(html, '.overview-answer .hint')).join('')).toContain('Compared: people whose first message')
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual(['/docs/results'])
+  })
+
   test('lists it with its trend and numbers, leading to its results', async () => {
     await add(3, { state: 'sent', cameBack: true })
     await add(1, { state: 'sent', daysAgo: 1 })
