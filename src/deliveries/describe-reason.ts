@@ -90,6 +90,34 @@ const ON_THE_WAY = {
   unknown: () => 'Sending failed for an unknown reason.',
 } satisfies Record<string, Describe>
 
+/** The mail server could not be reached. Emails are retried. */
+export const NO_ANSWER = [
+  'econnection',
+  'etimedout',
+  'erefused',
+  'esocket',
+  'edns',
+] as const satisfies (keyof typeof ON_THE_WAY)[]
+
+/** The mail server takes no email from this sender, whoever it is for. Emails are retried. */
+export const NO_ACCESS = [
+  'server_paused',
+  'etls',
+  'eprivate',
+  'eshared',
+  'enologin',
+  'euntrusted',
+  'eplain',
+  'erequiretls',
+  'eauth',
+  'enoauth',
+  'eprotocol',
+  'smtp_421',
+  'smtp_454',
+  'smtp_530',
+  'smtp_535',
+] as const satisfies (keyof typeof ON_THE_WAY | `smtp_${number}`)[]
+
 /** Of the email or its sending. */
 export type MailReason = keyof typeof UNFIT | keyof typeof ON_THE_WAY
 

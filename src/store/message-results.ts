@@ -91,7 +91,16 @@ export function createResultReads(db: Database) {
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state = ?2
      WHERE messages.app_id = ?1 LIMIT ${MOST_COUNTED})`,
   )
+  const deferred = db.prepare<{ n: number }, [number, string]>(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN json_each(?2) AS reasons
+       CROSS JOIN deliveries ON message_id = messages.id AND reason = reasons.value AND state = 'deferred'
+     WHERE messages.app_id = ?1 LIMIT ${MOST_COUNTED})`,
+  )
   return {
+    /** Emails that wait for one of these reasons, up to a limit. */
+    countDeferred: (appId: number, reasons: readonly string[]): number =>
+      deferred.get(appId, JSON.stringify(reasons))?.n ?? 0,
+
     hasSentEmail: (appId: number): boolean => anySent.get(appId) !== null,
 
     countProblems: (appId: number, { from, until }: DayRange): ProblemCounts => ({

@@ -131,3 +131,21 @@ test('every read finds its rows by the primary key of the counts', () => {
     for (const detail of found) expect(detail).toMatch(/^SEARCH message_\w+ USING PRIMARY KEY \(message_id=\?/)
   }
 })
+
+test('what needs attention is found by indexes alone', () => {
+  const db = folder.open()
+  const texts: string[] = []
+  const watched = Object.create(db) as Database
+  watched.prepare = ((text: string) => void texts.push(text)) as unknown as Database['prepare']
+  createResultReads(watched)
+  const ofDeliveries = texts.filter((text) => text.includes('deliveries ON message_id'))
+  expect(ofDeliveries).toHaveLength(2)
+  for (const text of ofDeliveries) {
+    const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`).all()
+    const details = plan.map(({ detail }) => detail).filter((detail) => / deliveries /.test(detail))
+    expect(details).toHaveLength(1)
+    expect(details[0]).toMatch(
+      /^SEARCH deliveries USING COVERING INDEX deliveries_by_\w+ \(message_id=\?.* AND state=\?\)$/,
+    )
+  }
+})

@@ -1,5 +1,6 @@
 import { findFrom } from '../../accounts/senders.ts'
 import type { AppRow } from '../../accounts/access.ts'
+import { NO_ACCESS, NO_ANSWER } from '../../deliveries/describe-reason.ts'
 import { isLinkUnreachable } from '../../people/unsubscribe.ts'
 import type { PageDependencies } from '../layout/viewer.ts'
 import type { MailState } from '../layout/mail-notices.tsx'
@@ -16,6 +17,12 @@ export async function readMailState(deps: PageDependencies, app: AppRow): Promis
     hasSender: findFrom({ settings, fallback: deps.mailer.senders.installation.from, app }) !== null,
     lostUrl: server !== null && isLinkUnreachable(deps.baseUrl) ? deps.baseUrl : null,
     unverified: domains.flatMap(({ domain, state }) => (state === 'unverified' ? [domain] : [])),
+    stuck: server === null || pause ? null : await readStuck(deps, app),
     pause: pause && server !== null ? { server, ...pause } : null,
   }
+}
+
+async function readStuck({ store }: PageDependencies, { id }: AppRow): Promise<MailState['stuck']> {
+  const [silent, refused] = await Promise.all([store.countDeferred(id, NO_ANSWER), store.countDeferred(id, NO_ACCESS)])
+  return silent + refused === 0 ? null : { count: silent + refused, isSilent: silent > 0 }
 }

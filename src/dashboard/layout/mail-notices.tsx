@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
 import { describeReason } from '../../deliveries/describe-reason.ts'
+import { MOST_COUNTED } from '../../store/message-results.ts'
 import { pathOf } from './frame.tsx'
+import { formatCount } from '../ui/chart.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
 import { Command } from '../ui/text.tsx'
@@ -22,7 +24,17 @@ export type MailState = {
   unverified: string[]
   /** `isOwn`: only this app is refused, not the server as a whole */
   pause: { server: string; isOwn: boolean; reason: string; until: number } | null
+  /** emails that wait because the mail server can't be used. `isSilent`: it doesn't answer. Null if none does */
+  stuck: { count: number; isSilent: boolean } | null
 }
+
+export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck']>): string => {
+  const waits = count === 1 ? '1 email waits' : `${formatMost(count)} emails wait`
+  return `Your mail server ${isSilent ? "doesn't answer" : "can't be used"}: ${waits}.`
+}
+
+export const formatMost = (count: number): string =>
+  count >= MOST_COUNTED ? `${formatCount(MOST_COUNTED)} or more` : formatCount(count)
 
 /** The mail server's own page says it in its first line. */
 const SHOWN_ELSEWHERE: SenderPage[] = ['sender/server', 'sender/domain', 'sender/limits']
@@ -34,7 +46,7 @@ type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbo
 
 export const MailNotices = ({
   viewer,
-  state: { isCapturing, isUnreadable, hasSender, lostUrl, unverified, pause },
+  state: { isCapturing, isUnreadable, hasSender, lostUrl, unverified, pause, stuck },
   on,
 }: NoticesProps) => (
   <>
@@ -71,6 +83,17 @@ export const MailNotices = ({
           <>
             {' '}
             <a href={`${pathOf(viewer.app.publicId, 'sender/domain')}#domains`}>Show the record to add</a>.
+          </>
+        )}
+      </Notice>
+    )}
+    {stuck && (
+      <Notice kind="caution">
+        {describeStuck(stuck)}
+        {on !== 'sender/server' && (
+          <>
+            {' '}
+            <a href={pathOf(viewer.app.publicId, 'sender/server')}>Check the connection</a>.
           </>
         )}
       </Notice>

@@ -1,9 +1,8 @@
 import { isMissing, type SenderCheck } from '../../accounts/sender-checks.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
-import { MOST_COUNTED } from '../../store/message-results.ts'
 import type { RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import { type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
+import { describeStuck, formatMost, type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { requestsPath } from '../requests/requests-view.ts'
@@ -48,8 +47,6 @@ export const listAttention = (facts: AttentionFacts): AttentionItem[] =>
 
 type Item = AttentionItem | null
 
-const formatMost = (count: number): string =>
-  count >= MOST_COUNTED ? `${formatCount(MOST_COUNTED)} or more` : formatCount(count)
 const countOf = (count: number, one: string, many: string): string =>
   count === 1 ? `1 ${one}` : `${formatMost(count)} ${many}`
 
@@ -83,6 +80,8 @@ function aboutServer({ appId, mail, messages, problems: { captured } }: Attentio
       : 'The mail server is paused. Emails wait'
     items.push({ isBad: false, text, until: mail.pause.until, link: { label: 'Check the mail server', href: server } })
   }
+  if (mail.stuck)
+    items.push({ isBad: true, text: describeStuck(mail.stuck), link: { label: 'Check the connection', href: server } })
   if (captured > 0) {
     const link = { label: 'Open the outbox', href: pathOf(appId, 'outbox') }
     items.push({ isBad: false, text: `${waiting} and not sent.`, link })

@@ -6,7 +6,15 @@ import type { MessageContent } from '../../../src/messages/messages.ts'
 
 const content = FIRST_MESSAGES[0]?.content ?? ({} as MessageContent)
 const live = { status: 'live' as const, content }
-const mail = { isCapturing: false, isUnreadable: false, hasSender: true, lostUrl: null, unverified: [], pause: null }
+const mail = {
+  isCapturing: false,
+  isUnreadable: false,
+  hasSender: true,
+  lostUrl: null,
+  unverified: [],
+  pause: null,
+  stuck: null,
+}
 const well: AttentionFacts = {
   appId: 'app_1',
   mail,
@@ -84,6 +92,20 @@ describe('each problem has one link', () => {
       'a paused app',
       { mail: { ...mail, pause: { server: 'smtp.example.com', isOwn: true, reason: 'x', until: 5 } } },
       ['The mail server refuses this app. Emails wait', 'Check the mail server', '/apps/app_1/sender/server'],
+    ],
+    [
+      'a mail server that does not answer',
+      { mail: { ...mail, stuck: { count: 1, isSilent: true } } },
+      ["Your mail server doesn't answer: 1 email waits.", 'Check the connection', '/apps/app_1/sender/server'],
+    ],
+    [
+      'a mail server that takes no email',
+      { mail: { ...mail, stuck: { count: 1000, isSilent: false } } },
+      [
+        "Your mail server can't be used: 1000 or more emails wait.",
+        'Check the connection',
+        '/apps/app_1/sender/server',
+      ],
     ],
     [
       'records that were never looked up',

@@ -254,6 +254,23 @@ describe('with a live message', () => {
     expect(await textOf(await show(), '.attention > li > a')).toContain('Open the outbox')
   })
 
+  test('names a mail server that answers nothing, from the first email that waits for it', async () => {
+    await pages.set({ smtpUrl: 'smtp://mail.example.com' })
+    const stuck = async () =>
+      (await textOf(await show(), '.attention > li')).filter((text) => text.includes('Your mail server'))
+    await add(2, { state: 'deferred', reason: 'perDay' })
+    await add(2, { state: 'deferred', reason: 'smtp_450' })
+    await add(2, { state: 'failed', reason: 'erefused' })
+    expect(await stuck()).toEqual([])
+    await add(1, { state: 'deferred', reason: 'erefused' })
+    expect(await stuck()).toEqual(["Problem: Your mail server doesn't answer: 1 email waits.Check the connection"])
+    expect(await attributesOf(await show(), '.attention > li > a', 'href')).toContain(pages.at('sender/server'))
+    const notices = await textOf((await pages.browser.get(pages.at('messages'))).html, '.notice')
+    expect(notices.join(' ')).toContain("Your mail server doesn't answer: 1 email waits. Check the connection.")
+    await pages.set({ smtpUrl: null })
+    expect(await stuck()).toEqual([])
+  })
+
   test('leads to the DNS records until they are right', async () => {
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
     const links = async () => textOf(await show(), '.attention > li > a')
