@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from '../../core/refusals.ts'
-import { SIMULATION_THREAD, takeWorker } from '../../store/engine/workers.ts'
+import { returnWorker, SIMULATION_THREAD, takeWorker } from '../../store/engine/workers.ts'
 import type { Progress, Simulation, SimulationInput, SimulationLine } from './simulate.ts'
 import type { FromSimulation, ToSimulation } from './thread.ts'
 
@@ -92,6 +92,7 @@ type Ends = { asked: AbortSignal; deadline: AbortSignal }
 function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (progress: Progress) => void) {
   const thread = takeWorker(SIMULATION_THREAD)
   const ended = AbortSignal.any([asked, deadline])
+  let isIdle = false
   return new Promise<Outcome>((resolve, reject) => {
     const refuseEnded = (): void => resolve(deadline.aborted ? TOO_LONG : ENDED)
     if (ended.aborted) return refuseEnded()
@@ -99,11 +100,14 @@ function run(request: ToSimulation, { asked, deadline }: Ends, onProgress: (prog
     thread.onerror = ({ message }) => reject(new Error(message))
     thread.onmessage = ({ data }: MessageEvent<FromSimulation>) => {
       if ('progress' in data) onProgress(data.progress)
-      else if ('failure' in data) reject(new Error(data.failure))
-      else resolve(data.simulation)
+      else {
+        isIdle = true
+        if ('failure' in data) reject(new Error(data.failure))
+        else resolve(data.simulation)
+      }
     }
     thread.postMessage(request)
-  }).finally(() => thread.terminate())
+  }).finally(() => (isIdle ? returnWorker(SIMULATION_THREAD, thread) : thread.terminate()))
 }
 
 export const describeSimulation = ({

@@ -18,6 +18,9 @@ export type Thread = Worker & Pick<Bun.Worker, 'ref' | 'unref'>
 /** `smol`: these threads need little memory, and a small heap keeps the service under its 160 MB. */
 const makeWorker = (file: string): Thread => new Worker(threadPath(file), { smol: true }) as Thread
 
+/** How long a thread without work waits for more. */
+const IDLE_MS = 5_000
+
 const started = new Map<string, Thread>()
 
 /**
@@ -35,4 +38,19 @@ export function takeWorker(file: string): Thread {
   started.delete(file)
   worker.ref()
   return worker
+}
+
+/** For the next who takes one, because starting a thread costs more than a short job. */
+export function returnWorker(file: string, worker: Thread): void {
+  if (started.has(file)) return worker.terminate()
+  worker.onmessage = null
+  worker.onerror = null
+  worker.unref()
+  started.set(file, worker)
+  const end = (): void => {
+    if (started.get(file) !== worker) return
+    started.delete(file)
+    worker.terminate()
+  }
+  setTimeout(end, IDLE_MS).unref()
 }

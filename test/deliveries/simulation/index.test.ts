@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { isRefusal, type Refusal } from '../../../src/core/refusals.ts'
 import {
   createSimulations,
@@ -251,6 +251,16 @@ test('considers the newest of over 10,000 triggers, and reports progress', async
   expect(await at.simulate({}, { contactId })).toMatchObject({ triggered: 1, hasMore: false, counts: { send: 1 } })
   expect(reached.some((share) => share > 0 && share <= 1)).toBe(true)
   expect(simulations.progressOf(messaging.app.id)).toBeNull()
+})
+
+test('one after another use the same thread', async () => {
+  await at.simulate(LEFT)
+  const threads = spyOn(globalThis, 'Worker')
+  await at.simulate(LEFT)
+  await at.simulate({ ...LEFT, wait: { minutes: 20 } })
+  const started = threads.mock.calls.length
+  threads.mockRestore()
+  expect(started).toBe(0)
 })
 
 describe('concurrent simulations', () => {
