@@ -64,7 +64,8 @@ function TestResult({ viewer, test }: { viewer: Viewer; test: TestOutcome }) {
   return (
     <>
       <Notice kind="info">
-        Captured, not sent: no mail server is set. Below is what {to} would have received.{' '}
+        Captured, not sent: no mail server is set. Below is what {to} would have received. Emails of live messages are
+        captured in the <a href={pathOf(viewer.app.publicId, 'outbox')}>outbox</a>.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set a mail server</a>.
       </Notice>
       <details>

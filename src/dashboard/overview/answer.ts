@@ -22,7 +22,11 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
   const { triggered, emailed, waiting } = result.people
   if (triggered === 0) return `Nothing triggered “${name}” last week.`
   const verb = isLeaving ? 'left before their results' : `would have got “${name}”`
-  if (emailed === 0) return waiting === 0 ? `Nobody ${verb} last week.` : describeStillWaiting(content, waiting)
+  if (emailed === 0 && waiting > 0) {
+    const nobody = isLeaving ? 'Nobody has left before their results yet.' : `Nobody would have got “${name}” yet.`
+    return `${nobody} ${describeStillWaiting(content, waiting)}`
+  }
+  if (emailed === 0) return `Nobody ${verb} last week.`
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
   return `${result.hasMore ? `At least ${people}` : people} ${verb} last week. Nobody emailed them.`
 }

@@ -15,7 +15,7 @@ describe('a test email', () => {
       200,
       expect.stringContaining('Captured, not sent: no mail server is set.'),
     ])
-    expect(await attributesOf(html, '#test .notice a', 'href')).toEqual([pages.at('sender/server')])
+    expect(await attributesOf(html, '#test .notice a', 'href')).toEqual([pages.at('outbox'), pages.at('sender/server')])
     const [raw = ''] = await textOf(html, '#test pre')
     expect(raw).toContain('To: ada@example.com')
     expect(raw).toContain('Subject: [Test] Ready & done')

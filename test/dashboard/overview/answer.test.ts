@@ -27,11 +27,15 @@ describe('before a message is live', () => {
   test('says who is still waiting before anybody would have got it', () => {
     const waiting = (content: MessageContent, count: number) =>
       describeSimulated({ name: 'X', content }, found(0, 3, false, count))
-    expect(waiting(shipped.content, 1)).toBe('1 person is still within the first 10 minutes.')
-    expect(waiting(shipped.content, 2)).toBe('2 people are still within the first 10 minutes.')
-    expect(waiting({ ...shipped.content, wait: { minutes: 60 } }, 2)).toBe('2 people are still within the first hour.')
-    expect(waiting({ ...shipped.content, wait: { until: '09:00' } }, 1)).toBe(
-      '1 person is still waiting for their email.',
+    expect(waiting(shipped.content, 1)).toBe(
+      'Nobody has left before their results yet. 1 person is still within the first 10 minutes.',
+    )
+    expect(waiting(shipped.content, 2)).toEndWith('yet. 2 people are still within the first 10 minutes.')
+    expect(waiting({ ...shipped.content, wait: { minutes: 60 } }, 2)).toEndWith(
+      'yet. 2 people are still within the first hour.',
+    )
+    expect(waiting({ ...shipped.content, onlyIf: [], wait: { until: '09:00' } }, 1)).toBe(
+      'Nobody would have got “X” yet. 1 person is still waiting for their email.',
     )
   })
 
