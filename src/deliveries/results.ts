@@ -149,7 +149,7 @@ export type AppResults = {
   compared: ComparedPeople | null
   /** an email was not sent, because the person had opened the result already */
   alreadySeen: number
-  /** emails of the range that were not sent for any other reason */
+  /** emails of the range that a rule or the holdback stopped */
   skipped: number
   /** emails sent by message, one number per day of the range */
   trends: Map<number, number[]>

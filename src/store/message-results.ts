@@ -17,7 +17,7 @@ export type DayRange = { from: number; until: number }
 
 export type MessageResults = { days: DayCount[]; compared: ComparedCount[] }
 
-/** Of a message and day. `skipped`: not because the person had opened the result. */
+/** Of a message and day. `skipped`: for any reason, also to hold the person back. */
 export type AppDayCount = { messageId: number; day: number; sent: number; cameBack: number; skipped: number }
 
 /** Each person once. `seen`: an email was not sent, because they had opened the result. */
@@ -62,7 +62,7 @@ export function createResultReads(db: Database) {
   const appDays = db.prepare<AppDayCount, [number, number, number]>(
     `SELECT message_id AS messageId, day, sum(iif(outcome = 'sent', emails, 0)) AS sent,
        sum(iif(outcome = 'sent', came_back, 0)) AS cameBack,
-       sum(iif(outcome = 'skipped' AND reason <> 'seen', emails, 0)) AS skipped
+       sum(iif(outcome IN ('skipped', 'heldBack'), emails, 0)) AS skipped
      FROM messages CROSS JOIN message_days ON message_id = messages.id AND day BETWEEN ?2 AND ?3
      WHERE app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,
   )

@@ -139,12 +139,15 @@ function AnswerSection(props: OverviewProps) {
   )
 }
 
-const Skipped = ({ viewer, count, from }: { viewer: Viewer; count: number; from: string }) => (
-  <>
-    {` ${formatCount(count)} more ${count === 1 ? "email wasn't" : "emails weren't"} sent: `}
-    <a href={deliveriesPath(viewer.app.publicId, { state: 'skipped', from, isUtc: true })}>see why</a>.
-  </>
-)
+function Skipped({ viewer, count, from }: { viewer: Viewer; count: number; from: string }) {
+  const view = { state: 'skipped', from, isUtc: viewer.app.timezone !== 'UTC', isLead: true } as const
+  return (
+    <>
+      {` ${formatCount(count)} ${count === 1 ? "email wasn't" : "emails weren't"} sent: `}
+      <a href={deliveriesPath(viewer.app.publicId, view)}>see why</a>.
+    </>
+  )
+}
 
 const NoMessage = ({ viewer, messages }: Pick<OverviewProps, 'viewer' | 'messages'>) => {
   const isEditor = hasRole(viewer.member.role, 'editor')
