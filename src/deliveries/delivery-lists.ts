@@ -35,6 +35,7 @@ export {
   findUnconfirmed,
   isResent,
   mayHaveArrivedTwice,
+  refusedBy,
 }
 export type {
   DeliveryOutcome,

@@ -131,7 +131,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
   switch (state) {
     case 'waiting':
       return delivery.byHand
-        ? 'A member chose to send it despite the rules. It goes out next.'
+        ? `${describeChoice(verdicts)} It goes out next.`
         : `It is waiting. Its rules are checked on ${time(dueAt)}.`
     case 'claimed':
       return 'It is being sent right now.'
@@ -157,6 +157,11 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
       return `${name} reported the email as spam. ${describeReason(reason ?? 'complained', name, state)}`
   }
 }
+
+const describeChoice = (verdicts: readonly Verdict[]): string =>
+  verdicts.some(({ verdict, rule }) => verdict === 'fail' && rule !== 'link')
+    ? 'A member chose to send it despite the rules.'
+    : 'A member sent it.'
 
 /** The record's sentence is more precise than the code's. */
 function describeCause(

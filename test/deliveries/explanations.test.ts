@@ -12,7 +12,7 @@ describe('describes a state', () => {
   const LATER = '15 May 2026, 12:10 UTC'
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
-    [{ state: 'waiting', byHand: true }, 'A member chose to send it despite the rules. It goes out next.'],
+    [{ state: 'waiting', byHand: true }, 'A member sent it. It goes out next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
     [{ state: 'handed' }, "It was handed to the mail server, which hasn't answered yet."],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
@@ -37,6 +37,14 @@ describe('describes a state', () => {
     [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The mail provider said: "abuse".'],
     [{ state: 'deferred', reason: 'enew' }, `The mail server could not be used (enew). It is tried again on ${LATER}.`],
   ])('%j', (changes, sentence) => expect(say(changes)).toBe(sentence))
+
+  test('of a member who sent it although rules failed', () => {
+    const waiting = { state: 'waiting', byHand: true } as const
+    expect(say(waiting, [pass('window', null, null), fail('tag', 'beta', false)])).toBe(
+      'A member chose to send it despite the rules. It goes out next.',
+    )
+    expect(say(waiting, [pass('window', null, null)])).toBe('A member sent it. It goes out next.')
+  })
 
   test('by the rule that stopped it, not another failed rule', () => {
     const verdicts = [fail('window', '09:00-17:00', NOW), fail('giveUp', null, NOW)]

@@ -114,7 +114,7 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
           <ExactTime at={delivery.dueAt} />
         </Fact>
         <Fact name="Attempts">{String(delivery.attempt)}</Fact>
-        {delivery.byHand && <Fact name="Resent">By a member</Fact>}
+        {delivery.byHand && <Fact name="Sent by">A member</Fact>}
         <Value id="delivery-id" name="Delivery ID">
           {publicId('dlv', delivery.id)}
         </Value>
@@ -230,7 +230,7 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
         <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>
       )}
       {mail && 'capturedAt' in mail && (
-        <p>{`It is rendered again with version ${delivery.version} and leaves the outbox once sent.`}</p>
+        <p>{`It is rendered again with the same version of the message, ${delivery.version}, and leaves the outbox once sent.`}</p>
       )}
     </>
   )

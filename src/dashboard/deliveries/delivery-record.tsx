@@ -105,7 +105,7 @@ function momentsOf(shown: ShownDelivery): Moment[] {
     ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
     ['checked', whenAsked(shown), 'Rules checked'],
     ['kept', isCaptured ? handedAt : keptAt, 'Captured in the outbox'],
-    ['sent-on', sentOn?.at ?? null, 'Resent by a member'],
+    ['sent-on', sentOn?.at ?? null, unconfirmedAt === null ? 'A member sent it' : 'A member sent it again'],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
     ['handed', isCaptured || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
     ['sent', sentAt, 'Sent'],
@@ -128,8 +128,8 @@ function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery):
 }
 
 function describeUpcoming({ byHand, state }: ShownDelivery['work']['delivery']): string {
-  if (!byHand) return 'Rules are checked'
-  return state === 'waiting' ? 'It is sent' : 'It is sent again'
+  if (!byHand) return 'Rules will be checked'
+  return state === 'waiting' ? 'It will be sent' : 'It will be tried again'
 }
 
 const ENDS: Partial<Record<DeliveryState, string>> = {

@@ -1,11 +1,13 @@
 /** @jsxImportSource preact */
-import { deliveryPath } from './delivery-labels.tsx'
+import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
-import { MOST_COUNTED, MOST_RESENT, type SentCaptured } from '../../deliveries/delivery-lists.ts'
-import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
+import { type DeliveryRow, MOST_COUNTED, MOST_RESENT, type SentCaptured } from '../../deliveries/delivery-lists.ts'
+import type { SuppressionReason } from '../../people/suppressions.ts'
+import { CAPTURED_COUNTS, DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { ActionForm } from '../ui/button.tsx'
+import { Badge } from '../ui/badge.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -14,8 +16,15 @@ import { Breakable, SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-/** A captured email; `capturedAt` is in ms UTC. */
-export type Captured = { deliveryId: number; to: string; subject: string; capturedAt: number }
+/** A captured email; `capturedAt` is in ms UTC. `unwanted`: why the person can't get it now. */
+export type Captured = {
+  deliveryId: number
+  to: string
+  subject: string
+  capturedAt: number
+  delivery: DeliveryRow
+  unwanted: SuppressionReason | null
+}
 
 type OutboxProps = {
   viewer: Viewer
@@ -55,7 +64,7 @@ export const OutboxPage = (props: OutboxProps) => {
       ) : (
         <section aria-label="Captured emails">
           <p class="hint">
-            A captured email counts as sent.{' '}
+            {CAPTURED_COUNTS}{' '}
             {state.isCapturing || state.isUnreadable
               ? 'Once a mail server is set, you can send each from its page.'
               : 'Send all of them, or each from its page.'}
@@ -83,14 +92,14 @@ const formatMany = (count: number): string =>
 const SendAll = (props: OutboxProps) => {
   const { viewer, mails, isFirst, count } = props
   const newest = mails[0]
-  if (!newest || !isFirst || !maySend(props)) return null
+  if (!newest || !isFirst || count === 0 || !maySend(props)) return null
   const emails = count === 1 ? '1 captured email' : `${formatMany(count)} captured emails`
   const most = `the newest ${MOST_RESENT.toLocaleString('en')}`
   return (
     <Dialog id="send-captured" opener="Send all" title={`Send ${emails}?`}>
       <p>
-        They are sent now, exactly as captured. Rules aren't checked again. People who have unsubscribed since don't get
-        them.
+        {count === 1 ? 'It is' : 'They are'} rendered again with the same version of the message and sent now. Rules
+        aren't checked again. People who unsubscribed, complained or bounced get nothing.
         {count > MOST_RESENT && ` Each step sends up to ${MOST_RESENT.toLocaleString('en')}.`}
       </p>
       <SendForm viewer={viewer} until={newest.deliveryId}>
@@ -133,6 +142,20 @@ function SentAll(props: OutboxProps & { sent: SentCaptured }) {
   )
 }
 
+const UNWANTED: Record<SuppressionReason, string> = {
+  unsubscribed: 'Unsubscribed',
+  bounced: 'Address bounced',
+  complained: 'Complained',
+}
+
+/** Some stay here though they can't be sent, and some were sent without success. */
+const CapturedBadge = ({ delivery, unwanted }: Captured) =>
+  delivery.state === 'kept' && unwanted !== null ? (
+    <Badge mood="caution">{UNWANTED[unwanted]}</Badge>
+  ) : (
+    <DeliveryBadge delivery={delivery} />
+  )
+
 const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
   {
     name: 'Subject',
@@ -143,6 +166,7 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
     ),
   },
   { name: 'To', cell: ({ to }) => <Breakable>{to}</Breakable> },
+  { name: 'State', cell: CapturedBadge },
   { name: 'Captured', cell: ({ capturedAt }) => <Time at={capturedAt} now={now} /> },
 ]
 

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { type ListedCapture, readCaptured } from '../../mail/captured-mail.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { sendCaptured, type SentCaptured } from '../../deliveries/delivery-lists.ts'
+import { describeDeliveries, refusedBy, sendCaptured, type SentCaptured } from '../../deliveries/delivery-lists.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -49,7 +49,7 @@ async function showOutbox(
   const query = new URL(request.url).searchParams
   const before = readPublicId('dlv', query.get('before') ?? '')
   const found = await deps.store.listCaptured(viewer.app.id, before, PAGE_ROWS + 1)
-  const mails = await Promise.all(found.slice(0, PAGE_ROWS).map((listed) => readListed(deps, viewer, listed)))
+  const mails = await readAll(deps, viewer, found.slice(0, PAGE_ROWS))
   const last = found.length > PAGE_ROWS ? found[PAGE_ROWS - 1] : undefined
   const sent = readSent(query)
   const countUpTo = (newest: number | null) =>
@@ -58,7 +58,7 @@ async function showOutbox(
     <OutboxPage
       viewer={viewer}
       state={await readMailState(deps, viewer.app)}
-      mails={mails.filter((mail) => mail !== null)}
+      mails={mails}
       isFirst={before === null}
       older={last ? publicId('dlv', last.deliveryId) : null}
       count={await countUpTo(null)}
@@ -71,13 +71,24 @@ async function showOutbox(
   return pageAnswer(request, problem?.status ?? 200, page)
 }
 
-async function readListed(
+async function readAll(
   { store }: Pick<PageDependencies, 'store'>,
   { app }: Viewer,
-  listed: ListedCapture,
-): Promise<Captured | null> {
-  const { deliveryId, createdAt: capturedAt, to, subject } = listed
-  if (to !== null && subject !== null) return { deliveryId, to, subject, capturedAt }
-  const found = await store.findCaptured(app.id, deliveryId)
-  return found && { deliveryId, capturedAt, ...(await readCaptured(found)) }
+  listed: ListedCapture[],
+): Promise<Captured[]> {
+  const deliveries = await store.listDeliveriesById(listed.map(({ deliveryId }) => deliveryId))
+  const described = await describeDeliveries(store, app, deliveries)
+  const deliveryOf = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
+  const unwantedOf = new Map(described.map(({ work }) => [work.delivery.id, refusedBy(work, null)]))
+  const mails = await Promise.all(
+    listed.map(async ({ deliveryId, createdAt: capturedAt, to, subject }) => {
+      const delivery = deliveryOf.get(deliveryId)
+      if (!delivery) return null
+      const about = { deliveryId, capturedAt, delivery, unwanted: unwantedOf.get(deliveryId) ?? null }
+      if (to !== null && subject !== null) return { ...about, to, subject }
+      const found = await store.findCaptured(app.id, deliveryId)
+      return found && { ...about, ...(await readCaptured(found)) }
+    }),
+  )
+  return mails.filter((mail) => mail !== null)
 }

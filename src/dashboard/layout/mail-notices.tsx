@@ -12,6 +12,8 @@ import type { Viewer } from './viewer.ts'
 /** How to set the address that links in emails lead to. */
 export const PUBLIC_ADDRESS = '/docs/hosting#public-address'
 
+export const CAPTURED_COUNTS = "A captured email uses up the daily limit and “How often”. It isn't counted as sent."
+
 /** Notices about sending, for every page about email. */
 export type MailState = {
   isCapturing: boolean

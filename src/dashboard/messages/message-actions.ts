@@ -4,6 +4,7 @@ import { saveSender } from '../../accounts/sender-settings.ts'
 import { changeSenders } from '../../accounts/senders.ts'
 import { hasRole, listRecipients } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
+import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { sendTestMail } from '../../deliveries/message-preview.ts'
 import { describeStillSending } from '../../core/hand-overs.ts'
 import {
@@ -43,7 +44,13 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
   if (action === FIX) return answerEditor(editing, { fields: await applyFix(editing, sent, words) })
   const changed = changeRows(sent, textOf(sent, 'do'))
-  return changed ? answerEditor(editing, { fields: changed }) : save(editing, sent, action === 'live' ? 'live' : null)
+  return changed ? answerEditor(editing, { fields: changed }) : saveAs(editing, sent, action)
+}
+
+async function saveAs(editing: Editing, sent: Fields, action: string): Promise<Response> {
+  if (action !== 'live') return save(editing, sent, null)
+  const isCaptured = await isCapturing(editing.deps, editing.viewer.app)
+  return save(editing, sent, 'live', isCaptured ? 'message_live_captured' : 'message_live')
 }
 
 /** Applies a proposed fix without saving. */
@@ -79,13 +86,13 @@ function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check
   return answerEditor(editing, { fields, errors, check })
 }
 
-type SaveFlash = 'message_saved' | 'message_live' | 'message_restored'
+type SaveFlash = 'message_saved' | 'message_live' | 'message_live_captured' | 'message_restored'
 
 async function save(
   editing: Editing,
   fields: Fields,
   status: MessageStatus | null,
-  flash: SaveFlash = status === 'live' ? 'message_live' : 'message_saved',
+  flash: SaveFlash = 'message_saved',
 ): Promise<Response> {
   const { message } = editing
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)

@@ -9,6 +9,7 @@ import { Button } from '../ui/button.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { CAPTURED_COUNTS } from '../layout/mail-notices.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 
@@ -92,7 +93,10 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
       </p>
     )}
     {checked.sending.isCapturing && (
-      <p class="hint">A captured email counts as sent. Once a mail server is set, you can send it from the outbox.</p>
+      <p class="hint">
+        No mail server is set, so emails are captured. {CAPTURED_COUNTS} Once a mail server is set, you can send it from
+        the outbox.
+      </p>
     )}
     <div class="act">
       <Button kind="primary" name="do" value="live" form={EDITOR}>

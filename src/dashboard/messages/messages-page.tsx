@@ -76,12 +76,14 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
   )
 }
 
-function describeTotals(messages: MessageRow[], { hasSender }: MailState): string {
+function describeTotals(messages: MessageRow[], { hasSender, isCapturing }: MailState): string {
   const all = messages.filter(({ status }) => status === 'live')
   const live = all.length
   const unsent = hasSender ? 0 : all.filter(({ content }) => content.mail.fromEmail === undefined).length
   if (unsent > 0) return `${live} ${live === 1 ? 'is' : 'are'} live. ${unsent} can't be sent without a sender address.`
   if (live === 0) return 'None is live, so no emails are sent.'
+  if (isCapturing)
+    return `${live === 1 ? 'One is' : `${live} are`} live. Emails are captured until a mail server is set.`
   return live === 1 ? 'One is live and sends emails automatically.' : `${live} are live and send emails automatically.`
 }
 

@@ -12,23 +12,24 @@ const isAboutLeaving = ({ trigger, onlyIf = [] }: MessageContent): boolean =>
 
 type Draft = Pick<MessageRow, 'name' | 'content'>
 
-/** "58 people left before their results last week. Nobody emailed them." */
+/** "58 people left before their results last week. Nobody emailed them." Only people with page views are known to have left. */
 export function describeSimulated({ name, content }: Draft, { result, state }: Recent): string {
   const isLeaving = isAboutLeaving(content)
   if (result === null) {
     const who = isLeaving ? 'who left before their results' : `who would have got “${name}”`
     return state === 'running' ? `Counting people ${who} last week.` : `Couldn't count people ${who} last week.`
   }
-  const { triggered, emailed, waiting } = result.people
+  const { triggered, emailed, unseen, waiting } = result.people
   if (triggered === 0) return `Nothing triggered “${name}” last week.`
-  const verb = isLeaving ? 'left before their results' : `would have got “${name}”`
-  if (emailed === 0 && waiting > 0) {
-    const nobody = isLeaving ? 'Nobody has left before their results yet.' : `Nobody would have got “${name}” yet.`
-    return `${nobody} ${describeStillWaiting(content, waiting)}`
-  }
-  if (emailed === 0) return `Nobody ${verb} last week.`
+  const verb = isLeaving && unseen === 0 ? 'left before their results' : `would have got “${name}”`
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
-  return `${result.hasMore ? `At least ${people}` : people} ${verb} last week. Nobody emailed them.`
+  const sentence = `${result.hasMore ? `At least ${people}` : people} ${verb} last week`
+  return `${sentence}${unseen === 0 ? '' : `; ${describeUnseen(unseen, emailed)}`}. Nobody emailed them.`
+}
+
+function describeUnseen(unseen: number, emailed: number): string {
+  if (unseen === emailed) return emailed === 1 ? 'they have no page views' : 'none of them have page views'
+  return `${formatCount(unseen)} of them ${unseen === 1 ? 'has' : 'have'} no page views`
 }
 
 /** "1 person is still within the first 10 minutes." */

@@ -47,8 +47,8 @@ export type SimulationLine = {
 
 /**
  * `hasMore`: older triggers were not included. `counts` by outcome. `estimated`: decided by page views only. `untried`:
- * emails not filled in for lack of time. `people`: those with a trigger, those of them who would get an email, and those
- * whose email is not due yet.
+ * emails not filled in for lack of time. `people`: those with a trigger, those of them who would get an email, those of
+ * these without any page view where the message requires that they left, and those whose email is not due yet.
  */
 export type Simulation = {
   from: number
@@ -58,7 +58,7 @@ export type Simulation = {
   counts: Record<string, number>
   estimated: number
   untried: number
-  people: { triggered: number; emailed: number; waiting: number }
+  people: { triggered: number; emailed: number; unseen: number; waiting: number }
   lines: SimulationLine[]
 }
 
@@ -153,10 +153,19 @@ function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts'
   for (const { outcome } of lines) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   const isEstimated = ({ verdicts }: SimulationLine): boolean => verdicts.some((verdict) => verdict.isEstimated)
   const countPeople = (of: readonly SimulationLine[]): number => new Set(of.map(({ contactId }) => contactId)).size
-  const countWith = (wanted: string): number => countPeople(lines.filter(({ outcome }) => outcome === wanted))
-  const people = { triggered: countPeople(lines), emailed: countWith('send'), waiting: countWith('waiting') }
+  const linesWith = (wanted: string) => lines.filter(({ outcome }) => outcome === wanted)
+  const emailed = linesWith('send')
+  const people = {
+    triggered: countPeople(lines),
+    emailed: countPeople(emailed),
+    unseen: countPeople(emailed.filter(isUnseen)),
+    waiting: countPeople(linesWith('waiting')),
+  }
   return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length, people }
 }
+
+const isUnseen = ({ verdicts }: SimulationLine): boolean =>
+  verdicts.some(({ rule, isUnknown }) => rule === 'away' && isUnknown === true)
 
 function listLines(lines: readonly SimulationLine[]): SimulationLine[] {
   const inOrder = lines.toSorted((a, b) => b.triggeredAt - a.triggeredAt)

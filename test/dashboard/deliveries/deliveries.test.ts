@@ -310,7 +310,7 @@ describe('resending', () => {
     const { status, location } = await browser.post(`${path}/resend`)
     expect([status, location]).toEqual([303, path])
     expect(await textOf((await browser.get(path)).html, '[role=status]')).toEqual([
-      "Done: The email is sent next, unless the person can't be emailed.",
+      "Done: The email goes out in a moment, unless the person can't be emailed. Reload to see the result.",
     ])
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Captured')

@@ -182,8 +182,8 @@ describe('afterwards', () => {
     await useMailServer()
     await wait(DAY)
     await browser.post(`${path}/resend`)
-    const before = ['Resent by a member', 'Captured in the outbox', 'Rules checked', 'results_ready arrived']
-    expect(await moments(path)).toEqual(['It is sent', ...before])
+    const before = ['A member sent it', 'Captured in the outbox', 'Rules checked', 'results_ready arrived']
+    expect(await moments(path)).toEqual(['It will be sent', ...before])
     pages.clock.ms += MINUTE
     await sendDue(pages)
     expect(await moments(path)).toEqual(['Sent', 'Handed over', ...before])
@@ -192,11 +192,11 @@ describe('afterwards', () => {
   test('a deferred email says that it is tried again', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Rules are checked', 'Rules checked', 'results_ready arrived'])
+    expect(await moments(path)).toEqual(['Rules will be checked', 'Rules checked', 'results_ready arrived'])
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
-    expect((await moments(path)).slice(0, 2)).toEqual(['It is sent again', 'Resent by a member'])
+    expect((await moments(path)).slice(0, 2)).toEqual(['It will be tried again', 'A member sent it'])
   })
 
   test('the subscription and the rules show their own times', async () => {

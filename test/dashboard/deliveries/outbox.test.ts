@@ -37,7 +37,7 @@ describe('the outbox', () => {
     await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder 👩‍🚀' }])
     const html = await see()
     expect(await attributesOf(html, '.notice a', 'href')).toEqual([pages.at('sender/server')])
-    expect(await textOf(html, 'main > section > p.hint')).toEqual([expect.stringContaining('counts as sent')])
+    expect(await textOf(html, 'main > section > p.hint')).toEqual([expect.stringContaining("isn't counted as sent")])
     expect(await textOf(html, 'td .strong')).toEqual(['Zwölf Bilder 👩‍🚀'])
     expect(await textOf(html, 'td[data-label=To]')).toEqual(['bob@example.com'])
     const [path] = await attributesOf(html, 'td .strong', 'href')
@@ -126,6 +126,31 @@ describe('sending all captured emails', () => {
       await sendDue(pages)
       expect(mailServer.received.map(({ to }) => to[0]).toSorted()).toEqual(EMAILS.slice(0, 2))
       expect(await textOf(await see(), 'td[data-label=To]')).toEqual(['new@example.com'])
+    } finally {
+      await mailServer.stop()
+    }
+  })
+
+  test('is not offered for emails that failed, which say so, and names who is suppressed', async () => {
+    await capture()
+    const mailServer = await startMailServer({ recipient: (to) => (to === 'bob@example.com' ? 550 : 'accept') })
+    try {
+      await setServer(mailServer.url)
+      await pages.store.suppress({
+        appId: (await appOf(pages)).id,
+        email: 'eve@example.com',
+        reason: 'bounced',
+        at: pages.clock.now(),
+      })
+      const states = async () => textOf(await see(), 'td[data-label=State]')
+      expect(await states()).toEqual(['Captured', 'Address bounced', 'Captured'])
+      const html = await see()
+      expect((await textOf(html, '#send-captured p'))[0]).toStartWith('They are rendered again with the same version')
+      const until = (await attributesOf(html, '#send-captured [name=until]', 'value'))[0] ?? ''
+      await browser.post(pages.at('outbox/send'), { until })
+      await sendDue(pages)
+      expect(await states()).toEqual(['Failed'])
+      expect(await see()).not.toContain('send-captured')
     } finally {
       await mailServer.stop()
     }

@@ -135,7 +135,7 @@ describe('going live', () => {
       expect.stringContaining('10 minutes after results_ready arrives, the person gets this email once'),
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
-      expect.stringMatching(/captured email counts as sent.*can send it from the outbox/),
+      expect.stringMatching(/isn't counted as sent.*can send it from the outbox/),
     ])
   })
 

@@ -5,8 +5,8 @@ import type { Recent } from '../../../src/deliveries/simulation/recent.ts'
 import type { MessageContent } from '../../../src/messages/messages.ts'
 
 const shipped = FIRST_MESSAGES[0] ?? { name: '', content: {} as MessageContent }
-const found = (emailed: number, triggered = emailed, hasMore = false, waiting = 0): Recent => ({
-  result: { people: { triggered, emailed, waiting }, hasMore, from: 0, at: 0, lines: [] },
+const found = (emailed: number, triggered = emailed, hasMore = false, waiting = 0, unseen = 0): Recent => ({
+  result: { people: { triggered, emailed, unseen, waiting }, hasMore, from: 0, at: 0, lines: [] },
   state: 'ready',
 })
 
@@ -17,6 +17,17 @@ describe('before a message is live', () => {
     [12_345, '12,345 people left before their results last week. Nobody emailed them.'],
   ])('%d people', (count, sentence) => {
     expect(describeSimulated(shipped, found(count))).toBe(sentence)
+  })
+
+  test.each([
+    [30, 15, '30 people would have got “Results ready, they left” last week; 15 of them have no page views.'],
+    [30, 1, '30 people would have got “Results ready, they left” last week; 1 of them has no page views.'],
+    [30, 30, '30 people would have got “Results ready, they left” last week; none of them have page views.'],
+    [1, 1, '1 person would have got “Results ready, they left” last week; they have no page views.'],
+  ])('%d people, %d of them without page views, are not said to have left', (emailed, unseen, sentence) => {
+    expect(describeSimulated(shipped, found(emailed, emailed, false, 0, unseen))).toBe(
+      `${sentence} Nobody emailed them.`,
+    )
   })
 
   test('says when nobody left, and when no event arrived', () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saveLastCheck, type SenderCheck } from '../../../src/accounts/sender-checks.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
+import { visitReportWrite } from '../../store/samples.ts'
 import { createBrowser } from '../browser.ts'
 import { addDeliveries, type ResultRow } from '../messages/result-rows.ts'
 import { useEditing } from '../messages/editing.ts'
@@ -102,13 +103,36 @@ describe('before a message is live', () => {
       'Counting people who left before their results last week.',
     )
     const html = await showSimulated()
-    expect(await answerOf(html)).toBe('2 people left before their results last week. Nobody emailed them.')
+    expect(await answerOf(html)).toBe(
+      '2 people would have got “Results ready, they left” last week; none of them have page views. Nobody emailed them.',
+    )
     expect(await textOf(html, '.overview-answer .button')).toEqual(['See who', 'Review “Results ready, they left”'])
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([
       pages.at('overview/people'),
       pages.path,
     ])
     expect(await attributesOf(html, '[data-live-from]', 'class')).toEqual([])
+  })
+
+  test('says that people left where page views show it', async () => {
+    const view = (email: string) =>
+      pages.store.recordVisitReport(
+        visitReportWrite({
+          accountId: pages.begun.accountId,
+          appId: pages.app.id,
+          email,
+          at: pages.clock.now(),
+          reportId: email,
+          items: [{ type: 'page', name: null, path: '/wait', occurredAt: pages.clock.now() }],
+        }),
+      )
+    await pages.event({ email: 'a@example.com', event: 'signed_up' })
+    await view('a@example.com')
+    pages.clock.ms += 2 * HOUR
+    await leaveEarly()
+    expect(await answerOf(await showSimulated())).toBe(
+      '2 people would have got “Results ready, they left” last week; 1 of them has no page views. Nobody emailed them.',
+    )
   })
 
   test('lists many in pages', async () => {
