@@ -22,6 +22,11 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
   const { triggered, emailed, unseen, waiting } = result.people
   if (triggered === 0) return `Nothing triggered “${name}” last week.`
   const verb = isLeaving && unseen === 0 ? 'left before their results' : `would have got “${name}”`
+  if (emailed === 0 && waiting > 0) {
+    const nobody = isLeaving ? 'Nobody has left before their results yet.' : `Nobody would have got “${name}” yet.`
+    return `${nobody} ${describeStillWaiting(content, waiting)}`
+  }
+  if (emailed === 0) return `Nobody ${verb} last week.`
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
   const sentence = `${result.hasMore ? `At least ${people}` : people} ${verb} last week`
   return `${sentence}${unseen === 0 ? '' : `; ${describeUnseen(unseen, emailed)}`}. Nobody emailed them.`
@@ -32,11 +37,11 @@ function describeUnseen(unseen: number, emailed: number): string {
   return `${formatCount(unseen)} of them ${unseen === 1 ? 'has' : 'have'} no page views`
 }
 
-/** "1 person is still within the first 10 minutes." */
+/** "1 person is still within the 10 minutes that this message waits." */
 export function describeStillWaiting({ wait }: MessageContent, waiting: number): string {
   const people = waiting === 1 ? '1 person is' : `${formatCount(waiting)} people are`
   if (wait === undefined || 'until' in wait) return `${people} still waiting for their email.`
-  return `${people} still within the first ${formatMinutes(wait.minutes).replace(/^1 /, '')}.`
+  return `${people} still within the ${formatMinutes(wait.minutes).replace(/^1 /, '')} that this message waits.`
 }
 
 type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen'>

@@ -39,11 +39,13 @@ describe('before a message is live', () => {
     const waiting = (content: MessageContent, count: number) =>
       describeSimulated({ name: 'X', content }, found(0, 3, false, count))
     expect(waiting(shipped.content, 1)).toBe(
-      'Nobody has left before their results yet. 1 person is still within the first 10 minutes.',
+      'Nobody has left before their results yet. 1 person is still within the 10 minutes that this message waits.',
     )
-    expect(waiting(shipped.content, 2)).toEndWith('yet. 2 people are still within the first 10 minutes.')
+    expect(waiting(shipped.content, 2)).toEndWith(
+      'yet. 2 people are still within the 10 minutes that this message waits.',
+    )
     expect(waiting({ ...shipped.content, wait: { minutes: 60 } }, 2)).toEndWith(
-      'yet. 2 people are still within the first hour.',
+      'yet. 2 people are still within the hour that this message waits.',
     )
     expect(waiting({ ...shipped.content, onlyIf: [], wait: { until: '09:00' } }, 1)).toBe(
       'Nobody would have got “X” yet. 1 person is still waiting for their email.',
