@@ -98,7 +98,9 @@ const FactsSection = ({ person, now }: PersonProps) => (
           <SentText>{person.source}</SentText>
         </Fact>
       )}
-      <Fact name="First seen">{person.firstSeenAt === null ? 'Never' : <ExactTime at={person.firstSeenAt} />}</Fact>
+      <Fact name="First page view">
+        {person.firstSeenAt === null ? 'Never' : <ExactTime at={person.firstSeenAt} />}
+      </Fact>
       <Fact name="Last page view">
         {person.lastSeenAt === null ? 'Never' : <Time at={person.lastSeenAt} now={now} />}
       </Fact>

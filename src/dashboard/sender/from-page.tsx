@@ -98,17 +98,27 @@ const FromFields = ({ text, installation, appName }: FieldsProps) => (
           optional
         />
       </div>
-      <Field name="replyTo" label="Replies go to" kind="email" value={text.replyTo} autocomplete="off" optional />
-      <Field
-        name="otherFromEmails"
-        label="Other addresses"
-        kind="lines"
-        rows={2}
-        hint="One per line. Messages can choose one of them."
-        value={text.otherFromEmails}
-        autocomplete="off"
-        optional
-      />
+      <div class="pair level">
+        <Field
+          name="replyTo"
+          label="Replies go to"
+          kind="email"
+          hint="Default: the address."
+          value={text.replyTo}
+          autocomplete="off"
+          optional
+        />
+        <Field
+          name="otherFromEmails"
+          label="Other addresses"
+          kind="lines"
+          rows={2}
+          hint="One per line, for messages."
+          value={text.otherFromEmails}
+          autocomplete="off"
+          optional
+        />
+      </div>
     </section>
     <section>
       <h2>Appearance</h2>

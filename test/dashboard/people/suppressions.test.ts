@@ -245,12 +245,12 @@ describe('changing it', () => {
   test.each([
     [{ addresses: '' }, ['Enter at least one complete email address.']],
     [{ addresses: `${BOB}\nnobody` }, ['Line 2 is not a complete email address.']],
-    [{ why: ' ' }, ['Enter a reason. It is stored with your name.']],
+    [{ why: ' ' }, ['Enter a note. It is stored with your name.']],
     [{ why: 'x'.repeat(201) }, ['Use up to 200 characters.']],
     [{ reason: 'hearsay' }, ['Choose a reason.']],
     [
       { addresses: HOSTILE, why: '' },
-      ['Line 1 is not a complete email address.', 'Enter a reason. It is stored with your name.'],
+      ['Line 1 is not a complete email address.', 'Enter a note. It is stored with your name.'],
     ],
   ])('refuses invalid input and keeps it (%j)', async (fields, faults) => {
     const { status, html } = await add(fields)
