@@ -44,6 +44,9 @@ export function createIdRange(first: number) {
 /** A lower bound for ids made at this time (ms UTC) or later. */
 export const idAt = (at: number): number => Math.max(0, at - EPOCH_MS) * PER_MS
 
+/** When an id was made (ms UTC); slightly later than that while many are made. */
+export const timeOfId = (id: number): number => EPOCH_MS + Math.floor(id / PER_MS)
+
 /** A lower bound for ids of events that happened at this time or later: a customer's clock may be ahead. */
 export const idSince = (happenedAt: number): number => idAt(happenedAt - MAX_OCCURRED_AHEAD_MS)
 

@@ -14,9 +14,9 @@ import type { Store } from '../store/store.ts'
 import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from '../store/deliveries.ts'
 import { writeCsvRow } from '../core/csv.ts'
 import { publicId } from '../core/ids.ts'
-import { describeAfter, describeShortly, findShownTime, shortenReason } from './short-reasons.ts'
+import { describeAfter, describeShortly, shortenReason } from './short-reasons.ts'
 import { HELD_BACK, refusedBy } from './decide.ts'
-import { isResendable, isResent } from './ends.ts'
+import { isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
@@ -28,7 +28,6 @@ export {
   HELD_BACK,
   describeAfter,
   describeShortly,
-  findShownTime,
   shortenReason,
   MOST_COUNTED,
   OUTCOMES,
@@ -173,6 +172,13 @@ export async function findDelivery(store: Store, app: AppRow, id: number): Promi
   if (work?.app.id !== app.id) return null
   const unwanted = refusedBy(work, await store.findSuppression(app.id, work.contact.email))
   return { ...toShown(work), unwanted }
+}
+
+/** As a member can send it: with the newest version if its own can't be rendered. */
+export async function findResent(store: Store, work: DeliveryWork): Promise<DeliveryWork> {
+  if (!isUnwritable(work.delivery)) return work
+  const message = await store.findMessage(work.app.id, work.message.id)
+  return message === null ? work : { ...work, message: { ...work.message, ...message } }
 }
 
 export async function explainPerson(store: Store, person: ContactRow): Promise<MessageExplanation[]> {

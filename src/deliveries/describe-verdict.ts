@@ -64,7 +64,21 @@ export function describeTemplateFault(fault: TemplateFault): string {
   if ('slow' in fault) return 'The email took too long to render.'
   return fault.missing === 'subject'
     ? 'The subject would have been empty.'
-    : `${fault.missing} had neither a value nor a fallback.`
+    : `${describeMissing(fault.missing)}, and the message has no fallback for it.`
+}
+
+const NAMES_OF_PEOPLE = new Map([
+  ['contact.firstName', 'first name'],
+  ['contact.lastName', 'last name'],
+])
+
+/** "The event had no headline" */
+function describeMissing(variable: string): string {
+  const [source, ...path] = variable.split('.')
+  if (source === 'event' && path.length > 0) return `The event had no ${path.join('.')}`
+  const field = path[0] === 'fields' && path.length > 1 ? path.slice(1).join('.') : undefined
+  const name = NAMES_OF_PEOPLE.get(variable) ?? field
+  return source === 'contact' && name !== undefined ? `The person had no ${name}` : `${variable} had no value`
 }
 
 const SUPPRESSIONS = new Map<unknown, string>([

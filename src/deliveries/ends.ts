@@ -10,8 +10,15 @@ import type {
   PlanResend,
   QueryEnd,
 } from '../store/delivery-rules.ts'
+import type { TemplateReason } from '../messages/template-faults.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
-import { type DeliveryState, type MessageContent, SUPPRESSION_REASONS, type Verdict } from '../store/message-types.ts'
+import {
+  type DeliveryRow,
+  type DeliveryState,
+  type MessageContent,
+  SUPPRESSION_REASONS,
+  type Verdict,
+} from '../store/message-types.ts'
 import { HELD_BACK, refusedBy, suppressionVerdict } from './decide.ts'
 
 const WAITING: readonly string[] = ['waiting', 'deferred']
@@ -54,7 +61,7 @@ export const isSentAgain = (content: MessageContent, resent: boolean): boolean =
  * Takes back a time-based deduplication key that was released. A captured email was not delivered; one with an unknown
  * outcome may have been. Resending restarts the retry delays.
  */
-export const planResend: PlanResend = ({ state, handedAt, record, dedupeKey, joinedTo }, at) => {
+export const planResend: PlanResend = ({ state, reason, handedAt, record, dedupeKey, joinedTo }, at) => {
   if (!isResendable(state)) return { refusal: 'delivery_in_use' }
   const [isKept, isUnconfirmed] = [state === 'kept', state === 'unknown']
   return {
@@ -68,8 +75,20 @@ export const planResend: PlanResend = ({ state, handedAt, record, dedupeKey, joi
       tries: 0,
     },
     isUnconfirmed,
+    takesNewest: isUnwritable({ state, reason }),
   }
 }
+
+const UNWRITABLE: Readonly<Record<TemplateReason, true>> = {
+  missing_value: true,
+  broken_template: true,
+  empty_mail: true,
+  template_too_slow: true,
+}
+
+/** Its version can't be rendered, so it is sent with the newest one. */
+export const isUnwritable = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
+  state === 'skipped' && Object.hasOwn(UNWRITABLE, reason ?? '')
 
 /**
  * A mail server failed, was paused, or asked for a retry. Network error codes start with "e", and so does our own

@@ -137,12 +137,4 @@ function describeCause(delivery: Shortened, reason: string): string {
 const describeOpening = (ms: number): string =>
   ms <= 0 ? 'Had it open at the event' : `Opened it ${formatShortDuration(ms)} after the event`
 
-/** When it happened that `describeShortly` tells: the sending, or the decision. Waiting emails have their trigger. */
-export function findShownTime(delivery: Shortened): number {
-  const { state, triggeredAt, dueAt, handedAt, sentAt } = delivery
-  if (state === 'waiting' || state === 'deferred' || state === 'claimed' || state === 'joined') return triggeredAt
-  if (state === 'skipped' || state === 'failed') return readRecord(delivery)?.at ?? dueAt
-  return sentAt ?? handedAt ?? dueAt
-}
-
 const isSeen = (verdict: Verdict): boolean => verdict.verdict === 'fail' && reasonOfRule(verdict) === 'seen'

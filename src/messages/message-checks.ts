@@ -219,9 +219,13 @@ async function listTriggers({ store, app, most }: Trying, trigger: OnEvent): Pro
 
 type OnEvent = Extract<Trigger, { event: string }>
 
+/** Fewer are counted, because a percentage would hide how few they are. */
+const WORTH_PERCENT = 100
+
 function describeShare(count: number, { tried, what }: Tried): string {
   const preposition = what === 'events' ? 'in' : 'for'
   if (tried === 1) return `${preposition} the only ${what === 'events' ? 'event' : 'person'} so far`
+  if (tried < WORTH_PERCENT) return `${preposition} ${count} of the last ${tried} ${what}`
   const share = count * 100 < tried ? 'less than 1' : String(Math.floor((count * 100) / tried))
   return `${preposition} ${share}% of the last ${tried} ${what}`
 }

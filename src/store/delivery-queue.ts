@@ -96,7 +96,8 @@ export function prepareDeliveryStatements(db: Database) {
     // OR IGNORE: another delivery may have the deduplication key by now
     resendByHand: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,
-         handed_at = ?, held_back_at = NULL, record = ?, updated_at = ?, joined_to = NULL, once_key = ?
+         handed_at = ?, held_back_at = NULL, record = ?, updated_at = ?, joined_to = NULL, once_key = ?,
+         version = iif(?, (SELECT version FROM messages WHERE messages.id = message_id), version)
        WHERE id = ?`,
     ),
     // rejoins events that ended with the email, unless their key is taken; removed events have verdicts of their own

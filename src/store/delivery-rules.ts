@@ -165,14 +165,18 @@ export type EndPlan = {
 
 export type ChangedSender = 'server' | 'sender'
 
-export type ResendFacts = Pick<DeliveryRow, 'state' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'>
+export type ResendFacts = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'>
 
-/** `isUnconfirmed`: it and the events that it lists may have been delivered. */
+/**
+ * `isUnconfirmed`: it and the events that it lists may have been delivered. `takesNewest`: it is sent with the newest
+ * version of its message.
+ */
 export type ResendPlan = {
   handedAt: number | null
   dedupeKey: string
   record: DecisionRecord
   isUnconfirmed: boolean
+  takesNewest: boolean
 }
 
 export type PlanResend = (ended: ResendFacts, at: number) => ResendPlan | Refused

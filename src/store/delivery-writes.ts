@@ -159,8 +159,9 @@ export function createDeliveryWrites({ db, live, ends, compare, rules }: Parts) 
       if (!ended) return { refusal: 'delivery_not_found' }
       const planned = rules.planResend(ended, at)
       if ('refusal' in planned) return planned
-      const { handedAt, dedupeKey, record, isUnconfirmed } = planned
-      const { changes } = statements.resendByHand.run(at, at, handedAt, JSON.stringify(record), at, dedupeKey, id)
+      const { handedAt, dedupeKey, record, isUnconfirmed, takesNewest } = planned
+      const columns = [at, at, handedAt, JSON.stringify(record), at, dedupeKey, Number(takesNewest)]
+      const { changes } = statements.resendByHand.run(...columns, id)
       if (changes === 0) return { refusal: 'message_on_its_way' }
       statements.rejoin.run(at, id, ended.state, ended.reason)
       if (isUnconfirmed) statements.resendJoined.run(id, id)

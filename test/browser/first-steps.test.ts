@@ -40,7 +40,7 @@ describe('a new user', () => {
       await page.fill('#domain', 'app.example.com')
       await page.click('button.primary')
       await stateOf(page).getByText('Waiting for the first event...', { exact: true }).waitFor()
-      await page.locator('[data-live-state]').getByText('Live', { exact: true }).waitFor()
+      await page.locator('[data-live-state]').getByText('Refreshing', { exact: true }).waitFor()
 
       // first without an email, then the code as shown
       const key = await textOf(page, '#api-key')
@@ -64,7 +64,7 @@ describe('a new user', () => {
       await server.stop()
       await live.getByText('Reconnecting', { exact: true }).waitFor()
       server = await startServer({ data: join(folder, 'data'), port: Number(new URL(server.url).port) })
-      await live.getByText('Live', { exact: true }).waitFor()
+      await live.getByText('Refreshing', { exact: true }).waitFor()
       expect((await call(server.url, key, 'POST', '/api/v1/events', { app, event: 'x', email: 'no' })).status).toBe(400)
       await page.locator('.troubles li', { hasText: 'invalid_field' }).getByText('email', { exact: true }).waitFor()
 

@@ -45,7 +45,7 @@ const FOCUSED = `(() => {
 })()`
 
 /** Waits for live updates, if any. */
-const IS_CALM = `(document.querySelector('[data-live-state]')?.textContent ?? 'Live') === 'Live'`
+const IS_CALM = `(document.querySelector('[data-live-state]')?.textContent ?? 'Refreshing') === 'Refreshing'`
 
 type Focused = { index: number; isSeen: boolean; html: string; text: string }
 const focused = () => page.evaluate<Focused>(FOCUSED)

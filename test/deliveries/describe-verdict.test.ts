@@ -74,7 +74,17 @@ describe('describes a rule', () => {
     [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, but this app sends at most 1.'],
     [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and may get 5.'],
     [fail('giveUp', null, NOW), `It could not be sent by ${WHEN}.`],
-    [fail('template', 'event.headline', 'missing'), 'event.headline had neither a value nor a fallback.'],
+    ...[
+      ['event.headline', 'The event had no headline'],
+      ['event.order.total', 'The event had no order.total'],
+      ['contact.firstName', 'The person had no first name'],
+      ['contact.fields.plan', 'The person had no plan'],
+      ['app.homeUrl', 'app.homeUrl had no value'],
+      ['event', 'event had no value'],
+    ].map(([variable = '', what = '']): [Verdict, string] => [
+      fail('template', variable, 'missing'),
+      `${what}, and the message has no fallback for it.`,
+    ]),
     [fail('template', 'subject', 'missing'), 'The subject would have been empty.'],
     [
       fail('template', 'what it makes is too long for a mail', 'broken'),

@@ -161,7 +161,10 @@ test('an unknown outcome is followed by one more try, if the message says so', (
 
 describe('a resend by hand', () => {
   const resend = (changes: Partial<ResendFacts>) =>
-    planResend({ state: 'skipped', handedAt: null, record: null, dedupeKey: 'first', joinedTo: null, ...changes }, AT)
+    planResend(
+      { state: 'skipped', reason: null, handedAt: null, record: null, dedupeKey: 'first', joinedTo: null, ...changes },
+      AT,
+    )
   const RECORD = JSON.stringify({ at: 5, verdicts: [], tries: 3 })
 
   test('keeps the key and the decision, and restarts the retry delays', () =>
@@ -170,7 +173,15 @@ describe('a resend by hand', () => {
       dedupeKey: 'first',
       record: { at: 5, verdicts: [], sentOn: { at: AT }, tries: 0 },
       isUnconfirmed: false,
+      takesNewest: false,
     }))
+  test('of an email that could not be rendered takes the newest version', () => {
+    for (const reason of ['missing_value', 'broken_template', 'empty_mail', 'template_too_slow'])
+      expect(resend({ reason })).toHaveProperty('takesNewest', true)
+    for (const reason of ['tag', 'no_sender', 'template_slow', null])
+      expect(resend({ reason })).toHaveProperty('takesNewest', false)
+    expect(resend({ state: 'failed', reason: 'missing_value' })).toHaveProperty('takesNewest', false)
+  })
   test('takes back a key by time; an event that was in another email needs none', () => {
     expect(resend({ dedupeKey: null })).toHaveProperty('dedupeKey', TIMED_KEY)
     expect(resend({ dedupeKey: null, joinedTo: 7 })).toHaveProperty('dedupeKey', '')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
-import { describeShortly, findShownTime, shortenReason } from '../../src/deliveries/short-reasons.ts'
+import { describeShortly, shortenReason } from '../../src/deliveries/short-reasons.ts'
 import type { DeliveryRow, Verdict } from '../../src/store/message-types.ts'
 import { HOUR, MINUTE, NOW } from '../durations.ts'
 import { deliveryOf, fail } from './explaining.ts'
@@ -58,17 +58,6 @@ describe('each state has a short text', () => {
     expect(say({ state: 'skipped', reason: 'seen' }, [{ ...seen, value: null }])).toBe('Opened it')
     expect(say({ state: 'skipped', reason: 'seen' })).toBe('Opened it')
     expect(say({ state: 'skipped', reason: 'again' }, [seen])).toBe('Got it already')
-  })
-
-  test.each<[Partial<DeliveryRow>, number]>([
-    [{ state: 'waiting' }, NOW],
-    [{ state: 'sent', handedAt: at, sentAt: at + 1 }, at + 1],
-    [{ state: 'unknown', handedAt: at }, at],
-    [{ state: 'kept', handedAt: at }, at],
-    [{ state: 'skipped', record: JSON.stringify({ at: at - MINUTE, verdicts: [] }) }, at - MINUTE],
-    [{ state: 'failed', dueAt: at }, at],
-  ])('%o has the time of what it tells', (changes, time) => {
-    expect(findShownTime(deliveryOf(changes))).toBe(time)
   })
 
   test('a mailbox that does not exist', () => {

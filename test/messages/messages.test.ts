@@ -207,13 +207,13 @@ describe('going live', () => {
           field: 'mail.subject',
           code: 'missing_value',
           message:
-            '`event.headline` is missing in 25% of the last 8 events. Add a fallback: `{{ event.headline | default: "Your results are ready" }}`.',
+            '`event.headline` is missing in 2 of the last 8 events. Add a fallback: `{{ event.headline | default: "Your results are ready" }}`.',
           replace: { from: '{{ event.headline }}', by: '{{ event.headline | default: "Your results are ready" }}' },
         },
         {
           field: 'mail.body',
           code: 'missing_value',
-          message: expect.stringContaining('`contact.firstName` is missing in 100% of the last 8 events.'),
+          message: expect.stringContaining('`contact.firstName` is missing in 8 of the last 8 events.'),
           replace: { from: '{{ contact.firstName }}', by: '{{ contact.firstName | default: "there" }}' },
         },
       ],
@@ -248,7 +248,7 @@ describe('going live', () => {
         {
           field: 'mail.body',
           code: 'empty_mail',
-          message: 'The text is empty in 50% of the last 2 events. Those events send no email.',
+          message: 'The text is empty in 1 of the last 2 events. Those events send no email.',
         },
       ],
     })
@@ -294,7 +294,7 @@ describe('going live', () => {
     }
     const mail = { subject: 'Hello {{ contact.firstName }}', body: 'B' }
     const [problem] = await problemsOf({ ...messageOf({ trigger: { contact: 'created' } }), mail })
-    expect(problem?.message).toStartWith('`contact.firstName` is missing for 50% of the last 2 people.')
+    expect(problem?.message).toStartWith('`contact.firstName` is missing for 1 of the last 2 people.')
   })
 
   test('checks an edit of a live message too', async () => {

@@ -6,6 +6,7 @@ import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import {
   exportDeliveries,
   findDelivery,
+  findResent,
   type FoundDelivery,
   listDeliveries,
   resendDelivery,
@@ -120,8 +121,9 @@ function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer)
 /** The captured email, or a new rendering when none was captured. null if the event is in another email. */
 async function findMail(
   { store, mailer }: Pick<PageDependencies, 'store' | 'mailer'>,
-  { work }: ShownDelivery,
+  { work: found }: ShownDelivery,
 ): Promise<ReadableMail | null> {
+  const work = await findResent(store, found)
   if (work.delivery.state === 'joined') return null
   const captured = await store.findCaptured(work.app.id, work.delivery.id)
   if (captured) return { ...(await readCaptured(captured)), raw: captured.raw, capturedAt: captured.createdAt }
@@ -133,7 +135,7 @@ async function findMail(
     from: from === null ? 'No sender yet' : describeMailbox(from),
     to: work.contact.email,
   }
-  return { ...preview, ...sender }
+  return { ...preview, ...sender, version: message.version }
 }
 
 async function showDelivery(

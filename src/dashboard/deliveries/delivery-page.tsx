@@ -18,7 +18,7 @@ import { publicId } from '../../core/ids.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
 import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
-import { openPath } from '../messages/messages-page.tsx'
+import { messagePath, openPath } from '../messages/messages-page.tsx'
 import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
 import { previewOf } from '../events/event-labels.ts'
 import { eventPath, personPath } from '../events/feed.tsx'
@@ -35,7 +35,7 @@ import type { Viewer } from '../layout/viewer.ts'
 /** The captured email with its source, a new rendering, or the reason why there is neither. */
 export type ReadableMail =
   | (CapturedMail & { raw: string; capturedAt: number })
-  | (RenderedMail & Pick<CapturedMail, 'from' | 'to'>)
+  | (RenderedMail & Pick<CapturedMail, 'from' | 'to'> & { version: number })
   | TemplateFault
 
 export type DeliveryProps = {
@@ -166,7 +166,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
               Captured on <ExactTime at={mail.capturedAt} />. It was not sent.
             </>
           ) : (
-            "This is how it renders now. Sent emails aren't stored."
+            describeRendering(mail, shown)
           )}
         </p>
         <MailPreview
@@ -182,6 +182,11 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
   </section>
 )
 
+const describeRendering = ({ version }: { version: number }, { work: { delivery } }: FoundDelivery): string =>
+  version === delivery.version
+    ? "This is how it renders now. Sent emails aren't stored."
+    : `This is how it renders with version ${version}, the newest.`
+
 const LABELS: Partial<Record<DeliveryState, string>> = {
   skipped: 'Send it anyway',
   failed: 'Try again',
@@ -193,10 +198,17 @@ const LABELS: Partial<Record<DeliveryState, string>> = {
 /** For editors. Shows what resending doesn't check, such as a possible duplicate. */
 function ResendForm(props: DeliveryProps) {
   const { viewer, mailState, shown, mail } = props
-  const { delivery, contact } = shown.work
+  const { delivery, contact, message } = shown.work
   if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
-  if (!mail || !('html' in mail)) return <p class="hint">{UNWRITABLE}</p>
+  if (!mail || !('html' in mail)) {
+    return (
+      <p class="hint">
+        It can't be sent as the message is now.{' '}
+        <a href={messagePath(viewer.app.publicId, message.id)}>Fix the message</a>, then send it here.
+      </p>
+    )
+  }
   const verb = LABELS[delivery.state] ?? 'Send it'
   return (
     <Dialog id="resend" opener={verb} title={`Send this email to ${contact.email}?`}>
@@ -215,8 +227,6 @@ const UNWANTED = {
   complained: "This email can't be resent: the person complained.",
 }
 
-const UNWRITABLE = "This email can't be resent, because it can't be rendered. The reason is below."
-
 const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
   const { delivery, message } = work
   return (
@@ -228,6 +238,9 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
       <Doubt delivery={delivery} />
       {isResent(message.content) && delivery.state !== 'skipped' && (
         <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>
+      )}
+      {mail && 'version' in mail && mail.version !== delivery.version && (
+        <p>{`It is sent with version ${mail.version} of the message, the newest.`}</p>
       )}
       {mail && 'capturedAt' in mail && (
         <p>{`It is rendered again with the same version of the message, ${delivery.version}, and leaves the outbox once sent.`}</p>

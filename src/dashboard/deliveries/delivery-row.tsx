@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
-import { describeShortly, findShownTime, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
-import { publicId } from '../../core/ids.ts'
+import { describeShortly, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { publicId, timeOfId } from '../../core/ids.ts'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
@@ -14,7 +14,7 @@ export const DeliveryHeads = () => (
     <span>Message</span>
     <span>State</span>
     <span>What happened</span>
-    <span>When</span>
+    <span>Triggered</span>
   </div>
 )
 
@@ -37,7 +37,7 @@ export const DeliveryRow = ({ appId, row, now }: { appId: string; row: ListedDel
         <span class="why" title={explained.why}>
           <SentText most={NAME_MOST}>{describeShortly(delivery, now)}</SentText>
         </span>
-        <Time at={findShownTime(delivery)} now={now} />
+        <Time at={timeOfId(delivery.id)} now={now} />
       </a>
     </li>
   )

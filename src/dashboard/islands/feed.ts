@@ -11,8 +11,8 @@ type FeedRows = { html: string; count: number; cursor: string }
 type FeedCounts = { state: string; chart: string; names?: string }
 
 const STATES: Record<StreamState | 'paused', { mood: string; word: string }> = {
-  open: { mood: 'good', word: 'Live' },
-  paused: { mood: 'quiet', word: 'Paused' },
+  open: { mood: 'good', word: 'Refreshing' },
+  paused: { mood: 'quiet', word: 'Stopped' },
   interrupted: { mood: 'caution', word: 'Reconnecting' },
   'signed-out': { mood: 'bad', word: 'Signed out' },
   replaced: { mood: 'caution', word: 'Stopped' },
@@ -86,7 +86,7 @@ function followFeed(list: HTMLOListElement): void {
 
   pause?.addEventListener('click', () => {
     pause.setAttribute('aria-pressed', String(!isPaused()))
-    pause.textContent = isPaused() ? 'Resume' : 'Pause'
+    pause.textContent = isPaused() ? 'Refresh again' : 'Stop refreshing'
     showState()
     insertIfUnread()
   })

@@ -16,7 +16,7 @@ function show(data: unknown): void {
 }
 
 const LABELS: Record<StreamState, [word: string, mood: string]> = {
-  open: ['Live', 'good'],
+  open: ['Refreshing', 'good'],
   interrupted: ['Reconnecting', 'caution'],
   'signed-out': ['Signed out', 'bad'],
   replaced: ['Stopped', 'caution'],

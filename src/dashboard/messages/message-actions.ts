@@ -64,7 +64,7 @@ async function applyFix(editing: Editing, fields: Fields, [name = '', ...rest]: 
 }
 
 /** Viewers can only choose the sample. */
-const pickSeen = ({ message }: Editing, { sample = '', view = '' }: Fields): Fields | null =>
+export const pickSeen = ({ message }: Editing, { sample = '', view = '' }: Fields): Fields | null =>
   message && { ...writeFields(message), sample, view }
 
 const byMember = ({ deps, viewer }: Editing) => ({

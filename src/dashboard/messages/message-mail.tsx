@@ -22,13 +22,15 @@ export const MailSection = ({ ask, properties }: MailProps) => (
       kind="prose"
       hint={
         <>
-          Markdown, with <a href="/docs/messages">variables</a>.
+          Markdown, with <a href="/docs/content">variables</a>.
         </>
       }
     />
-    <div id="properties">
-      <Properties names={properties} />
-    </div>
+    {ask('mail.body').isLocked !== true && (
+      <div id="properties">
+        <Properties names={properties} />
+      </div>
+    )}
   </section>
 )
 

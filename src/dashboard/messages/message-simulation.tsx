@@ -67,7 +67,7 @@ export function describeReach(found: Found, days: number): string {
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
   const people = triggered === 1 ? 'person' : 'people'
   const which = found.hasMore ? ' of the newest triggers' : ''
-  const still = waiting === 0 ? '' : ` ${formatCount(waiting)} still waiting.`
+  const still = waiting === 0 ? '' : ` ${formatCount(waiting)} more ${waiting === 1 ? 'is' : 'are'} still waiting.`
   return `${formatCount(emailed)} of ${formatCount(triggered)} ${people}${which} in the last ${days} days would get it.${still}`
 }
 
@@ -90,7 +90,7 @@ function Found(props: FoundProps) {
   return (
     <>
       <p>
-        <b>{describeRecipients(found.counts.send ?? 0)}</b>
+        <b>{describeRecipients(found.people.emailed, found.counts.send ?? 0)}</b>
         {found.hasMore
           ? ` Of the newest ${formatCount(found.triggered)} triggers.`
           : ` ${countTriggers(found.triggered)} since ${formatDate(found.from, viewer.app.timezone)}.`}
@@ -113,12 +113,13 @@ const sortOutcomes = ({ counts }: Simulation): [string, number][] =>
 
 const countTriggers = (count: number): string => `${formatCount(count)} ${count === 1 ? 'trigger' : 'triggers'}`
 
-const describeRecipients = (count: number): string =>
-  count === 0
-    ? 'Nobody would have been emailed.'
-    : count === 1
-      ? 'One email would have been sent.'
-      : `${formatCount(count)} emails would have been sent.`
+/** People can get several emails. */
+function describeRecipients(people: number, emails: number): string {
+  if (people === 0) return 'Nobody would have been emailed.'
+  const who = people === 1 ? 'One person' : `${formatCount(people)} people`
+  const what = people === emails ? (people === 1 ? 'the email' : 'one email each') : `${formatCount(emails)} emails`
+  return `${who} would have got ${what}.`
+}
 
 type OutcomeProps = {
   viewer: Viewer

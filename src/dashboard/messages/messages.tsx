@@ -13,7 +13,7 @@ import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { createMailFrames, mailAnswer } from '../deliveries/mail-frames.ts'
-import { takeEditor } from './message-actions.ts'
+import { pickSeen, takeEditor } from './message-actions.ts'
 import {
   answerEditor,
   checkFields,
@@ -95,7 +95,7 @@ const editorForms = (deps: PageDependencies, kept: Kept) =>
     )
     .post(
       '/apps/:app/messages/:message/preview',
-      onForm(deps, { role: 'editor', mostBytes: EDITOR_BYTES }, ofMessage(kept, showTyped)),
+      onForm(deps, { role: 'viewer', mostBytes: EDITOR_BYTES }, ofMessage(kept, showTyped)),
       { parse: 'none' },
     )
 
@@ -111,8 +111,11 @@ const ofMessage =
   }
 
 /** Previews, checks or counts what is typed, for islands/message.ts. */
-async function showTyped(editing: Editing, fields: Fields): Promise<Response> {
-  const show = SHOWN.get(textOf(fields, 'show')) ?? previewTyped
+async function showTyped(editing: Editing, sent: Fields): Promise<Response> {
+  const isEditor = hasRole(editing.viewer.member.role, 'editor')
+  const fields = isEditor ? sent : pickSeen(editing, sent)
+  if (fields === null) return refuseRole(editing.deps, editing.request, editing.viewer)
+  const show = SHOWN.get(textOf(sent, 'show')) ?? previewTyped
   return Response.json(await show(editing, fields), { headers: { 'Cache-Control': 'no-store' } })
 }
 
@@ -130,6 +133,7 @@ async function previewTyped({ deps, frames, viewer }: Editing, fields: Fields) {
 }
 
 async function checkTyped(editing: Editing, fields: Fields) {
+  const isEditor = hasRole(editing.viewer.member.role, 'editor')
   const check = await checkFields(editing, fields)
   const reading = readMessage(readFields(fields))
   const errors = 'errors' in reading ? reading.errors : []
@@ -138,7 +142,7 @@ async function checkTyped(editing: Editing, fields: Fields) {
   return {
     fragments: {
       [REFUSED]: '',
-      [CHECKLIST]: render(<Checklist viewer={editing.viewer} fields={fields} lines={lines} isEditor />),
+      [CHECKLIST]: render(<Checklist viewer={editing.viewer} fields={fields} lines={lines} isEditor={isEditor} />),
       [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
     faults: faultsOf([...errors, ...check.problems]),

@@ -113,7 +113,7 @@ function AnswerSection(props: OverviewProps) {
   const hasHoldback = live.some(({ content }) => content.holdback !== undefined)
   const { compared, emailed } = results
   const isCompared = compared !== null || hasHoldback
-  const [first] = live
+  const [most] = live.toSorted((a, b) => countEmails(results, b) - countEmails(results, a))
   return (
     <section class="overview-answer" aria-label="What the messages did">
       <p class="answer">{describeResults(results, hasHoldback)}</p>
@@ -126,11 +126,11 @@ function AnswerSection(props: OverviewProps) {
             Compared: people whose first message has a holdback. <a href="/docs/results">How this is measured</a>
           </>
         )}
-        {!isCompared && first && hasResults && (
+        {!isCompared && most && hasResults && (
           <>
             {' '}
-            <a href={`${messagePath(viewer.app.publicId, first.id)}#holdback`}>Hold back a share of people</a> to see
-            how many more come back.
+            <a href={`${messagePath(viewer.app.publicId, most.id)}#holdback`}>Hold back a share of people</a> to see how
+            many more come back.
           </>
         )}
         {live.length === 0 && ' No message is live now.'}
@@ -234,14 +234,16 @@ const AttentionSection = ({ items }: { items: AttentionItem[] }) => (
   </section>
 )
 
+const countEmails = ({ trends }: AppResults, { id }: Pick<MessageRow, 'id'>): number =>
+  (trends.get(id) ?? []).reduce((sum, count) => sum + count, 0)
+
 /** More are on Messages. */
 const MOST_MESSAGES = 8
 
 function LiveMessages({ viewer, messages, results }: OverviewProps) {
   const live = messages.filter(({ status }) => status === 'live')
   if (live.length === 0) return null
-  const sentOf = ({ id }: MessageRow): number => (results.trends.get(id) ?? []).reduce((sum, count) => sum + count, 0)
-  const shown = live.toSorted((a, b) => sentOf(b) - sentOf(a)).slice(0, MOST_MESSAGES)
+  const shown = live.toSorted((a, b) => countEmails(results, b) - countEmails(results, a)).slice(0, MOST_MESSAGES)
   return (
     <section class="live-messages">
       <h2>Live messages</h2>
@@ -261,8 +263,9 @@ function LiveMessages({ viewer, messages, results }: OverviewProps) {
   )
 }
 
-const columnsOf = ({ app }: Viewer, { trends, cameBackOf }: AppResults): Column<MessageRow>[] => {
-  const sentOf = (id: number): number => (trends.get(id) ?? []).reduce((sum, count) => sum + count, 0)
+const columnsOf = ({ app }: Viewer, results: AppResults): Column<MessageRow>[] => {
+  const { trends, cameBackOf } = results
+  const sentOf = (id: number): number => countEmails(results, { id })
   return [
     {
       name: 'Message',

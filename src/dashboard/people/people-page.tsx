@@ -273,7 +273,15 @@ const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
   { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={1} />, isExtra: true },
   {
     name: 'Last page view',
-    cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
+    cell: ({ lastSeenAt }) =>
+      lastSeenAt === null ? (
+        <None />
+      ) : (
+        <>
+          <span class="on-phones">Page view </span>
+          <Time at={lastSeenAt} now={now} />
+        </>
+      ),
   },
   {
     name: 'Last event',

@@ -6,10 +6,10 @@ export const FeedTools = ({ zone }: { zone?: string }) => (
   <div class="feed-tools">
     {zone !== undefined && <span class="hint">{zone}</span>}
     <span role="status" data-feed-state>
-      <Badge mood="good">Live</Badge>
+      <Badge mood="good">Refreshing</Badge>
     </span>
     <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
-      Pause
+      Stop refreshing
     </button>
   </div>
 )

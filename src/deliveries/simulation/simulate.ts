@@ -48,7 +48,8 @@ export type SimulationLine = {
 /**
  * `hasMore`: older triggers were not included. `counts` by outcome. `estimated`: decided by page views only. `untried`:
  * emails not filled in for lack of time. `people`: those with a trigger, those of them who would get an email, those of
- * these without any page view where the message requires that they left, and those whose email is not due yet.
+ * these without any page view where the message requires that they left, and those of the
+ * others whose email is not due yet.
  */
 export type Simulation = {
   from: number
@@ -155,11 +156,12 @@ function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts'
   const countPeople = (of: readonly SimulationLine[]): number => new Set(of.map(({ contactId }) => contactId)).size
   const linesWith = (wanted: string) => lines.filter(({ outcome }) => outcome === wanted)
   const emailed = linesWith('send')
+  const isEmailed = new Set(emailed.map(({ contactId }) => contactId))
   const people = {
     triggered: countPeople(lines),
     emailed: countPeople(emailed),
     unseen: countPeople(emailed.filter(isUnseen)),
-    waiting: countPeople(linesWith('waiting')),
+    waiting: countPeople(linesWith('waiting').filter(({ contactId }) => !isEmailed.has(contactId))),
   }
   return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length, people }
 }

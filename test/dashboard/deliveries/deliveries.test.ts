@@ -44,7 +44,7 @@ describe('the deliveries', () => {
     expect(await attributesOf(html, '.feed time', 'title')).toEqual(Array(2).fill('3 May 2026, 12:00 UTC'))
     expect(await textOf(html, '.page-head [data-feed-counts=state]')).toEqual(['2 deliveries, newest first.'])
     expect(await sayWhy(html)).toEqual([
-      'event.headline had neither a value nor a fallback.',
+      'The event had no headline, and the message has no fallback for it.',
       'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
     ])
   })
@@ -214,11 +214,11 @@ describe('a delivery', () => {
   test('that cannot be rendered says why', async () => {
     const { html } = await browser.get(await open({}))
     expect(await textOf(html, '#mail .notice')).toEqual([
-      "Caution: It can't be rendered now. event.headline had neither a value nor a fallback.",
+      "Caution: It can't be rendered now. The event had no headline, and the message has no fallback for it.",
     ])
     expect(await textOf(html, '[popovertarget=resend]')).toEqual([])
     expect(await textOf(html, 'p.hint')).toContain(
-      "This email can't be resent, because it can't be rendered. The reason is below.",
+      "It can't be sent as the message is now. Fix the message, then send it here.",
     )
   })
 
@@ -314,6 +314,24 @@ describe('resending', () => {
     ])
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Captured')
+  })
+
+  test('takes the newest version if its own cannot be rendered', async () => {
+    const id = await putMessage(pages, { app })
+    await sendEvent(pages, { app, email: BOB, properties: {} })
+    await sendDue(pages)
+    const path = await pathOfNewest()
+    expect(await textOf((await browser.get(path)).html, '[popovertarget=resend]')).toEqual([])
+    const content = { ...MAIL, mail: { ...MAIL.mail, subject: '{{ event.headline | default: "Ready" }}' } }
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
+    await pages.store.saveMessages({ ...by, drafts: [{ id, name: 'A message', content, status: 'live' }] })
+    const { html } = await browser.get(path)
+    expect(await textOf(html, '#mail > .hint')).toEqual(['This is how it renders with version 2, the newest.'])
+    expect(await textOf(html, '#resend p')).toContain('It is sent with version 2 of the message, the newest.')
+    expect((await browser.post(`${path}/resend`)).status).toBe(303)
+    await sendDue(pages)
+    expect(await stateOf(path)).toBe('Captured')
+    expect(await textOf((await browser.get(path)).html, 'aside dd')).toContain('A message, version 2')
   })
 
   test('does not resend an email on its way', async () => {

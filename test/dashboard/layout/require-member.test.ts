@@ -47,7 +47,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['suppressions/new', 'editor', { addresses: 'x' }],
   ['suppressions/remove', 'editor', { email: 'x' }],
   ['messages/:message', 'editor', { do: 'paused' }],
-  ['messages/:message/preview', 'editor', {}],
+  ['messages/:message/preview', 'viewer', {}],
   ['keys', 'owner', { name: '' }],
   ['keys/revoke', 'owner', { key: 'key_none' }],
   ['keys/secret', 'owner', { replaces: 'sec_none' }],

@@ -34,6 +34,12 @@ describe('roles', () => {
     const preview = await pages.press(pages.path, 'preview', { 'mail.subject': 'By Eve' }, eve)
     expect([preview.status, preview.html.includes('By Eve')]).toEqual([200, false])
     expect((await pages.press(pages.path, 'simulate 7', {}, eve)).status).toBe(200)
+    const typed = { 'mail.subject': 'By Eve', show: 'preview' }
+    const live = await eve.post(`${pages.path}/preview`, typed)
+    expect([live.status, live.html.includes('By Eve')]).toEqual([200, false])
+    for (const show of ['check', 'reach']) expect((await eve.post(`${pages.path}/preview`, { show })).status).toBe(200)
+    expect((await eve.post(`${pages.at('messages/new')}/preview`, typed)).status).toBe(403)
+    expect(await attributesOf(html, '[data-insert]', 'data-insert')).toEqual([])
     expect(await pages.messages()).toEqual(before)
   })
 

@@ -246,9 +246,10 @@ describe('the preview while typing', () => {
     for (const fields of strange) expect((await ask(fields)).status).toBe(200)
   })
 
-  test('is for editors of the account, and answers within 150 ms', async () => {
+  test('is for members of the account, shows viewers the stored text, and answers within 150 ms', async () => {
     await pages.addMember('eve@example.com', 'viewer')
-    expect((await ask(WORDS, await pages.signedIn('eve@example.com'))).status).toBe(403)
+    const seen = await ask({ ...WORDS, 'mail.body': 'Typed by Eve' }, await pages.signedIn('eve@example.com'))
+    expect([seen.status, JSON.stringify(seen.shown).includes('Typed by Eve')]).toEqual([200, false])
     await pages.addAccount('mallory@example.com', 'Other')
     expect((await ask(WORDS, await pages.signedIn('mallory@example.com'))).status).toBe(404)
     for (let i = 0; i < 300; i++) await pages.event({ email: `p${i}@example.com`, properties: { headline: 'H' } })
