@@ -86,7 +86,8 @@ const GREETING = /,$|^\S+(?: \S+){0,3}[!:]$/
 
 /** The first sentence after the greeting, without addresses of pages. */
 function findFirstSentence(text: string): string {
-  const lines = text.split('\n').map((line) => line.replaceAll(/\s*https?:\/\/\S+/g, '').trim())
+  const isWord = (word: string): boolean => word !== '' && !/^https?:\/\//.test(word)
+  const lines = text.split('\n').map((line) => line.split(/\s/).filter(isWord).join(' '))
   const [first = '', ...others] = lines.filter((line) => /\p{L}/u.test(line))
   const line = GREETING.test(first) ? (others[0] ?? first) : first
   const sentence = /^.*?[.!?…](?=\s|$)/u.exec(line)?.[0] ?? line
