@@ -105,12 +105,20 @@ const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 /** Read by MCP and core/inputs.ts; unknown to OpenAPI. */
 const OWN_KEYWORDS = new Set(['brief', 'say', 'isKind'])
 
+type PlainSchema = Record<string, unknown>
+
+const plainSchemas = new WeakMap<TSchema, PlainSchema>()
+
 /** Without TypeBox's symbols and our own keywords. */
-const plainSchema = (schema: TSchema) =>
-  JSON.parse(JSON.stringify(schema), (name, value: unknown) => (OWN_KEYWORDS.has(name) ? undefined : value)) as Record<
-    string,
-    unknown
-  >
+function plainSchema(schema: TSchema): PlainSchema {
+  const known = plainSchemas.get(schema)
+  if (known) return known
+  const plain = JSON.parse(JSON.stringify(schema), (name, value: unknown) =>
+    OWN_KEYWORDS.has(name) ? undefined : value,
+  ) as PlainSchema
+  plainSchemas.set(schema, plain)
+  return plain
+}
 
 const json = (schema: TSchema, example: object) => ({ 'application/json': { schema: plainSchema(schema), example } })
 const errorContent = { 'application/json': { schema: plainSchema(ErrorAnswer) } }
