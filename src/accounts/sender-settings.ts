@@ -138,7 +138,8 @@ function readLogo(read: Read<FromText>): string | null {
 function readColour(read: Read<FromText>): string | null {
   const text = read.text.colour.trim().toLowerCase()
   if (text === '') return null
-  return /^#[0-9a-f]{6}$/.test(text) ? text : fault(read, 'colour', 'Enter a colour such as #2b4acb.')
+  const colour = /^#[0-9a-f]{3}$/.test(text) ? text.replaceAll(/[0-9a-f]/g, '$&$&') : text
+  return /^#[0-9a-f]{6}$/.test(colour) ? colour : fault(read, 'colour', 'Enter a colour such as #2b4acb.')
 }
 
 function readWhole(read: Read<LimitsText>, field: Exclude<keyof LimitsText, 'days'>, most: number): number | null {

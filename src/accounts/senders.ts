@@ -66,6 +66,23 @@ export async function findRemovedInUse(store: Store, app: AppRow, next: SenderSe
   return (await findSendersInUse(store, app, removed))[0] ?? null
 }
 
+/** Why the app's address can't be removed; null if it can. `fallback`: the installation's sender. */
+export async function findLeftWithoutSender(
+  store: Store,
+  app: AppRow,
+  next: Pick<MailSettings, 'fromEmail'>,
+  fallback: Mailbox | null,
+): Promise<string | null> {
+  const { fromEmail } = await store.mailSettings(app.id)
+  if (fromEmail === null || next.fromEmail !== null || fallback !== null) return null
+  const live = (await store.listMessages(app.id)).filter(
+    ({ status, content: { mail } }) => status === 'live' && mail.fromEmail === undefined,
+  )
+  if (live.length === 0) return null
+  const which = live.length === 1 ? `The live message "${live[0]?.name}" sends` : `${live.length} live messages send`
+  return `${which} from ${fromEmail}. Enter another address, or pause ${live.length === 1 ? 'it' : 'them'} first.`
+}
+
 /** `basedOn`: what the change was made from, so that saving finds another change in between. */
 type SenderChange = { add: string; isDefault: boolean } | { remove: string }
 
@@ -80,10 +97,11 @@ export async function changeSenders(
   if ('remove' in change) {
     const { remove } = change
     if (!listed.includes(remove)) return { wrong: `${remove} is not a sender address that was added to this app.` }
-    const [wrong] = await findSendersInUse(store, app, [remove])
-    return wrong
-      ? { wrong }
-      : { settings: settingsOf(listed, fromEmail === remove ? null : fromEmail, remove), basedOn }
+    const next = { fromEmail: fromEmail === remove ? null : fromEmail }
+    const fallback = (await readInstallation(store))?.from ?? null
+    const [inUse] = await findSendersInUse(store, app, [remove])
+    const wrong = inUse ?? (await findLeftWithoutSender(store, app, next, fallback))
+    return wrong ? { wrong } : { settings: settingsOf(listed, next.fromEmail, remove), basedOn }
   }
   return { settings: settingsOf([...listed, change.add], change.isDefault ? change.add : fromEmail), basedOn }
 }

@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { makeDkimKey, readDkimKey } from '../../src/accounts/dkim.ts'
-import { changeSenders, createSenders, listCovering, senderRecord } from '../../src/accounts/senders.ts'
+import {
+  changeSenders,
+  createSenders,
+  keepInstallation,
+  listCovering,
+  senderRecord,
+} from '../../src/accounts/senders.ts'
 import type { MailSettings } from '../../src/store/message-types.ts'
 import type { AppRow } from '../../src/store/types.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
@@ -188,6 +194,21 @@ test('addresses are added and removed, but not while a message uses them', async
   expect(await change({ remove: 'a@x.example' })).toEqual({
     settings: { fromEmail: null, otherFromEmails: ['b@x.example'] },
   })
+})
+
+test('the only address stays while a live message needs it', async () => {
+  const { store } = server.parts()
+  await set({ fromEmail: 'a@x.example' })
+  const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 3 }
+  const content = { trigger: { event: 'x' }, mail: { subject: 'S', body: 'B' } }
+  await store.saveMessages({ ...by, drafts: [{ id: null, name: 'Mine', status: 'live', content }] })
+  const remove = () => changeSenders(store, app, { remove: 'a@x.example' })
+  expect(await remove()).toEqual({
+    wrong: 'The live message "Mine" sends from a@x.example. Enter another address, or pause it first.',
+  })
+  const from = { name: '', address: 'team@installation.example' }
+  await keepInstallation(store, { from, hasServer: true })
+  expect(await remove()).toHaveProperty('settings')
 })
 
 test('an address that the app does not have is not removed', async () => {

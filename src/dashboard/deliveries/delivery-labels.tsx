@@ -64,4 +64,31 @@ export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
   )
 }
 
+/** Rule names as in the editor. */
+const RULE_NAMES: Record<string, string> = {
+  suppression: 'Subscription',
+  message: 'Message status',
+  seen: 'Opened the result',
+  notSeen: "Hasn't opened the result",
+  done: 'Has done',
+  notDone: 'Has not done',
+  tag: 'Tag',
+  field: 'Field',
+  status: 'Status',
+  again: 'How often',
+  window: 'Sending hours',
+  holdback: 'Holdback',
+  perDay: 'Daily limit',
+  perWeek: 'Weekly limit',
+  giveUp: 'Give up after',
+  template: 'Template',
+  link: 'Link',
+}
+
+/** A rule can be checked at the event and at send time. */
+export const nameOfRule = ({ rule, about }: { rule: string; about: string | null }): string =>
+  rule === 'away'
+    ? `Away, ${about === 'trigger' ? 'at the event' : 'at send time'}`
+    : (Object.hasOwn(RULE_NAMES, rule) && RULE_NAMES[rule]) || rule
+
 export const deliveryPath = (appId: string, id: number): string => `/apps/${appId}/deliveries/${publicId('dlv', id)}`

@@ -63,7 +63,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
     <div class="columns text-first">
       <div>
         <ReplySection explained={props.shown.explained} />
-        <RulesSection explained={props.shown.explained} />
+        <RulesSection {...props.shown} />
         <MailSection {...props} />
       </div>
       <aside aria-label="About this delivery">
@@ -235,6 +235,9 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
         Rules, sending hours and limits per person are not checked again. People who unsubscribed, complained or bounced
         still get nothing.
       </p>
+      {delivery.heldBackAt !== null && (
+        <p>They stay in the holdback group, so Results compare it less exactly with those emailed.</p>
+      )}
       <Doubt delivery={delivery} />
       {isResent(message.content) && delivery.state !== 'skipped' && (
         <p>{delivery.resent ? WAS_RESENT : MAY_BE_RESENT}</p>

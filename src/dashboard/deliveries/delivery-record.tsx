@@ -2,6 +2,7 @@
 import { readRecord } from '../../deliveries/deliveries.ts'
 import type { DeliveryState, Explanation, MessageRow, ShownDelivery } from '../../deliveries/delivery-lists.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
+import { nameOfRule } from './delivery-labels.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -10,45 +11,21 @@ import { type Moment, Timeline } from '../ui/timeline.tsx'
 
 type Rule = Explanation['rules'][number] & { id: string }
 
-/** Rule names as in the editor. */
-const RULE_NAMES: Record<string, string> = {
-  suppression: 'Subscription',
-  message: 'Message status',
-  seen: 'Opened the result',
-  notSeen: "Hasn't opened the result",
-  done: 'Has done',
-  notDone: 'Has not done',
-  tag: 'Tag',
-  field: 'Field',
-  status: 'Status',
-  again: 'How often',
-  window: 'Sending hours',
-  perDay: 'Daily limit',
-  perWeek: 'Weekly limit',
-  giveUp: 'Give up after',
-  template: 'Template',
-  link: 'Link',
-}
-
-/** A rule can be checked at the event and at send time. */
-const nameOfRule = ({ rule, about }: Rule): string =>
-  rule === 'away'
-    ? `Away, ${about === 'trigger' ? 'at the event' : 'at send time'}`
-    : (Object.hasOwn(RULE_NAMES, rule) && RULE_NAMES[rule]) || rule
-
-const COLUMNS: Column<Rule>[] = [
+const columnsOf = (isWaiting: boolean): Column<Rule>[] => [
   { name: 'Rule', cell: nameOfRule },
   { name: 'Finding', cell: ({ sentence }) => <SentText most={400}>{sentence}</SentText> },
   {
     name: 'Verdict',
-    cell: ({ rule, verdict }) => <Badge {...moodOf(rule, verdict)} />,
+    cell: ({ rule, verdict }) => <Badge {...moodOf(rule, verdict, isWaiting)} />,
   },
 ]
 
-function moodOf(rule: string, verdict: Rule['verdict']): { mood: Mood; children: string } {
+/** While an email waits, a rule that stops it is checked again. */
+function moodOf(rule: string, verdict: Rule['verdict'], isWaiting: boolean): { mood: Mood; children: string } {
   // a missing link doesn't block an email
   if (rule === 'link') return { mood: 'quiet', children: 'Left out' }
-  return verdict === 'pass' ? { mood: 'good', children: 'Send' } : { mood: 'caution', children: "Don't send" }
+  if (verdict === 'pass') return { mood: 'good', children: 'Send' }
+  return { mood: 'caution', children: isWaiting ? 'Wait' : "Don't send" }
 }
 
 /** The mail server's answer to a refused email. */
@@ -60,7 +37,7 @@ export const ReplySection = ({ explained: { serverReply } }: { explained: Explan
     </section>
   )
 
-export const RulesSection = ({ explained: { rules, decidedAt, rulesAt } }: { explained: Explanation }) => (
+export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: { delivery } }: ShownDelivery) => (
   <section>
     <h2>Rules</h2>
     {decidedAt === null ? (
@@ -78,7 +55,7 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt } }: { exp
           )}
           .
         </p>
-        <Table label="Rules" columns={COLUMNS} rows={rowsOf(rules)} idOf={({ id }) => id} />
+        <Table label="Rules" columns={columnsOf(isAhead(delivery))} rows={rowsOf(rules)} idOf={({ id }) => id} />
       </>
     )}
   </section>
@@ -94,11 +71,14 @@ export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: nu
   </section>
 )
 
+type Delivery = ShownDelivery['work']['delivery']
+
+const isAhead = ({ state }: Delivery): boolean => state === 'waiting' || state === 'deferred'
+
 function momentsOf(shown: ShownDelivery): Moment[] {
   const { delivery, message } = shown.work
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
   const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
-  const isAhead = state === 'waiting' || state === 'deferred'
   const isCaptured = state === 'kept'
   const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
   const times: [string, number | null, string][] = [
@@ -112,7 +92,7 @@ function momentsOf(shown: ShownDelivery): Moment[] {
     ['came-back', cameBackAt, 'They came back to the site'],
     ['opened', openedAt, 'They opened the result'],
     ['ended', isStopped ? updatedAt : null, ENDS[state] ?? ''],
-    ['ahead', isAhead ? dueAt : null, describeUpcoming(delivery)],
+    ['ahead', isAhead(delivery) ? dueAt : null, describeUpcoming(delivery)],
   ]
   return times
     .flatMap(([id, at, what]) => (at === null ? [] : [{ id, at, what }]))
@@ -127,9 +107,9 @@ function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery):
   return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? decidedAt) : null
 }
 
-function describeUpcoming({ byHand, state }: ShownDelivery['work']['delivery']): string {
-  if (!byHand) return 'Rules will be checked'
-  return state === 'waiting' ? 'It will be sent' : 'It will be tried again'
+function describeUpcoming({ byHand, state }: Delivery): string {
+  if (state === 'deferred') return 'Next try'
+  return byHand ? 'It will be sent' : 'Rules will be checked'
 }
 
 const ENDS: Partial<Record<DeliveryState, string>> = {

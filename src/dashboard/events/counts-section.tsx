@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { CountPoint, CountRange, NameCount } from '../../events/counts.ts'
 import { formatZone } from '../../core/format-time.ts'
+import { PAGE_NAME } from '../../store/visit-reports.ts'
 import { describeEventName } from './event-labels.ts'
 import { type CountsProps, eventsPath } from './events-view.ts'
 import { Button, HiddenFields } from '../ui/button.tsx'
@@ -24,6 +25,13 @@ const toPoint = (range: CountRange, zone: string, { at, count }: CountPoint): Po
   return { label: range === 'weeks' ? `Week of ${formatDate(at)}` : formatDate(at), tick: day, value: count }
 }
 
+export const countViews = ({ names }: Pick<CountsProps['counts'], 'names'>): number =>
+  names.find(({ name }) => name === PAGE_NAME)?.count ?? 0
+
+/** Page views are counted with the events. */
+const nameAll = (counts: CountsProps['counts']): string =>
+  countViews(counts) === 0 ? 'All events' : 'Events and page views'
+
 export const CountsSection = (props: CountsProps) => (
   <section class="counts" aria-label="Event counts">
     <nav class="ranges" aria-label="Time range">
@@ -43,7 +51,7 @@ export const CountsSection = (props: CountsProps) => (
 
 export function CountsChart({ viewer, view, counts }: CountsProps) {
   const zone = zoneOf(view.range, viewer.app)
-  const what = view.name === null ? 'All events' : describeEventName(view.name)
+  const what = view.name === null ? nameAll(counts) : describeEventName(view.name)
   return (
     <AreaChart
       label={`${what} by the ${UNITS[view.range]} (${formatZone(zone)})`}
@@ -82,7 +90,7 @@ const NameItem = ({ viewer, view, counts, name, count }: CountsProps & { name: s
   <li>
     <a href={eventsPath(viewer.app.publicId, { ...view, name })} aria-current={name === view.name ? 'true' : undefined}>
       <Share count={count} of={counts.total} />
-      <span>{name === null ? 'All events' : <SentText>{describeEventName(name)}</SentText>}</span>
+      <span>{name === null ? nameAll(counts) : <SentText>{describeEventName(name)}</SentText>}</span>
       <span class="number">{formatCount(count)}</span>
     </a>
   </li>
@@ -103,7 +111,7 @@ const NamesFilter = ({ view, counts }: CountsProps) => (
       Name
     </label>
     <select id="event" name="event">
-      <option value="">All events</option>
+      <option value="">{nameAll(counts)}</option>
       {withCurrent(counts.names, view.name).map(({ name, count }) => (
         <option key={name} value={name} selected={name === view.name}>
           {`${describeEventName(name)} (${formatCount(count)})`}

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { publicId } from '../../core/ids.ts'
 import { formatZone } from '../../core/format-time.ts'
-import { CountsSection, NamesSection, RANGE_WORDS } from './counts-section.tsx'
+import { CountsSection, countViews, NamesSection, RANGE_WORDS } from './counts-section.tsx'
 import { describeEventName } from './event-labels.ts'
 import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
 import { FeedRow } from './feed.tsx'
@@ -45,9 +45,11 @@ export function EventsPage(props: EventsProps) {
   )
 }
 
-export function State({ view: { range, name }, counts: { total, points } }: CountsProps) {
+export function State({ view: { range, name }, counts }: CountsProps) {
+  const { total, points } = counts
   const when = RANGE_WORDS[range].last
-  if (name === null) return <>{total === 0 ? `No events in ${when}.` : `${countEvents(total)} in ${when}.`}</>
+  if (name === null)
+    return <>{total === 0 ? `No events in ${when}.` : `${describeTotal(total, countViews(counts))} in ${when}.`}</>
   const count = points.reduce((sum, point) => sum + point.count, 0)
   const times = count === 0 ? 'no events' : count === 1 ? 'one event' : `${formatCount(count)} events`
   return (
@@ -56,6 +58,14 @@ export function State({ view: { range, name }, counts: { total, points } }: Coun
     </>
   )
 }
+
+const describeTotal = (total: number, views: number): string => {
+  const viewed = views === 1 ? 'one page view' : `${formatCount(views)} page views`
+  if (views === 0) return countEvents(total)
+  return total === views ? upperFirst(viewed) : `${countEvents(total - views)} and ${viewed}`
+}
+
+const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 const countEvents = (count: number): string => (count === 1 ? 'One event' : `${formatCount(count)} events`)
 

@@ -47,6 +47,8 @@ export type EditorProps = {
   test: TestOutcome | null
   /** the last test of this text */
   tested: TestedEmail | null
+  /** a name of the app's events that the trigger may mean */
+  meant: string | null
   path: string
   now: number
 }

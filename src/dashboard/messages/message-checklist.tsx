@@ -7,6 +7,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { EDITOR, type Sending } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
+import { listGroups } from './sentence-words.ts'
 import type { TestedEmail } from './tested-emails.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -35,6 +36,8 @@ type Checked = {
   check: LiveCheck | null
   sending: Sending
   tested: TestedEmail | null
+  /** a name of the app's events that the trigger may mean, because none has its own */
+  meant: string | null
 }
 
 const isSame = (a: FieldError, b: FieldError): boolean => a.field === b.field && a.message === b.message
@@ -44,18 +47,21 @@ const isOfValues = ({ code }: FieldError): boolean => code === 'missing_value'
 export const isOfText = ({ field }: FieldError): boolean => field.startsWith('mail.')
 
 /** What is left to do before the message can go live, of what is typed. */
-export function listChecks({ fields, errors = [], check, sending, tested }: Checked): CheckLine[] {
+export function listChecks({ fields, errors = [], check, sending, tested, meant }: Checked): CheckLine[] {
   const { problems = [], warnings = [], tried } = check ?? {}
   const all = [...problems, ...errors.filter((error) => !problems.some((problem) => isSame(problem, error)))]
   const sender = all.filter(isOfSender)
   const values = all.filter((one) => !isOfSender(one) && isOfValues(one))
   const text = all.filter((one) => !isOfSender(one) && !isOfValues(one) && isOfText(one))
-  const others = all.filter((one) => !isOfSender(one) && !isOfText(one))
+  const named = all.filter(({ field }) => field === 'name')
+  const others = all.filter((one) => !isOfSender(one) && !isOfText(one) && !named.includes(one))
   const missing = findMissing(fields)
   const isUnchecked = values.length === 0 && tried?.of === 0 && (others.length + text.length > 0 || missing !== null)
   const partly = tried && tried.tried < tried.of ? { says: describeTried(tried) } : {}
   return [
+    ...(named.length > 0 ? [lineOf('Name', named, '')] : []),
     ...(others.length > 0 ? [lineOf('Trigger and rules', others, '')] : []),
+    ...(meant === null ? [] : [lineOfUnknown(meant)]),
     lineOf('Sender', sender, 'A sender address is set.'),
     ...listSending(sending),
     { ...lineOf('Values', values, describeTried(tried)), warnings, ...(isUnchecked ? UNCHECKED : {}), ...partly },
@@ -94,6 +100,11 @@ const listSending = ({ isCapturing, lostUrl }: Sending): CheckLine[] => [
         },
       ]),
 ]
+
+const lineOfUnknown = (meant: string): CheckLine => ({
+  ...lineOf('Trigger', [], `No event with this name has arrived. Did you mean ${meant}?`),
+  state: 'caution',
+})
 
 function lineOfTest(tested: TestedEmail | null): CheckLine {
   if (tested === null) return { ...lineOf('Test', [], 'No test of this text sent yet.'), state: 'open' }
@@ -177,7 +188,9 @@ const ProblemList = ({ problems, viewer, isEditor, fields }: ProblemsProps) =>
       {problems.map((problem) => (
         <li key={problem.field + problem.message}>
           <a href={hrefOf(problem, viewer)}>
-            <Named field={problem.field}>{problem.message}</Named>
+            <Named field={problem.field} fields={fields}>
+              {problem.message}
+            </Named>
           </a>
           {isEditor && <Fix problem={problem} viewer={viewer} fields={fields} />}
         </li>
@@ -235,8 +248,8 @@ function describeFix({ by }: { by: string }): string {
 }
 
 /** A message with the label of its field. */
-export const Named = ({ field, children }: { field: string; children: string }) => {
-  const label = labelOf(field)
+export const Named = ({ field, fields, children }: { field: string; fields: Fields; children: string }) => {
+  const label = labelOf(field, fields)
   return <Ticked>{label === undefined ? children : `${label}: ${children}`}</Ticked>
 }
 
@@ -258,9 +271,10 @@ const LABELS: [path: string, label: string][] = [
   ['mail.category', 'Category'],
 ]
 
-function labelOf(field: string): string | undefined {
+/** Rules are numbered as the sentence shows them. */
+function labelOf(field: string, fields: Fields): string | undefined {
   const [, rule] = /^onlyIf\[(\d+)\]/.exec(field) ?? []
-  if (rule !== undefined) return `Rule ${Number(rule) + 1}`
+  if (rule !== undefined) return `Rule ${listGroups(fields).findIndex((rows) => rows.includes(Number(rule))) + 1}`
   return LABELS.find(([path]) => field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`))?.[1]
 }
 

@@ -7,6 +7,7 @@ import { mayDelete } from '../../messages/message-changes.ts'
 import { readMessage } from '../../messages/message-input.ts'
 import type { MessageContent, MessageRow, SavingContext } from '../../messages/messages.ts'
 import { listSenderEmails } from '../../accounts/senders.ts'
+import { findNearest } from '../../core/nearest.ts'
 import { isLinkUnreachable } from '../../people/unsubscribe.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { messagePath } from './messages-page.tsx'
@@ -58,8 +59,9 @@ export const readContext = ({ deps, viewer }: Pick<Editing, 'deps' | 'viewer'>):
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
   const { deps, request, viewer, message } = editing
   const { fields, errors, notice, simulation = null, test = null, check, status = errors ? 400 : 200 } = shown
-  const [surroundings, found, preview] = await Promise.all([
+  const [surroundings, meant, found, preview] = await Promise.all([
     readSurroundings(editing),
+    findMeant(editing, fields),
     check ?? checkFields(editing, fields),
     previewFields(editing, fields),
   ])
@@ -76,6 +78,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       simulation={simulation}
       test={test}
       tested={findTested(editing, fields)}
+      meant={meant}
       path={editorPath(editing)}
       now={deps.clock.now()}
     />
@@ -140,6 +143,20 @@ async function listNames(
   const day = Math.floor(clock.now() / (DAY_HOURS * HOUR_MS)) - NAME_DAYS + 1
   const { names } = await store.countNames(app.id, day * DAY_HOURS)
   return names.map(({ name }) => name).filter((name) => !name.startsWith('$'))
+}
+
+/** A similar event, if none of the trigger's name ever arrived. */
+export async function findMeant(
+  { deps, viewer }: Pick<Editing, 'deps' | 'viewer'>,
+  fields: Fields,
+): Promise<string | null> {
+  const name = textOf(fields, 'trigger.event')
+  if (textOf(fields, 'trigger') !== 'event' || name === '') return null
+  const names = await listNames(deps, viewer)
+  const near = names.includes(name) ? undefined : findNearest(name, names)
+  if (near === undefined) return null
+  const { rows } = await deps.store.listEvents({ appId: viewer.app.id, contactId: null, name, before: null, limit: 1 })
+  return rows.length === 0 ? near : null
 }
 
 export async function previewFields(

@@ -134,10 +134,13 @@ function readAgain(fields: Fields): unknown {
   return { once: 'person', ...collect }
 }
 
+/** Where the form says nothing else. */
+export const GOAL_DAYS = 7
+
 /** Without an event, days alone are an error. */
 function readGoal(fields: Fields): unknown {
   const [event, days] = [textOf(fields, 'goal.event'), numberOf(fields, 'goal.days')]
-  return event === '' && days === undefined ? undefined : { event, days: days ?? '' }
+  return event === '' && days === undefined ? undefined : { event, days: days ?? GOAL_DAYS }
 }
 
 function readRules(fields: Fields): unknown {

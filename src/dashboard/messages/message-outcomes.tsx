@@ -3,6 +3,7 @@ import { useContext } from 'preact/hooks'
 import { explainSimulation } from '../../deliveries/explanations.ts'
 import type { MessageContent } from '../../messages/messages.ts'
 import type { SimulationLine } from '../../deliveries/simulation/index.ts'
+import { nameOfRule } from '../deliveries/delivery-labels.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Zone } from '../ui/time.tsx'
 
@@ -44,8 +45,9 @@ export function Why({ line, content }: { line: SimulationLine; content: MessageC
         <details>
           <summary class="hint small">{rules.length === 1 ? 'The rule' : `All ${rules.length} rules`}</summary>
           <ul class="verdicts">
-            {rules.map(({ sentence, verdict, isToday, isEstimated }, index) => (
+            {rules.map(({ sentence, rule, about, verdict, isToday, isEstimated }, index) => (
               <li key={index} class={verdict}>
+                <b>{`${nameOfRule({ rule, about })}: `}</b>
                 <SentText>{sentence}</SentText>
                 {isToday && <span class="hint"> Based on today's data.</span>}
                 {isEstimated && <span class="hint"> Based on page views only.</span>}

@@ -63,12 +63,13 @@ export const Reach = ({ path, simulation }: ReachProps) => (
 export function describeReach(found: Found, days: number): string {
   if (found === null) return "Recipients can't be counted: the time a tag was added isn't stored."
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
-  const { triggered, emailed, waiting } = found.people
+  const { triggered, emailed, waiting, heldBack } = found.people
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
   const people = triggered === 1 ? 'person' : 'people'
   const which = found.hasMore ? ' of the newest triggers' : ''
+  const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} held back for comparison.`
   const still = waiting === 0 ? '' : ` ${formatCount(waiting)} more ${waiting === 1 ? 'is' : 'are'} still waiting.`
-  return `${formatCount(emailed)} of ${formatCount(triggered)} ${people}${which} in the last ${days} days would get it.${still}`
+  return `${formatCount(emailed)} of ${formatCount(triggered)} ${people}${which} in the last ${days} days would get it.${held}${still}`
 }
 
 type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Simulation | null; now: number }

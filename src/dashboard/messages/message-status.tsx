@@ -71,7 +71,7 @@ export function HeadActions({ message, ...rest }: EditorProps) {
 
 type LiveProps = Pick<
   EditorProps,
-  'viewer' | 'counts' | 'fields' | 'sending' | 'errors' | 'check' | 'tested' | 'perPersonDay'
+  'viewer' | 'counts' | 'fields' | 'sending' | 'errors' | 'check' | 'tested' | 'meant' | 'perPersonDay'
 > & { message: MessageRow }
 
 /** Always enabled, because unsaved changes may have fixed the problems. */

@@ -3,7 +3,6 @@ import type { EditorProps, TestOutcome } from './editor-props.ts'
 import { describeFailure } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
 import { pathOf } from '../layout/frame.tsx'
-import type { Viewer } from '../layout/viewer.ts'
 import { Button } from '../ui/button.tsx'
 import { hrefOf, Named } from './message-checklist.tsx'
 import { Select } from '../ui/choice.tsx'
@@ -28,17 +27,19 @@ export const TestFields = ({ viewer, members, fields, path, test }: EditorProps)
         Send a test
       </Button>
     </div>
-    <div role="status">{test && <TestResult viewer={viewer} test={test} />}</div>
+    <div role="status">{test && <TestResult viewer={viewer} fields={fields} test={test} />}</div>
   </div>
 )
 
-function TestResult({ viewer, test }: { viewer: Viewer; test: TestOutcome }) {
+function TestResult({ viewer, fields, test }: Pick<EditorProps, 'viewer' | 'fields'> & { test: TestOutcome }) {
   if ('fault' in test) {
     return (
       <Notice kind="error">
         Nothing was sent.{' '}
         <a href={hrefOf(test.fault, viewer)}>
-          <Named field={test.fault.field}>{test.fault.message}</Named>
+          <Named field={test.fault.field} fields={fields}>
+            {test.fault.message}
+          </Named>
         </a>
       </Notice>
     )

@@ -41,10 +41,18 @@ export function VersionsPage(props: VersionsProps) {
     >
       <MessageTabs viewer={viewer} message={message} page="versions" />
       <div class="columns beside-names">
-        <section>
-          <h2>{before ? `Changes in version ${version}` : `Version ${version}`}</h2>
-          <Diff label={`Version ${version}`} lines={diffVersions(before, content)} />
-        </section>
+        <div>
+          <section>
+            <h2>{before ? `Changes in version ${version}` : `Version ${version}`}</h2>
+            <Diff label={`Version ${version}`} lines={diffVersions(before, content)} />
+          </section>
+          {version !== message.version && (
+            <section>
+              <h2>{`What restoring version ${version} changes`}</h2>
+              <Restored version={version} lines={diffVersions(message.content, content)} />
+            </section>
+          )}
+        </div>
         <section>
           <h2>Versions</h2>
           <Table
@@ -107,6 +115,14 @@ const RestoreDialog = ({ viewer, message, version }: RestoreProps) => (
 )
 
 type DiffLine = { kind: 'same' | 'added' | 'removed'; text: string }
+
+/** Compared with the current version. */
+const Restored = ({ version, lines }: { version: number; lines: DiffLine[] }) =>
+  lines.every(({ kind }) => kind === 'same') ? (
+    <p>Nothing: the current version is the same.</p>
+  ) : (
+    <Diff label={`Restoring version ${version}`} lines={lines} />
+  )
 
 const SIGNS = { same: ' ', added: '+', removed: '-' } as const
 const LABELS = { same: '', added: 'Added: ', removed: 'Removed: ' } as const

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { COMPARISON_LABELS } from '../../messages/describe-message.ts'
 import { countRows } from './message-field-names.ts'
+import { GOAL_DAYS } from './message-form.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
@@ -193,7 +194,13 @@ export const GoalFields = ({ ask }: { ask: Ask }) => (
       list={EVENT_NAMES}
       optional
     />
-    <Field {...ask('goal.days')} label="Days to reach it" hint="1 to 30, after the email." kind="number" optional />
+    <Field
+      {...ask('goal.days')}
+      label="Days to reach it"
+      hint={`1 to 30, after the email. Default: ${GOAL_DAYS}.`}
+      kind="number"
+      optional
+    />
   </>
 )
 

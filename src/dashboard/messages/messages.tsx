@@ -17,6 +17,7 @@ import { pickSeen, takeEditor } from './message-actions.ts'
 import {
   answerEditor,
   checkFields,
+  findMeant,
   type Editing,
   findTested,
   previewFields,
@@ -138,7 +139,8 @@ async function checkTyped(editing: Editing, fields: Fields) {
   const reading = readMessage(readFields(fields))
   const errors = 'errors' in reading ? reading.errors : []
   const sending = await readSending(editing)
-  const lines = listChecks({ fields, errors, check, sending, tested: findTested(editing, fields) })
+  const meant = await findMeant(editing, fields)
+  const lines = listChecks({ fields, errors, check, sending, meant, tested: findTested(editing, fields) })
   return {
     fragments: {
       [REFUSED]: '',

@@ -81,7 +81,8 @@ const writeAgain = (again: MessageContent['again']): string => {
 const writeHoldback = (holdback: number | undefined): string =>
   holdback === undefined ? 'nobody' : `${holdback}% of people`
 
-const listGroups = (fields: Fields): number[][] =>
+/** Rows of the form by the part of the sentence that shows them. */
+export const listGroups = (fields: Fields): number[][] =>
   groupRules(
     Array.from({ length: countRows(fields, 'onlyIf') }, (_, index) => ({
       rule: textOf(fields, `onlyIf[${index}].rule`),

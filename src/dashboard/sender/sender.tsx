@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
-import { findRemovedInUse } from '../../accounts/senders.ts'
+import { findLeftWithoutSender, findRemovedInUse } from '../../accounts/senders.ts'
 import {
   type FromText,
   type LimitsText,
@@ -118,6 +118,11 @@ async function saveFrom(deps: PageDependencies, request: Request, form: FormInpu
     return showFrom(deps, request, viewer, { text, basedOn, isPreview: true })
   }
   const { settings } = reading
+  const { from: fallback } = deps.mailer.senders.installation
+  const isNeeded = await findLeftWithoutSender(deps.store, viewer.app, settings, fallback)
+  if (isNeeded !== null) {
+    return show({ status: 409, errors: [{ field: 'fromEmail', code: 'conflict', message: isNeeded }] })
+  }
   const inUse = await findRemovedInUse(deps.store, viewer.app, settings)
   if (inUse !== null) {
     return show({ status: 409, errors: [{ field: 'otherFromEmails', code: 'conflict', message: inUse }] })

@@ -48,8 +48,8 @@ export type SimulationLine = {
 /**
  * `hasMore`: older triggers were not included. `counts` by outcome. `estimated`: decided by page views only. `untried`:
  * emails not filled in for lack of time. `people`: those with a trigger, those of them who would get an email, those of
- * these without any page view where the message requires that they left, and those of the
- * others whose email is not due yet.
+ * these without any page view where the message requires that they left, those of the others whose email is not due yet,
+ * and those held back for comparison.
  */
 export type Simulation = {
   from: number
@@ -59,7 +59,7 @@ export type Simulation = {
   counts: Record<string, number>
   estimated: number
   untried: number
-  people: { triggered: number; emailed: number; unseen: number; waiting: number }
+  people: { triggered: number; emailed: number; unseen: number; waiting: number; heldBack: number }
   lines: SimulationLine[]
 }
 
@@ -162,6 +162,7 @@ function countLines(lines: readonly SimulationLine[]): Pick<Simulation, 'counts'
     emailed: countPeople(emailed),
     unseen: countPeople(emailed.filter(isUnseen)),
     waiting: countPeople(linesWith('waiting').filter(({ contactId }) => !isEmailed.has(contactId))),
+    heldBack: countPeople(linesWith('holdback')),
   }
   return { counts: Object.fromEntries(counts), estimated: lines.filter(isEstimated).length, people }
 }

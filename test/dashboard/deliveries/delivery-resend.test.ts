@@ -192,11 +192,38 @@ describe('afterwards', () => {
   test('a deferred email says that it is tried again', async () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
-    expect(await moments(path)).toEqual(['Rules will be checked', 'Rules checked', 'results_ready arrived'])
+    expect(await moments(path)).toEqual(['Next try', 'Rules checked', 'results_ready arrived'])
+    expect(new Set(await textOf((await browser.get(path)).html, 'td .badge'))).toEqual(new Set(['Send']))
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
-    expect((await moments(path)).slice(0, 2)).toEqual(['It will be tried again', 'A member sent it'])
+    expect((await moments(path)).slice(0, 2)).toEqual(['Next try', 'A member sent it'])
+  })
+
+  test('an email over a limit waits, and a held-back one says what sending it does to the comparison', async () => {
+    await useMailServer()
+    await trigger()
+    await putMessage(pages, { app, name: 'Second' })
+    await set({ perPersonDay: 1 })
+    await sendEvent(pages, { app, email: 'bob@example.com' })
+    await sendDue(pages)
+    const path = pages.at(`deliveries/${publicId('dlv', (await newest()).id)}`)
+    const html = await see(path)
+    expect(await textOf(html, '.page-head .badge, .values .badge')).toEqual(['Deferred'])
+    expect(await textOf(html, 'td .badge')).toContain('Wait')
+    expect(await textOf(html, 'td .badge')).not.toContain("Don't send")
+    expect((await moments(path))[0]).toBe('Next try')
+    await set({ perPersonDay: null })
+    const messageId = await putMessage(pages, { app, name: 'Third', content: { ...MAIL, holdback: 50 } })
+    for (let nth = 0; nth < 12; nth += 1) await sendEvent(pages, { app, email: `p${nth}@example.com` })
+    await sendDue(pages)
+    const query = { appId: app.id, messageId, contactId: null, states: null, before: null, limit: 20 }
+    const held = (await pages.store.listDeliveries(query)).find(({ reason }) => reason === 'holdback')
+    const page = await see(pages.at(`deliveries/${publicId('dlv', held?.id ?? 0)}`))
+    expect(await textOf(page, 'td[data-label=Rule]')).toContain('Holdback')
+    expect((await textOf(page, '#resend p')).join(' ')).toContain(
+      'They stay in the holdback group, so Results compare it less exactly with those emailed.',
+    )
   })
 
   test('the subscription and the rules show their own times', async () => {

@@ -28,7 +28,8 @@ describe('the events', () => {
     })
     await pages.record({ email: 'eve@example.com', name: '$page', path: '/results/81' })
     const html = await pages.see()
-    expect(await leadOf(html)).toBe('2 events in the last 48 hours.')
+    expect(await leadOf(html)).toBe('One event and one page view in the last 48 hours.')
+    expect((await textOf(html, '.names a'))[0]).toBe('Events and page views2')
     expect(await namesOf(html)).toEqual(['Page view', 'results_ready'])
     expect(await textOf(html, '.feed .who')).toEqual(['eve@example.com', 'bob@example.com'])
     expect(await textOf(html, '.feed .preview')).toEqual([

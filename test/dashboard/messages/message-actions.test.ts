@@ -44,8 +44,18 @@ describe('saving', () => {
     expect(await textOf(html, 'h2')).toEqual(['Changes in version 2', 'Versions'])
     expect(await textOf(html, '.diff .added')).toEqual(['+Added: Subject: Changed'])
     const first = await pages.browser.get(`${pages.path}/versions?version=1`)
-    expect(await textOf(first.html, 'section h2')).toEqual(['Version 1', 'Versions'])
-    expect((await pages.browser.get(`${pages.path}/versions?version=3`)).status).toBe(404)
+    expect(await textOf(first.html, 'section h2')).toEqual([
+      'Version 1',
+      'What restoring version 1 changes',
+      'Versions',
+    ])
+    expect(await textOf(first.html, '[aria-label="Restoring version 1"] .removed')).toEqual([
+      '-Removed: Subject: Changed',
+    ])
+    await pages.press(pages.path, 'restore 1')
+    const second = await pages.browser.get(`${pages.path}/versions?version=1`)
+    expect((await textOf(second.html, 'section > p')).join(' ')).toContain('Nothing: the current version is the same.')
+    expect((await pages.browser.get(`${pages.path}/versions?version=4`)).status).toBe(404)
   })
 
   test('refuses a duplicate name next to the field', async () => {
@@ -132,7 +142,7 @@ describe('errors', () => {
     }
     const sentences = [
       'Wait: Enter a whole number, up to 30 days (43200 minutes).',
-      'Rule 3: Enter a whole number of minutes from 0 to 1440.',
+      'Rule 2: Enter a whole number of minutes from 0 to 1440.',
       'Subject: “{% if %}” needs a condition, in line 1.',
     ]
     for (const path of [pages.path, pages.at('messages/new')]) {
@@ -144,6 +154,14 @@ describe('errors', () => {
         `Error: Nothing was saved. Fix ${expected.length} problems first.`,
       ])
     }
+  })
+
+  test('a missing name is one of the name, not of the rules', async () => {
+    const { html } = await pages.press(pages.at('messages/new'), 'save', { 'mail.subject': 'A', 'mail.body': 'B' })
+    const lines = await textOf(html, '#checks .checks > li')
+    expect(lines.find((line) => line.includes('Name'))).toStartWith('Problem: Name')
+    expect(lines.some((line) => line.includes('Trigger and rules'))).toBe(false)
+    expect(await textOf(html, '#name-fault')).toHaveLength(1)
   })
 
   test('keep input of unselected parts', async () => {

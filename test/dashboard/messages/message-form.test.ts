@@ -108,6 +108,12 @@ describe('round-trips', () => {
     }
   })
 
+  test('a goal has 7 days to be reached unless the form says otherwise', () => {
+    const fields = writeFields({ name: 'M', content: { trigger: EVENT, mail: MAIL } })
+    expect(read({ ...fields, 'goal.event': 'paid', 'goal.days': '' }).content.goal).toEqual({ event: 'paid', days: 7 })
+    expect(read({ ...fields, 'goal.event': '', 'goal.days': '' }).content.goal).toBeUndefined()
+  })
+
   test('round-trips lines with CRLF', () => {
     const message = { name: 'M', content: { trigger: EVENT, mail: MAIL } }
     const sent = { ...writeFields(message), 'mail.body': 'Hello\r\n\r\nthere' }

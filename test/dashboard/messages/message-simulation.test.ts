@@ -60,6 +60,25 @@ test('lists people never reported separately', async () => {
   expect(await textOf(html, '.outcome td > bdi')).toContain(why)
 })
 
+test('names each rule, and says who is held back', async () => {
+  await pages.event({ email: 'a@example.com', properties: RESULT })
+  pages.clock.ms += 3_600_000
+  const { html } = await pages.press(pages.path, 'simulate 7')
+  expect(await textOf(html, '.verdicts li > b')).toEqual([
+    "Hasn't opened the result: ",
+    'Away, at the event: ',
+    'Away, at send time: ',
+  ])
+  expect((await textOf(html, '#reach')).join('')).toBe('1 of 1 person in the last 7 days would get it.')
+  for (const email of ['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'].map((name) => `${name}@example.com`))
+    await pages.event({ email, properties: RESULT })
+  pages.clock.ms += 3_600_000
+  const compared = await pages.press(pages.path, 'simulate 7', { holdback: '50' })
+  expect((await textOf(compared.html, '#reach')).join('')).toMatch(
+    /^\d of 10 people in the last 7 days would get it\. \d held back for comparison\.$/,
+  )
+})
+
 test('does not count a cancelled email as sent', async () => {
   const email = 'bob@example.com'
   for (const _ of ['first', 'second']) {

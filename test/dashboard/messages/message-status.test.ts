@@ -335,3 +335,22 @@ describe('deleting', () => {
     expect((await pages.press(pages.path, 'delete')).status).toBe(303)
   })
 })
+
+describe('an event name with a slip', () => {
+  const triggerLine = async (event: string): Promise<string | undefined> => {
+    const { html } = await pages.press(pages.path, 'preview', { 'trigger.event': event })
+    return (await textOf(html, '#checks .checks > li')).find((line) => /: Trigger /.test(line))
+  }
+
+  test('is named with the event it may mean, once that one arrived', async () => {
+    expect(await triggerLine('result_ready')).toBeUndefined()
+    await pages.event()
+    expect(await triggerLine('results_ready')).toBeUndefined()
+    expect(await triggerLine('invoice_paid')).toBeUndefined()
+    expect(await triggerLine('result_ready')).toBe(
+      'Note: Trigger No event with this name has arrived. Did you mean results_ready?',
+    )
+    await pages.event({ event: 'result_ready' })
+    expect(await triggerLine('result_ready')).toBeUndefined()
+  })
+})

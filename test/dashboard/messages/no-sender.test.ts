@@ -56,3 +56,24 @@ test('owners set one in the checklist of a message, without saving it', async ()
   expect((await pages.store.mailSettings(app.id)).fromEmail).toBe('post@first.example')
   expect((await owner.get(pages.at('audit'))).html).toContain('changed the sender: Address<')
 })
+
+test('the only address is not emptied while live messages need it', async () => {
+  const app = await appOf(pages)
+  const browser = await pages.signedIn()
+  const save = (fromEmail: string) => browser.submit(pages.at('sender'), pages.at('sender'), { fromEmail })
+  await save('post@first.example')
+  expect((await save('')).status).toBe(303)
+  await save('post@first.example')
+  await putMessage(pages, { app, name: 'One' })
+  const { status, html } = await save('')
+  expect([status, await textOf(html, '#fromEmail-fault')]).toEqual([
+    409,
+    [
+      expect.stringContaining(
+        'The live message "One" sends from post@first.example. Enter another address, or pause it first.',
+      ),
+    ],
+  ])
+  expect((await pages.store.mailSettings(app.id)).fromEmail).toBe('post@first.example')
+  expect((await save('new@first.example')).status).toBe(303)
+})

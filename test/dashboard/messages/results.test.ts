@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readAppResults, readResults } from '../../../src/deliveries/results.ts'
 import { groupDays } from '../../../src/dashboard/messages/results-chart.tsx'
+import { listShares } from '../../../src/dashboard/messages/results-page.tsx'
 import { readView, writeDay } from '../../../src/dashboard/messages/results-view.ts'
 import { publicId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
@@ -88,7 +89,8 @@ test('the reasons, the most frequent first, and the rest behind a link', async (
   await add(3, { state: 'failed', reason: 'smtp_550' })
   await add(1, { state: 'kept' })
   const [, reasons] = await barsOf(await show())
-  expect(reasons).toEqual(['Opened it 45% 5', 'Server answered 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
+  expect(reasons).toEqual(['Opened it 46% 5', 'Server answered 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
+  expect(await textOf(await show(), '.results .hint')).toContain('Shares of 11 not sent so far.')
   for (let index = 0; index < 6; index += 1) await add(1, { state: 'skipped', reason: `r${index}` })
   const html = await show()
   expect((await barsOf(html))[1]).toHaveLength(8)
@@ -231,3 +233,11 @@ async function barsOf(html: string): Promise<string[][]> {
   const texts = await Promise.all(lists.map((list) => textOf(list, 'a')))
   return texts.map((bars) => bars.map((text) => text.replace(/\s+/g, ' ')))
 }
+
+test('shares add up to 100', () => {
+  expect(listShares([10, 1, 1, 1])).toEqual([77, 8, 8, 7])
+  expect(listShares([1, 1, 1])).toEqual([34, 33, 33])
+  expect(listShares([5])).toEqual([100])
+  for (let seed = 1; seed < 50; seed += 1)
+    expect(listShares([seed, 7, 3 * seed, 11]).reduce((sum, share) => sum + share, 0)).toBe(100)
+})

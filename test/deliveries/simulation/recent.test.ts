@@ -44,7 +44,7 @@ const simulation = (emailed: number, waiting = 0): Simulation => ({
   counts: { send: emailed },
   estimated: 0,
   untried: 0,
-  people: { triggered: 5, emailed, unseen: 0, waiting },
+  people: { triggered: 5, emailed, unseen: 0, waiting, heldBack: 0 },
   lines: [line(1, 'send'), line(2, 'seen')],
 })
 
@@ -62,7 +62,7 @@ test('answers at once, runs once, and keeps who would be emailed', async () => {
   await end(simulation(3))
   expect(ended).toBe(1)
   const result = {
-    people: { triggered: 5, emailed: 3, unseen: 0, waiting: 0 },
+    people: { triggered: 5, emailed: 3, unseen: 0, waiting: 0, heldBack: 0 },
     hasMore: false,
     from: 0,
     at: clock.ms,
