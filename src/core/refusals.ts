@@ -170,6 +170,8 @@ export type Warning = FieldError
 export type Refusal = {
   refusal: RefusalCode
   message?: string
+  /** more than the message, which is fixed */
+  hint?: string
   field?: string
   errors?: FieldError[]
   limited?: Limited
@@ -263,12 +265,13 @@ export const withWarnings = <T extends object>(body: T, warnings: Warning[]): T 
   warnings.length === 0 ? body : { ...body, warnings }
 
 export function refusalBody(refused: Refusal) {
-  const { refusal, message, errors, limited } = refused
+  const { refusal, message, hint, errors, limited } = refused
   const field = refusedField(refused)
   return {
     ok: false as const,
     error: errorCode(refusal),
     message: message ?? REFUSALS[refusal].message,
+    ...(hint === undefined ? {} : { hint }),
     ...(field === undefined ? {} : { field }),
     ...(errors === undefined ? {} : { errors }),
     ...limited,

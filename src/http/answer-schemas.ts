@@ -216,6 +216,7 @@ export const ErrorAnswer = Type.Object(
     ok: FALSE,
     error: ERROR_CODE,
     message: ISSUE.message,
+    hint: Type.Optional(Type.String({ description: 'With `invalid_api_key`: what was wrong with the header.' })),
     field: Type.Optional(ISSUE.field),
     errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'When several fields fail.' })),
     requestId: Type.String({ description: 'Also in the header X-Request-Id and the log.' }),

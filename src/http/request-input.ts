@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from './abuse-limits.ts'
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
-import { readBearer } from '../accounts/api-keys.ts'
+import { describeBearer, readBearer } from '../accounts/api-keys.ts'
 import type { Reading } from '../core/inputs.ts'
 import {
   decodeText,
@@ -45,7 +45,7 @@ type Admission = { access: Access } | Refused
 
 function admit(deps: Dependencies, request: Request, need: Need, access: Access | null): Admission {
   const facts = factsOf(request)
-  if (!access) return { refused: deps.abuseLimits.checkAddress(facts.address()) ?? refuse('invalid_api_key') }
+  if (!access) return { refused: deps.abuseLimits.checkAddress(facts.address()) ?? refuseKey(request) }
   facts.access = access
   facts.isWrite = need !== 'read'
   deps.access.noteUse(access, isFromBrowser(request.headers))
@@ -54,6 +54,9 @@ function admit(deps: Dependencies, request: Request, need: Need, access: Access 
   if (need !== 'write' && access.key.scope === 'ingest') return { refused: refuse('insufficient_scope') }
   return { access }
 }
+
+export const refuseKey = ({ headers }: Request): Refusal =>
+  refuse('invalid_api_key', { hint: describeBearer(headers.get('authorization')) })
 
 /** Only browsers send these headers. */
 const isFromBrowser = (headers: Headers): boolean =>

@@ -149,7 +149,7 @@ describe.each(HERE)('%s', (id) => {
       expect(body.data?.[0]).toMatchObject({
         event: 'results_ready',
         email: 'ada@example.com',
-        properties: { url: 'https://first.example/results/1', headline: 'Your results are ready.' },
+        properties: { url: 'https://first.example/results/1', headline: 'Your 12 pictures are ready.' },
       })
     },
     RUN_MS,

@@ -26,5 +26,5 @@ export async function sendEvent(email: string, event: string, properties: object
 // The first time the results of a user are ready:
 await sendEvent('ada@example.com', 'results_ready', {
   url: '{home_url}/results/1',
-  headline: 'Your results are ready.',
+  headline: 'Your 12 pictures are ready.',
 })

@@ -8,6 +8,6 @@ curl -sS --max-time 10 --fail-with-body '{base_url}/api/v1/events' \
     "createContact": true,
     "properties": {
       "url": "{home_url}/results/1",
-      "headline": "Your results are ready."
+      "headline": "Your 12 pictures are ready."
     }
   }' || echo 'Eventpost did not take the event.' >&2

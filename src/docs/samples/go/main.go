@@ -45,6 +45,6 @@ func main() {
 	// The first time the results of a user are ready:
 	sendEvent("ada@example.com", "results_ready", map[string]any{
 		"url":      "{home_url}/results/1",
-		"headline": "Your results are ready.",
+		"headline": "Your 12 pictures are ready.",
 	})
 }

@@ -32,5 +32,5 @@ function send_event(string $email, string $event, array $properties = []): void
 // The first time the results of a user are ready:
 send_event('ada@example.com', 'results_ready', [
     'url' => '{home_url}/results/1',
-    'headline' => 'Your results are ready.',
+    'headline' => 'Your 12 pictures are ready.',
 ]);

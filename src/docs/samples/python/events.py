@@ -32,5 +32,5 @@ def send_event(email, event, properties=None):
 send_event(
     "ada@example.com",
     "results_ready",
-    {"url": "{home_url}/results/1", "headline": "Your results are ready."},
+    {"url": "{home_url}/results/1", "headline": "Your 12 pictures are ready."},
 )

@@ -27,5 +27,5 @@ end
 # The first time the results of a user are ready:
 send_event('ada@example.com', 'results_ready', {
   url: '{home_url}/results/1',
-  headline: 'Your results are ready.'
+  headline: 'Your 12 pictures are ready.'
 })
