@@ -14,7 +14,9 @@ import {
 import { readSmtpUrl } from '../../core/mail-addresses.ts'
 import { isRefusal, REFUSALS } from '../../core/refusals.ts'
 import { checkMailServer } from '../../mail/server-check.ts'
+import type { ServerCheck } from '../../messages/mailer.ts'
 import { pageAnswer } from '../layout/answers.ts'
+import type { FlashCode } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -88,9 +90,16 @@ async function saveServer(
     settings: { smtpUrl },
     basedOn,
     show,
-    done: () => doneAnswer(deps, viewer, 'sender/server', isForced ? 'server_saved_unchecked' : 'server_saved'),
+    done: () => doneAnswer(deps, viewer, 'sender/server', flashOf(check)),
   })
 }
+
+const flashOf = (check: ServerCheck | null): FlashCode =>
+  check === null
+    ? 'server_saved_unchecked'
+    : check.is === 'fine' && !check.isSecure
+      ? 'server_saved_plain'
+      : 'server_saved'
 
 const listKnown = (typed: KnownLogin | null, stored: string | null): KnownLogin[] =>
   [typed, stored === null ? null : readSmtpUrl(stored)].filter((one) => one !== null)
