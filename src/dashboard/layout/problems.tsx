@@ -19,6 +19,7 @@ type ProblemCode =
   | 'request_unknown'
   | 'person_unknown'
   | 'message_unknown'
+  | 'message_deleted'
   | 'delivery_unknown'
   | 'role_too_low'
   | 'done_before'
@@ -126,6 +127,12 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     lead: 'This app has no message with this ID.',
     remedy: TO_START,
   },
+  message_deleted: {
+    status: 404,
+    title: 'Message deleted',
+    lead: 'This message was deleted, with all its versions.',
+    remedy: TO_START,
+  },
   delivery_unknown: {
     status: 404,
     title: 'Delivery not found',
@@ -147,11 +154,11 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   password_link_unknown: {
     status: 404,
     title: 'This link does not work',
-    lead: 'It was used, is older than a day, or was opened more than an hour ago.',
+    lead: 'Links to join an account or to set a password work once, for a day, and for an hour after you open them.',
     remedy: (
       <p>
         Open the complete link again in a browser with cookies enabled. If you used it before,{' '}
-        <a href="/sign-in">sign in</a>. Otherwise, ask the operator of this installation for a new link.
+        <a href="/sign-in">sign in</a>. Otherwise, ask whoever sent it for a new one.
       </p>
     ),
   },
@@ -174,5 +181,13 @@ export const keyCreatedAnswer = (request: Request, keysPath: string): Response =
   return pageAnswer(request, 409, <ProblemPage status={409} title="Already done" lead={lead} remedy={remedy} />)
 }
 
-export const problemAnswer = (request: Request, code: ProblemCode): Response =>
-  pageAnswer(request, PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)
+/** `next`: where to go on, instead of the start. */
+export const problemAnswer = (
+  request: Request,
+  code: ProblemCode,
+  next?: { label: string; href: string },
+): Response => {
+  const { remedy, ...problem } = PROBLEMS[code]
+  const link = next && <ButtonLink href={next.href}>{next.label}</ButtonLink>
+  return pageAnswer(request, problem.status, <ProblemPage {...problem} remedy={link ?? remedy} />)
+}

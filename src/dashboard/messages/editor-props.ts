@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import type { TestResult } from '../../messages/mailer.ts'
 import type { Preview } from '../../deliveries/message-preview.ts'
 import type { ShownMail } from '../ui/mail-preview.tsx'
@@ -33,7 +34,9 @@ export type EditorProps = {
   errors: FieldError[]
   /** findings about the current fields; null if incomplete */
   check: LiveCheck | null
-  notice?: string
+  notice?: ComponentChildren
+  /** what is typed was based on an older state: saving overwrites the newer one */
+  isConflict: boolean
   shown: ShownPreview
   eventNames: string[]
   members: string[]

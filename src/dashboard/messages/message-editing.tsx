@@ -38,7 +38,7 @@ export type Editing = {
 }
 
 /** Shown next to the fields. */
-export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'simulation' | 'test'>> & {
+export type Shown = Partial<Pick<EditorProps, 'errors' | 'notice' | 'isConflict' | 'simulation' | 'test'>> & {
   fields: Fields
   status?: number
   /** findings about exactly these fields */
@@ -58,7 +58,16 @@ export const readContext = ({ deps, viewer }: Pick<Editing, 'deps' | 'viewer'>):
 
 export async function answerEditor(editing: Editing, shown: Shown): Promise<Response> {
   const { deps, request, viewer, message } = editing
-  const { fields, errors, notice, simulation = null, test = null, check, status = errors ? 400 : 200 } = shown
+  const {
+    fields,
+    errors,
+    notice,
+    isConflict = false,
+    simulation = null,
+    test = null,
+    check,
+    status = errors ? 400 : 200,
+  } = shown
   const [surroundings, meant, found, preview] = await Promise.all([
     readSurroundings(editing),
     findMeant(editing, fields),
@@ -74,6 +83,7 @@ export async function answerEditor(editing: Editing, shown: Shown): Promise<Resp
       errors={errors ?? []}
       check={found}
       notice={notice}
+      isConflict={isConflict}
       shown={preview}
       simulation={simulation}
       test={test}

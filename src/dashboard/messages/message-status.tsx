@@ -62,7 +62,7 @@ export function HeadActions({ message, ...rest }: EditorProps) {
         form={EDITOR}
         aria-keyshortcuts="Control+S Meta+S"
       >
-        {message ? 'Save' : 'Save as a draft'}
+        {message ? (rest.isConflict ? 'Overwrite' : 'Save') : 'Save as a draft'}
       </Button>
       {message && (isLive ? <PauseDialog counts={rest.counts} /> : <LiveDialog {...rest} message={message} />)}
     </div>
@@ -152,6 +152,7 @@ export function StatusSection({ message, isDeletable, saved, viewer, now }: Edit
           <Time at={saved.createdAt} now={now} />.
         </p>
       )}
+      {isEditor && !isDeletable && <p class="hint">{UNDELETABLE[message.status]}</p>}
       {isEditor && (
         <p class="hint keys">
           <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes the open part.
@@ -159,6 +160,12 @@ export function StatusSection({ message, isDeletable, saved, viewer, now }: Edit
       )}
     </section>
   )
+}
+
+const UNDELETABLE: Record<MessageStatus, string> = {
+  live: "A live message can't be deleted. Pause it instead.",
+  paused: "It has deliveries, so it can't be deleted. It sends nothing while it is paused.",
+  draft: "It has deliveries, so it can't be deleted. It sends nothing while it is a draft.",
 }
 
 /** Never live, so no personal data depends on it. */

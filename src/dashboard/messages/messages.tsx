@@ -13,7 +13,7 @@ import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { createMailFrames, mailAnswer } from '../deliveries/mail-frames.ts'
-import { pickSeen, takeEditor } from './message-actions.ts'
+import { pickSeen, takeEditor } from './message-actions.tsx'
 import {
   answerEditor,
   checkFields,
@@ -38,6 +38,7 @@ import { readView } from './results-view.ts'
 import { VersionsPage } from './message-versions-page.tsx'
 import { listShownVersions } from './version-writers.ts'
 import { MessagesPage } from './messages-page.tsx'
+import { pathOf } from '../layout/frame.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
 /** An email of 50,000 characters, at up to nine bytes each. */
@@ -107,7 +108,7 @@ const ofMessage =
   (kept: Kept, take: (editing: Editing, fields: Fields) => Promise<Response>) =>
   async (deps: PageDependencies, request: Request, form: FormInput, { viewer, params }: OfMessage) => {
     const message = await findMessage(deps, viewer, params.message)
-    if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+    if (message === 'unknown') return unknownAnswer(deps, request, viewer, params.message)
     return take({ deps, ...kept, request, viewer, message }, form.fields)
   }
 
@@ -168,12 +169,28 @@ async function findMessage(
   return (number === null ? null : await store.findMessage(viewer.app.id, number)) ?? 'unknown'
 }
 
+/** Changes that are searched for a deletion. */
+const RECENT_CHANGES = 200
+
+async function unknownAnswer(
+  { store }: Pick<PageDependencies, 'store'>,
+  request: Request,
+  { account, app }: Viewer,
+  id: string,
+): Promise<Response> {
+  const query = { accountId: account.id, kind: 'changes', before: null, limit: RECENT_CHANGES } as const
+  const changes = await store.listAudit(query)
+  const isDeleted = changes.some(({ action, subject }) => action === 'message.delete' && subject === id)
+  const next = { label: 'Open Messages', href: pathOf(app.publicId, 'messages') }
+  return problemAnswer(request, isDeleted ? 'message_deleted' : 'message_unknown', next)
+}
+
 type Asking = Omit<Editing, 'message'>
 
 async function showEditor(asking: Asking, id: string): Promise<Response> {
   const { deps, request, viewer } = asking
   const message = await findMessage(deps, viewer, id)
-  if (message === 'unknown') return problemAnswer(request, 'message_unknown')
+  if (message === 'unknown') return unknownAnswer(deps, request, viewer, id)
   if (message === null && !hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
   const fields = message ? { ...writeFields(message), basedOn: String(message.updatedAt) } : EMPTY_FIELDS
   return answerEditor({ ...asking, message }, { fields, check: await checkFields(asking, fields, FIRST_CHECKED) })
@@ -181,7 +198,7 @@ async function showEditor(asking: Asking, id: string): Promise<Response> {
 
 async function showResults(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {
   const message = await findMessage(deps, viewer, id)
-  if (message === 'unknown' || message === null) return problemAnswer(request, 'message_unknown')
+  if (message === 'unknown' || message === null) return unknownAnswer(deps, request, viewer, id)
   const view = readView(new URL(request.url).searchParams, deps.clock.now())
   const [counts, results] = await Promise.all([
     deps.store.countEmails(message.id),
@@ -193,7 +210,7 @@ async function showResults(deps: PageDependencies, request: Request, viewer: Vie
 
 async function showVersions(deps: PageDependencies, request: Request, viewer: Viewer, id: string): Promise<Response> {
   const message = await findMessage(deps, viewer, id)
-  if (message === 'unknown' || message === null) return problemAnswer(request, 'message_unknown')
+  if (message === 'unknown' || message === null) return unknownAnswer(deps, request, viewer, id)
   const asked = new URL(request.url).searchParams
   const before = Number(asked.get('before')) || null
   const found = await listShownVersions(deps, viewer, { messageId: message.id, before, limit: VERSIONS + 1 })

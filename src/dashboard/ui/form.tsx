@@ -13,7 +13,7 @@ export const NOT_SAVED = 'Not saved. Correct the marked fields.'
 
 type NoticeProps = {
   /** error of the whole form */
-  notice?: string
+  notice?: ComponentChildren
   /** why the form is locked */
   locked?: string | false
 }

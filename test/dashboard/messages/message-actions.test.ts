@@ -1,5 +1,5 @@
 import { describe, expect, spyOn, test } from 'bun:test'
-import { nameCopy } from '../../../src/dashboard/messages/message-actions.ts'
+import { nameCopy } from '../../../src/dashboard/messages/message-actions.tsx'
 import { saysSame, writeFields } from '../../../src/dashboard/messages/message-form.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
@@ -72,13 +72,37 @@ describe('saving', () => {
     const refused = await pages.browser.post(pages.path, { ...fields, 'mail.subject': 'Mine', do: 'save' })
     expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
       409,
-      expect.stringContaining('Someone else changed this message after you opened it'),
+      'Error: You, in another tab, saved version 1 just now, after you opened this page. Nothing was saved. “Overwrite” replaces it with your changes. Discard your changes',
     ])
+    expect(await attributesOf(refused.html, '[role=alert] a', 'href')).toEqual([
+      `${pages.path}/versions?version=1`,
+      pages.path,
+    ])
+    expect((await textOf(refused.html, '.page-head button'))[0]).toBe('Overwrite')
     expect((await pages.draft()).content.mail.subject).toBe('Theirs')
     const again = await fieldsOf(refused.html)
     expect(again['mail.subject']).toBe('Mine')
     expect((await pages.browser.post(pages.path, { ...again, do: 'save' })).status).toBe(303)
     expect((await pages.draft()).content.mail.subject).toBe('Mine')
+  })
+
+  test('names another member who saved, and a change that is no version', async () => {
+    const fields = await fieldsOf((await pages.browser.get(pages.path)).html)
+    await pages.addMember('zoe@example.com', 'editor')
+    pages.clock.ms += 1_000
+    await pages.press(pages.path, 'save', { 'mail.subject': 'Hers' }, await pages.signedIn('zoe@example.com'))
+    const refuse = async () => {
+      const { html } = await pages.browser.post(pages.path, { ...fields, 'mail.subject': 'Mine', do: 'save' })
+      return { notice: (await textOf(html, '[role=alert]'))[0] ?? '', fields: await fieldsOf(html) }
+    }
+    const { notice, fields: newer } = await refuse()
+    expect(notice).toStartWith('Error: zoe@example.com saved version 1 just now, after you opened this page.')
+    pages.clock.ms += 1_000
+    await pages.press(pages.path, 'live')
+    Object.assign(fields, newer)
+    expect((await refuse()).notice).toStartWith(
+      'Error: This message changed after you opened this page. It is now at version 1.',
+    )
   })
 
   test('a full disk keeps the input', async () => {

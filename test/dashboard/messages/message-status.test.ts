@@ -284,7 +284,11 @@ describe('deleting', () => {
     expect((await pages.messages()).map(({ name }) => name)).toEqual(['Results not opened yet'])
     const list = await pages.browser.get(pages.at('messages'))
     expect((await textOf(list.html, '.notice.done'))[0]).toContain('The message was deleted')
-    expect((await pages.browser.get(pages.path)).status).toBe(404)
+    const gone = await pages.browser.get(pages.path)
+    expect([gone.status, await textOf(gone.html, 'h1')]).toEqual([404, ['Message deleted']])
+    expect(await attributesOf(gone.html, 'main .button', 'href')).toEqual([pages.at('messages')])
+    const unknown = await pages.browser.get(pages.at('messages/msg_00000000zzz'))
+    expect([unknown.status, await textOf(unknown.html, 'h1')]).toEqual([404, ['Message not found']])
     const db = openDatabase(pages.folder)
     const audited = db.query('SELECT actor, subject FROM audit_entries WHERE action = ?').all('message.delete')
     db.close()
@@ -311,6 +315,8 @@ describe('deleting', () => {
   test('refuses live messages and those with deliveries', async () => {
     await pages.press(pages.path, 'live')
     expect(await buttons()).toEqual([])
+    const hints = async () => (await textOf((await pages.browser.get(pages.path)).html, '.editor-foot .hint')).join(' ')
+    expect(await hints()).toContain("A live message can't be deleted. Pause it instead.")
     const live = await pages.press(pages.path, 'delete')
     expect([live.status, (await textOf(live.html, '[role=alert]'))[0]]).toEqual([
       409,
@@ -319,6 +325,7 @@ describe('deleting', () => {
     await pages.event({ properties: { url: 'https://app.example.com/r' } })
     await pages.press(pages.path, 'paused')
     expect(await buttons()).toEqual([])
+    expect(await hints()).toContain("It has deliveries, so it can't be deleted.")
     expect((await pages.press(pages.path, 'delete')).status).toBe(409)
     expect(await pages.messages()).toHaveLength(2)
   })

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { readEmail } from '../../core/email.ts'
 import { saveSender } from '../../accounts/sender-settings.ts'
@@ -27,6 +28,10 @@ import { changeRows, readFields, readMail, saysSame, writeFields } from './messa
 import { FIX, isOfText, NEW_SENDER } from './message-checklist.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
+import type { Viewer } from '../layout/viewer.ts'
+import { SentText } from '../ui/text.tsx'
+import { Time } from '../ui/time.tsx'
+import { listShownVersions, type ShownVersion } from './version-writers.ts'
 
 /** Runs the action of the pressed button. The answer keeps unsaved input. Viewers see the stored message. */
 export async function takeEditor(editing: Editing, sent: Fields): Promise<Response> {
@@ -160,12 +165,31 @@ async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED)
   const { deps, viewer } = editing
   const message = await deps.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
   if (!message) return problemAnswer(editing.request, 'message_unknown')
-  const notice = `Someone else changed this message after you opened it. It is now at version ${message.version}. ${then}`
+  const [saved] = await listShownVersions(deps, viewer, { messageId: message.id, before: null, limit: 1 })
+  const isSaved = saved !== undefined && saved.createdAt > Number(textOf(fields, 'basedOn'))
+  const path = messagePath(viewer.app.publicId, message.id)
+  const notice = (
+    <>
+      {isSaved ? (
+        <>
+          <SentText most={60}>{describeWriter(saved, viewer)}</SentText> saved{' '}
+          <a href={`${path}/versions?version=${saved.version}`}>version {saved.version}</a>{' '}
+          <Time at={saved.createdAt} now={deps.clock.now()} />, after you opened this page.
+        </>
+      ) : (
+        `This message changed after you opened this page. It is now at version ${message.version}.`
+      )}{' '}
+      {then} <a href={path}>Discard your changes</a>
+    </>
+  )
   const based = { ...fields, basedOn: String(message.updatedAt) }
-  return answerEditor({ ...editing, message }, { fields: based, notice, status: 409 })
+  return answerEditor({ ...editing, message }, { fields: based, notice, isConflict: true, status: 409 })
 }
 
-const NOT_SAVED = 'Nothing was saved. Save again to overwrite these changes.'
+const describeWriter = ({ writer }: ShownVersion, { member }: Viewer): string =>
+  writer === null ? 'Someone else' : writer === member.email ? 'You, in another tab,' : writer
+
+const NOT_SAVED = 'Nothing was saved. “Overwrite” replaces it with your changes.'
 const NOT_DELETED = 'Nothing was deleted. Delete again to delete it anyway.'
 
 /** Shows another member's changes before they are overwritten. */
