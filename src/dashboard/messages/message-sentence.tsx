@@ -135,7 +135,6 @@ function RulePart(props: SentenceProps & { rule: RuleWords; hasComma: boolean })
         ))}
         <RuleFields ask={ask} rows={rule.rows} kind={kind} />
       </Part>
-      {hasComma && ','}
       {paths.map((at) => (
         <input key={at} type="hidden" name={`${at}.rule`} value={textOf(fields, `${at}.rule`)} />
       ))}
@@ -153,6 +152,7 @@ function RulePart(props: SentenceProps & { rule: RuleWords; hasComma: boolean })
           </span>
         </button>
       )}
+      {hasComma && ','}
     </span>
   )
 }

@@ -217,6 +217,14 @@ describe('saving a mail server', () => {
     expect((await settings()).smtpUrl).toBe(`smtp://ada:pa55@127.0.0.1:${port}`)
   })
 
+  test('says that the connection is not encrypted', async () => {
+    const { port } = await start()
+    expect((await save({ smtpHost: '127.0.0.1', smtpPort: String(port) })).status).toBe(303)
+    expect(await textOf((await browser.get(PAGE())).html, '.notice.done')).toEqual([
+      'Done: The mail server answered and was saved. Emails now go through it, and the connection is not encrypted.',
+    ])
+  })
+
   test('says what failed, in the words of the server, and saves only when asked to', async () => {
     const { port } = await start({}, ASKS)
     const typed = { smtpHost: '127.0.0.1', smtpPort: String(port), smtpUser: 'ada', smtpPassword: 'wrong' }
