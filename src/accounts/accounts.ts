@@ -132,7 +132,7 @@ export async function rotateIdentitySecret(
 export async function createSetupToken({ store, now }: Omit<Maker, 'actor'>): Promise<string> {
   const { token, row } = makeLink('setup', now)
   const outcome = await store.makeSetupLink({ link: row, at: now })
-  if ('refusal' in outcome) throw new Error('the set-up link could not be saved')
+  if ('refusal' in outcome) throw new Error('the setup link could not be saved')
   return token
 }
 

@@ -68,8 +68,7 @@ export function warnOfUrl({ event, url }: { event: string; url: string | null },
 
 const warnOf = (code: string, message: string): Warning => ({ field: 'properties', code, message })
 
-const ADD_DOMAIN =
-  ' Add a domain under Settings in the dashboard, or list all of them with `eventpost app set --domain`.'
+const ADD_DOMAIN = ' Add the domain in Settings, or set all domains with `eventpost app set --domain`.'
 
 function describeUnlinked(cause: Cause, hosts: OwnHosts): string {
   const more = hosts.length > NAMED_HOSTS ? ` and ${hosts.length - NAMED_HOSTS} more` : ''
@@ -77,7 +76,7 @@ function describeUnlinked(cause: Cause, hosts: OwnHosts): string {
     hosts.length === 0
       ? 'This app has no domains yet.'
       : `Emails link only to ${hosts.slice(0, NAMED_HOSTS).join(', ')}${more}, including subdomains.`
-  return `Emails will not link to \`url\`: ${CAUSES[cause]}. ${domains}${cause === 'foreign' ? ADD_DOMAIN : ''}`
+  return `Emails don't link to \`url\`: ${CAUSES[cause]}. ${domains}${cause === 'foreign' ? ADD_DOMAIN : ''}`
 }
 
 /** Subdomains of the app's hosts count. */

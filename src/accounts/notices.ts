@@ -33,7 +33,7 @@ const NOTICES: Record<NoticeKind, Words> = {
     what: ({ count = 0, addresses = 0 }) =>
       `Someone tried ${count} wrong passwords with your email, from ${countAddresses(addresses)}. None of them worked.`,
     ifNotYou:
-      "If this wasn't you, someone is guessing your password. Each wrong try delays the next one, and you can still sign in. Use a password that you don't use anywhere else, and turn on two-step sign-in.",
+      "If this wasn't you, someone is guessing your password. Each wrong attempt delays the next one, and you can still sign in. Use a password that you don't use anywhere else, and turn on two-step sign-in.",
   },
   wrong_codes: {
     subject: 'Someone may know your Eventpost password',

@@ -96,7 +96,7 @@ export async function changeSenders(
   const listed = [fromEmail, ...(otherFromEmails ?? [])].filter((email) => email !== null)
   if ('remove' in change) {
     const { remove } = change
-    if (!listed.includes(remove)) return { wrong: `${remove} is not a sender address that was added to this app.` }
+    if (!listed.includes(remove)) return { wrong: `${remove} was not added to this app, so it cannot be removed.` }
     const next = { fromEmail: fromEmail === remove ? null : fromEmail }
     const fallback = (await readInstallation(store))?.from ?? null
     const [inUse] = await findSendersInUse(store, app, [remove])

@@ -54,7 +54,7 @@ export const batchRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard
         body: BatchInput,
         answers: { 207: BatchAnswer },
         description:
-          'Up to 100 events, each with its own result. An event that is refused has `ok: false` and its own `error` in `results`: `invalid_json`, `invalid_field`, `app_not_found`, `contact_not_found`, `plan_limit_reached` or `rate_limited`. The others are saved.',
+          'Records up to 100 events, each with its own result. A refused event has `ok: false` and an `error` in `results`: `invalid_json`, `invalid_field`, `app_not_found`, `contact_not_found`, `plan_limit_reached` or `rate_limited`. All other events are saved.',
         namesApp: false,
         isLimited: true,
       }),

@@ -39,7 +39,7 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         parse: 'none',
         detail: describeCall({
           summary: 'Add a person',
-          description: 'Answers 201 for a new person. A known one is merged with what you send, and the answer is 200.',
+          description: 'Returns 201 for a new person. If the person is known, merges what you send and returns 200.',
           example: EXAMPLES.postContact,
           body: ContactInput,
           answers: { 201: answers.ContactAddedAnswer, 200: answers.ContactSavedAnswer },
@@ -60,7 +60,7 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         parse: 'none',
         detail: describeCall({
           summary: 'Update a person',
-          description: 'Changes a known person, and never adds one.',
+          description: 'Changes a known person. Never adds one.',
           example: EXAMPLES.patchContact,
           body: ContactUpdateInput,
           answers: { 200: answers.ContactSavedAnswer },

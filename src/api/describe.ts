@@ -81,7 +81,7 @@ const IDEMPOTENCY_KEY = {
   in: 'header' as const,
   required: false,
   description:
-    'Within 24 hours, the same value and body with the same API key return the first answer and write nothing.',
+    'For 24 hours, the same value with the same body and API key returns the first response and writes nothing.',
   schema: { type: 'string' as const, minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_CHARACTERS },
 }
 
@@ -92,13 +92,12 @@ const headers = (meanings: Record<string, string>) =>
 
 const REQUEST_ID = headers({ 'X-Request-Id': 'Finds this request in the log.' })
 const RATE_LIMIT = headers({
-  'RateLimit-Limit':
-    'How many the window lets through. Absent with all four where no hourly limit was looked at, or it is lifted.',
-  'RateLimit-Remaining': 'How many are left.',
-  'RateLimit-Reset': 'Seconds until the oldest token returns.',
+  'RateLimit-Limit': 'The limit. All four headers are absent if no hourly limit applies.',
+  'RateLimit-Remaining': 'The number of calls left.',
+  'RateLimit-Reset': 'Seconds until the oldest call no longer counts.',
   'RateLimit-Policy': 'Limit and window in seconds, such as 6000;w=3600.',
 })
-const REPLAYED = headers({ 'Idempotency-Replayed': '`true` when this is the answer of an earlier request.' })
+const REPLAYED = headers({ 'Idempotency-Replayed': '`true` if this is the response to an earlier request.' })
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })
 const BEARER = headers({ 'WWW-Authenticate': '`Bearer`.' })
 

@@ -40,7 +40,7 @@ export function eventRoutes(deps: ApiDependencies, idempotency: IdempotencyGuard
         parse: 'none',
         detail: describeCall({
           summary: 'Record an event',
-          description: 'Answers 202 once the event is on disk.',
+          description: 'Returns 202 once the event is on disk.',
           example: EXAMPLES.postEvent,
           body: EventInput,
           answers: { 202: EventAnswer },
@@ -65,7 +65,7 @@ export function eventRoutes(deps: ApiDependencies, idempotency: IdempotencyGuard
         detail: describeCall({
           summary: 'List events',
           description:
-            'Stored events, page views and actions, newest first. The `type` is `event` for what your server sent, `page` for a page view, and `action` for what `track` of the browser script sent.',
+            'Lists stored events, page views and actions, newest first. `type` is `event` for events from your server, `page` for page views, and `action` for calls of `track` in the browser script.',
           example: EXAMPLES.getEvents,
           query: EventQuery,
           answers: { 200: EventPage },

@@ -46,9 +46,9 @@ const limits = (): string =>
         limitRow('Requests without a valid key, per address', ABUSE_LIMITS.address),
       ],
     ),
-    'The operator of an installation can change or lift the hourly limits of keys. Limits are exact: they hold in every window, whenever it starts. `RateLimit-Remaining` is the number of calls left.',
-    'A 429 says which limit is used up (`limitName`), what it belongs to (`scope` is `key`, with `keyId`, or `ip`), its size (`limit`) and when to retry: in seconds (`retryAfter`, also the `Retry-After` header) and as a time (`retryAt`).',
-    'Refused requests outside the hourly limits have their own limit per key. While it is used up, valid requests with that key get 429 too. Requests without a valid key count towards their address, and only they get 429 when its limit is used up. These 429s have no `RateLimit-` headers, which belong to the hourly limits. Lifted limits have no headers either. An IPv6 network of 64 bits (/64) counts as one address.',
+    'The operator of an installation can change or lift the hourly limits of keys. Windows slide: an hourly limit applies to every hour, whenever it starts. `RateLimit-Remaining` is the number of calls left.',
+    'A 429 names the limit (`limitName`), what it belongs to (`scope` is `key`, with `keyId`, or `ip`), its size (`limit`) and when to retry: in seconds (`retryAfter`, also the `Retry-After` header) and as a time (`retryAt`).',
+    'Requests refused for other reasons have their own limit per key. Once it is reached, valid requests with that key get 429 too. Requests without a valid key count towards their address, and never block a valid key. The `RateLimit-` headers belong to the hourly limits: other 429s and lifted limits have none. An IPv6 /64 network counts as one address.',
     `A body has up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}, and \`properties\` stay under 2 KB.`,
   ].join('\n\n')
 
@@ -62,7 +62,12 @@ const inKb = (bytes: number): string => `${bytes / 1024} KB`
 
 const AGAIN = `## Sending again
 
-After a timeout, you can't know whether a write was saved. Send POST and PATCH with an \`Idempotency-Key\`, a new random value for each write. It belongs to the API key that sends it: the same value with another key is another write. For 24 hours, the same key with the same body returns the first answer, with \`Idempotency-Replayed: true\`, writes nothing and doesn't count towards limits. Bodies are compared as parsed JSON, so whitespace and the order of keys don't matter. Another body with the same key gets 422; while the first request is still running, the answer is 409 with \`Retry-After\`. Refused requests aren't stored: fix the request and send it again with the same key.`
+After a timeout, you can't know whether a write was saved. To retry safely, send each POST and PATCH with an \`Idempotency-Key\`: a random value, new for each write. For 24 hours, the same value with the same body returns the first response, with \`Idempotency-Replayed: true\`. It writes nothing and doesn't count towards limits.
+
+- Retry with the same API key. With another API key, the same value is another write.
+- Bodies are compared as parsed JSON: whitespace and the order of keys don't matter.
+- The same value with another body gets 422. While the first request is still running, you get 409 with \`Retry-After\`.
+- Failed requests aren't stored. Fix the request and send it again with the same value.`
 
 const VERSIONS = `## Versions
 

@@ -25,7 +25,7 @@ const SECURITY = {
     in: 'header',
     name: 'Eventpost-Signature',
     description:
-      '`t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY` under the secret for reports, in lowercase hexadecimal, with the time of now.',
+      '`t=SECONDS,v1=HEX`: the current Unix time, and the HMAC-SHA256 of `SECONDS.BODY` with the report secret, in lowercase hexadecimal.',
   },
 }
 

@@ -46,7 +46,8 @@ export const isPinnedScript = (path: string): boolean => PINNED_SCRIPT.test(path
 /** A 404 for pinned copies of other builds, with CORS; null for other paths. */
 export function refuseOtherBuild(request: Request, path: string): Response | null {
   if (!isPinnedScript(path)) return null
-  const message = 'This build of the browser script is not served here. Copy the tag again, from Activation or app tag.'
+  const message =
+    'This server has no such build of the browser script. Copy the tag again from Activation or `eventpost app tag`.'
   return refusalAnswer(request, refuse('not_found', { message }), HEADERS)
 }
 

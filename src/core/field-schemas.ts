@@ -17,13 +17,16 @@ const appId = (description: string, say: Say) =>
   Type.Optional(Type.String({ description, say, minLength: 1, maxLength: limits.MAX_APP_ID_CHARACTERS }))
 
 export const APP = appId(
-  'The app ID from the Activation screen. `newsletter` is its other name: send either.',
+  'The app ID from the Activation screen. `newsletter` is another name for it: send either one.',
   APP_ID_SAY,
 )
-export const NEWSLETTER = appId('The app ID from the Activation screen. `app` is its other name: send either.', {
-  ...APP_ID_SAY,
-  missing: 'Send the app ID from the Activation screen as `newsletter`.',
-})
+export const NEWSLETTER = appId(
+  'The app ID from the Activation screen. `app` is another name for it: send either one.',
+  {
+    ...APP_ID_SAY,
+    missing: 'Send the app ID from the Activation screen as `newsletter`.',
+  },
+)
 
 /**
  * Requires one of the names. TypeBox publishes `not` without checking it; `appRules` and `findAppId` do. Generators of
@@ -33,7 +36,7 @@ export const EITHER_APP_NAME = { not: { properties: { app: false, newsletter: fa
 
 const CONFLICT: Fault = {
   code: 'conflict',
-  message: '`app` and `newsletter` are two names of one field. Send one, or the same in both.',
+  message: '`app` and `newsletter` are two names for one field. Send one of them, or the same value in both.',
 }
 
 type AppNames = { app?: string; newsletter?: string }
@@ -60,11 +63,11 @@ export function appRules({ properties }: TObject): Rules {
 const isConflict = (app: unknown, newsletter: unknown): boolean =>
   app !== undefined && app !== newsletter && isFine(NEWSLETTER, newsletter)
 
-export const INVALID_EMAIL = 'Send one plain email address, without name, brackets or quotes.'
+export const INVALID_EMAIL = 'Send one email address, without a name, brackets or quotes.'
 
 export const EMAIL = Type.String({
   description:
-    "The person's email: one plain address. Trimmed and lowercased to identify the person; international domains are folded to punycode.",
+    "The person's email address. To identify the person, it is trimmed and lowercased, and international domains become punycode.",
   pattern: patterns.EMAIL_PATTERN,
   examples: ['jane@example.com'],
   say: {
@@ -79,14 +82,14 @@ export const emailRule = (value: unknown): Fault | null =>
 
 export const EVENT = Type.String({
   description:
-    'The name of the event: 1 to 64 letters, digits, `_`, `.`, `:` and `-`. `results_ready` when results are ready for the first time.',
+    "The name of the event: 1 to 64 letters, digits, `_`, `.`, `:` and `-`. Use `results_ready` the first time a user's results are ready.",
   maxLength: limits.MAX_EVENT_NAME_CHARACTERS,
   pattern: patterns.EVENT_NAME_PATTERN,
   examples: ['results_ready'],
   say: {
     missing: 'Send the name of the event, such as `results_ready`.',
     too_long: `Send a name of 1 to ${limits.MAX_EVENT_NAME_CHARACTERS} characters.`,
-    invalid: 'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.',
+    invalid: 'Send 1 to 64 characters: letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.',
   },
 })
 

@@ -22,7 +22,7 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
 
 const WRAPPER_DEPTH = 3
 
-const TOO_DEEP = { message: 'There are too many levels of objects and arrays in this message. Send it flatter.' }
+const TOO_DEEP = { message: 'Objects and arrays in this message are nested too deeply. Use fewer levels.' }
 
 const NOT_UTF8 = { message: 'The body must be encoded as UTF-8, without a byte order mark.' }
 
@@ -30,9 +30,9 @@ const NOT_UTF8 = { message: 'The body must be encoded as UTF-8, without a byte o
 const MAX_LOCATED_CHARACTERS = 65_536
 
 const PROBLEMS = {
-  deep: 'There are too many levels of objects and arrays in this field. Send it flatter.',
-  number: 'A number in this field is too large to be kept exactly. Send it as a string.',
-  surrogate: 'Text in this field holds half of a surrogate pair. Send whole Unicode characters.',
+  deep: 'Objects and arrays in this field are nested too deeply. Use fewer levels.',
+  number: 'A number in this field is too large to store exactly. Send it as a string.',
+  surrogate: 'Text in this field contains half of a surrogate pair. Send complete Unicode characters.',
 } as const
 
 type Problem = keyof typeof PROBLEMS

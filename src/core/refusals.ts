@@ -11,7 +11,7 @@ export const REFUSALS = {
   invalid_api_key: { status: 401, message: 'Invalid API key' },
   insufficient_scope: {
     status: 403,
-    message: 'This key may only add and update. Make a key with the standard scope to read or to erase.',
+    message: 'This key can only add and update. Create a key with the standard scope to read or erase.',
   },
   invalid_signature: { status: 401, message: 'Invalid signature' },
   signature_expired: {
@@ -21,18 +21,18 @@ export const REFUSALS = {
   origin_not_allowed: {
     status: 403,
     message:
-      "Pages of this host may not report to this site. Add it to the site's hosts, or remove them all to allow any.",
+      "Pages of this host can't report to this site. Add the host in Settings, or remove all hosts to allow any.",
   },
   plan_limit_reached: {
     status: 403,
     isAfterLimit: true,
     message:
-      "The plan's number of new people for this calendar month (UTC) is used up. Raise it, or send this again next month.",
+      "The plan's limit of new people this calendar month (UTC) is reached. Raise the limit, or send this again next month.",
   },
-  not_found: { status: 404, message: 'There is nothing at this address. The calls are listed at /api/v1/docs.' },
+  not_found: { status: 404, message: 'There is nothing at this path. See the API reference at /docs/api.' },
   app_not_found: {
     status: 404,
-    message: 'No app with this ID belongs to the account of this key. Copy the app ID from the Activation screen.',
+    message: "This key's account has no app with this ID. Copy the app ID from the Activation screen.",
   },
   site_not_found: {
     status: 404,
@@ -44,7 +44,7 @@ export const REFUSALS = {
     message: 'This app has no person with this email. Send `createContact: true` with the event to add the person.',
   },
   message_not_found: { status: 404, message: 'This app has no such message.' },
-  message_name_taken: { status: 409, message: 'This app has a message with this name already. Choose another name.' },
+  message_name_taken: { status: 409, message: 'This app already has a message with this name. Choose another name.' },
   message_in_use: {
     status: 409,
     message: 'This message has deliveries. Pause it instead.',
@@ -65,7 +65,7 @@ export const REFUSALS = {
   message_on_its_way: {
     status: 409,
     message:
-      'Another email of this message is on its way to this person or was sent already, so this one was not sent.',
+      'Another email of this message was already sent to this person or is being sent, so this one was not sent.',
   },
   no_mail_server: {
     status: 409,
@@ -76,7 +76,7 @@ export const REFUSALS = {
     message: "The mail server's address is invalid, so this email can't be sent. Set it again on the Sender page.",
   },
   method_not_allowed: { status: 405, message: "This path doesn't support that method. See the Allow header." },
-  not_acceptable: { status: 406, message: 'The answer is JSON. Send the header Accept: application/json.' },
+  not_acceptable: { status: 406, message: 'The response is JSON. Send the header Accept: application/json.' },
   idempotency_in_progress: {
     status: 409,
     message: 'A request with this Idempotency-Key is still running. Send this again after Retry-After.',
@@ -93,7 +93,7 @@ export const REFUSALS = {
   },
   rate_limited: {
     status: 429,
-    message: 'A limit is used up. The message names it. Wait for the time in Retry-After, then send this again.',
+    message: 'You reached a limit. Wait for the time in Retry-After, then send this again.',
   },
   /** After merging; one request has limits of its own. */
   tags_full: {
@@ -108,15 +108,15 @@ export const REFUSALS = {
     isAfterLimit: true,
     error: 'invalid_field',
     field: 'fields',
-    message: `This person would have more than ${MAX_CUSTOM_FIELDS} keys or 16 KB in \`fields\`. Remove some first, by sending them as null.`,
+    message: `This person would have more than ${MAX_CUSTOM_FIELDS} keys or 16 KB in \`fields\`. Send some as null first to remove them.`,
   },
   internal_error: {
     status: 500,
-    message: 'Something failed on our side. Please report it with the requestId, which is in the log.',
+    message: 'Something failed in Eventpost. Report it with the requestId, which is also in the log.',
   },
   unavailable: {
     status: 503,
-    message: 'The service cannot save right now, and nothing was saved. Send this again after Retry-After.',
+    message: "The service can't save right now. Nothing was saved. Send this again after Retry-After.",
   },
   commit_unconfirmed: {
     status: 503,
@@ -126,15 +126,15 @@ export const REFUSALS = {
   },
   already_set_up: {
     status: 409,
-    message: 'This installation is set up already. Sign in, or use `eventpost account create`.',
+    message: 'This installation is already set up. Sign in, or use `eventpost account create`.',
   },
-  already_done: { status: 409, message: 'This was done already. Nothing has changed.' },
+  already_done: { status: 409, message: 'This was already done. Nothing changed.' },
   wrong_password: { status: 400, message: 'The email or the password is wrong.' },
-  too_many_tries: { status: 429, message: 'Too many wrong tries. Wait up to a minute, then try again.' },
-  wrong_code: { status: 400, message: 'This code is wrong, or was used before.' },
+  too_many_tries: { status: 429, message: 'Too many failed attempts. Wait up to a minute, then try again.' },
+  wrong_code: { status: 400, message: 'This code is wrong or was already used.' },
   next_code_needed: {
     status: 400,
-    message: 'This code is right. After many wrong codes, you need two in a row: enter the next code your app shows.',
+    message: 'This code is right. After many wrong codes, you need two in a row. Enter the next code from your app.',
   },
   sign_in_expired: { status: 400, message: 'This code expired. Enter your password again.' },
   last_owner: {
@@ -143,7 +143,7 @@ export const REFUSALS = {
   },
   email_taken: {
     status: 409,
-    message: 'A member of this account has this email already. Use another email.',
+    message: 'A member of this account already has this email. Use another email.',
   },
   two_step_required: {
     status: 409,
@@ -225,7 +225,7 @@ export function refuseLimited({ name, key, address, limit, retryAfter, at }: Lim
         : `The address ${address}`
   const minutes = Math.ceil(retryAfter / 60)
   const wait = retryAfter === 1 ? '1 second' : retryAfter < 120 ? `${retryAfter} seconds` : `${minutes} minutes`
-  const message = `${owner} has used up its limit of ${limit.toLocaleString('en')} ${LIMIT_NAMES[name]}. Send this again in ${wait}, at ${retryAt.slice(11, 19)} UTC.`
+  const message = `${owner} has reached its limit of ${limit.toLocaleString('en')} ${LIMIT_NAMES[name]}. Send this again in ${wait}, at ${retryAt.slice(11, 19)} UTC.`
   const whose = key === null ? { scope: 'ip' as const } : { scope: 'key' as const, keyId: key.id }
   return refuse('rate_limited', { message, limited: { ...whose, limitName: name, limit, retryAfter, retryAt } })
 }

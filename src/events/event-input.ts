@@ -59,7 +59,7 @@ const CREATE_CONTACT = fields.flag({
 
 const OCCURRED_AT = Type.String({
   description:
-    'When it happened, ISO 8601 with a timezone. Default: now. Events older than 72 hours are stored but trigger nothing. Times over 10 minutes ahead are refused.',
+    'When it happened, ISO 8601 with a timezone. Default: now. Events older than 72 hours are stored but trigger nothing. Times more than 10 minutes in the future are refused.',
   brief: 'ISO 8601 with a timezone',
   pattern: TIME_PATTERN,
   examples: ['2026-03-01T12:00:00Z'],
@@ -75,8 +75,8 @@ export const EventInput = Type.Object(
     event: { ...fields.EVENT, brief: 'A-Z a-z 0-9 _ . : -; `results_ready`: results are ready for the first time' },
     properties: Type.Optional(PROPERTIES),
     createContact: Type.Optional(CREATE_CONTACT),
-    firstName: Type.Optional(fields.nameField('First name of a new person; fills an empty one of a known person.')),
-    lastName: Type.Optional(fields.nameField('Last name of a new person; fills an empty one of a known person.')),
+    firstName: Type.Optional(fields.nameField('First name. For a known person, it only fills in an empty name.')),
+    lastName: Type.Optional(fields.nameField('Last name. For a known person, it only fills in an empty name.')),
     occurredAt: Type.Optional(OCCURRED_AT),
   },
   { title: 'EventInput', description: 'An event of one person.', ...fields.EITHER_APP_NAME },
@@ -183,7 +183,7 @@ function readOccurredAt(text: string, now: number): number | inputs.Fault {
 const BEFORE_1970: inputs.Fault = { code: 'invalid', message: 'This is before 1970. Check the unit and the year.' }
 const IN_FUTURE: inputs.Fault = {
   code: 'future',
-  message: 'This is more than 10 minutes ahead. Check the clock and the timezone.',
+  message: 'This is more than 10 minutes in the future. Check the clock and the timezone.',
 }
 
 /**

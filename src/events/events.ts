@@ -79,7 +79,7 @@ export const warnOfNames = (
 const warnOfName = (field: NameField): Warning => ({
   field,
   code: 'name_not_taken',
-  message: `This person has another ${NAME_TEXT[field]}. An event only fills an empty one. Update the contact to change it.`,
+  message: `This person already has another ${NAME_TEXT[field]}. Events only fill in empty names. To change it, update the contact.`,
 })
 
 /** Newest first. A page may be short and still have a next one. null: unknown person. */

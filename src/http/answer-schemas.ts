@@ -16,24 +16,24 @@ const oneOf = <T extends string>(values: readonly T[], description: string, titl
 
 const ISSUE = {
   field: Type.String({ description: 'The top-level name of the field.' }),
-  code: Type.String({ description: 'A stable code for machines.' }),
+  code: Type.String({ description: 'A stable code for programs.' }),
   message: Type.String({ description: 'One sentence for people. Never echoes input.' }),
 }
 
 export const WarningItem = Type.Object(ISSUE, {
   title: 'Warning',
-  description: 'The request was done, but something in it had no effect.',
+  description: 'The request succeeded, but part of it had no effect.',
 })
 
 export const FieldErrorItem = Type.Object(ISSUE, {
   title: 'FieldError',
-  description: 'A field that cannot be accepted.',
+  description: 'An invalid field.',
 })
 
 const WARNINGS = Type.Optional(
   Type.Array(WarningItem, {
     description:
-      'Absent when there is nothing to warn of. `unknown_field`: the call knows no such field. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: the JSON has a key more than once, and the last one was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person has another name. `url_missing`: a `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails will not link to the `url` of this `results_ready`. `url_trimmed`: emails link to `url` without the whitespace around it. `still_sending`: the mail server already has emails to this person, which may still arrive.',
+      'Absent if there are no warnings. `unknown_field`: the field is unknown and was ignored. `ignored_field`: `removeTags` has no effect on POST. `duplicate_key`: a key is in the JSON more than once; the last value was used. `too_old`: `occurredAt` is more than 72 hours ago, so the event triggers no message. `name_not_taken`: the person already has another name. `url_missing`: `results_ready` has no `url`, so emails link to the home page of the app. `url_not_linkable`: emails do not link to this `url`. `url_trimmed`: emails link to `url` without the whitespace around it. `still_sending`: the mail server already has emails to this person. They may still arrive.',
   }),
 )
 const CONTACT_ID = Type.String({ description: 'The ID of the person, `con_...`.' })
@@ -49,8 +49,8 @@ export const ContactRecord = Type.Object(
     fields: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
       description: "The customer's own data.",
     }),
-    source: orNull(Type.String(), 'Where the person came from first.'),
-    status: oneOf(CONTACT_STATUSES, 'Whether this person may get email.'),
+    source: orNull(Type.String(), 'Where the person came from.'),
+    status: oneOf(CONTACT_STATUSES, 'Whether this person can get email.'),
     createdAt: time('When the person was added.'),
     updatedAt: time('When a field last changed.'),
     firstSeenAt: timeOrNull('The first page view.'),
@@ -65,7 +65,7 @@ export const EventRecord = Type.Object(
     id: Type.String({ description: 'The ID of the event, `evt_...`.' }),
     type: oneOf(
       EVENT_TYPES,
-      '`event` from a server, `page` for a page view, `action` for what `track` of the browser script sent.',
+      '`event`: sent by a server. `page`: a page view. `action`: sent by `track` in the browser script.',
     ),
     event: orNull(Type.String(), 'The name; null for a page view.'),
     path: orNull(Type.String(), 'The path of the page; null for an event from a server.'),
@@ -89,7 +89,7 @@ export const EventAnswer = Type.Object(
   { title: 'EventRecorded' },
 )
 
-const SHOWN = '`contact` is the person as they are now, and absent for a key of scope `ingest`, which may not read.'
+const SHOWN = '`contact` is the person after this call. It is absent for keys of scope `ingest`, which cannot read.'
 
 const contactAnswer = <S extends TSchema>(title: string, created: S) =>
   Type.Object(
@@ -118,8 +118,10 @@ const pageOf = <S extends TSchema>(title: string, item: S) =>
   Type.Object(
     {
       ok: TRUE,
-      data: Type.Array(item, { description: 'Newest first. A page may hold fewer than `limit` and not be the last.' }),
-      nextCursor: orNull(Type.String(), 'Send it as `cursor` for the next page; null on the last, and only there.'),
+      data: Type.Array(item, {
+        description: 'Newest first. A page can have fewer than `limit` items without being the last.',
+      }),
+      nextCursor: orNull(Type.String(), 'Send it as `cursor` to get the next page. Null on the last page only.'),
     },
     { title },
   )
@@ -152,7 +154,7 @@ export const ERROR_CODES = [
   'internal_error',
   'unavailable',
 ] as const satisfies readonly RefusalCode[]
-const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for machines.', 'ErrorCode')
+const ERROR_CODE = oneOf(ERROR_CODES, 'A stable code for programs.', 'ErrorCode')
 
 const API_LIMIT_NAMES = [
   'events_per_hour',
@@ -171,17 +173,17 @@ const LIMITED = {
   scope: Type.Optional(
     oneOf(
       ['key', 'ip', 'person', 'site'],
-      'With `rate_limited`: whether the limit is that of a key or an address; for a visit report, also of a person or a site.',
+      'With `rate_limited`: whether the limit belongs to a key or an address. For visit reports, also a person or a site.',
     ),
   ),
-  limitName: Type.Optional(oneOf(API_LIMIT_NAMES, 'With `rate_limited`: which limit is used up.')),
+  limitName: Type.Optional(oneOf(API_LIMIT_NAMES, 'With `rate_limited`: the limit you reached.')),
   keyId: Type.Optional(Type.String({ description: 'With `rate_limited` and scope `key`: the ID of the key.' })),
-  limit: Type.Optional(Type.Integer({ description: 'With `rate_limited`: how many the limit lets through.' })),
-  retryAfter: Type.Optional(Type.Integer({ description: 'With `rate_limited`: seconds until the next may come.' })),
-  retryAt: Type.Optional(time('With `rate_limited`: the same as a time.')),
+  limit: Type.Optional(Type.Integer({ description: 'With `rate_limited`: how many the limit allows.' })),
+  retryAfter: Type.Optional(Type.Integer({ description: 'With `rate_limited`: seconds to wait.' })),
+  retryAt: Type.Optional(time('With `rate_limited`: when to retry.')),
 }
 
-const BATCH_INDEX = Type.Integer({ description: 'The place of the event among those that were sent.', minimum: 0 })
+const BATCH_INDEX = Type.Integer({ description: 'The position of the event in the request, from 0.', minimum: 0 })
 
 const BatchAccepted = Type.Object(
   { index: BATCH_INDEX, ok: TRUE, contactId: CONTACT_ID, created: Type.Boolean(), warnings: WARNINGS },
@@ -218,7 +220,7 @@ export const ErrorAnswer = Type.Object(
     message: ISSUE.message,
     hint: Type.Optional(Type.String({ description: 'With `invalid_api_key`: what was wrong with the header.' })),
     field: Type.Optional(ISSUE.field),
-    errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'When several fields fail.' })),
+    errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'Present if several fields are invalid.' })),
     requestId: Type.String({ description: 'Also in the header X-Request-Id and the log.' }),
     ...LIMITED,
   },

@@ -32,9 +32,9 @@ export type Query = Record<string, string>
 type Read<T> = { input: T } | { errors: FieldError[] }
 
 export const CURSOR = Type.String({
-  description: '`nextCursor` of the page before.',
+  description: '`nextCursor` of the previous page.',
   maxLength: limits.MAX_CURSOR_CHARACTERS,
-  say: 'Send `nextCursor` of the page before, with the same filters.',
+  say: 'Send `nextCursor` of the previous page, with the same filters.',
 })
 
 /** A whole number from 1. */
@@ -57,7 +57,7 @@ const unlessSpace = (say: string, sayOfPlus: string) => (value: unknown) =>
 
 const EMAIL = {
   ...fields.EMAIL,
-  say: unlessSpace(fields.INVALID_EMAIL, 'Send one plain email address, with each `+` in it written as `%2B`.'),
+  say: unlessSpace(fields.INVALID_EMAIL, 'Send one email address. Encode each `+` as `%2B`.'),
 }
 
 const UPDATED_AFTER = Type.String({
@@ -65,8 +65,8 @@ const UPDATED_AFTER = Type.String({
   brief: 'ISO 8601 with a timezone',
   pattern: TIME_PATTERN,
   say: unlessSpace(
-    'Send ISO 8601 with a timezone, such as 2026-03-01T12:00:00Z.',
-    'Send ISO 8601 with a timezone, with the `+` in it written as `%2B`.',
+    'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.',
+    'Send an ISO 8601 time with a timezone. Encode `+` as `%2B`.',
   ),
 })
 
@@ -211,7 +211,9 @@ function cleanContactsQuery(sent: Static<typeof ContactQuery>): ContactsQuery | 
 export function findUnknown(query: Body, known: ReadonlySet<string>): FieldError[] {
   const unknown = Object.keys(query).filter((name) => !known.has(name))
   const message =
-    known.size === 0 ? 'Unknown parameter: none is taken.' : `Unknown parameter. Send ${listNames(known)}.`
+    known.size === 0
+      ? 'Unknown parameter. This call has no parameters.'
+      : `Unknown parameter. Send ${listNames(known)}.`
   return unknown
     .slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)
     .map((name) => ({ field: quoteName(name), code: 'unknown', message }))
@@ -219,7 +221,7 @@ export function findUnknown(query: Body, known: ReadonlySet<string>): FieldError
 
 function findBesideEmail(query: Body): FieldError[] {
   if (query.email === undefined) return []
-  const message = 'This has no effect beside `email`, which finds one person. Leave one out.'
+  const message = 'This has no effect together with `email`, which finds one person. Remove one of them.'
   return OF_LISTS.filter((one) => query[one] !== undefined).map((field) => ({ field, code: 'conflict', message }))
 }
 

@@ -125,7 +125,7 @@ const JSON_IN_UTF8 =
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;(?!.*\bcharset\s*=)|;.*\bcharset\s*=\s*"?utf-?8"?\s*(?:;|$)|$)/i
 
 const COMPRESSED = refuse('unsupported_media_type', {
-  message: 'Send the body as it is, not compressed: leave the header Content-Encoding out.',
+  message: 'Send the body uncompressed, without the header Content-Encoding.',
 })
 const NOT_UTF8 = refuse('unsupported_media_type', {
   message: 'Encode the body as UTF-8, with the header Content-Type: application/json.',

@@ -53,11 +53,11 @@ export function healthRoutes(
       if (health.isDraining) return plain(503, { ok: false, reason: 'The service is stopping.' })
       return (await isReady())
         ? plain(200, { ok: true })
-        : plain(503, { ok: false, reason: 'Nothing can be saved now. The log says why.' })
+        : plain(503, { ok: false, reason: 'Nothing can be saved right now. The log states the cause.' })
     })
     .get('/metrics', ({ request }) => {
       if (metricsToken === null && !isLocal) {
-        return plain(401, { ok: false, reason: 'Set EVENTPOST_METRICS_TOKEN to open the metrics.' })
+        return plain(401, { ok: false, reason: 'Set EVENTPOST_METRICS_TOKEN to use /metrics.' })
       }
       if (metricsToken !== null && !isSame(request.headers.get('authorization') ?? '', `Bearer ${metricsToken}`)) {
         return plain(401, { ok: false, reason: 'Send the metrics token as a bearer token.' })

@@ -74,7 +74,7 @@ const lineOf = (at: number, level: Level, message: string, fields: LogFields): s
   `${JSON.stringify({ time: isoTime(at), level, message, ...fields })}\n`
 
 const droppedLine = (at: number, lines: number): string =>
-  lineOf(at, 'warn', 'log lines were dropped because nobody read them', { lines })
+  lineOf(at, 'warn', 'log lines were dropped because the log reader stalled', { lines })
 
 /** Under load many lines share it. All values are ours, so no escaping is needed. */
 function createBeginning() {

@@ -48,7 +48,7 @@ const FIELDS = Type.Record(
   ),
   {
     description:
-      'Your own data about the person: up to 100 keys and 16 KB in all, texts of up to 1,000 characters. Absent keys stay; null removes a key.',
+      'Your own data about the person: up to 100 keys and 16 KB in total, strings of up to 1,000 characters. Absent keys stay unchanged. Null removes a key.',
     brief: 'own data; null removes a key',
     additionalProperties: false,
     maxProperties: limits.MAX_CUSTOM_FIELDS,
@@ -56,7 +56,7 @@ const FIELDS = Type.Record(
     say: {
       invalid: 'Send a JSON object.',
       too_large: `Send at most ${limits.MAX_CUSTOM_FIELDS} keys.`,
-      key: 'Name each key with 1 to 64 of the letters A to Z and a to z, digits, `_`, `.` and `-`.',
+      key: 'Use 1 to 64 characters for each key: letters A to Z and a to z, digits, `_`, `.` and `-`.',
     },
   },
 )
@@ -83,14 +83,16 @@ const CONTACT_FIELDS = {
 export const ContactInput = Type.Object(
   {
     ...CONTACT_FIELDS,
-    tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in all.')),
+    tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in total.')),
     fields: Type.Optional(FIELDS),
-    source: Type.Optional(source('Where the person came from, such as `landing page`. The first value stays.')),
+    source: Type.Optional(
+      source('Where the person came from, such as `landing page`. Set only if the person has no source yet.'),
+    ),
     ip: Type.Optional(IP),
   },
   {
     title: 'ContactInput',
-    description: 'A person to add, or to merge into the one with this email.',
+    description: 'A person to add, or changes to the person with this email.',
     ...fields.EITHER_APP_NAME,
   },
 )
@@ -98,8 +100,8 @@ export const ContactInput = Type.Object(
 export const ContactUpdateInput = Type.Object(
   {
     ...CONTACT_FIELDS,
-    tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in all.')),
-    removeTags: Type.Optional(tags('Tags to remove; none that `tags` adds.')),
+    tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in total.')),
+    removeTags: Type.Optional(tags('Tags to remove. None of them can be in `tags`.')),
     fields: Type.Optional(FIELDS),
     source: Type.Optional(source('Where the person came from, such as `landing page`. Replaces the stored value.')),
     ip: Type.Optional(IP),
@@ -127,7 +129,7 @@ export function readContactInput(body: inputs.Body): inputs.Reading<ContactField
   if ('errors' in reading) return reading
   const warnings = inputs.warnOfUnknown(body, UPDATE_FIELD_NAMES)
   if (body.removeTags !== undefined) {
-    const message = 'Tags are removed with PATCH only, so this was ignored.'
+    const message = 'This was ignored. Only PATCH removes tags.'
     warnings.unshift({ field: 'removeTags', code: 'ignored_field', message })
   }
   return { input: reading.input, warnings }
@@ -163,7 +165,7 @@ const IN_BOTH: inputs.Fault = {
 }
 const TOO_LARGE: inputs.Fault = {
   code: 'too_large',
-  message: 'Send at most 16 KB (16,384 bytes of compact JSON) in all.',
+  message: 'Send at most 16 KB (16,384 bytes of compact JSON) in total.',
 }
 
 const isInBoth = (tags: unknown, removed: unknown): boolean =>

@@ -140,7 +140,7 @@ function refuseLimited(name: Scope, { retryAfterSeconds: retryAfter }: Taken, at
   const { scope, limitName, who, what } = WORDS[name]
   const limit = SNIPPET_LIMITS[name].max
   const wait = retryAfter === 1 ? 'a second' : `${retryAfter.toLocaleString('en')} seconds`
-  const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page tries again in ${wait}, a few times.`
+  const message = `More than ${limit.toLocaleString('en')} ${what} came from ${who}. The page retries in ${wait}.`
   return refuse('rate_limited', {
     message,
     limited: { scope, limitName, limit, retryAfter, retryAt: retryTime(at, retryAfter) },

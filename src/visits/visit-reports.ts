@@ -43,7 +43,7 @@ const TYPE_SAY = { invalid: 'Each item is of type `page`, `leave`, `here` or `tr
 
 const onPage = {
   path: Type.String({
-    description: 'The path of the page; what follows `?` or `#` is dropped.',
+    description: 'The path of the page. The query and the fragment are dropped.',
     pattern: PATH_PATTERN,
     say: {
       invalid: `A path begins with \`/\` and has up to ${MAX_PATH_CHARACTERS} characters, without control characters.`,
@@ -86,14 +86,14 @@ const VisitItem = Type.Union([PageItem, ActionItem], {
 
 const REPORT_EMAIL = {
   ...EMAIL,
-  say: 'Call identify with one plain email address, without name, brackets or quotes.',
+  say: 'Call identify with one email address, without a name, brackets or quotes.',
 }
 
 export const VisitReport = Type.Object(
   {
     v: Type.Literal(COLLECT_VERSION, {
       description: 'The version of the report.',
-      say: `Send ${COLLECT_VERSION}. This is a version of the script that the service does not know.`,
+      say: `Send ${COLLECT_VERSION}. The service does not support this version of the script.`,
     }),
     site: Type.String({
       description: 'The site ID of the script tag.',
@@ -102,14 +102,14 @@ export const VisitReport = Type.Object(
     }),
     email: REPORT_EMAIL,
     signature: Type.String({
-      description: 'HMAC-SHA256 of the email under the identity secret, in lowercase hexadecimal.',
+      description: 'HMAC-SHA256 of the email with the identity secret as the key, in lowercase hexadecimal.',
       minLength: 1,
-      say: "Call identify with the signature that your server computed over the user's email.",
+      say: "Call identify with the signature that your server computes from the user's email.",
     }),
     id: Type.String({
-      description: 'The ID of the report, the same when it is sent again.',
+      description: 'The ID of the report. A retry has the same ID.',
       pattern: BATCH_ID_PATTERN,
-      say: `Send 1 to ${MAX_BATCH_ID_CHARACTERS} printable ASCII characters, the same when a batch is sent again.`,
+      say: `Send 1 to ${MAX_BATCH_ID_CHARACTERS} printable ASCII characters. A retry has the same ID.`,
     }),
     events: Type.Array(VisitItem, {
       description: 'What happened.',

@@ -185,7 +185,7 @@ describe('a localhost app', () => {
 describe('a warning about a URL', () => {
   const OWN = ownHosts(['example.com', 'app.other.example'])
   const ABOUT = 'Emails link only to example.com, app.other.example, including subdomains.'
-  const HOW = ' Add a domain under Settings in the dashboard, or list all of them with `eventpost app set --domain`.'
+  const HOW = ' Add the domain in Settings, or set all domains with `eventpost app set --domain`.'
   test.each([
     ['', 'it is empty'],
     [' \n', 'it is empty'],
@@ -207,7 +207,7 @@ describe('a warning about a URL', () => {
     [' https://elsewhere.example/x ', "it isn't on a domain of this app"],
   ])('names the cause: %j', (url, cause) => {
     const how = cause.includes('on a domain of this app') ? HOW : ''
-    const message = `Emails will not link to \`url\`: ${cause}. ${ABOUT}${how}`
+    const message = `Emails don't link to \`url\`: ${cause}. ${ABOUT}${how}`
     expect(warn(url, OWN)).toEqual([{ field: 'properties', code: 'url_not_linkable', message }])
     expect(mailLink(url, OWN)).toBeNull()
   })
@@ -238,7 +238,7 @@ describe('a warning about a URL', () => {
 
   test('names the allowed domains, at most five', () => {
     const message = (hosts: string[]) => warn('https://elsewhere.example/x', ownHosts(hosts))[0]?.message
-    expect(message([])).toContain('This app has no domains yet. Add a domain under Settings')
+    expect(message([])).toContain('This app has no domains yet. Add the domain in Settings')
     expect(message(['github.io'])).toContain('This app has no domains yet.')
     expect(message(['1.ab', '2.ab', '3.ab', '4.ab', '5.ab', '6.ab', '7.ab'])).toContain(
       'Emails link only to 1.ab, 2.ab, 3.ab, 4.ab, 5.ab and 2 more, including subdomains.',

@@ -215,7 +215,7 @@ test('an address that the app does not have is not removed', async () => {
   await set({ fromEmail: 'a@x.example' })
   for (const remove of ['b@x.example', OURS.address]) {
     expect(await changeSenders(server.parts().store, app, { remove })).toEqual({
-      wrong: `${remove} is not a sender address that was added to this app.`,
+      wrong: `${remove} was not added to this app, so it cannot be removed.`,
     })
   }
 })

@@ -36,8 +36,8 @@ describe('207', () => {
       [event()],
       event({ newsletter: server.first.appId, typo: 1, email: 'ADA@example.com', event: 'f' }),
     ])
-    const name = 'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
-    const email = 'Send one plain email address, without name, brackets or quotes.'
+    const name = 'Send 1 to 64 characters: letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
+    const email = 'Send one email address, without a name, brackets or quotes.'
     const errors = [
       { field: 'email', code: 'invalid', message: email },
       { field: 'event', code: 'invalid', message: name },
@@ -110,8 +110,8 @@ describe('207', () => {
       JSON.stringify(event({ properties: 'HERE' })).replace('"HERE"', `{"a":${properties}}`)
     const items = [text('1'), text('"\\ud800"'), text('9007199254740993'), text('1e999'), text('2')]
     const { status, body } = await server.call('POST', BATCH, { body: `{"events":[${items.join()}]}` })
-    const surrogate = 'Text in this field holds half of a surrogate pair. Send whole Unicode characters.'
-    const number = 'A number in this field is too large to be kept exactly. Send it as a string.'
+    const surrogate = 'Text in this field contains half of a surrogate pair. Send complete Unicode characters.'
+    const number = 'A number in this field is too large to store exactly. Send it as a string.'
     expect([status, body.accepted, body.results?.[4]?.ok]).toEqual([207, 2, true])
     expect(body.results?.slice(1, 4)).toEqual([
       bad(1, 'invalid_field', { field: 'properties', message: surrogate }),

@@ -99,7 +99,7 @@ describe('401', () => {
 
   test.each([
     ['signed more than 5 minutes ago', -1],
-    ['more than 5 minutes ahead', 1],
+    ['more than 5 minutes in the future', 1],
   ])('a report that was %s gets that reason', async (sentence, sign) => {
     const edge = sending.clock.now() + sign * REPORT_AGE_MS
     const { status, body } = await report(BODY, { at: edge + sign * 1_000 })

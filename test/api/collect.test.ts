@@ -177,11 +177,11 @@ describe('the same batch id', () => {
 })
 
 const SENTENCES = {
-  v: 'Send 1. This is a version of the script that the service does not know.',
+  v: 'Send 1. The service does not support this version of the script.',
   site: 'Send the site ID from the Activation screen, as `data-site` of the script tag.',
-  email: 'Call identify with one plain email address, without name, brackets or quotes.',
-  signature: "Call identify with the signature that your server computed over the user's email.",
-  id: 'Send 1 to 64 printable ASCII characters, the same when a batch is sent again.',
+  email: 'Call identify with one email address, without a name, brackets or quotes.',
+  signature: "Call identify with the signature that your server computes from the user's email.",
+  id: 'Send 1 to 64 printable ASCII characters. A retry has the same ID.',
   events: 'Send 1 to 20 items.',
   type: 'Each item is of type `page`, `leave`, `here` or `track`.',
   path: 'A path begins with `/` and has up to 1024 characters, without control characters.',

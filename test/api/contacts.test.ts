@@ -92,7 +92,7 @@ describe('200 of POST', () => {
     const email = newEmail()
     await add(email, { tags: ['a'] })
     const { status, body } = await add(email, { removeTags: ['a'] })
-    const message = 'Tags are removed with PATCH only, so this was ignored.'
+    const message = 'This was ignored. Only PATCH removes tags.'
     const warnings = [{ field: 'removeTags', code: 'ignored_field', message }]
     expect([status, body]).toEqual([200, saved(false, contact(email, { tags: ['a'] }), { warnings })])
   })
@@ -199,7 +199,7 @@ describe('404', () => {
 describe('400', () => {
   const TEXT = 'Send each tag as a string of 1 to 64 characters, without control characters.'
   test.each<[string, unknown, string]>([
-    ['email', 'ada', 'Send one plain email address, without name, brackets or quotes.'],
+    ['email', 'ada', 'Send one email address, without a name, brackets or quotes.'],
     ['newsletter', 7, 'Send the app ID as the Activation screen shows it.'],
     ['firstName', 1, 'Send a name of up to 200 characters, without control characters.'],
     ['tags', 'a', 'Send an array of strings.'],
@@ -208,7 +208,11 @@ describe('400', () => {
     ['tags', Array.from({ length: 51 }, (_, i) => `t${i}`), 'Send at most 50 tags at a time.'],
     ['fields', [], 'Send a JSON object.'],
     ['fields', { a: {} }, 'Send strings, numbers, true, false or null as values.'],
-    ['fields', { 'a b': 1 }, 'Name each key with 1 to 64 of the letters A to Z and a to z, digits, `_`, `.` and `-`.'],
+    [
+      'fields',
+      { 'a b': 1 },
+      'Use 1 to 64 characters for each key: letters A to Z and a to z, digits, `_`, `.` and `-`.',
+    ],
     ['fields', { a: 'x'.repeat(1001) }, 'Send values of up to 1,000 characters.'],
     ['fields', Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`k${i}`, 1])), 'Send at most 100 keys.'],
     ['source', '', 'Send a string of 1 to 64 characters, without control characters.'],
@@ -238,7 +242,7 @@ describe('400 if the merged person would exceed a limit', () => {
     [
       'fields_full',
       'fields',
-      'This person would have more than 100 keys or 16 KB in `fields`. Remove some first, by sending them as null.',
+      'This person would have more than 100 keys or 16 KB in `fields`. Send some as null first to remove them.',
     ],
   ])('%s', async (refusal, field, message) => {
     const refuse = async () => ({ refusal: refusal as 'internal_error' })

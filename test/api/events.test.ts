@@ -103,7 +103,7 @@ describe('202 with warnings', () => {
             field: 'properties',
             code: 'url_not_linkable',
             message:
-              "Emails will not link to `url`: it isn't on a domain of this app. Emails link only to first.example, including subdomains. Add a domain under Settings in the dashboard, or list all of them with `eventpost app set --domain`.",
+              "Emails don't link to `url`: it isn't on a domain of this app. Emails link only to first.example, including subdomains. Add the domain in Settings, or set all domains with `eventpost app set --domain`.",
           },
         ],
       },
@@ -254,12 +254,12 @@ describe('400', () => {
     expectRefusal(await without(name), [400, wrongField(name, message)])
   })
 
-  const NAME = 'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
+  const NAME = 'Send 1 to 64 characters: letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
   const OBJECT = 'Send a JSON object.'
   const TIME = 'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.'
   const LARGE = 'Send less than 2 KB (2,048 bytes of compact JSON).'
   const TEXTS = 'With results_ready, send `url` and `headline` as strings, or leave them out.'
-  const EMAIL = 'Send one plain email address, without name, brackets or quotes.'
+  const EMAIL = 'Send one email address, without a name, brackets or quotes.'
   const PERSON = 'Send a name of up to 200 characters, without control characters.'
   test.each<[string, unknown, string]>([
     ['app', 7, 'Send the app ID as the Activation screen shows it.'],
@@ -288,14 +288,14 @@ describe('400', () => {
     [
       'occurredAt',
       new Date(NOW + 600_001).toISOString(),
-      'This is more than 10 minutes ahead. Check the clock and the timezone.',
+      'This is more than 10 minutes in the future. Check the clock and the timezone.',
     ],
   ])('%s %#', async (name, value, message) => {
     expectRefusal(await post({ [name]: value }), [400, wrongField(name, message)])
   })
 
   test('a conflict of app and newsletter names app', async () => {
-    const message = '`app` and `newsletter` are two names of one field. Send one, or the same in both.'
+    const message = '`app` and `newsletter` are two names for one field. Send one of them, or the same value in both.'
     expectRefusal(await post({ newsletter: server.second.appId }), [400, wrongField('app', message)])
   })
 
@@ -314,22 +314,22 @@ describe('400', () => {
     [
       'a number beyond 2^53',
       '{"a":9007199254740993}',
-      'A number in this field is too large to be kept exactly. Send it as a string.',
+      'A number in this field is too large to store exactly. Send it as a string.',
     ],
     [
       'a number beyond all',
       '{"a":1e999}',
-      'A number in this field is too large to be kept exactly. Send it as a string.',
+      'A number in this field is too large to store exactly. Send it as a string.',
     ],
     [
       'half of a pair',
       '{"a":"\\ud83d"}',
-      'Text in this field holds half of a surrogate pair. Send whole Unicode characters.',
+      'Text in this field contains half of a surrogate pair. Send complete Unicode characters.',
     ],
     [
       '33 levels',
       `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`,
-      'There are too many levels of objects and arrays in this field. Send it flatter.',
+      'Objects and arrays in this field are nested too deeply. Use fewer levels.',
     ],
   ]
   test.each(RAW)('%s is 400 naming the field it is in', async (_name, properties, message) => {

@@ -23,7 +23,7 @@ export function usedUp({ clock }: Pick<TestServer, 'clock'>, { keyId, ...limited
   const retryAt = new Date((Math.ceil(clock.now() / 1_000) + retryAfter) * 1_000).toISOString()
   const owner = keyId === undefined ? 'The address (?:[0-9a-f.:/]+|in `ip`)' : `The key "[^"]+" \\(${keyId}\\)`
   const what = `${limit.toLocaleString('en')} ${LIMIT_NAMES[limitName]}`
-  const message = new RegExp(`^${owner} has used up its limit of ${what}\\. .* at ${retryAt.slice(11, 19)} UTC\\.$`)
+  const message = new RegExp(`^${owner} has reached its limit of ${what}\\. .* at ${retryAt.slice(11, 19)} UTC\\.$`)
   const whose = keyId === undefined ? { scope: 'ip' } : { scope: 'key', keyId }
   return no('rate_limited', { ...whose, ...limited, retryAt, message: expect.stringMatching(message) })
 }

@@ -170,9 +170,9 @@ describe('GET /events', () => {
 })
 
 describe('400', () => {
-  const CURSOR = 'Send `nextCursor` of the page before, with the same filters.'
+  const CURSOR = 'Send `nextCursor` of the previous page, with the same filters.'
   const LIMIT = 'Send a whole number from 1 to 100.'
-  const EMAIL = 'Send one plain email address, without name, brackets or quotes.'
+  const EMAIL = 'Send one email address, without a name, brackets or quotes.'
   const cases: [string, string, string][] = [
     ...['', '!', 'zzz', 'ABC', 'Z'.repeat(11), 'z'.repeat(11), 'z'.repeat(12), '-1', '1.', '.1', '1.1.1'].map(
       (text): [string, string, string] => ['cursor', text, CURSOR],
@@ -184,7 +184,7 @@ describe('400', () => {
     ]),
     ['email', 'ada', EMAIL],
     ['email', '', EMAIL],
-    ['email', 'ada x@example.com', 'Send one plain email address, with each `+` in it written as `%2B`.'],
+    ['email', 'ada x@example.com', 'Send one email address. Encode each `+` as `%2B`.'],
   ]
   test.each(cases)('%s=%j', async (field, text, message) => {
     for (const path of [EVENTS, CONTACTS]) {
@@ -200,7 +200,7 @@ describe('400', () => {
     expectRefusal(await get(CONTACTS, { cursor: plain, updatedAfter }), [400, wrongField('cursor', CURSOR)])
   })
   test.each([
-    ['updatedAfter', 'yesterday', 'Send ISO 8601 with a timezone, such as 2026-03-01T12:00:00Z.'],
+    ['updatedAfter', 'yesterday', 'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.'],
     ['tag', '', 'Send a tag of 1 to 64 characters.'],
     ['tag', 'x'.repeat(65), 'Send a tag of 1 to 64 characters.'],
   ])('%s of people %#', async (field, text, message) => {
@@ -208,7 +208,7 @@ describe('400', () => {
   })
   test('a space in `updatedAfter`, where a plus was meant', async () => {
     const answer = await get(CONTACTS, { updatedAfter: '2026-03-01T12:00:00 01:00' })
-    const message = 'Send ISO 8601 with a timezone, with the `+` in it written as `%2B`.'
+    const message = 'Send an ISO 8601 time with a timezone. Encode `+` as `%2B`.'
     expectRefusal(answer, [400, wrongField('updatedAfter', message)])
     expect((await get(CONTACTS, { updatedAfter: '2026-03-01T12:00:00+01:00' })).status).toBe(200)
   })
@@ -240,13 +240,13 @@ describe('400', () => {
     ['updatedAfter', '2026-03-01T12:00:00Z'],
     ['cursor', '0029bh3swvls'.slice(1)],
   ])('%s beside the email of one person', async (field, value) => {
-    const message = 'This has no effect beside `email`, which finds one person. Leave one out.'
+    const message = 'This has no effect together with `email`, which finds one person. Remove one of them.'
     const answer = await get(CONTACTS, { email: 'p0@example.com', [field]: value })
     expect([answer.status, answer.body.field, answer.body.message]).toEqual([400, field, message])
     expect((await get(CONTACTS, { email: 'p0@example.com', limit: '50' })).status).toBe(200)
   })
   test('a name of ours, and a missing app', async () => {
-    const name = 'Send 1 to 64 of the letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
+    const name = 'Send 1 to 64 characters: letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
     expectRefusal(await get(EVENTS, { event: '$page' }), [400, wrongField('event', name)])
     const missing = wrongField('app', 'Send the app ID from the Activation screen as `app`.')
     for (const path of [EVENTS, CONTACTS]) expectRefusal(await server.call('GET', path), [400, missing])

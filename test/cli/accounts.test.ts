@@ -83,7 +83,7 @@ describe('init', () => {
       [...OWNER, '--password-file', passwordFile],
     ]) {
       const again = await eventpost(['init', '--data', data, ...words])
-      expect(again).toEqual(refused('is set up already.*eventpost account create'))
+      expect(again).toEqual(refused('is already set up.*eventpost account create'))
     }
     expect(passwordHashes()).toHaveLength(1)
   })

@@ -137,7 +137,7 @@ describe('parseJsonObject names the top-level field that cannot be stored', () =
       refused: {
         refusal: 'invalid_field',
         field: 'secret',
-        message: 'Text in this field holds half of a surrogate pair. Send whole Unicode characters.',
+        message: 'Text in this field contains half of a surrogate pair. Send complete Unicode characters.',
       },
     })
   })

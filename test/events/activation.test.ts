@@ -198,7 +198,7 @@ describe('diagnostics', () => {
       () => server.call('POST', BATCH, { body: { events: [{ app: server.first.appId, email: 'a@b.example' }] } }),
       'Send',
     ],
-    ['an app of nobody', () => event({ app: 'app_0mp6v7uo0u63b1cojcdwp' }), 'No app with this ID belongs'],
+    ['an app of nobody', () => event({ app: 'app_0mp6v7uo0u63b1cojcdwp' }), 'account has no app with this ID'],
   ])('the last refused call of a server: %s', async (_name, send, sentence) => {
     await event({ event: 'not valid!' })
     server.clock.tick(5)

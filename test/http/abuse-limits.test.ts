@@ -31,7 +31,7 @@ describe('abuse limits', () => {
     expect(guard.checkKey(KEY)).toEqual({
       refusal: 'rate_limited',
       message:
-        'The key "Production" (key_1) has used up its limit of 600 refused requests per minute. Send this again in 50 seconds, at 12:01:00 UTC.',
+        'The key "Production" (key_1) has reached its limit of 600 refused requests per minute. Send this again in 50 seconds, at 12:01:00 UTC.',
       limited: {
         scope: 'key',
         keyId: 'key_1',
@@ -59,7 +59,7 @@ describe('abuse limits', () => {
     expect(guard.checkAddress(ADDRESS)).toEqual({
       refusal: 'rate_limited',
       message:
-        'The address 203.0.113.7 has used up its limit of 1,200 requests per minute without a valid API key. Send this again in 60 seconds, at 12:01:00 UTC.',
+        'The address 203.0.113.7 has reached its limit of 1,200 requests per minute without a valid API key. Send this again in 60 seconds, at 12:01:00 UTC.',
       limited: {
         scope: 'ip',
         limitName: 'requests_without_key_per_minute',

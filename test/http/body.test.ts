@@ -56,7 +56,7 @@ describe('415', () => {
     expect(codeOf(multipart)).toBe('415 unsupported_media_type')
   })
   test.each(['gzip', 'br', 'deflate', 'identity, gzip', 'x'])('Content-Encoding: %s', async (encoding) => {
-    const message = 'Send the body as it is, not compressed: leave the header Content-Encoding out.'
+    const message = 'Send the body uncompressed, without the header Content-Encoding.'
     const expected: Parameters<typeof expectRefusal>[1] = [415, no('unsupported_media_type', { message })]
     const headers = { 'Content-Encoding': encoding }
     expectRefusal(await post({ body: event(), headers }), expected)

@@ -10,7 +10,7 @@ test('limits apply per key and tool', async () => {
   for (let taken = 0; taken < COSTLY_TOOL_LIMIT.max; taken += 1) expect(takeCostly(parts, one, 'a')).toBeNull()
   expect(takeCostly(parts, one, 'a')).toMatchObject({
     refusal: 'rate_limited',
-    message: expect.stringContaining('has used up its limit of 20 calls of this tool per minute'),
+    message: expect.stringContaining('has reached its limit of 20 calls of this tool per minute'),
     limited: { scope: 'key', keyId: one.key.id, limit: COSTLY_TOOL_LIMIT.max, retryAfter: 60 },
   })
   expect([takeCostly(parts, one, 'b'), takeCostly(parts, other, 'a')]).toEqual([null, null])

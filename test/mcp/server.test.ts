@@ -43,7 +43,7 @@ describe('unknown names', () => {
 
 test('a parameter of a tool without parameters', async () => {
   const { data } = await callTool(server, 'get_key_info', { app: server.first.appId })
-  expect(data).toMatchObject({ field: 'app', message: 'Unknown parameter: none is taken.' })
+  expect(data).toMatchObject({ field: 'app', message: 'Unknown parameter. This call has no parameters.' })
 })
 
 describe('isolation', () => {

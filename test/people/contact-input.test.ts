@@ -168,7 +168,7 @@ describe('removeTags', () => {
         {
           field: 'removeTags',
           code: 'ignored_field',
-          message: 'Tags are removed with PATCH only, so this was ignored.',
+          message: 'This was ignored. Only PATCH removes tags.',
         },
         {
           field: 'other',

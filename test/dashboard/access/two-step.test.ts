@@ -243,7 +243,7 @@ describe('changing it needs a code and the password', () => {
       const { status, html } = await ada.post(path('/off'), { ...right, confirmCode })
       expect([status, await textOf(html, '#confirmCode-fault')]).toEqual([
         400,
-        ['Error: This code is wrong, or was used before.'],
+        ['Error: This code is wrong or was already used.'],
       ])
     }
     pages.clock.ms += STEP_MS

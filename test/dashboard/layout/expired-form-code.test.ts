@@ -8,7 +8,7 @@ import { useSecondStep } from '../access/second-step.ts'
 const step = useSecondStep()
 const MINUTE = 60_000
 const COOKIE = 'eventpost_second_step_8080'
-const WRONG = 'Error: This code is wrong, or was used before.'
+const WRONG = 'Error: This code is wrong or was already used.'
 const USED_UP = 'You used a recovery code. See how many are left under Password and sessions.'
 
 describe('a form sent after its session ended', () => {
