@@ -40,7 +40,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_PORT',
     value: 'PORT',
     default: '8080',
-    meaning: 'Port to listen on; `PORT` works too. 0: a free port.',
+    meaning: 'Port to listen on; `PORT` works too. 0 picks a free port.',
   },
   masterKey: {
     flag: 'master-key',
@@ -48,7 +48,7 @@ export const SETTINGS = {
     value: 'KEY',
     default: '',
     meaning:
-      'Encrypts the secrets in the database; at least 32 characters. Once set, the server does not start without it.',
+      "Encrypts the secrets in the database; at least 32 characters. Once set, the server doesn't start without it.",
     isSecret: true,
   },
   baseUrl: {
@@ -63,21 +63,21 @@ export const SETTINGS = {
     env: 'EVENTPOST_TRUSTED_PROXIES',
     value: 'RANGES',
     default: '',
-    meaning: 'Proxies whose X-Forwarded-For is trusted: addresses or ranges, comma-separated.',
+    meaning: 'Proxies whose X-Forwarded-For is trusted: comma-separated addresses or ranges.',
   },
   mcpOrigins: {
     flag: 'mcp-origins',
     env: 'EVENTPOST_MCP_ORIGINS',
     value: 'ORIGINS',
     default: '',
-    meaning: 'Other origins whose pages may call /mcp, comma-separated.',
+    meaning: 'Other origins whose pages can call /mcp, comma-separated.',
   },
   metricsToken: {
     flag: 'metrics-token',
     env: 'EVENTPOST_METRICS_TOKEN',
     value: 'TOKEN',
     default: '',
-    meaning: 'Bearer token of /metrics. Without one, /metrics works only if the base URL is a loopback address.',
+    meaning: 'Bearer token for /metrics. Without one, /metrics works only if the base URL is a loopback address.',
     isSecret: true,
   },
   smtpUrl: {
@@ -86,7 +86,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_SMTP_URL',
     default: '',
     meaning:
-      'Mail server, such as `smtp://user:password@mail.example.com:587`. Without one, emails are captured, not sent. With a password, use the variable or the file.',
+      'Mail server, such as `smtp://user:password@mail.example.com:587`. Without one, emails are captured, not sent. If it has a password, use the variable or the file.',
     isSecret: true,
     isFlagSafe: (text) => !text.includes('@'),
   },
@@ -103,7 +103,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_MAIL_PRIVATE_HOSTS',
     default: '',
     meaning:
-      'Hosts, addresses or ranges, comma-separated, such as `mail.internal,10.0.0.0/8`: allowed for the mail servers of apps, besides public addresses.',
+      'Private mail servers that apps can use: comma-separated hosts, addresses or ranges, such as `mail.internal,10.0.0.0/8`.',
   },
   stopMail: {
     flag: 'stop-mail-s',
@@ -111,7 +111,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_STOP_MAIL_S',
     default: '60',
     meaning:
-      'How long a stop waits for mail servers to accept the emails that were just sent (0 to 600). Without their reply, an email may be sent twice.',
+      'Seconds to wait at a stop for mail servers to reply to emails that were just sent (0 to 600). Without the reply, an email may be sent twice.',
   },
 } as const satisfies Record<string, Setting>
 
@@ -203,7 +203,7 @@ function refuseSecretFlag({ flag, env, isSecret, isFlagSafe }: Setting, flags: F
   const text = flags[flag]
   if (!isSecret || text === undefined || isFlagSafe?.(text)) return
   throw new UsageError(
-    `--${flag} would show the secret to everyone who can list processes. Set ${env}, or set ${env}_FILE to the path of a file whose first line is the secret.`,
+    `--${flag} would show the secret to everyone who can list processes. Set ${env}, or set ${env}_FILE to a file whose first line is the secret.`,
   )
 }
 
@@ -211,7 +211,7 @@ function refuseSecretFlag({ flag, env, isSecret, isFlagSafe }: Setting, flags: F
 function refuseEmpty({ flag, env: name, isSecret }: Setting, flags: Flags, env: Environment): void {
   const secrets = isSecret ? [name, `${name}_FILE`] : []
   const empty = flags[flag] === '' ? `--${flag}` : secrets.find((secret) => env[secret] === '')
-  if (empty !== undefined) throw new UsageError(`${empty} is empty. Give it a value, or leave it out.`)
+  if (empty !== undefined) throw new UsageError(`${empty} is empty. Set a value or remove it.`)
 }
 
 /** The first line of the file. @throws UsageError */
@@ -220,7 +220,7 @@ export function readSecret(name: string, path: string): string {
   try {
     line = readFileSync(path, 'utf8').split(/\r?\n/)[0]
   } catch {
-    throw new UsageError(`${name} names a file that cannot be read.`)
+    throw new UsageError(`${name} names a file that can't be read.`)
   }
   if (!line) throw new UsageError(`${name} names a file whose first line is empty.`)
   return line
@@ -230,7 +230,7 @@ export function readSecret(name: string, path: string): string {
 function readMasterKey(text: string): string | null {
   if (text === '' || text.length >= MASTER_KEY_MIN) return text || null
   throw new UsageError(
-    `EVENTPOST_MASTER_KEY takes at least ${MASTER_KEY_MIN} characters, such as openssl rand -hex 32 prints.`,
+    `EVENTPOST_MASTER_KEY takes at least ${MASTER_KEY_MIN} characters. Create one with: openssl rand -hex 32`,
   )
 }
 
@@ -244,7 +244,7 @@ function readMailHosts(entries: string[]): PrivateHosts {
 function readOrigins(origins: string[]): string[] {
   const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]+$/i.test(text) && URL.canParse(text)
   if (origins.every(isOrigin)) return origins.map(writeOrigin)
-  throw new UsageError('--mcp-origins takes origins such as https://tools.example.com, with commas between them.')
+  throw new UsageError('--mcp-origins takes comma-separated origins such as https://tools.example.com.')
 }
 
 /** The URL standard gives extensions no origin; browsers send theirs as written. */
@@ -273,7 +273,7 @@ function readBaseUrl(text: string): string {
   const isPlain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
   if (!isPlain) throw new UsageError('--base-url takes an address such as https://post.example.com.')
   if (!/^\/*$/.test(url.pathname)) {
-    throw new UsageError('--base-url takes an address without a path: the pages do not work below one.')
+    throw new UsageError('--base-url takes an address without a path. Eventpost does not support a path.')
   }
   return url.origin
 }

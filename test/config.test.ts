@@ -48,7 +48,7 @@ describe('readConfig', () => {
     ['smtp-url', 'EVENTPOST_SMTP_URL', 'smtp://user:hush@mail.example.com:587'],
     ['smtp-url', 'EVENTPOST_SMTP_URL', 'user:hush@mail.example.com'],
   ])('--%s is refused with a secret in it, and names %s', (flag, env, value) => {
-    const message = `--${flag} would show the secret to everyone who can list processes. Set ${env}, or set ${env}_FILE to the path of a file whose first line is the secret.`
+    const message = `--${flag} would show the secret to everyone who can list processes. Set ${env}, or set ${env}_FILE to a file whose first line is the secret.`
     expect(() => readConfig({ [flag]: value }, {})).toThrow(new UsageError(message))
     expect(() => readConfig({ [flag]: value }, { [env]: 'x'.repeat(32) })).toThrow(new UsageError(message))
   })
@@ -98,7 +98,7 @@ describe('readConfig', () => {
   ])('%s is not a list of origins', (given) => {
     const read = () => readConfig({ 'mcp-origins': given }, {})
     expect(read).toThrow(UsageError)
-    expect(read).toThrow('--mcp-origins takes origins such as https://tools.example.com')
+    expect(read).toThrow('--mcp-origins takes comma-separated origins such as https://tools.example.com')
   })
 
   test('trusted proxies are a list', () => {
@@ -116,15 +116,15 @@ describe('readConfig', () => {
     ],
     [
       { EVENTPOST_BASE_URL: 'https://example.com/post/' },
-      '--base-url takes an address without a path: the pages do not work below one.',
+      '--base-url takes an address without a path. Eventpost does not support a path.',
     ],
     [
       { EVENTPOST_MASTER_KEY: 'x'.repeat(31) },
-      'EVENTPOST_MASTER_KEY takes at least 32 characters, such as openssl rand -hex 32 prints.',
+      'EVENTPOST_MASTER_KEY takes at least 32 characters. Create one with: openssl rand -hex 32',
     ],
     // without a token, anyone could read the metrics
-    [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Give it a value, or leave it out.'],
-    [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Give it a value, or leave it out.'],
+    [{ EVENTPOST_METRICS_TOKEN: '' }, 'EVENTPOST_METRICS_TOKEN is empty. Set a value or remove it.'],
+    [{ EVENTPOST_METRICS_TOKEN_FILE: '' }, 'EVENTPOST_METRICS_TOKEN_FILE is empty. Set a value or remove it.'],
     [{ EVENTPOST_TRUSTED_PROXIES: 'all' }, '--trusted-proxies takes IP addresses or ranges such as 10.0.0.0/8.'],
     [{ EVENTPOST_SMTP_URL: 'http://a.example' }, `EVENTPOST_SMTP_URL: ${SMTP_URL_MESSAGE}`],
     [{ EVENTPOST_SMTP_URL: 'smtp://a:b@mail.example?tls=optional' }, `EVENTPOST_SMTP_URL: ${SMTP_URL_MESSAGE}`],
@@ -139,7 +139,7 @@ describe('readConfig', () => {
     [{ EVENTPOST_STOP_MAIL_S: '601' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
     [{ EVENTPOST_STOP_MAIL_S: '1.5' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
     [{ EVENTPOST_STOP_MAIL_S: '-1' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
-    [{ EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' }, 'EVENTPOST_METRICS_TOKEN_FILE names a file that cannot be read.'],
+    [{ EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' }, "EVENTPOST_METRICS_TOKEN_FILE names a file that can't be read."],
     [
       { EVENTPOST_METRICS_TOKEN_FILE: '/dev/null' },
       'EVENTPOST_METRICS_TOKEN_FILE names a file whose first line is empty.',
@@ -152,9 +152,7 @@ describe('readConfig', () => {
 const FLAGS = Object.values(SETTINGS).filter((setting) => !('isSecret' in setting) || 'isFlagSafe' in setting)
 
 test.each(FLAGS.map(({ flag }) => flag))('--%s with nothing behind it is wrong use', (flag) => {
-  expect(() => readConfig({ [flag]: '' }, {})).toThrow(
-    new UsageError(`--${flag} is empty. Give it a value, or leave it out.`),
-  )
+  expect(() => readConfig({ [flag]: '' }, {})).toThrow(new UsageError(`--${flag} is empty. Set a value or remove it.`))
 })
 
 test('finds names that look like settings', () => {

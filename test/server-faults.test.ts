@@ -157,7 +157,7 @@ describe('499', () => {
 
 describe('503', () => {
   test.each([
-    ['unavailable', "The service can't save right now. Nothing was saved. Send this again after Retry-After."],
+    ['unavailable', 'The service cannot save right now. Nothing was saved. Send this again after Retry-After.'],
     [
       'commit_unconfirmed',
       'The service could not confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.',

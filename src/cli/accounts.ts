@@ -28,17 +28,17 @@ const BEGINNING: Options = {
   ...BASE_URL,
   email: { type: 'string', value: 'EMAIL', meaning: "The owner's email.", isRequired: true },
   app: { type: 'string', value: 'NAME', meaning: 'Name of the app.', isRequired: true },
-  name: { type: 'string', value: 'NAME', meaning: 'Name of the account.', default: 'that of the app' },
+  name: { type: 'string', value: 'NAME', meaning: 'Name of the account.', default: 'the name of the app' },
   ...APP_ADDRESSES,
   'password-file': {
     type: 'string',
     value: 'FILE',
-    meaning: 'File with their password. Default: they join by a link.',
+    meaning: "File with the owner's password. Default: they join with a link.",
   },
 }
 
 const EMAIL_TAKEN =
-  'A member with this email exists, and the password is wrong. Leave out --password-file: they join by the printed link.'
+  'A member with this email exists, and the password is wrong. Run the command without --password-file; they then join with the printed link.'
 
 function readPassword(given: Given, context: PasswordContext): string | null {
   const path = given.text('password-file')
@@ -56,7 +56,8 @@ async function proveOwner(store: Store, email: string, password: string | null):
   return proof.hash
 }
 
-const PORT_ASSUMED = 'The link uses port 8080. If you start the service with another --port, change it in the link.'
+const PORT_ASSUMED =
+  'The link assumes port 8080. If you start the service with another --port, change the port in the link.'
 
 async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {
@@ -88,14 +89,14 @@ async function begin(given: Given, env: Environment, onlyFirst: boolean) {
 
 export const init: Command = {
   name: 'init',
-  summary: 'sets up without a browser: account, owner, app, first key, identity secret',
+  summary: 'sets up an account, owner, app, key and identity secret without a browser',
   options: BEGINNING,
   run: (given, env) => begin(given, env, true),
 }
 
 export const accountCreate: Command = {
   name: 'account create',
-  summary: 'creates another account, with the options and output of init; its owner may be in others',
+  summary: 'creates another account, with the options and output of init; its owner can be in other accounts',
   options: BEGINNING,
   run: (given, env) => begin(given, env, false),
 }

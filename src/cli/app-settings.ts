@@ -30,7 +30,7 @@ const list = (meaning: string): Options[string] => ({ type: 'string', value: 'HO
 
 const SETTINGS: Options = {
   name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
-  domain: list('All domains of the app. Repeat for each.'),
+  domain: list('A domain of the app. Repeat to list all of them.'),
   home: { type: 'string', value: 'URL', meaning: 'Its home page.' },
   timezone: {
     type: 'string',
@@ -42,11 +42,11 @@ const SETTINGS: Options = {
     value: 'TAG',
     meaning: 'How its emails write numbers, money and dates, such as en-US or de-CH.',
   },
-  'snippet-host': list('All hosts whose pages may report. Repeat for each. `any` allows all.'),
+  'snippet-host': list('A host whose pages can report. Repeat to list all of them. `any` allows all hosts.'),
   'snippet-adds-people': {
     type: 'string',
     value: 'on|off',
-    meaning: 'On adds unknown people that a page reports.',
+    meaning: 'With on, adds unknown people that a page reports.',
   },
 }
 
@@ -70,19 +70,19 @@ function changeText(before: AppSettingsText, given: Given): AppSettingsText {
 
 function readAppId({ words }: Given): string {
   const [appId, ...more] = words
-  if (appId === undefined || more.length > 0) throw new UsageError('Name one app to change: eventpost app set APPID.')
+  if (appId === undefined || more.length > 0) throw new UsageError('Name one app: eventpost app set APPID.')
   return appId
 }
 
 export const appSet: Command = {
   name: 'app set',
   words: 'APPID',
-  summary: "changes an app's settings and prints them all",
+  summary: 'changes settings of an app and prints all of them',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT, ...SETTINGS },
   run: async (given, env) => {
     const appId = readAppId(given)
     if (Object.keys(SETTINGS).every((name) => given.text(name) === undefined))
-      throw new UsageError('Pass what to change, such as --domain app.example.com.')
+      throw new UsageError('Name a setting to change, such as --domain app.example.com.')
     if (!['on', 'off', undefined].includes(given.text('snippet-adds-people')))
       throw new UsageError('--snippet-adds-people takes on or off.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
@@ -122,16 +122,16 @@ const show = (
 
 export const appTag: Command = {
   name: 'app tag',
-  summary: "prints the browser script's tag; with --json also its Content-Security-Policy",
+  summary: 'prints the tag of the browser script; with --json, also the Content-Security-Policy',
   options: {
     ...DATA,
     ...ACCOUNT,
     ...JSON_OUTPUT,
     ...BASE_URL,
     app: { type: 'string', value: 'ID', meaning: 'The app; see app list.', isRequired: true },
-    consent: { type: 'boolean', meaning: 'Sends nothing before the page calls service("consent", true).' },
+    consent: { type: 'boolean', meaning: 'Sends nothing until the page calls service("consent", true).' },
     gpc: { type: 'boolean', meaning: 'Treats Global Privacy Control as a refusal.' },
-    pinned: { type: 'boolean', meaning: 'Pins this build by its hash. Replace the tag after every upgrade.' },
+    pinned: { type: 'boolean', meaning: 'Pins this build by its hash. Replace the tag with every upgrade.' },
   },
   run: async (given, env) => {
     const appId = required(given, 'app')
@@ -153,4 +153,4 @@ export const appTag: Command = {
 
 /** Their reports get 202 like all others, so this warning is the only sign. */
 const describeIgnoredReports = (appId: string): string =>
-  `eventpost: page views of unknown people are ignored; to add these people: eventpost app set ${appId} --snippet-adds-people on`
+  `eventpost: page views of unknown people are ignored. To add these people, run: eventpost app set ${appId} --snippet-adds-people on`

@@ -34,7 +34,7 @@ export const appCreate: Command = {
       type: 'string',
       value: 'HOST',
       multiple: true,
-      meaning: 'A host whose pages may report. Repeat for more.',
+      meaning: 'A host whose pages can report. Repeat for more.',
       default: 'any',
     },
     'snippet-adds-people': { type: 'boolean', meaning: 'Adds unknown people that a page reports.' },
@@ -56,7 +56,7 @@ export const appCreate: Command = {
 
 function readSnippetHosts(given: Given): string[] {
   const hosts = given.all('snippet-host').map((host) => readTypedHost(host))
-  if (hosts.includes(null)) throw new UsageError('--snippet-host: Give hosts of your own, such as app.example.com.')
+  if (hosts.includes(null)) throw new UsageError('--snippet-host: Enter your own hosts, such as app.example.com.')
   return [...new Set(hosts.filter((host) => host !== null))]
 }
 

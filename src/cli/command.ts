@@ -64,8 +64,8 @@ export const BASE_URL: Options = {
   port: {
     type: 'string',
     value: 'PORT',
-    meaning: 'Port of the service, if it has no other address.',
-    default: 'the last one used, else 8080',
+    meaning: 'Port of the service, if it has no base URL.',
+    default: 'the last one used, or 8080',
   },
 }
 export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Print JSON.' } }
@@ -106,7 +106,7 @@ const masterKeyOf = ({ EVENTPOST_MASTER_KEY, EVENTPOST_MASTER_KEY_FILE }: Enviro
 /** From the options or environment, else where the data folder's server is or last was. */
 export function readBaseUrl(given: Given, env: Environment): string {
   const port = given.text('port')
-  if (port !== undefined && Number(port) === 0) throw new UsageError('--port takes the port of the link, not 0.')
+  if (port !== undefined && Number(port) === 0) throw new UsageError('--port cannot be 0 here: the link needs a port.')
   const config = readConfig({ data: given.text('data'), 'base-url': given.text('base-url'), port }, env)
   const running = port === undefined ? readAddress(config.data) : null
   return config.baseUrl ?? running ?? addressOf(config.host, config.port)
@@ -131,7 +131,7 @@ export async function installationOf(store: Store, env: Environment): Promise<In
 
 export function warnOfUnknownSettings(env: Environment): void {
   const unknown = findUnknownSettings(env)
-  if (unknown.length > 0) console.error(`eventpost: unknown settings have no effect: ${unknown.join(', ')}`)
+  if (unknown.length > 0) console.error(`eventpost: unknown settings are ignored: ${unknown.join(', ')}`)
 }
 
 /** Works beside a running server, which notices within a second. */
@@ -197,7 +197,7 @@ export async function findAccount(store: Store, given: Given): Promise<string> {
   }
   if (named === null && (await store.listAccounts()).length > 1) {
     // on stderr, because a program may read stdout
-    console.error(`eventpost: using the first of several accounts, ${account.name} (${account.id}); see --account`)
+    console.error(`eventpost: using the first account, ${account.name} (${account.id}); see --account`)
   }
   return account.id
 }
@@ -208,7 +208,7 @@ export function createUnknownCommand(words: string, commands: readonly Command[]
     commands.map(({ name }) => name),
   )
   const hint = near === undefined ? '' : ` Did you mean eventpost ${near}?`
-  return new UsageError(`Unknown command.${hint} Run eventpost for the list.`)
+  return new UsageError(`Unknown command.${hint} Run eventpost to list the commands.`)
 }
 
 /** @throws UsageError naming what cannot be understood */
@@ -216,7 +216,7 @@ export function readArguments(command: Command, words: string[]): Given {
   const { values, positionals, tokens } = parse(command, words)
   const names = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []))
   const twice = names.find((name, index) => !command.options[name]?.multiple && names.indexOf(name) !== index)
-  if (twice !== undefined) throw new UsageError(`--${twice} is given twice. Give it once.`)
+  if (twice !== undefined) throw new UsageError(`--${twice} is set twice. Set it once.`)
   const all = (name: string): string[] => [values[name] ?? []].flat().filter((value) => typeof value === 'string')
   return { all, text: (name) => all(name)[0], isSet: (name) => values[name] === true, words: positionals }
 }

@@ -32,10 +32,15 @@ const scopeHelp = KEY_SCOPES.map((scope) => `${scope} (${SCOPE_MEANINGS[scope]})
 
 export const keyCreate: Command = {
   name: 'key create',
-  summary: 'creates a key; prints keyId and apiKey, which is shown only once',
+  summary: 'creates a key and prints its ID and text; the text is shown only once',
   options: {
     ...COMMON,
-    name: { type: 'string', value: 'NAME', meaning: 'What the key is for; names may repeat.', isRequired: true },
+    name: {
+      type: 'string',
+      value: 'NAME',
+      meaning: 'Name of the key, such as Production. Need not be unique.',
+      isRequired: true,
+    },
     scope: { type: 'string', value: 'SCOPE', meaning: `One of ${scopeHelp}.`, default: 'standard' },
   },
   run: async (given, env) => {
@@ -51,7 +56,7 @@ export const keyCreate: Command = {
 
 export const keyList: Command = {
   name: 'key list',
-  summary: 'lists the keys, without their text',
+  summary: 'lists keys, without their text',
   options: COMMON,
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
@@ -75,8 +80,7 @@ export const keyRevoke: Command = {
   options: COMMON,
   run: async (given, env) => {
     const [keyId, ...more] = given.words
-    if (keyId === undefined || more.length > 0)
-      throw new UsageError('Name one key to revoke: eventpost key revoke KEYID.')
+    if (keyId === undefined || more.length > 0) throw new UsageError('Name one key: eventpost key revoke KEYID.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const { accountId, revokedAt } = await findKeyOf(store, given, keyId)
       const at = Date.now()

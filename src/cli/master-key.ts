@@ -7,14 +7,14 @@ import { type Command, CommandRefused, DATA, JSON_OUTPUT, required } from './com
 
 export const masterKeyChange: Command = {
   name: 'master-key change',
-  summary: 'encrypts the secrets in the database with another master key; stop the server first',
+  summary: 'encrypts the secrets in the database with a new master key; stop the server first',
   options: {
     ...DATA,
     ...JSON_OUTPUT,
     'new-key-file': {
       type: 'string',
       value: 'FILE',
-      meaning: 'File whose first line is the new key; EVENTPOST_MASTER_KEY is the current one.',
+      meaning: 'File whose first line is the new key. EVENTPOST_MASTER_KEY is the current key.',
       isRequired: true,
     },
   },

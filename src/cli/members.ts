@@ -27,7 +27,7 @@ const COMMON: Options = {
 
 function readMemberEmail(given: Given): string {
   const email = readEmail(required(given, 'email'))
-  if (!email) throw new UsageError('--email takes one plain email address, such as ada@example.com.')
+  if (!email) throw new UsageError('--email takes one email address, such as ada@example.com.')
   return email.email
 }
 
@@ -36,7 +36,7 @@ const linkOf = (given: Given, env: Environment, token: string): string =>
 
 export const memberInvite: Command = {
   name: 'member invite',
-  summary: 'invites a member; prints memberId and the link to join',
+  summary: 'invites a member and prints memberId and the link to join',
   options: {
     ...COMMON,
     ...ACCOUNT,
@@ -62,12 +62,12 @@ export const memberInvite: Command = {
 
 export const memberResetPassword: Command = {
   name: 'member reset-password',
-  summary: "prints a link to set a new password, which ends all the member's sessions",
+  summary: 'prints a link to set a new password, which ends all sessions of the member',
   options: {
     ...COMMON,
     'two-step-off': {
       type: 'boolean',
-      meaning: 'The link also turns off two-step sign-in, for a lost phone and recovery codes.',
+      meaning: 'The link also turns off two-step sign-in, if the phone and the recovery codes are lost.',
     },
   },
   run: async (given, env) => {

@@ -43,14 +43,14 @@ export const messageImport: Command = {
     status: {
       type: 'string',
       value: 'draft|live|paused',
-      meaning: 'Status of all of them.',
+      meaning: 'Status of all imported messages.',
       default: 'as in the file',
     },
     'dry-run': { type: 'boolean', meaning: 'Prints what would change, and saves nothing.' },
   },
   run: async (given, env) => {
     const [path, ...more] = given.words
-    if (path === undefined || more.length > 0) throw new UsageError('Name one file.')
+    if (path === undefined || more.length > 0) throw new UsageError('Name one message file.')
     const [file, status] = [readFile(path), readStatus(given.text('status'))]
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, required(given, 'app'))
@@ -78,7 +78,7 @@ function readFile(path: string): unknown {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
     throw new CommandRefused(
-      error instanceof SyntaxError ? `${path} is not JSON: ${error.message}` : `${path} cannot be read.`,
+      error instanceof SyntaxError ? `${path} is not JSON: ${error.message}` : `${path} can't be read.`,
     )
   }
 }

@@ -57,7 +57,8 @@ function readChanges(given: Given): Partial<Plan> {
   if (snippet !== undefined && snippet !== 'on' && snippet !== 'off')
     throw new UsageError('--snippet-limits takes on or off.')
   if (snippet !== undefined) plan.snippetLimits = snippet === 'on'
-  if (Object.keys(plan).length === 0) throw new UsageError('Pass what to change, such as --new-people-per-month 1000.')
+  if (Object.keys(plan).length === 0)
+    throw new UsageError('Name a limit to change, such as --new-people-per-month 1000.')
   return plan
 }
 

@@ -36,7 +36,7 @@ export function printHelp(commands: Command[]): string {
     '',
     alignColumns(commands.map((command) => [`  ${usage(command)}`, command.summary])),
     '',
-    'eventpost COMMAND --help lists the options. Exit: 0 done, 1 refused, 2 wrong use.',
+    'eventpost COMMAND --help lists the options. Exit codes: 0 success, 1 refused, 2 wrong usage.',
   ].join('\n')
 }
 
@@ -52,7 +52,7 @@ const optionLines = ({ options }: Command): string =>
 
 function originsOf({ env, default: fallback, isRequired, isSecret }: Option): string {
   if (isRequired) return ' (required)'
-  if (isSecret) return ` (a variable, not a flag; or ${env}_FILE)`
+  if (isSecret) return ` (environment variable; or ${env}_FILE)`
   const origins = [...(fallback ? [`default ${fallback}`] : []), ...(env ? [env] : [])]
   return origins.length === 0 ? '' : ` (${origins.join('; ')})`
 }

@@ -51,20 +51,20 @@ function readDomain(given: Given): string {
   const domain = foldDomain(readOne(given, 'domain').toLowerCase())
   if (domain === null) throw new UsageError('Enter a domain, such as example.com.')
   if (getPublicSuffix(domain, { allowPrivateDomains: true }) === domain) {
-    throw new UsageError(`${domain} is a public suffix, which many people share. Enter a domain below it.`)
+    throw new UsageError(`${domain} is a public suffix. Enter a domain under it, such as your own.`)
   }
   return domain
 }
 
 export const senderList: Command = {
   name: 'sender list',
-  summary: 'lists the sender addresses of apps, and the DNS records of unverified domains',
+  summary: 'lists sender addresses, and DNS records to add for unverified domains',
   options: {
     ...DATA,
     ...ACCOUNT,
     ...JSON_OUTPUT,
-    app: { type: 'string', value: 'ID', meaning: 'Of one app.', default: 'all' },
-    check: { type: 'boolean', meaning: 'Looks up the records in DNS first.' },
+    app: { type: 'string', value: 'ID', meaning: 'Only this app.', default: 'all apps' },
+    check: { type: 'boolean', meaning: 'Looks up the DNS records first.' },
   },
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
@@ -119,7 +119,7 @@ export const senderAdd: Command = {
 export const senderRemove: Command = {
   name: 'sender remove',
   words: 'ADDRESS',
-  summary: 'removes a sender address from an app; refused while a message uses it',
+  summary: 'removes a sender address that no message uses',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT, ...APP },
   run: (given, env) => {
     const email = readAddress(given)
@@ -142,7 +142,7 @@ const change = (given: Given, env: Environment, work: Change) =>
 export const senderBind: Command = {
   name: 'sender bind',
   words: 'DOMAIN',
-  summary: 'lets one account alone send from a domain, without a DNS record',
+  summary: 'reserves a domain for one account, without a DNS record',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
   run: (given, env) => {
     const domain = readDomain(given)
@@ -157,7 +157,7 @@ export const senderBind: Command = {
 export const senderUnbind: Command = {
   name: 'sender unbind',
   words: 'DOMAIN',
-  summary: 'removes a domain from an account, which can verify it again by DNS',
+  summary: 'removes a domain from an account; it can verify the domain again by DNS',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
   run: (given, env) => {
     const domain = readDomain(given)

@@ -61,7 +61,7 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
   http.reload({ fetch: handle, error: createUnserved(baseUrl).fault })
   store.onCommit(metrics.countCommit)
   store.onForeignWrite(dependencies.access.forget)
-  store.onBroken((reason) => onFault(log, 'the disk can no longer be trusted', reason))
+  store.onBroken((reason) => onFault(log, 'stopped because the disk failed', reason))
   const maintenance = startMaintenance(dependencies, log)
   drainOnSignals({
     http,
@@ -131,7 +131,7 @@ function warnOfPlainHttp(baseUrl: string, log: Log): void {
 /** An app's sender can't send notices: its domain may belong to another account. */
 function logNoticeSender({ smtpUrl, mailFrom }: Open, log: Log): void {
   if (smtpUrl === null || mailFrom !== null) return
-  log.write('info', 'members of apps without their own mail server get no notices: set EVENTPOST_MAIL_FROM')
+  log.write('info', 'members of apps without their own mail server get no security notices: set EVENTPOST_MAIL_FROM')
 }
 
 async function warnOfUnreachableLinks(
@@ -141,16 +141,20 @@ async function warnOfUnreachableLinks(
 ): Promise<void> {
   const hasServer = smtpUrl !== null || (await store.listSmtpUrls()).length > 0
   if (!hasServer || !isLinkUnreachable(baseUrl)) return
-  log.write('warn', 'links in emails work on this machine only: set EVENTPOST_BASE_URL or --base-url', { baseUrl })
+  log.write('warn', 'links in emails work only on this machine: set EVENTPOST_BASE_URL or --base-url', { baseUrl })
 }
 
 /** Apps whose mail server isn't allowed any more wait until it is. */
 async function warnOfPrivateServers(store: Store, { mailPrivateHosts }: Open, log: Log): Promise<void> {
   const hosts = (await store.listSmtpUrls()).flatMap((url) => readSmtpUrl(url)?.host ?? [])
   for (const host of new Set(hosts.filter((one) => isRefusedHost(one, mailPrivateHosts)))) {
-    log.write('warn', 'an app sends through a private address, which is refused: set EVENTPOST_MAIL_PRIVATE_HOSTS', {
-      host,
-    })
+    log.write(
+      'warn',
+      'the mail server of an app has a private address, which is refused: set EVENTPOST_MAIL_PRIVATE_HOSTS',
+      {
+        host,
+      },
+    )
   }
 }
 
@@ -162,7 +166,7 @@ async function warnOfUnverified(senders: Senders, log: Log): Promise<void> {
     const fix =
       holders === null
         ? `eventpost sender bind ${domain} --account ${accountId}`
-        : 'another account has verified this domain: add the TXT record of the page Sender, or remove the address'
+        : 'another account has verified this domain: add the TXT record from the Sender page, or remove the address'
     log.write('warn', 'a sender domain is not verified for its account', {
       domain,
       accountId,
@@ -207,15 +211,15 @@ function whyNotListening(host: string, port: number, error: unknown): string {
   // an unknown host name may be reported as EADDRINUSE too; port 0 is never in use
   if (code === 'EADDRINUSE' && port !== 0)
     return `Port ${port} on ${host} is in use. Stop the program that uses it, or choose another with --port.`
-  if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port.`
-  return `The address ${host} cannot be used. Use one of this machine with --host, such as 127.0.0.1 or 0.0.0.0.`
+  if (code === 'EACCES') return `This user is not allowed to listen on port ${port}. Choose one above 1023 with --port.`
+  return `The server can't listen on ${host}. Set --host to an address of this machine, such as 127.0.0.1 or 0.0.0.0.`
 }
 
 async function announce(store: Store, baseUrl: string): Promise<void> {
   if (!(await store.isSetUp())) {
     const token = await createSetupToken({ store, now: systemClock.now() })
     console.log(`set up at ${baseUrl}/setup?token=${token}`)
-    console.log('(works once, for a day; restart the server for a new one)')
+    console.log('(works once, within a day; restart the server for a new link)')
   }
   console.log(`listening on ${baseUrl}`)
 }

@@ -116,7 +116,7 @@ export const REFUSALS = {
   },
   unavailable: {
     status: 503,
-    message: "The service can't save right now. Nothing was saved. Send this again after Retry-After.",
+    message: 'The service cannot save right now. Nothing was saved. Send this again after Retry-After.',
   },
   commit_unconfirmed: {
     status: 503,

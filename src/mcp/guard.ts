@@ -24,10 +24,10 @@ export type GuardDependencies = {
 }
 
 const UNKNOWN_HOST = refuse('origin_not_allowed', {
-  message: 'The Host header does not match this service. Use the address of --base-url.',
+  message: 'The Host header does not match this service. Use the address in --base-url.',
 })
 const FOREIGN_ORIGIN = refuse('origin_not_allowed', {
-  message: 'Pages of this origin may not call the MCP server. Add the origin to --mcp-origins to allow it.',
+  message: "Pages of this origin can't call the MCP server. To allow it, add the origin to --mcp-origins.",
 })
 const NO_JSON = refuse('unsupported_media_type', {
   message: 'Send one JSON-RPC message in the body, with the header Content-Type: application/json.',
@@ -36,7 +36,7 @@ const NOT_ACCEPTABLE = refuse('not_acceptable')
 const TOO_LARGE = refuse('too_large', { message: 'The message is too large. Send at most 64 KB.' })
 /** Write-only keys have no use here. */
 const INGEST = refuse('insufficient_scope', {
-  message: 'This key may only add and update over HTTP. Create a key with the standard scope for MCP.',
+  message: 'This key can only add and update over HTTP. Create a key with the standard scope for MCP.',
 })
 
 /** GET and DELETE are listed so that browser clients can read the 405. */

@@ -22,7 +22,7 @@ export function readNarrowing(url: string, known: ReadonlySet<string>): Narrowin
   if (readOnly !== null && readOnly !== 'true' && readOnly !== 'false')
     add('read_only', 'invalid', 'Send true or false.')
   const tools = query.get('tools')?.split(',') ?? null
-  if (tools?.some((name) => !known.has(name))) add('tools', 'invalid', 'Send names of tools, with commas between them.')
+  if (tools?.some((name) => !known.has(name))) add('tools', 'invalid', 'Send tool names, separated by commas.')
   if (errors.length > 0) return refuseFields(errors)
   return { readOnly: readOnly === 'true', app: query.get('app'), tools: tools && new Set(tools) }
 }

@@ -54,7 +54,7 @@ export async function connectServer(server: Server): Promise<Ask> {
 
 const WRONG_PARAMETERS = {
   code: ErrorCode.InvalidParams,
-  message: "The parameters don't match this method. See the protocol.",
+  message: "The parameters don't match this method. See the MCP specification.",
 }
 
 /** The SDK reports unreadable parameters as internal errors with details; ours reject before. */
@@ -88,7 +88,7 @@ function readMessage(request: Request, bytes: Uint8Array): Read {
   return { message: isRequest ? body : null, meta: metaOf(body), fault, warnings }
 }
 
-const ONE = 'Send one message at a time: batches are not supported. Nothing was done.'
+const ONE = 'Send one message at a time. Batches are not supported. Nothing was done.'
 const NONE = 'The body is not a JSON-RPC 2.0 message with `jsonrpc`, `id`, `method` and `params`.'
 
 /** Notifications: no request is pending here, and one could cancel another client's. */

@@ -28,14 +28,14 @@ export const RESOURCE_TEMPLATES: ResourceTemplate[] = [
     uriTemplate: 'eventpost://openapi/{operationId}',
     name: 'openapi-call',
     title: 'One call of the HTTP API as OpenAPI 3.1',
-    description: 'With the schemas it uses. openapi.json has the names.',
+    description: 'With the schemas it uses. openapi.json lists the names.',
     mimeType: JSON_TYPE,
   },
   {
     uriTemplate: 'eventpost://apps/{app}/setup',
     name: 'setup-status',
     title: 'Setup status of an app',
-    description: 'As get_setup_status answers.',
+    description: 'The same as get_setup_status.',
     mimeType: JSON_TYPE,
   },
 ]

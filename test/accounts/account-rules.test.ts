@@ -57,7 +57,7 @@ describe('an account', () => {
     expect(binds).toMatchObject([{ bindsDomains: false }, { bindsDomains: true }, { bindsDomains: false }])
   })
   test.each<[string, Link | null, boolean]>([
-    ['a set-up link', linkOf({ purpose: 'setup' }), true],
+    ['a setup link', linkOf({ purpose: 'setup' }), true],
     ['an expired link', linkOf({ purpose: 'setup', expiresAt: AT }), false],
     ['another kind of link', linkOf(), false],
     ['an unknown link', null, false],

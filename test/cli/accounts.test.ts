@@ -53,7 +53,8 @@ const passwordHashes = (): unknown[] => {
   return hashes
 }
 
-const PORT_ASSUMED = 'The link uses port 8080. If you start the service with another --port, change it in the link.'
+const PORT_ASSUMED =
+  'The link assumes port 8080. If you start the service with another --port, change the port in the link.'
 
 describe('init', () => {
   test('prints everything a server needs, and the key works', async () => {
@@ -100,9 +101,7 @@ describe('init', () => {
     const { err } = await eventpost(['init', '--data', join(folder, 'u5'), ...OWNER, '--port', '18481'])
     expect(err).not.toContain(PORT_ASSUMED)
     expect(await signInUrl('u4', ['--port', '18481'])).toStartWith('http://127.0.0.1:18481/password?')
-    expect(await eventpost(['init', ...OWNER, '--port', '0'])).toEqual(
-      wrongUse('--port takes the port of the link, not 0'),
-    )
+    expect(await eventpost(['init', ...OWNER, '--port', '0'])).toEqual(wrongUse('--port cannot be 0 here'))
     expect(await eventpost(['init', ...OWNER, '--base-url', 'post'])).toEqual(wrongUse('--base-url takes an address'))
   })
 
@@ -202,7 +201,7 @@ describe('account create', () => {
     const other = join(folder, 'other-password')
     writeFileSync(other, 'four dull wooden spoons')
     const before = passwordHashes()
-    expect(await create(other)).toEqual(refused('the password is wrong. Leave out --password-file'))
+    expect(await create(other)).toEqual(refused('the password is wrong. Run the command without --password-file'))
     const { code, out } = await create(passwordFile)
     expect([code, out, passwordHashes()]).toEqual([0, expect.stringContaining(`${server.url}/\n`), before])
   })

@@ -101,7 +101,7 @@ describe('app set', () => {
     async () => {
       const named = async () => (await eventpost(['app', 'list', '--data', folder])).out
       const before = await named()
-      expect(await set()).toEqual(wrongUse('Pass what to change'))
+      expect(await set()).toEqual(wrongUse('Name a setting to change'))
       expect(await set('--name', 'x', '--domain', 'https://shop')).toEqual(wrongUse('--domain: .*your own domain'))
       expect(await set('--name', 'x', '--snippet-host', 'com')).toEqual(wrongUse('--snippet-host: '))
       expect(await set('--name', 'x', '--timezone', 'Mars')).toEqual(wrongUse('--timezone: Choose a timezone'))

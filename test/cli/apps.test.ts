@@ -46,7 +46,7 @@ describe('app create', () => {
   test('names the account if there are several', async () => {
     const words = ['app', 'create', '--data', folder, '--name', 'Said', '--json']
     expect((await eventpost(words)).err).toMatch(
-      new RegExp(`^eventpost: using the first of several .*${first.accountId}.*--account\\n$`),
+      new RegExp(`^eventpost: using the first account, .*${first.accountId}.*--account\\n$`),
     )
     expect((await eventpost([...words, '--account', second.accountId])).err).toBe('')
   })
@@ -97,7 +97,7 @@ describe('app create', () => {
     expect(await list(set.appId)).toMatchObject([{ type: 'page', path: '/start', email: 'ada@example.com' }])
     expect(await list(plain.appId)).toEqual([])
     const wrong = await eventpost(['app', 'create', '--data', folder, '--name', 'x', '--snippet-host', 'https://shop'])
-    expect(wrong).toEqual(wrongUse('Give hosts of your own'))
+    expect(wrong).toEqual(wrongUse('Enter your own hosts'))
   })
 
   test('refuses an unknown account and an invalid domain', async () => {

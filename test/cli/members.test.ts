@@ -41,8 +41,8 @@ describe('member invite', () => {
   })
 
   test.each([
-    [['--email', 'owner@example.com'], refused('member of this account has this email already')],
-    [['--email', 'x'], wrongUse('--email takes one plain email address')],
+    [['--email', 'owner@example.com'], refused('member of this account already has this email')],
+    [['--email', 'x'], wrongUse('--email takes one email address')],
     [[], wrongUse('--email is missing')],
     [['--email', 'a@example.com', '--role', 'king'], wrongUse('--role takes one of owner, editor, viewer')],
     [['--email', 'a@example.com', '--account', 'acc_none'], refused('no account with this ID')],

@@ -101,14 +101,14 @@ describe('is refused', () => {
   })
   test.each([
     ['an app of nobody', ['message', 'export', '--data', folder, '--app', 'app_none'], 'no app with this ID'],
-    ['a file that is missing', ['message', 'import', 'none.json', '--data', folder, '--app', 'x'], 'cannot be read'],
+    ['a file that is missing', ['message', 'import', 'none.json', '--data', folder, '--app', 'x'], "can't be read"],
   ])('%s', async (_, line, sentence) => expect(await eventpost(line)).toEqual(refused(sentence)))
   test('a file that is not JSON', async () => {
     expect(await eventpost(words(write('[')))).toEqual(refused('is not JSON'))
   })
   test('wrong words', async () => {
     const none = ['message', 'import', '--data', folder, '--app', first.appId]
-    expect(await eventpost(none)).toEqual(wrongUse('Name one file'))
+    expect(await eventpost(none)).toEqual(wrongUse('Name one message file'))
     expect(await eventpost(words(write([]), '--status', 'on'))).toEqual(wrongUse('--status takes'))
     expect(await eventpost(['message', 'export', '--data', folder])).toEqual(wrongUse('--app is missing'))
   })

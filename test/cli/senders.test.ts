@@ -137,7 +137,7 @@ describe('sender addresses', () => {
     expect(await eventpost(['sender', 'add', 'nobody', ...of])).toEqual(wrongUse('one email address'))
     expect(await eventpost(['sender', 'add', ...of])).toEqual(wrongUse('Name one address'))
     expect(await eventpost(['sender', 'remove', 'nobody@mine.example', ...of])).toEqual(
-      refused('nobody@mine.example is not a sender address'),
+      refused('nobody@mine.example was not added to this app'),
     )
     expect(await eventpost(['sender', 'bind', 'localhost', '--data', data])).toEqual(wrongUse('Enter a domain'))
     expect(await eventpost(['sender', 'bind', 'co.uk', '--data', data])).toEqual(wrongUse('co.uk is a public suffix'))

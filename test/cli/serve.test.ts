@@ -38,13 +38,13 @@ const statusOf = async (url: string, headers: Record<string, string> = {}): Prom
   (await fetch(url, { headers, redirect: 'manual' })).status
 
 describe('serve', () => {
-  test('on an empty folder prints a working set-up link, a new one each time', async () => {
+  test('on an empty folder prints a working setup link, a new one each time', async () => {
     const server = await serve()
     const link = /^set up at (\S+)$/m.exec(server.said.out)?.[1] ?? ''
     expect(link).toMatch(new RegExp(`^${server.url}/setup\\?token=[0-9A-Za-z]{43}$`))
     expect((await openLink(link)).status).toBe(200)
     expect(server.said.out).toStartWith(`created ${data}/eventpost.db\n`)
-    expect(server.said.out).toMatch(/^\(works once, for a day; restart the server for a new one\)$/m)
+    expect(server.said.out).toMatch(/^\(works once, within a day; restart the server for a new link\)$/m)
     expect(server.said.out.indexOf('set up at')).toBeLessThan(server.said.out.indexOf('listening on'))
     await server.stop()
     const again = await serve()
@@ -130,7 +130,7 @@ test('warns that members get no notices without a sender', async () => {
   const said = async (words: string[]): Promise<boolean> => {
     const server = await serve({ words })
     await server.stop()
-    return server.said.out.includes('get no notices: set EVENTPOST_MAIL_FROM')
+    return server.said.out.includes('get no security notices: set EVENTPOST_MAIL_FROM')
   }
   const words = ['--smtp-url', 'smtp://localhost:1025']
   expect(await said(words)).toBe(true)
@@ -177,7 +177,7 @@ describe('links in mails', () => {
     async () => {
       const [line = '{}', ...more] = await warnings([], FAR)
       expect(JSON.parse(line)).toMatchObject({
-        message: 'links in emails work on this machine only: set EVENTPOST_BASE_URL or --base-url',
+        message: 'links in emails work only on this machine: set EVENTPOST_BASE_URL or --base-url',
         baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       })
       expect(more).toEqual([])
@@ -242,7 +242,7 @@ describe('settings', () => {
 
   test('an unknown setting has no effect and is named', async () => {
     const env = { EVENTPOST_PROT: '1', EVENTPOST_PORT_FILE: '/x', EVENTPOST_HOST: '127.0.0.1' }
-    const warning = 'eventpost: unknown settings have no effect: EVENTPOST_PROT, EVENTPOST_PORT_FILE\n'
+    const warning = 'eventpost: unknown settings are ignored: EVENTPOST_PROT, EVENTPOST_PORT_FILE\n'
     const server = await serve({ env })
     const listed = await eventpost(['account', 'list', '--data', data, '--json'], { env })
     await server.stop()

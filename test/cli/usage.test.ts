@@ -27,7 +27,7 @@ describe('help', () => {
     const { code, out, err } = await eventpost(words)
     expect([code, err]).toEqual([0, ''])
     for (const name of Object.keys(COMMANDS)) expect(out).toMatch(new RegExp(`^  ${name} .*\\w`, 'm'))
-    expect(out).toContain('Exit: 0 done, 1 refused, 2 wrong use.')
+    expect(out).toContain('Exit codes: 0 success, 1 refused, 2 wrong usage.')
   })
 
   test.each(['account', 'app', 'key', 'secret', 'plan'])(
@@ -49,7 +49,7 @@ describe('help', () => {
     for (const setting of Object.values(SETTINGS)) {
       const { flag, env, value, default: fallback } = setting
       if ('isSecret' in setting && !('isFlagSafe' in setting)) {
-        expect(serve).toMatch(new RegExp(`^  ${env} ${value} .*\\(a variable, not a flag; or ${env}_FILE\\)$`, 'm'))
+        expect(serve).toMatch(new RegExp(`^  ${env} ${value} .*\\(environment variable; or ${env}_FILE\\)$`, 'm'))
         expect(serve).not.toContain(`--${flag}`)
         continue
       }
@@ -140,8 +140,8 @@ const WRONG: [words: string[], says: string][] = [
   [['serve', '--master-key', 'x'.repeat(32)], 'Set EVENTPOST_MASTER_KEY, or set EVENTPOST_MASTER_KEY_FILE'],
   [['serve', '--smtp-url=smtp://a:hush@mail.example.com'], 'Set EVENTPOST_SMTP_URL, or set EVENTPOST_SMTP_URL_FILE'],
   [['serve', '--smtp-url', ''], '--smtp-url is empty'],
-  [['serve', '--port', '1', '--port', '2'], '--port is given twice'],
-  [['init', '--email', 'a@example.com', '--json', '--app', 'Demo', '--json'], '--json is given twice'],
+  [['serve', '--port', '1', '--port', '2'], '--port is set twice'],
+  [['init', '--email', 'a@example.com', '--json', '--app', 'Demo', '--json'], '--json is set twice'],
   [['key', 'list', '--data='], '--data is empty'],
   [['serve', '--trusted-proxies', '10.0.0.0/8,proxy'], '--trusted-proxies takes'],
   [['version', '--json=yes'], '--json'],
@@ -156,7 +156,7 @@ const WRONG: [words: string[], says: string][] = [
   [['key', 'create', '--name', 'n'.repeat(101)], '--name: Enter a name of 1 to 100 characters'],
   [['key', 'create', '--name', 'CI', '--scope', 'all'], '--scope: Choose one of'],
   [['key', 'revoke'], 'key revoke KEYID'],
-  [['plan', 'set'], 'Pass what to change'],
+  [['plan', 'set'], 'Name a limit to change'],
   [['plan', 'set', '--events-per-hour', 'many'], '--events-per-hour takes a number'],
   [['plan', 'set', '--events-per-hour', '-1'], '--events-per-hour takes a number from 1 to'],
   [['plan', 'set', '--events-per-hour', '1000000000'], '--events-per-hour takes a number .* or default or unlimited'],

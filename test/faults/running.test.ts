@@ -116,7 +116,7 @@ describe.skipIf(!canMakeFaults)('the disk', () => {
     const second = await post().catch(() => ({ status: 0 }))
     expect([0, 503]).toContain(second.status)
     expect(await server.ended()).toBe(1)
-    expect(server.said.out).toContain('the disk can no longer be trusted')
+    expect(server.said.out).toContain('stopped because the disk failed')
 
     server = await startServer({ data })
     expect(await readBack(target())).toContain(first.email)

@@ -63,7 +63,7 @@ const FILTERS = {
     Type.String({
       maxLength: MOST_SEARCH_CHARACTERS,
       pattern: '\\S',
-      say: `Send the start of an email or a part of a name, of up to ${MOST_SEARCH_CHARACTERS} characters.`,
+      say: `Send the start of an email or part of a name, up to ${MOST_SEARCH_CHARACTERS} characters.`,
     }),
   ),
   status: Type.Optional(schemas.oneOf(CONTACT_STATUSES, `Send one of ${CONTACT_STATUSES.join(', ')}.`)),
@@ -106,14 +106,14 @@ function fieldOf(text: string | undefined): PeopleFilter['field'] {
 const BESIDE_FILTER = {
   field: 'updatedAfter',
   code: 'conflict',
-  message: 'This has no effect beside `search`, `status` or `field`. Leave one out.',
+  message: 'This has no effect together with `search`, `status` or `field`. Remove one of them.',
 }
 const INDEXING = 'People added before the upgrade are still being indexed. Some may be missing.'
 
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
   title: 'People of an app',
-  description: 'Newest first, with `updatedAfter` last changed; `search`: start of an email or part of a name.',
+  description: 'Newest first; with `updatedAfter`, by last change. `search`: start of an email or part of a name.',
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
   output: schemas.RESULT,
@@ -152,7 +152,7 @@ const fitPeople = (rows: contacts.ContactRow[], app: AppRow) =>
 export const addContact: schemas.Tool = {
   name: 'add_contact',
   title: 'Add a person',
-  description: 'Adds a person, or merges into the one with this email; lists the emails it queued.',
+  description: 'Adds or updates the person with this email. Lists the emails it queued.',
   kind: 'write',
   hints: { reachesOut: true },
   input: schemas.inputSchema(ContactInput, { dryRun: DRY_RUN }),
@@ -163,7 +163,7 @@ export const addContact: schemas.Tool = {
 export const updateContact: schemas.Tool = {
   name: 'update_contact',
   title: 'Change a person',
-  description: 'Changes a known person; lists the emails it queued. Absent fields stay; null clears a name.',
+  description: 'Changes a known person. Lists the emails it queued. Absent fields stay; null clears a name.',
   kind: 'write',
   hints: { destructive: true, reachesOut: true },
   input: schemas.inputSchema(ContactUpdateInput, { dryRun: DRY_RUN }),

@@ -33,7 +33,7 @@ const readQuery = createArguments({
 
 export const listDeliveries: Tool = {
   name: 'list_deliveries',
-  title: 'Mails to people',
+  title: 'Emails to people',
   description: 'Triggered emails, newest first.',
   kind: 'read',
   input: ASKED,

@@ -18,12 +18,12 @@ const readPiece = createReader({
   },
   rules: () => ({ cursor: idCursorRule }),
 })
-const BEYOND = { field: 'cursor', code: 'invalid', message: 'Send `nextCursor` of the piece before, of the same page.' }
+const BEYOND = { field: 'cursor', code: 'invalid', message: 'Send `nextCursor` of the previous part of the same page.' }
 
 export const getDocs: Tool = {
   name: 'get_docs',
   title: 'Documentation',
-  description: 'A page as Markdown, by pieces; without `page`, what each is about.',
+  description: 'A page as Markdown, in parts. Without `page`, lists the pages.',
   kind: 'read',
   input: PAGES,
   output: RESULT,

@@ -25,7 +25,7 @@ import { DRY_RUN, findDryRunFault, queuedView, splitArguments, unstartedView } f
 export const listEvents: Tool = {
   name: 'list_events',
   title: 'Stored events',
-  description: 'Events, page views and actions, newest first, of all people or of one.',
+  description: 'Events, page views and actions of one person or everyone, newest first.',
   kind: 'read',
   input: inputSchema(EventQuery),
   output: RESULT,
@@ -44,7 +44,7 @@ export const listEvents: Tool = {
 export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
-  description: 'Records an event; lists emails it queued, or why not.',
+  description: 'Records an event. Lists the emails it queued, or why none.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: inputSchema(EventInput, { dryRun: DRY_RUN }),

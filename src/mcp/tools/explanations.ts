@@ -17,7 +17,7 @@ type Asked = { deliveryId: number } | { messageId: number; email: string }
 
 const ASKED = takes({
   app: APP,
-  deliveryId: Type.Optional(Type.String({ say: 'Send the ID of the delivery, as list_deliveries has it.' })),
+  deliveryId: Type.Optional(Type.String({ say: 'Send a delivery ID from list_deliveries.' })),
   messageId: Type.Optional(MESSAGE_ID),
   email: Type.Optional(EMAIL),
 })
@@ -47,7 +47,7 @@ const readAsked = createArguments({
 export const explainTool: Tool = {
   name: 'explain_delivery',
   title: 'Why an email was sent or not',
-  description: 'Every rule and what it found, by `deliveryId`, or `messageId` and `email`; `delivery` null: no email.',
+  description: 'Every rule and its result, by `deliveryId`, or `messageId` and `email`. `delivery` null: no email.',
   kind: 'read',
   input: ASKED,
   output: outputSchema('why', 'message', 'delivery', 'decidedAt', 'rules'),

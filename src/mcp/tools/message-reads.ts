@@ -33,7 +33,7 @@ const readListed = createArguments({
 export const listMessages: Tool = {
   name: 'list_messages',
   title: 'Messages of an app',
-  description: 'Oldest first: what triggers each, how many emails are in each state.',
+  description: 'Oldest first, with triggers and the number of emails in each state.',
   kind: 'read',
   input: LISTED,
   output: RESULT,
@@ -71,7 +71,7 @@ const readOne = createArguments({
 export const getMessage: Tool = {
   name: 'get_message',
   title: 'One message',
-  description: 'Can be saved again. If parts are `omitted`, `cursor` gives all of its JSON in pieces.',
+  description: 'As it can be saved. If parts are `omitted`, `cursor` returns its JSON in parts.',
   kind: 'read',
   input: ONE,
   output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),
@@ -101,7 +101,7 @@ export const getMessage: Tool = {
 
 const RESULT_DAYS = 30
 
-const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message was changed meanwhile. Begin again.' }
+const CHANGED = { field: 'cursor', code: 'invalid', message: 'The message has changed. Start again without a cursor.' }
 
 const cursorTo = ({ updatedAt }: MessageRow, id: number): string => writeContactCursor({ id, updatedAt })
 

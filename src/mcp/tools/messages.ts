@@ -42,13 +42,13 @@ const DRAFT = takes({
     Type.String({
       brief: '`updatedAt` of get_message',
       pattern: TIME_PATTERN,
-      say: 'Send `updatedAt` of the message as get_message returned it.',
+      say: "Send the message's `updatedAt`, as get_message returned it.",
     }),
   ),
   message: MESSAGE,
 })
 
-const ALONE: Fault = { code: 'conflict', message: 'Send this with `messageId` only: a new message is based on none.' }
+const ALONE: Fault = { code: 'conflict', message: 'Send this only with `messageId`. A new message has no base.' }
 
 /** A message is replaced only by someone who has read it. */
 function findBasisFault(basedOn: unknown, { messageId }: Body): Fault | null {
@@ -71,7 +71,7 @@ export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Write a message',
   description:
-    'Makes a message, or replaces `messageId`, if not live. See get_docs: messages, frequency, content, results.',
+    'Creates a message, or replaces `messageId` if not live. See get_docs: messages, frequency, content, results.',
   kind: 'manage',
   hints: { destructive: true },
   input: DRAFT,
@@ -84,7 +84,7 @@ export const saveMessageDraft: Tool = {
 
 type Draft = { app: AppRow; input: { id: number | null; basedOn: number | null; value: object } }
 
-const LIVE = 'This message is live. Pause it with set_message_status first; then write, preview and turn it on again.'
+const LIVE = 'This message is live. Pause it with set_message_status, then save, preview and turn it on again.'
 
 async function saveDraft(deps: ToolDependencies, caller: Caller, { app, input: { id, basedOn, value } }: Draft) {
   const old = id === null ? null : await deps.store.findMessage(app.id, id)
@@ -129,7 +129,7 @@ function withinMessage(refused: Refusal): Refusal {
 }
 
 const UNSEEN =
-  'Call preview_message, show it to the user, and send its token: there is none while it names problems. Each change of the message needs a new one.'
+  'Call preview_message, show the preview to the user, and send its token. There is no token while it reports problems. Each change of the message requires a new token.'
 
 const STATUSES = ['draft', 'live', 'paused'] as const
 
@@ -148,7 +148,7 @@ const readStatus = createArguments({
 export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Turn a message on or off',
-  description: 'Live needs the `token` of a current preview. Emails due while not live are skipped.',
+  description: 'Live requires the `token` of a current preview. Emails due while not live are skipped.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: STATUS,

@@ -23,7 +23,7 @@ const PREVIEW = takes({
   several: Type.Optional(Type.Boolean({ say: 'Send true or false.' })),
 })
 
-const MADE_UP: Fault = { code: 'conflict', message: 'Several events are made up. Send either this or `email`.' }
+const MADE_UP: Fault = { code: 'conflict', message: '`several` uses sample events. Send either this or `email`.' }
 
 const readPreview = createArguments({
   schema: PREVIEW,
@@ -46,7 +46,7 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'Preview an email',
   description:
-    'The email for `email`, else for the last who triggered it, else of sample data, as with `several` events. `token` is for set_message_status; null with `problems`.',
+    'For `email`, the last person who triggered it, or sample data (always with `several`). `token`: for set_message_status; null with `problems`.',
   kind: 'read',
   input: PREVIEW,
   output: outputSchema('mail', 'problems', 'warnings', 'token'),
@@ -123,7 +123,7 @@ const readTest = createArguments({
 export const sendTestMessage: Tool = {
   name: 'send_test_message',
   title: 'Send a test email',
-  description: 'Sends the email of preview_message to a member as a test. `kept`: captured, not sent.',
+  description: 'Sends the email of preview_message to a member. `kept`: captured, not sent.',
   kind: 'manage',
   hints: { repeats: true, reachesOut: true },
   input: TEST,

@@ -43,7 +43,7 @@ const readSimulation = createArguments({
 
 const faultIn = (read: object): Fault | null => (isFault(read) ? read : null)
 
-const TOO_OLD: Fault = { code: 'invalid', message: 'This page is too old. Begin again.' }
+const TOO_OLD: Fault = { code: 'invalid', message: 'This cursor has expired. Start again without a cursor.' }
 
 /** Lines shown so far, and the simulation's time (ms UTC). */
 function readPlace(text: string, now: number): { skip: number; at: number } | Fault {
@@ -87,7 +87,7 @@ export const simulateTool: Tool = {
 
 type Days = { days: number; at: number }
 
-const BY_TAG = "Messages that start with a tag can't be simulated: the time a tag was added isn't stored."
+const BY_TAG = "Messages triggered by a tag can't be simulated, because the time a tag was added isn't stored."
 
 const simulate = async (
   deps: ToolDependencies,

@@ -27,7 +27,7 @@ const readNames = createArguments({
 export const listEventNames: Tool = {
   name: 'list_event_names',
   title: 'Names of events',
-  description: 'Of the last 30 days, by name, with counts.',
+  description: 'Names and counts of the last 30 days.',
   kind: 'read',
   input: NAMES,
   output: RESULT,
@@ -47,8 +47,8 @@ const readDays = createArguments({ schema: STATS, clean: ({ days = DEFAULT_DAYS 
 
 export const getStats: Tool = {
   name: 'get_stats',
-  title: 'How much came',
-  description: 'Last days (UTC): top 20 events by day, new people this month, email results.',
+  title: 'Event counts',
+  description: 'Top 20 events by day (UTC), new people this month, email results.',
   kind: 'read',
   input: STATS,
   output: RESULT,

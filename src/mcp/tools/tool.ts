@@ -54,8 +54,8 @@ export const APP = Type.String()
 export const EMAIL = fields.EMAIL
 export const MESSAGE_ID = Type.String({
   say: {
-    missing: 'Send the ID of the message, as list_messages has it.',
-    invalid: 'Send the ID of the message, as list_messages has it.',
+    missing: 'Send a message ID from list_messages.',
+    invalid: 'Send a message ID from list_messages.',
   },
 })
 

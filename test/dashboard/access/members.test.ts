@@ -41,7 +41,7 @@ describe('inviting', () => {
       { email: 'ada@example.com', role: 'viewer' },
       409,
       '#email-fault',
-      'A member of this account has this email already',
+      'A member of this account already has this email',
     ],
     [{ email: EVE, role: 'king' }, 400, '.fault', 'Choose a role.'],
   ])('refuses %p and keeps the input', async (fields, status, fault, sentence) => {

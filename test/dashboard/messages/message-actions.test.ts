@@ -61,7 +61,7 @@ describe('saving', () => {
   test('refuses a duplicate name next to the field', async () => {
     const { status, html } = await pages.press(pages.path, 'save', { name: 'Results not opened yet' })
     expect(status).toBe(409)
-    expect(await textOf(html, '#name-fault')).toEqual([expect.stringContaining('has a message with this name already')])
+    expect(await textOf(html, '#name-fault')).toEqual([expect.stringContaining('already has a message with this name')])
   })
 
   test('after a concurrent save, keeps the input and overwrites when repeated', async () => {

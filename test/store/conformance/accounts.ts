@@ -39,7 +39,7 @@ export function testAccounts(store: Fresh): void {
     expect(await store().findAccess('hash_1')).toBeNull()
   })
 
-  test('the set-up link creates the first account, once and until it expires', async () => {
+  test('the setup link creates the first account, once and until it expires', async () => {
     const link = (tokenHash: string) => ({ link: { tokenHash, purpose: 'setup' as const, expiresAt: AT + 10 }, at: AT })
     await store().makeSetupLink(link('old'))
     await store().makeSetupLink(link('token'))
