@@ -12,7 +12,7 @@ import { type PageDependencies, type Viewer, type Who } from '../layout/viewer.t
 import { readMailState } from './mail-state.ts'
 import { type Captured, OutboxPage } from './outbox-page.tsx'
 
-const PAGE_ROWS = 50
+const PAGE_ROWS = 36
 
 const ALL_CAPTURED = { contactId: null, messageId: null, states: ['kept'] } as const
 

@@ -8,7 +8,7 @@ import { SentText } from '../ui/text.tsx'
 import { Moment } from '../ui/time.tsx'
 
 /** Rows per page and per stream message. */
-export const FEED_ROWS = 50
+export const FEED_ROWS = 32
 
 const ICONS = { event: 'activation', page: 'page', action: 'action' } as const
 const PREVIEW_MOST = 160

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { formatTime, formatTimeInZone, timeParts } from '../../core/format-time.ts'
+import { formatTimeInZone, timeParts } from '../../core/format-time.ts'
 
 /** Smallest duration (ms) for each unit: 36 hours still shows hours. */
 const UNITS: [unit: string, ms: number, from: number][] = [
@@ -39,14 +39,14 @@ export function formatClock(at: number, { seconds }: { seconds: boolean }, timeZ
   return seconds ? `${hour}:${minute}:${second}` : `${hour}:${minute}`
 }
 
-/** "just now", "5 minutes ago", "in 23 hours", or a date. */
+/** "just now", "5 minutes ago", "in 23 hours", or "3 May 2026" with a short month. */
 export function formatAge(at: number, now: number, timeZone = 'UTC'): string {
   // to the nearest: the time until then shrinks at once
   const distance = at > now ? Math.round((at - now) / 60_000) * 60_000 : now - at
   const [unit, ms] = UNITS.find(([, , from]) => distance >= from) ?? ['', 0]
   if (unit === '') return at > now ? 'in less than a minute' : 'just now'
   const count = at > now ? Math.round(distance / ms) : Math.floor(distance / ms)
-  if (unit === 'day' && count > RELATIVE_DAYS) return formatTime(at, timeZone)
+  if (unit === 'day' && count > RELATIVE_DAYS) return `${formatDay(at, timeZone)} ${timeParts(at, timeZone).year}`
   const text = `${count} ${unit}${count === 1 ? '' : 's'}`
   return at > now ? `in ${text}` : `${text} ago`
 }

@@ -5,7 +5,7 @@ import { SIGN_INS_KEPT_MS } from '../../../src/accounts/account-rules.ts'
 import { describeAction } from '../../../src/dashboard/access/audit-labels.ts'
 import { codeAt, turnOn } from './authenticator.ts'
 import { type AccountPages, type Browser, createBrowser, openAccount } from '../browser.ts'
-import { expectHarmless, HOSTILE, textOf } from '../pages.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
 let owner: Browser
@@ -76,7 +76,10 @@ describe('sign-ins', () => {
     await pages.signInNotes.save()
     expect(counts().reduce((sum, { count }) => sum + count, 0)).toBe(330)
     db.close()
-    expect((await rowsOf('?kind=sign_ins')).some(([, , address]) => address === 'several')).toBe(true)
+    const { html } = await owner.get(`${pages.at('audit')}?kind=sign_ins`)
+    const [older] = await attributesOf(html, '.pager [rel=next]', 'href')
+    const rows = [...(await rowsOf('?kind=sign_ins')), ...(await rowsOf(`?${older?.split('?')[1] ?? ''}`))]
+    expect(rows.some(([, , address]) => address === 'several')).toBe(true)
   })
 
   test('are retried when the disk is full', async () => {
