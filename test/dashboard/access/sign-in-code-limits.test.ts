@@ -156,7 +156,7 @@ describe('a full disk', () => {
     failing.mockRestore()
     expect([status, (await textOf(html, '#recoveryCode-fault'))[0]]).toEqual([
       503,
-      expect.stringContaining('nothing was saved'),
+      expect.stringContaining('Nothing was saved'),
     ])
     expect((await browser.post('/sign-in/code', { recoveryCode: step.codes[0] ?? '' })).status).toBe(303)
   })
