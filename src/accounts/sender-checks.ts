@@ -11,6 +11,8 @@ export type ResolveTxt = (name: string) => Promise<string[] | null>
 export type SenderCheck = {
   about: 'SPF' | 'DKIM' | 'DMARC'
   state: 'good' | 'caution' | 'bad' | 'unasked'
+  /** the domain has no such record */
+  isAbsent?: true
   sentence: string
   record: DnsRecord | null
 }
@@ -95,7 +97,9 @@ async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender):
     return { about: 'SPF', state: 'bad', sentence, record: null }
   }
   if (provider?.spf && !record.toLowerCase().split(/\s+/).includes(provider.spf)) {
-    const value = record.replace(/\s*(?=\s[-~?]all\b|$)/i, ` ${provider.spf}`)
+    const words = record.split(/\s+/).filter((word) => word !== '')
+    const end = words.findIndex((word) => /^[-~?]all$/i.test(word))
+    const value = words.toSpliced(end < 0 ? words.length : end, 0, provider.spf).join(' ')
     const sentence = `The SPF record of ${domain} doesn't include ${provider.name}. Replace it with this one.`
     return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value } }
   }
@@ -106,6 +110,7 @@ async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender):
 
 function describeMissingSpf(domain: string, server: string | null, provider: MailProvider | null): SenderCheck {
   const missing = `${domain} has no SPF record.`
+  const absent = { about: 'SPF', isAbsent: true } as const
   if (provider !== null && provider.spf === null) {
     const sentence = `${missing} ${provider.name} needs none here. Add the records that it shows for your domain.`
     return { about: 'SPF', state: 'caution', sentence, record: null }
@@ -113,10 +118,10 @@ function describeMissingSpf(domain: string, server: string | null, provider: Mai
   const term = provider?.spf ?? (server === null ? 'mx' : spfTerm(server))
   if (term === null) {
     const sentence = `${missing} Your mail server is on a private network, so its public address is unknown. Add a record with that address, such as v=spf1 ip4:203.0.113.5 ~all, or your mail provider's record.`
-    return { about: 'SPF', state: 'bad', sentence, record: null }
+    return { ...absent, state: 'bad', sentence, record: null }
   }
   const sentence = provider === null ? `${missing} Add this one, or your mail provider's.` : `${missing} Add this one.`
-  return { about: 'SPF', state: 'bad', sentence, record: { name: domain, type: 'TXT', value: `v=spf1 ${term} ~all` } }
+  return { ...absent, state: 'bad', sentence, record: { name: domain, type: 'TXT', value: `v=spf1 ${term} ~all` } }
 }
 
 async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): Promise<SenderCheck> {
@@ -128,7 +133,8 @@ async function checkDkim(resolve: ResolveTxt, { domain, dkim }: CheckedSender): 
   const found = await resolve(record.name)
   if (found === null) return unasked('DKIM', record.name)
   if (!found.some((text) => /(?:^|;)\s*p=/i.test(text))) {
-    return { about: 'DKIM', state: 'bad', sentence: 'The key is not published yet. Add this record.', record }
+    const sentence = 'The key is not published yet. Add this record.'
+    return { about: 'DKIM', isAbsent: true, state: 'bad', sentence, record }
   }
   if (!publishesKey(found, dkim.publicKey)) {
     const sentence = 'The published key is not the signing key. Replace it with this record.'
@@ -154,7 +160,7 @@ async function checkDmarc(resolve: ResolveTxt, { domain }: CheckedSender): Promi
   }
   const record: DnsRecord = { name: `_dmarc.${domain}`, type: 'TXT', value: 'v=DMARC1; p=none' }
   const sentence = `${domain} has no DMARC record, so receivers don't know what to do with forged emails. Start with this one.`
-  return { about: 'DMARC', state: 'caution', sentence, record }
+  return { about: 'DMARC', isAbsent: true, state: 'caution', sentence, record }
 }
 
 function describeDmarc(name: string, record: string): SenderCheck {

@@ -80,6 +80,8 @@ const EXPORT_ROWS = 500
 const EXPORT_COLUMNS = [
   'id',
   'email',
+  'firstName',
+  'lastName',
   'message',
   'version',
   'state',
@@ -118,6 +120,8 @@ function toCells({ work: { delivery, message, contact } }: ListedDelivery, now: 
   return [
     publicId('dlv', id),
     contact.email,
+    contact.firstName ?? '',
+    contact.lastName ?? '',
     message.name,
     String(version),
     state,
@@ -203,6 +207,12 @@ export async function resendDelivery(
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
 }
 
+const CAPTURED = { contactId: null, messageId: null, states: ['kept'] } as const
+
+/** In the outbox, up to `MOST_COUNTED` + 1. */
+export const countCaptured = (store: Store, { id: appId }: AppRow): Promise<number> =>
+  store.countMatching({ ...CAPTURED, appId, before: null })
+
 type SendingCaptured = { until: number; actor: string }
 
 /** `refused`: how many stay captured. `next`: the newest one that is left; null if none is. */
@@ -225,7 +235,7 @@ export async function sendCaptured(
 ): Promise<SentCaptured | Refused | Refusal> {
   const { server, isUnreadable } = deps.mailer.findMailRoute({ settings: await deps.store.mailSettings(app.id), app })
   if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
-  const captured = { appId: app.id, contactId: null, messageId: null, states: ['kept'] as const }
+  const captured = { ...CAPTURED, appId: app.id }
   const rows = await deps.store.listDeliveries({ ...captured, before: until + 1, limit: MOST_RESENT + 1 })
   const by = { accountId: app.accountId, actor }
   const counts = { sent: 0, refused: 0 }

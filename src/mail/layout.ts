@@ -81,8 +81,9 @@ const preheaderOf = (preheader: string): string =>
 
 const PREVIEW_CHARACTERS = 140
 
-/** A few words before the text, such as "Hello Ada!". */
-const GREETING = /,$|^\S+(?: \S+){0,3}[!:]$/
+/** A line before the text, such as "Hello Ada!". */
+const GREETING =
+  /,$|^(?:hi|hello|hey|dear|good (?:morning|day|evening)|hallo|liebe|lieber|guten tag|bonjour|hola|ciao)\b.{0,60}[!:.]$/i
 
 /** The first sentence after the greeting, without addresses of pages. */
 function findFirstSentence(text: string): string {

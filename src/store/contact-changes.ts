@@ -42,6 +42,16 @@ export function createChangeReads(db: Database) {
   }
 }
 
+/** Records that a member set the status that the person has already. */
+export function createStatusNote(db: Database) {
+  const add = db.prepare(
+    `INSERT INTO contact_changes (contact_id, id, at, actor, change)
+     SELECT ?1, 1 + ifnull(max(id), (?2 - 1767225600000) * 8192), ?2, ?3, json_object('status', json_array(?4, ?4))
+     FROM contact_changes WHERE contact_id = ?1`,
+  )
+  return (contactId: number, { at, actor, status }: StatusChange): void => void add.run(contactId, at, actor, status)
+}
+
 /** Names the member who made a person's change of this time. */
 export function createChangeActor(db: Database) {
   const name = db.prepare(

@@ -24,7 +24,10 @@ export type AppDayCount = { messageId: number; day: number; sent: number; cameBa
 export type PeopleCounts = { emailed: number; cameBack: number; seen: number }
 
 /** Emails that somebody has to look at. `failed`: triggered in the range. Others are counted up to a limit. */
-export type ProblemCounts = { failed: number; captured: number; unknown: number }
+export type ProblemCounts = { failed: number; captured: number; unknown: number; unfit: UnfitCount[] }
+
+/** Emails of a message that were skipped for a reason in it. */
+export type UnfitCount = { messageId: number; reason: string; emails: number }
 
 /** `people`: of the range's first day up to now. `compared`: each person once, in the message that decided first. */
 export type AppResults = {
@@ -35,6 +38,8 @@ export type AppResults = {
 
 /** More are not counted: the sentence is the same. */
 export const MOST_COUNTED = 1_000
+
+const MOST_UNFIT = 5
 
 type StoredCompared = Omit<ComparedCount, 'isHeldBack'> & { isHeldBack: number }
 
@@ -87,6 +92,12 @@ export function createResultReads(db: Database) {
     `SELECT ifnull(sum(emails), 0) AS n FROM messages CROSS JOIN message_days ON message_id = messages.id
        AND day BETWEEN ?2 AND ?3 AND outcome = 'failed' WHERE app_id = ?1`,
   )
+  const unfit = db.prepare<UnfitCount, [number, number, number, string]>(
+    `SELECT message_id AS messageId, reason, sum(emails) AS emails FROM messages CROSS JOIN message_days
+       ON message_id = messages.id AND day BETWEEN ?2 AND ?3 AND outcome = 'skipped'
+       AND reason IN (SELECT value FROM json_each(?4))
+     WHERE app_id = ?1 GROUP BY message_id, reason HAVING sum(emails) > 0 ORDER BY emails DESC LIMIT ${MOST_UNFIT}`,
+  )
   const inState = db.prepare<{ n: number }, [number, string]>(
     `SELECT count(*) AS n FROM (SELECT 1 FROM messages CROSS JOIN deliveries ON message_id = messages.id AND state = ?2
      WHERE messages.app_id = ?1 LIMIT ${MOST_COUNTED})`,
@@ -103,7 +114,9 @@ export function createResultReads(db: Database) {
 
     hasSentEmail: (appId: number): boolean => anySent.get(appId) !== null,
 
-    countProblems: (appId: number, { from, until }: DayRange): ProblemCounts => ({
+    /** `reasons`: those that lie in a message. */
+    countProblems: (appId: number, { from, until }: DayRange, reasons: readonly string[]): ProblemCounts => ({
+      unfit: unfit.all(appId, from, until, JSON.stringify(reasons)),
       failed: failed.get(appId, from, until)?.n ?? 0,
       captured: inState.get(appId, 'kept')?.n ?? 0,
       unknown: inState.get(appId, 'unknown')?.n ?? 0,

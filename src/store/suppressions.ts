@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit, type Done, DONE } from './audit.ts'
-import { createChangeActor, createStatusChangeRead, type StatusChange } from './contact-changes.ts'
+import { createChangeActor, createStatusChangeRead, createStatusNote, type StatusChange } from './contact-changes.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { DeliveryRules } from './delivery-rules.ts'
 import { USES_DEDUPE_KEY } from './delivery-states.ts'
@@ -139,6 +139,7 @@ type Parts = {
 
 export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
   const [list, audit, nameActor] = [createSuppressionList(db), createAudit(db), createChangeActor(db)]
+  const noteStatus = createStatusNote(db)
   const put = db.prepare(
     `INSERT INTO suppressions (app_id, email_hash, reason, created_at, email) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET reason = excluded.reason, created_at = excluded.created_at, email = excluded.email`,
@@ -193,6 +194,9 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     if (rules.outweighs(reason, contact.status)) {
       setStatus.run(reason, at, contact.id)
       nameActor(contact.id, at, suppressing.by?.actor)
+    } else if (suppressing.by && findStatusChange(contact.id)?.actor === null) {
+      // so that the person can't take it back
+      noteStatus(contact.id, { at, actor: suppressing.by.actor, status: contact.status })
     }
     cancelOpen(contact.id, suppressing)
     return { isNew: before === null }

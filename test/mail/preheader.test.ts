@@ -11,6 +11,8 @@ test.each([
   ['Hello Ada,\n\nYour results are ready. Have a look.', 'Your results are ready.'],
   ['Hello Ada!\n\nYour results are ready.', 'Your results are ready.'],
   ['It works!', 'It works!'],
+  ['Your results are ready!\n\nHave a look.', 'Your results are ready!'],
+  ['Hello Ada.\n\nHave a look.', 'Have a look.'],
   ['Your results https://app.example.com/r?token=secret are ready.', 'Your results are ready.'],
   ['Version 2.5 is out\n\nMore below.', 'Version 2.5 is out'],
   ['Hello Ada,\n\n---\n\nReady?', 'Ready?'],

@@ -53,7 +53,7 @@ const ACTIONS = new Map<string, string>([
   ['message.paused', 'paused the message {}'],
   ['message.draft', 'made the message {} a draft'],
   ['message.delete', 'deleted the message {}'],
-  ['delivery.resend', 'resent the delivery {}'],
+  ['delivery.resend', 'sent {}'],
   ['contact.erase', 'erased the person {}'],
   ['suppression.add', 'suppressed an address: {}'],
   ['suppression.import', 'suppressed several addresses: {}'],
@@ -65,14 +65,18 @@ export type AuditNames = {
   keys: KeyRow[]
   apps: AppRow[]
   messages: { id: number; name: string }[]
+  /** the message and the person of a delivery, by its id */
+  deliveries: ReadonlyMap<number, { message: string; email: string }>
 }
 
 /** Describes an id: names that someone chose are quoted, and unknown ids are shown unchanged. */
-function nameOf(id: string, { members, keys, apps, messages }: AuditNames): string {
+function nameOf(id: string, { members, keys, apps, messages, deliveries }: AuditNames): string {
   const member = members.find(({ personId }) => personId === id)
   if (member) return member.email
   // person ids are shared between accounts, so they are never shown
   if (id.startsWith('mem_')) return 'a former member'
+  const sent = deliveries.get(readPublicId('dlv', id) ?? 0)
+  if (sent) return `“${sent.message}” to ${sent.email}`
   const messageId = readPublicId('msg', id)
   const named =
     keys.find((key) => key.id === id) ??

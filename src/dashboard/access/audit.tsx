@@ -9,7 +9,9 @@ import {
   listAudit,
   readAuditCursor,
 } from '../../accounts/audit.ts'
+import type { AppRow } from '../../accounts/access.ts'
 import { hasRole } from '../../accounts/members.ts'
+import { readPublicId } from '../../core/ids.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { type AuditNames, describeAction } from './audit-labels.ts'
 import { refuseRole, showPage } from '../layout/require-member.tsx'
@@ -43,9 +45,29 @@ async function showAudit(
   const { entries, older } = await listAudit(store, id, { kind, before, limit: PAGE_ROWS })
   const [members, keys, apps] = await Promise.all([store.listMembers(id), store.listKeys(id), store.listApps(id)])
   const messages = (await Promise.all(apps.map((app) => store.listMessages(app.id)))).flat()
-  const names = { members, keys, apps, messages }
+  const names = { members, keys, apps, messages, deliveries: await nameDeliveries(store, apps, messages, entries) }
   const page = { viewer, kind, entries, older, isFirst: before === null, names }
   return pageAnswer(request, 200, <AuditPage {...page} />)
+}
+
+/** Of the account only; not of people who were erased. */
+async function nameDeliveries(
+  store: PageDependencies['store'],
+  apps: readonly Pick<AppRow, 'id'>[],
+  messages: readonly { id: number; name: string }[],
+  entries: readonly AuditEntry[],
+): Promise<AuditNames['deliveries']> {
+  const ids = entries.flatMap(({ subject }) => readPublicId('dlv', subject ?? '') ?? [])
+  const found = await store.listDeliveriesById([...new Set(ids)])
+  const people = await store.listContactsById([...new Set(found.map(({ contactId }) => contactId))])
+  return new Map(
+    found.flatMap(({ id, appId, messageId, contactId }) => {
+      const email = people.find((person) => person.id === contactId)?.email
+      const message = messages.find((one) => one.id === messageId)?.name
+      const isOwn = apps.some((app) => app.id === appId)
+      return isOwn && email !== undefined && message !== undefined ? [[id, { message, email }] as const] : []
+    }),
+  )
 }
 
 type AuditProps = {

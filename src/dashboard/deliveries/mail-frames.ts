@@ -16,9 +16,13 @@ const HEADERS = {
 const GONE =
   '<!doctype html><html lang="en"><title>Expired preview</title><p>This preview has expired. Press Preview again.</p></html>'
 
+/** Where scrollbars are hidden until used, an email that goes on below the frame would look cut. */
+const SCROLLBAR =
+  '<style>::-webkit-scrollbar{width:10px}::-webkit-scrollbar-thumb{border:2px solid transparent;border-radius:5px;background:#8a8a8a;background-clip:content-box}</style>'
+
 /** Links open in a new window. */
 export const mailAnswer = (html: string | null): Response =>
-  new Response((html ?? GONE).replace('<head>', '<head><base target="_blank">'), {
+  new Response((html ?? GONE).replace('<head>', `<head><base target="_blank">${SCROLLBAR}`), {
     status: html === null ? 404 : 200,
     headers: HEADERS,
   })

@@ -12,7 +12,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
-import { Breakable, SentText } from '../ui/text.tsx'
+import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -165,7 +165,14 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
       </a>
     ),
   },
-  { name: 'To', cell: ({ to }) => <Breakable>{to}</Breakable> },
+  {
+    name: 'To',
+    cell: ({ to }) => (
+      <span class="one-line">
+        <SentText most={48}>{to}</SentText>
+      </span>
+    ),
+  },
   { name: 'State', cell: CapturedBadge },
   { name: 'Captured', cell: ({ capturedAt }) => <Time at={capturedAt} now={now} /> },
 ]

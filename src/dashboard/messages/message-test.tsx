@@ -65,13 +65,13 @@ function TestResult({ viewer, fields, test }: Pick<EditorProps, 'viewer' | 'fiel
   return (
     <>
       <Notice kind="info">
-        Captured, not sent: no mail server is set. Below is what {to} would have received. Emails of live messages are
-        captured in the <a href={pathOf(viewer.app.publicId, 'outbox')}>outbox</a>.{' '}
+        Captured, not sent: no mail server is set. The preview shows what {to} would have received. Emails of live
+        messages are captured in the <a href={pathOf(viewer.app.publicId, 'outbox')}>outbox</a>.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set a mail server</a>.
       </Notice>
       <details>
-        <summary>The captured email</summary>
-        <pre class="written-out" tabindex={0} role="region" aria-label="The captured email">
+        <summary>Source of the captured email</summary>
+        <pre class="written-out" tabindex={0} role="region" aria-label="Source of the captured email">
           {result.raw}
         </pre>
       </details>

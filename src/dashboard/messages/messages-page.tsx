@@ -4,6 +4,7 @@ import { describeTrigger, describeWait } from '../../messages/describe-message.t
 import type { CountedMessage, MessageCounts, MessageRow } from '../../messages/messages.ts'
 import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import type { StateFilter } from '../deliveries/delivery-labels.tsx'
+import type { DeliveryOutcome } from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
@@ -106,22 +107,33 @@ const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMe
   ...(messages.some(({ counts }) => counts.kept > 0)
     ? [numberOf(viewer, 'Captured', { count: ({ kept }) => kept, state: 'kept' })]
     : []),
-  numberOf(viewer, 'Came back', { count: ({ cameBack }) => cameBack, of: countSent }),
-  numberOf(viewer, 'Opened the result', { count: ({ opened }) => opened, of: countSent }),
+  numberOf(viewer, 'Came back', {
+    count: ({ cameBack }) => cameBack,
+    of: countSent,
+    state: 'left',
+    outcome: 'cameBack',
+  }),
+  numberOf(viewer, 'Opened the result', {
+    count: ({ opened }) => opened,
+    of: countSent,
+    state: 'left',
+    outcome: 'opened',
+  }),
   numberOf(viewer, 'Not sent', { count: ({ skipped, heldBack }) => skipped + heldBack, state: 'skipped' }),
   numberOf(viewer, 'Problems', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
 ]
 
 const describeStart = (text: string): string => `When ${text}`
 
-/** `of`: the total; `state`: the linked filter. */
+/** `of`: the total; `state` and `outcome`: the linked filter. */
 type Counted = {
   count(counts: MessageCounts): number
   of?(counts: MessageCounts): number
   state?: StateFilter
+  outcome?: DeliveryOutcome | null
 }
 
-const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): Column<CountedMessage> => ({
+const numberOf = (viewer: Viewer, name: string, { count, of, state, outcome }: Counted): Column<CountedMessage> => ({
   name,
   isNumber: true,
   cell: ({ id, counts }) => {
@@ -131,7 +143,7 @@ const numberOf = (viewer: Viewer, name: string, { count, of, state }: Counted): 
     return (
       <>
         {state ? (
-          <a href={deliveriesPath(viewer.app.publicId, { messageId: id, state, isLead: true })}>{text}</a>
+          <a href={deliveriesPath(viewer.app.publicId, { messageId: id, state, outcome, isLead: true })}>{text}</a>
         ) : (
           text
         )}

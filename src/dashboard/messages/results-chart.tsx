@@ -50,8 +50,8 @@ export function DayChart({ days, linkOf }: ChartProps) {
         <figcaption>
           <ul class="legend">
             <li class="started">Triggered</li>
-            <li class="sent">Sent</li>
-            <li class="came-back">Came back</li>
+            <li class="sent">of these, sent</li>
+            <li class="came-back">of these, came back</li>
           </ul>
           <span class="hint">{`Most: ${formatCount(most)}. Days in UTC.`}</span>
         </figcaption>

@@ -70,7 +70,7 @@ const Found = (props: ResultsProps) => (
     <p class="answer">{describeAnswer(props.results)}</p>
     <div class="columns results">
       <section>
-        <h2>From trigger to goal</h2>
+        <h2>{props.message.content.goal === undefined ? 'From trigger to return' : 'From trigger to goal'}</h2>
         <Bars bars={listSteps(props)} />
         {props.message.content.goal === undefined && (
           <p class="hint">
@@ -99,10 +99,11 @@ const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>
 function describeAnswer({ funnel, compared: { cameBack } }: Results): string {
   const { sent, cameBack: returns } = funnel
   const emails = sent === 1 ? '1 email' : `${formatCount(sent)} emails`
-  const came = `${emails} sent, ${returns === 0 ? 'nobody came back' : `people came back after ${formatCount(returns)}`}.`
+  const brought = returns === 1 ? 'one brought its reader back' : `${formatCount(returns)} brought people back`
+  const came = `${emails} sent, ${returns === 0 ? 'nobody came back' : brought}.`
   const { extra, emailed } = cameBack
   if (extra === null) return came
-  return `${came} ${formatExtra(extra)} people came back than without the email, of ${formatCount(emailed.people)} in the emailed group.`
+  return `${came} ${formatExtra(extra)} people came back than without the email, among the ${formatCount(emailed.people)} compared.`
 }
 
 type Filter = Partial<Pick<DeliveriesView, 'state' | 'reason' | 'outcome' | 'from' | 'to'>>
@@ -117,6 +118,14 @@ function linkTo({ viewer, message, view }: Pick<ResultsProps, 'viewer' | 'messag
 type Bar = { name: string; count: number; of: number; share: string; href: string }
 
 const percentOf = (count: number, of: number): string => (of === 0 ? '' : `${Math.round((100 * count) / of)}%`)
+
+/** Whether its email links to the event's `url`, or its rules ask who opened that page. */
+const hasResult = ({ trigger, onlyIf = [], mail }: MessageRow['content']): boolean =>
+  'event' in trigger &&
+  (onlyIf.some(({ rule }) => rule === 'seen' || rule === 'notSeen') || /\bevent\.url\b/.test(mail.body))
+
+const nameGoal = ({ goal }: MessageRow['content']): string =>
+  goal === undefined ? 'Reached the goal' : `Reached the goal ${goal.event}`
 
 /** Shares of those who started until the email, then of the emails. */
 function listSteps(props: ResultsProps): Bar[] {
@@ -136,11 +145,13 @@ function listSteps(props: ResultsProps): Bar[] {
     step('Would send', wouldSend, ofStarted(wouldSend), { state: 'decided' }),
     step('Sent', sent, ofStarted(sent), { state: 'left' }),
     step('Came back', cameBack, ofSent(cameBack), { state: 'left', outcome: 'cameBack' }),
-    step('Opened the result', opened, ofSent(opened), { state: 'left', outcome: 'opened' }),
+    ...(opened > 0 || hasResult(message.content)
+      ? [step('Opened the result', opened, ofSent(opened), { state: 'left', outcome: 'opened' })]
+      : []),
   ]
   const hasGoal = message.content.goal !== undefined || reachedGoal > 0
   return hasGoal
-    ? [...steps, step('Reached the goal', reachedGoal, ofSent(reachedGoal), { state: 'left', outcome: 'goal' })]
+    ? [...steps, step(nameGoal(message.content), reachedGoal, ofSent(reachedGoal), { state: 'left', outcome: 'goal' })]
     : steps
 }
 
@@ -229,8 +240,8 @@ function CompareSection(props: ResultsProps) {
   const isCompared = cameBack.heldBack.people > 0
   const rows: ComparedRow[] = [
     { name: 'Came back', ...cameBack },
-    { name: 'Opened the result', ...opened },
-    ...(goal === undefined ? [] : [{ name: 'Reached the goal', ...reachedGoal }]),
+    ...(hasResult(message.content) ? [{ name: 'Opened the result', ...opened }] : []),
+    ...(goal === undefined ? [] : [{ name: nameGoal(message.content), ...reachedGoal }]),
   ]
   return (
     <section>

@@ -12,7 +12,7 @@ import { formatCount } from '../ui/chart.tsx'
 export type AttentionFacts = {
   appId: string
   mail: MailState
-  messages: Pick<MessageRow, 'status' | 'content'>[]
+  messages: Pick<MessageRow, 'id' | 'name' | 'status' | 'content'>[]
   problems: ProblemCounts
   /** the DNS records of the sender's domain; null without a sender or a mail server. `checks`: null if never looked up */
   records: { domain: string; checks: SenderCheck[] | null } | null
@@ -38,6 +38,7 @@ export const listAttention = (facts: AttentionFacts): AttentionItem[] =>
     aboutDomains(facts),
     aboutRecords(facts),
     aboutFailed(facts),
+    ...aboutUnfit(facts),
     aboutUnknown(facts),
     aboutRefused(facts),
     aboutLinks(facts),
@@ -102,11 +103,11 @@ function aboutRecords({ appId, records }: AttentionFacts): Item {
   if (records === null) return null
   const { domain, checks } = records
   const href = `${pathOf(appId, 'sender/domain')}#checks`
-  if (checks === null || checks.some(({ state }) => state === 'unasked')) {
-    const text = `The DNS records of ${domain} are not checked yet. Without them, emails go to spam.`
+  const missing = checks?.filter(isMissing) ?? []
+  if (checks === null || (missing.length === 0 && checks.some(({ state }) => state === 'unasked'))) {
+    const text = `The DNS records of ${domain} are not checked yet. Without them, emails may go to spam.`
     return { isBad: false, text, link: { label: 'Check the records', href } }
   }
-  const missing = checks.filter(isMissing)
   if (missing.length === 0) return null
   const names = new Intl.ListFormat('en').format(missing.map(({ about }) => about))
   const text = `${names} of ${domain} ${missing.length === 1 ? 'is' : 'are'} missing or wrong, so emails may go to spam.`
@@ -121,6 +122,30 @@ function aboutFailed({ appId, problems: { failed }, failedSince, days }: Attenti
     link: { label: 'See why', href: deliveriesPath(appId, { state: 'failed', ...failedSince, isLead: true }) },
   }
 }
+
+const UNFIT: Readonly<Record<string, string>> = {
+  missing_value: 'a value was missing',
+  broken_template: 'the template has an error',
+  empty_mail: 'the email had no text',
+  template_too_slow: 'the email took too long to render',
+  sender_not_listed: 'its sender address is not an address of the app',
+}
+
+/** Reasons that lie in a message, not in its people. */
+export const UNFIT_REASONS = Object.keys(UNFIT)
+
+const aboutUnfit = ({ appId, messages, problems: { unfit }, failedSince, days }: AttentionFacts): Item[] =>
+  unfit.flatMap(({ messageId, reason, emails }) => {
+    const message = messages.find(({ id }) => id === messageId)
+    if (!message) return []
+    const sent = `${countOf(emails, 'email', 'emails')} of “${message.name}” ${emails === 1 ? "wasn't" : "weren't"} sent`
+    const filter = { messageId, state: 'skipped', reason, ...failedSince, isLead: true } as const
+    return {
+      isBad: true,
+      text: `${sent} in the last ${days} days: ${UNFIT[reason] ?? reason}.`,
+      link: { label: 'See who', href: deliveriesPath(appId, filter) },
+    }
+  })
 
 const aboutUnknown = ({ appId, problems: { unknown } }: AttentionFacts): Item =>
   unknown === 0

@@ -18,7 +18,7 @@ import { streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { writeDay } from '../messages/results-view.ts'
 import { Zone } from '../ui/time.tsx'
-import { type AttentionFacts, listAttention } from './attention.ts'
+import { type AttentionFacts, listAttention, UNFIT_REASONS } from './attention.ts'
 import { listFigures } from './figures.ts'
 import { OverviewPage, SimulatedAnswer } from './overview-page.tsx'
 import { SimulatedPeoplePage, SimulatedPeople } from './simulated-people-page.tsx'
@@ -62,7 +62,7 @@ async function showOverview(deps: Shown, request: Request, viewer: Viewer): Prom
     readMailState(deps, app),
     readRecords(deps, viewer),
     readAppResults(store, app.id, range),
-    store.countProblems(app.id, failedRange),
+    store.countProblems(app.id, failedRange, UNFIT_REASONS),
     store.summarizeRefusals({
       accountIds,
       appId: app.id,

@@ -214,7 +214,7 @@ const ChecksSection = ({ facts: { viewer, mailRoute }, last }: DomainProps) => (
           <li key={check.about}>
             <p class="with-badge">
               <b>{check.about}</b>
-              <Badge mood={STATES[check.state].mood}>{STATES[check.state].word}</Badge>
+              <Badge mood={STATES[check.state].mood}>{check.isAbsent ? 'Missing' : STATES[check.state].word}</Badge>
             </p>
             <p class="hint">
               <SentText most={600}>{check.sentence}</SentText>

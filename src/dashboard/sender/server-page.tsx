@@ -4,6 +4,7 @@ import { MAIL_PROVIDERS, type MailProvider, providerOfHost } from '../../account
 import { NO_SERVER, type ServerText, writeProvider, writeServer } from '../../accounts/mail-server.ts'
 import { readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
+import { MOST_COUNTED } from '../../deliveries/delivery-lists.ts'
 import { describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
 import type { ServerCheck } from '../../messages/mailer.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -26,6 +27,8 @@ type ServerProps = {
   failed: { check: ServerCheck | Refusal; host: string } | null
   /** a typed password; empty without one */
   sealed: string
+  /** emails in the outbox, up to `MOST_COUNTED` + 1 */
+  captured: number
   /** of the saved server; null if not requested */
   check: ServerCheck | Refusal | null
 }
@@ -34,6 +37,7 @@ export const ServerPage = (props: ServerProps) => {
   const { facts, refused } = props
   return (
     <SenderFrame facts={facts} current="sender/server" state={<State {...facts} />} refused={refused}>
+      <Captured {...props} />
       <div class="editor">
         <div>
           <ServerForm {...props} />
@@ -46,6 +50,20 @@ export const ServerPage = (props: ServerProps) => {
     </SenderFrame>
   )
 }
+
+/** Emails from before there was a mail server. */
+const Captured = ({ facts: { viewer, mailRoute }, captured }: ServerProps) => {
+  if (mailRoute.server === null || mailRoute.isUnreadable || captured === 0) return null
+  const emails = captured === 1 ? '1 captured email' : `${formatMost(captured)} captured emails`
+  return (
+    <Notice kind="info">
+      {emails} can be sent now. <a href={pathOf(viewer.app.publicId, 'outbox')}>Open the outbox</a>
+    </Notice>
+  )
+}
+
+const formatMost = (count: number): string =>
+  count > MOST_COUNTED ? `${MOST_COUNTED.toLocaleString('en')} or more` : count.toLocaleString('en')
 
 const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFacts) => {
   if (isUnreadable) return "The saved mail server can't be read, so no email is sent. Set it again."

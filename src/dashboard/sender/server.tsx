@@ -12,6 +12,7 @@ import {
   urlOf,
 } from '../../accounts/mail-server.ts'
 import { readSmtpUrl } from '../../core/mail-addresses.ts'
+import { countCaptured } from '../../deliveries/delivery-lists.ts'
 import { isRefusal, REFUSALS } from '../../core/refusals.ts'
 import { checkMailServer } from '../../mail/server-check.ts'
 import type { ServerCheck } from '../../messages/mailer.ts'
@@ -46,13 +47,14 @@ export async function showServer(
   { status = 200, failed = null, check = null, sealed = '', ...refused }: Shown = {},
 ): Promise<Response> {
   const facts = await readSenderFacts(deps, viewer)
+  const captured = await countCaptured(deps.store, viewer.app)
   const asked = new URL(request.url).searchParams.get('provider') ?? ''
   const provider = findProvider(asked)
   const text = refused.text ?? (asked === OTHER ? NO_SERVER : undefined)
   return pageAnswer(
     request,
     status,
-    <ServerPage {...{ facts, refused: { ...refused, text }, provider, failed, check, sealed }} />,
+    <ServerPage {...{ facts, refused: { ...refused, text }, provider, failed, check, sealed, captured }} />,
   )
 }
 

@@ -43,14 +43,15 @@ export function takeWorker(file: string): Thread {
 /** For the next who takes one, because starting a thread costs more than a short job. */
 export function returnWorker(file: string, worker: Thread): void {
   if (started.has(file)) return worker.terminate()
-  worker.onmessage = null
-  worker.onerror = null
-  worker.unref()
-  started.set(file, worker)
   const end = (): void => {
     if (started.get(file) !== worker) return
     started.delete(file)
     worker.terminate()
   }
+  worker.onmessage = null
+  worker.onerror = end
+  worker.addEventListener('close', end, { once: true })
+  worker.unref()
+  started.set(file, worker)
   setTimeout(end, IDLE_MS).unref()
 }

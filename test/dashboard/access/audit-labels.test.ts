@@ -1,8 +1,17 @@
 import { expect, test } from 'bun:test'
+import { publicId } from '../../../src/core/ids.ts'
 import { describeAction } from '../../../src/dashboard/access/audit-labels.ts'
 
-const NAMES = { members: [], keys: [], apps: [], messages: [] }
+const NAMES = { members: [], keys: [], apps: [], messages: [], deliveries: new Map() }
 const ENTRY = { id: '1', accountId: '1', createdAt: 0, actor: 'cli', action: 'mail.set', address: null, count: 1 }
+
+test('names the message and person of an email that a member sent', () => {
+  const deliveries = new Map([[7, { message: 'Welcome', email: 'ada@example.com' }]])
+  const sent = (id: number) =>
+    describeAction({ ...ENTRY, action: 'delivery.resend', subject: publicId('dlv', id) }, { ...NAMES, deliveries })
+  expect(sent(7)).toBe('sent “Welcome” to ada@example.com')
+  expect(sent(8)).toBe(`sent ${publicId('dlv', 8)}`)
+})
 
 test.each([
   ['fromName, postalAddress, sendWindow', 'Name, Postal address, Sending hours'],

@@ -236,7 +236,7 @@ test('every stored action has a text', async () => {
     ),
   )
   expect(written.length).toBeGreaterThan(25)
-  const nobody = { members: [], keys: [], apps: [], messages: [] }
+  const nobody = { members: [], keys: [], apps: [], messages: [], deliveries: new Map() }
   const entry = { id: '', accountId: '', actor: '', subject: null, createdAt: 0, address: null, count: 1 }
   const described = written.map((action) => describeAction({ ...entry, action }, nobody))
   expect(described.filter((text) => /^\w+\.\w/.test(text))).toEqual([])

@@ -314,6 +314,8 @@ describe('resending', () => {
     ])
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Captured')
+    const audit = (await browser.get(pages.at('audit'))).html
+    expect(await textOf(audit, 'td[data-label=What]')).toContain(`sent “A message” to ${BOB}`)
   })
 
   test('takes the newest version if its own cannot be rendered', async () => {

@@ -97,6 +97,9 @@ describe('sending all captured emails', () => {
     expect(await offered()).toEqual([])
     await setServer('smtp://127.0.0.1:1')
     expect(await offered()).toEqual(['Send 3 captured emails'])
+    const server = (await browser.get(pages.at('sender/server'))).html
+    expect(await textOf(server, '.notice.info')).toEqual(['Note: 3 captured emails can be sent now. Open the outbox'])
+    expect(await attributesOf(server, '.notice.info a', 'href')).toEqual([pages.at('outbox')])
     await pages.addMember('vic@example.com', 'viewer')
     const viewer = await pages.signedIn('vic@example.com')
     expect((await viewer.get(pages.at('outbox'))).html).not.toContain('send-captured')

@@ -157,7 +157,7 @@ test('every day of the chart opens what it counts', async () => {
 test('every number of a message opens what it counts', async () => {
   const { html } = await browser.get(pages.at('messages'))
   const links = (await linksOf(html, 'td.number a')).map((link) => ({ ...link, name: `${link.name} ${link.href}` }))
-  expect(links).toHaveLength(5)
+  expect(links).toHaveLength(7)
   await expectRows(links)
 })
 
@@ -165,12 +165,20 @@ test('the figures and failures of Overview open what they count', async () => {
   const { html } = await browser.get(pages.at('overview'))
   const links = (await linksOf(html, '.figures a')).filter(({ href }) => href.includes('/deliveries?'))
   expect(links).toHaveLength(2)
-  const failures = (await linksOf(html, '.attention a')).filter(({ href }) => href.includes('/deliveries?'))
-  const [text = ''] = (await textOf(html, '.attention li')).filter((one) => one.includes('failed'))
-  expect(failures).toHaveLength(1)
+  const texts = await textOf(html, '.attention li')
+  const failures = (await linksOf(html, '.attention a'))
+    .map((link, index) => ({ ...link, text: texts[index] ?? '' }))
+    .filter(({ href }) => href.includes('/deliveries?'))
+  expect(failures.map(({ text }) => /failed|a value was missing/.exec(text)?.[0])).toEqual([
+    'failed',
+    'a value was missing',
+  ])
   const answers = (await linksOf(html, '.overview-answer a')).filter(({ href }) => href.includes('/deliveries?'))
   const [answer = ''] = await textOf(html, '.overview-answer .hint')
   expect(answers).toHaveLength(1)
   await expectRows(answers.map((link) => ({ ...link, count: numberIn(answer.split(" emails weren't")[0]) })))
-  await expectRows([...links, ...failures.map((link) => ({ ...link, count: numberIn(text.split(' email')[0]) }))])
+  await expectRows([
+    ...links,
+    ...failures.map(({ text, ...link }) => ({ ...link, count: numberIn(text.split(' email')[0]) })),
+  ])
 })

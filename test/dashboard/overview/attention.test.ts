@@ -5,7 +5,7 @@ import { type AttentionFacts, listAttention } from '../../../src/dashboard/overv
 import type { MessageContent } from '../../../src/messages/messages.ts'
 
 const content = FIRST_MESSAGES[0]?.content ?? ({} as MessageContent)
-const live = { status: 'live' as const, content }
+const live = { id: 7, name: 'Welcome', status: 'live' as const, content }
 const mail = {
   isCapturing: false,
   isUnreadable: false,
@@ -19,7 +19,7 @@ const well: AttentionFacts = {
   appId: 'app_1',
   mail,
   messages: [live],
-  problems: { failed: 0, captured: 0, unknown: 0 },
+  problems: { failed: 0, captured: 0, unknown: 0, unfit: [] },
   records: null,
   refused: [],
   refusedSince: '2026-05-02',
@@ -111,16 +111,16 @@ describe('each problem has one link', () => {
       'records that were never looked up',
       { records: { domain: 'acme.example', checks: null } },
       [
-        'The DNS records of acme.example are not checked yet. Without them, emails go to spam.',
+        'The DNS records of acme.example are not checked yet. Without them, emails may go to spam.',
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],
     ],
     [
       'a lookup without an answer',
-      records(found('SPF', 'bad'), found('DMARC', 'unasked')),
+      records(found('SPF', 'good'), found('DMARC', 'unasked')),
       [
-        'The DNS records of acme.example are not checked yet. Without them, emails go to spam.',
+        'The DNS records of acme.example are not checked yet. Without them, emails may go to spam.',
         'Check the records',
         '/apps/app_1/sender/domain#checks',
       ],
@@ -136,7 +136,7 @@ describe('each problem has one link', () => {
     ],
     [
       'wrong records',
-      records(found('SPF', 'bad'), found('DKIM', 'bad', true), found('DMARC', 'good')),
+      records(found('SPF', 'bad'), found('DKIM', 'bad', true), found('DMARC', 'unasked')),
       [
         'SPF and DKIM of acme.example are missing or wrong, so emails may go to spam.',
         'Show the records to add',
@@ -213,8 +213,25 @@ test('a live message with its own sender needs no default', () => {
   expect(listAttention({ ...well, mail: { ...mail, hasSender: false }, messages: [own] })).toEqual([])
 })
 
+test('emails that a message stopped by itself are named by message and reason', () => {
+  const unfit = (emails: number, reason: string) => ({ messageId: 7, emails, reason })
+  const items = listAttention({
+    ...well,
+    ...problems({
+      unfit: [unfit(2, 'missing_value'), unfit(1, 'broken_template'), { ...unfit(9, 'x'), messageId: 8 }],
+    }),
+  })
+  expect(items.map(({ text, isBad }) => [text, isBad])).toEqual([
+    ["2 emails of “Welcome” weren't sent in the last 7 days: a value was missing.", true],
+    ["1 email of “Welcome” wasn't sent in the last 7 days: the template has an error.", true],
+  ])
+  expect(items[0]?.link.href).toBe(
+    '/apps/app_1/deliveries?message=msg_00000000007&state=skipped&reason=missing_value&from=2026-04-27&days=utc&rows=emails',
+  )
+})
+
 test('drafts are not yet a problem', () => {
-  const draft = { status: 'draft' as const, content }
+  const draft = { ...live, status: 'draft' as const }
   const facts = { ...well, mail: { ...mail, hasSender: false, isCapturing: true }, messages: [draft] }
   expect(listAttention(facts)).toEqual([])
 })
@@ -223,7 +240,7 @@ test('what loses emails comes first', () => {
   const facts: AttentionFacts = {
     ...well,
     mail: { ...mail, hasSender: false, isCapturing: true, unverified: ['a.example'] },
-    problems: { failed: 1, captured: 2, unknown: 3 },
+    problems: { ...well.problems, failed: 1, captured: 2, unknown: 3 },
     refused: [{ code: 'x', count: 1 }],
   }
   expect(listAttention(facts).map(({ link }) => link.label)).toEqual([

@@ -186,6 +186,23 @@ describe('taking it back', () => {
     await expectNoUndo()
   })
 
+  test('does nothing where a member suppressed the address after the person unsubscribed', async () => {
+    const url = await begin()
+    const { id: appId, accountId } = sending.app
+    const by = { accountId, actor: 'mem_1', why: 'phone' }
+    sending.clock.tick(1)
+    await sending.store().suppress({
+      appId,
+      email: 'ada@example.com',
+      reason: 'unsubscribed',
+      at: sending.clock.now(),
+      by,
+    })
+    expect(await (await get(url)).text()).not.toContain('/undo')
+    await undo(url)
+    expect(await statusOf('ada@example.com')).toBe('unsubscribed')
+  })
+
   test('is audited once', async () => {
     const url = await begin()
     for (let time = 0; time < 2; time++) await undo(url)

@@ -245,7 +245,7 @@ describe('the records of the domain', () => {
     ])
     expect(asked).toEqual([])
     const html = await ask()
-    expect(await badges(html)).toEqual(['Good', 'To do', 'To do'])
+    expect(await badges(html)).toEqual(['Good', 'To do', 'Missing'])
     expect(asked.sort()).toEqual(['_dmarc.first.example', 'first.example'])
     expect(await textOf(html, '#check-DMARC-name, #check-DMARC-value')).toEqual([
       '_dmarc.first.example',
@@ -266,7 +266,7 @@ describe('the records of the domain', () => {
     await browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
     answer = () => []
     const html = await ask()
-    expect((await badges(html))[1]).toBe('Wrong')
+    expect((await badges(html))[1]).toBe('Missing')
     const [record = ''] = await textOf(html, '#check-DKIM-value')
     answer = (name) => (name === 'post._domainkey.first.example' ? [record] : [])
     expect((await badges(await ask()))[1]).toBe('Good')
