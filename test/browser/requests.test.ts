@@ -47,7 +47,7 @@ test(
   'a wrong and a missing key show on Requests within a second, and open to what to do',
   async () => {
     const { server, page, close } = await openAlone('requests')
-    await page.waitForSelector('.said[data-feed-state] >> text=Live')
+    await page.waitForSelector('.said[data-feed-state] >> text=Refreshing')
     expect(await page.isVisible('.empty')).toBe(true)
     await sendWithoutKey(server, 'mc_wrong')
     expect(await timeUntil(page, '.feed .who >> text=Unknown key')).toBeLessThan(1_000)
@@ -69,7 +69,7 @@ test(
   'a wrong key shows on Activation within a second, and links to its requests',
   async () => {
     const { server, page, close } = await openAlone('activation')
-    await page.waitForSelector('[data-live-state] >> text=Live')
+    await page.waitForSelector('[data-live-state] >> text=Refreshing')
     await sendWithoutKey(server, 'mc_wrong')
     expect(await timeUntil(page, '.troubles >> text=invalid_api_key')).toBeLessThan(1_000)
     await page.click('.troubles >> text=invalid_api_key')
