@@ -18,6 +18,8 @@ export type DecisionReason =
 
 const BY_DECISION = {
   not_away: (name) => `${name} was not away, so this email was not needed.`,
+  came_back: (name) => `${name} came back on their own, so this email was not needed.`,
+  left_too_recently: (name) => `${name} had left too recently for this message.`,
   not_seen: (name) => `${name} had not opened the page, which this message requires.`,
   seen: (name) => `${name} was on the page, so this email was not needed.`,
   never_reported: (name) => `No page views from ${name}. This message is not sent in that case.`,

@@ -99,6 +99,7 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
     ? [subject.triggeredAt, `at the time of ${triggerNoun(subject.content)}`]
     : [subject.at, 'when the email was due']
   if (verdict.isUnknown) return describeUnseen(verdict, subject)
+  if (verdict.cameBackAt !== undefined) return `${name} ${describeReturn(verdict, subject)}.`
   if (typeof verdict.value === 'string')
     return `${name} was on ${formatValue(verdict.value)} ${then}${needless(verdict)}.`
   if (typeof verdict.value !== 'number') {
@@ -113,6 +114,13 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   if (isPass(verdict)) return `${name} had left ${span} before.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
   return `${name} had left ${span} before, but this message goes only to people who have been away for ${formatDuration(minutes * 60_000)}.`
+}
+
+function describeReturn({ cameBackAt, value }: Verdict, subject: DescribedSubject): string {
+  const when =
+    typeof cameBackAt === 'number' ? describeDistance(cameBackAt, subject) : `after ${triggerNoun(subject.content)}`
+  const where = typeof value === 'string' ? ` and was on ${formatValue(value)} when the email was due` : ''
+  return `had left, but came back ${when}${where}, so this email was not needed`
 }
 
 /** The record only has the start of the silence. */

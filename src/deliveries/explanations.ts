@@ -1,4 +1,11 @@
-import type { DeliveryRow, DeliveryWork, MessageContent, SuppressionReason, Verdict } from '../store/message-types.ts'
+import {
+  CANCELLATION_REASONS,
+  type DeliveryRow,
+  type DeliveryWork,
+  type MessageContent,
+  type SuppressionReason,
+  type Verdict,
+} from '../store/message-types.ts'
 import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { reasonOfRule } from './rules.ts'
 import { type Check, refusedBy } from './decide.ts'
@@ -195,6 +202,8 @@ function isCauseOf(checked: Verdict, reason: string | null): boolean {
   if (verdict === 'pass' || reason === null) return false
   if (until !== undefined) return reason === 'unsure'
   if (rule === 'suppression') return value === reason
+  // older records don't tell returns apart
+  if (rule === 'away' && reason === CANCELLATION_REASONS.away) return true
   return reasonOfRule(checked) === reason || REASONS.get(rule)?.includes(reason) === true
 }
 

@@ -96,6 +96,8 @@ function readVisits(reads: FactReads, { delivery, message, event, app }: Decided
       const found = visits.filter((visit) => visit.occurredAt >= since && isSamePath(visit.path, path))
       return earliest(...found.map(({ occurredAt }) => occurredAt))
     },
+    firstVisitSince: (since) =>
+      earliest(...visits.filter((visit) => visit.occurredAt >= since).map(({ occurredAt }) => occurredAt)),
     doneAt: (name, since) => done.get(`${name} ${since}`) ?? null,
   }
 }

@@ -35,6 +35,8 @@ export type EventFacts = {
   presence(at: number, quietMs: number): Presence & { isEstimated?: true }
   /** when the person first was on the path, at `since` or later */
   firstOnPageSince(path: string, since: number): number | null
+  /** when the person first was on any page, at `since` or later */
+  firstVisitSince(since: number): number | null
   /** when the event last happened, at `since` or later, without this one */
   doneAt(event: string, since: number): number | null
 }
@@ -51,6 +53,7 @@ export const NOTHING_DONE: Omit<EventFacts, 'triggeredAt'> & Pick<RuleFacts, 'fi
   firstReportedAt: null,
   presence: () => presenceAt([], 0),
   firstOnPageSince: () => null,
+  firstVisitSince: () => null,
   doneAt: () => null,
 }
 
@@ -172,12 +175,17 @@ const unknown = (rule: Extract<Rule, { ifUnknown?: unknown }>, about: string | n
   isUnknown: true,
 })
 
-/** Unknown data has its own reason: the person was never reported, or the event named no page. */
-export type RuleReason = (typeof CANCELLATION_REASONS)[Rule['rule']] | 'no_page' | 'never_reported'
+/**
+ * More exact than the rule's name. Unknown: the person was never reported, or the event named no page. Not away: they
+ * came back, or left a moment ago.
+ */
+export type RuleReason =
+  (typeof CANCELLATION_REASONS)[Rule['rule']] | 'no_page' | 'never_reported' | 'came_back' | 'left_too_recently'
 
-export function reasonOfRule({ rule, about, isUnknown }: Verdict): RuleReason {
-  if (!isUnknown) return CANCELLATION_REASONS[rule as Rule['rule']]
-  return about === null ? 'no_page' : 'never_reported'
+export function reasonOfRule({ rule, about, isUnknown, cameBackAt, isTooSoon }: Verdict): RuleReason {
+  if (isUnknown) return about === null ? 'no_page' : 'never_reported'
+  if (cameBackAt !== undefined) return 'came_back'
+  return isTooSoon ? 'left_too_recently' : CANCELLATION_REASONS[rule as Rule['rule']]
 }
 
 /**
@@ -204,7 +212,17 @@ function checkAway(rule: Away, facts: RuleFacts): Verdict {
   const quietMs = quietMsOf(rule)
   const presence = facts.presence(at, quietMs)
   const found = presence.isHere ? checkHere(rule, presence, facts, quietMs) : checkGone(rule, presence, at)
-  return markEstimated(found, presence)
+  return markEstimated(markReturn(found, rule, facts), presence)
+}
+
+/** Who had left when the event came, and didn't stay away until the email was due. */
+function markReturn(found: Verdict, rule: Away, facts: RuleFacts): Verdict {
+  const isBack = typeof found.value !== 'number' || found.value > facts.triggeredAt
+  if (!isSettled(found) || rule.at === 'trigger' || !isBack) return found
+  const { verdict: before, isUnknown } = checkAway({ ...rule, at: 'trigger', minutes: 0 }, facts)
+  if (before === 'fail' || isUnknown) return found
+  const { isTooSoon: _, ...rest } = found
+  return { ...rest, cameBackAt: facts.firstVisitSince(facts.triggeredAt) }
 }
 
 function checkHere(rule: Away, { pages, lastReportAt }: Presence, facts: RuleFacts, quietMs: number): Verdict {
@@ -217,7 +235,8 @@ function checkHere(rule: Away, { pages, lastReportAt }: Presence, facts: RuleFac
 function checkGone(rule: Away, { lastLeftAt, lastReportAt }: Presence, at: number): Verdict {
   const isLongAgo = lastLeftAt === null || lastLeftAt <= at - (rule.minutes ?? 0) * MINUTE_MS
   const left = verdict(rule, rule.at ?? 'sending', lastLeftAt ?? lastReportAt, isLongAgo)
-  return lastLeftAt === null ? { ...left, isSilent: true } : left
+  if (lastLeftAt === null) return { ...left, isSilent: true }
+  return isLongAgo ? left : { ...left, isTooSoon: true }
 }
 
 const markEstimated = (found: Verdict, { isEstimated }: { isEstimated?: true }): Verdict =>

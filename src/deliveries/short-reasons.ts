@@ -1,5 +1,5 @@
 import { formatShortDuration } from '../core/format-time.ts'
-import type { DeliveryRow, Verdict } from '../store/message-types.ts'
+import type { DeliveryRow } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
 import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
 import { reasonOfRule } from './rules.ts'
@@ -7,6 +7,8 @@ import { reasonOfRule } from './rules.ts'
 /** The reason in a few words, for one line of a list. */
 const BY_REASON = {
   not_away: "Hadn't left",
+  came_back: 'Came back on their own',
+  left_too_recently: 'Left too recently',
   not_seen: "Hadn't opened it",
   seen: 'Opened it',
   never_reported: 'No page views',
@@ -127,14 +129,12 @@ export function describeAfter({
 function describeCause(delivery: Shortened, reason: string): string {
   const record = readRecord(delivery)
   if (record?.reply !== undefined && lacksMailbox(enhancedOf(record.reply))) return "Mailbox doesn't exist"
-  const seen = reason === 'seen' ? record?.verdicts.find(isSeen) : undefined
-  if (typeof seen?.value === 'number') {
-    return describeOpening(seen.value - delivery.triggeredAt)
-  }
+  const found = record?.verdicts.find((verdict) => verdict.verdict === 'fail' && reasonOfRule(verdict) === reason)
+  if (reason === 'seen' && typeof found?.value === 'number') return describeOpening(found.value - delivery.triggeredAt)
+  if (typeof found?.cameBackAt === 'number')
+    return `Came back ${formatShortDuration(found.cameBackAt - delivery.triggeredAt)} after the event`
   return shortenReason(reason)
 }
 
 const describeOpening = (ms: number): string =>
   ms <= 0 ? 'Had it open at the event' : `Opened it ${formatShortDuration(ms)} after the event`
-
-const isSeen = (verdict: Verdict): boolean => verdict.verdict === 'fail' && reasonOfRule(verdict) === 'seen'

@@ -165,6 +165,10 @@ export type Verdict = {
   isSilent?: true
   /** a simulation that knows page views only */
   isEstimated?: true
+  /** rule "away": when the person came back after leaving before the event (ms UTC); null: time not known */
+  cameBackAt?: number | null
+  /** rule "away": left, but too recently; `value` is when */
+  isTooSoon?: true
   /** for a further event in the email: when it happened (ms UTC) */
   eventAt?: number
   until?: number

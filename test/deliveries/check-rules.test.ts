@@ -224,6 +224,54 @@ describe('away', () => {
     expect(asked).toEqual([3 * MINUTE, PRESENCE_MS])
   })
 
+  describe('who had left before the event', () => {
+    const left = gone(TRIGGERED - 20 * MINUTE)
+    const firstVisitSince = (since: number) => (since === TRIGGERED ? TRIGGERED + 56_000 : null)
+    const later = (after: Presence, rule: Rule = { rule: 'away', minutes: 5 }, before = left) =>
+      check(rule, { presence: (at) => (at === TRIGGERED ? before : after), firstVisitSince })
+    const back = { rule: 'away', about: 'sending', verdict: 'fail', cameBackAt: TRIGGERED + 56_000 } as const
+
+    test('and is on a page has come back', () => {
+      const home = here([{ path: '/home', heardAt: TRIGGERED + MINUTE }])
+      expect(later(home)).toEqual({ ...back, value: '/home' })
+      expect(later(home, { rule: 'away' })).toEqual({ ...back, value: '/home' })
+      expect(later(home, { rule: 'away' }, home)).not.toHaveProperty('cameBackAt')
+      expect(later(home, { rule: 'away', at: 'trigger' })).toMatchObject({ verdict: 'pass' })
+    })
+
+    test('and left again since has come back', () => {
+      expect(later(gone(NOW - MINUTE))).toEqual({ ...back, value: NOW - MINUTE })
+      expect(later(gone(NOW - 5 * MINUTE))).not.toHaveProperty('cameBackAt')
+    })
+
+    test('has not come back before it is known', () => {
+      const silent = here([{ path: '/', heardAt: TRIGGERED }])
+      const rule: Rule = { rule: 'away', quietMinutes: 90 }
+      expect(later(silent, rule)).toMatchObject({ until: TRIGGERED + 90 * MINUTE })
+      expect(later(silent, rule)).not.toHaveProperty('cameBackAt')
+    })
+
+    test('and has not been gone for long left too recently', () => {
+      const found = later(left, { rule: 'away', minutes: 120 })
+      expect(found).toEqual({
+        rule: 'away',
+        about: 'sending',
+        value: TRIGGERED - 20 * MINUTE,
+        verdict: 'fail',
+        isTooSoon: true,
+      })
+    })
+
+    test('or was never reported before it has not come back', () => {
+      const home = here([{ path: '/home', heardAt: TRIGGERED + MINUTE }])
+      const presence = () => home
+      const firstReportedAt = TRIGGERED + 1
+      const found = check({ rule: 'away' }, { presence, firstVisitSince, firstReportedAt })
+      expect(found).toMatchObject({ verdict: 'fail' })
+      expect(found).not.toHaveProperty('cameBackAt')
+    })
+  })
+
   test('applies ifUnknown to a person never seen', () => {
     const unknown = { rule: 'away', about: 'sending', value: null, isUnknown: true } as const
     expect(check({ rule: 'away' }, { firstReportedAt: null })).toEqual({ ...unknown, verdict: 'pass' })
@@ -323,6 +371,9 @@ describe('the first final failure', () => {
     expect(reasonOfRule(fail('notSeen'))).toBe('seen')
     expect(reasonOfRule(fail('notSeen', { isUnknown: true, about: null }))).toBe('no_page')
     expect(reasonOfRule(fail('notSeen', { isUnknown: true }))).toBe('never_reported')
+    expect(reasonOfRule(fail('away'))).toBe('not_away')
+    expect(reasonOfRule(fail('away', { cameBackAt: null }))).toBe('came_back')
+    expect(reasonOfRule(fail('away', { isTooSoon: true }))).toBe('left_too_recently')
   })
 })
 

@@ -49,6 +49,8 @@ describe('each reason has its own sentence', () => {
     .map((code) => code.toLowerCase())
   const codes = [
     ...Object.values(CANCELLATION_REASONS),
+    'came_back',
+    'left_too_recently',
     ...SUPPRESSION_REASONS,
     ...decided,
     ...sending,

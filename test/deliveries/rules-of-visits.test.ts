@@ -87,7 +87,7 @@ describe('the draft "Results ready, they left"', () => {
         [-4, leave('/wait')],
       ],
       [[8, page('/home')]],
-      'not_away',
+      'came_back',
     ],
     [
       'had hidden the tab with the results, and comes back to it',
@@ -114,7 +114,7 @@ describe('the draft "Results ready, they left"', () => {
         [-4, leave('/wait')],
       ],
       [[8, here('/wait')]],
-      'not_away',
+      'came_back',
     ],
     [
       'returned to another page and hid it before the last minutes',
@@ -147,7 +147,7 @@ describe('the draft "Results ready, they left"', () => {
         [6, page('/home')],
         [7, leave('/home')],
       ],
-      'not_away',
+      'came_back',
     ],
     [
       'visited and left six minutes ago',

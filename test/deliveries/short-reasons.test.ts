@@ -60,6 +60,16 @@ describe('each state has a short text', () => {
     expect(say({ state: 'skipped', reason: 'again' }, [seen])).toBe('Got it already')
   })
 
+  test('who came back on their own, and when', () => {
+    const back = { ...fail('away', 'sending', '/home'), cameBackAt: NOW + 56_000 }
+    const left = fail('away', 'trigger', '/home')
+    expect(say({ state: 'skipped', reason: 'came_back' }, [back])).toBe('Came back 56 s after the event')
+    expect(say({ state: 'skipped', reason: 'came_back' }, [{ ...back, cameBackAt: null }])).toBe(
+      'Came back on their own',
+    )
+    expect(say({ state: 'skipped', reason: 'not_away' }, [left, back])).toBe("Hadn't left")
+  })
+
   test('a mailbox that does not exist', () => {
     const record = JSON.stringify({ at, verdicts: [], reply: '550 5.1.1' })
     expect(say({ state: 'failed', reason: 'smtp_550', record })).toBe("Mailbox doesn't exist")

@@ -67,7 +67,7 @@ describe('nothing is handed over if this happens while the email is on its way',
   test.each<[string, string, Happens, Given]>([
     [
       'they come back',
-      'skipped: not_away',
+      'skipped: came_back',
       (s) => browse(s, page('/other')),
       { ...rule({ rule: 'away' }), recipient: ({ clock }) => clock.tick(1_000) },
     ],

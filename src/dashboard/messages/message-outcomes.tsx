@@ -14,6 +14,8 @@ const OUTCOMES: Record<string, string> = {
   again: 'Had got it, or one was waiting',
   gave_up: 'Could not be sent in time',
   not_away: 'Had not left',
+  came_back: 'Came back on their own',
+  left_too_recently: 'Had left too recently',
   seen: 'Had opened the result',
   not_seen: 'Had not opened the result',
   never_reported: 'Had no page views',

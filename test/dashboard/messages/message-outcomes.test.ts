@@ -2,7 +2,18 @@ import { expect, test } from 'bun:test'
 import { describeOutcome } from '../../../src/dashboard/messages/message-outcomes.tsx'
 import { CANCELLATION_REASONS, SUPPRESSION_REASONS } from '../../../src/store/message-types.ts'
 
-const OTHERS = ['send', 'waiting', 'again', 'gave_up', 'never_reported', 'no_page', 'missing_value', 'broken_template']
+const OTHERS = [
+  'send',
+  'waiting',
+  'again',
+  'gave_up',
+  'never_reported',
+  'no_page',
+  'came_back',
+  'left_too_recently',
+  'missing_value',
+  'broken_template',
+]
 const OUTCOMES = [...OTHERS, ...Object.values(CANCELLATION_REASONS), ...SUPPRESSION_REASONS]
 
 test.each(OUTCOMES)('%s in words of its own', (outcome) => {

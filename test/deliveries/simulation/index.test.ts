@@ -183,7 +183,7 @@ describe('considers', () => {
     server.clock.tick(4 * DAY)
     const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', minutes: 5 }]
     const wait = { minutes: 10 }
-    expect(await outcomes({ wait, onlyIf }, { settings })).toEqual({ not_away: 1 })
+    expect(await outcomes({ wait, onlyIf }, { settings })).toEqual({ left_too_recently: 1 })
     expect(await outcomes({ wait }, { settings })).toEqual({ send: 1 })
     expect(await outcomes({ wait }, { settings: { ...settings, giveUpHours: 24 } })).toEqual({ send: 1 })
   })
