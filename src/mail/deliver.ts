@@ -50,7 +50,8 @@ export async function prepareMail(
   const decided = decision ?? (await deps.store.decideDelivery(claimed, deps.clock.now()))
   const fit = await dropUnfit(deps, claimed, decided.unfit)
   if (!fit.isMarked) return done('withheld', fit.because)
-  if (decided.outcome === 'skip') return skip(deps, fit.work, decided)
+  const isCapturing = deps.routes.isCapturing(fit.work.settings)
+  if (decided.outcome === 'skip') return skip(deps, fit.work, { ...decided, isCapturing })
   if (decided.outcome === 'wait') return defer(deps, fit.work, decided)
   const { basis } = decided
   const route = deps.routes.find(fit.work)

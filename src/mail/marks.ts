@@ -29,12 +29,12 @@ export const claimOf = ({ clock, claimedBy }: MarkDependencies, { delivery }: De
   at: clock.now(),
 })
 
-/** `isOfEvent`: only the email's first event is at fault. */
-export type Ending = { reason: string; record: DecisionRecord; isOfEvent?: boolean }
+/** `isOfEvent`: only the email's first event is at fault. `isCapturing`: the app has no mail server. */
+export type Ending = { reason: string; record: DecisionRecord; isOfEvent?: boolean; isCapturing?: boolean }
 
 export async function skip(deps: MarkDependencies, work: DeliveryWork, ending: Ending): Promise<Delivered> {
-  const { reason, record, isOfEvent = false } = ending
-  const skipped = { ...claimOf(deps, work), reason, record: JSON.stringify(record), isOfEvent }
+  const { reason, record, isOfEvent = false, isCapturing = false } = ending
+  const skipped = { ...claimOf(deps, work), reason, record: JSON.stringify(record), isOfEvent, isCapturing }
   const marked = await deps.store.markSkipped(skipped)
   return 'refusal' in marked ? done('claimed', marked.refusal) : done('skipped', reason)
 }

@@ -110,6 +110,7 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
       return found && server && { server, dial: dialFor(found) }
     },
     findLogin,
+    isCapturing: (settings: Pick<MailSettings, 'smtpUrl'>): boolean => serverOf(settings) === null,
     /** The default address of an app. */
     findFromEmail: (settings: MailSettings): string | undefined =>
       findFrom({ settings, fallback: sender, app: EVENTPOST })?.address,

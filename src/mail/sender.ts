@@ -116,13 +116,14 @@ type Sending = DeliverDependencies & Pick<SenderDependencies, 'note' | 'onFault'
 
 type Claimed = { work: DeliveryWork; decision: Decided | null }
 
-async function claim({ store, clock, claimedBy, stopping }: Sending, lanes: Lanes): Promise<Claimed[]> {
+async function claim({ store, clock, claimedBy, stopping, routes }: Sending, lanes: Lanes): Promise<Claimed[]> {
   const [now, most] = [clock.now(), lanes.room()]
   if (stopping.aborted || most < 1) return []
   const due = await store.listDueApps({ now })
   const skipApps = await lanes.listBlocked(due)
   if (skipApps.length === due.length) return []
-  const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps })
+  const isCapturing = !routes.installation.hasServer
+  const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps, isCapturing })
   if ('refusal' in claimed) return []
   return claimed.works.map((work, index) => ({ work, decision: claimed.decisions[index] ?? null }))
 }

@@ -1,17 +1,39 @@
 import type { Database } from 'bun:sqlite'
 
-export type Compare = ReturnType<typeof createComparing>
+export type Comparisons = ReturnType<typeof createComparing>
 
-/** Puts the person of a delivery into one of the message's groups. Later decisions of the message change nothing. */
+/** `isCapturing`: the app has no mail server, so neither group is emailed. */
+type Comparing = { at: number; isHeldBack: boolean; isCapturing?: boolean }
+
+const ofPerson = (table: string): string =>
+  `SELECT 1 FROM ${table} AS known
+   WHERE known.contact_id = deliveries.contact_id AND known.message_id = deliveries.message_id`
+
+/**
+ * Puts the person of a delivery into one of the message's groups, or leaves them out for good. Later decisions of the
+ * message change nothing.
+ */
 export function createComparing(db: Database) {
   const add = db.prepare(
     `INSERT INTO compared_people (delivery_id, contact_id, message_id, is_held_back, is_first, decided_at)
      SELECT id, contact_id, message_id, ?2,
        NOT EXISTS (SELECT 1 FROM compared_people AS others WHERE others.contact_id = deliveries.contact_id), ?3
-     FROM deliveries WHERE id = ?1 ON CONFLICT DO NOTHING`,
+     FROM deliveries WHERE id = ?1 AND NOT EXISTS (${ofPerson('uncompared_people')}) ON CONFLICT DO NOTHING`,
   )
-  return (deliveryId: number, { at, isHeldBack }: { at: number; isHeldBack: boolean }): void =>
-    void add.run(deliveryId, Number(isHeldBack), at)
+  const leaveOut = db.prepare(
+    `INSERT INTO uncompared_people (contact_id, message_id)
+     SELECT contact_id, message_id FROM deliveries
+     WHERE id = ? AND NOT EXISTS (${ofPerson('compared_people')}) ON CONFLICT DO NOTHING`,
+  )
+  const pass = db.prepare('UPDATE compared_people SET delivery_id = ?2 WHERE delivery_id = ?1')
+  return {
+    compare(deliveryId: number, { at, isHeldBack, isCapturing = false }: Comparing): void {
+      if (isCapturing) leaveOut.run(deliveryId)
+      else add.run(deliveryId, Number(isHeldBack), at)
+    },
+    /** Another delivery takes over the email. */
+    passOn: (deliveryId: number, heirId: number): void => void pass.run(deliveryId, heirId),
+  }
 }
 
 type Decided = { id: number; eventId: number | null; decidedAt: number } & Record<

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { Compare } from './compared-people.ts'
+import type { Comparisons } from './compared-people.ts'
 import type { DeliveryRules, EndFacts, EndPlan, Finish } from './delivery-rules.ts'
 import { TIMED_KEY } from './delivery-states.ts'
 import type { SentCache } from './sent-cache.ts'
@@ -10,7 +10,7 @@ type Attempt = Omit<NonNullable<EndFacts['attempt']>, 'resent'> & { resent: numb
 type Parts = {
   db: Database
   sentCache: SentCache
-  compare: Compare
+  comparisons: Comparisons
   rules: Pick<DeliveryRules, 'queryEnd' | 'planEnd'>
 }
 
@@ -18,7 +18,7 @@ export type DeliveryEnds = ReturnType<typeof createDeliveryEnds>
 
 const toAttempt = (row: Attempt | null): EndFacts['attempt'] => row && { ...row, resent: row.resent === 1 }
 
-export function createDeliveryEnds({ db, sentCache, compare, rules }: Parts) {
+export function createDeliveryEnds({ db, sentCache, comparisons, rules }: Parts) {
   const find = db.prepare<Delivery, [number]>(
     'SELECT once_key AS dedupeKey, planned_at AS plannedAt, due_at AS dueAt FROM deliveries WHERE id = ?',
   )
@@ -62,6 +62,7 @@ export function createDeliveryEnds({ db, sentCache, compare, rules }: Parts) {
   const handToHeir = (id: number, heir: NonNullable<EndPlan['heir']>, at: number): void => {
     takeOver.run(heir.plannedAt, heir.dueAt, at, heir.dedupeKey, heir.id)
     moveJoined.run(heir.id, id)
+    comparisons.passOn(id, heir.id)
   }
 
   const apply = (id: number, at: number, how: Finish, plan: EndPlan): void => {
@@ -71,7 +72,7 @@ export function createDeliveryEnds({ db, sentCache, compare, rules }: Parts) {
     const times = [Number(handedAt !== undefined), handedAt ?? null, isHeldBack ? at : null]
     const ended = finish.get(...columns, ...times, heir?.id ?? null, id)
     if (!ended) return
-    if (isHeldBack) compare(id, { at, isHeldBack })
+    if (isHeldBack) comparisons.compare(id, { at, isHeldBack, isCapturing: how.isCapturing })
     if (isUnsent) {
       sentCache.release(ended.messageId, ended.contactId)
       if (heir) handToHeir(id, heir, at)

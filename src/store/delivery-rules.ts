@@ -123,7 +123,7 @@ export type DecideStart = <L extends Lead>(
 
 /**
  * Absent fields stay unchanged. `isOfEvent`: the email continues with its other events. `isRefused`: no server has
- * accepted the email.
+ * accepted the email. `isCapturing`: the app has no mail server.
  */
 export type Finish = {
   state: string
@@ -133,6 +133,7 @@ export type Finish = {
   sentAt?: number
   isOfEvent?: boolean
   isRefused?: boolean
+  isCapturing?: boolean
 }
 
 /** Only what `QueryEnd` returns is loaded. */

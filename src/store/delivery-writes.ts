@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { createAudit } from './audit.ts'
-import type { Compare } from './compared-people.ts'
+import type { Comparisons } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryQueue, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
 import type { DeliveryRules, Finish } from './delivery-rules.ts'
@@ -12,15 +12,23 @@ import type { LiveMessages } from './live-messages.ts'
 import type { CapturedMail, Claim, DeliveryWork, MailSource, Marked, MessageRow, UnfitEvent } from './message-types.ts'
 import type { Refused } from './types.ts'
 
-type Claiming = { claimedBy: string; now: number; leaseMs: number; most: number; skipApps: number[] }
+/** `isCapturing`: the installation has no mail server. */
+type Claiming = {
+  claimedBy: string
+  now: number
+  leaseMs: number
+  most: number
+  skipApps: number[]
+  isCapturing?: boolean
+}
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; compare: Compare; rules: DeliveryRules }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; comparisons: Comparisons; rules: DeliveryRules }
 
 type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
 
-type HandingOver = Claim & { record: string; basis?: Basis }
+type HandingOver = Claim & { record: string; basis?: Basis; isCapturing?: boolean }
 
-type Skipping = Claim & { reason: string; record: string | null; isOfEvent?: boolean }
+type Skipping = Claim & Pick<Finish, 'isOfEvent' | 'isCapturing'> & { reason: string; record: string | null }
 
 const LOST: Marked = { isMarked: false, because: 'lost' }
 const MARKED: Marked = { isMarked: true }
@@ -29,7 +37,7 @@ const MARKED: Marked = { isMarked: true }
  * The sender's side of the queue. Claims have a lease, and only the holder of the claim can finish a delivery; every
  * step reports whether the claim was still valid.
  */
-export function createDeliveryWrites({ db, live, ends, compare, rules }: Parts) {
+export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Parts) {
   const reads = createDeliveryReads(db, live.findSource)
   const queue = createDeliveryQueue(db)
   const { decideAll, checkFinally } = createDeciding(db, reads, rules)
@@ -62,11 +70,17 @@ export function createDeliveryWrites({ db, live, ends, compare, rules }: Parts) 
   }
 
   /** From the decision on, so that emails that fail or are skipped later count like those that are held back. */
-  const compareDecided = (id: number, decided: Decided | null | undefined, at: number): void => {
-    if (decided?.isCompared) compare(id, { at, isHeldBack: decided.outcome === 'skip' })
+  const compareDecided = (
+    { delivery: { id }, settings }: DeliveryWork,
+    decided: Decided | null | undefined,
+    { now, isCapturing = false }: Claiming,
+  ): void => {
+    if (!decided?.isCompared) return
+    const isCaptured = isCapturing && settings.smtpUrl === null
+    comparisons.compare(id, { at: now, isHeldBack: decided.outcome === 'skip', isCapturing: isCaptured })
   }
 
-  const handOver = ({ id, claimedBy, attempt, at, record, basis }: HandingOver): Marked => {
+  const handOver = ({ id, claimedBy, attempt, at, record, basis, isCapturing }: HandingOver): Marked => {
     const work = reads.findWork(id)
     const isOwnClaim = work?.delivery.claimedBy === claimedBy && work.delivery.attempt === attempt
     if (!work || !isOwnClaim || work.delivery.state !== 'claimed') return LOST
@@ -80,14 +94,14 @@ export function createDeliveryWrites({ db, live, ends, compare, rules }: Parts) 
     const json = JSON.stringify(decided.record)
     if (decided.outcome === 'send') {
       statements.hand.run(at, json, at, id)
-      if (decided.isCompared) compare(id, { at, isHeldBack: false })
+      if (decided.isCompared) comparisons.compare(id, { at, isHeldBack: false, isCapturing })
       // only deliveries that a member resends can have been captured before
       if (work.delivery.byHand) ends.dropCaptured(id)
       return MARKED
     }
     const { reason } = decided
     if (decided.outcome === 'skip') {
-      end(id, at, { state: 'skipped', reason, record: json, isOfEvent: decided.isOfEvent })
+      end(id, at, { state: 'skipped', reason, record: json, isOfEvent: decided.isOfEvent, isCapturing })
     } else end(id, at, { state: 'deferred', reason, record: json, dueAt: decided.dueAt })
     return { isMarked: false, because: reason }
   }
@@ -98,7 +112,7 @@ export function createDeliveryWrites({ db, live, ends, compare, rules }: Parts) 
       const ids = queue.listDue(claiming)
       const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)
       const decisions = decideAll(works, claiming.now)
-      for (const [index, { delivery }] of works.entries()) compareDecided(delivery.id, decisions[index], claiming.now)
+      for (const [index, work] of works.entries()) compareDecided(work, decisions[index], claiming)
       return packClaim({ works, decisions })
     },
 
@@ -115,7 +129,7 @@ export function createDeliveryWrites({ db, live, ends, compare, rules }: Parts) 
     markHanded: handOver,
 
     markCaptured({ raw, content, ...claim }: HandingOver & { raw: string; content: CapturedMail }): Marked {
-      const marked = handOver(claim)
+      const marked = handOver({ ...claim, isCapturing: true })
       if (!marked.isMarked) return marked
       const { from, to, subject, html, text } = content
       statements.capture.run(raw, claim.at, from, to, subject, html, text, claim.id)
@@ -124,8 +138,8 @@ export function createDeliveryWrites({ db, live, ends, compare, rules }: Parts) 
     },
 
     markSent: (claim: Claim): Marked => mark(claim, { state: 'sent', sentAt: claim.at }),
-    markSkipped: ({ reason, record, isOfEvent, ...claim }: Skipping): Marked =>
-      mark(claim, { state: 'skipped', reason, record, isOfEvent }),
+    markSkipped: ({ reason, record, isOfEvent, isCapturing, ...claim }: Skipping): Marked =>
+      mark(claim, { state: 'skipped', reason, record, isOfEvent, isCapturing }),
     /** Retried at `dueAt`. No server has accepted the email, so further events may join it. */
     markDeferred: ({ reason, dueAt, record, ...claim }: Claim & { reason: string; dueAt: number; record: string }) =>
       mark(claim, { state: 'deferred', reason, dueAt, record, isRefused: true }),

@@ -26,11 +26,12 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
     'DELETE FROM captured_mails WHERE delivery_id = ?',
     'DELETE FROM deliveries WHERE id = ?',
     'DELETE FROM compared_people WHERE contact_id = ?',
+    'DELETE FROM uncompared_people WHERE contact_id = ?',
     'DELETE FROM people_results WHERE contact_id = ?',
   ] as const
   const [audit, suppressions] = [createAudit(db), createSuppressionList(db)]
   const statements = tables.map((text) => db.prepare(text))
-  const [done, events, batches, parents, records, tags, contact, captured, deliveries, compared, results] = statements
+  const [done, events, batches, parents, records, tags, contact, captured, deliveries, ...ofPersonAlone] = statements
   const tagsOf = db.prepare<{ tags: string | null }, [number]>('SELECT tags FROM contacts WHERE id = ?')
   const deliveriesOf = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM deliveries WHERE app_id = ? AND contact_id = ? AND ${USES_DEDUPE_KEY}
@@ -51,8 +52,7 @@ export function createErasure({ db, people, timeline }: { db: Database; people: 
       records?.run(person.id)
       tags?.run(appId, person.id, tagsOf.get(person.id)?.tags ?? '[]')
       contact?.run(person.id)
-      compared?.run(person.id)
-      results?.run(person.id)
+      for (const statement of ofPersonAlone) statement.run(person.id)
       for (const { id } of deliveriesOf.all(appId, person.id, person.id)) {
         captured?.run(id)
         deliveries?.run(id)

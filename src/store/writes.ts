@@ -78,8 +78,8 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
   const last = db.query<{ id: number }, []>(LAST_ID)
   const ids = createIdSequence(now, last.get()?.id ?? 0)
   const [live, sentCache] = [createLiveMessages(db, createMailSources(db, sealer)), createSentCache()]
-  const compare = createComparing(db)
-  const ends = createDeliveryEnds({ db, sentCache, compare, rules })
+  const comparisons = createComparing(db)
+  const ends = createDeliveryEnds({ db, sentCache, comparisons, rules })
   const [people, names, counters] = [createPeople(db), createEventNames(db), createCounters(db)]
   const timeline = createTimeline(db, () => performance.now(), isAlone)
   const known = createKnownReports(db)
@@ -110,7 +110,7 @@ export function createWrites({ db, now, sealer, isAlone, rules }: WritesParts) {
     ...messages,
     ...mailSettings,
     ...senderDomains.writes,
-    ...createDeliveryWrites({ db, live, ends, compare, rules }),
+    ...createDeliveryWrites({ db, live, ends, comparisons, rules }),
     ...createSuppressionWrites({ db, live, ends, rules }),
   }
   const settle = (): void => {

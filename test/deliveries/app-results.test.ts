@@ -66,6 +66,28 @@ test('a range has those whose last email lies in it, and an email that brought n
   expect(await app.count()).toEqual({ emailed: 2, cameBack: 2, alreadySeen: 0 })
 })
 
+test('who came back before an email with an unknown outcome was sent again', async () => {
+  const app = await start()
+  await app.add('A', { ifUnconfirmed: 'leave' })
+  await app.sendTo('ada')
+  const [store, at] = [app.store(), app.server.clock.now()]
+  const claimed = await store.claimDeliveries({ claimedBy: 'test', now: at, leaseMs: MINUTE, most: 1, skipApps: [] })
+  const delivery = 'works' in claimed ? claimed.works[0]?.delivery : undefined
+  const claim = { id: delivery?.id ?? 0, claimedBy: 'test', attempt: 1, at }
+  await store.markHanded({ ...claim, record: JSON.stringify({ at, verdicts: [] }) })
+  await store.markUnknown({ ...claim, reason: 'etimedout' })
+  app.server.clock.tick(MINUTE)
+  await app.visit('ada')
+  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 0 })
+  app.server.clock.tick(19 * DAY)
+  expect(await store.resendDelivery({ appId: app.app.id, id: claim.id, at: app.server.clock.now() })).toEqual({
+    done: true,
+  })
+  expect((await app.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
+  expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 0, alreadySeen: 0 })
+  expect(await app.count(30)).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 0 })
+})
+
 test('who had seen it already, and who was erased', async () => {
   const app = await start()
   await app.add('A', { wait: { minutes: 10 }, onlyIf: [{ rule: 'notSeen', ifUnknown: 'send' }] })

@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { placeInMessage } from '../../src/deliveries/facts.ts'
+import { sendCaptured } from '../../src/deliveries/delivery-lists.ts'
 import { compareShares, lastDays, readResults, type Share, summarizeResults } from '../../src/deliveries/results.ts'
 import type { DayCount } from '../../src/store/message-results.ts'
 import { page, report, send } from '../api/reports.ts'
+import { HOUR } from '../durations.ts'
 import { RESULTS, startSending } from '../mail/sending.ts'
 
 /** A repeatable sequence (mulberry32). */
@@ -112,6 +114,102 @@ describe.each([
     // an interval that is twice too wide would cover all
     expect(covered).toBeLessThan(POPULATIONS)
   })
+})
+
+/** When a message first decided about people: while their app had no mail server, or once it had one. */
+const STARTS = ['captured', 'sent'] as const
+type StartName = (typeof STARTS)[number]
+
+/**
+ * How many of those who are assigned to a group count in it. The first emails are captured, then sent by a member, and
+ * everyone triggers the message again.
+ */
+async function countCaptured() {
+  const from = 'Demo <hello@first.example>'
+  const sending = await startSending(
+    { holdback: 50, again: { everyHours: 1 } },
+    {},
+    { defaults: { smtpUrl: null, from } },
+  )
+  const messages = await sending.store().listMessages(sending.app.id)
+  const messageId = messages.find(({ status }) => status === 'live')?.id ?? 0
+  const groups = async () => {
+    const range = lastDays(30, sending.clock.now())
+    const { emailed, heldBack } = (await readResults(sending.store(), messageId, range)).compared.cameBack
+    return { emailed: emailed.people, heldBack: heldBack.people }
+  }
+  const emailsOf = (start: StartName) => Array.from({ length: 12 }, (_, index) => `${start}${index}@example.com`)
+  const trigger = async (start: StartName): Promise<void> => {
+    for (const email of emailsOf(start)) await sending.sendEvent(email)
+    await sending.sendDue()
+  }
+  await trigger('captured')
+  const whileCapturing = { groups: await groups(), states: await sending.states() }
+  await sending.setSettings({ smtpUrl: sending.server.url, perPersonDay: null, perPersonWeek: null })
+  const deps = { store: sending.store(), clock: sending.clock, mailer: sending.sender() }
+  const sent = await sendCaptured(deps, sending.app, { until: Number.MAX_SAFE_INTEGER - 1, actor: 'test' })
+  await sending.sendDue()
+  sending.clock.tick(2 * HOUR)
+  await trigger('captured')
+  const afterSending = { groups: await groups(), states: await sending.states() }
+  await trigger('sent')
+  const assigned = { emailed: 0, heldBack: 0 }
+  for (const email of emailsOf('sent')) {
+    const person = await sending.store().findContact(sending.app.id, email)
+    assigned[placeInMessage({ contactId: person?.id ?? 0, messageId }) < 50 ? 'heldBack' : 'emailed'] += 1
+  }
+  const last = await groups()
+  await sending.close()
+  return { whileCapturing, sent, afterSending, assigned, last }
+}
+
+describe('emails that are captured first and sent later', () => {
+  let found = {} as Awaited<ReturnType<typeof countCaptured>>
+  beforeAll(async () => void (found = await countCaptured()))
+
+  test('put nobody into either group, not even when the person triggers the message again', () => {
+    const { whileCapturing, sent, afterSending } = found
+    const { kept = 0, 'skipped: holdback': held = 0 } = whileCapturing.states
+    expect([kept + held, kept > 0, held > 0]).toEqual([12, true, true])
+    expect(sent).toEqual({ sent: kept, refused: 0, next: null })
+    expect(afterSending.states).toEqual({ sent: 2 * kept, 'skipped: holdback': 2 * held })
+    for (const { groups } of [whileCapturing, afterSending]) expect(groups).toEqual({ emailed: 0, heldBack: 0 })
+  })
+
+  test('everyone whom the message first decided about later counts', () => {
+    expect(Object.values(found.assigned)).not.toContain(0)
+    expect(found.last).toEqual(found.assigned)
+  })
+
+  test.each([
+    ['as they are counted', 0.93, 1, (start: StartName, group: GroupName) => isIn(start, group)],
+    // those who came back because of the captured email trigger the message more often
+    ['counted from their next email', 0, 0.8, () => true],
+  ] as const)(`%s: the interval has the true difference of ${POPULATIONS} populations`, (_, least, most, isCounted) => {
+    const random = createRandom(20_261_126)
+    const [lift, holdback] = [0.1, 20]
+    let covered = 0
+    for (let messageId = 1; messageId <= POPULATIONS; messageId += 1) {
+      const groups = { emailed: { people: 0, reached: 0 }, heldBack: { people: 0, reached: 0 } }
+      for (let contactId = 1; contactId <= 8_000; contactId += 1) {
+        const name = placeInMessage({ contactId, messageId }) < holdback ? 'heldBack' : 'emailed'
+        const [start, more] = [STARTS[contactId % 2] ?? 'sent', name === 'emailed' ? lift : 0]
+        const hasReturned = start === 'captured' && random() < 0.3 + more
+        const isTriggering = start === 'sent' || random() < (hasReturned ? 0.8 : 0.3)
+        const isBack = random() < (hasReturned ? 0.6 : 0.2) + more
+        if (!isTriggering || !isCounted(start, name)) continue
+        groups[name].people += 1
+        groups[name].reached += isBack ? 1 : 0
+      }
+      const { estimate, margin } = compareShares(groups.emailed, groups.heldBack)
+      covered += Math.abs(estimate - lift) <= margin ? 1 : 0
+    }
+    expect(covered).toBeGreaterThanOrEqual(least * POPULATIONS)
+    expect(covered).toBeLessThan(most * POPULATIONS)
+  })
+
+  const isIn = (start: StartName, group: GroupName): boolean =>
+    (start === 'captured' ? found.afterSending.groups : found.last)[group] > 0
 })
 
 test('the interval by hand', () => {

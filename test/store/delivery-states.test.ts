@@ -62,7 +62,7 @@ function parts(watched: Database) {
     db: watched,
     live: createLiveMessages(watched, createMailSources(watched, sealer)),
     sentCache: createSentCache(),
-    compare: createComparing(watched),
+    comparisons: createComparing(watched),
     rules: STORE_RULES,
   }
   return { ...common, ends: createDeliveryEnds(common) }

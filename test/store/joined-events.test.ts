@@ -1,6 +1,7 @@
 /** Events that share one email: which ones do, what each of them uses up, and what becomes of them. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Again, DeliveryRow, MessageContent } from '../../src/store/message-types.ts'
+import { lastDays, readResults } from '../../src/deliveries/results.ts'
 import { dedupeKeyOf } from '../../src/messages/again.ts'
 import { createTestServer, DAY, HOUR, type TestServer } from '../helper.ts'
 import { ADA, createMessaging, messageOf, MINUTE, type Messaging, page, recordOf, verdictsOf } from '../messaging.ts'
@@ -312,6 +313,26 @@ describe('a result that is opened before the email is sent', () => {
       expect(verdictsOf(await messaging.decide())).toEqual(['send'])
     },
   )
+
+  test('counts in the comparison after the first event left the email', async () => {
+    const { id } = await put({ holdback: 1 })
+    const opened = async () => {
+      const { compared } = await readResults(messaging.store(), id, lastDays(1, server.clock.now()))
+      return compared.opened.emailed
+    }
+    for (const name of [1, 2, 3]) await result(name)
+    server.clock.tick(HOUR)
+    const [store, now] = [messaging.store(), server.clock.now()]
+    const claimed = await store.claimDeliveries({ claimedBy: 'test', now, leaseMs: MINUTE, most: 1, skipApps: [] })
+    const work = 'works' in claimed ? claimed.works[0] : undefined
+    const claim = { id: work?.delivery.id ?? 0, claimedBy: 'test', attempt: 1, at: now }
+    await store.markSkipped({ ...claim, reason: 'missing_value', record: null, isOfEvent: true })
+    expect(await states()).toEqual(['missing_value to 1', 'waiting', 'joined to 1'])
+    expect(verdictsOf(await messaging.decide())).toEqual(['send'])
+    expect(await opened()).toEqual({ people: 1, reached: 0 })
+    await see(3)
+    expect(await opened()).toEqual({ people: 1, reached: 1 })
+  })
 
   test('is checked for each event, and recorded', async () => {
     await put({

@@ -49,7 +49,7 @@ function apply(db: Database, one: Change): void {
      VALUES (?1, 1, ?1 / 2, ?2, 1, ?3, ?3, ?3, ?3, NULL, ?4, ?5, 1, 0, 0)`,
     [one.id, one.message, now, one.state, one.reason],
   )
-  if (one.isCompared) createComparing(db)(one.id, { at: now, isHeldBack: one.isHeldBack })
+  if (one.isCompared) createComparing(db).compare(one.id, { at: now, isHeldBack: one.isHeldBack })
   const reached = [one.cameBackAt, one.openedAt, one.goalAt]
   db.run(
     `UPDATE deliveries SET state = ?, reason = ?, joined_to = ?, handed_at = ?, held_back_at = ?, came_back_at = ?,

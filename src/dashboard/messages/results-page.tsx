@@ -233,6 +233,14 @@ function RangeSection({ viewer, message, view }: ResultsProps) {
 
 type ComparedRow = { name: string } & Comparison
 
+function describeNobody(holdback: number | undefined, { heldBack }: Results): string {
+  if (holdback === undefined)
+    return 'Some people come back without an email. To see how many, hold back a share in the '
+  if (heldBack > 0)
+    return 'Nobody new is compared: people count once, and only with a mail server. Change the share in the '
+  return `${holdback}% of people are held back, but nobody was in this range. Change the share in the `
+}
+
 function CompareSection(props: ResultsProps) {
   const { results, message } = props
   const { cameBack, opened, reachedGoal } = results.compared
@@ -256,9 +264,7 @@ function CompareSection(props: ResultsProps) {
         </>
       ) : (
         <p class="hint">
-          {holdback === undefined
-            ? 'Some people come back without an email. To see how many, hold back a share in the '
-            : `${holdback}% of people are held back, but nobody was in this range. Change the share in the `}
+          {describeNobody(holdback, results)}
           <a href={fieldPath(props, 'holdback')}>editor</a>.
         </p>
       )}

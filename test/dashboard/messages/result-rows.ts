@@ -5,7 +5,7 @@ import { createComparing } from '../../../src/store/compared-people.ts'
 import type { DeliveryState } from '../../../src/store/message-types.ts'
 
 export type ResultRow = { state: DeliveryState; reason?: string; daysAgo?: number } & Partial<
-  Record<'cameBack' | 'opened' | 'goal' | 'heldBack', boolean>
+  Record<'cameBack' | 'opened' | 'goal' | 'heldBack' | 'isCapturing', boolean>
 >
 
 let last = 0
@@ -34,7 +34,7 @@ export function addDeliveries(db: Database, { appId, messageId, at, count }: Add
       [...ends, ...reached, id],
     )
     if (!isCompared) continue
-    createComparing(db)(id, { at, isHeldBack: row.heldBack === true })
+    createComparing(db).compare(id, { at, isHeldBack: row.heldBack === true, isCapturing: row.isCapturing })
     db.run('UPDATE compared_people SET came_back_at = ?, opened_at = ?, goal_at = ? WHERE delivery_id = ?', [
       ...reached,
       id,

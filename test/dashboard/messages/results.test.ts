@@ -175,6 +175,15 @@ describe('emailed and held back', () => {
     expect(cells[3]).toBe('Too few people to tell')
   })
 
+  test('without a mail server, the page says why nobody is compared', async () => {
+    await add(9, { state: 'skipped', reason: 'holdback', heldBack: true, isCapturing: true })
+    await pages.press(pages.path, 'save', { holdback: '20' })
+    const hints = await textOf(await show(), 'section .hint')
+    expect(hints).toContain(
+      'Nobody new is compared: people count once, and only with a mail server. Change the share in the editor.',
+    )
+  })
+
   test('without a holdback, the page says how to get it', async () => {
     await add(1, { state: 'sent' })
     expect(await attributesOf(await show(), 'section .hint a', 'href')).toContain(`${pages.path}#holdback`)

@@ -397,7 +397,7 @@ describe('an older schema', () => {
     const add = old.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, reason,
       triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, handed_at, came_back_at)
       VALUES (?1, 1, ?2, 1, 1, ?1, ?3, ?4, 1, 1, 1, 1, 0, 0, ?5, ?6, ?7)`)
-    add.run(1, 7, 'sent', null, 0, 100 * DAY, 1)
+    add.run(1, 7, 'sent', null, 0, 100 * DAY, 100 * DAY + 1)
     add.run(2, 7, 'bounced', null, 0, 103 * DAY, null)
     add.run(3, 7, 'failed', 'smtp_550', 105 * DAY, null, null)
     add.run(4, 7, 'skipped', 'seen', 104 * DAY, null, null)
@@ -413,6 +413,123 @@ describe('an older schema', () => {
       [1, 0, 103, 2],
       [1, 1, 100, 1],
       [1, 2, 104, 1],
+    ])
+    db.close()
+    other.remove()
+  })
+
+  test('leaves out whom it compared without a mail server, and notes what others did', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE uncompared_people'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    old.run('PRAGMA foreign_keys = OFF')
+    const DAY = 86_400_000
+    const at = 20_600 * DAY
+    for (const messageId of [1, 2]) {
+      old.run(`INSERT INTO message_versions (message_id, version, content, created_at) VALUES (?, 1, ?, 1)`, [
+        messageId,
+        JSON.stringify({ holdback: 10, goal: { event: 'paid', days: 2 } }),
+      ])
+    }
+    old.run(`INSERT INTO app_hosts (app_id, host) VALUES (1, 'first.example')`)
+    for (const [id, name] of [
+      [1, 'ready'],
+      [2, 'paid'],
+    ] as const)
+      old.run('INSERT INTO event_names (id, app_id, name) VALUES (?, 1, ?)', [id, name])
+    const person = old.query(`INSERT INTO compared_people VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, NULL)`)
+    const delivery = old.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, event_id, once_key,
+      state, triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, handed_at, record, joined_to)
+      VALUES (?1, ?2, ?3, ?4, 1, ?5, ?1, ?6, ?7, ?7, ?7, 1, 0, 0, ?7, ?8, ?9, ?10)`)
+    const add = (
+      id: number,
+      contact: number,
+      state: string,
+      changes: { app?: number; message?: number; day?: number; keptAt?: number; event?: number } = {},
+    ) => {
+      const { app = 1, message = 1, day = 0, keptAt, event = null } = changes
+      const when = at + day * DAY + id
+      const handedAt = ['kept', 'sent'].includes(state) ? when : null
+      delivery.run(
+        id,
+        app,
+        contact,
+        message,
+        event,
+        state,
+        when,
+        handedAt,
+        JSON.stringify({ at: when, verdicts: [], keptAt }),
+        null,
+      )
+      person.run(id, contact, message, Number(state === 'skipped'), 1, when)
+    }
+    // nothing sent before them, but a captured email follows
+    add(101, 1, 'skipped')
+    add(102, 2, 'kept')
+    add(103, 3, 'skipped')
+    add(104, 4, 'sent', { keptAt: at })
+    add(105, 5, 'sent')
+    add(106, 6, 'skipped')
+    // of another app
+    add(107, 7, 'skipped', { app: 2 })
+    // another message decided about this person later
+    add(108, 2, 'sent', { message: 2, day: 1 })
+    old.run('UPDATE compared_people SET is_first = 0 WHERE delivery_id = 108')
+    // failed: the result and the goal are on the timeline
+    const event =
+      old.query(`INSERT INTO events (id, app_id, contact_id, name_id, type, via, received_at, properties, path)
+      VALUES (?, 1, ?, ?, ?, 0, ?, ?, ?)`)
+    event.run(90, 8, 1, 0, at, '{"url":"https://www.first.example/r/1/"}', null)
+    event.run(91, 8, 1, 0, at, '{"url":"https://first.example/r/2"}', null)
+    event.run(92, 9, 1, 0, at, '{"url":"https://other.example/r/1"}', null)
+    add(109, 8, 'failed', { event: 90 })
+    delivery.run(110, 1, 8, 1, 91, 'failed', at, null, null, 109)
+    add(111, 9, 'failed', { event: 92 })
+    for (const [id, contact] of [
+      [201, 8],
+      [202, 9],
+    ] as const) {
+      event.run(id, contact, 1, 1, at + DAY, null, '/r/2')
+      event.run(id + 10, contact, 1, 1, at + DAY + 1, null, '/r/1')
+      event.run(id + 20, contact, 2, 0, at + (contact === 8 ? 1 : 3) * DAY, null, null)
+    }
+    // came back on day 0; sent again on day 9
+    delivery.run(
+      112,
+      1,
+      10,
+      3,
+      null,
+      'sent',
+      at,
+      at + 9 * DAY,
+      JSON.stringify({ at, verdicts: [], unconfirmedAt: at }),
+      null,
+    )
+    old.run('UPDATE deliveries SET came_back_at = ? WHERE id = 112', [at + 5])
+    old.run(`INSERT INTO people_results VALUES (10, 1, 20609, 20609, NULL)`)
+    old.close()
+    const db = openDatabase(other.folder)
+    expect(db.query('SELECT contact_id FROM uncompared_people ORDER BY 1').values().flat()).toEqual([1, 2, 3, 4])
+    expect(
+      db.query('SELECT delivery_id, is_first, opened_at, goal_at FROM compared_people ORDER BY 1').values(),
+    ).toEqual([
+      [105, 1, null, null],
+      [106, 1, null, null],
+      [107, 1, null, null],
+      [108, 1, null, null],
+      [109, 1, at + DAY, at + DAY],
+      [111, 1, null, null],
+    ])
+    expect(db.query('SELECT * FROM message_comparisons ORDER BY 1, 2, 3').values()).toEqual([
+      [1, 20_600, 0, 1, 3, 0, 1, 1],
+      [1, 20_600, 1, 1, 2, 0, 0, 0],
+      [2, 20_601, 0, 1, 1, 0, 0, 0],
+    ])
+    expect(db.query('SELECT * FROM people_results').values()).toEqual([[10, 1, 20_609, 20_600, null]])
+    expect(db.query('SELECT day, people FROM people_result_days WHERE kind = 1 AND people > 0').values()).toEqual([
+      [20_600, 1],
     ])
     db.close()
     other.remove()

@@ -31,7 +31,8 @@ import comparedPeople from './0030_compared_people.sql' with { type: 'text' }
 import daysOfArrival from './0031_days_of_arrival.sql' with { type: 'text' }
 import domainChecks from './0032_domain_checks.sql' with { type: 'text' }
 import peopleResults from './0033_people_results.sql' with { type: 'text' }
-import { pageKeyOf } from '../../../core/urls.ts'
+import uncomparedPeople from './0034_uncompared_people.sql' with { type: 'text' }
+import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
 
@@ -70,6 +71,7 @@ export const MIGRATIONS: readonly string[] = [
   daysOfArrival,
   domainChecks,
   peopleResults,
+  uncomparedPeople,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */
@@ -77,6 +79,7 @@ export const CODE_STEPS: ReadonlyMap<number, (db: Database) => void> = new Map([
   [MIGRATIONS.indexOf(senders) + 1, foldSenders],
   [MIGRATIONS.indexOf(suppressedAddresses) + 1, nameSuppressed],
   [MIGRATIONS.indexOf(pageKeys) + 1, respellPageKeys],
+  [MIGRATIONS.indexOf(uncomparedPeople) + 1, noteReached],
 ])
 
 export const SCHEMA_VERSION = MIGRATIONS.length
@@ -141,4 +144,65 @@ function respellPageKeys(db: Database): void {
     const earlier = earlierPageOf(url)
     if (page !== earlier && key === keyOf(earlier)) update.run(keyOf(page), id)
   }
+}
+
+const DAY_MS = 86_400_000
+const CAME_BACK_MS = 7 * DAY_MS
+
+type Compared = {
+  id: number
+  contactId: number
+  decidedAt: number
+  hosts: string
+  urls: string
+  goal: string | null
+  days: number
+}
+type Happened = { contactId: number; isView: number; name: string; path: string; at: number }
+
+/** What people did after an email that failed or was skipped was not noted until then, except that they came back. */
+function noteReached(db: Database): void {
+  const emails = db
+    .query<Compared, []>(
+      `SELECT person.delivery_id AS id, person.contact_id AS contactId, decided_at AS decidedAt,
+         (SELECT json_group_array(host) FROM app_hosts WHERE app_hosts.app_id = deliveries.app_id) AS hosts,
+         (SELECT json_group_array(properties ->> '$.url') FROM events WHERE id IN (
+            SELECT deliveries.event_id UNION SELECT event_id FROM deliveries AS joined WHERE joined.joined_to = person.delivery_id)) AS urls,
+         content ->> '$.goal.event' AS goal, ifnull(content ->> '$.goal.days', 0) AS days
+       FROM compared_people AS person JOIN deliveries ON deliveries.id = person.delivery_id
+       JOIN message_versions AS version
+         ON version.message_id = deliveries.message_id AND version.version = deliveries.version
+       WHERE state IN ('failed', 'skipped') AND is_held_back = 0`,
+    )
+    .all()
+  if (emails.length === 0) return
+  const byPerson = Map.groupBy(emails, ({ contactId }) => contactId)
+  const events = db.query<Happened, [number, string]>(
+    `SELECT contact_id AS contactId, type = 1 AS isView, event_names.name, ifnull(path, '') AS path,
+       ifnull(occurred_at, received_at) AS at
+     FROM events JOIN event_names ON event_names.id = name_id
+     WHERE events.id >= ? AND contact_id IN (SELECT value FROM json_each(?)) ORDER BY at`,
+  )
+  const note = db.query(
+    'UPDATE compared_people SET opened_at = ifnull(opened_at, ?), goal_at = ifnull(goal_at, ?) WHERE delivery_id = ?',
+  )
+  const firstId = Math.min(...emails.map(({ id }) => id))
+  const paths = new Map(emails.map((email) => [email.id, resultPathsOf(email)]))
+  for (const event of events.iterate(firstId, JSON.stringify([...byPerson.keys()]))) {
+    for (const email of byPerson.get(event.contactId) ?? []) {
+      const after = event.at - email.decidedAt
+      const isOpened = event.isView === 1 && after <= CAME_BACK_MS && paths.get(email.id)?.has(trimSlash(event.path))
+      const isReached = event.isView === 0 && email.goal === event.name && after <= email.days * DAY_MS
+      if (after >= 0 && (isOpened || isReached))
+        note.run(isOpened ? event.at : null, isReached ? event.at : null, email.id)
+    }
+  }
+}
+
+function resultPathsOf({ hosts, urls }: Compared): Set<string> {
+  const own = JSON.parse(hosts) as string[]
+  const isOwn = (host: string): boolean =>
+    own.length === 0 || own.some((one) => host === one || host.endsWith(`.${one}`))
+  const pages = (JSON.parse(urls) as (string | null)[]).map((url) => (url === null ? null : readPage(url)))
+  return new Set(pages.flatMap((page) => (page !== null && page.path !== null && isOwn(page.host) ? [page.path] : [])))
 }
