@@ -6,18 +6,27 @@ import type { ContactChangeRow } from '../store/contact-changes.ts'
 import type { DeliveryRow } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { EventRow } from '../store/types.ts'
+import type { PersonReport, PersonReports } from '../store/visit-reports.ts'
+import { PRESENCE_MS } from '../visits/presence.ts'
 import { deliveryView } from './deliveries.ts'
 import { describeDeliveries, type ListedDelivery } from './delivery-lists.ts'
 import { type EventOutcome, explainEvents } from './message-explanations.ts'
 
-export type { ContactChangeRow }
+export type { ContactChangeRow, PersonReport }
 
 /** What happened at `at` (ms UTC). `position`: orders the stream, like an event's id. */
 export type TimelineItem = { position: number; at: number } & (
   | { kind: 'event'; row: EventRow; outcomes: EventOutcome[] }
   | { kind: 'email'; email: ListedDelivery }
   | { kind: 'change'; change: ContactChangeRow }
+  | { kind: 'presence'; reports: Presences }
 )
+
+/** Leaves and returns of one visit with nothing else in between, newest first. */
+export type Presences = [PersonReport, ...PersonReport[]]
+
+/** Read for a page of the timeline; more follow on the next one. */
+const MAX_REPORTS = 1_000
 
 /** Emails of one person that are listed; there are rarely more than some dozen. */
 const MAX_EMAILS = 1_000
@@ -39,18 +48,22 @@ export async function listTimeline(
   { before, limit }: TimelineQuery,
 ): Promise<{ items: TimelineItem[]; next: number | null }> {
   const query = { appId: app.id, contactId: person.id, before, limit: limit + 1 }
-  const [{ rows }, deliveries, changes] = await Promise.all([
+  const [{ rows }, deliveries, changes, { reports, next }] = await Promise.all([
     store.listEvents({ ...query, name: null }),
     store.listDeliveries({ ...query, messageId: null, states: null, before: null, limit: MAX_EMAILS }),
     store.listContactChanges(person.id, before, limit + 1),
+    store.listPersonReports({ contactId: person.id, before, limit: MAX_REPORTS }),
   ])
-  const found = [
+  const stream = [
     ...rows.map((row) => ({ position: row.id, row })),
     ...deliveries.map((delivery) => ({ position: idAt(timeOf(delivery)), delivery })),
     ...changes.map((change) => ({ position: change.id, change })),
+    // page views are events
+    ...reports.flatMap((report) => (report.type === 'page' ? [] : [{ position: report.id, report }])),
   ]
-    .filter(({ position }) => before === null || position < before)
+    .filter(({ position }) => (before === null || position < before) && (next === null || position >= next))
     .sort((a, b) => b.position - a.position)
+  const found = groupReports(stream)
   const page = cutPage(found, limit)
   const events = page.flatMap((one) => ('row' in one ? one.row : []))
   const emails = page.flatMap((one) => ('delivery' in one ? one.delivery : []))
@@ -64,11 +77,36 @@ export async function listTimeline(
       const { row } = one
       return [{ kind: 'event', position, at: row.occurredAt, row, outcomes: outcomes.get(row.id) ?? [] }]
     }
+    if ('reports' in one) return [{ kind: 'presence', position, at: one.reports[0].at, reports: one.reports }]
     if ('change' in one) return [{ kind: 'change', position, at: one.change.at, change: one.change }]
     const email = emailOf.get(one.delivery.id)
     return email ? [{ kind: 'email', position, at: timeOf(one.delivery), email }] : []
   })
-  return { items, next: page.length < found.length ? (page.at(-1)?.position ?? null) : null }
+  const last = page.at(-1)
+  return { items, next: last && page.length < found.length ? lowestOf(last) : next }
+}
+
+type Reported = { position: number; report: PersonReport }
+type Grouped = { position: number; reports: Presences }
+
+const lowestOf = (item: { position: number } | Grouped): number =>
+  'reports' in item ? (item.reports.at(-1)?.id ?? item.position) : item.position
+
+/** In a row, and without a long silence. */
+function groupReports<Other extends { position: number }>(items: (Other | Reported)[]): (Other | Grouped)[] {
+  const grouped: (Other | Grouped)[] = []
+  for (const item of items) {
+    if (!('report' in item)) {
+      grouped.push(item)
+      continue
+    }
+    const { position, report } = item
+    const last = grouped.at(-1)
+    const earlier = last && 'reports' in last ? last.reports : null
+    if (earlier && (earlier.at(-1)?.at ?? 0) - report.at < PRESENCE_MS) earlier.push(report)
+    else grouped.push({ position, reports: [report] })
+  }
+  return grouped
 }
 
 /** The next page starts below the last position, so all items at it belong to this one. */
@@ -102,7 +140,17 @@ export async function* exportPerson(
   } while (before !== null)
   const changes = await store.listContactChanges(person.id, null, EXPORT_ROWS)
   const changed = changes.map(({ at, change }) => ({ at: new Date(at).toISOString(), ...change }))
-  yield `],"changes":${JSON.stringify(changed)},"events":[`
+  yield `],"changes":${JSON.stringify(changed)},"pageReports":[`
+  separator = ''
+  do {
+    const found: PersonReports = await store.listPersonReports({ contactId: person.id, before, limit: EXPORT_ROWS })
+    for (const { type, path, at } of found.reports) {
+      yield `${separator}${JSON.stringify({ type, path, at: new Date(at).toISOString() })}`
+      separator = ','
+    }
+    before = found.next
+  } while (before !== null)
+  yield '],"events":['
   separator = ''
   do {
     const page: Awaited<ReturnType<Store['listEvents']>> = await store.listEvents({

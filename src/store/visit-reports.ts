@@ -45,7 +45,21 @@ export const REPORT_CODES = { leave: 0, page: 1, here: 2 } as const
 
 export type BatchSize = { appId: number; email: string; receivedAt: number; items: number }
 
+const TYPES = new Map<number | null, PersonReport['type']>([
+  [REPORT_CODES.leave, 'leave'],
+  [REPORT_CODES.page, 'page'],
+  [REPORT_CODES.here, 'here'],
+])
+
 const IS_BATCH = `>= ${VISIT_REPORT_TYPES}`
+
+/** `at`: when it happened (ms UTC). */
+export type PersonReport = { id: number; type: keyof typeof REPORT_CODES; path: string; at: number }
+
+/** Newest first. `next`: below this id there are more; null at the end. */
+export type PersonReports = { reports: PersonReport[]; next: number | null }
+
+type PersonReportQuery = { contactId: number; before: number | null; limit: number }
 
 export type StoredReport = Omit<ReportRow, 'isHere' | 'isReturn'> & { code: number | null }
 
@@ -65,9 +79,24 @@ export function createReportReads(db: Database) {
      WHERE b.id >= ? AND b.received_at > ? AND b.items > 0 AND b.app_id IN (SELECT value FROM json_each(?))
      ORDER BY b.received_at`,
   )
+  const ofPerson = db.prepare<Omit<PersonReport, 'type'> & { code: number | null }, [number, number, number]>(
+    `SELECT id, received_at - ifnull(age, 0) AS at, ifnull(path, '') AS path, is_here AS code
+     FROM snippet_batches WHERE id IN
+       (SELECT id FROM (${selectIds('snippet_batches', { contact: '?1', types: IS_BATCH })}) WHERE id < ?2
+        ORDER BY id DESC LIMIT ?3) ORDER BY id DESC`,
+  )
 
   return {
     ...createPresenceReads(db),
+
+    listPersonReports({ contactId, before, limit }: PersonReportQuery): PersonReports {
+      const rows = ofPerson.all(contactId, before ?? Number.MAX_SAFE_INTEGER, limit)
+      const reports = rows.flatMap(({ code, ...row }) => {
+        const type = TYPES.get(code)
+        return type === undefined ? [] : [{ ...row, type }]
+      })
+      return { reports, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) }
+    },
 
     listBatchSizes(receivedAfter: number): BatchSize[] {
       const apps = limited.all().map(({ id }) => id)

@@ -59,7 +59,7 @@ const onPage = {
 
 const PageItem = Type.Object({
   type: Type.Union([Type.Literal('page'), Type.Literal('leave'), Type.Literal('here')], {
-    description: 'A page was opened, was left, or is still open.',
+    description: 'A page was opened (`page`), left (`leave`), or returned to while it was still open (`here`).',
     say: TYPE_SAY,
     isKind: true,
   }),

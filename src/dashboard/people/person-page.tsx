@@ -73,7 +73,7 @@ function State({ person, now }: PersonProps) {
         'Nothing has happened yet.'
       ) : (
         <>
-          Last active <Time at={latest} now={now} />.
+          {latest === person.lastSeenAt ? 'Last page view' : 'Last event'} <Time at={latest} now={now} />.
         </>
       )}
     </>

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ContactChangeRow, TimelineItem } from '../../deliveries/person-timeline.ts'
+import type { ContactChangeRow, PersonReport, Presences, TimelineItem } from '../../deliveries/person-timeline.ts'
 import { describeAfter, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
@@ -12,7 +12,7 @@ import { Badge } from '../ui/badge.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Pager } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
-import { formatLongDay } from '../ui/time.tsx'
+import { ClockTime, formatLongDay } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
 
 export type TimelineProps = {
@@ -70,6 +70,8 @@ function toMoment(props: TimelineProps, item: TimelineItem): Moment {
       return { ...about, ...ofEmail(props.viewer.app.publicId, item.email) }
     case 'change':
       return { ...about, ...ofChange(props.members, item.change) }
+    case 'presence':
+      return { ...about, ...ofPresence(item.reports) }
   }
 }
 
@@ -111,6 +113,7 @@ const Unstarted = ({ appId, outcome }: { appId: string; outcome: EventOutcome })
 
 const ofEmail = (appId: string, { work: { delivery, message }, explained }: ListedDelivery): Content => ({
   kind: 'Email',
+  isDue: delivery.state === 'waiting' || delivery.state === 'deferred',
   what: (
     <span class="with-badge">
       <a href={deliveryPath(appId, delivery.id)}>
@@ -123,6 +126,31 @@ const ofEmail = (appId: string, { work: { delivery, message }, explained }: List
 })
 
 const withAfter = (why: string, after: string | null): string => (after === null ? why : `${why} ${after}.`)
+
+const describeReport = ({ type, path }: PersonReport): string => `${type === 'leave' ? 'Left' : 'Back on'} ${path}`
+
+const countTimes = (count: number): string => (count === 1 ? 'once' : `${count} times`)
+
+/** The last of a visit; earlier ones are counted. */
+function ofPresence(reports: Presences): Content {
+  const [last, ...earlier] = reports
+  const first = earlier.at(-1)
+  const leaves = reports.filter(({ type }) => type === 'leave').length
+  const returns = reports.length - leaves
+  return {
+    kind: 'Page',
+    what: <SentText most={160}>{describeReport(last)}</SentText>,
+    detail: first && (
+      <>
+        {[
+          ...(leaves > 0 ? [`Left ${countTimes(leaves)}`] : []),
+          ...(returns > 0 ? [`${leaves > 0 ? 'came' : 'Came'} back ${countTimes(returns)}`] : []),
+        ].join(' and ')}{' '}
+        since <ClockTime at={first.at} />.
+      </>
+    ),
+  }
+}
 
 const STATUS_CHANGES = {
   subscribed: 'Resubscribed',

@@ -80,12 +80,12 @@ export function Moment({ at }: { at: number }) {
   )
 }
 
-/** "14:05", under a heading with the day (ms UTC). */
-export function ClockTime({ at }: { at: number }) {
+/** "14:05" or "Due 14:05", under a heading with the day (ms UTC). */
+export function ClockTime({ at, isDue = false }: { at: number; isDue?: boolean }) {
   const timeZone = useContext(Zone)
   return (
     <time datetime={new Date(at).toISOString()} title={formatTimeInZone(at, timeZone)}>
-      {formatClock(at, { seconds: false }, timeZone)}
+      {`${isDue ? 'Due ' : ''}${formatClock(at, { seconds: false }, timeZone)}`}
     </time>
   )
 }

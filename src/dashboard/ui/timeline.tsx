@@ -2,11 +2,12 @@
 import type { ComponentChildren } from 'preact'
 import { ClockTime, Time } from './time.tsx'
 
-/** `kind`: a word for what it is. `followed`: one line per consequence. */
+/** `kind`: a word for what it is. `isDue`: it is still to come. `followed`: one line per consequence. */
 export type Moment = {
   id: string
   at: number
   kind?: string
+  isDue?: boolean
   what: ComponentChildren
   detail?: ComponentChildren
   followed?: ComponentChildren[]
@@ -18,14 +19,14 @@ type TimelineProps = { moments: Moment[] } & ({ hasClock: true } | { hasClock?: 
 /** Newest first. */
 export const Timeline = (props: TimelineProps) => (
   <ol class="timeline">
-    {props.moments.map(({ id, at, kind, what, detail, followed = [] }) => (
+    {props.moments.map(({ id, at, kind, isDue = false, what, detail, followed = [] }) => (
       <li key={id}>
         <div>
           <span>
             {kind && <span class="kind">{kind}</span>}
             {what}
           </span>
-          {props.hasClock ? <ClockTime at={at} /> : <Time at={at} now={props.now} />}
+          {props.hasClock ? <ClockTime at={at} isDue={isDue} /> : <Time at={at} now={props.now} />}
         </div>
         {detail && <p class="hint">{detail}</p>}
         {followed.length > 0 && (

@@ -277,7 +277,7 @@ describe('one person', () => {
     const { html } = await browser.get(await pathOfNewest())
     await expectHarmless(html)
     expect(await textOf(html, 'h1')).toEqual(['bob@example.com'])
-    expect((await textOf(html, '.lead'))[0]).toBe('Bob. Last active 2 minutes ago.')
+    expect((await textOf(html, '.lead'))[0]).toBe('Bob. Last page view 2 minutes ago.')
     expect(await textOf(html, '.timeline a')).toEqual(['opened_chart', '/results/81'])
     expect(await textOf(html, '.timeline p')).toEqual(['/results/81'])
     expect(await textOf(html, '.tag')).toEqual(['beta'])

@@ -3,7 +3,8 @@ import { type AccountPages, appOf, type Browser, openAccount } from '../browser.
 import { type ContactFields } from '../../../src/people/contact-input.ts'
 import { contactWrite } from '../../../src/people/contacts.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
-import { eventWrite } from '../../store/samples.ts'
+import type { ReportedItem } from '../../../src/store/visit-reports.ts'
+import { eventWrite, visitReportWrite } from '../../store/samples.ts'
 import { MAIL, putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
 import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
@@ -45,6 +46,17 @@ async function addAda(changes: Record<string, string> = {}): Promise<string> {
 const findAda = async () => {
   const app = await appOf(pages)
   return pages.store.findContact(app.id, 'ada@example.com')
+}
+
+/** As one report of the browser script, now. */
+async function reportPages(...items: Pick<ReportedItem, 'type' | 'path'>[]): Promise<void> {
+  const { id: appId, accountId } = await appOf(pages)
+  const at = pages.clock.now()
+  const reported = items.map((item) => ({ ...item, name: null, occurredAt: at }))
+  const email = 'ada@example.com'
+  await pages.store.recordVisitReport(
+    visitReportWrite({ accountId, appId, email, at, reportId: `load.${at}`, items: reported }),
+  )
 }
 const errorsOf = (html: string) => textOf(html, '.fault')
 
@@ -373,6 +385,68 @@ describe('the timeline', () => {
     )
   })
 
+  describe('shows when pages were left and returned to', () => {
+    const linesOf = async (path: string) => {
+      const { html } = await browser.get(path)
+      return [await textOf(html, '.timeline > li > div > span'), await textOf(html, '.timeline > li > .hint')]
+    }
+
+    test('between events, one line each', async () => {
+      const path = await addAda()
+      await reportPages({ type: 'page', path: '/upload' })
+      pages.clock.ms += MINUTE
+      await reportPages({ type: 'leave', path: '/upload' })
+      pages.clock.ms += MINUTE
+      await sendEvent(pages, { app: await appOf(pages), email: 'ada@example.com' })
+      pages.clock.ms += MINUTE
+      await reportPages({ type: 'here', path: '/upload' })
+      const lines = ['PageBack on /upload', 'Eventresults_ready', 'PageLeft /upload', 'Page view/upload']
+      expect(await linesOf(path)).toEqual([lines, ['headline: Ready']])
+    })
+
+    test('many in a row as one line a visit, on one page', async () => {
+      const path = await addAda()
+      await reportPages({ type: 'page', path: '/upload' })
+      for (let visit = 0; visit < 2; visit += 1) {
+        pages.clock.ms += 30 * MINUTE
+        for (let number = 0; number < 30; number += 1) {
+          await reportPages({ type: 'leave', path: '/upload' })
+          pages.clock.ms += 1_000
+          await reportPages({ type: 'here', path: '/upload' })
+          pages.clock.ms += 1_000
+        }
+        await reportPages({ type: 'leave', path: '/wait' })
+      }
+      const counts = expect.stringMatching(/^Left 31 times and came back 30 times since \d\d:\d\d\.$/)
+      expect(await linesOf(path)).toEqual([
+        ['PageLeft /wait', 'PageLeft /wait', 'Page view/upload'],
+        [counts, counts],
+      ])
+      const { html } = await browser.get(path)
+      expect(await attributesOf(html, '.pager [rel=next]', 'href')).toEqual([])
+    })
+
+    test('on later pages too, each once', async () => {
+      const path = await addAda()
+      const app = await appOf(pages)
+      for (let number = 0; number < 30; number += 1) {
+        await reportPages({ type: 'leave', path: `/${number}` })
+        pages.clock.ms += 1_000
+        await reportPages({ type: 'here', path: `/${number}` })
+        pages.clock.ms += 1_000
+        await sendEvent(pages, { app, email: 'ada@example.com' })
+        pages.clock.ms += 1_000
+      }
+      const first = await browser.get(path)
+      const [older] = await attributesOf(first.html, '.pager [rel=next]', 'href')
+      const both = [first, await browser.get(older ?? '')].map(({ html }) =>
+        textOf(html, '.timeline > li > div > span'),
+      )
+      const shown = (await Promise.all(both)).flat().filter((line) => line.startsWith('Page'))
+      expect(shown).toEqual(Array.from({ length: 30 }, (_, number) => `PageBack on /${29 - number}`))
+    })
+  })
+
   test('shows an email at the time it was sent, and a waiting one first', async () => {
     const path = await addAda()
     const app = await appOf(pages)
@@ -382,6 +456,9 @@ describe('the timeline', () => {
     const { html } = await browser.get(path)
     const shown = await textOf(html, '.timeline > li > div > span')
     expect(shown).toEqual([expect.stringMatching(/^Email.*Waiting$/), 'Eventresults_ready'])
+    const clock = expect.stringMatching(/^\d\d:\d\d$/)
+    expect(await textOf(html, '.timeline time')).toEqual([expect.stringMatching(/^Due \d\d:\d\d$/), clock])
+    expect(await textOf(html, '.lead')).toEqual([expect.stringContaining('Last event just now.')])
     expect((await textOf(html, '.timeline > li > .hint'))[0]).toStartWith('It is waiting.')
     pages.clock.ms += 14 * MINUTE
     await sendEvent(pages, { app, email: 'ada@example.com', properties: { headline: 'Again' } })
@@ -431,6 +508,20 @@ describe('the export of one person', () => {
       Array.from({ length: 450 }, (_, number) => `event_${449 - number}`),
     )
     expect((await pages.get(`${path}/export`)).status).toBe(303)
+  })
+
+  test('has every report of a page, also many', async () => {
+    const path = await addAda()
+    for (let number = 0; number < 120; number += 1) {
+      await reportPages({ type: 'leave', path: `/${number}` }, { type: 'here', path: `/${number}` })
+      pages.clock.ms += 1_000
+      await reportPages({ type: 'leave', path: `/${number}` })
+      pages.clock.ms += 1_000
+    }
+    const { pageReports } = JSON.parse((await browser.get(`${path}/export`)).html) as { pageReports: object[] }
+    expect(pageReports).toHaveLength(240)
+    const at = new Date(pages.clock.now() - 1_000).toISOString()
+    expect(pageReports[0]).toEqual({ type: 'leave', path: '/119', at })
   })
 
   test('has every email, in pages', async () => {
