@@ -31,7 +31,8 @@ export const MAX_REQUESTS = 10_000
 /** Counted apart, so that browsers can't shut out a customer's server. */
 export const MAX_REPORTS = 10_000
 const CROWDED = refuse('unavailable', {
-  message: 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.',
+  message:
+    'Too many requests are in progress, and nothing was saved. Wait for the time in Retry-After, then send this again.',
 })
 
 const POLICY = 'Content-Security-Policy'
@@ -156,7 +157,7 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
 }
 
 const STARTING = refuse('unavailable', {
-  message: 'The service is starting. Send this again after Retry-After.',
+  message: 'The service is starting. Wait for the time in Retry-After, then send this again.',
 })
 
 export function createUnserved(baseUrl: string): { early: (request: Request) => Response; fault: () => Response } {

@@ -208,14 +208,14 @@ describe('the documentation', () => {
     expect(said("contact adds with a visitor's `ip`, per app and address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
     expect(said('MCP calls of `simulate_message` or `send_test_message`, per key')).toBe(quote(COSTLY_TOOL_LIMIT))
-    expect(said('requests refused for other reasons, per key')).toBe(quote(ABUSE_LIMITS.key))
+    expect(said('refused requests, per key')).toBe(quote(ABUSE_LIMITS.key))
     expect(said('requests without a valid key, per address')).toBe(quote(ABUSE_LIMITS.address))
     expect(said('page views and actions of a browser, per person')).toBe(quote(SNIPPET_LIMITS.person))
     expect(said('page views and actions of browsers, per site')).toBe(quote(SNIPPET_LIMITS.site))
     expect(said('browser requests, per address')).toBe(quote(SNIPPET_LIMITS.address))
     expect(said('wrong identity signatures, per app and address')).toBe(quote(SNIPPET_LIMITS.badSignatures))
     expect(said('checks of mail servers, per account')).toBe(quote(SERVER_CHECKS))
-    expect(said('browser batch')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
+    expect(said('a request of the browser script')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
   })
 
   test('shows the tag and its policy as printed', () => {

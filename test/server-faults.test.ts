@@ -157,10 +157,13 @@ describe('499', () => {
 
 describe('503', () => {
   test.each([
-    ['unavailable', 'The service cannot save right now. Nothing was saved. Send this again after Retry-After.'],
+    [
+      'unavailable',
+      "The service can't save right now. Nothing was saved. Wait for the time in Retry-After, then send this again.",
+    ],
     [
       'commit_unconfirmed',
-      'The service could not confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.',
+      "The service couldn't confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.",
     ],
   ] as const)('%s: the code outside is unavailable, with Retry-After', async (refusal, message) => {
     const refuse = async () => ({ refusal })
@@ -201,7 +204,8 @@ describe('503', () => {
     const read = () => one.call('GET', `${CONTACTS}?app=${one.first.appId}`)
     const waiting = Array.from({ length: MAX_REQUESTS }, read)
     await Bun.sleep(1)
-    const message = 'Too many requests are in progress, and nothing was saved. Send this again after Retry-After.'
+    const message =
+      'Too many requests are in progress, and nothing was saved. Wait for the time in Retry-After, then send this again.'
     const refused = await read()
     expectRefusal(refused, [503, no('unavailable', { message })])
     expect(refused.headers.get('retry-after')).toBe('2')

@@ -44,7 +44,7 @@ function whyUnlinked({ hostname, protocol, port }: ReadUrl, hosts: OwnHosts): Ca
 
 const NAMED_HOSTS = 5
 
-const TRIMMED = '`url` begins or ends with whitespace or a control character. Emails link to it without these.'
+const TRIMMED = '`url` begins or ends with whitespace or a control character. Emails link to the trimmed URL.'
 
 const NO_URL: Warning[] = [
   {

@@ -83,7 +83,7 @@ export function readServer(text: ServerText, known: readonly KnownLogin[]): { se
     const isKnown = known.some(({ login }) => login !== null)
     fault('smtpPassword', isKnown ? 'Enter the password again for this host and username.' : 'Enter the password.')
   }
-  if (user !== '' && security === 'optional') fault('smtpSecurity', 'A password is only sent over TLS or STARTTLS.')
+  if (user !== '' && security === 'optional') fault('smtpSecurity', 'Passwords are sent only over TLS or STARTTLS.')
   if (host === null || port === null || errors.length > 0) return { errors }
   const login = user === '' ? null : { user, password: password ?? '' }
   const isSecure = security === 'tls'

@@ -73,7 +73,7 @@ export function findPasswordFault(password: string, context: PasswordContext): s
   if (length > PASSWORD_MAX_CHARACTERS) return `Choose a password of at most ${PASSWORD_MAX_CHARACTERS} characters.`
   if (isCommon(password)) return 'This password is too common. Choose another.'
   if (isGuessable(password, context))
-    return 'This password is too close to your email, or to the name of your account or app. Choose another.'
+    return 'This password is too similar to your email or to the name of your account or app. Choose another.'
   return null
 }
 

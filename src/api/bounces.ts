@@ -35,7 +35,7 @@ export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOve
         operationId: 'reportBounce',
         summary: 'Report a bounce',
         description:
-          'Reports a bounce or a complaint, from your mail provider or a script. The person gets no more email. You can send a report more than once.',
+          'Reports a bounce or a complaint, from your mail provider or a script. The person gets no more email. Sending the same report twice is safe.',
         example: EXAMPLES.postBounce,
         body: BounceReport,
         answers: { 202: BounceAnswer },

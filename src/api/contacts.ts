@@ -39,7 +39,8 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
         parse: 'none',
         detail: describeCall({
           summary: 'Add a person',
-          description: 'Returns 201 for a new person. If the person is known, merges what you send and returns 200.',
+          description:
+            'Returns 201 for a new person. If the person is known, updates them with what you send and returns 200.',
           example: EXAMPLES.postContact,
           body: ContactInput,
           answers: { 201: answers.ContactAddedAnswer, 200: answers.ContactSavedAnswer },

@@ -90,12 +90,12 @@ const headers = (meanings: Record<string, string>) =>
     Object.entries(meanings).map(([name, description]) => [name, { description, schema: { type: 'string' as const } }]),
   )
 
-const REQUEST_ID = headers({ 'X-Request-Id': 'Finds this request in the log.' })
+const REQUEST_ID = headers({ 'X-Request-Id': 'The ID of this request in the log.' })
 const RATE_LIMIT = headers({
-  'RateLimit-Limit': 'The limit. All four headers are absent if no hourly limit applies.',
+  'RateLimit-Limit': 'The limit. If no hourly limit applies, all four headers are absent.',
   'RateLimit-Remaining': 'The number of calls left.',
   'RateLimit-Reset': 'Seconds until the oldest call no longer counts.',
-  'RateLimit-Policy': 'Limit and window in seconds, such as 6000;w=3600.',
+  'RateLimit-Policy': 'The limit and its window in seconds, such as 6000;w=3600.',
 })
 const REPLAYED = headers({ 'Idempotency-Replayed': '`true` if this is the response to an earlier request.' })
 const RETRY_AFTER = headers({ 'Retry-After': 'Seconds to wait before sending this again.' })

@@ -12,12 +12,12 @@ export const guide = (): string => [errors(), limits(), AGAIN, VERSIONS].join('\
 const errors = (): string =>
   [
     '## Errors',
-    'All errors have the same format: `error` is a stable code for programs, `message` a sentence for people, `field` the invalid field (with `errors` if there are several), and `requestId` identifies the request in the log. Errors never repeat what you sent.',
+    'All errors have the same format: `error` is a stable code for programs, `message` an explanation for people, `field` the invalid field (with `errors` if there are several), and `requestId` identifies the request in the log. Errors never repeat what you sent.',
     EXAMPLE,
     'A request is checked in this order: key (401), type and size (415, 413), fields (400), app (404), limit (429), person (404), plan (403). Requests that fail before the limit do not count towards it.',
     "Requests that can't be read as HTTP get an empty 400, 413, 431 or 505 without a `requestId`: see [Requests that can't be read](/docs/http).",
     table(
-      ['Status', 'Code', 'What it says'],
+      ['Status', 'Code', 'Message'],
       ERROR_CODES.map((code) => row([String(REFUSALS[code].status), `\`${code}\``, REFUSALS[code].message])),
     ),
   ].join('\n\n')
@@ -36,39 +36,39 @@ const limits = (): string =>
   [
     '## Limits',
     table(
-      ['What', 'How many', 'In any'],
+      ['What', 'How many'],
       [
         limitRow('POST /events, and each event of a batch, per key', RATE_LIMITS.events),
         limitRow('POST /contacts, per key', RATE_LIMITS.contactAdds),
         limitRow('POST /contacts with `ip`, per app and visitor', RATE_LIMITS.addsPerVisitor),
         limitRow('PATCH /contacts, per key', RATE_LIMITS.contactUpdates),
-        limitRow('Requests refused for other reasons, per key', ABUSE_LIMITS.key),
+        limitRow('Refused requests, per key', ABUSE_LIMITS.key),
         limitRow('Requests without a valid key, per address', ABUSE_LIMITS.address),
       ],
     ),
     'The operator of an installation can change or lift the hourly limits of keys. Windows slide: an hourly limit applies to every hour, whenever it starts. `RateLimit-Remaining` is the number of calls left.',
     'A 429 names the limit (`limitName`), what it belongs to (`scope` is `key`, with `keyId`, or `ip`), its size (`limit`) and when to retry: in seconds (`retryAfter`, also the `Retry-After` header) and as a time (`retryAt`).',
-    'Requests refused for other reasons have their own limit per key. Once it is reached, valid requests with that key get 429 too. Requests without a valid key count towards their address, and never block a valid key. The `RateLimit-` headers belong to the hourly limits: other 429s and lifted limits have none. An IPv6 /64 network counts as one address.',
-    `A body has up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}, and \`properties\` stay under 2 KB.`,
+    '"Refused requests" are invalid ones, such as those with a missing field or an unknown app. They count towards no other limit. If a key reaches this limit, its valid requests get 429 too. Requests without a valid key count towards their address, and never block a valid key. The `RateLimit-` headers belong to the hourly limits: other 429s and lifted limits have none. An IPv6 /64 network counts as one address.',
+    `A body can have up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}. \`properties\` must be under 2 KB.`,
   ].join('\n\n')
 
 const limitRow = (what: string, { max, windowMs }: Limit): string => {
   const minutes = windowMs / 60_000
   const window = minutes === 60 ? 'hour' : minutes === 1 ? 'minute' : `${minutes} minutes`
-  return row([what, max.toLocaleString('en'), window])
+  return row([what, `${max.toLocaleString('en')} in any ${window}`])
 }
 
 const inKb = (bytes: number): string => `${bytes / 1024} KB`
 
-const AGAIN = `## Sending again
+const AGAIN = `## Retries
 
 After a timeout, you can't know whether a write was saved. To retry safely, send each POST and PATCH with an \`Idempotency-Key\`: a random value, new for each write. For 24 hours, the same value with the same body returns the first response, with \`Idempotency-Replayed: true\`. It writes nothing and doesn't count towards limits.
 
-- Retry with the same API key. With another API key, the same value is another write.
+- Retry with the same API key. With another API key, the same value counts as a new write.
 - Bodies are compared as parsed JSON: whitespace and the order of keys don't matter.
 - The same value with another body gets 422. While the first request is still running, you get 409 with \`Retry-After\`.
 - Failed requests aren't stored. Fix the request and send it again with the same value.`
 
 const VERSIONS = `## Versions
 
-The version is in the path. Within v1, fields are only added. Removals are announced with \`Deprecation\` and \`Sunset\` headers at least 12 months before.`
+The version is in the path. Within v1, fields are only added. \`Deprecation\` and \`Sunset\` headers announce removals at least 12 months in advance.`

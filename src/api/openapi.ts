@@ -45,7 +45,7 @@ export function createOpenApi(routes: AnyElysia['routes'], baseUrl: string): Ope
     info: {
       title: 'Eventpost',
       version: VERSION,
-      summary: 'Record people and events, and read them.',
+      summary: 'Record and read people and events.',
       description: guide(),
       license: { name: 'MIT', identifier: 'MIT' },
     },

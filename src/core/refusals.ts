@@ -27,7 +27,7 @@ export const REFUSALS = {
     status: 403,
     isAfterLimit: true,
     message:
-      "The plan's limit of new people this calendar month (UTC) is reached. Raise the limit, or send this again next month.",
+      "You reached the plan's limit of new people this calendar month (UTC). Raise the limit, or send this again next month.",
   },
   not_found: { status: 404, message: 'There is nothing at this path. See the API reference at /docs/api.' },
   app_not_found: {
@@ -79,7 +79,8 @@ export const REFUSALS = {
   not_acceptable: { status: 406, message: 'The response is JSON. Send the header Accept: application/json.' },
   idempotency_in_progress: {
     status: 409,
-    message: 'A request with this Idempotency-Key is still running. Send this again after Retry-After.',
+    message:
+      'A request with this Idempotency-Key is still running. Wait for the time in Retry-After, then send this again.',
   },
   idempotency_mismatch: {
     status: 422,
@@ -108,7 +109,7 @@ export const REFUSALS = {
     isAfterLimit: true,
     error: 'invalid_field',
     field: 'fields',
-    message: `This person would have more than ${MAX_CUSTOM_FIELDS} keys or 16 KB in \`fields\`. Send some as null first to remove them.`,
+    message: `This person would have more than ${MAX_CUSTOM_FIELDS} keys or 16 KB in \`fields\`. To remove keys, send them as null.`,
   },
   internal_error: {
     status: 500,
@@ -116,13 +117,14 @@ export const REFUSALS = {
   },
   unavailable: {
     status: 503,
-    message: 'The service cannot save right now. Nothing was saved. Send this again after Retry-After.',
+    message:
+      "The service can't save right now. Nothing was saved. Wait for the time in Retry-After, then send this again.",
   },
   commit_unconfirmed: {
     status: 503,
     error: 'unavailable',
     message:
-      'The service could not confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.',
+      "The service couldn't confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.",
   },
   already_set_up: {
     status: 409,

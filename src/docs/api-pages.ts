@@ -61,7 +61,7 @@ export function createApiPages({ info, paths, components }: ApiDescription): Doc
     ...calls.map((call) => toPage(slugOf(call), callMarkdown(call, schemas), samplesOf(call))),
     toPage(
       ERRORS,
-      `# Error codes\n\nWhat each status and code means, and how often you can call.\n\n${errors}\n`,
+      `# Error codes\n\nWhat each status and code means, and how many requests you can send.\n\n${errors}\n`,
       new Map(),
     ),
   ]
@@ -109,7 +109,7 @@ function callMarkdown(call: Call, schemas: Schemas): string {
     ...answersOf(call.operation, schemas),
     '## Errors',
     table(['Status', 'Codes'], failuresOf(responses).map(errorRow)),
-    `[Error codes](/docs/${ERRORS}) says what each means.`,
+    `See [Error codes](/docs/${ERRORS}) for the meaning of each code.`,
     ...objects(call, schemas),
   ].join('\n\n')}\n`
 }
@@ -166,9 +166,9 @@ function answersOf({ responses }: Operation, schemas: Schemas): string[] {
     const answer = resolveSchema(schema, schemas)
     const fields = index === 0 ? fieldRows(answer ?? {}) : []
     return [
-      `## Answer ${status}`,
+      `## Response ${status}`,
       answer?.anyOf
-        ? `${description} A ${typeOf(answer)}.`
+        ? `${description} Returns a ${typeOf(answer)}.`
         : index > 0
           ? `${description} The fields are the same.`
           : description,

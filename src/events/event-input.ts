@@ -86,7 +86,7 @@ export const EventInput = Type.Object(
 export const BatchInput = Type.Object(
   {
     events: Type.Array(EventInput, {
-      description: 'Events. Each has its own result.',
+      description: 'The events. Each has its own result.',
       minItems: 1,
       maxItems: limits.MAX_BATCH_EVENTS,
     }),

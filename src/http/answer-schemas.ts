@@ -173,7 +173,7 @@ const LIMITED = {
   scope: Type.Optional(
     oneOf(
       ['key', 'ip', 'person', 'site'],
-      'With `rate_limited`: whether the limit belongs to a key or an address. For visit reports, also a person or a site.',
+      'With `rate_limited`: what the limit belongs to, a key or an address; for visit reports, also a person or a site.',
     ),
   ),
   limitName: Type.Optional(oneOf(API_LIMIT_NAMES, 'With `rate_limited`: the limit you reached.')),
@@ -218,10 +218,10 @@ export const ErrorAnswer = Type.Object(
     ok: FALSE,
     error: ERROR_CODE,
     message: ISSUE.message,
-    hint: Type.Optional(Type.String({ description: 'With `invalid_api_key`: what was wrong with the header.' })),
+    hint: Type.Optional(Type.String({ description: 'With `invalid_api_key`: what is wrong with the header.' })),
     field: Type.Optional(ISSUE.field),
     errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'Present if several fields are invalid.' })),
-    requestId: Type.String({ description: 'Also in the header X-Request-Id and the log.' }),
+    requestId: Type.String({ description: 'The ID of this request, as in the header X-Request-Id and the log.' }),
     ...LIMITED,
   },
   { title: 'Error', description: 'An error.' },

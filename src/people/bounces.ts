@@ -30,15 +30,15 @@ export const BounceReport = Type.Object(
     kind: Type.Union(
       KINDS.map((kind) => Type.Literal(kind)),
       {
-        description: 'Whether the email bounced, or the person complained about it.',
+        description: 'Whether the email bounced or the person reported it as spam.',
         say: { invalid: 'Use bounced or complained.' },
       },
     ),
     delivery: Type.Optional(DELIVERY),
-    email: Type.Optional({ ...EMAIL, description: 'Who gets no more email. Required without `delivery`.' }),
-    reason: Type.Optional(shortText(MAX_REASON_CHARACTERS, 'text', 'What the mail server said.')),
+    email: Type.Optional({ ...EMAIL, description: "The person's email address. Required without `delivery`." }),
+    reason: Type.Optional(shortText(MAX_REASON_CHARACTERS, 'text', "The mail server's reply.")),
   },
-  { title: 'BounceReport', description: 'What happened to an email that was sent.' },
+  { title: 'BounceReport', description: 'A bounce or a complaint.' },
 )
 
 type Report = { kind: (typeof KINDS)[number]; deliveryId: number | null; email: string | null; reason: string }

@@ -80,7 +80,7 @@ const ActionItem = Type.Object({
 
 const VisitItem = Type.Union([PageItem, ActionItem], {
   title: 'VisitItem',
-  description: 'What happened on a page.',
+  description: 'An item of the report.',
   say: TYPE_SAY,
 })
 
@@ -112,13 +112,13 @@ export const VisitReport = Type.Object(
       say: `Send 1 to ${MAX_BATCH_ID_CHARACTERS} printable ASCII characters. A retry has the same ID.`,
     }),
     events: Type.Array(VisitItem, {
-      description: 'What happened.',
+      description: 'The items of the report.',
       minItems: 1,
       maxItems: MAX_BATCH_ITEMS,
       say: { invalid: `Send 1 to ${MAX_BATCH_ITEMS} items.`, missing: `Send 1 to ${MAX_BATCH_ITEMS} items.` },
     }),
   },
-  { title: 'VisitReport', description: 'What one person did on pages.' },
+  { title: 'VisitReport', description: "One person's page views and actions." },
 )
 
 export type VisitReportFields = {

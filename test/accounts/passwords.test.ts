@@ -62,7 +62,7 @@ describe('refuses a password made of the email or a name', () => {
     'Adas engine',
   ])('%s', (password) => {
     expect(findPasswordFault(password)).toBe(
-      'This password is too close to your email, or to the name of your account or app. Choose another.',
+      'This password is too similar to your email or to the name of your account or app. Choose another.',
     )
   })
 })

@@ -242,7 +242,7 @@ describe('400 if the merged person would exceed a limit', () => {
     [
       'fields_full',
       'fields',
-      'This person would have more than 100 keys or 16 KB in `fields`. Send some as null first to remove them.',
+      'This person would have more than 100 keys or 16 KB in `fields`. To remove keys, send them as null.',
     ],
   ])('%s', async (refusal, field, message) => {
     const refuse = async () => ({ refusal: refusal as 'internal_error' })

@@ -32,7 +32,7 @@ describe('the API reference', () => {
       expect([operation.summary, page?.title]).toEqual([operation.summary, operation.summary])
       expect(page?.source).toContain(operation.description ?? operation.summary)
       for (const { name } of operation.parameters) expect(page?.source).toContain(`| \`${name}\` |`)
-      for (const heading of ['## Errors', '## Answer 20']) expect(page?.source).toContain(heading)
+      for (const heading of ['## Errors', '## Response 20']) expect(page?.source).toContain(heading)
       expect(pageOf('api')).toContain(`\`${method.toUpperCase()} ${path}\``)
       expect(pageOf('api')).toContain(`[${operation.summary}](/docs/${page?.slug})`)
     }
@@ -78,15 +78,15 @@ describe('the API reference', () => {
     const page = pageOf('api/errors')
     for (const code of ERROR_CODES) expect(page).toContain(`\`${code}\``)
     const limits = [
-      'per key | 6,000 | hour',
-      'per key | 600 | hour',
-      'visitor | 5 | 10 minutes',
+      'per key | 6,000 in any hour',
+      'per key | 600 in any hour',
+      'visitor | 5 in any 10 minutes',
       'under 2 KB',
       '256 KB',
     ]
     for (const limit of limits) expect(page).toContain(limit)
     expect(pageOf('api')).toContain('Use a timeout of 10 seconds and log failures')
-    for (const heading of ['## Sending again', '## Versions']) expect(pageOf('api')).toContain(heading)
+    for (const heading of ['## Retries', '## Versions']) expect(pageOf('api')).toContain(heading)
   })
 
   test('has a sample for each call with a key, and placeholders for IDs', () => {

@@ -69,7 +69,7 @@ describe('the pages are correct about', () => {
     expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
     const ofCostly = 'MCP calls of `simulate_message` or `send_test_message`, per key'
     expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_TOOL_LIMIT.max))
-    expect(rows.get('requests refused for other reasons, per key')).toBe(inMinute(ABUSE_LIMITS.key.max))
+    expect(rows.get('refused requests, per key')).toBe(inMinute(ABUSE_LIMITS.key.max))
     expect(rows.get('requests without a valid key, per address')).toBe(inMinute(ABUSE_LIMITS.address.max))
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
     expect(rows.get('page views and actions of a browser, per person')).toBe(inHour(person))

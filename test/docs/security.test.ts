@@ -100,19 +100,19 @@ describe('the page is correct', () => {
       `It ends ${hours(SESSION_IDLE_MS)} hours after it was last used and ${hours(SESSION_MS) / 24} days after it began.`,
       `A member has at most ${MOST_SESSIONS}`,
       `typed more than ${CONFIRMED_MS / 60_000} minutes ago`,
-      `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account, ${MOST_WATCHERS.all} in all`,
-      `${MAX_REQUESTS.toLocaleString('en')} requests at once`,
+      `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account, ${MOST_WATCHERS.all} in total`,
+      `${MAX_REQUESTS.toLocaleString('en')} requests at a time`,
       `sign-ins for ${hours(SIGN_INS_KEPT_MS) / 24} days`,
     )
   })
 
   test.each([
-    ['Ways in', 'API key'],
+    ['Authentication', 'API key'],
     ['Passwords', 'eventpost'],
     ['Access', 'Viewer'],
     ['Input', 'occurredAt'],
     ['Files', 'One page takes a file'],
-    ['Costly work', 'templates'],
+    ['Expensive operations', 'templates'],
     ['Data', 'personal'],
     ['Cryptography', 'AES-256-GCM'],
     ['Network', 'Outbound'],

@@ -58,7 +58,7 @@ test('503: a full disk keeps the input', async () => {
   const { status, html } = await rename('Difference')
   failing.mockRestore()
   expect([status, await attributesOf(html, '#name', 'value')]).toEqual([503, ['Difference']])
-  expect((await textOf(html, '#name-fault'))[0]).toContain('cannot save right now')
+  expect((await textOf(html, '#name-fault'))[0]).toContain("can't save right now")
 })
 
 test.each(['editor', 'viewer'] as const)('%s is not asked, and is refused', async (role) => {

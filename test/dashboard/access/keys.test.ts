@@ -152,7 +152,7 @@ describe('making a key', () => {
     const { status, html } = await make({ scope: 'manage' })
     failing.mockRestore()
     expect([status, await attributesOf(html, 'input[checked]', 'value')]).toEqual([503, ['manage']])
-    expect((await textOf(html, '[role=alert]'))[0]).toContain('cannot save right now')
+    expect((await textOf(html, '[role=alert]'))[0]).toContain("can't save right now")
   })
 })
 

@@ -36,7 +36,7 @@ test.each([
   ['', 'Choose a password of at least 8 characters.'],
   ['p'.repeat(129), 'Choose a password of at most 128 characters.'],
   ['12345678', 'This password is too common. Choose another.'],
-  ['ada@example', 'This password is too close to your email, or to the name of your account or app. Choose another.'],
+  ['ada@example', 'This password is too similar to your email or to the name of your account or app. Choose another.'],
 ])('400: %p is refused next to the field and never shown', async (password, message) => {
   const response = await send(password)
   const html = await response.text()
@@ -90,7 +90,7 @@ test('503: a full disk keeps the link', async () => {
   const response = await send(PASSWORD)
   expect(response.status).toBe(503)
   expect((await textOf(await response.text(), '[role=alert]'))[0]).toStartWith(
-    'Error: The service cannot save right now',
+    "Error: The service can't save right now",
   )
   pages.store.setPasswordByLink = setPasswordByLink
   expect((await send(PASSWORD)).status).toBe(303)

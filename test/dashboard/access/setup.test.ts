@@ -45,7 +45,7 @@ const EMAIL_ERROR = 'Enter one email address, such as ada@example.com.'
 const NAME_ERROR = 'Enter a name of 1 to 100 characters for the app.'
 const SHORT_ERROR = 'Choose a password of at least 8 characters.'
 const COMMON_ERROR = 'This password is too common. Choose another.'
-const CLOSE_ERROR = 'This password is too close to your email, or to the name of your account or app. Choose another.'
+const CLOSE_ERROR = 'This password is too similar to your email or to the name of your account or app. Choose another.'
 const DOMAIN_ERROR = 'Enter your own domain, such as app.example.com.'
 
 test('reads the domain of a pasted URL', async () => {
@@ -181,7 +181,7 @@ test('503: a full disk keeps the input and the link', async () => {
   const response = await setUp()
   const html = await response.text()
   expect(response.status).toBe(503)
-  expect((await textOf(html, '[role=alert]'))[0]).toStartWith('Error: The service cannot save right now')
+  expect((await textOf(html, '[role=alert]'))[0]).toStartWith("Error: The service can't save right now")
   expect(await attributesOf(html, '#email, #app, #domain', 'value')).toEqual([FIELDS.email, FIELDS.app, FIELDS.domain])
   expect(html).not.toContain(PASSWORD)
   failing.mockRestore()

@@ -182,7 +182,7 @@ describe('setting it up', () => {
     failing.mockRestore()
     expect([status, (await textOf(html, '#two-step [role=alert]')).join()]).toEqual([
       503,
-      expect.stringContaining('cannot save right now'),
+      expect.stringContaining("can't save right now"),
     ])
     expect((await ada.post(path('/on'), fields)).status).toBe(200)
   })

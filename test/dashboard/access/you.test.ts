@@ -148,7 +148,7 @@ describe('changing the password', () => {
     [
       { password: PASSWORD, newPassword: 'Engine2026' },
       '#newPassword-fault',
-      'This password is too close to your email, or to the name of your account or app. Choose another.',
+      'This password is too similar to your email or to the name of your account or app. Choose another.',
     ],
   ])('400: %p', async (fields, selector, message) => {
     const browser = await pages.signedIn()
