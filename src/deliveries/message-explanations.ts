@@ -72,10 +72,13 @@ async function findCauses(store: Store, person: ContactRow, trigger: Trigger): P
   return { last: row ? { at: row.occurredAt, cameAt: row.receivedAt, row } : null, near: rows[0] ?? null }
 }
 
-function describeCause({ person, zone }: Subject, { trigger }: MessageContent, at: number): string {
+function describeCause({ person, zone }: Subject, { trigger }: MessageContent, { at, cameAt }: Cause): string {
   const [name, time] = [displayName(person), formatTimeInZone(at, zone)]
   if ('page' in trigger) return `${name} opened ${trigger.page} on ${time}`
-  return 'event' in trigger ? `${trigger.event} arrived for ${name} on ${time}` : `${name} was added on ${time}`
+  if (!('event' in trigger)) return `${name} was added on ${time}`
+  return isTooOld({ at: cameAt, occurredAt: at })
+    ? `${trigger.event} happened for ${name} on ${time}`
+    : `${trigger.event} arrived for ${name} on ${formatTimeInZone(cameAt, zone)}`
 }
 
 function describeNever(subject: Subject, about: About, causes: Causes): string {
@@ -83,9 +86,9 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
   if (status === 'draft') return 'The message is a draft, so nobody gets it.'
   if (causes.last === null) return describeNoCause(subject, content.trigger, causes.near)
   const { at, cameAt, row } = causes.last
-  const came = describeCause(subject, content, at)
+  const came = describeCause(subject, content, causes.last)
   if (isTooOld({ at: cameAt, occurredAt: at }))
-    return `${came}, but was received only on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old send no email.`
+    return `${came}, but was received on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old send no email.`
   const refused = findRefused(about, { cameAt, row })
   if (refused?.because === 'paused' && refused.liveAt === null && status === 'paused')
     return `${came}. The message is paused.`
@@ -101,7 +104,7 @@ function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: Even
   if (near === null) return `${trigger.event} never arrived for ${name}.`
   const properties = parseProperties(near.properties)
   const broken = trigger.where?.find((condition) => !compares(propertyOf(properties, condition.property), condition))
-  const came = `${trigger.event} arrived for ${name} on ${formatTimeInZone(near.occurredAt, zone)}`
+  const came = `${trigger.event} arrived for ${name} on ${formatTimeInZone(near.receivedAt, zone)}`
   return broken ? `${came}, but ${describeMismatch(broken, properties)}.` : `${came}.`
 }
 
@@ -122,17 +125,21 @@ function describeAgain(subject: Subject, about: About, { last }: Causes): string
   const { history, deliveries } = about
   const row = last?.row
   if (!row || deliveries.some(({ eventId }) => eventId === row.id)) return ''
-  const isEarlier = deliveries.some(({ handedAt, heldBackAt }) => (handedAt ?? heldBackAt ?? 0) > row.receivedAt)
-  const cause = describeCause(subject, history.message.content, row.occurredAt)
-  const came = `${isEarlier ? 'Before that' : 'Since then'} ${cause}`
-  if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt })) return `${came}, but was received too late.`
+  const another = `Another ${describeStart(history.message.content)}`
+  const time = formatTimeInZone(row.receivedAt, subject.zone)
+  if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt }))
+    return `${another} was received on ${time}, too late to start an email.`
   const refused = findRefused(about, { cameAt: row.receivedAt, row })
-  if (refused?.because === 'paused') return `${came}, while the message was paused.`
-  return refused?.because === 'used' ? `${came}, but this message is sent ${describeFrequency(refused.again)}.` : ''
+  const unstarted = `${another}, received on ${time}, started no second email:`
+  if (refused?.because === 'paused') return `${unstarted} the message was paused.`
+  return refused?.because === 'used' ? `${unstarted} this message is sent ${describeFrequency(refused.again)}.` : ''
 }
 
+const describeStart = ({ trigger }: MessageContent): string =>
+  'page' in trigger ? `visit to ${trigger.page}` : (nameOfStart(trigger) ?? 'event')
+
 function describeFrequency(again: Again = { once: 'person' }): string {
-  if ('everyHours' in again) return `at most every ${again.everyHours} hours`
+  if ('everyHours' in again) return `at most every ${again.everyHours === 1 ? 'hour' : `${again.everyHours} hours`}`
   return again.once === 'person'
     ? 'once per person'
     : `once per ${[again.property].flat().map(formatValue).join(' or ')}`

@@ -5,6 +5,8 @@ import type { TemplateWorker } from '../messages/template-worker.ts'
 import type { MessageContent, MessageRow } from '../store/message-types.ts'
 import type { AppRow } from '../store/types.ts'
 import { parseProperties } from '../messages/conditions.ts'
+import type { FieldError } from '../core/refusals.ts'
+import { inspectMail } from '../messages/message-checks.ts'
 import { collectMsOf } from '../messages/again.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import { findFrom } from '../accounts/senders.ts'
@@ -27,6 +29,8 @@ export type Preview = {
   properties: string[]
   from: Mailbox | null
   mail: RenderedMail | TemplateFault
+  /** what is wrong with the texts, whoever the email is for */
+  problems: FieldError[]
 }
 
 type Asked = { content: MessageContent; sampleId: string }
@@ -42,7 +46,10 @@ export async function previewMessage(deps: Dependencies, app: AppRow, asked: Ask
     fallback: deps.mailer.findMailRoute(work).from,
     app,
   })
-  return { choices, sample, properties: [...new Set(properties)].sort(), from, mail: await deps.mailer.preview(work) }
+  const mail = await deps.mailer.preview(work)
+  const isFaulty = 'missing' in mail || 'broken' in mail
+  const { problems } = isFaulty ? await inspectMail({ ...deps, app }, asked.content.mail) : { problems: [] }
+  return { choices, sample, properties: [...new Set(properties)].sort(), from, mail, problems }
 }
 
 /** To a member, without any rule. `whose`: null for sample data. */

@@ -75,7 +75,7 @@ export async function listTimeline(
   const items = page.flatMap(({ position, ...one }): TimelineItem[] => {
     if ('row' in one) {
       const { row } = one
-      return [{ kind: 'event', position, at: row.occurredAt, row, outcomes: outcomes.get(row.id) ?? [] }]
+      return [{ kind: 'event', position, at: row.receivedAt, row, outcomes: outcomes.get(row.id) ?? [] }]
     }
     if ('reports' in one) return [{ kind: 'presence', position, at: one.reports[0].at, reports: one.reports }]
     if ('change' in one) return [{ kind: 'change', position, at: one.change.at, change: one.change }]

@@ -59,7 +59,7 @@ export async function checkLive(
   return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
 }
 
-type Inspecting = Pick<CheckContext, 'app' | 'templates'>
+type Inspecting = { app: Pick<AppRow, 'id'>; templates: TemplateWorker }
 type MailTexts = { [part in Part]?: string | undefined }
 
 /** What is known of an incomplete message: its sender, and templates that can't be read. */
@@ -83,7 +83,7 @@ async function findUnsent(
   return problem ? [{ field: 'mail.fromEmail', code: problem.code, message: problem.message }] : []
 }
 
-async function inspectMail({ app, templates }: Inspecting, mail: MailTexts) {
+export async function inspectMail({ app, templates }: Inspecting, mail: MailTexts) {
   const inspected = await templates.inspect(
     app.id,
     PARTS.map((part) => mail[part] ?? ''),

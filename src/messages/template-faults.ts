@@ -65,11 +65,19 @@ const DESCRIPTIONS: [said: RegExp, say: (found: string) => string][] = [
 export function describeTemplateError(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
   const line = PLACE.exec(said)?.[1]
-  return `${describeNoCondition(error) ?? describeError(said.replace(PLACE, ''))}${line === undefined ? '' : `, in line ${line}`}`
+  return `${describeUnclosed(error) ?? describeNoCondition(error) ?? describeError(said.replace(PLACE, ''))}${line === undefined ? '' : `, in line ${line}`}`
 }
 
 /** LiquidJS names neither the tag nor what it lacks. */
 type LiquidError = { message?: string; token?: { input?: string; begin?: number } }
+
+/** Closed by the braces of a later value, or by one brace. */
+function describeUnclosed(error: unknown): string | null {
+  const { token: { input = '', begin = 0 } = {} } = error as LiquidError
+  const start = input.lastIndexOf('{{', begin)
+  const [value] = start === -1 ? [] : (/^\{\{[^{}\n]*\}(?!\})/.exec(input.slice(start)) ?? [])
+  return value === undefined ? null : `${quote(value)} does not end with }}`
+}
 
 function describeNoCondition(error: unknown): string | null {
   const { message = '', token: { input = '', begin = 0 } = {} } = error as LiquidError

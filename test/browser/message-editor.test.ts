@@ -181,6 +181,24 @@ describe('the editor', () => {
   )
 
   test(
+    'no longer marks a part of the sentence once it is corrected',
+    async () => {
+      await open('messages')
+      await page.click('.message-name >> nth=0')
+      await page.click('#wait > summary')
+      await page.fill(named('wait.minutes'), '0.5')
+      await page.locator('form:has(#wait)').evaluate((form) => void ((form as HTMLFormElement).noValidate = true))
+      await page.click('[name=do][value=save]')
+      await page.waitForSelector('#wait.wrong .field.wrong')
+      await page.fill(named('wait.minutes'), '7')
+      await page.waitForSelector('#wait:not(.wrong)')
+      await page.click('#wait .part-done > button')
+      expect(await page.locator('#wait > summary').innerText()).toContain('7 minutes')
+    },
+    TRY_MS,
+  )
+
+  test(
     'brings the list of people into view where its button asks for it',
     async () => {
       await open('messages')

@@ -32,6 +32,19 @@ test('shows the latest or the chosen person, with their real events', async () =
   expect((await preview(CONTENT, publicId('evt', 1))).sample).toEqual(choices[0] ?? null)
 })
 
+test('says what is wrong with the texts, and only then', async () => {
+  await messaging.event({ email: 'ada@example.com', properties: {} })
+  const withBody = (body: string) => preview({ ...CONTENT, mail: { subject: 'One', body } })
+  expect(await withBody('{{ contact.fristName }}')).toMatchObject({
+    mail: { missing: 'contact.fristName' },
+    problems: [{ field: 'mail.body', message: expect.stringMatching(/^There is no variable contact\.fristName\./) }],
+  })
+  expect((await withBody('Hi {{ contact.email }, see {{ event.url }}')).problems).toMatchObject([
+    { field: 'mail.body', message: '“{{ contact.email }” does not end with }}, in line 1.' },
+  ])
+  expect(await withBody('{{ event.url }}')).toMatchObject({ mail: { missing: 'event.url' }, problems: [] })
+})
+
 test('prefers the latest event with all values', async () => {
   await messaging.event({ email: 'ada@example.com', properties: {} })
   await messaging.event({ email: 'bob@example.com', properties: {} })

@@ -12,6 +12,8 @@ import { findTemplateProblems, TEMPLATE_CHARACTERS } from '../../src/messages/te
 test.each([
   ['{{ event.foo }', '“{{ event.foo }” does not end with }}, in line 1.'],
   ['Hello\n\nyou {{ event.foo', '“{{ event.foo” does not end with }}, in line 3.'],
+  ['Hi {{ event.foo }, see {{ event.url }}', '“{{ event.foo }” does not end with }}, in line 1.'],
+  ['{{ event.url }} {{ event.foo }, {{ event.url }}', '“{{ event.foo }” does not end with }}, in line 1.'],
   ['{{ "Ada }}', '“{{ "Ada }}” does not end with }}, in line 1.'],
   ['{% if event.x ', '“{% if event.x” does not end with %}, in line 1.'],
   ['{% if event.x %}', '“{% if event.x %}” is not closed, in line 1.'],

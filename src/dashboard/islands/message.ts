@@ -184,7 +184,9 @@ function removeFaults(faults: Map<string, string>): void {
         .filter((id) => id !== fault.id) ?? []
     if (others.length > 0) control?.setAttribute('aria-describedby', others.join(' '))
     else control?.removeAttribute('aria-describedby')
+    const part = fault.closest('.part')
     fault.remove()
+    if (!part?.querySelector('.fault')) part?.classList.remove('wrong')
   }
 }
 

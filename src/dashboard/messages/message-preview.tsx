@@ -100,7 +100,10 @@ function describeSample({ contact, event, joined, isMadeUp }: SampleChoice, now:
 const MADE_UP_SEVERAL = 'A sample person with several events in one email.'
 const MADE_UP = 'Nobody has triggered it yet, so this shows a sample person with sample values.'
 
-function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: Preview }) {
+type SaidProps = { viewer: Viewer; preview: Preview }
+
+function Said({ viewer, preview }: SaidProps) {
+  const { sample, mail } = preview
   return (
     <>
       {!sample && <p class="hint">{MADE_UP}</p>}
@@ -110,13 +113,7 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
           <SentText>{sample.unsent}</SentText>
         </Notice>
       )}
-      {'missing' in mail &&
-        (mail.missing === 'subject' ? (
-          <p class="hint">Add a subject and a text to see the email.</p>
-        ) : (
-          <Notice kind="caution">{describeMissing(mail.missing, sample, viewer)}</Notice>
-        ))}
-      {'broken' in mail && <Notice kind="caution">{`Template error: ${mail.broken}.`}</Notice>}
+      <Fault viewer={viewer} preview={preview} />
       {'refusedLinks' in mail && mail.refusedLinks.length > 0 && (
         <RefusedLinks
           viewer={viewer}
@@ -126,6 +123,26 @@ function Said({ viewer, preview: { sample, mail } }: { viewer: Viewer; preview: 
       )}
     </>
   )
+}
+
+const PART_NAMES = new Map([
+  ['mail.subject', 'Subject'],
+  ['mail.preheader', 'Preview text'],
+  ['mail.body', 'Text'],
+])
+
+/** A fault of the template, or else of this person's values. */
+function Fault({ viewer, preview: { sample, mail, problems } }: SaidProps) {
+  if (problems.length > 0)
+    return problems.map(({ field, message }) => (
+      <Notice key={field + message} kind="caution">
+        {`${PART_NAMES.get(field) ?? 'Email'}: ${message}`}
+      </Notice>
+    ))
+  if ('broken' in mail) return <Notice kind="caution">{`Template error: ${mail.broken}.`}</Notice>
+  if (!('missing' in mail)) return null
+  if (mail.missing === 'subject') return <p class="hint">Add a subject and a text to see the email.</p>
+  return <Notice kind="caution">{describeMissing(mail.missing, sample, viewer)}</Notice>
 }
 
 type RefusedProps = { viewer: Viewer; links: string[]; isMadeUp: boolean }

@@ -173,16 +173,6 @@ const Bars = ({ bars }: { bars: Bar[] }) => (
   </ul>
 )
 
-/** Whole percentages that add up to 100: the largest remainders are rounded up. */
-export function listShares(counts: number[]): number[] {
-  const total = counts.reduce((sum, count) => sum + count, 0)
-  const exact = counts.map((count) => (100 * count) / total)
-  const left = 100 - exact.reduce((sum, share) => sum + Math.floor(share), 0)
-  const byRemainder = exact.map((_, index) => index).sort((a, b) => ((exact[b] ?? 0) % 1) - ((exact[a] ?? 0) % 1))
-  const raised = new Set(byRemainder.slice(0, left))
-  return exact.map((share, index) => Math.floor(share) + Number(raised.has(index)))
-}
-
 function Reasons(props: ResultsProps) {
   const { waiting, captured, heldBack, reasons } = props.results
   const bar = (name: string, count: number, filter: Filter) => ({ name, count, href: linkTo(props, filter) })
@@ -195,9 +185,8 @@ function Reasons(props: ResultsProps) {
   const found = all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
   if (found.length === 0) return <p class="hint">All emails were sent.</p>
   const most = found[0]?.count ?? 0
-  const shares = listShares(found.map(({ count }) => count))
-  const bars = found.map((one, index) => ({ ...one, of: most, share: `${shares[index]}%` }))
   const total = found.reduce((sum, { count }) => sum + count, 0)
+  const bars = found.map((one) => ({ ...one, of: most, share: percentOf(one.count, total) }))
   return (
     <>
       <p class="hint">{`Shares of ${formatCount(total)} not sent so far.`}</p>

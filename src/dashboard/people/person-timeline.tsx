@@ -12,7 +12,7 @@ import { Badge } from '../ui/badge.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Pager } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
-import { ClockTime, formatLongDay } from '../ui/time.tsx'
+import { ClockTime, ExactTime, formatLongDay } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
 
 export type TimelineProps = {
@@ -77,10 +77,14 @@ function toMoment(props: TimelineProps, item: TimelineItem): Moment {
 
 type Content = Omit<Moment, 'id' | 'at'>
 
+/** An event that was received this long after it happened also says when that was. */
+const LATE_MS = 5 * 60_000
+
 /** An email that an event started has a moment of its own. */
 function ofEvent(appId: string, { row, outcomes }: TimelineItem & { kind: 'event' }): Content {
   const isView = row.type === 'page'
   const preview = isView ? '' : previewOf(row)
+  const isLate = row.receivedAt - row.occurredAt >= LATE_MS
   const unstarted = outcomes.filter(({ delivery }) => delivery === null)
   return {
     kind: KINDS[row.type],
@@ -89,7 +93,16 @@ function ofEvent(appId: string, { row, outcomes }: TimelineItem & { kind: 'event
         <SentText most={160}>{isView ? (row.path ?? '/') : describeEventName(row.name)}</SentText>
       </a>
     ),
-    detail: preview === '' ? undefined : <SentText most={160}>{preview}</SentText>,
+    detail: (isLate || preview !== '') && (
+      <>
+        {isLate && (
+          <>
+            Happened on <ExactTime at={row.occurredAt} />.{preview !== '' && ' '}
+          </>
+        )}
+        <SentText most={160}>{preview}</SentText>
+      </>
+    ),
     followed: unstarted.map((one) => <Unstarted key={one.message.id} appId={appId} outcome={one} />),
   }
 }

@@ -109,7 +109,7 @@ describe('saving', () => {
     const failing = spyOn(pages.store, 'saveMessages').mockResolvedValue({ refusal: 'unavailable' })
     const { status, html } = await pages.press(pages.path, 'save', { 'mail.subject': 'Typed' })
     failing.mockRestore()
-    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([503, expect.stringContaining('cannot save')])
+    expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([503, expect.stringContaining("can't save")])
     expect((await fieldsOf(html))['mail.subject']).toBe('Typed')
   })
 

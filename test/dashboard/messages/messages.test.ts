@@ -202,9 +202,10 @@ describe('the preview while typing', () => {
 
   test.each([
     ['{{ event.headline }}', 'event.headline has neither a value nor a fallback'],
-    ['{{ event.headline', 'Template error: '],
+    ['{{ event.headline', 'Subject: “{{ event.headline” does not end with }}, in line 1.'],
     ['', 'Add a subject and a text'],
-    [`{{ ${HOSTILE} }}`, 'Template error: '],
+    [`{{ ${HOSTILE} }}`, 'Subject: “{{ &quot;>&lt;script>'],
+    ['{{ contact.fristName }}', 'Subject: There is no variable contact.fristName.'],
   ])('says why there is no email for %p', async (subject, sentence) => {
     await pages.event()
     const { status, shown } = await ask({ ...WORDS, 'mail.subject': subject })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type AccountPages, appOf, type Browser, openAccount } from '../browser.ts'
+import { formatTimeInZone } from '../../../src/core/format-time.ts'
 import { type ContactFields } from '../../../src/people/contact-input.ts'
 import { contactWrite } from '../../../src/people/contacts.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
@@ -360,6 +361,26 @@ describe('the timeline', () => {
     expect([...first.names, ...second.names].slice(1)).toEqual(
       Array.from({ length: 60 }, (_, number) => `Eventevent_${59 - number}`),
     )
+  })
+
+  test('has an event that was received late on the day it was received, and says when it happened', async () => {
+    const path = await addAda()
+    const app = await appOf(pages)
+    const at = pages.clock.now()
+    const send = async (name: string, occurredAt: number) =>
+      await pages.store.recordEvent(
+        eventWrite({ accountId: app.accountId, appId: app.id, email: 'ada@example.com', name, at, occurredAt }),
+      )
+    await send('first', at)
+    await send('late', at - 6 * 24 * 60 * MINUTE)
+    await send('last', at - 1_000)
+    const { html } = await browser.get(path)
+    expect(await textOf(html, '.day h3')).toEqual(['Today'])
+    expect(await textOf(html, '.timeline > li > div > span')).toEqual(['Eventlast', 'Eventlate', 'Eventfirst'])
+    expect(new Set(await textOf(html, '.timeline > li > div > time')).size).toBe(1)
+    expect(await textOf(html, '.timeline > li > .hint')).toEqual([
+      `Happened on ${formatTimeInZone(at - 6 * 24 * 60 * MINUTE, 'UTC')}.`,
+    ])
   })
 
   test('says who came back after an email, and who unsubscribed by its link', async () => {

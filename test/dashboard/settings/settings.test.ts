@@ -62,7 +62,7 @@ test('a full disk keeps the input', async () => {
   const failing = spyOn(pages.store, 'updateApp').mockResolvedValue({ refusal: 'unavailable' })
   const { status, html } = await save()
   failing.mockRestore()
-  expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([503, expect.stringContaining('cannot save')])
+  expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([503, expect.stringContaining("can't save")])
   expect(await attributesOf(html, '#app', 'value')).toEqual(['Renamed'])
 })
 
