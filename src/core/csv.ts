@@ -23,6 +23,8 @@ export function* parseCsv(text: string): Generator<CsvRow> {
 /** By separator. */
 const CELL_ENDS = { ',': /[,\r\n]/g, ';': /[;\r\n]/g, '\t': /[\t\r\n]/g }
 
+const LINE_ENDS = /\r\n|\r|\n/g
+
 function readRow(text: string, start: number, ends: RegExp) {
   const cells: string[] = []
   let [at, lines] = [start, 1]
@@ -37,8 +39,9 @@ function readRow(text: string, start: number, ends: RegExp) {
     at = end + (text.startsWith('\r\n', end) ? 2 : 1)
     if (!found || found[0] === '\r' || found[0] === '\n') return { cells, lines, end: at }
   }
-  const rest = text.indexOf('\n', at - 1)
-  return { cells: [text.slice(start, start + MAX_CELLS)], lines, end: rest < 0 ? text.length : rest + 1 }
+  LINE_ENDS.lastIndex = at - 1
+  LINE_ENDS.test(text)
+  return { cells: [text.slice(start, start + MAX_CELLS)], lines, end: LINE_ENDS.lastIndex || text.length }
 }
 
 /** Two quotes stand for one. What is too long is not taken as quoted. */

@@ -170,9 +170,10 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       const list = merge(appId, arms, range)
       const ids = idsOf(sql(`${list.text} LIMIT ?`, ...list.values, counted + 1))
       if (ids.length <= counted) {
-        if (range.from > 0) return { conditions, isFound, count: { people: ids.length, isExact: false } }
         const values = sql('SELECT value AS id FROM json_each(?)', JSON.stringify(ids))
-        return { ids: listMatches(values, rest, isFound) }
+        const matches = listMatches(values, rest, isFound)
+        if (range.from === 0) return { ids: matches }
+        return { conditions, isFound, count: { people: matches.length, isExact: false } }
       }
     }
     const isOne = conditions.length + (isFound ? 1 : 0) <= 1

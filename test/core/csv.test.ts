@@ -51,9 +51,14 @@ test('names the line that a row starts on', () => {
 
 test('skips the rest of an endless row', () => {
   for (const endless of ['"'.repeat(30_001), '"a\n'.padEnd(30_000, 'b'), `a${',b'.repeat(30_000)}`]) {
-    const rows = Array.from(parseCsv(`${endless}\nc,d`))
-    expect(rows.at(-1)?.cells).toEqual(['c', 'd'])
-    expect(rows.map(({ cells }) => cells.join().length <= 10_000)).not.toContain(false)
+    for (const lineEnd of ['\n', '\r', '\r\n']) {
+      const rows = Array.from(parseCsv(`${endless.replaceAll('\n', lineEnd)}${lineEnd}c,d${lineEnd}e,f`))
+      expect(rows.slice(-2).map(({ cells }) => cells)).toEqual([
+        ['c', 'd'],
+        ['e', 'f'],
+      ])
+      expect(rows.map(({ cells }) => cells.join().length <= 10_000)).not.toContain(false)
+    }
   }
   expect(cellsOf(`${','.repeat(200)}\na${',b'.repeat(200)}`).map(({ length }) => length)).toEqual([100])
 })
