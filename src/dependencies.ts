@@ -12,7 +12,6 @@ import { createLimits, type Limits } from './accounts/limits.ts'
 import type { Mailer } from './messages/mailer.ts'
 import { giveFirstMessages } from './accounts/first-messages.ts'
 import type { Simulations } from './deliveries/simulation/index.ts'
-import type { ResolveTxt } from './accounts/sender-checks.ts'
 import { createSignInNotes, type NoteSecurity, type SignInNotes } from './accounts/sign-in-notes.ts'
 import type { TemplateWorker } from './messages/template-worker.ts'
 import { createSnippetLimits, restoreSnippetLimits, type SnippetLimits } from './visits/snippet-limits.ts'
@@ -41,20 +40,11 @@ export type Dependencies = {
   previewKey: string
   mailer: Mailer
   templates: TemplateWorker
-  resolveTxt: ResolveTxt
 }
 
 type Given = Pick<
   Dependencies,
-  | 'store'
-  | 'clock'
-  | 'baseUrl'
-  | 'unsubscribeKey'
-  | 'mailer'
-  | 'simulations'
-  | 'templates'
-  | 'resolveTxt'
-  | 'noteSecurity'
+  'store' | 'clock' | 'baseUrl' | 'unsubscribeKey' | 'mailer' | 'simulations' | 'templates' | 'noteSecurity'
 >
 
 export async function createDependencies(given: Given): Promise<Dependencies> {

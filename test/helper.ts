@@ -100,7 +100,6 @@ export async function createTestServer(options: Options = {}) {
       mailer: sender,
       simulations: createSimulations(folder),
       templates: options.mail?.templates ?? TEMPLATES,
-      resolveTxt: async () => null,
       noteSecurity: log.write,
     })
     const common = { log, metrics, health, metricsToken: options.metricsToken ?? null }

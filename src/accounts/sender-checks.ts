@@ -1,6 +1,5 @@
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
-import type { Store } from '../store/store.ts'
 import { dkimRecord, type DkimSettings, type DkimText, type DnsRecord, publishesKey, readDkimKey } from './dkim.ts'
 import { type MailProvider, providerOfHost } from './mail-providers.ts'
 import { isPublicAddress } from '../core/public-addresses.ts'
@@ -40,24 +39,6 @@ export function checkSender(resolve: ResolveTxt, sender: CheckedSender): Promise
 
 /** `checkedAt`: ms UTC. */
 export type LastCheck = { checks: SenderCheck[]; checkedAt: number }
-
-type CheckStore = Pick<Store, 'findDomainCheck' | 'saveDomainCheck'>
-
-/** null if the sender, its mail server or its key is another one since. */
-export async function findLastCheck(
-  store: CheckStore,
-  appId: number,
-  sender: CheckedSender,
-): Promise<LastCheck | null> {
-  const found = await store.findDomainCheck(appId)
-  if (found === null || found.sender !== JSON.stringify(sender)) return null
-  return { checks: JSON.parse(found.checks) as SenderCheck[], checkedAt: found.checkedAt }
-}
-
-export const saveLastCheck = (
-  store: CheckStore,
-  { appId, sender, checks, checkedAt }: LastCheck & { appId: number; sender: CheckedSender },
-) => store.saveDomainCheck({ appId, sender: JSON.stringify(sender), checks: JSON.stringify(checks), checkedAt })
 
 /** Checks that ask for a change in the DNS. */
 export const isMissing = ({ state, record }: SenderCheck): boolean =>

@@ -88,8 +88,8 @@ async function run(config: Open, { lock, http, store, exposed }: Opened): Promis
 async function createAll(store: Store, { data, ...config }: Open & { baseUrl: string }, log: Log) {
   const [clock, { baseUrl }] = [systemClock, config]
   const unsubscribeKey = await keepSecret(store, 'unsubscribe_key')
-  const [templates, resolveTxt] = [createTemplateWorker(), createTxtResolver()]
-  const making = { store, clock, baseUrl, unsubscribeKey, templates, resolveTxt }
+  const templates = createTemplateWorker()
+  const making = { store, clock, baseUrl, unsubscribeKey, templates, resolveTxt: createTxtResolver() }
   const sender = createSender({ ...making, ...sending(config, log) })
   await keepInstallation(store, sender.senders.installation)
   const simulations = createSimulations(data)
@@ -103,7 +103,6 @@ async function createAll(store: Store, { data, ...config }: Open & { baseUrl: st
       mailer: sender,
       simulations,
       templates,
-      resolveTxt,
       noteSecurity: log.write,
     }),
   }

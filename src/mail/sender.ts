@@ -1,5 +1,6 @@
 /** The loop that claims and sends due deliveries. */
-import type { ResolveTxt } from '../accounts/sender-checks.ts'
+import { createDnsChecks, type DnsChecks } from '../accounts/dns-checks.ts'
+import { findCheckedSender, type ResolveTxt } from '../accounts/sender-checks.ts'
 import type { Decided, DeliveryWork } from '../deliveries/deliveries.ts'
 import { publicId } from '../core/ids.ts'
 import { readSmtpUrl } from '../core/mail-addresses.ts'
@@ -61,7 +62,8 @@ export function createSender(sending: SenderDependencies): Sender {
   const senders = createSenders({ ...sending, installation: routes.installation })
   const [lanes, handed] = [createLanes({ store, clock, routes }), createHanded()]
   const stopping = stop.signal
-  const deps = { ...sending, routes, senders, handed, stopping }
+  const dnsChecks = createDnsChecks(sending)
+  const deps = { ...sending, routes, senders, handed, stopping, dnsChecks }
   const sendDue = () => claimAndSend(deps, lanes)
   const loop = createLoop(sendDue, { waitMs: () => waitMs(lanes), onFault, stopping })
   return {
@@ -77,6 +79,7 @@ export function createSender(sending: SenderDependencies): Sender {
       routes.close()
     },
     senders,
+    dnsChecks,
     preview: (sample) => renderSample(templates, sample, `${baseUrl}/u/preview`),
     sendTest: (sample, to) => sendTest({ ...sending, routes, senders }, sample, to),
     findNoticeSender: (apps) => findNoticeSender({ ...sending, routes }, apps),
@@ -112,7 +115,7 @@ const STALE_MS = 1_000
 
 const waitMs = (lanes: Lanes): number => Math.min(lanes.rateMs() || POLL_MS, POLL_MS)
 
-type Sending = DeliverDependencies & Pick<SenderDependencies, 'note' | 'onFault'>
+type Sending = DeliverDependencies & Pick<SenderDependencies, 'note' | 'onFault'> & { dnsChecks: DnsChecks }
 
 type Claimed = { work: DeliveryWork; decision: Decided | null }
 
@@ -136,7 +139,7 @@ async function readAgain({ store, claimedBy }: Sending, { delivery: { id, attemp
 }
 
 function createSending(deps: Sending, claimed: Claimed): Parameters<Lanes['add']>[1] {
-  const { clock, note, onFault, stopping } = deps
+  const { clock, note, onFault, stopping, dnsChecks, routes } = deps
   let prepared: Promise<Prepared> | null = null
   const prepare = (): Promise<Prepared> => (prepared ??= prepareMail(deps, claimed.work, claimed.decision))
 
@@ -155,6 +158,8 @@ function createSending(deps: Sending, claimed: Claimed): Parameters<Lanes['add']
         return retry(deps, work, { reason: 'error', isServerFault: false, record: null })
       })
     note({ deliveryId: publicId('dlv', work.delivery.id), ms: clock.monotonicMs() - startedAt, ...delivered })
+    if (delivered.state === 'sent')
+      dnsChecks.refreshUsed(work.app.id, () => findCheckedSender(routes.describeRoute(work), work.settings))
   }
   return {
     // `send` reports the error

@@ -4,6 +4,7 @@ import type { DeliveryWork, JoinedEvent, Mail, MailCategory, MailSettings } from
 import type { AppRow } from '../store/types.ts'
 import type { Mailbox } from '../core/mail-addresses.ts'
 import type { NoticeMailer } from '../accounts/notices.ts'
+import type { DnsChecks } from '../accounts/dns-checks.ts'
 import type { Senders } from '../accounts/senders.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { TemplateFault } from './template-faults.ts'
@@ -86,6 +87,7 @@ export type ServerCheck =
 export type Mailer = HandOvers &
   NoticeMailer & {
     senders: Senders
+    dnsChecks: DnsChecks
     preview(sample: Sample): Promise<RenderedMail | TemplateFault>
     /** At once, without any rule. */
     sendTest(sample: Sample, to: Mailbox): Promise<TestResult>

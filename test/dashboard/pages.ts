@@ -34,7 +34,7 @@ export type SecurityNote = { level: string; message: string } & Record<string, u
 type Options = {
   baseUrl?: string
   host?: string
-  resolveTxt?: Dependencies['resolveTxt']
+  resolveTxt?: SenderDependencies['resolveTxt']
   mail?: Partial<SenderDependencies>
   /** by default a new one */
   folder?: string
@@ -49,7 +49,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
   const feed = createFeed({ store })
   const notes: SecurityNote[] = []
   const noteSecurity: NoteSecurity = (level, message, fields) => void notes.push({ level, message, ...fields })
-  const mailer = createTestSender({ store, clock }, mail)
+  const mailer = createTestSender({ store, clock }, { resolveTxt, ...mail })
   const limits = createLimits({ clock })
   const access = createAccess({ store, clock })
   const activationNotes = createNotes({ store, clock, onNote: feed.notify })
@@ -63,7 +63,6 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     mailer,
     noteSecurity,
     signInNotes: createSignInNotes({ store, clock, addressKey: 'k', baseUrl, mailer, noteSecurity }),
-    resolveTxt,
     access,
     limits,
     recordEvent: createEventRecorder({ store, clock, limits, notes: activationNotes }),

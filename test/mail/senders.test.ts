@@ -1,7 +1,8 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
+import { findLastCheck, saveLastCheck } from '../../src/accounts/dns-checks.ts'
 import { senderRecord } from '../../src/accounts/senders.ts'
 import type { AppRow } from '../../src/store/types.ts'
-import { EVENTS, LOOPBACK_HOSTS } from '../helper.ts'
+import { DAY, EVENTS, HOUR, LOOPBACK_HOSTS } from '../helper.ts'
 import { startMailServer } from './mail-server.ts'
 import { CONTENT, live, MINUTE, RESULTS, type Sending, useSending } from './sending.ts'
 
@@ -60,6 +61,33 @@ test('waiting emails are sent once the DNS record exists', async () => {
   records.set(record.name, [record.value])
   await live(sending, MINUTE)
   expect(sending.server.received.map(({ from }) => from)).toEqual(['hello@mail.mine.example'])
+})
+
+test('a sent email has the DNS records of its sender looked up again, once a day', async () => {
+  const asked: string[] = []
+  const resolveTxt = async (name: string) => (asked.push(name), name === 'first.example' ? ['v=spf1 mx -all'] : [])
+  const sending = await start({}, {}, { resolveTxt })
+  const sender = { domain: 'first.example', server: '127.0.0.1', dkim: null }
+  const [store, appId] = [sending.store(), sending.app.id]
+  const saving = spyOn(store, 'saveDomainCheck')
+  const checkedAt = sending.clock.now()
+  const send = async (name: string): Promise<number> => {
+    await sending.sendEvent(`${name}@example.com`)
+    await sending.sendDue()
+    await Bun.sleep(0)
+    await saving.mock.results.at(-1)?.value
+    return asked.splice(0).length
+  }
+  // never checked: on request only
+  expect(await send('ada')).toBe(0)
+  await saveLastCheck(store, { appId, sender, checks: [], checkedAt })
+  sending.clock.tick(DAY)
+  expect(await send('bob')).toBeGreaterThan(0)
+  const last = await findLastCheck(store, appId, sender)
+  expect(last).toMatchObject({ checkedAt: checkedAt + DAY })
+  expect(last?.checks.map(({ state }) => state)).toEqual(['good', 'caution', 'caution'])
+  sending.clock.tick(2 * HOUR)
+  expect(await send('carol')).toBe(0)
 })
 
 test('waiting emails are sent when the operator binds the domain', async () => {

@@ -3,7 +3,6 @@ import type { MemberRow, Sessions, SignedIn } from '../../accounts/sessions.ts'
 import type { AppRow, KeyAccess } from '../../accounts/access.ts'
 import type { AppAccess, Role } from '../../accounts/members.ts'
 import type { Limits } from '../../accounts/limits.ts'
-import type { ResolveTxt } from '../../accounts/sender-checks.ts'
 import type { NoteSecurity, SignInNotes } from '../../accounts/sign-in-notes.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Simulations } from '../../deliveries/simulation/index.ts'
@@ -79,7 +78,6 @@ export type PageDependencies = {
   mailer: Mailer
   templates: TemplateWorker
   simulations: Simulations
-  resolveTxt: ResolveTxt
   sessions: Sessions
   signIns: SignIns
   signInNotes: SignInNotes

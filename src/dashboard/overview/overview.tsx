@@ -2,7 +2,8 @@
 import { Elysia } from 'elysia'
 import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
-import { findCheckedSender, findLastCheck } from '../../accounts/sender-checks.ts'
+import { findLastCheck } from '../../accounts/dns-checks.ts'
+import { findCheckedSender } from '../../accounts/sender-checks.ts'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { fromLocalTime, localTime } from '../../core/local-time.ts'
 import { DAY_MS, lastDays, readAppResults } from '../../deliveries/results.ts'
@@ -107,6 +108,7 @@ async function readRecords({ store, mailer }: Shown, { app }: Viewer): Promise<A
   const sender = findCheckedSender(route, settings)
   if (sender === null || route.server === null) return null
   const last = await findLastCheck(store, app.id, sender)
+  if (last) mailer.dnsChecks.refreshSeen(app.id, sender, last)
   return { domain: sender.domain, checks: last?.checks ?? null }
 }
 

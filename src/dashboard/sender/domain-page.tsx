@@ -39,6 +39,8 @@ type DomainProps = {
   refused: Refused<DkimText>
   /** null if the records of this sender were never looked up */
   last: LastCheck | null
+  /** they are being looked up again */
+  isChecking: boolean
   /** domains of the sender addresses; `isChecked`: DNS was just queried */
   domains: DomainStatus[]
   isChecked: boolean
@@ -203,8 +205,7 @@ const STATES: Record<ShownCheck['state'], { word: string; mood: Mood }> = {
 
 export const CHECKS = 'checks'
 
-/** Looked up on request. */
-const ChecksSection = ({ facts: { viewer, mailRoute }, last }: DomainProps) => (
+const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: DomainProps) => (
   <section id={CHECKS}>
     <h2>DNS records</h2>
     <p>Without these records, emails go to spam.</p>
@@ -226,7 +227,10 @@ const ChecksSection = ({ facts: { viewer, mailRoute }, last }: DomainProps) => (
     )}
     {last && (
       <p class="hint">
-        Checked <ExactTime at={last.checkedAt} />.
+        Checked <ExactTime at={last.checkedAt} />.{' '}
+        {isChecking
+          ? 'Being checked again. Reload the page in a moment.'
+          : 'Checked again each day while emails are sent or somebody sees this page.'}
       </p>
     )}
     {mailRoute.from !== null && hasRole(viewer.member.role, 'editor') && (

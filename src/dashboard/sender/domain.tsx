@@ -2,7 +2,8 @@
 import { Elysia } from 'elysia'
 import type { DkimText } from '../../accounts/dkim.ts'
 import type { Limit } from '../../accounts/limits.ts'
-import { checkSender, findCheckedSender, findLastCheck, saveLastCheck } from '../../accounts/sender-checks.ts'
+import { findLastCheck } from '../../accounts/dns-checks.ts'
+import { findCheckedSender } from '../../accounts/sender-checks.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -13,7 +14,7 @@ import { CHECKS, DomainPage } from './domain-page.tsx'
 import { readSenderFacts } from './sender.tsx'
 import type { Refused } from './sender-frame.tsx'
 
-/** DNS records of the sender's domain. They are looked up only on request. */
+/** DNS records of the sender's domain. They are looked up on request, and again when that is a day ago. */
 export const senderDomainRoutes = (deps: PageDependencies) =>
   new Elysia()
     .get('/apps/:app/sender/domain', ({ request, params: { app } }) =>
@@ -40,13 +41,10 @@ async function checkDomains(deps: PageDependencies, request: Request, _: FormInp
 
 async function checkRecords(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who) {
   if (isTooOften(deps, viewer)) return refuseCheck(deps, request, viewer)
-  const { store, mailer, clock } = deps
+  const { store, mailer } = deps
   const settings = await store.mailSettings(viewer.app.id)
   const sender = findCheckedSender(mailer.findMailRoute({ settings, app: viewer.app }), settings)
-  if (sender !== null) {
-    const checks = await checkSender(deps.resolveTxt, sender)
-    await saveLastCheck(store, { appId: viewer.app.id, sender, checks, checkedAt: clock.now() })
-  }
+  if (sender !== null) await mailer.dnsChecks.check(viewer.app.id, sender)
   return redirectAnswer(`${pathOf(viewer.app.publicId, 'sender/domain')}#${CHECKS}`)
 }
 
@@ -66,5 +64,10 @@ export async function showDomain(
   const domains = await deps.mailer.senders.listDomains(viewer.app, facts.settings, { asksDns })
   const sender = findCheckedSender(facts.mailRoute, facts.settings)
   const last = sender && (await findLastCheck(deps.store, viewer.app.id, sender))
-  return pageAnswer(request, status, <DomainPage {...{ facts, refused, domains, last, isChecked: asksDns }} />)
+  const isChecking = sender && last ? deps.mailer.dnsChecks.refreshSeen(viewer.app.id, sender, last) : false
+  return pageAnswer(
+    request,
+    status,
+    <DomainPage {...{ facts, refused, domains, last, isChecking, isChecked: asksDns }} />,
+  )
 }

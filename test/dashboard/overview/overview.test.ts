@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { saveLastCheck, type SenderCheck } from '../../../src/accounts/sender-checks.ts'
+import { saveLastCheck } from '../../../src/accounts/dns-checks.ts'
+import type { SenderCheck } from '../../../src/accounts/sender-checks.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import { PAGE_NAME } from '../../../src/store/visit-reports.ts'
 import { visitReportWrite } from '../../store/samples.ts'

@@ -25,6 +25,8 @@ afterEach(() => {
 })
 
 const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 const LOST = expect.stringContaining("Recipients can't unsubscribe") as unknown as string
 const path = (what = '') => pages.at(`sender${what}`)
 const see = async (query = '') => (await browser.get(path(query))).html
@@ -255,6 +257,35 @@ describe('the records of the domain', () => {
     expect(html).toContain('Checked <time')
     await browser.submit(path('/domain'), path('/dkim'), { dkimDomain: 'first.example', dkimSelector: 'post' })
     expect(await badges(await see('/domain'))).toEqual(Array(3).fill('Not checked'))
+  })
+
+  test('are looked up again after a day when the page is seen, once an hour, and keep their result without an answer', async () => {
+    const checked = async (): Promise<string> =>
+      (await attributesOf(await see('/domain'), '#checks time', 'datetime')).join()
+    const isAsked = (): boolean => asked.splice(0).length > 0
+    answer = (name) => (name === 'first.example' ? ['v=spf1 mx -all'] : [])
+    await ask()
+    const first = await checked()
+    pages.clock.ms += DAY - 1
+    browser = await pages.signedIn()
+    await see('/domain')
+    expect([isAsked(), await checked(), isAsked()]).toEqual([true, first, false])
+    pages.clock.ms += 1
+    answer = () => null
+    const html = await see('/domain')
+    expect(html).toContain('Being checked again. Reload the page in a moment.')
+    expect([await badges(html), await checked(), isAsked()]).toEqual([['Good', 'To do', 'Missing'], first, true])
+    await see('/domain')
+    expect(isAsked()).toBe(false)
+    pages.clock.ms += HOUR
+    answer = () => []
+    const saving = spyOn(pages.store, 'saveDomainCheck')
+    expect(await see('/domain')).toContain('Being checked again')
+    await saving.mock.results[0]?.value
+    const after = await see('/domain')
+    expect([await badges(after), isAsked()]).toEqual([['Missing', 'To do', 'Missing'], true])
+    expect(await checked()).toBe(new Date(pages.clock.now()).toISOString())
+    expect(after).not.toContain('Being checked again')
   })
 
   test('show published text safely', async () => {
