@@ -132,7 +132,7 @@ describe('the editor', () => {
     async () => {
       await open('messages')
       await page.click('.message-name >> nth=0')
-      await page.waitForSelector('#reach:has-text("1 of 1 person in the last 30 days would get it.")')
+      await page.waitForSelector('#reach:has-text("One person triggered it in the last 30 days, and would get it.")')
       await page.click('#wait > summary')
       await page.fill(named('wait.minutes'), '2')
       await page.selectOption(named('wait.unit'), 'hours')

@@ -65,11 +65,21 @@ export function describeReach(found: Found, days: number): string {
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
   const { triggered, emailed, waiting, heldBack } = found.people
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
-  const people = triggered === 1 ? 'person' : 'people'
+  if (triggered === 1) return `One person triggered it in the last ${days} days, and ${describeOnly(found.people)}.`
   const which = found.hasMore ? ' of the newest triggers' : ''
   const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} held back for comparison.`
-  const still = waiting === 0 ? '' : ` ${formatCount(waiting)} more ${waiting === 1 ? 'is' : 'are'} still waiting.`
-  return `${formatCount(emailed)} of ${formatCount(triggered)} ${people}${which} in the last ${days} days would get it.${held}${still}`
+  const more = emailed === 0 ? '' : ' more'
+  const still = waiting === 0 ? '' : ` ${formatCount(waiting)}${more} ${waiting === 1 ? 'is' : 'are'} still waiting.`
+  const who =
+    emailed === 0 ? `None of the ${formatCount(triggered)}` : `${formatCount(emailed)} of ${formatCount(triggered)}`
+  const yet = emailed === 0 && waiting > 0 ? ' yet' : ''
+  return `${who} people${which} in the last ${days} days would get it${yet}.${held}${still}`
+}
+
+function describeOnly({ emailed, waiting, heldBack }: Simulation['people']): string {
+  if (emailed > 0) return 'would get it'
+  if (waiting > 0) return 'is still waiting'
+  return heldBack > 0 ? 'is held back for comparison' : "wouldn't get it"
 }
 
 type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Simulation | null; now: number }

@@ -125,7 +125,7 @@ const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMe
 
 const describeStart = (text: string): string => `When ${text}`
 
-/** `of`: the total; `state` and `outcome`: the linked filter. */
+/** `of`: the total, without which there is nothing to count; `state` and `outcome`: the linked filter. */
 type Counted = {
   count(counts: MessageCounts): number
   of?(counts: MessageCounts): number
@@ -138,11 +138,11 @@ const numberOf = (viewer: Viewer, name: string, { count, of, state, outcome }: C
   isNumber: true,
   cell: ({ id, counts }) => {
     const [number, whole] = [count(counts), of?.(counts) ?? 0]
-    if (number === 0) return <None />
+    if (number === 0 && whole === 0) return <None />
     const text = formatCount(number)
     return (
       <>
-        {state ? (
+        {state && number > 0 ? (
           <a href={deliveriesPath(viewer.app.publicId, { messageId: id, state, outcome, isLead: true })}>{text}</a>
         ) : (
           text

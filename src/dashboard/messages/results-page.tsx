@@ -178,24 +178,32 @@ function Reasons(props: ResultsProps) {
   const bar = (name: string, count: number, filter: Filter) => ({ name, count, href: linkTo(props, filter) })
   const all = [
     bar('Held back', heldBack, { state: 'skipped', reason: 'holdback' }),
-    bar('Still waiting', waiting, { state: 'pending' }),
     bar('Captured', captured, { state: 'kept' }),
     ...reasons.map(({ state, reason, emails }) => bar(shortenReason(reason), emails, { state, reason })),
   ]
   const found = all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
-  if (found.length === 0) return <p class="hint">All emails were sent.</p>
+  const stillWaiting = waiting > 0 && (
+    <p class="hint">
+      <a href={linkTo(props, { state: 'pending' })}>
+        {waiting === 1 ? '1 email is still waiting' : `${formatCount(waiting)} emails are still waiting`}
+      </a>
+      , not counted here.
+    </p>
+  )
+  if (found.length === 0) return stillWaiting || <p class="hint">All emails were sent.</p>
   const most = found[0]?.count ?? 0
   const total = found.reduce((sum, { count }) => sum + count, 0)
   const bars = found.map((one) => ({ ...one, of: most, share: percentOf(one.count, total) }))
   return (
     <>
-      <p class="hint">{`Shares of ${formatCount(total)} not sent so far.`}</p>
+      <p class="hint">{`Shares of ${formatCount(total)} not sent.`}</p>
       <Bars bars={bars.slice(0, MOST_REASONS)} />
       {found.length > MOST_REASONS && (
         <p class="hint">
           <a href={linkTo(props, { state: 'skipped' })}>{`${found.length - MOST_REASONS} more reasons`}</a>
         </p>
       )}
+      {stillWaiting}
     </>
   )
 }

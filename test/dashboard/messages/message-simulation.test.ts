@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { describeReach } from '../../../src/dashboard/messages/message-simulation.tsx'
+import type { Simulation } from '../../../src/deliveries/simulation/index.ts'
 import { visitReportWrite } from '../../store/samples.ts'
 import { fieldsOf, useEditing } from './editing.ts'
 import { attributesOf, expectHarmless, textOf } from '../pages.ts'
@@ -69,7 +71,7 @@ test('names each rule, and says who is held back', async () => {
     'Away, at the event: ',
     'Away, at send time: ',
   ])
-  expect((await textOf(html, '#reach')).join('')).toBe('1 of 1 person in the last 7 days would get it.')
+  expect((await textOf(html, '#reach')).join('')).toBe('One person triggered it in the last 7 days, and would get it.')
   for (const email of ['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'].map((name) => `${name}@example.com`))
     await pages.event({ email, properties: RESULT })
   pages.clock.ms += 3_600_000
@@ -77,6 +79,28 @@ test('names each rule, and says who is held back', async () => {
   expect((await textOf(compared.html, '#reach')).join('')).toMatch(
     /^\d of 10 people in the last 7 days would get it\. \d held back for comparison\.$/,
   )
+})
+
+describe('counts in words', () => {
+  const say = (people: Partial<Simulation['people']>) => {
+    const none = { triggered: 0, emailed: 0, unseen: 0, waiting: 0, heldBack: 0 }
+    const found = { from: 0, until: 0, triggered: 0, hasMore: false, counts: {}, estimated: 0, untried: 0, lines: [] }
+    return describeReach({ ...found, people: { ...none, ...people } }, 30)
+  }
+  const one = 'One person triggered it in the last 30 days, and'
+  test.each([
+    [{}, 'Nobody triggered it in the last 30 days.'],
+    [{ triggered: 1, emailed: 1 }, `${one} would get it.`],
+    [{ triggered: 1, waiting: 1 }, `${one} is still waiting.`],
+    [{ triggered: 1, heldBack: 1 }, `${one} is held back for comparison.`],
+    [{ triggered: 1 }, `${one} wouldn't get it.`],
+    [{ triggered: 3 }, 'None of the 3 people in the last 30 days would get it.'],
+    [{ triggered: 3, waiting: 2 }, 'None of the 3 people in the last 30 days would get it yet. 2 are still waiting.'],
+    [
+      { triggered: 3, emailed: 1, waiting: 1 },
+      '1 of 3 people in the last 30 days would get it. 1 more is still waiting.',
+    ],
+  ])('%j', (people, text) => expect(say(people)).toBe(text))
 })
 
 test('does not count a cancelled email as sent', async () => {

@@ -41,7 +41,7 @@ describe('the messages', () => {
     await pages.store.markHanded({ ...sent, record: '{"at":0,"verdicts":[]}' })
     await pages.store.markSent(sent)
     await pages.store.markSkipped({ ...skipped, reason: 'seen', record: '{"at":0,"verdicts":[]}' })
-    expect(await cells()).toEqual(['1', '1', '–', '–', '1', '–'])
+    expect(await cells()).toEqual(['1', '1', '0 0%', '0 0%', '1', '–'])
     const leadTo = await attributesOf(await see(), 'tbody tr:first-child .number a', 'href')
     expect(leadTo.map((href) => new URLSearchParams(href?.split('?')[1]).get('state'))).toEqual([
       'pending',

@@ -89,11 +89,30 @@ test('the reasons, the most frequent first, and the rest behind a link', async (
   await add(1, { state: 'kept' })
   const [, reasons] = await barsOf(await show())
   expect(reasons).toEqual(['Opened it 45% 5', 'Server answered 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
-  expect(await textOf(await show(), '.results .hint')).toContain('Shares of 11 not sent so far.')
+  expect(await textOf(await show(), '.results .hint')).toContain('Shares of 11 not sent.')
   for (let index = 0; index < 6; index += 1) await add(1, { state: 'skipped', reason: `r${index}` })
   const html = await show()
   expect((await barsOf(html))[1]).toHaveLength(8)
   expect((await textOf(html, '.results .hint')).join(' ')).toContain('2 more reasons')
+})
+
+test('what is still waiting is no reason, and has a line of its own', async () => {
+  await add(1, { state: 'waiting' })
+  const waiting = await show()
+  expect(await barsOf(waiting)).toHaveLength(1)
+  expect(await textOf(waiting, '.results section:nth-of-type(2) .hint')).toEqual([
+    '1 email is still waiting, not counted here.',
+  ])
+  await add(25, { state: 'waiting' })
+  await add(12, { state: 'skipped', reason: 'came_back' })
+  await add(11, { state: 'skipped', reason: 'seen' })
+  const html = await show()
+  expect((await barsOf(html))[1]).toEqual(['Came back on their own 52% 12', 'Opened it 48% 11'])
+  expect(await textOf(html, '.results section:nth-of-type(2) .hint')).toEqual([
+    'Shares of 23 not sent.',
+    '26 emails are still waiting, not counted here.',
+  ])
+  expect(await attributesOf(html, '.results .hint a', 'href')).toContainEqual(expect.stringContaining('state=pending'))
 })
 
 describe('the range', () => {
