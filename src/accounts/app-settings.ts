@@ -5,10 +5,10 @@ import { isLocale, isTimezone, readLocale } from '../core/local-time.ts'
 import { pickSettings } from '../store/apps.ts'
 import type { AppSettings, Refused } from '../store/types.ts'
 import { DOMAIN_MESSAGE, readAppText } from './account-input.ts'
-import { ownHosts, readTypedHost } from './app-hosts.ts'
+import { ownHosts, readAppHost, readTypedHost } from './app-hosts.ts'
 import { linkableUrl } from './links.ts'
 import { LOCALHOST } from '../core/domains.ts'
-import type { FieldError } from '../core/refusals.ts'
+import { type FieldError, type Refusal, refuse } from '../core/refusals.ts'
 
 export type { AppSettings }
 
@@ -97,6 +97,25 @@ function readHosts(field: string, text: string, errors: FieldError[]): string[] 
   const place = lines.length === 1 ? '' : `Line ${wrong + 1} is not a domain. `
   if (wrong >= 0) errors.push({ field, code: 'invalid', message: place + DOMAIN_MESSAGE })
   return [...new Set(hosts.filter((host) => host !== null))]
+}
+
+/** The domain that emails need to link there; null if a domain isn't all that is missing. */
+export function findHostToAdd(link: string, hosts: readonly string[]): string | null {
+  const host = readTypedHost(link)
+  return host !== null && linkableUrl(link, ownHosts([...hosts, host])) ? host : null
+}
+
+/** Adds one of the app's own domains. */
+export async function allowHost(
+  deps: { store: Store; clock: Clock; access: KeyAccess },
+  app: AppRow,
+  { host, actor }: { host: string; actor: string },
+): Promise<{ done: true } | Refusal> {
+  const added = readAppHost(host)
+  if (added === null) return refuse('invalid_field', { message: DOMAIN_MESSAGE })
+  const basedOn = await findAppSettings(deps.store, app)
+  const settings = { ...basedOn, hosts: [...new Set([...basedOn.hosts, added])] }
+  return saveAppSettings(deps, app, { settings, basedOn, actor })
 }
 
 export async function saveAppSettings(

@@ -6,8 +6,9 @@ import { mailFactsOf, mailTemplateOf } from './mailer.ts'
 import { makeSample } from './message-samples.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { findNearest } from '../core/nearest.ts'
+import { findHostToAdd } from '../accounts/app-settings.ts'
 import type { Senders } from '../accounts/senders.ts'
-import { describeTemplateFault } from './template-faults.ts'
+import { describeTemplateFault, type TemplateFault } from './template-faults.ts'
 import type { TemplateFacts } from './template-scope.ts'
 import type { CountedFault, TemplateWorker } from './template-worker.ts'
 import { collectMsOf } from './again.ts'
@@ -36,8 +37,11 @@ export type LiveProblem = FieldError & { replace?: { from: string; by: string } 
 
 export type Tried = { tried: number; of: number; what: 'events' | 'people' }
 
+/** Links that the newest email would lack. `host`: the domain that the app lacks; null if that isn't why. */
+export type LackedLinks = { refused: readonly string[]; host: string | null; isMadeUp: boolean }
+
 /** `problems` block going live; `warnings` count emails without a text. */
-export type LiveCheck = { problems: LiveProblem[]; warnings: FieldError[]; tried: Tried }
+export type LiveCheck = { problems: LiveProblem[]; warnings: FieldError[]; tried: Tried; lacked: LackedLinks | null }
 
 const UNSUBSCRIBE_URL = 'https://example.com/unsubscribe'
 
@@ -53,7 +57,7 @@ export async function checkLive(
   const unsent = await findUnsent({ app, senders, asksDns, settings }, content.mail)
   const { problems: broken, properties } = await inspectMail({ app, templates }, content.mail)
   const tried: Tried = { tried: 0, of: 0, what: 'event' in content.trigger ? 'events' : 'people' }
-  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried }
+  if (broken.length > 0) return { problems: [...unsent, ...broken], warnings: [], tried, lacked: null }
   const trial = await tryOut({ store, app, templates, settings, most }, content, properties)
   const unlisted = collects(content) && showsEvent(content.mail) && !listsEvents(content.mail) ? [UNLISTED] : []
   return { ...trial, problems: [...unsent, ...unlisted, ...trial.problems] }
@@ -123,7 +127,8 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
   const madeUp = makeSample(app, content, { properties, at: 0 })
   if (what === 'people') {
     const eventless = await findEventless(trying, content, madeUp)
-    if (eventless.length > 0) return { problems: eventless, warnings: [], tried: { tried: 0, of: 0, what } }
+    if (eventless.length > 0)
+      return { problems: eventless, warnings: [], tried: { tried: 0, of: 0, what }, lacked: null }
   }
   const starts = 'event' in trigger ? await listTriggers(trying, trigger) : await listAdded(trying, trigger)
   const { tried, faults } = await tryAll(trying, content, starts)
@@ -134,10 +139,18 @@ async function tryOut(trying: Trying, content: MessageContent, properties: UsedP
   const missing = skipped.flatMap((fault) => describeMissing(fault, counted, { app, mail: content.mail, names }))
   const broken = wrong.map((fault) => describeCounted(fault, counted))
   return {
-    problems: [...missing, ...broken, ...(wrong.length > 0 ? [] : whole)],
+    problems: [...missing, ...broken, ...(wrong.length > 0 ? [] : whole.problems)],
     warnings: skipped.flatMap((fault) => warnOfEmpty(fault, counted)),
     tried: counted,
+    lacked: findLacked(app, whole.refusedLinks, { isMadeUp: starts.length === 0 }),
   }
+}
+
+/** Links to a made-up page lack only a domain. */
+function findLacked(app: AppRow, refused: readonly string[], { isMadeUp }: { isMadeUp: boolean }): LackedLinks | null {
+  if (refused.length === 0 || (isMadeUp && app.hosts.length > 0)) return null
+  const hosts = isMadeUp ? [] : refused.flatMap((link) => findHostToAdd(link, app.hosts) ?? [])
+  return { refused, host: hosts[0] ?? null, isMadeUp }
 }
 
 /** Splits faults of single emails from faults of the template, each by part. Slowness is left to tryWhole. */
@@ -188,15 +201,24 @@ const EMPTY: FieldError = {
 }
 
 /** Markdown and length hardly depend on values. Tried twice, like sending. */
-async function tryWhole(trying: Trying, { mail }: MessageContent, start: Start): Promise<FieldError[]> {
+async function tryWhole(
+  trying: Trying,
+  { mail }: MessageContent,
+  start: Start,
+): Promise<{ problems: FieldError[]; refusedLinks: readonly string[] }> {
   const { app, templates } = trying
   const whole = { template: mailTemplateOf(mail), facts: mailFactsOf({ ...trying, ...start }, UNSUBSCRIBE_URL) }
   const first = await templates.render(app.id, whole)
   const rendered = 'slow' in first ? await templates.render(app.id, whole, { isAlone: true }) : first
-  if ('empty' in rendered && !HAS_TEMPLATE.test(mail.body)) return [EMPTY]
-  if ('html' in rendered || 'missing' in rendered || 'empty' in rendered) return []
-  if ('slow' in rendered) return [SLOW]
-  return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(rendered) }]
+  if ('html' in rendered) return { problems: [], refusedLinks: rendered.refusedLinks }
+  return { problems: findWhole(rendered, mail), refusedLinks: [] }
+}
+
+function findWhole(fault: TemplateFault, { body }: Mail): FieldError[] {
+  if ('empty' in fault) return HAS_TEMPLATE.test(body) ? [] : [EMPTY]
+  if ('missing' in fault) return []
+  if ('slow' in fault) return [SLOW]
+  return [{ field: 'mail.body', code: 'template', message: describeTemplateFault(fault) }]
 }
 
 async function listAdded({ store, app, most }: Trying, trigger: Trigger): Promise<Start[]> {

@@ -219,6 +219,7 @@ describe('going live', () => {
       ],
       warnings: [],
       tried: { tried: 8, of: 8, what: 'events' },
+      lacked: null,
     })
     const refused = {
       refusal: 'invalid_field',

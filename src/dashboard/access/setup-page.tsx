@@ -56,7 +56,7 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
 
 const DOMAIN_HINT = (
   <>
-    Such as <code>app.example.com</code>. Emails link only to this domain and its subdomains.
+    Such as <code>app.example.com</code>. Without it, emails can't link to results in your app.
   </>
 )
 

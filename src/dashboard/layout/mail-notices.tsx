@@ -12,6 +12,10 @@ import type { Viewer } from './viewer.ts'
 /** How to set the address that links in emails lead to. */
 export const PUBLIC_ADDRESS = '/docs/hosting#public-address'
 
+/** `url`: the base URL. */
+export const describeLostUrl = (url: string): string =>
+  `Recipients can't unsubscribe: links in emails lead to ${url}, which only this machine can open.`
+
 export const CAPTURED_COUNTS = "A captured email uses up the daily limit and “How often”. It isn't counted as sent."
 
 /** Notices about sending, for every page about email. */
@@ -73,8 +77,7 @@ export const MailNotices = ({
     )}
     {lostUrl !== null && on?.startsWith('sender') && (
       <Notice kind="caution">
-        Recipients can't unsubscribe: links in emails lead to <code>{lostUrl}</code>, which only this machine can open.
-        Set the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
+        {describeLostUrl(lostUrl)} Set the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
         <Command>--base-url https://post.example.com</Command>. <a href={PUBLIC_ADDRESS}>How to set it</a>
       </Notice>
     )}

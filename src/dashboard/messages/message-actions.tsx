@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { readEmail } from '../../core/email.ts'
+import { allowHost } from '../../accounts/app-settings.ts'
 import { saveSender } from '../../accounts/sender-settings.ts'
 import { changeSenders } from '../../accounts/senders.ts'
 import { hasRole, listRecipients } from '../../accounts/members.ts'
@@ -25,7 +26,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext, simulateFields } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, readFields, readMail, saysSame, writeFields } from './message-form.ts'
-import { FIX, isOfText, NEW_SENDER } from './message-checklist.tsx'
+import { ALLOW_HOST, FIX, isOfText, NEW_SENDER } from './message-checklist.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -44,6 +45,7 @@ export async function takeEditor(editing: Editing, sent: Fields): Promise<Respon
   if (action === 'test') return sendTest(editing, sent)
   if (action === 'delete') return remove(editing, sent)
   if (action === NEW_SENDER) return addSender(editing, sent)
+  if (action === ALLOW_HOST) return addHost(editing, sent, words[0] ?? '')
   if (action === 'copy') return copy(editing, sent)
   if (action === 'restore') return restore(editing, sent, Number(words[0]))
   if (action === 'paused' || action === 'draft') return setStatus(editing, sent, action)
@@ -148,6 +150,16 @@ async function addSender(editing: Editing, fields: Fields): Promise<Response> {
   return isRefusal(outcome) ? answerRefusal(editing, fields, outcome) : answerEditor(editing, { fields })
 }
 
+/** Owners let emails link to the domain. What is typed stays unsaved. */
+async function addHost(editing: Editing, fields: Fields, host: string): Promise<Response> {
+  const { deps, viewer } = editing
+  if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, editing.request, viewer)
+  const outcome = await allowHost(deps, viewer.app, { host, actor: viewer.member.id })
+  if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
+  const app = (await deps.store.findAppByPublicId(viewer.app.publicId)) ?? viewer.app
+  return answerEditor({ ...editing, viewer: { ...viewer, app } }, { fields })
+}
+
 const NAME_CHARACTERS = 100
 
 /** "Name (copy)", or with a number if that is taken. */
@@ -245,7 +257,7 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const sent = await sendTestMail({ deps, app: viewer.app, to }, asked)
   const { result } = sent
   if ('is' in result && !('reason' in result)) {
-    editing.tested.note(viewer.app.id, readMail(fields), { to: to.address, isCaptured: result.is === 'kept' })
+    editing.tested.note(viewer.app, readMail(fields), { to: to.address, isCaptured: result.is === 'kept' })
   }
   return answerEditor(editing, { fields, test: { to: to.address, ...sent } })
 }

@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
+import { Fragment, type ComponentChildren } from 'preact'
 import { hasRole } from '../../accounts/members.ts'
 import { proposeSender, SENDER_PROBLEMS } from '../../accounts/senders.ts'
-import type { LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
+import type { LackedLinks, LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
+import { describeLostUrl, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { EDITOR, type Sending } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
 import { listGroups } from './sentence-words.ts'
@@ -12,7 +13,7 @@ import type { TestedEmail } from './tested-emails.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Icon, type IconName } from '../ui/icon.tsx'
-import { Ticked } from '../ui/text.tsx'
+import { SentText, Ticked } from '../ui/text.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
 /** Replaced by islands/message.ts after a check. */
@@ -20,14 +21,18 @@ export const CHECKLIST = 'checklist'
 
 type State = 'done' | 'open' | 'caution' | 'wrong'
 
-/** One line of the list. `problems` block going live, `warnings` are emails that won't be sent. `link`: to the fix. */
+/**
+ * One line of the list. `problems` block going live, `warnings` are emails that won't be sent. `link`: to the fix.
+ * `host`: a domain to allow.
+ */
 export type CheckLine = {
   name: string
   state: State
-  says: string
+  says: ComponentChildren
   problems: LiveProblem[]
   warnings: FieldError[]
-  link?: { label: string; page: 'sender/server' | 'docs' }
+  link?: { label: string; page: 'sender/server' | 'settings' | 'docs' }
+  host?: string
 }
 
 type Checked = {
@@ -68,9 +73,44 @@ export function listChecks({ fields, errors = [], check, sending, tested, meant 
     text.length > 0 || missing === null
       ? lineOf('Email', text, 'Renders without errors.')
       : { ...lineOf('Email', [], missing), state: 'open' },
+    ...(check?.lacked ? [lineOfLinks(check.lacked)] : []),
     lineOfTest(tested),
   ]
 }
+
+/** Named in full, up to here. */
+const NAMED_LINKS = 2
+
+function lineOfLinks({ refused, host, isMadeUp }: LackedLinks): CheckLine {
+  if (isMadeUp) {
+    const says = 'The app has no domain yet, so emails link to no page of an event.'
+    return { ...lineOf('Links', [], says), state: 'caution', link: { label: 'Add a domain', page: 'settings' } }
+  }
+  const more = refused.length > NAMED_LINKS ? ` and ${refused.length - NAMED_LINKS} more` : ''
+  const says = (
+    <>
+      The email doesn't link to{' '}
+      {refused.slice(0, NAMED_LINKS).map((link, index) => (
+        <Fragment key={link}>
+          {index > 0 && ', '}
+          <SentText most={120}>{link}</SentText>
+        </Fragment>
+      ))}
+      {more}. {host === null ? 'Links must be https:// addresses on a domain of this app.' : <NotAllowed host={host} />}
+    </>
+  )
+  return {
+    ...lineOf('Links', [], says),
+    state: 'caution',
+    ...(host === null ? { link: { label: 'Show the domains', page: 'settings' } } : { host }),
+  }
+}
+
+const NotAllowed = ({ host }: { host: string }) => (
+  <>
+    <SentText most={120}>{host}</SentText> is not a domain of this app.
+  </>
+)
 
 /** What an unfinished email needs first. */
 function findMissing(fields: Fields): string | null {
@@ -94,8 +134,9 @@ const listSending = ({ isCapturing, lostUrl }: Sending): CheckLine[] => [
     ? []
     : [
         {
-          ...lineOf('Public address', [], `Links in emails lead to ${lostUrl}, which only this machine can open.`),
-          state: 'caution' as const,
+          ...lineOf('Public address', [], describeLostUrl(lostUrl)),
+          // captured emails reach nobody yet
+          state: isCapturing ? ('caution' as const) : ('wrong' as const),
           link: { label: 'How to set it', page: 'docs' as const },
         },
       ]),
@@ -116,7 +157,7 @@ function lineOfTest(tested: TestedEmail | null): CheckLine {
 /** Values are looked up once everything else fits. */
 const UNCHECKED = { state: 'open', says: 'Checked after the other fixes.' } as const
 
-const lineOf = (name: string, problems: LiveProblem[], done: string): CheckLine => ({
+const lineOf = (name: string, problems: LiveProblem[], done: ComponentChildren): CheckLine => ({
   name,
   state: problems.length > 0 ? 'wrong' : 'done',
   says: problems.length > 0 ? '' : done,
@@ -135,8 +176,8 @@ function describeTried(tried: LiveCheck['tried'] | undefined): string {
 
 /** For the dialog: what is wrong, else what is left. */
 export function LiveChecks({ lines, viewer }: Pick<ListProps, 'lines' | 'viewer'>) {
-  const wrong = lines.filter(({ state }) => state === 'wrong').map(({ name }) => name)
-  const left = lines.filter(({ state }) => state === 'open' || state === 'caution')
+  const wrong = lines.filter(({ problems }) => problems.length > 0).map(({ name }) => name)
+  const left = lines.filter(({ state, problems }) => state !== 'done' && problems.length === 0)
   return (
     <>
       {wrong.length > 0 && <p>{`Fix first: ${wrong.join(', ')}.`}</p>}
@@ -172,6 +213,7 @@ const CheckLines = ({ lines, viewer, problems }: LinesProps) => (
               </a>
             </>
           )}
+          {line.host !== undefined && <AllowHost viewer={viewer} host={line.host} />}
           {problems && <ProblemList {...problems} problems={line.problems} />}
           {problems && <ProblemList {...problems} problems={line.warnings} />}
         </div>
@@ -179,6 +221,24 @@ const CheckLines = ({ lines, viewer, problems }: LinesProps) => (
     ))}
   </ul>
 )
+
+/** The value names the domain. */
+export const ALLOW_HOST = 'allowHost'
+
+/** For owners; others see where the domains are. */
+const AllowHost = ({ viewer, host }: { viewer: Viewer; host: string }) =>
+  hasRole(viewer.member.role, 'owner') ? (
+    <p>
+      <Button name="do" value={`${ALLOW_HOST} ${host}`} form={EDITOR}>
+        {`Allow ${host}`}
+      </Button>
+    </p>
+  ) : (
+    <>
+      {' '}
+      <a href={pathOf(viewer.app.publicId, 'settings')}>Show the domains</a>
+    </>
+  )
 
 type ProblemsProps = Omit<ListProps, 'lines'> & { problems: LiveProblem[] }
 

@@ -128,7 +128,7 @@ export const readSending = async ({ deps, viewer }: Pick<Editing, 'deps' | 'view
 export const findTested = (
   { tested, viewer }: Pick<Editing, 'tested' | 'viewer'>,
   fields: Fields,
-): TestedEmail | null => tested.find(viewer.app.id, readMail(fields))
+): TestedEmail | null => tested.find(viewer.app, readMail(fields))
 
 /** Checks what is typed, so that fixes count. Where other fields are wrong, only the sender and the templates. */
 export async function checkFields(
@@ -142,7 +142,7 @@ export async function checkFields(
   if ('input' in reading) return checkLive(context, reading.input.content)
   const isSenderWrong = reading.errors.some(({ field }) => field.startsWith('mail.from'))
   const problems = await checkIncomplete(context, readMail(fields), { asksSender: !isSenderWrong })
-  return { problems, warnings: [], tried: { tried: 0, of: 0, what: 'events' } }
+  return { problems, warnings: [], tried: { tried: 0, of: 0, what: 'events' }, lacked: null }
 }
 
 /** Built-in names start with `$`. */

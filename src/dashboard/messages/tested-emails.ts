@@ -1,3 +1,4 @@
+import type { AppRow } from '../../accounts/access.ts'
 import type { readMail } from './message-form.ts'
 
 type TypedMail = ReturnType<typeof readMail>
@@ -7,22 +8,26 @@ const KEPT = 500
 
 export type TestedEmails = ReturnType<typeof createTestedEmails>
 
+/** The domains decide which links an email has. */
+type TestedApp = Pick<AppRow, 'id' | 'hosts'>
+
 /** `isCaptured`: there was no mail server, so nothing was sent. */
 export type TestedEmail = { to: string; isCaptured: boolean }
 
 /** Remembers which texts were sent as a test, and to whom. */
 export function createTestedEmails() {
   const tested = new Map<string, TestedEmail>()
-  const keyOf = (appId: number, mail: TypedMail): string => `${appId} ${Bun.hash(JSON.stringify(mail))}`
+  const keyOf = ({ id, hosts }: TestedApp, mail: TypedMail): string =>
+    `${id} ${Bun.hash(JSON.stringify([mail, hosts]))}`
   return {
-    note(appId: number, mail: TypedMail, test: TestedEmail): void {
-      const key = keyOf(appId, mail)
+    note(app: TestedApp, mail: TypedMail, test: TestedEmail): void {
+      const key = keyOf(app, mail)
       tested.delete(key)
       tested.set(key, test)
       const [oldest] = tested.keys()
       if (tested.size > KEPT && oldest !== undefined) tested.delete(oldest)
     },
     /** The last test of this text; null if there was none. */
-    find: (appId: number, mail: TypedMail): TestedEmail | null => tested.get(keyOf(appId, mail)) ?? null,
+    find: (app: TestedApp, mail: TypedMail): TestedEmail | null => tested.get(keyOf(app, mail)) ?? null,
   }
 }

@@ -2,7 +2,7 @@ import { isMissing, type SenderCheck } from '../../accounts/sender-checks.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
 import type { RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import { describeStuck, formatMost, type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
+import { describeLostUrl, describeStuck, formatMost, type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { requestsPath } from '../requests/requests-view.ts'
@@ -176,6 +176,6 @@ const aboutLinks = ({ mail: { lostUrl } }: AttentionFacts): Item =>
     ? null
     : {
         isBad: true,
-        text: `Recipients can't unsubscribe: links in emails lead to ${lostUrl}, which only this machine can open.`,
+        text: describeLostUrl(lostUrl),
         link: { label: 'How to set the public address', href: PUBLIC_ADDRESS },
       }

@@ -142,10 +142,10 @@ describe('going live', () => {
   test('says what is not right for recipients, which does not block it', async () => {
     const left = async () => textOf((await pages.browser.get(pages.path)).html, '#go-live-checks li')
     const lost =
-      'Note: Public address Links in emails lead to http://localhost:8080, which only this machine can open. How to set it'
+      "Public address Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. How to set it"
     expect(await left()).toEqual([
       'Note: Mail server Not set. Emails are captured, not sent. Set a mail server',
-      lost,
+      `Note: ${lost}`,
       'To do: Test No test of this text sent yet.',
     ])
     const { html } = await pages.browser.get(pages.path)
@@ -154,8 +154,57 @@ describe('going live', () => {
       '/docs/hosting#public-address',
     ])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
-    expect(await left()).toEqual([lost, 'To do: Test No test of this text sent yet.'])
+    expect(await left()).toEqual([`Problem: ${lost}`, 'To do: Test No test of this text sent yet.'])
+    expect(await textOf((await pages.browser.get(pages.path)).html, '#go-live-checks')).not.toContain('Fix first')
     expect((await pages.press(pages.path, 'live')).status).toBe(303)
+  })
+
+  describe('names links that the email would lack', () => {
+    const linksOf = (html: string, list: string) =>
+      textOf(html, `${list} li`).then((lines) => lines.filter((line) => line.includes('Links')))
+    const allowed = async () => (await pages.store.findAppByPublicId(pages.app.publicId))?.hosts
+
+    test('and allows their domain with one click, which makes a test of it stale', async () => {
+      const url = 'https://new.example.org/results/1'
+      await pages.event({ properties: { url, headline: 'Ready' } })
+      const before = await allowed()
+      const tested = await pages.press(pages.path, 'test', {
+        to: (await fieldsOf((await pages.browser.get(pages.path)).html)).to ?? '',
+      })
+      const line = `Note: Links The email doesn't link to ${url}. new.example.org is not a domain of this app.Allow new.example.org`
+      for (const list of ['#checklist', '#go-live-checks'])
+        expect([list, await linksOf(tested.html, list)]).toEqual([list, [line]])
+      const [value] = (await attributesOf(tested.html, '#go-live-checks button', 'value')).filter((one) =>
+        one?.startsWith('allow'),
+      )
+      const done = await pages.press(pages.path, value ?? '', { 'mail.subject': 'Typed' })
+      expect(await linksOf(done.html, '#checklist')).toEqual([])
+      expect((await fieldsOf(done.html))['mail.subject']).toBe('Typed')
+      expect(await allowed()).toEqual([...(before ?? []), 'new.example.org'])
+      const { html } = await pages.browser.get(pages.path)
+      expect(await linksOf(html, '#checklist')).toEqual([])
+      expect(await textOf(html, '#go-live-checks li')).toContain('To do: Test No test of this text sent yet.')
+    })
+
+    test('whose domain is not what is wrong', async () => {
+      await pages.event({ properties: { url: 'http://10.0.0.1/results', headline: 'Ready' } })
+      expect(await linksOf((await pages.browser.get(pages.path)).html, '#go-live-checks')).toEqual([
+        "Note: Links The email doesn't link to http://10.0.0.1/results. Links must be https:// addresses on a domain of this app. Show the domains",
+      ])
+    })
+
+    test('for owners only, and real domains only', async () => {
+      const before = await allowed()
+      expect((await pages.press(pages.path, 'allowHost co.uk')).status).toBe(400)
+      await pages.addMember('eve@example.com', 'editor')
+      const eve = await pages.signedIn('eve@example.com')
+      await pages.event({ properties: { url: 'https://new.example.org/r', headline: 'Ready' } })
+      expect(await linksOf((await eve.get(pages.path)).html, '#checklist')).toEqual([
+        "Note: Links The email doesn't link to https://new.example.org/r. new.example.org is not a domain of this app. Show the domains",
+      ])
+      expect((await pages.press(pages.path, 'allowHost new.example.org', {}, eve)).status).toBe(403)
+      expect(await allowed()).toEqual(before)
+    })
   })
 
   test('shows the daily limit per person', async () => {
