@@ -153,7 +153,7 @@ export type AppResults = {
   skipped: number
   /** emails sent by message, one number per day of the range */
   trends: Map<number, number[]>
-  /** one per day of the range */
+  /** one per day of the range: emails, and people whose last return was on it */
   days: { sent: number; cameBack: number }[]
   /** those of the trend that led to a return */
   cameBackOf: Map<number, number>
@@ -163,7 +163,7 @@ export type AppResults = {
 export const readAppResults = async (store: Store, appId: number, range: DayRange): Promise<AppResults> =>
   summarizeAppResults(await store.readAppResults(appId, range), range)
 
-function summarizeAppResults({ people, days, compared }: AppCounts, range: DayRange): AppResults {
+function summarizeAppResults({ people, returns, days, compared }: AppCounts, range: DayRange): AppResults {
   const trends = new Map<number, number[]>()
   const cameBackOf = new Map<number, number>()
   const byDay = Array.from({ length: range.until - range.from + 1 }, () => ({ sent: 0, cameBack: 0 }))
@@ -172,7 +172,12 @@ function summarizeAppResults({ people, days, compared }: AppCounts, range: DayRa
     trends.set(messageId, trend.with(day - range.from, sent))
     cameBackOf.set(messageId, (cameBackOf.get(messageId) ?? 0) + cameBack)
     const ofDay = byDay[day - range.from]
-    if (ofDay) Object.assign(ofDay, { sent: ofDay.sent + sent, cameBack: ofDay.cameBack + cameBack })
+    if (ofDay) ofDay.sent += sent
+  }
+  for (const { day, people: count } of returns) {
+    // a clock that is ahead
+    const ofDay = byDay[Math.min(day - range.from, byDay.length - 1)]
+    if (ofDay) ofDay.cameBack += count
   }
   const groups = Map.groupBy(compared, ({ messageId }) => messageId)
   const parts = [...groups.values()].flatMap((ofMessage) => {

@@ -26,6 +26,16 @@ const NAME_PART_CHARACTERS = 3
 export type SeenFilter = { since: number } | { before: number } | 'never'
 
 /**
+ * What emails did for a person: of one message, or of any (null). `since`: the last email, or their last return; null
+ * at any time.
+ */
+export type EmailFilter = {
+  result: 'cameBack' | 'emailed' | 'notEmailed'
+  messageId: number | null
+  since: number | null
+}
+
+/**
  * Null matches anyone. `search`: the start of an email, or a part of a name. `field`: its whole value as text; null for
  * any value.
  */
@@ -36,6 +46,7 @@ export type PeopleFilter = {
   field: { name: string; value: string | null } | null
   event: { name: string; isDone: boolean } | null
   seen: SeenFilter | null
+  email: EmailFilter | null
 }
 
 export const PEOPLE_SORTS = ['newest', 'name', 'email', 'seen'] as const
@@ -108,13 +119,14 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   }
 
   const readConditions = (appId: number, filter: PeopleFilter): Conditions => {
-    const { tag, status, field, event, seen } = filter
+    const { tag, status, field, event, seen, email } = filter
     const conditions: Condition[] = []
     if (tag !== null) conditions.push(hasTag(appId, tag))
     if (status !== null) conditions.push(hasStatus(appId, status))
     if (field !== null) conditions.push(hasField(appId, field))
     if (event !== null) conditions.push(didEvent(nameId.get(appId, event.name)?.id ?? 0, event.isDone))
     if (seen !== null) conditions.push(wasSeen(appId, seen))
+    if (email !== null) conditions.push(hadEmail(appId, email))
     const found = filter.search === null || tidy(filter.search) === '' ? null : search(appId, filter.search)
     if (typeof found === 'function') return { conditions, isFound: found }
     return { conditions: found ? [found, ...conditions] : conditions, isFound: null }
@@ -394,6 +406,23 @@ function wasSeen(appId: number, seen: SeenFilter): Condition {
     ids: sql(`SELECT contact_id AS id FROM contact_activity WHERE app_id = ? AND seen_at ${is}`, appId, ...values),
     arms: [],
     test: sql(`EXISTS (SELECT 1 FROM contact_activity WHERE contact_id = c.id AND seen_at ${is})`, ...values),
+  }
+}
+
+const ANY_MESSAGE = 0
+
+/** Few are listed by the time, and many by the primary key, in order of ids. */
+function hadEmail(appId: number, { result, messageId, since }: EmailFilter): Condition {
+  const [isIn, at] = [result !== 'notEmailed', result === 'cameBack' ? 'came_back' : 'emailed']
+  const index = `people_results INDEXED BY people_results_${at}`
+  const is = `WHERE app_id = ? AND message_id = ?`
+  const values = [appId, messageId ?? ANY_MESSAGE, since ?? 0]
+  const from = sql(`people_results ${is} AND +${at}_at >= ?`, ...values)
+  const test = `EXISTS (SELECT 1 FROM ${from.text} AND contact_id = c.id)`
+  return {
+    ids: isIn ? sql(`SELECT contact_id AS id FROM ${index} ${is} AND ${at}_at >= ?`, ...values) : null,
+    arms: [{ isIn, id: 'contact_id', from }],
+    test: sql(isIn ? test : `NOT ${test}`, ...values),
   }
 }
 

@@ -20,7 +20,7 @@ export type MessageResults = { days: DayCount[]; compared: ComparedCount[] }
 /** Of a message and day. `skipped`: for any reason, also to hold the person back. */
 export type AppDayCount = { messageId: number; day: number; sent: number; cameBack: number; skipped: number }
 
-/** Each person once. `seen`: an email was not sent, because they had opened the result. */
+/** Each person once. `cameBack`: after any email. `seen`: an email was not sent, because they had opened the result. */
 export type PeopleCounts = { emailed: number; cameBack: number; seen: number }
 
 /** Emails that somebody has to look at. `failed`: triggered in the range. Others are counted up to a limit. */
@@ -32,6 +32,8 @@ export type UnfitCount = { messageId: number; reason: string; emails: number }
 /** `people`: of the range's first day up to now. `compared`: each person once, in the message that decided first. */
 export type AppResults = {
   people: PeopleCounts
+  /** people by the day of their last return */
+  returns: { day: number; people: number }[]
   days: AppDayCount[]
   compared: (ComparedCount & { messageId: number })[]
 }
@@ -84,6 +86,9 @@ export function createResultReads(db: Database) {
       )
       .join(', ')}`,
   )
+  const returns = db.prepare<{ day: number; people: number }, [number, number]>(
+    'SELECT day, people FROM people_result_days WHERE app_id = ? AND kind = 1 AND day >= ?',
+  )
   const anySent = db.prepare(
     `SELECT 1 FROM messages CROSS JOIN message_days ON message_id = messages.id
      WHERE app_id = ? AND outcome = 'sent' AND emails > 0 LIMIT 1`,
@@ -124,6 +129,7 @@ export function createResultReads(db: Database) {
 
     readAppResults: (appId: number, { from, until }: DayRange): AppResults => ({
       people: people.get(appId, from) ?? { emailed: 0, cameBack: 0, seen: 0 },
+      returns: returns.all(appId, from),
       days: appDays.all(appId, from, until),
       compared: appCompared.all(appId, from, until).map(toCompared),
     }),

@@ -117,6 +117,10 @@ export const MAIL_STEPS: Step[] = [
     },
   },
   { name: 'deliveries-none', go: (page, server) => page.goto(at(server, 'deliveries?state=failed')) },
+  {
+    name: 'deliveries-came-back',
+    go: (page, server) => page.goto(at(server, 'deliveries?outcome=cameBack&from=2026-05-01')),
+  },
   { name: 'deliveries-skipped', go: (page, server) => page.goto(at(server, 'deliveries?state=skipped')) },
   {
     name: 'deliveries-filter',

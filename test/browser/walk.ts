@@ -111,6 +111,8 @@ export const STEPS: Step[] = [
     go: async (page) => {
       await page.fill('#tag', 'customer')
       await page.selectOption('#seen', 'never')
+      await page.selectOption('#emails', 'not-sent')
+      await page.selectOption('#days', '7')
       await page.click('.filter-fields .primary')
     },
   },

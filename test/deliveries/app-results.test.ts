@@ -1,6 +1,7 @@
 /** The results of an app count people: each once, whatever number of emails and messages they had. */
 import { afterAll, expect, test } from 'bun:test'
 import { type AppResults, lastDays, readAppResults } from '../../src/deliveries/results.ts'
+import type { EmailFilter } from '../../src/store/contact-search.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { page, report, send } from '../api/reports.ts'
 import { DAY, MINUTE } from '../durations.ts'
@@ -16,6 +17,13 @@ async function start() {
   await server.setPlan({ snippetLimits: false })
   const messaging = await createMessaging(server)
   await messaging.set({ perPersonDay: null })
+  /** In the list of people. */
+  const count = async (result: EmailFilter['result'], fromDay: number): Promise<number> => {
+    const email = { result, messageId: null, since: fromDay * DAY }
+    const filter = { search: null, tag: null, status: null, field: null, event: null, seen: null, email }
+    const query = { appId: messaging.app.id, filter, sort: 'newest', after: null, limit: 1, isCounted: true } as const
+    return (await messaging.store().findPeople(query)).count.people
+  }
   return {
     ...messaging,
     server,
@@ -29,6 +37,7 @@ async function start() {
     async count(days = 30): Promise<Pick<AppResults, 'emailed' | 'cameBack' | 'alreadySeen'>> {
       const range = lastDays(days, server.clock.now())
       const { emailed, cameBack, alreadySeen } = await readAppResults(messaging.store(), messaging.app.id, range)
+      expect([await count('emailed', range.from), await count('cameBack', range.from)]).toEqual([emailed, cameBack])
       return { emailed, cameBack, alreadySeen }
     },
   }
@@ -86,6 +95,20 @@ test('who came back before an email with an unknown outcome was sent again', asy
   expect((await app.decide()).map(({ verdict }) => verdict)).toEqual(['send'])
   expect(await app.count(7)).toEqual({ emailed: 1, cameBack: 0, alreadySeen: 0 })
   expect(await app.count(30)).toEqual({ emailed: 1, cameBack: 1, alreadySeen: 0 })
+})
+
+test('a return counts on its day, also after an email from before the range', async () => {
+  const app = await start()
+  await app.add('A')
+  for (const name of ['ada', 'bob']) await app.sendTo(name)
+  await app.decide()
+  app.server.clock.tick(5 * DAY)
+  await app.visit('ada')
+  app.server.clock.tick(4 * DAY)
+  expect(await app.count(7)).toEqual({ emailed: 0, cameBack: 1, alreadySeen: 0 })
+  app.server.clock.tick(DAY)
+  await app.visit('bob')
+  expect(await app.count()).toEqual({ emailed: 2, cameBack: 1, alreadySeen: 0 })
 })
 
 test('who had seen it already, and who was erased', async () => {

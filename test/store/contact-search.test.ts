@@ -5,6 +5,7 @@ import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import {
   createContactSearch,
   PEOPLE_SORTS,
+  type EmailFilter,
   type PeopleCursor,
   type PeopleFilter,
   type PeopleSort,
@@ -19,7 +20,15 @@ import { useFolder } from './databases.ts'
 import { AT, visitReportWrite, BY, contactWrite, DAY, eventWrite } from './samples.ts'
 
 const databases = useFolder()
-const NOBODY: PeopleFilter = { search: null, tag: null, status: null, field: null, event: null, seen: null }
+const NOBODY: PeopleFilter = {
+  search: null,
+  tag: null,
+  status: null,
+  field: null,
+  event: null,
+  seen: null,
+  email: null,
+}
 
 let db: Database
 let engine: Engine
@@ -44,6 +53,21 @@ const index = (): void => {
 type Person = Partial<Parameters<typeof contactWrite>[0]> & { email: string }
 const add = (...people: Person[]): void => {
   for (const person of people) run({ name: 'addContact', input: contactWrite({ appId: 1, ...person }) })
+}
+
+const filterEmails = (
+  result: EmailFilter['result'],
+  { messageId = null, since = null }: Partial<EmailFilter> = {},
+): Partial<PeopleFilter> => ({ email: { result, messageId, since } })
+
+/** Of the first message, in an email of the second that brought nobody back a day later, and of another app. */
+function send(email: string, emailedAt: number, cameBackAt: number | null = null): void {
+  const add = db.query(`INSERT INTO people_results (app_id, message_id, contact_id, emailed_at, came_back_at)
+    SELECT ?2, ?3, id, ?4, ?5 FROM contacts WHERE email = ?1`)
+  add.run(email, 1, 0, emailedAt + DAY, cameBackAt)
+  add.run(email, 1, 1, emailedAt, cameBackAt)
+  add.run(email, 1, 2, emailedAt + DAY, null)
+  add.run(email, 2, 0, AT + DAY, AT + DAY)
 }
 
 type Asked = Partial<PeopleFilter> & { sort?: PeopleSort; appId?: number; limit?: number; bounds?: typeof SMALL }
@@ -162,6 +186,10 @@ describe('filters', () => {
       view('ada@example.com', 'b', AT - DAY),
       view('bob@example.com', 'c', MONTH_AGO),
     )
+    send('ada@example.com', AT - 2 * DAY, AT - DAY)
+    send('bob@example.com', AT - 9 * DAY, AT - 8 * DAY)
+    db.run(`INSERT INTO people_results (app_id, message_id, contact_id, seen_at)
+      SELECT 1, 0, id, ${AT} FROM contacts WHERE email = 'eve@example.com'`)
     index()
   })
 
@@ -182,6 +210,20 @@ describe('filters', () => {
     ['seen lately', { seen: { since: AT - DAY } }, ['ada']],
     ['seen long ago', { seen: { before: AT - 7 * DAY } }, ['bob']],
     ['never seen', { seen: 'never' }, ['eve']],
+    ['came back after an email', filterEmails('cameBack'), ['bob', 'ada']],
+    ['came back lately', filterEmails('cameBack', { since: AT - 7 * DAY }), ['ada']],
+    ['came back at that time', filterEmails('cameBack', { since: AT - DAY }), ['ada']],
+    ['came back later', filterEmails('cameBack', { since: AT - DAY + 1 }), []],
+    ['came back after a message', filterEmails('cameBack', { messageId: 1 }), ['bob', 'ada']],
+    ['came back after another message', filterEmails('cameBack', { messageId: 2 }), []],
+    ['was emailed', filterEmails('emailed'), ['bob', 'ada']],
+    ['was emailed lately', filterEmails('emailed', { since: AT - 8 * DAY }), ['bob', 'ada']],
+    ['was emailed lately by a message', filterEmails('emailed', { messageId: 1, since: AT - 8 * DAY }), ['ada']],
+    ['was emailed by an unknown message', filterEmails('emailed', { messageId: 9 }), []],
+    ['was not emailed', filterEmails('notEmailed'), ['eve']],
+    ['was not emailed lately', filterEmails('notEmailed', { since: AT - 7 * DAY }), ['eve', 'bob']],
+    ['was not emailed by an unknown message', filterEmails('notEmailed', { messageId: 9 }), ['eve', 'bob', 'ada']],
+    ['came back, with others', { ...filterEmails('cameBack'), tag: 'beta', status: 'subscribed' }, ['ada']],
     ['several together', { tag: 'beta', event: { name: 'paid', isDone: false }, search: 'b' }, ['bob']],
     ['several that exclude each other', { tag: 'vip', status: 'unsubscribed' }, []],
   ])('%s', (_, filter, emails) => {
@@ -262,6 +304,26 @@ test('counts exactly who matches two long lists, and fills the first page with t
   expect(count(others)).toEqual({ people: 28, isExact: true })
 })
 
+test('counts exactly who was not emailed lately where nearly all were, and fills the first page with them', () => {
+  const emails = Array.from({ length: 60 }, (_, number) => `p${number}@example.com`)
+  add(...emails.map((email) => ({ email })))
+  for (const [number, email] of emails.entries()) {
+    if (number !== 7) send(email, number === 3 ? AT - 30 * DAY : AT - 2 * DAY, number < 2 ? AT : null)
+  }
+  const since = AT - 7 * DAY
+  const missed = { ...filterEmails('notEmailed', { messageId: 1, since }), bounds: SMALL }
+  expect([count(missed), firstPage(missed)]).toEqual([
+    { people: 2, isExact: true },
+    ['p7@example.com', 'p3@example.com'],
+  ])
+  const returned = { ...filterEmails('cameBack', { messageId: 1, since }), bounds: SMALL }
+  expect([count(returned), firstPage(returned)]).toEqual([
+    { people: 2, isExact: true },
+    ['p1@example.com', 'p0@example.com'],
+  ])
+  expect(count({ ...filterEmails('emailed'), bounds: SMALL })).toEqual({ people: 2, isExact: false })
+})
+
 test('the list of people seen lately ends with the last of them', () => {
   const numbers = Array.from({ length: 40 }, (_, number) => number)
   add(...numbers.map((number) => ({ email: `p${number}@example.com` })))
@@ -304,6 +366,11 @@ test('every query uses an index', () => {
     { tag: 't', event: { name: 'paid', isDone: false }, status: 'subscribed' },
     { status: 'bounced', field: { name: 'a', value: 'b' }, seen: { since: AT } },
     { field: { name: 'a', value: null }, tag: 't', seen: 'never' },
+    ...(['cameBack', 'emailed', 'notEmailed'] as const).flatMap((result) => [
+      filterEmails(result),
+      filterEmails(result, { messageId: 1, since: AT }),
+      { ...filterEmails(result, { since: AT }), tag: 't', status: 'subscribed' as const },
+    ]),
   ]
   for (const bounds of [SMALL, { counted: 0, scanned: 10, probed: 0, merged: 1 }, undefined]) {
     const { findPeople } = createContactSearch(watched, bounds)
@@ -323,7 +390,7 @@ test('every query uses an index', () => {
   })
   expect(plans.length).toBeGreaterThan(30)
   const isScan = (step: string): boolean =>
-    /^SCAN (contacts|contact_(?!index_progress)\w+|events)\b(?!.*VIRTUAL)/.test(step)
+    /^SCAN (contacts|contact_(?!index_progress)\w+|people_results|events)\b(?!.*VIRTUAL)/.test(step)
   const sorts = plans.filter(
     ([text = '', ...steps]) => !text.includes('json_each') && steps.join().includes('TEMP B-TREE'),
   )
@@ -345,6 +412,7 @@ test('whatever is asked, long lists answer like short ones', () => {
     add({ email, tags: some(tags), fields: plan ? { plan } : null, firstName })
     for (const name of some(events)) run({ name: 'recordEvent', input: eventWrite({ email, name }) })
     if (random.below(3) === 0) run({ name: 'suppress', input: { appId: 1, email, reason: 'bounced', at: AT } })
+    if (random.below(2) === 0) send(email, AT - random.below(9) * DAY, random.below(2) === 0 ? AT : null)
   }
   index()
   const maybe = <One>(one: One): One | null => (random.next() < 0.4 ? one : null)
@@ -356,6 +424,11 @@ test('whatever is asked, long lists answer like short ones', () => {
       field: maybe({ name: 'plan', value: plans[random.below(2)] ?? '' }),
       event: maybe({ name: events[random.below(2)] ?? '', isDone: random.below(2) === 0 }),
       seen: null,
+      email: maybe({
+        result: (['cameBack', 'emailed', 'notEmailed'] as const)[random.below(3)] ?? 'emailed',
+        messageId: random.below(2) === 0 ? null : 1,
+        since: random.below(2) === 0 ? null : AT - 5 * DAY,
+      }),
     }
     const sort = PEOPLE_SORTS[random.below(4)] ?? 'newest'
     const short = find({ ...filter, sort, limit: 7 })

@@ -12,6 +12,7 @@ import { publicId } from '../../core/ids.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { peoplePath } from '../people/people-view.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { type Chip, Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
@@ -92,6 +93,7 @@ const FilteredList = (props: DeliveriesProps) => {
         <Chips chips={chipsOf(props)} clear={deliveriesPath(viewer.app.publicId, NO_FILTER)} />
         {isFirst && <FeedTools />}
       </div>
+      {view.outcome === 'cameBack' && <Returned {...props} />}
       <section class="feed-section" aria-label="Deliveries">
         {isFirst && <p class="hint" role="status" data-stream-reason />}
         <DeliveryList {...props} />
@@ -108,6 +110,16 @@ const FilteredList = (props: DeliveriesProps) => {
   )
 }
 
+/** The days of the list are those of the triggers. */
+const Returned = ({ viewer, view: { messageId } }: DeliveriesProps) => (
+  <p class="hint">
+    People who came back in the{' '}
+    <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '7', messageId })}>last 7 days</a>, the{' '}
+    <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '30', messageId })}>last 30 days</a> or at{' '}
+    <a href={peoplePath(viewer.app.publicId, { emails: 'returned', messageId })}>any time</a>.
+  </p>
+)
+
 const RANGES = [7, 30]
 
 const Ranges = ({ viewer, view, now }: DeliveriesProps) => {
@@ -117,7 +129,8 @@ const Ranges = ({ viewer, view, now }: DeliveriesProps) => {
     ...RANGES.map((days) => ({ name: `${days} days`, from: daysAgo(days, now, zone) })),
   ]
   return (
-    <nav class="ranges" aria-label="Days">
+    <nav class="ranges" aria-label="Days of the trigger">
+      <span>Triggered:</span>
       {ranges.map(({ name, from }) => (
         <a
           key={name}
@@ -199,8 +212,8 @@ const FilterForm = ({ viewer, view, email, error, messages, reasons }: Deliverie
         value={view.outcome ?? ''}
         options={[{ value: '', label: 'Any result' }, ...OUTCOME_CHOICES]}
       />
-      <DayField name="from" label="From" value={view.from} />
-      <DayField name="to" label="To" value={view.to} />
+      <DayField name="from" label="Triggered from" value={view.from} />
+      <DayField name="to" label="Triggered to" value={view.to} />
     </FilterMenu>
   </form>
 )
@@ -216,8 +229,8 @@ const FILTER_NAMES: Record<FilterName, string> = {
   state: 'State',
   reason: 'Reason',
   outcome: 'Result',
-  from: 'From',
-  to: 'To',
+  from: 'Triggered from',
+  to: 'Triggered to',
   isUtc: 'Days',
   isLead: 'Events',
 }

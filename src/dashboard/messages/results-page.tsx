@@ -11,6 +11,7 @@ import { messagePath, resultsPath } from './messages-page.tsx'
 import { DayChart } from './results-chart.tsx'
 import { RANGES, type ResultsView, writeDay } from './results-view.ts'
 import { formatExtra } from '../overview/answer.ts'
+import { peoplePath } from '../people/people-view.ts'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -72,6 +73,7 @@ const Found = (props: ResultsProps) => (
       <section>
         <h2>{props.message.content.goal === undefined ? 'From trigger to return' : 'From trigger to goal'}</h2>
         <Bars bars={listSteps(props)} />
+        {props.results.funnel.cameBack > 0 && <Returned {...props} />}
         {props.message.content.goal === undefined && (
           <p class="hint">
             Add a goal in the <a href={fieldPath(props, 'goal.event')}>editor</a> to count who reaches it.
@@ -90,6 +92,17 @@ const Found = (props: ResultsProps) => (
     <CompareSection {...props} />
   </>
 )
+
+/** The bars go by the day of the trigger. */
+function Returned({ viewer, message, view }: ResultsProps) {
+  const days = (['7', '30', '90'] as const).find((one) => Number(one) === view.days)
+  const path = peoplePath(viewer.app.publicId, { emails: 'returned', days, messageId: message.id })
+  return (
+    <p class="hint">
+      Emails by the day of their trigger. <a href={path}>People who came back{days && ` in the last ${days} days`}</a>
+    </p>
+  )
+}
 
 /** The browser unfolds the section of the field. */
 const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>, field: string): string =>

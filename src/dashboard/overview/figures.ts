@@ -1,10 +1,11 @@
 import type { AppResults, DayRange } from '../../deliveries/results.ts'
 import type { HourCount, PeopleCount } from '../../store/counters.ts'
 import { PAGE_NAME } from '../../store/visit-reports.ts'
-import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
+import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { eventsPath } from '../events/events-view.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { writeDay } from '../messages/results-view.ts'
+import { peoplePath } from '../people/people-view.ts'
 
 /** `values`: one per day of the range. */
 export type Figure = { name: string; total: number; values: number[]; href: string }
@@ -32,8 +33,6 @@ export function listFigures(appId: string, { range, isUtc, people, all, views, r
     ofDays(counts.map(({ hour, count }) => ({ day: Math.floor(hour / DAY_HOURS), count })))
   const viewed = ofHours(views)
   const events = ofHours(all).map((count, index) => Math.max(0, count - (viewed[index] ?? 0)))
-  const deliveries = (filter: Pick<Partial<DeliveriesView>, 'outcome'>): string =>
-    deliveriesPath(appId, { state: 'left', ...filter, from: writeDay(range.from), isUtc, isLead: true })
   return [
     figure('New people', ofDays(people.map(({ day, people: count }) => ({ day, count }))), pathOf(appId, 'people')),
     figure('Events', events, eventsPath(appId, { range: 'days', name: null })),
@@ -41,12 +40,12 @@ export function listFigures(appId: string, { range, isUtc, people, all, views, r
     figure(
       'Emails sent',
       results.days.map(({ sent }) => sent),
-      deliveries({}),
+      deliveriesPath(appId, { state: 'left', from: writeDay(range.from), isUtc, isLead: true }),
     ),
     figure(
       'Came back',
       results.days.map(({ cameBack }) => cameBack),
-      deliveries({ outcome: 'cameBack' }),
+      peoplePath(appId, { emails: 'returned', days: '30' }),
     ),
   ]
 }

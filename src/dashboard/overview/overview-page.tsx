@@ -9,6 +9,7 @@ import type { SetupStep } from '../activation/checklist.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { messagePath, resultsPath } from '../messages/messages-page.tsx'
+import { peoplePath } from '../people/people-view.ts'
 import { None } from '../people/tags.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { formatCount, Sparkline } from '../ui/chart.tsx'
@@ -92,7 +93,7 @@ const Answers = (props: OverviewProps) => (
 /** The results of the messages, or a simulation of the draft before any is live. */
 function AnswerSection(props: OverviewProps) {
   const { viewer, messages, results, simulated, now } = props
-  const hasResults = results.emailed + results.alreadySeen > 0
+  const hasResults = results.emailed + results.cameBack + results.alreadySeen > 0
   if (simulated && !hasResults) {
     const isRunning = simulated.found.state === 'running'
     const from = isRunning ? `${pathOf(viewer.app.publicId, 'overview')}/live` : undefined
@@ -119,6 +120,12 @@ function AnswerSection(props: OverviewProps) {
       <p class="answer">{describeResults(results, hasHoldback)}</p>
       <p class="hint">
         Last 30 days.
+        {results.cameBack > 0 && (
+          <>
+            {' '}
+            <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '30' })}>See who came back</a>.
+          </>
+        )}
         {results.skipped > 0 && <Skipped viewer={viewer} count={results.skipped} from={props.from} />}
         {compared !== null && compared.people !== emailed && (
           <>

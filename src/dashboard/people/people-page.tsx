@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
 import { hasRole } from '../../accounts/members.ts'
+import { publicId } from '../../core/ids.ts'
+import type { MessageRow } from '../../messages/messages.ts'
 import type { ContactRow } from '../../people/contacts.ts'
 import { EXPORT_FORMATS, PEOPLE_SORTS, type PeopleCursor, type PeopleSort } from '../../people/people-lists.ts'
 import { personPath } from '../events/feed.tsx'
@@ -16,7 +18,17 @@ import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { type FilterTexts, listChips, NO_FILTER, type PeopleView, SEEN_CHOICES, type ViewPaths } from './people-view.ts'
+import {
+  EMAIL_CHOICES,
+  EMAIL_DAYS,
+  type FilterTexts,
+  isFiltered,
+  listChips,
+  NO_FILTER,
+  type PeopleView,
+  SEEN_CHOICES,
+  type ViewPaths,
+} from './people-view.ts'
 import { nameOfPerson, STATUSES, StatusBadge } from './person-labels.tsx'
 import { None, Tags } from './tags.tsx'
 
@@ -28,6 +40,7 @@ type PeopleProps = {
   next: PeopleCursor | null
   count: { people: number; isExact: boolean }
   suggested: { tags: string[]; fields: string[]; events: string[] }
+  messages: MessageRow[]
   /** of the index of people from before it was there, from 0 to 1 */
   indexed: number
   now: number
@@ -35,7 +48,7 @@ type PeopleProps = {
 
 export const PeoplePage = (props: PeopleProps) => {
   const { viewer, view, people, indexed } = props
-  const isEmpty = people.length === 0 && view.after === null && listChips(view.texts).length === 0
+  const isEmpty = people.length === 0 && view.after === null && !isFiltered(view.texts)
   return (
     <Frame
       viewer={viewer}
@@ -72,11 +85,10 @@ const formatCount = ({ people, isExact }: PeopleProps['count']): string =>
   `${people.toLocaleString('en')}${isExact ? '' : '+'}`
 
 function describeCount({ count, view: { texts, sort } }: PeopleProps): string {
-  const isFiltered = listChips(texts).length > 0
   if (count.people === 0 && count.isExact) return 'Nobody matches.'
   const isOne = count.people === 1 && count.isExact
   const people = isOne ? '1 person' : `${formatCount(count)} people`
-  return `${people}${isFiltered ? (isOne ? ' matches' : ' match') : ''}, ${SORTS[sort].order}.`
+  return `${people}${isFiltered(texts) ? (isOne ? ' matches' : ' match') : ''}, ${SORTS[sort].order}.`
 }
 
 function PeopleList(props: PeopleProps) {
@@ -111,7 +123,7 @@ function PeopleList(props: PeopleProps) {
 }
 
 /** By POST, so that emails don't appear in URLs and logs. */
-const Finder = ({ viewer, view: { texts, sort }, suggested }: PeopleProps) => (
+const Finder = ({ viewer, view: { texts, sort }, suggested, messages }: PeopleProps) => (
   <form class="search finder" role="search" method="post" action={pathOf(viewer.app.publicId, 'people')}>
     <HiddenFields fields={{ sort }} />
     <div class="field">
@@ -132,15 +144,44 @@ const Finder = ({ viewer, view: { texts, sort }, suggested }: PeopleProps) => (
     </div>
     <Button>Find</Button>
     <FilterMenu>
-      <FilterFields texts={texts} suggested={suggested} />
+      <FilterFields {...{ texts, suggested, messages }} />
     </FilterMenu>
   </form>
 )
 
 const ANY = { value: '', label: 'Any' }
 
-const FilterFields = ({ texts, suggested }: { texts: FilterTexts; suggested: PeopleProps['suggested'] }) => (
+type FilterFieldsProps = Pick<PeopleProps, 'suggested' | 'messages'> & { texts: FilterTexts }
+
+const FilterFields = ({ texts, suggested, messages }: FilterFieldsProps) => (
   <>
+    <Select
+      name="emails"
+      label="Emails"
+      value={texts.emails}
+      options={[ANY, ...Object.entries(EMAIL_CHOICES).map(([value, { label }]) => ({ value, label }))]}
+    />
+    <Select
+      name="days"
+      label="When"
+      value={texts.days}
+      options={[
+        { value: '', label: 'At any time' },
+        ...Object.entries(EMAIL_DAYS).map(([value, label]) => ({ value, label })),
+      ]}
+    />
+    <Select
+      name="message"
+      label="Message"
+      value={texts.message}
+      options={[ANY, ...messages.map(({ id, name }) => ({ value: publicId('msg', id), label: name }))]}
+    />
+    <Select
+      name="seen"
+      label="Last page view"
+      value={texts.seen}
+      options={[ANY, ...Object.entries(SEEN_CHOICES).map(([value, { label }]) => ({ value, label }))]}
+    />
     <FilterField name="tag" label="Tag" texts={texts} list="tags" />
     <Select
       name="status"
@@ -159,12 +200,6 @@ const FilterFields = ({ texts, suggested }: { texts: FilterTexts; suggested: Peo
         { value: '', label: 'They did it' },
         { value: 'no', label: "They didn't" },
       ]}
-    />
-    <Select
-      name="seen"
-      label="Last page view"
-      value={texts.seen}
-      options={[ANY, ...Object.entries(SEEN_CHOICES).map(([value, { label }]) => ({ value, label }))]}
     />
     <Suggestions id="tags" texts={suggested.tags} />
     <Suggestions id="fields" texts={suggested.fields} />
@@ -199,8 +234,8 @@ const Suggestions = ({ id, texts }: { id: string; texts: string[] }) => (
   </datalist>
 )
 
-const Chips = ({ view, paths }: PeopleProps) => {
-  const chips = listChips(view.texts)
+const Chips = ({ view, paths, messages }: PeopleProps) => {
+  const chips = listChips(view.texts, messages)
   if (chips.length === 0) return null
   return (
     <ul class="chips" aria-label="Active filters">

@@ -1,3 +1,5 @@
+import { publicId, readPublicId } from '../../core/ids.ts'
+import { lastDays } from '../../deliveries/results.ts'
 import { createSealer } from '../../store/engine/sealing.ts'
 import { PEOPLE_SORTS, type PeopleCursor, type PeopleFilter, type PeopleSort } from '../../people/people-lists.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -16,12 +18,43 @@ export const SEEN_CHOICES = {
   never: { label: 'Never', filter: () => 'never' as const },
 } satisfies Record<string, { label: string; filter: (now: number) => PeopleFilter['seen'] }>
 
-/** As typed; empty = not filtered. `did` is "no" for people who did not do the event. */
-const TEXTS = ['search', 'tag', 'status', 'field', 'value', 'event', 'did', 'seen'] as const
+/** What emails did for a person. */
+export const EMAIL_CHOICES = {
+  returned: { label: 'Came back after an email', ofMessage: 'Came back after', result: 'cameBack' },
+  sent: { label: 'Was emailed', ofMessage: 'Was emailed', result: 'emailed' },
+  'not-sent': { label: 'Was not emailed', ofMessage: 'Was not emailed', result: 'notEmailed' },
+} satisfies Record<string, { label: string; ofMessage: string; result: NonNullable<PeopleFilter['email']>['result'] }>
+export type EmailChoice = keyof typeof EMAIL_CHOICES
+
+/** When they came back or were emailed: days (UTC) up to today, as on Overview. */
+export const EMAIL_DAYS = {
+  '7': 'In the last 7 days',
+  '30': 'In the last 30 days',
+  '90': 'In the last 90 days',
+} as const
+export type EmailDays = keyof typeof EMAIL_DAYS
+
+/**
+ * As typed; empty = not filtered. `did` is "no" for people who did not do the event. `message` and `days` belong to
+ * `emails`.
+ */
+const TEXTS = [
+  'search',
+  'emails',
+  'days',
+  'message',
+  'tag',
+  'status',
+  'field',
+  'value',
+  'event',
+  'did',
+  'seen',
+] as const
 export type FilterTexts = Record<(typeof TEXTS)[number], string>
 /** May be personal, so URLs have them sealed. */
 const SEALED = ['search', 'field', 'value'] as const
-const OPEN = ['tag', 'status', 'event', 'did', 'seen'] as const
+const OPEN = ['emails', 'days', 'message', 'tag', 'status', 'event', 'did', 'seen'] as const
 
 export type PeopleView = { texts: FilterTexts; sort: PeopleSort; after: PeopleCursor | null }
 
@@ -32,8 +65,13 @@ const isOf = <Name extends string>(names: Record<Name, unknown>, text: string): 
 function cleanTexts(texts: FilterTexts): FilterTexts {
   const event = texts.event.trim()
   const field = texts.field.trim()
+  const message = readPublicId('msg', texts.message) === null ? '' : texts.message
+  const days = isOf(EMAIL_DAYS, texts.days) ? texts.days : ''
   return {
     search: texts.search.trim(),
+    emails: isOf(EMAIL_CHOICES, texts.emails) ? texts.emails : message === '' && days === '' ? '' : 'sent',
+    days,
+    message,
     tag: texts.tag.trim(),
     status: isOf(STATUSES, texts.status) ? texts.status : '',
     field,
@@ -106,9 +144,13 @@ export function readFilterForm(form: FormInput): PeopleView {
 }
 
 export function toFilter(texts: FilterTexts, now: number): PeopleFilter {
-  const { search, tag, status, field, value, event, did, seen } = texts
+  const { search, emails, days, message, tag, status, field, value, event, did, seen } = texts
+  const since = isOf(EMAIL_DAYS, days) ? lastDays(Number(days), now).from * DAY_MS : null
   return {
     search: search === '' ? null : search,
+    email: isOf(EMAIL_CHOICES, emails)
+      ? { result: EMAIL_CHOICES[emails].result, messageId: readPublicId('msg', message), since }
+      : null,
     tag: tag === '' ? null : tag,
     status: isOf(STATUSES, status) ? status : null,
     field: field === '' ? null : { name: field, value: value === '' ? null : value },
@@ -119,11 +161,22 @@ export function toFilter(texts: FilterTexts, now: number): PeopleFilter {
 
 export type Chip = { name: string; value: string; without: FilterTexts }
 
+type MessageName = { id: number; name: string }
+
+export const isFiltered = (texts: FilterTexts): boolean => TEXTS.some((name) => texts[name] !== '')
+
 /** One for each filter; `without`: the others. */
-export function listChips(texts: FilterTexts): Chip[] {
-  const { search, tag, status, field, value, event, did, seen } = texts
+export function listChips(texts: FilterTexts, messages: MessageName[]): Chip[] {
+  const { search, emails, days, message, tag, status, field, value, event, did, seen } = texts
   const chips: (Chip | null)[] = [
     search === '' ? null : { name: 'Search', value: search, without: { ...texts, search: '' } },
+    isOf(EMAIL_CHOICES, emails)
+      ? {
+          name: describeEmails(emails, message, messages),
+          value: isOf(EMAIL_DAYS, days) ? EMAIL_DAYS[days].toLowerCase() : 'at any time',
+          without: { ...texts, emails: '', days: '', message: '' },
+        }
+      : null,
     tag === '' ? null : { name: 'Tag', value: tag, without: { ...texts, tag: '' } },
     isOf(STATUSES, status) ? { name: 'Status', value: STATUSES[status].word, without: { ...texts, status: '' } } : null,
     field === ''
@@ -141,6 +194,22 @@ export function listChips(texts: FilterTexts): Chip[] {
       : null,
   ]
   return chips.filter((chip) => chip !== null)
+}
+
+function describeEmails(choice: EmailChoice, message: string, messages: MessageName[]): string {
+  const { label, ofMessage } = EMAIL_CHOICES[choice]
+  const id = readPublicId('msg', message)
+  return id === null ? label : `${ofMessage} “${messages.find((one) => one.id === id)?.name ?? 'unknown message'}”`
+}
+
+/** To the people of an email filter. */
+export function peoplePath(
+  appId: string,
+  { emails, days, messageId = null }: { emails: EmailChoice; days?: EmailDays; messageId?: number | null },
+): string {
+  const texts = { emails, days: days ?? '', message: messageId === null ? '' : publicId('msg', messageId) }
+  const query = new URLSearchParams(Object.entries(texts).filter(([, text]) => text !== ''))
+  return `${pathOf(appId, 'people')}?${query}`
 }
 
 export const NO_FILTER = Object.fromEntries(TEXTS.map((name) => [name, ''])) as FilterTexts

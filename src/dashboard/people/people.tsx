@@ -16,7 +16,7 @@ import { FEED_ROWS, personPath } from '../events/feed.tsx'
 import { flashCookie, withStillSending } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { PeoplePage } from './people-page.tsx'
-import { createViewPaths, listChips, readFilterForm, toFilter } from './people-view.ts'
+import { createViewPaths, isFiltered, readFilterForm, toFilter } from './people-view.ts'
 import {
   findWrongNames,
   mergePersonText,
@@ -92,12 +92,13 @@ async function showPeople(deps: PageDependencies, request: Request, viewer: View
   const view = paths.read(request.url)
   const { sort, after, texts } = view
   const query = { appId, filter: toFilter(texts, now), sort, after, limit: PAGE_ROWS, isCounted: true }
-  const [{ people, next, count }, suggested, indexed] = await Promise.all([
+  const [{ people, next, count }, suggested, messages, indexed] = await Promise.all([
     store.findPeople(query),
     store.suggestFilters(appId),
+    store.listMessages(appId),
     store.contactIndexShare(),
   ])
-  const page = <PeoplePage {...{ viewer, view, paths, people, next, count, suggested, indexed, now }} />
+  const page = <PeoplePage {...{ viewer, view, paths, people, next, count, suggested, messages, indexed, now }} />
   return pageAnswer(request, 200, page)
 }
 
@@ -109,7 +110,8 @@ async function findPeople(
   { viewer }: Who,
 ): Promise<Response> {
   const view = readFilterForm(form)
-  const address = listChips(view.texts).length === 1 ? readEmail(view.texts.search) : null
+  const isSearch = !isFiltered({ ...view.texts, search: '' })
+  const address = isSearch ? readEmail(view.texts.search) : null
   const person = address && (await store.findContact(viewer.app.id, address.email))
   if (person) return redirectAnswer(personPath(viewer.app.publicId, person.id))
   return redirectAnswer(createViewPaths(previewKey, viewer.app.publicId).pathOf(view))

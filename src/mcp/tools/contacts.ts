@@ -93,7 +93,7 @@ function readSearch(args: Body, known: Names) {
   if ('errors' in reading) return reading
   const { search: text = null, status: only = null, field: having } = filters.input
   const { tag } = reading.input
-  const filter = { search: text, status: only, field: fieldOf(having), tag, event: null, seen: null }
+  const filter = { search: text, status: only, field: fieldOf(having), tag, event: null, seen: null, email: null }
   return { input: { ...reading.input, filter: isFiltered ? filter : null } }
 }
 

@@ -97,7 +97,7 @@ describe('the deliveries', () => {
     const query = 'from=2026-05-03&days=utc&rows=emails'
     const html = await see(`?${query}`)
     expect(await textOf(html, '.chip')).toEqual([
-      'Remove From: 3 May 2026',
+      'Remove Triggered from: 3 May 2026',
       'Remove Days: UTC',
       'Remove Events: one per email',
     ])

@@ -161,10 +161,48 @@ test('every number of a message opens what it counts', async () => {
   await expectRows(links)
 })
 
+/** The people behind a link: as the list counts them, as it shows them, and each once in its CSV and NDJSON. */
+async function countPeople(href: string): Promise<number[]> {
+  const { html } = await browser.get(href)
+  const shown = (await textOf(html, 'td:first-child a')).length
+  const exports = (await attributesOf(html, '.list-foot .hint a', 'href')).map((path) => path ?? '')
+  const [csv = '', ndjson = ''] = await Promise.all(exports.map(async (path) => (await browser.get(path)).html))
+  const [lead = ''] = await textOf(html, '.lead')
+  const emailsOf = (lines: string[]): number => new Set(lines.map((line) => /[\w.]+@example\.com/.exec(line)?.[0])).size
+  const lines = [csv.trim().split('\r\n').slice(1), ndjson.trim().split('\n')]
+  return [Number.parseInt(lead, 10), shown, ...lines.flatMap((one) => [one.length, emailsOf(one)])]
+}
+
+test('who came back is found from Overview, Results, Deliveries and People', async () => {
+  const overview = (await browser.get(pages.at('overview'))).html
+  const toPeople = async (html: string, selector: string) =>
+    (await linksOf(html, selector)).filter(({ href }) => href.includes('/people?'))
+  const [figure] = await toPeople(overview, '.figures a')
+  const [answer] = await toPeople(overview, '.overview-answer a')
+  const [sentence = ''] = await textOf(overview, '.answer')
+  const count = numberIn(sentence.split(' came back')[0])
+  expect(count).toBeGreaterThan(1)
+  expect([figure?.name, figure?.count, answer?.name]).toEqual([`Came back${count}`, count, 'See who came back'])
+  const all = [count, count, count, count, count, count]
+  expect(await countPeople(figure?.href ?? '')).toEqual(all)
+  expect(answer?.href).toBe(figure?.href)
+  const month = await toPeople((await browser.get(`${resultsPath()}?range=30`)).html, '.hint a')
+  expect(month.map(({ name }) => name)).toEqual(['People who came back in the last 30 days'])
+  expect(await countPeople(month[0]?.href ?? '')).toEqual(all)
+  const bar = (await linksOf((await browser.get(resultsPath())).html, '.bars a')).find(({ name }) =>
+    name.startsWith('Came back'),
+  )
+  const deliveries = await toPeople((await browser.get(bar?.href ?? '')).html, '.hint a')
+  expect(deliveries.map(({ name }) => name)).toEqual(['last 7 days', 'last 30 days', 'any time'])
+  for (const { href } of deliveries) expect([href, await countPeople(href)]).toEqual([href, all])
+  const { location } = await browser.post(pages.at('people'), { emails: 'returned', days: '7' })
+  expect(await countPeople(location ?? '')).toEqual(all)
+})
+
 test('the figures and failures of Overview open what they count', async () => {
   const { html } = await browser.get(pages.at('overview'))
   const links = (await linksOf(html, '.figures a')).filter(({ href }) => href.includes('/deliveries?'))
-  expect(links).toHaveLength(2)
+  expect(links).toHaveLength(1)
   const texts = await textOf(html, '.attention li')
   const failures = (await linksOf(html, '.attention a'))
     .map((link, index) => ({ ...link, text: texts[index] ?? '' }))

@@ -194,6 +194,7 @@ describe('before a message is live', () => {
 })
 
 describe('with a live message', () => {
+  const CAME_BACK = expect.stringMatching(/\/people\?emails=returned&days=30$/)
   const NOT_SENT = expect.stringMatching(/\/deliveries\?state=skipped&from=[\d-]+&rows=emails$/)
 
   beforeEach(async () => {
@@ -216,7 +217,11 @@ describe('with a live message', () => {
     await add(4, { state: 'skipped', reason: 'seen' })
     const html = await show()
     expect(await answerOf(html)).toBe('5 people emailed, 3 came back; 4 not emailed because they had already seen it.')
-    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([NOT_SENT, `${pages.path}#holdback`])
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([
+      CAME_BACK,
+      NOT_SENT,
+      `${pages.path}#holdback`,
+    ])
   })
 
   test('counts the emails that were not sent, as its link lists them', async () => {
@@ -241,7 +246,7 @@ describe('with a live message', () => {
     await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
     const html = await show()
     expect(await answerOf(html)).toBe('380 people emailed, 131 came back, 71 ± 45 more than without.')
-    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([NOT_SENT])
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT])
   })
 
   test('names how many are compared where that is another number, and says who they are', async () => {
@@ -255,7 +260,7 @@ describe('with a live message', () => {
       '380 people emailed, 131 came back, 68 ± 47 more than without among the 400 compared.',
     )
     expect((await textOf(html, '.overview-answer .hint')).join('')).toContain('Compared: people whose first message')
-    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([NOT_SENT, '/docs/results'])
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT, '/docs/results'])
   })
 
   test('lists it with its trend and numbers, leading to its results', async () => {

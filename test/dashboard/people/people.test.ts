@@ -1,7 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { databasePath } from '../../../src/store/engine/database.ts'
-import { type AccountPages, type Browser, openAccount, PASSWORD } from '../browser.ts'
+import { publicId } from '../../../src/core/ids.ts'
+import { DAY } from '../../durations.ts'
+import { type AccountPages, appOf, type Browser, openAccount, PASSWORD } from '../browser.ts'
 import { exportPeople, type PeopleSort } from '../../../src/people/people-lists.ts'
 import { eventWrite, visitReportWrite } from '../../store/samples.ts'
 import { putMessage, sendDue, sendEvent } from '../messages/mailing.ts'
@@ -133,7 +135,7 @@ describe('finding people', () => {
   test('an unfinished or unknown filter is ignored', async () => {
     const html = await find({ did: 'no', value: 'pro', status: 'happy', seen: 'x', sort: 'x', search: '  ' })
     expect([(await emailsOf(html)).length, await lead(html)]).toEqual([3, '3 people, newest first.'])
-    for (const query of ['?find=x&after=y', '?sort=x&seen=x', '?find=sealed:v1:AAAA']) {
+    for (const query of ['?find=x&after=y', '?sort=x&seen=x', '?emails=x&days=x&message=x', '?find=sealed:v1:AAAA']) {
       expect((await emailsOf(await see(query))).length).toBe(3)
     }
   })
@@ -147,6 +149,65 @@ describe('finding people', () => {
     const { html } = await eve.get(`/apps/${other.appId}/people?${location?.split('?')[1]}`)
     expect(await textOf(html, 'h1')).toEqual(['People'])
     expect(html).not.toContain('lovel')
+  })
+
+  describe('by what emails did', () => {
+    let message = ''
+    beforeEach(async () => {
+      const app = await appOf(pages)
+      const messageId = await putMessage(pages, { app, name: HOSTILE.slice(0, 50) })
+      message = publicId('msg', messageId)
+      const db = new Database(databasePath(pages.folder))
+      const send = db.query(`INSERT INTO people_results (app_id, message_id, contact_id, emailed_at, came_back_at)
+        SELECT app_id, ?2, id, ?3, ?4 FROM contacts WHERE email = ?1`)
+      const at = Math.floor(pages.clock.now() / DAY) * DAY
+      for (const id of [0, messageId]) send.run('bob@example.com', id, at - 8 * DAY, at - 6 * DAY)
+      send.run('ada@example.com', 0, at - 29 * DAY, at - 6 * DAY - 1)
+      db.close()
+    })
+
+    test.each<[string, Record<string, string>, string[], string[]]>([
+      ['came back', { emails: 'returned' }, ['ada', 'bob'], ['Came back after an email: at any time']],
+      [
+        'came back lately',
+        { emails: 'returned', days: '7' },
+        ['bob'],
+        ['Came back after an email: in the last 7 days'],
+      ],
+      ['emailed', { emails: 'sent', days: '30' }, ['ada', 'bob'], ['Was emailed: in the last 30 days']],
+      ['not emailed', { emails: 'not-sent' }, ['carl'], ['Was not emailed: at any time']],
+      ['not emailed lately', { emails: 'not-sent', days: '7' }, ['carl', 'ada', 'bob'], []],
+      ['a range alone means emailed', { days: '30' }, ['ada', 'bob'], ['Was emailed: in the last 30 days']],
+      [
+        'with another filter',
+        { emails: 'returned', tag: 'beta' },
+        ['bob'],
+        ['Came back after an email: at any time', 'Tag: beta'],
+      ],
+    ])('%s', async (_, fields, names, chips) => {
+      const html = await find(fields)
+      expect(await emailsOf(html)).toEqual(names.map((name) => `${name}@example.com`))
+      const texts = (await textOf(html, '.chip')).map((text) => text.replace('Remove the filter ', ''))
+      if (chips.length > 0) expect(texts).toEqual(chips)
+      const [path = ''] = await attributesOf(html, '.list-foot .hint a', 'href')
+      const csv = (await browser.get(path ?? '')).html.trim().split('\r\n').slice(1)
+      expect(csv.map((line) => line.split(',')[1])).toEqual(names.map((name) => `${name}@example.com`))
+    })
+
+    test('of one message, whose name is text and stays with its app', async () => {
+      const html = await find({ emails: 'returned', message, days: '7' })
+      await expectHarmless(html)
+      expect(await emailsOf(html)).toEqual(['bob@example.com'])
+      expect((await textOf(html, '.chip')).join()).toMatch(/Came back after “.*<script>alert.*…: in the last 7 days/)
+      expect(await attributesOf(html, '#message option[selected]', 'value')).toEqual([message])
+      const [without] = await attributesOf(html, '.chip', 'href')
+      expect(without).toBe(pages.at('people'))
+      const other = await pages.addAccount('eve@example.com', 'Other')
+      const eve = await pages.signedIn('eve@example.com')
+      const found = (await eve.get(`/apps/${other.appId}/people?emails=returned&message=${message}`)).html
+      expect((await textOf(found, '.chip')).join()).toContain('Came back after “unknown message”: at any time')
+      expect(await textOf(found, 'td')).toEqual([])
+    })
   })
 
   test('a chip removes its filter, and all go at once', async () => {
@@ -236,7 +297,7 @@ describe('exporting', () => {
         )
         await add({ email, firstName: 'A' })
       }
-      const filter = { search: null, tag: null, status: null, field: null, event: null, seen: null }
+      const filter = { search: null, tag: null, status: null, field: null, event: null, seen: null, email: null }
       const exported: string[] = []
       for await (const part of exportPeople(pages, app, { filter, sort, format: 'ndjson' })) {
         exported.push(

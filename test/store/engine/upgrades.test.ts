@@ -389,30 +389,35 @@ describe('an older schema', () => {
     other.remove()
   })
 
-  test('counts the people of each result by their last day', () => {
-    const before = MIGRATIONS.findIndex((text) => text.includes('CREATE TABLE people_results'))
+  test('has what emails did for each person, by message, and counts them by their last day', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('people_results_emailed'))
     const other = makeFolder()
     const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
     const DAY = 86_400_000
     const add = old.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state, reason,
       triggered_at, planned_at, due_at, attempt, resent, by_hand, updated_at, handed_at, came_back_at)
-      VALUES (?1, 1, ?2, 1, 1, ?1, ?3, ?4, 1, 1, 1, 1, 0, 0, ?5, ?6, ?7)`)
-    add.run(1, 7, 'sent', null, 0, 100 * DAY, 100 * DAY + 1)
-    add.run(2, 7, 'bounced', null, 0, 103 * DAY, null)
-    add.run(3, 7, 'failed', 'smtp_550', 105 * DAY, null, null)
-    add.run(4, 7, 'skipped', 'seen', 104 * DAY, null, null)
-    add.run(5, 8, 'unknown', null, 0, 103 * DAY, null)
-    add.run(6, 9, 'kept', null, 0, 103 * DAY, null)
+      VALUES (?1, 1, ?2, ?8, 1, ?1, ?3, ?4, 1, 1, 1, 1, 0, 0, ?5, ?6, ?7)`)
+    add.run(1, 7, 'sent', null, 0, 100 * DAY, 101 * DAY, 1)
+    add.run(2, 7, 'bounced', null, 0, 103 * DAY, null, 2)
+    add.run(3, 7, 'failed', 'smtp_550', 105 * DAY, null, null, 1)
+    add.run(4, 7, 'skipped', 'seen', 104 * DAY, null, null, 1)
+    add.run(5, 8, 'unknown', null, 0, 103 * DAY, null, 2)
+    add.run(6, 9, 'kept', null, 0, 103 * DAY, null, 1)
+    add.run(7, 10, 'skipped', 'seen', 104 * DAY, null, null, 1)
     old.close()
     const db = openDatabase(other.folder)
-    expect(db.query('SELECT * FROM people_results ORDER BY 1').values()).toEqual([
-      [7, 1, 103, 100, 104],
-      [8, 1, 103, null, null],
+    expect(db.query('SELECT * FROM people_results ORDER BY 1, 2, 3').values()).toEqual([
+      [1, 0, 7, 103 * DAY, 101 * DAY, 104 * DAY],
+      [1, 0, 8, 103 * DAY, null, null],
+      [1, 0, 10, null, null, 104 * DAY],
+      [1, 1, 7, 100 * DAY, 101 * DAY, null],
+      [1, 2, 7, 103 * DAY, null, null],
+      [1, 2, 8, 103 * DAY, null, null],
     ])
     expect(db.query('SELECT * FROM people_result_days ORDER BY 1, 2, 3').values()).toEqual([
       [1, 0, 103, 2],
-      [1, 1, 100, 1],
-      [1, 2, 104, 1],
+      [1, 1, 101, 1],
+      [1, 2, 104, 2],
     ])
     db.close()
     other.remove()
@@ -510,7 +515,7 @@ describe('an older schema', () => {
     old.run('UPDATE deliveries SET came_back_at = ? WHERE id = 112', [at + 5])
     old.run(`INSERT INTO people_results VALUES (10, 1, 20609, 20609, NULL)`)
     old.close()
-    const db = openDatabase(other.folder)
+    const db = openDatabase(other.folder, MIGRATIONS.slice(0, before + 1))
     expect(db.query('SELECT contact_id FROM uncompared_people ORDER BY 1').values().flat()).toEqual([1, 2, 3, 4])
     expect(
       db.query('SELECT delivery_id, is_first, opened_at, goal_at FROM compared_people ORDER BY 1').values(),

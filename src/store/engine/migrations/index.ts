@@ -32,6 +32,7 @@ import daysOfArrival from './0031_days_of_arrival.sql' with { type: 'text' }
 import domainChecks from './0032_domain_checks.sql' with { type: 'text' }
 import peopleResults from './0033_people_results.sql' with { type: 'text' }
 import uncomparedPeople from './0034_uncompared_people.sql' with { type: 'text' }
+import peopleByResults from './0035_people_by_results.sql' with { type: 'text' }
 import { pageKeyOf, readPage, trimSlash } from '../../../core/urls.ts'
 import deliveryFilters from './0028_delivery_filters.sql' with { type: 'text' }
 import { domainToASCII } from 'node:url'
@@ -72,6 +73,7 @@ export const MIGRATIONS: readonly string[] = [
   domainChecks,
   peopleResults,
   uncomparedPeople,
+  peopleByResults,
 ]
 
 /** Steps that SQL cannot do, by target schema version. Each runs at the end of the migration's transaction. */
