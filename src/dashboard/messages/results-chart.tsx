@@ -72,40 +72,42 @@ export function DayChart({ days, linkOf }: ChartProps) {
         </div>
         <details>
           <summary>Show as table</summary>
-          <table class="table" aria-label={label}>
-            <thead>
-              <tr>
-                <th scope="col">{isByWeek ? 'Week' : 'Day'}</th>
-                <th scope="col" class="number">
-                  Triggered
-                </th>
-                <th scope="col" class="number">
-                  Sent
-                </th>
-                <th scope="col" class="number">
-                  Came back
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {periods.toReversed().map((period) => (
-                <tr key={period.from}>
-                  <th scope="row">
-                    <a href={linkOf(period.from, period.until)}>{nameOf(period)}</a>
+          <div class="long" tabindex={0} role="region" aria-label={label}>
+            <table class="table" aria-label={label}>
+              <thead>
+                <tr>
+                  <th scope="col">{isByWeek ? 'Week' : 'Day'}</th>
+                  <th scope="col" class="number">
+                    Triggered
                   </th>
-                  <td class="number" data-label="Triggered">
-                    {formatCount(period.started)}
-                  </td>
-                  <td class="number" data-label="Sent">
-                    {formatCount(period.sent)}
-                  </td>
-                  <td class="number" data-label="Came back">
-                    {formatCount(period.cameBack)}
-                  </td>
+                  <th scope="col" class="number">
+                    Sent
+                  </th>
+                  <th scope="col" class="number">
+                    Came back
+                  </th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
+              </thead>
+              <tbody>
+                {periods.toReversed().map((period) => (
+                  <tr key={period.from}>
+                    <th scope="row">
+                      <a href={linkOf(period.from, period.until)}>{nameOf(period)}</a>
+                    </th>
+                    <td class="number" data-label="Triggered">
+                      {formatCount(period.started)}
+                    </td>
+                    <td class="number" data-label="Sent">
+                      {formatCount(period.sent)}
+                    </td>
+                    <td class="number" data-label="Came back">
+                      {formatCount(period.cameBack)}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
         </details>
       </figure>
     </section>
