@@ -95,7 +95,7 @@ const python = ({ method, url, body }: SampleRequest): string =>
     'import os',
     'from urllib import request',
     '',
-    'call = request.Request(',
+    'req = request.Request(',
     `    ${JSON.stringify(url)},`,
     `    method="${method}",`,
     '    headers={',
@@ -104,7 +104,7 @@ const python = ({ method, url, body }: SampleRequest): string =>
     '    },',
     body && `    data=json.dumps(${writeLiteral(body, PYTHON, 1)}).encode(),`,
     ')',
-    'with request.urlopen(call, timeout=10) as response:',
+    'with request.urlopen(req, timeout=10) as response:',
     '    print(json.load(response))',
   )
 
@@ -112,8 +112,8 @@ const php = ({ method, url, body }: SampleRequest): string =>
   lines(
     '<?php',
     '',
-    `$call = curl_init(${quoteSingle(url)});`,
-    'curl_setopt_array($call, [',
+    `$curl = curl_init(${quoteSingle(url)});`,
+    'curl_setopt_array($curl, [',
     method !== 'GET' && `    CURLOPT_CUSTOMREQUEST => '${method}',`,
     '    CURLOPT_RETURNTRANSFER => true,',
     '    CURLOPT_TIMEOUT => 10,',
@@ -123,7 +123,7 @@ const php = ({ method, url, body }: SampleRequest): string =>
     '    ],',
     body && `    CURLOPT_POSTFIELDS => json_encode(${writeLiteral(body, PHP, 1)}),`,
     ']);',
-    'echo curl_exec($call);',
+    'echo curl_exec($curl);',
   )
 
 const capitalized = (method: string): string => method.charAt(0) + method.slice(1).toLowerCase()
@@ -134,13 +134,13 @@ const ruby = ({ method, url, body }: SampleRequest): string =>
     "require 'net/http'",
     '',
     `url = URI(${quoteSingle(url)})`,
-    `call = Net::HTTP::${capitalized(method)}.new(url)`,
-    `call['Authorization'] = "Bearer #{ENV['SERVICE_API_KEY']}"`,
-    body && "call['Content-Type'] = 'application/json'",
-    body && `call.body = ${writeLiteral(body, RUBY, 0)}.to_json`,
+    `request = Net::HTTP::${capitalized(method)}.new(url)`,
+    `request['Authorization'] = "Bearer #{ENV['SERVICE_API_KEY']}"`,
+    body && "request['Content-Type'] = 'application/json'",
+    body && `request.body = ${writeLiteral(body, RUBY, 0)}.to_json`,
     "options = { use_ssl: url.scheme == 'https', read_timeout: 10 }",
-    'answer = Net::HTTP.start(url.host, url.port, **options) { |http| http.request(call) }',
-    'puts answer.body',
+    'response = Net::HTTP.start(url.host, url.port, **options) { |http| http.request(request) }',
+    'puts response.body',
   )
 
 const go = ({ method, url, body }: SampleRequest): string =>
@@ -153,16 +153,16 @@ const go = ({ method, url, body }: SampleRequest): string =>
     '',
     'func main() {',
     body && `\tbody := strings.NewReader(\`${pretty(body)}\`)`,
-    `\tcall, _ := http.NewRequest("${method}", ${JSON.stringify(url)}, ${body ? 'body' : 'nil'})`,
-    '\tcall.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_API_KEY"))',
-    body && '\tcall.Header.Set("Content-Type", "application/json")',
+    `\treq, _ := http.NewRequest("${method}", ${JSON.stringify(url)}, ${body ? 'body' : 'nil'})`,
+    '\treq.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_API_KEY"))',
+    body && '\treq.Header.Set("Content-Type", "application/json")',
     '\tclient := &http.Client{Timeout: 10 * time.Second}',
-    '\tanswer, err := client.Do(call)',
+    '\tresponse, err := client.Do(req)',
     '\tif err != nil {',
     '\t\tlog.Fatal(err)',
     '\t}',
-    '\tdefer answer.Body.Close()',
-    '\tio.Copy(os.Stdout, answer.Body)',
+    '\tdefer response.Body.Close()',
+    '\tio.Copy(os.Stdout, response.Body)',
     '}',
   )
 

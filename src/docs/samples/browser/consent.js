@@ -1,5 +1,5 @@
-// before this, nothing is sent and nothing is kept
+// until this call, the script sends and stores nothing
 service('consent', true)
 
-// when they refuse, or take it back
+// if they decline, or withdraw their consent
 service('consent', false)

@@ -1,2 +1,2 @@
-// both from your server, which signs the email
+// your server provides the email and its signature
 service('identify', { email: user.email, signature: user.signature })

@@ -10,4 +10,4 @@ curl -sS --max-time 10 --fail-with-body '{base_url}/api/v1/events' \
       "url": "{home_url}/results/1",
       "headline": "Your 12 pictures are ready."
     }
-  }' || echo 'Eventpost did not take the event.' >&2
+  }' || echo 'Eventpost did not accept the event.' >&2

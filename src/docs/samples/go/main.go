@@ -12,7 +12,7 @@ import (
 
 var eventpost = &http.Client{Timeout: 10 * time.Second}
 
-// sendEvent tells Eventpost what a user did. What fails is logged: your own work goes on.
+// sendEvent sends an event to Eventpost. Errors are only logged.
 func sendEvent(email, event string, properties map[string]any) {
 	body, err := json.Marshal(map[string]any{
 		"app":           "{app_id}",
@@ -22,27 +22,27 @@ func sendEvent(email, event string, properties map[string]any) {
 		"createContact": true,
 	})
 	if err != nil {
-		log.Printf("The properties of an event are not JSON: %v", err)
+		log.Printf("Could not encode an event as JSON: %v", err)
 		return
 	}
 	url := "{base_url}/api/v1/events"
-	call, _ := http.NewRequest("POST", url, bytes.NewReader(body))
-	call.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_API_KEY"))
-	call.Header.Set("Content-Type", "application/json")
-	answer, err := eventpost.Do(call)
+	req, _ := http.NewRequest("POST", url, bytes.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_API_KEY"))
+	req.Header.Set("Content-Type", "application/json")
+	response, err := eventpost.Do(req)
 	if err != nil {
-		log.Printf("Eventpost could not be reached: %v", err)
+		log.Printf("Could not reach Eventpost: %v", err)
 		return
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode >= 300 {
-		text, _ := io.ReadAll(answer.Body)
-		log.Printf("Eventpost refused an event: %d %s", answer.StatusCode, text)
+	defer response.Body.Close()
+	if response.StatusCode >= 300 {
+		text, _ := io.ReadAll(response.Body)
+		log.Printf("Eventpost refused an event: %d %s", response.StatusCode, text)
 	}
 }
 
 func main() {
-	// The first time the results of a user are ready:
+	// Call this the first time a user's results are ready:
 	sendEvent("ada@example.com", "results_ready", map[string]any{
 		"url":      "{home_url}/results/1",
 		"headline": "Your 12 pictures are ready.",

@@ -1,7 +1,7 @@
 import 'server-only'
 import { createHmac } from 'node:crypto'
 
-/** Tells Eventpost what a user did. It never throws: your own work goes on. */
+/** Sends an event to Eventpost. Errors are logged, never thrown. */
 export async function sendEvent(email: string, event: string, properties: object = {}) {
   try {
     const response = await fetch('{base_url}/api/v1/events', {
@@ -22,11 +22,11 @@ export async function sendEvent(email: string, event: string, properties: object
     if (response.ok) return
     console.error('Eventpost refused an event:', response.status, await response.text())
   } catch (error) {
-    console.error('Eventpost could not be reached:', error)
+    console.error('Could not reach Eventpost:', error)
   }
 }
 
-/** Proves to Eventpost that a page speaks for this user. */
+/** Signs an email, so that nobody can send page views in this user's name. */
 export function identitySignature(email: string): string {
   const secret = process.env.SERVICE_IDENTITY_SECRET ?? ''
   return createHmac('sha256', secret).update(email.trim().toLowerCase()).digest('hex')

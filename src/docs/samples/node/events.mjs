@@ -1,4 +1,4 @@
-/** Tells Eventpost what a user did. It never throws: your own work goes on. */
+/** Sends an event to Eventpost. Errors are logged, never thrown. */
 export async function sendEvent(email, event, properties = {}) {
   try {
     const response = await fetch('{base_url}/api/v1/events', {
@@ -19,11 +19,11 @@ export async function sendEvent(email, event, properties = {}) {
     if (response.ok) return
     console.error('Eventpost refused an event:', response.status, await response.text())
   } catch (error) {
-    console.error('Eventpost could not be reached:', error)
+    console.error('Could not reach Eventpost:', error)
   }
 }
 
-// The first time the results of a user are ready:
+// Call this the first time a user's results are ready:
 await sendEvent('ada@example.com', 'results_ready', {
   url: '{home_url}/results/1',
   headline: 'Your 12 pictures are ready.',

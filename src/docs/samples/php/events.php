@@ -1,10 +1,10 @@
 <?php
 
-/** Tells Eventpost what a user did. It never throws: your own work goes on. */
+/** Sends an event to Eventpost. Errors are logged, never thrown. */
 function send_event(string $email, string $event, array $properties = []): void
 {
-    $call = curl_init('{base_url}/api/v1/events');
-    curl_setopt_array($call, [
+    $curl = curl_init('{base_url}/api/v1/events');
+    curl_setopt_array($curl, [
         CURLOPT_POST => true,
         CURLOPT_RETURNTRANSFER => true,
         CURLOPT_TIMEOUT => 10,
@@ -20,16 +20,16 @@ function send_event(string $email, string $event, array $properties = []): void
             'createContact' => true,
         ]),
     ]);
-    $answer = curl_exec($call);
-    $status = curl_getinfo($call, CURLINFO_RESPONSE_CODE);
-    if ($answer === false) {
-        error_log('Eventpost could not be reached: ' . curl_error($call));
+    $response = curl_exec($curl);
+    $status = curl_getinfo($curl, CURLINFO_RESPONSE_CODE);
+    if ($response === false) {
+        error_log('Could not reach Eventpost: ' . curl_error($curl));
     } elseif ($status >= 300) {
-        error_log("Eventpost refused an event: $status $answer");
+        error_log("Eventpost refused an event: $status $response");
     }
 }
 
-// The first time the results of a user are ready:
+// Call this the first time a user's results are ready:
 send_event('ada@example.com', 'results_ready', [
     'url' => '{home_url}/results/1',
     'headline' => 'Your 12 pictures are ready.',

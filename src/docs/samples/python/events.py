@@ -5,7 +5,7 @@ from urllib import error, request
 
 
 def send_event(email, event, properties=None):
-    """Tells Eventpost what a user did. It never raises: your own work goes on."""
+    """Sends an event to Eventpost. Errors are logged, never raised."""
     body = {
         "app": "{app_id}",
         "email": email,
@@ -19,16 +19,16 @@ def send_event(email, event, properties=None):
     }
     try:
         url = "{base_url}/api/v1/events"
-        call = request.Request(url, json.dumps(body).encode(), headers)
-        request.urlopen(call, timeout=10).close()
+        req = request.Request(url, json.dumps(body).encode(), headers)
+        request.urlopen(req, timeout=10).close()
     except error.HTTPError as refused:
         reason = refused.read().decode()
         logging.error("Eventpost refused an event: %s %s", refused.code, reason)
     except Exception as failure:
-        logging.error("Eventpost could not be reached: %s", failure)
+        logging.error("Could not reach Eventpost: %s", failure)
 
 
-# The first time the results of a user are ready:
+# Call this the first time a user's results are ready:
 send_event(
     "ada@example.com",
     "results_ready",

@@ -2,7 +2,7 @@ require 'json'
 require 'net/http'
 require 'timeout'
 
-# Tells Eventpost what a user did. It never raises: your own work goes on.
+# Sends an event to Eventpost. Errors are logged, never raised.
 def send_event(email, event, properties = {})
   url = URI('{base_url}/api/v1/events')
   body = {
@@ -16,15 +16,15 @@ def send_event(email, event, properties = {})
     'Authorization' => "Bearer #{ENV['SERVICE_API_KEY']}",
     'Content-Type' => 'application/json'
   }
-  answer = Timeout.timeout(10) { Net::HTTP.post(url, body.to_json, headers) }
-  return if answer.is_a?(Net::HTTPSuccess)
+  response = Timeout.timeout(10) { Net::HTTP.post(url, body.to_json, headers) }
+  return if response.is_a?(Net::HTTPSuccess)
 
-  warn "Eventpost refused an event: #{answer.code} #{answer.body}"
+  warn "Eventpost refused an event: #{response.code} #{response.body}"
 rescue StandardError => error
-  warn "Eventpost could not be reached: #{error.message}"
+  warn "Could not reach Eventpost: #{error.message}"
 end
 
-# The first time the results of a user are ready:
+# Call this the first time a user's results are ready:
 send_event('ada@example.com', 'results_ready', {
   url: '{home_url}/results/1',
   headline: 'Your 12 pictures are ready.'
