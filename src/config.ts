@@ -86,7 +86,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_SMTP_URL',
     default: '',
     meaning:
-      'Mail server, such as `smtp://user:password@mail.example.com:587`. Without one, emails are captured, not sent. If it has a password, use the variable or the file.',
+      'Mail server, such as `smtp://user:password@mail.example.com:587`. Without one, emails are captured, not sent. If the URL contains a password, use the variable or the file.',
     isSecret: true,
     isFlagSafe: (text) => !text.includes('@'),
   },
@@ -111,7 +111,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_STOP_MAIL_S',
     default: '60',
     meaning:
-      'Seconds to wait at a stop for mail servers to reply to emails that were just sent (0 to 600). Without the reply, an email may be sent twice.',
+      'How many seconds a stopping server waits for mail servers to reply to emails that were just sent (0 to 600). Without the reply, an email may be sent twice.',
   },
 } as const satisfies Record<string, Setting>
 

@@ -40,13 +40,13 @@ const SETTINGS: Options = {
   locale: {
     type: 'string',
     value: 'TAG',
-    meaning: 'How its emails write numbers, money and dates, such as en-US or de-CH.',
+    meaning: 'Format of numbers, money and dates in its emails, such as en-US or de-CH.',
   },
   'snippet-host': list('A host whose pages can report. Repeat to list all of them. `any` allows all hosts.'),
   'snippet-adds-people': {
     type: 'string',
     value: 'on|off',
-    meaning: 'With on, adds unknown people that a page reports.',
+    meaning: 'With `on`, reports from pages add unknown people.',
   },
 }
 
@@ -70,7 +70,7 @@ function changeText(before: AppSettingsText, given: Given): AppSettingsText {
 
 function readAppId({ words }: Given): string {
   const [appId, ...more] = words
-  if (appId === undefined || more.length > 0) throw new UsageError('Name one app: eventpost app set APPID.')
+  if (appId === undefined || more.length > 0) throw new UsageError('Specify one app: eventpost app set APPID.')
   return appId
 }
 
@@ -82,7 +82,7 @@ export const appSet: Command = {
   run: async (given, env) => {
     const appId = readAppId(given)
     if (Object.keys(SETTINGS).every((name) => given.text(name) === undefined))
-      throw new UsageError('Name a setting to change, such as --domain app.example.com.')
+      throw new UsageError('Specify a setting to change, such as --domain app.example.com.')
     if (!['on', 'off', undefined].includes(given.text('snippet-adds-people')))
       throw new UsageError('--snippet-adds-people takes on or off.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
@@ -131,7 +131,7 @@ export const appTag: Command = {
     app: { type: 'string', value: 'ID', meaning: 'The app; see app list.', isRequired: true },
     consent: { type: 'boolean', meaning: 'Sends nothing until the page calls service("consent", true).' },
     gpc: { type: 'boolean', meaning: 'Treats Global Privacy Control as a refusal.' },
-    pinned: { type: 'boolean', meaning: 'Pins this build by its hash. Replace the tag with every upgrade.' },
+    pinned: { type: 'boolean', meaning: 'Pins this build by its hash. Replace the tag after every upgrade.' },
   },
   run: async (given, env) => {
     const appId = required(given, 'app')

@@ -37,7 +37,7 @@ export const appCreate: Command = {
       meaning: 'A host whose pages can report. Repeat for more.',
       default: 'any',
     },
-    'snippet-adds-people': { type: 'boolean', meaning: 'Adds unknown people that a page reports.' },
+    'snippet-adds-people': { type: 'boolean', meaning: 'Lets reports from pages add unknown people.' },
   },
   run: async (given, env) => {
     const text = { appName: required(given, 'name'), domains: given.all('domain'), home: given.text('home') ?? null }

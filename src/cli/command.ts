@@ -73,7 +73,7 @@ export const ACCOUNT: Options = {
   account: {
     type: 'string',
     value: 'ID',
-    meaning: 'The account, if there are several; see account list.',
+    meaning: 'ID of the account, if there are several; see account list.',
     default: 'the first',
   },
 }
@@ -147,7 +147,7 @@ export async function withStore<T>(
   if (!mayCreate && isNew) {
     throw new StoreError(
       'missing',
-      `There is no database in ${folder}. Start with eventpost init, or name its folder with --data.`,
+      `There is no database in ${folder}. Run eventpost init, or set --data to the folder of the database.`,
     )
   }
   for (const exposed of restrictDatabase(folder)) console.error(`eventpost: ${describeExposed(exposed)}`)

@@ -32,7 +32,7 @@ const scopeHelp = KEY_SCOPES.map((scope) => `${scope} (${SCOPE_MEANINGS[scope]})
 
 export const keyCreate: Command = {
   name: 'key create',
-  summary: 'creates a key and prints its ID and text; the text is shown only once',
+  summary: 'creates a key and prints it with its ID; the key is shown only once',
   options: {
     ...COMMON,
     name: {
@@ -56,7 +56,7 @@ export const keyCreate: Command = {
 
 export const keyList: Command = {
   name: 'key list',
-  summary: 'lists keys, without their text',
+  summary: "lists keys' IDs, names and scopes, never the keys themselves",
   options: COMMON,
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
@@ -80,7 +80,7 @@ export const keyRevoke: Command = {
   options: COMMON,
   run: async (given, env) => {
     const [keyId, ...more] = given.words
-    if (keyId === undefined || more.length > 0) throw new UsageError('Name one key: eventpost key revoke KEYID.')
+    if (keyId === undefined || more.length > 0) throw new UsageError('Specify one key: eventpost key revoke KEYID.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const { accountId, revokedAt } = await findKeyOf(store, given, keyId)
       const at = Date.now()

@@ -50,7 +50,7 @@ export const messageImport: Command = {
   },
   run: async (given, env) => {
     const [path, ...more] = given.words
-    if (path === undefined || more.length > 0) throw new UsageError('Name one message file.')
+    if (path === undefined || more.length > 0) throw new UsageError('Specify one message file.')
     const [file, status] = [readFile(path), readStatus(given.text('status'))]
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findAppOf(store, given, required(given, 'app'))

@@ -58,7 +58,7 @@ function readChanges(given: Given): Partial<Plan> {
     throw new UsageError('--snippet-limits takes on or off.')
   if (snippet !== undefined) plan.snippetLimits = snippet === 'on'
   if (Object.keys(plan).length === 0)
-    throw new UsageError('Name a limit to change, such as --new-people-per-month 1000.')
+    throw new UsageError('Specify a limit to change, such as --new-people-per-month 1000.')
   return plan
 }
 

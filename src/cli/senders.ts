@@ -37,7 +37,7 @@ export const openSenders = async (store: Store, env: Environment): Promise<Sende
 
 function readOne({ words }: Given, what: string): string {
   const [one, ...more] = words
-  if (one === undefined || more.length > 0) throw new UsageError(`Name one ${what}.`)
+  if (one === undefined || more.length > 0) throw new UsageError(`Specify one ${what}.`)
   return one
 }
 

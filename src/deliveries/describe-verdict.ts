@@ -105,15 +105,15 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   if (typeof verdict.value !== 'number') {
     if (verdict.isEstimated) return `${name} had not opened a page for a while, so they had left.`
     return isPass(verdict)
-      ? `No activity of ${name} was reported for two days, so they had left.`
+      ? `No activity from ${name} was reported for two days, so they had left.`
       : `${name} was on your site ${then}.`
   }
   if (verdict.isSilent)
-    return `No activity of ${name} was reported for ${describeSilence(at - verdict.value, rule)}, so they had left.`
+    return `No activity from ${name} was reported for ${describeSilence(at - verdict.value, rule)}, so they had left.`
   const span = formatDuration(at - verdict.value)
-  if (isPass(verdict)) return `${name} had left ${span} before.`
+  if (isPass(verdict)) return `${name} had left ${span} earlier.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} had left ${span} before, but this message goes only to people who have been away for ${formatDuration(minutes * 60_000)}.`
+  return `${name} had left ${span} earlier, but this message goes only to people who have been away for at least ${formatDuration(minutes * 60_000)}.`
 }
 
 function describeReturn({ cameBackAt, value }: Verdict, subject: DescribedSubject): string {

@@ -90,7 +90,7 @@ const REFUSALS: Record<SuppressionReason, string> = {
 const describeRefusal = (reason: SuppressionReason | null, { person }: DescribedSubject): string[] =>
   reason === null ? [] : [`${displayName(person)} ${REFUSALS[reason]}, so it won't be sent unless that changes.`]
 
-export const LEFT_OUT = 'It was left out of the email that it shared with other events.'
+export const LEFT_OUT = 'This event was left out of the email that it shared with other events.'
 
 /** An email's end gives its events no verdicts of their own. */
 const isLeftOut = (delivery: DeliveryRow): boolean =>
@@ -138,7 +138,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
   switch (state) {
     case 'waiting':
       return delivery.byHand
-        ? `${describeChoice(verdicts)} It goes out next.`
+        ? `${describeChoice(verdicts)} It is sent next.`
         : `It is waiting. Its rules are checked on ${time(dueAt)}.`
     case 'claimed':
       return 'It is being sent right now.'

@@ -88,7 +88,7 @@ function describeNever(subject: Subject, about: About, causes: Causes): string {
   const { at, cameAt, row } = causes.last
   const came = describeCause(subject, content, causes.last)
   if (isTooOld({ at: cameAt, occurredAt: at }))
-    return `${came}, but was received on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old send no email.`
+    return `${came}, but was received on ${formatTimeInZone(cameAt, subject.zone)}. Events more than 72 hours old trigger no email.`
   const refused = findRefused(about, { cameAt, row })
   if (refused?.because === 'paused' && refused.liveAt === null && status === 'paused')
     return `${came}. The message is paused.`
@@ -290,15 +290,16 @@ function describeRefused(refused: RefusedEvent, { history, zone }: Pick<About, '
   switch (refused.because) {
     case 'notLive':
       return refused.liveAt === null
-        ? 'The message was a draft then.'
+        ? 'The message was a draft at the time.'
         : `The message went live later, on ${time(refused.liveAt)}.`
     case 'paused':
-      if (refused.liveAt !== null) return `The message was paused then. It went live again on ${time(refused.liveAt)}.`
-      return history.message.status === 'paused' ? IS_PAUSED : 'The message was paused then.'
+      if (refused.liveAt !== null)
+        return `The message was paused at the time. It went live again on ${time(refused.liveAt)}.`
+      return history.message.status === 'paused' ? IS_PAUSED : 'The message was paused at the time.'
     case 'changed':
       return `The message was changed later, on ${time(refused.changedAt)}.`
     case 'notLiveOrChanged':
-      return `The message was not live or was different then: it was last changed on ${time(refused.changedAt)}.`
+      return `The message was not live or had other content at the time. It was last changed on ${time(refused.changedAt)}.`
     case 'used':
       return `This message is sent ${describeFrequency(refused.again)}. ${describeEarlier(refused, time)}`
   }
@@ -330,5 +331,5 @@ function describeEarlier({ earlier, cameAt }: Earlier, time: (at: number) => str
   if (triedAt !== null && triedAt <= cameAt && (wasUnconfirmed || isOpen))
     return `An email may have arrived: it ${handed(triedAt)}.${endedAt === null ? '' : ` It ${ended} on ${time(endedAt)}.`}`
   const later = endedAt === null ? (isOpen ? ` It ${handed(handedAt)}.` : '') : ` It ${ended} on ${time(endedAt)}.`
-  return `An email was waiting already.${later}`
+  return `An email was already waiting.${later}`
 }

@@ -72,7 +72,7 @@ export function serverSamples({ baseUrl, appId, homeUrl }: SampleValues): CodeSa
   }))
 }
 
-const PINNED = 'Browsers run exactly this script and no other: paste the tag again with every upgrade of Eventpost.'
+const PINNED = 'Browsers run only this build of the script: replace the tag after every upgrade of Eventpost.'
 
 export function browserSamples(tags: { plain: string; consent: string; pinned: string }): CodeSample[] {
   const head = (code: string): SampleBlock => ({ label: 'In the head of every page', code })

@@ -77,7 +77,7 @@ function listCalls({ paths, components: { schemas: _, ...components }, ...rest }
       Object.entries(methods).map(([method, { operationId, summary }]) => [method, { operationId, summary }]),
     ),
   ])
-  const note = 'Each call is at eventpost://openapi/{operationId}; the whole document is at /api/v1/openapi.json.'
+  const note = 'Each call is at eventpost://openapi/{operationId}. The whole document is at /api/v1/openapi.json.'
   return { note, ...rest, components, paths: Object.fromEntries(calls) }
 }
 

@@ -136,7 +136,7 @@ const describeJoining = (again: Again | undefined): string => {
 export function describeUnseen(rules: readonly Rule[]): string {
   const asking = rules.filter((rule) => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen')
   if (asking.length === 0) return ''
-  return ` People without page views ${asking.every(isSentUnknown) ? 'get it, too' : "don't get it"}.`
+  return ` People without page views ${asking.every(isSentUnknown) ? 'also get it' : "don't get it"}.`
 }
 
 function describeTime(wait: Wait | undefined): string {

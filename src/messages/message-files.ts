@@ -47,7 +47,7 @@ export async function importMessages(
 }
 
 const CHANGED = {
-  message: 'Someone else changed these messages in the meantime, so nothing was imported. Import them again.',
+  message: 'Someone else changed these messages during the import, so nothing was imported. Import them again.',
 }
 
 const isStopped = (saved: SavedMessage, id: number): boolean => saved.id === id && saved.status !== 'live'

@@ -45,7 +45,7 @@ const COMPARED = {
   is: oneOf(COMPARISONS),
   to: Type.Optional(
     Type.Union([Type.String({ maxLength: MAX_COMPARED_CHARACTERS }), Type.Number(), Type.Boolean()], {
-      say: `Enter a text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false.`,
+      say: `Enter text of up to ${MAX_COMPARED_CHARACTERS} characters, a number, true or false.`,
     }),
   ),
 }
@@ -63,7 +63,7 @@ const TriggerSchema = Type.Union(
         maxLength: 1_024,
         pattern: '^/[^\\x00-\\x20?#*\\x7F]*\\*?$',
         brief: 'such as /pricing, /docs/*',
-        say: 'Enter a page path, such as /pricing, or /docs/* for all paths that start with /docs/.',
+        say: 'Enter a page path, such as /pricing, or /docs/* for every path that starts with /docs/.',
       }),
     }),
     object({ contact: Type.Literal('created', { say: 'Use "created".' }) }),

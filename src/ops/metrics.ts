@@ -61,7 +61,7 @@ export function createMetrics() {
     print({ waiting, databaseBytes, logBytes }: StoreSizes): string {
       const counted = Array.from(requests, ([labels, { count }]) => `eventpost_requests_total{${labels}} ${count}`)
       return [
-        '# HELP eventpost_requests_total Requests answered.',
+        '# HELP eventpost_requests_total Responses sent.',
         '# TYPE eventpost_requests_total counter',
         ...counted,
         printHistogram('eventpost_request_seconds', 'Duration of a request.', requestSeconds),

@@ -111,7 +111,7 @@ describe('init', () => {
       writeFileSync(file, password)
       const words = ['--data', join(folder, 'none'), ...OWNER, '--name', 'Account', '--password-file', file]
       const { code, err } = await eventpost(['init', ...words])
-      expect([password, code, err]).toEqual([password, 2, expect.stringContaining('too close to your email')])
+      expect([password, code, err]).toEqual([password, 2, expect.stringContaining('too similar to your email')])
     }
   })
 

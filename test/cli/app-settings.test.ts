@@ -101,14 +101,14 @@ describe('app set', () => {
     async () => {
       const named = async () => (await eventpost(['app', 'list', '--data', folder])).out
       const before = await named()
-      expect(await set()).toEqual(wrongUse('Name a setting to change'))
+      expect(await set()).toEqual(wrongUse('Specify a setting to change'))
       expect(await set('--name', 'x', '--domain', 'https://shop')).toEqual(wrongUse('--domain: .*your own domain'))
       expect(await set('--name', 'x', '--snippet-host', 'com')).toEqual(wrongUse('--snippet-host: '))
       expect(await set('--name', 'x', '--timezone', 'Mars')).toEqual(wrongUse('--timezone: Choose a timezone'))
       expect(await set('--name', 'x', '--locale', 'tlh')).toEqual(wrongUse('--locale: Choose a locale'))
       expect(await set('--name', '')).toEqual(wrongUse('--name: Enter a name of 1 to'))
       expect(await set('--snippet-adds-people', 'yes')).toEqual(wrongUse('takes on or off'))
-      expect(await eventpost(['app', 'set', '--data', folder, '--name', 'x'])).toEqual(wrongUse('Name one app'))
+      expect(await eventpost(['app', 'set', '--data', folder, '--name', 'x'])).toEqual(wrongUse('Specify one app'))
       expect(await eventpost(['app', 'set', 'app_none', '--data', folder, '--name', 'x'])).toEqual(
         refused('no app with this ID'),
       )

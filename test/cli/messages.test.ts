@@ -108,7 +108,7 @@ describe('is refused', () => {
   })
   test('wrong words', async () => {
     const none = ['message', 'import', '--data', folder, '--app', first.appId]
-    expect(await eventpost(none)).toEqual(wrongUse('Name one message file'))
+    expect(await eventpost(none)).toEqual(wrongUse('Specify one message file'))
     expect(await eventpost(words(write([]), '--status', 'on'))).toEqual(wrongUse('--status takes'))
     expect(await eventpost(['message', 'export', '--data', folder])).toEqual(wrongUse('--app is missing'))
   })

@@ -135,7 +135,7 @@ describe('sender addresses', () => {
   test('wrong words', async () => {
     const of = ['--data', data, '--app', second.appId]
     expect(await eventpost(['sender', 'add', 'nobody', ...of])).toEqual(wrongUse('one email address'))
-    expect(await eventpost(['sender', 'add', ...of])).toEqual(wrongUse('Name one address'))
+    expect(await eventpost(['sender', 'add', ...of])).toEqual(wrongUse('Specify one address'))
     expect(await eventpost(['sender', 'remove', 'nobody@mine.example', ...of])).toEqual(
       refused('nobody@mine.example was not added to this app'),
     )

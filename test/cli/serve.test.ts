@@ -44,7 +44,7 @@ describe('serve', () => {
     expect(link).toMatch(new RegExp(`^${server.url}/setup\\?token=[0-9A-Za-z]{43}$`))
     expect((await openLink(link)).status).toBe(200)
     expect(server.said.out).toStartWith(`created ${data}/eventpost.db\n`)
-    expect(server.said.out).toMatch(/^\(works once, within a day; restart the server for a new link\)$/m)
+    expect(server.said.out).toMatch(/^\(the link works once, for one day; restart the server for a new one\)$/m)
     expect(server.said.out.indexOf('set up at')).toBeLessThan(server.said.out.indexOf('listening on'))
     await server.stop()
     const again = await serve()
@@ -306,8 +306,8 @@ describe('a master key', () => {
     'is required by the server and by commands',
     async () => {
       const missing =
-        'The secrets in this database are sealed. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
-      const other = 'are sealed with another key or were modified. Start with the EVENTPOST_MASTER_KEY'
+        'The secrets in this database are encrypted. Set EVENTPOST_MASTER_KEY to the key they were encrypted with.'
+      const other = 'are encrypted with another key, or were modified. Set EVENTPOST_MASTER_KEY'
       const start = (env: Record<string, string>) => eventpost(['serve', '--data', sealed, '--port', '0'], { env })
       const wrong = { EVENTPOST_MASTER_KEY: 'another key of more than 32 characters' }
       for (const run of [start, keyList]) {
@@ -331,7 +331,7 @@ describe('a master key', () => {
       const change = (env: Record<string, string>) =>
         eventpost(['master-key', 'change', '--data', sealed, '--new-key-file', file], { env })
       const server = await serve({ data: sealed, env: KEY })
-      expect(await change(KEY)).toEqual(refused('Another eventpost is serving'))
+      expect(await change(KEY)).toEqual(refused('Another Eventpost server is using'))
       await server.stop()
       expect(await change({})).toEqual(wrongUse('No master key is set'))
       const { code, out } = await change(KEY)

@@ -156,7 +156,7 @@ const WRONG: [words: string[], says: string][] = [
   [['key', 'create', '--name', 'n'.repeat(101)], '--name: Enter a name of 1 to 100 characters'],
   [['key', 'create', '--name', 'CI', '--scope', 'all'], '--scope: Choose one of'],
   [['key', 'revoke'], 'key revoke KEYID'],
-  [['plan', 'set'], 'Name a limit to change'],
+  [['plan', 'set'], 'Specify a limit to change'],
   [['plan', 'set', '--events-per-hour', 'many'], '--events-per-hour takes a number'],
   [['plan', 'set', '--events-per-hour', '-1'], '--events-per-hour takes a number from 1 to'],
   [['plan', 'set', '--events-per-hour', '1000000000'], '--events-per-hour takes a number .* or default or unlimited'],

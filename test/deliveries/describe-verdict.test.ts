@@ -17,20 +17,20 @@ describe('describes a rule', () => {
       'Ada was on /results/1 when the email was due, so this email was not needed.',
     ],
     [fail('away', 'trigger', '/wait'), 'Ada was on /wait at the time of the event, so this email was not needed.'],
-    [pass('away', 'sending', NOW - 5 * MINUTE), 'Ada had left 15 minutes before.'],
-    [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada had left 5 minutes before.'],
+    [pass('away', 'sending', NOW - 5 * MINUTE), 'Ada had left 15 minutes earlier.'],
+    [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada had left 5 minutes earlier.'],
     [
       { ...pass('away', 'sending', NOW - 20 * MINUTE), isSilent: true },
-      'No activity of Ada was reported for 30 minutes, so they had left.',
+      'No activity from Ada was reported for 30 minutes, so they had left.',
     ],
-    [pass('away', 'sending', null), 'No activity of Ada was reported for two days, so they had left.'],
+    [pass('away', 'sending', null), 'No activity from Ada was reported for two days, so they had left.'],
     [
       { ...pass('away', 'sending', null), isEstimated: true },
       'Ada had not opened a page for a while, so they had left.',
     ],
     [
       fail('away', 'sending', NOW + 7 * MINUTE),
-      'Ada had left 3 minutes before, but this message goes only to people who have been away for 5 minutes.',
+      'Ada had left 3 minutes earlier, but this message goes only to people who have been away for at least 5 minutes.',
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
@@ -104,7 +104,7 @@ describe('describes a rule', () => {
     const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, quietMinutes }] }
     const delivery = deliveryOf({}, [{ ...pass('away', 'trigger', NOW - ago), isSilent: true }])
     expect(explainDelivery({ delivery, person: ADA, content, zone: 'UTC' }).rules[0]?.sentence).toBe(
-      `No activity of Ada was reported for ${span}, so they had left.`,
+      `No activity from Ada was reported for ${span}, so they had left.`,
     )
   })
 

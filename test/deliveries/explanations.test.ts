@@ -12,7 +12,7 @@ describe('describes a state', () => {
   const LATER = '15 May 2026, 12:10 UTC'
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
-    [{ state: 'waiting', byHand: true }, 'A member sent it. It goes out next.'],
+    [{ state: 'waiting', byHand: true }, 'A member sent it. It is sent next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
     [{ state: 'handed' }, "It was handed to the mail server, which hasn't answered yet."],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
@@ -41,9 +41,9 @@ describe('describes a state', () => {
   test('of a member who sent it although rules failed', () => {
     const waiting = { state: 'waiting', byHand: true } as const
     expect(say(waiting, [pass('window', null, null), fail('tag', 'beta', false)])).toBe(
-      'A member chose to send it despite the rules. It goes out next.',
+      'A member chose to send it despite the rules. It is sent next.',
     )
-    expect(say(waiting, [pass('window', null, null)])).toBe('A member sent it. It goes out next.')
+    expect(say(waiting, [pass('window', null, null)])).toBe('A member sent it. It is sent next.')
   })
 
   test('by the rule that stopped it, not another failed rule', () => {
@@ -102,8 +102,8 @@ describe('describes a state', () => {
       'Ada had left, but came back after the event, so this email was not needed.',
     )
     const left = { ...fail('away', 'sending', NOW + 7 * MINUTE), isTooSoon: true as const }
-    expect(say({ reason: 'left_too_recently' }, [left])).toStartWith('Ada had left 3 minutes before, but')
-    expect(say({ reason: 'not_away' }, [left])).toStartWith('Ada had left 3 minutes before, but')
+    expect(say({ reason: 'left_too_recently' }, [left])).toStartWith('Ada had left 3 minutes earlier, but')
+    expect(say({ reason: 'not_away' }, [left])).toStartWith('Ada had left 3 minutes earlier, but')
   })
 
   test('as captured if it was not sent', () => {
@@ -219,7 +219,7 @@ describe('describes a line of a simulation', () => {
   test('like a delivery', () => {
     expect(line('send').why).toBe(`It would have been sent on ${WHEN}.`)
     expect(line('waiting')).toEqual({ why: `It would wait until ${WHEN}.`, decidedAt: null, rules: [] })
-    expect(line('again').why).toBe('Ada had received this message already, or it was waiting.')
+    expect(line('again').why).toBe('Ada had already received this message, or it was waiting.')
     expect(line('seen', [fail('notSeen', '/r/1', NOW)])).toEqual({
       why: 'Ada had /r/1 open at the time of the event, so this email was not needed.',
       decidedAt: NOW,

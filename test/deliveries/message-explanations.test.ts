@@ -106,7 +106,7 @@ describe('no delivery was queued', () => {
     const id = await putMessage()
     await messaging.event({ occurredAt: iso(NOW - 73 * HOUR) })
     expect(await say(id)).toBe(
-      `results_ready happened for ${ADA} on 12 May 2026, 11:00 UTC, but was received on 15 May 2026, 12:01 UTC. Events more than 72 hours old send no email.`,
+      `results_ready happened for ${ADA} on 12 May 2026, 11:00 UTC, but was received on 15 May 2026, 12:01 UTC. Events more than 72 hours old trigger no email.`,
     )
   })
 
@@ -185,7 +185,7 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.event()
     expect(await explainLast()).toEqual([PAUSED])
     await setStatus(id, 'live')
-    const why = 'The message was paused then. It went live again on 15 May 2026, 12:04 UTC.'
+    const why = 'The message was paused at the time. It went live again on 15 May 2026, 12:04 UTC.'
     expect(await explainLast()).toEqual([why])
     expect(await say(id)).toBe(`results_ready arrived for ${ADA} on 15 May 2026, 12:03 UTC. ${why}`)
     await setStatus(id, 'paused')
@@ -244,14 +244,14 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.event()
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf({ trigger: other }), id)
-    expect(await explainLast()).toEqual(['This message is sent once per person. An email was waiting already.'])
+    expect(await explainLast()).toEqual(['This message is sent once per person. An email was already waiting.'])
   })
 
   test('an email that waited then, and one that may have arrived', async () => {
     await putMessage({ wait: { minutes: 10 } })
     await messaging.event()
     await messaging.event()
-    const start = 'This message is sent once per person. An email was waiting already.'
+    const start = 'This message is sent once per person. An email was already waiting.'
     expect(await explainLast()).toEqual([start])
     server.clock.wallMs += 10 * MINUTE
     const claimed = await messaging.store().claimDeliveries(CLAIMING())

@@ -135,7 +135,7 @@ describe('events that share an email', () => {
     const same = await result(2)
     expect([compare(same), same.unstarted]).toEqual([
       [],
-      ['Results: This message is sent once per id or url. An email was waiting already.'],
+      ['Results: This message is sent once per id or url. An email was already waiting.'],
     ])
   })
   test('once per person: all join, also a repeated one', async () => {
@@ -160,9 +160,9 @@ describe('an event that triggers nothing', () => {
     const paused = 'Paused: The message is paused, so events trigger no email. Make it live, then send the event again.'
     expect(await unstarted()).toEqual([paused])
     expect(await unstarted()).toEqual([
-      'Once: This message is sent once per person. An email was waiting already.',
-      'Each: This message is sent once per id. An email was waiting already.',
-      'Daily: This message is sent at most every 24 hours. An email was waiting already.',
+      'Once: This message is sent once per person. An email was already waiting.',
+      'Each: This message is sent once per id. An email was already waiting.',
+      'Daily: This message is sent at most every 24 hours. An email was already waiting.',
       paused,
     ])
     await messaging.decide()

@@ -89,7 +89,9 @@ describe('serve refuses', () => {
 
   test('a folder in use by another server, which continues', async () => {
     const first = await startServer({ data: good })
-    expect(await serve(good)).toEqual(refusedWith('Another eventpost is serving .* choose another folder with --data'))
+    expect(await serve(good)).toEqual(
+      refusedWith('Another Eventpost server is using .* choose another folder with --data'),
+    )
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
     expect((await first.stop()).code).toBe(0)
   })
@@ -130,7 +132,9 @@ describe('serve refuses', () => {
 
   // root may write anywhere, so a folder that forbids it would prove nothing
   test('a folder that cannot be created', async () => {
-    expect(await serve('/proc/eventpost')).toEqual(refusedWith('cannot be read and written.*--data'))
+    expect(await serve('/proc/eventpost')).toEqual(
+      refusedWith('read from or write to the data folder /proc/eventpost.*--data'),
+    )
   })
 
   test(
@@ -151,7 +155,7 @@ describe('serve refuses', () => {
       const closed = join(folder, 'closed')
       cpSync(good, closed, { recursive: true })
       chmodSync(closed, 0o000)
-      const says = refusedWith('closed cannot be read and written.*--data')
+      const says = refusedWith('read from or write to the data folder .*closed.*--data')
       for (const words of [
         ['serve', '--port', '0'],
         ['key', 'list'],

@@ -64,7 +64,7 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
 
 test('the first drafts read well', () => {
   expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([
-    "10 minutes after results_ready arrives, the person gets this email once per resultId or url, if they haven't opened the result and they left before the trigger and at least 5 minutes ago. While it waits, further events within 30 minutes join it. People without page views get it, too.",
+    "10 minutes after results_ready arrives, the person gets this email once per resultId or url, if they haven't opened the result and they left before the trigger and at least 5 minutes ago. While it waits, further events within 30 minutes join it. People without page views also get it.",
     "1 day after results_ready arrives, the person gets this email once per resultId or url, if they haven't opened the result and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People without page views don't get it.",
   ])
 })
@@ -96,7 +96,7 @@ test('a message without a wait starts at once', () => {
     mail,
   }
   expect(describeMessage(content)).toBe(
-    'Immediately when results_ready arrives, the person gets this email once, if they left at least 2 minutes before the trigger. People without page views get it, too.',
+    'Immediately when results_ready arrives, the person gets this email once, if they left at least 2 minutes before the trigger. People without page views also get it.',
   )
 })
 
@@ -115,7 +115,7 @@ test.each<[rules: Rule[], said: boolean | null]>([
 ])('%j: whether people never seen get it is %p', (onlyIf, said) => {
   const words = describeMessage({ trigger: event, onlyIf, mail })
   expect([
-    words.endsWith(' without page views get it, too.'),
+    words.endsWith(' without page views also get it.'),
     words.endsWith(" without page views don't get it."),
   ]).toEqual([said === true, said === false])
 })

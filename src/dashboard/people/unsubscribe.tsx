@@ -129,7 +129,7 @@ const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
   >
     {found.mayUndo && (
       <>
-        <p class="hint">Was that a mistake?</p>
+        <p class="hint">Unsubscribed by mistake?</p>
         <UndoForm token={found.token} />
       </>
     )}
@@ -142,7 +142,7 @@ const UndonePage = (found: Found) => (
   <UnsubscribePage
     {...found}
     title="You're subscribed again"
-    lead={`Emails from ${nameOf(found)}${toOf(found)} are sent again.`}
+    lead={`${nameOf(found)} will send these emails${toOf(found)} again.`}
   >
     <ActionForm action={`/u/${found.token}`}>Unsubscribe</ActionForm>
   </UnsubscribePage>
@@ -178,6 +178,6 @@ const unknownLink = (request: Request): Response =>
     <AppLayout
       appName={null}
       title="This link does not work"
-      lead="It may be incomplete. Open it from the email again, or copy the whole link."
+      lead="The link may be incomplete. Open it from the email again, or copy all of it."
     />,
   )

@@ -119,13 +119,13 @@ export const describeSimulation = ({
   ...(estimated === 0 ? [] : [describeEstimated(estimated)]),
   ...(untried === 0 ? [] : [describeUntried(untried)]),
   "Past events use today's subscriptions, names, tags and fields.",
-  'Limits per person and day or week are ignored, because they depend on other messages.',
+  'Daily and weekly limits per person are ignored, because they depend on other messages.',
 ]
 
-const NEWEST_ONLY = `These are results of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')} triggers; there were more in these days.`
+const NEWEST_ONLY = `These are results of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')} triggers. There were more in this period.`
 
 const describeEstimated = (count: number): string =>
   `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these is older and was' : `${count.toLocaleString('en')} of these are older and were`} checked by page views only: people count as present between two page views less than 30 minutes apart, and as away after the last one.`
 
 const describeUntried = (count: number): string =>
-  `Missing values were checked for the first emails only, not for ${count.toLocaleString('en')}: a template with conditions or filters takes longer to render.`
+  `Missing values were checked only for the first emails, not for ${count.toLocaleString('en')} more, because templates with conditions or filters take longer to render.`

@@ -25,7 +25,7 @@ const KINDS = [...LANGUAGES, ...TAGS.keys()]
 
 export const getKeyInfo: Tool = {
   name: 'get_key_info',
-  title: 'This key',
+  title: 'Key and apps',
   description: 'The key, its apps with their IDs, and its remaining limits. Start here.',
   kind: 'read',
   input: takes({}),
@@ -121,7 +121,7 @@ const readLanguage = createArguments({ schema: CODE, clean: ({ language }) => ({
 
 export const getIntegrationCode: Tool = {
   name: 'get_integration_code',
-  title: 'Code to paste',
+  title: 'Integration code',
   description: 'Server code that sends an event and signs an email, or the script tag and its CSP.',
   kind: 'read',
   input: CODE,

@@ -41,8 +41,8 @@ const readPerson = createArguments({
 
 export const getContact: schemas.Tool = {
   name: 'get_contact',
-  title: 'One person',
-  description: 'By email: names, tags, fields, subscription, last seen.',
+  title: 'Get a person',
+  description: 'By email: names, tags, fields, subscription, last page view.',
   kind: 'read',
   input: PERSON,
   output: schemas.RESULT,
@@ -112,7 +112,7 @@ const INDEXING = 'People added before the upgrade are still being indexed. Some 
 
 export const searchContacts: schemas.Tool = {
   name: 'search_contacts',
-  title: 'People of an app',
+  title: 'Search people',
   description: 'Newest first; with `updatedAfter`, by last change. `search`: start of an email or part of a name.',
   kind: 'read',
   input: schemas.inputSchema(Type.Omit(ContactQuery, ['email']), FILTERS),
@@ -163,7 +163,7 @@ export const addContact: schemas.Tool = {
 export const updateContact: schemas.Tool = {
   name: 'update_contact',
   title: 'Change a person',
-  description: 'Changes a known person. Lists the emails it queued. Absent fields stay; null clears a name.',
+  description: 'Changes the given fields of a known person; null clears a name. Lists the emails it queued.',
   kind: 'write',
   hints: { destructive: true, reachesOut: true },
   input: schemas.inputSchema(ContactUpdateInput, { dryRun: DRY_RUN }),

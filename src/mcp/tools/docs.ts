@@ -22,7 +22,7 @@ const BEYOND = { field: 'cursor', code: 'invalid', message: 'Send `nextCursor` o
 
 export const getDocs: Tool = {
   name: 'get_docs',
-  title: 'Documentation',
+  title: 'Get docs',
   description: 'A page as Markdown, in parts. Without `page`, lists the pages.',
   kind: 'read',
   input: PAGES,

@@ -24,7 +24,7 @@ import { DRY_RUN, findDryRunFault, queuedView, splitArguments, unstartedView } f
 
 export const listEvents: Tool = {
   name: 'list_events',
-  title: 'Stored events',
+  title: 'List events',
   description: 'Events, page views and actions of one person or everyone, newest first.',
   kind: 'read',
   input: inputSchema(EventQuery),
@@ -44,7 +44,7 @@ export const listEvents: Tool = {
 export const sendEvent: Tool = {
   name: 'send_event',
   title: 'Send an event',
-  description: 'Records an event. Lists the emails it queued, or why none.',
+  description: 'Records an event. Lists the emails it queued, or why it queued none.',
   kind: 'write',
   hints: { repeats: true, reachesOut: true },
   input: inputSchema(EventInput, { dryRun: DRY_RUN }),

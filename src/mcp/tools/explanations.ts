@@ -46,8 +46,9 @@ const readAsked = createArguments({
 
 export const explainTool: Tool = {
   name: 'explain_delivery',
-  title: 'Why an email was sent or not',
-  description: 'Every rule and its result, by `deliveryId`, or `messageId` and `email`. `delivery` null: no email.',
+  title: 'Explain a delivery',
+  description:
+    'Why a person got an email or not, by `deliveryId`, or `messageId` and `email`. `delivery` null: no email.',
   kind: 'read',
   input: ASKED,
   output: outputSchema('why', 'message', 'delivery', 'decidedAt', 'rules'),

@@ -32,7 +32,7 @@ const readListed = createArguments({
 
 export const listMessages: Tool = {
   name: 'list_messages',
-  title: 'Messages of an app',
+  title: 'List messages',
   description: 'Oldest first, with triggers and the number of emails in each state.',
   kind: 'read',
   input: LISTED,
@@ -70,8 +70,8 @@ const readOne = createArguments({
 
 export const getMessage: Tool = {
   name: 'get_message',
-  title: 'One message',
-  description: 'As it can be saved. If parts are `omitted`, `cursor` returns its JSON in parts.',
+  title: 'Get a message',
+  description: 'In the format for saving. If parts are `omitted`, `cursor` returns them as JSON.',
   kind: 'read',
   input: ONE,
   output: outputSchema('id', 'status', 'version', 'message', 'json', 'nextCursor'),

@@ -48,7 +48,10 @@ const DRAFT = takes({
   message: MESSAGE,
 })
 
-const ALONE: Fault = { code: 'conflict', message: 'Send this only with `messageId`. A new message has no base.' }
+const ALONE: Fault = {
+  code: 'conflict',
+  message: 'Send this only with `messageId`. A new message is based on nothing.',
+}
 
 /** A message is replaced only by someone who has read it. */
 function findBasisFault(basedOn: unknown, { messageId }: Body): Fault | null {
@@ -69,7 +72,7 @@ const readDraft = createArguments({
 
 export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
-  title: 'Write a message',
+  title: 'Save a draft',
   description:
     'Creates a message, or replaces `messageId` if not live. See get_docs: messages, frequency, content, results.',
   kind: 'manage',
@@ -129,7 +132,7 @@ function withinMessage(refused: Refusal): Refusal {
 }
 
 const UNSEEN =
-  'Call preview_message, show the preview to the user, and send its token. There is no token while it reports problems. Each change of the message requires a new token.'
+  'Call preview_message, show the preview to the user, and send its token. There is no token as long as preview_message reports problems. Each change of the message requires a new token.'
 
 const STATUSES = ['draft', 'live', 'paused'] as const
 
@@ -148,7 +151,7 @@ const readStatus = createArguments({
 export const setStatus: Tool = {
   name: 'set_message_status',
   title: 'Turn a message on or off',
-  description: 'Live requires the `token` of a current preview. Emails due while not live are skipped.',
+  description: 'Going live needs the `token` of a current preview. Emails due while not live are skipped.',
   kind: 'manage',
   hints: { destructive: true, reachesOut: true },
   input: STATUS,

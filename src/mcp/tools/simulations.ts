@@ -55,8 +55,9 @@ function readPlace(text: string, now: number): { skip: number; at: number } | Fa
 
 export const simulateTool: Tool = {
   name: 'simulate_message',
-  title: 'Who would have got an email',
-  description: 'Who would have got a message in the last days, and why others not; or just `email`.',
+  title: 'Simulate a message',
+  description:
+    "Who would have got a message in the last days, and why others wouldn't; with `email`, only that person.",
   kind: 'read',
   input: ASKED,
   output: outputSchema('simulation', 'data', 'nextCursor'),

@@ -26,7 +26,7 @@ const readNames = createArguments({
 
 export const listEventNames: Tool = {
   name: 'list_event_names',
-  title: 'Names of events',
+  title: 'List event names',
   description: 'Names and counts of the last 30 days.',
   kind: 'read',
   input: NAMES,
@@ -47,7 +47,7 @@ const readDays = createArguments({ schema: STATS, clean: ({ days = DEFAULT_DAYS 
 
 export const getStats: Tool = {
   name: 'get_stats',
-  title: 'Event counts',
+  title: 'Get stats',
   description: 'Top 20 events by day (UTC), new people this month, email results.',
   kind: 'read',
   input: STATS,

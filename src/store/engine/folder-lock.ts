@@ -31,7 +31,7 @@ export function lockFolder(folder: string): FolderLock {
     db.close()
     throw new StoreError(
       'folder_in_use',
-      `Another eventpost is serving ${folder}. Stop it first, or choose another folder with --data.`,
+      `Another Eventpost server is using ${folder}. Stop it first, or choose another folder with --data.`,
     )
   }
   return {

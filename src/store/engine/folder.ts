@@ -28,6 +28,6 @@ export function folderFault(folder: string, error: unknown): StoreError {
     'folder_unwritable',
     isFile
       ? `${folder} is not a folder. Set --data to the folder of the database.`
-      : `The data folder ${folder} cannot be read and written. Give this user permission, or choose another folder with --data.`,
+      : `Eventpost can't read from or write to the data folder ${folder}. Give this user permission, or choose another folder with --data.`,
   )
 }

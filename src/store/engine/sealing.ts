@@ -29,11 +29,11 @@ export function createSealer(masterKey: string | null) {
     /** Returns unsealed text as it is. @throws StoreError `sealed` if it cannot be decrypted */
     unseal(text: string, context: string): string {
       if (!text.startsWith(SEALED_PREFIX)) return text
-      if (key === null) throw refusal('The secrets in this database are sealed.')
+      if (key === null) throw refusal('The secrets in this database are encrypted.')
       try {
         return open(key, Buffer.from(text.slice(SEALED_PREFIX.length), 'base64url'), context)
       } catch {
-        throw refusal('The secrets in this database are sealed with another key or were modified.')
+        throw refusal('The secrets in this database are encrypted with another key, or were modified.')
       }
     },
   }
@@ -50,4 +50,4 @@ function open(key: Buffer, sealed: Buffer, context: string): string {
 }
 
 const refusal = (problem: string): StoreError =>
-  new StoreError('sealed', `${problem} Start with the EVENTPOST_MASTER_KEY they were sealed with.`)
+  new StoreError('sealed', `${problem} Set EVENTPOST_MASTER_KEY to the key they were encrypted with.`)

@@ -167,7 +167,7 @@ describe('errors', () => {
     const sentences = [
       'Wait: Enter a whole number, up to 30 days (43200 minutes).',
       'Rule 2: Enter a whole number of minutes from 0 to 1440.',
-      'Subject: “{% if %}” needs a condition, in line 1.',
+      'Subject: “{% if %}” needs a condition on line 1.',
     ]
     for (const path of [pages.path, pages.at('messages/new')]) {
       const isNew = path !== pages.path

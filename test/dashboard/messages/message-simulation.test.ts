@@ -117,7 +117,7 @@ test('does not count a cancelled email as sent', async () => {
     'Had opened the result',
   ])
   expect(await textOf(html, '.outcome td > bdi')).toContain(
-    'bob@example.com had received this message already, or it was waiting.',
+    'bob@example.com had already received this message, or it was waiting.',
   )
 })
 

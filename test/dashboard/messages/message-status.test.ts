@@ -244,7 +244,7 @@ describe('going live', () => {
   })
 
   describe('for a stored draft with a mistake', () => {
-    const FAULT = '“{{ event.headline” does not end with }}, in line 1.'
+    const FAULT = '“{{ event.headline” does not end with }} on line 1.'
     const BROKEN = `Subject: ${FAULT}`
     beforeEach(async () => {
       const { id, name, content } = await pages.draft()

@@ -202,7 +202,7 @@ describe('the preview while typing', () => {
 
   test.each([
     ['{{ event.headline }}', 'event.headline has neither a value nor a fallback'],
-    ['{{ event.headline', 'Subject: “{{ event.headline” does not end with }}, in line 1.'],
+    ['{{ event.headline', 'Subject: “{{ event.headline” does not end with }} on line 1.'],
     ['', 'Add a subject and a text'],
     [`{{ ${HOSTILE} }}`, 'Subject: “{{ &quot;>&lt;script>'],
     ['{{ contact.fristName }}', 'Subject: There is no variable contact.fristName.'],

@@ -53,7 +53,7 @@ test('always names what is never considered, and what was skipped this time', ()
   const nothing = { hasMore: false, estimated: 0, untried: 0 }
   const always = [
     expect.stringContaining("Past events use today's subscriptions"),
-    expect.stringContaining('Limits per person and day or week are ignored'),
+    expect.stringContaining('Daily and weekly limits per person are ignored'),
   ]
   expect(describeSimulation(nothing)).toEqual(always)
   expect(describeSimulation({ ...nothing, estimated: 1 })).toEqual([
@@ -62,7 +62,7 @@ test('always names what is never considered, and what was skipped this time', ()
   ])
   expect(describeSimulation({ ...nothing, estimated: 12_345, untried: 6_789 })).toEqual([
     expect.stringContaining('12,345 of these are older and were checked'),
-    expect.stringContaining('for the first emails only, not for 6,789'),
+    expect.stringContaining('only for the first emails, not for 6,789'),
     ...always,
   ])
 })

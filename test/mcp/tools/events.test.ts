@@ -109,7 +109,7 @@ describe('dryRun', () => {
     const { messages: sent, notStarted } = (await send(event)).data
     expect(notStarted).toBeUndefined()
     expect(sent).toEqual([{ ...queued, messageId: expect.any(String), deliveryId: expect.stringMatching(/^dlv_/) }])
-    const why = 'This message is sent once per person. An email was waiting already.'
+    const why = 'This message is sent once per person. An email was already waiting.'
     const again = { messages: [], notStarted: [{ messageId: expect.any(String), name: 'Hello', why }] }
     expect((await send(event)).data).toMatchObject(again)
     expect((await send({ ...event, dryRun: true })).data).toMatchObject(again)

@@ -63,7 +63,7 @@ describe('simulate_message', () => {
       estimated: 0,
       notes: [
         expect.stringContaining("Past events use today's subscriptions"),
-        expect.stringContaining('Limits per person and day or week are ignored'),
+        expect.stringContaining('Daily and weekly limits per person are ignored'),
       ],
     })
     expect(data.data?.[0] as unknown).toEqual({

@@ -44,7 +44,7 @@ describe('ensureFolder', () => {
     expect(faultOf('/proc/eventpost')).toMatchObject({
       code: 'folder_unwritable',
       message:
-        'The data folder /proc/eventpost cannot be read and written. Give this user permission, or choose another folder with --data.',
+        "Eventpost can't read from or write to the data folder /proc/eventpost. Give this user permission, or choose another folder with --data.",
     })
   })
 })

@@ -97,11 +97,12 @@ describe.each([false, true])('with a master key, threads: %p', (threads) => {
     const before = readFileSync(databasePath(folder))
     await expect(openStore(folder, { threads, rules: STORE_RULES })).rejects.toMatchObject({
       code: 'sealed',
-      message: 'The secrets in this database are sealed. Start with the EVENTPOST_MASTER_KEY they were sealed with.',
+      message:
+        'The secrets in this database are encrypted. Set EVENTPOST_MASTER_KEY to the key they were encrypted with.',
     })
     await expect(openStore(folder, { threads, masterKey: OTHER, rules: STORE_RULES })).rejects.toMatchObject({
       code: 'sealed',
-      message: expect.stringContaining('sealed with another key'),
+      message: expect.stringContaining('encrypted with another key'),
     })
     expect(readFileSync(databasePath(folder)).equals(before)).toBe(true)
     expect(await using(KEY, threads, readAll)).toEqual(ALL)
@@ -124,9 +125,9 @@ describe('another master key', () => {
   test('changes nothing if the current key is wrong or a value was tampered with', async () => {
     await using(KEY, false, fill)
     const change = (from: string) => () => changeMasterKey(folder, createSealer(from), createSealer(OTHER))
-    expect(change('a wrong key that is long enough, too')).toThrow('sealed with another key')
+    expect(change('a wrong key that is long enough, too')).toThrow('encrypted with another key')
     run(`UPDATE two_steps SET secret = '${SEALED_PREFIX}AAAA'`)
-    expect(change(KEY)).toThrow('sealed with another key')
+    expect(change(KEY)).toThrow('encrypted with another key')
     await using(KEY, false, async (store) => expect((await store.mailSettings(1)).dkimKey).toBe(MAIL.dkimKey))
   })
 })

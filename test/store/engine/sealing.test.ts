@@ -6,9 +6,9 @@ const KEY = 'the first key that is long enough'
 const PLACE = 'identity_secrets.secret:sec_1'
 const sealer = createSealer(KEY)
 const NONE_MESSAGE =
-  'The secrets in this database are sealed. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
+  'The secrets in this database are encrypted. Set EVENTPOST_MASTER_KEY to the key they were encrypted with.'
 const OTHER_MESSAGE =
-  'The secrets in this database are sealed with another key or were modified. Start with the EVENTPOST_MASTER_KEY they were sealed with.'
+  'The secrets in this database are encrypted with another key, or were modified. Set EVENTPOST_MASTER_KEY to the key they were encrypted with.'
 
 const refuses = (unseal: () => string, message: string): void => {
   expect(unseal).toThrow(StoreError)
