@@ -16,7 +16,7 @@ import { writeCsvRow } from '../core/csv.ts'
 import { publicId } from '../core/ids.ts'
 import { describeAfter, describeShortly, shortenReason } from './short-reasons.ts'
 import { HELD_BACK, refusedBy } from './decide.ts'
-import { isResendable, isResent, isUnwritable } from './ends.ts'
+import { CANCELLED, isCancellable, isHastened, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
@@ -24,6 +24,7 @@ import { findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 export {
+  CANCELLED,
   DELIVERY_STATES,
   HELD_BACK,
   describeAfter,
@@ -32,6 +33,8 @@ export {
   MOST_COUNTED,
   OUTCOMES,
   findUnconfirmed,
+  isCancellable,
+  isHastened,
   isResent,
   mayHaveArrivedTwice,
   refusedBy,
@@ -206,6 +209,19 @@ export async function resendDelivery(
   }
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
 }
+
+type ByMember = { id: number; actor: string }
+type Changed = Promise<{ done: true } | Refused>
+
+/** Refusals: delivery_not_found, delivery_in_use, unavailable. */
+export const cancelDelivery = ({ store, clock }: Clocked, app: AppRow, { id, actor }: ByMember): Changed =>
+  store.cancelDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+
+/** Its rules are checked now instead of when it is due. Refusals: delivery_not_found, delivery_in_use, unavailable. */
+export const hastenDelivery = ({ store, clock }: Clocked, app: AppRow, { id, actor }: ByMember): Changed =>
+  store.hastenDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+
+type Clocked = { store: Store; clock: Clock }
 
 const CAPTURED = { contactId: null, messageId: null, states: ['kept'] } as const
 

@@ -15,6 +15,7 @@ export type DecisionReason =
   | 'gave_up'
   | 'unsure'
   | 'gone'
+  | 'cancelled'
 
 const BY_DECISION = {
   not_away: (name) => `${name} was not away, so this email was not needed.`,
@@ -41,6 +42,7 @@ const BY_DECISION = {
   perDay: (name) => `${name} had reached the app's limit of lifecycle emails per day.`,
   perWeek: (name) => `${name} had reached the app's limit of lifecycle emails per week.`,
   holdback: (name) => `${name} is in this message's holdback group, so this email was not sent.`,
+  cancelled: () => 'A member cancelled this email.',
   gone: () => 'The event, the person or the app no longer exists.',
 } satisfies Record<DecisionReason, Describe>
 

@@ -6,6 +6,8 @@ import type {
   EndFacts,
   EndPlan,
   Finish,
+  Hastened,
+  PlanCancel,
   PlanEnd,
   PlanResend,
   QueryEnd,
@@ -78,6 +80,24 @@ export const planResend: PlanResend = ({ state, reason, handedAt, record, dedupe
     takesNewest: isUnwritable({ state, reason }),
   }
 }
+
+const CANCELLABLE: readonly DeliveryState[] = ['waiting', 'deferred', 'claimed']
+
+export const isCancellable = (state: DeliveryState): boolean => CANCELLABLE.includes(state)
+
+/** The reason of an email that a member cancelled. */
+export const CANCELLED = 'cancelled'
+
+/** It keeps what its rules said. */
+export const planCancel: PlanCancel = ({ state, record }, { at, actor }) => {
+  if (!isCancellable(state)) return { refusal: 'delivery_in_use' }
+  const decided = parseRecord(record) ?? { at, verdicts: [] }
+  return { state: 'skipped', reason: CANCELLED, record: JSON.stringify({ ...decided, cancelled: { at, actor } }) }
+}
+
+/** What a member resends goes out anyway. */
+export const isHastened = ({ state, dueAt, byHand }: Hastened, at: number): boolean =>
+  state === 'waiting' && !byHand && dueAt > at
 
 const UNWRITABLE: Readonly<Record<TemplateReason, true>> = {
   missing_value: true,

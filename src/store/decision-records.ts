@@ -2,6 +2,7 @@ import type { Verdict } from './message-types.ts'
 
 /**
  * Times are ms UTC. `rulesAt`: when the rules ran, if a single one was checked later. `sentOn`: a member resent it.
+ * `cancelled`: `actor`, a member, cancelled it.
  * `keptAt`: it was captured. `tries`: failed attempts since it was queued or resent. `reply`: codes of the mail
  * server's last refusal, such as `550 5.7.1`. `unconfirmedAt`: it was handed over without confirmation. `isSlow`:
  * rendering timed out before.
@@ -11,6 +12,7 @@ export type DecisionRecord = {
   verdicts: Verdict[]
   rulesAt?: number
   sentOn?: { at: number }
+  cancelled?: { at: number; actor: string }
   keptAt?: number
   tries?: number
   reply?: string

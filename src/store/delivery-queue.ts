@@ -50,7 +50,9 @@ export function createDeliveryQueue(db: Database) {
   }
 }
 
-type EndedRow = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo'>
+type StoredRow = Pick<DeliveryRow, 'state' | 'reason' | 'handedAt' | 'record' | 'dedupeKey' | 'joinedTo' | 'dueAt'> & {
+  byHand: number
+}
 
 export type ClaimedRow = { id: number; state: string; messageId: number; version: number; resent: number }
 
@@ -89,10 +91,12 @@ export function prepareDeliveryStatements(db: Database) {
       `INSERT OR REPLACE INTO captured_mails (delivery_id, app_id, raw, created_at, sender, recipient, subject, html, text)
        SELECT id, app_id, ?, ?, ?, ?, ?, ?, ? FROM deliveries WHERE id = ?`,
     ),
-    ended: db.prepare<EndedRow, [number, number]>(
-      `SELECT state, reason, handed_at AS handedAt, record, once_key AS dedupeKey, joined_to AS joinedTo
+    stored: db.prepare<StoredRow, [number, number]>(
+      `SELECT state, reason, handed_at AS handedAt, record, once_key AS dedupeKey, joined_to AS joinedTo, due_at AS dueAt,
+         by_hand AS byHand
        FROM deliveries WHERE id = ? AND app_id = ?`,
     ),
+    hasten: db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?'),
     // OR IGNORE: another delivery may have the deduplication key by now
     resendByHand: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,

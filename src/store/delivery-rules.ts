@@ -23,6 +23,9 @@ export type DeliveryRules = {
   /** Whether an email deferred for this reason is due at once when the app's sender or mail server changes. */
   isRetried: (reason: string, changed: ChangedSender) => boolean
   planResend: PlanResend
+  planCancel: PlanCancel
+  /** Whether a member may have it decided before it is due. */
+  isHastened: (waiting: Hastened, at: number) => boolean
   /** Whether an email with an unknown outcome is sent again. `resent`: it was before. */
   isSentAgain: (content: MessageContent, resent: boolean) => boolean
   cancelBySuppression: CancelBySuppression
@@ -181,5 +184,12 @@ export type ResendPlan = {
 }
 
 export type PlanResend = (ended: ResendFacts, at: number) => ResendPlan | Refused
+
+export type PlanCancel = (
+  waiting: Pick<DeliveryRow, 'state' | 'record'>,
+  by: { at: number; actor: string },
+) => Finish | Refused
+
+export type Hastened = Pick<DeliveryRow, 'state' | 'dueAt' | 'byHand'>
 
 export type PlanEnd = (finish: Finish, facts: EndFacts) => EndPlan

@@ -24,7 +24,9 @@ type Claiming = {
 
 type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; comparisons: Comparisons; rules: DeliveryRules }
 
-type Resending = { appId: number; id: number; at: number; by?: { accountId: string; actor: string } }
+type ByMember = { accountId: string; actor: string }
+type Resending = { appId: number; id: number; at: number; by?: ByMember }
+type Changing = Resending & { by: ByMember }
 
 type HandingOver = Claim & { record: string; basis?: Basis; isCapturing?: boolean }
 
@@ -169,7 +171,7 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
      * its deduplication key.
      */
     resendDelivery({ appId, id, at, by }: Resending): { done: true } | Refused {
-      const ended = statements.ended.get(id, appId)
+      const ended = statements.stored.get(id, appId)
       if (!ended) return { refusal: 'delivery_not_found' }
       const planned = rules.planResend(ended, at)
       if ('refusal' in planned) return planned
@@ -180,6 +182,27 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
       statements.rejoin.run(at, id, ended.state, ended.reason)
       if (isUnconfirmed) statements.resendJoined.run(id, id)
       if (by) audit({ ...by, at }, 'delivery.resend', publicId('dlv', id))
+      return { done: true }
+    },
+
+    /** With all its events. A sender that has claimed it loses its claim. */
+    cancelDelivery({ appId, id, at, by }: Changing): { done: true } | Refused {
+      const waiting = statements.stored.get(id, appId)
+      if (!waiting) return { refusal: 'delivery_not_found' }
+      const planned = rules.planCancel(waiting, { at, actor: by.actor })
+      if ('refusal' in planned) return planned
+      end(id, at, planned)
+      audit({ ...by, at }, 'delivery.cancel', publicId('dlv', id))
+      return { done: true }
+    },
+
+    /** It is decided now instead of when it is due. */
+    hastenDelivery({ appId, id, at, by }: Changing): { done: true } | Refused {
+      const waiting = statements.stored.get(id, appId)
+      if (!waiting) return { refusal: 'delivery_not_found' }
+      if (!rules.isHastened({ ...waiting, byHand: waiting.byHand === 1 }, at)) return { refusal: 'delivery_in_use' }
+      statements.hasten.run(at, at, id)
+      audit({ ...by, at }, 'delivery.hasten', publicId('dlv', id))
       return { done: true }
     },
   }

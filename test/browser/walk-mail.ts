@@ -154,6 +154,8 @@ export const MAIL_STEPS: Step[] = [
   },
   { name: 'delivery-resend', go: (page) => page.click('[popovertarget=resend]') },
   { name: 'delivery-sent-on', go: (page) => page.click('dialog:popover-open .primary') },
+  { name: 'delivery-cancel', go: (page) => page.click('[popovertarget=cancel]') },
+  { name: 'delivery-cancelled', go: (page) => page.click('dialog:popover-open .danger') },
   {
     name: 'delivery-hostile',
     go: async (page, server) => {

@@ -10,6 +10,7 @@ describe('each reason has its own sentence', () => {
     'no_page',
     'message_paused',
     'again',
+    'cancelled',
     'gave_up',
     'window',
     'unsure',

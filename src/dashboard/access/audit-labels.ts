@@ -54,6 +54,8 @@ const ACTIONS = new Map<string, string>([
   ['message.draft', 'made the message {} a draft'],
   ['message.delete', 'deleted the message {}'],
   ['delivery.resend', 'sent {}'],
+  ['delivery.cancel', 'cancelled {}'],
+  ['delivery.hasten', 'had {} checked and sent early'],
   ['contact.erase', 'erased the person {}'],
   ['suppression.add', 'suppressed an address: {}'],
   ['suppression.import', 'suppressed several addresses: {}'],

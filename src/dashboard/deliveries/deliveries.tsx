@@ -1,13 +1,17 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import { describeActor } from '../../accounts/audit.ts'
+import { readRecord } from '../../deliveries/deliveries.ts'
 import { findFrom } from '../../accounts/senders.ts'
 import { describeMailbox } from '../../core/mail-addresses.ts'
 import { type CapturedMail, readCaptured } from '../../mail/captured-mail.ts'
 import {
+  cancelDelivery,
   exportDeliveries,
   findDelivery,
   findResent,
   type FoundDelivery,
+  hastenDelivery,
   listDeliveries,
   resendDelivery,
   type ShownDelivery,
@@ -23,7 +27,7 @@ import { deliveriesPath, type DeliveriesView, readAddress, readView, toFilter } 
 import { deliveryPath } from './delivery-labels.tsx'
 import { onForm, openStream, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
-import { flashCookie } from '../layout/flash.ts'
+import { type FlashCode, flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { mailAnswer } from './mail-frames.ts'
 import { readMailState } from './mail-state.ts'
@@ -51,7 +55,27 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
         return mail && 'html' in mail ? mailAnswer(mail.html) : problemAnswer(request, 'delivery_unknown')
       }),
     )
-    .post('/apps/:app/deliveries/:delivery/resend', onForm(deps, { role: 'editor' }, resend), { parse: 'none' })
+    .post(
+      '/apps/:app/deliveries/:delivery/resend',
+      onForm(deps, { role: 'editor' }, changeBy(resendDelivery, 'sent_on')),
+      {
+        parse: 'none',
+      },
+    )
+    .post(
+      '/apps/:app/deliveries/:delivery/cancel',
+      onForm(deps, { role: 'editor' }, changeBy(cancelDelivery, 'email_cancelled')),
+      {
+        parse: 'none',
+      },
+    )
+    .post(
+      '/apps/:app/deliveries/:delivery/send-now',
+      onForm(deps, { role: 'editor' }, changeBy(hastenDelivery, 'hastened')),
+      {
+        parse: 'none',
+      },
+    )
 
 /** Only deliveries of the viewer's app are found. */
 async function readDelivery(
@@ -138,6 +162,14 @@ async function findMail(
   return { ...preview, ...sender, version: message.version }
 }
 
+/** null: no member cancelled it. */
+async function readCancelled({ store }: PageDependencies, { account }: Viewer, { work }: FoundDelivery) {
+  const { cancelled } = readRecord(work.delivery) ?? {}
+  if (cancelled === undefined) return null
+  const members = await store.listMembers(account.id)
+  return { at: cancelled.at, by: describeActor(cancelled, { members, keys: [] }) }
+}
+
 async function showDelivery(
   deps: PageDependencies,
   request: Request,
@@ -153,6 +185,7 @@ async function showDelivery(
       mailState={await readMailState(deps, viewer.app)}
       shown={shown}
       mail={await findMail(deps, shown)}
+      cancelled={await readCancelled(deps, viewer, shown)}
       notice={notice?.message}
       now={deps.clock.now()}
     />
@@ -160,16 +193,15 @@ async function showDelivery(
   return pageAnswer(request, notice?.status ?? 200, page)
 }
 
-async function resend(
-  deps: PageDependencies,
-  request: Request,
-  _: FormInput,
-  { viewer, params: { delivery } }: Who & { params: { delivery: string } },
-): Promise<Response> {
-  const id = readPublicId('dlv', delivery)
-  if (id === null) return problemAnswer(request, 'delivery_unknown')
-  const outcome = await resendDelivery(deps, viewer.app, { id, actor: viewer.member.id })
-  if (!('refusal' in outcome))
-    return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie(deps.baseUrl, 'sent_on')])
-  return showDelivery(deps, request, viewer, delivery, REFUSALS[outcome.refusal])
-}
+type ByMember = Who & { params: { delivery: string } }
+
+const changeBy =
+  (change: typeof resendDelivery, done: FlashCode) =>
+  async (deps: PageDependencies, request: Request, _: FormInput, { viewer, params: { delivery } }: ByMember) => {
+    const id = readPublicId('dlv', delivery)
+    if (id === null) return problemAnswer(request, 'delivery_unknown')
+    const outcome = await change(deps, viewer.app, { id, actor: viewer.member.id })
+    if (!('refusal' in outcome))
+      return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie(deps.baseUrl, done)])
+    return showDelivery(deps, request, viewer, delivery, REFUSALS[outcome.refusal])
+  }

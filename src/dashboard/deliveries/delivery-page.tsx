@@ -1,6 +1,9 @@
 /** @jsxImportSource preact */
 import {
+  CANCELLED,
   findUnconfirmed,
+  isCancellable,
+  isHastened,
   isResent,
   mayHaveArrivedTwice,
   mayResend,
@@ -38,12 +41,16 @@ export type ReadableMail =
   | (RenderedMail & Pick<CapturedMail, 'from' | 'to'> & { version: number })
   | TemplateFault
 
+export type Cancelled = { at: number; by: string }
+
 export type DeliveryProps = {
   viewer: Viewer
   mailState: MailState
   shown: FoundDelivery
   /** null: another delivery has the email */
   mail: ReadableMail | null
+  /** `at`: ms UTC; `by`: its name. null: no member cancelled it */
+  cancelled: Cancelled | null
   /** error of the last action */
   notice?: string
   now: number
@@ -56,7 +63,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
     title={props.shown.work.message.name}
     tabTitle={`${props.shown.work.message.name} to ${props.shown.work.contact.email}`}
     state={<SentText>{props.shown.explained.why}</SentText>}
-    action={<ResendForm {...props} />}
+    action={<Actions {...props} />}
   >
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
     <MailNotices viewer={props.viewer} state={props.mailState} />
@@ -69,13 +76,13 @@ export const DeliveryPage = (props: DeliveryProps) => (
       <aside aria-label="About this delivery">
         <FactsSection {...props} />
         <JoinedSection {...props} />
-        <DeliveryTimeline shown={props.shown} now={props.now} />
+        <DeliveryTimeline shown={props.shown} cancelled={props.cancelled} now={props.now} />
       </aside>
     </div>
   </Frame>
 )
 
-const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
+const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => {
   const { delivery, contact, message, event, lead } = work
   const appId = viewer.app.publicId
   return (
@@ -115,6 +122,11 @@ const FactsSection = ({ viewer, shown: { work } }: DeliveryProps) => {
         </Fact>
         <Fact name="Attempts">{String(delivery.attempt)}</Fact>
         {delivery.byHand && <Fact name="Sent by">A member</Fact>}
+        {cancelled && delivery.reason === CANCELLED && (
+          <Fact name="Cancelled by">
+            <SentText>{cancelled.by}</SentText>
+          </Fact>
+        )}
         <Value id="delivery-id" name="Delivery ID">
           {publicId('dlv', delivery.id)}
         </Value>
@@ -195,11 +207,56 @@ const LABELS: Partial<Record<DeliveryState, string>> = {
   kept: 'Send it now',
 }
 
+const Actions = (props: DeliveryProps) => (
+  <>
+    <ResendForm {...props} />
+    <HastenForm {...props} />
+    <CancelForm {...props} />
+  </>
+)
+
+const isEditor = ({ viewer }: DeliveryProps): boolean => hasRole(viewer.member.role, 'editor')
+
+function HastenForm(props: DeliveryProps) {
+  const { viewer, shown, now } = props
+  const { delivery, contact } = shown.work
+  if (!isEditor(props) || !isHastened(delivery, now)) return null
+  return (
+    <Dialog id="send-now" opener="Send it now" title={`Send this email to ${contact.email} now?`}>
+      <p>
+        Its rules, sending hours and limits per person are checked now instead of on <ExactTime at={delivery.dueAt} />.
+        If a rule stops it, it is skipped.
+      </p>
+      {'collect' in (shown.work.message.content.again ?? {}) && <p>Later events start another email.</p>}
+      <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/send-now`} kind="primary">
+        Send it now
+      </ActionForm>
+    </Dialog>
+  )
+}
+
+function CancelForm(props: DeliveryProps) {
+  const { viewer, shown } = props
+  const { delivery, contact, joined } = shown.work
+  if (!isEditor(props) || !isCancellable(delivery.state)) return null
+  return (
+    <Dialog id="cancel" opener="Cancel this email" kind="danger" title="Cancel this email?" closer="Keep it">
+      <p>
+        <SentText>{contact.email}</SentText> doesn't get it. A later event can trigger the message again.
+      </p>
+      {joined.length > 0 && <p>The events that it includes are cancelled, too.</p>}
+      <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/cancel`} kind="danger">
+        Cancel this email
+      </ActionForm>
+    </Dialog>
+  )
+}
+
 /** For editors. Shows what resending doesn't check, such as a possible duplicate. */
 function ResendForm(props: DeliveryProps) {
   const { viewer, mailState, shown, mail } = props
   const { delivery, contact, message } = shown.work
-  if (!mayResend(delivery, mailState) || !hasRole(viewer.member.role, 'editor')) return null
+  if (!mayResend(delivery, mailState) || !isEditor(props)) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
   if (!mail || !('html' in mail)) {
     return (

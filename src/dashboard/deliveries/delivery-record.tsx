@@ -1,6 +1,12 @@
 /** @jsxImportSource preact */
 import { readRecord } from '../../deliveries/deliveries.ts'
-import type { DeliveryState, Explanation, MessageRow, ShownDelivery } from '../../deliveries/delivery-lists.ts'
+import {
+  CANCELLED,
+  type DeliveryState,
+  type Explanation,
+  type MessageRow,
+  type ShownDelivery,
+} from '../../deliveries/delivery-lists.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
 import { nameOfRule } from './delivery-labels.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -64,10 +70,12 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: {
 const rowsOf = (rules: Explanation['rules']): Rule[] => rules.map((rule, index) => ({ ...rule, id: String(index) }))
 
 /** Newest first, from the delivery's row. */
-export const DeliveryTimeline = ({ shown, now }: { shown: ShownDelivery; now: number }) => (
+type Happened = { shown: ShownDelivery; cancelled: { at: number; by: string } | null }
+
+export const DeliveryTimeline = ({ now, ...happened }: Happened & { now: number }) => (
   <section>
     <h2>What happened</h2>
-    <Timeline now={now} moments={momentsOf(shown)} />
+    <Timeline now={now} moments={momentsOf(happened)} />
   </section>
 )
 
@@ -75,17 +83,22 @@ type Delivery = ShownDelivery['work']['delivery']
 
 const isAhead = ({ state }: Delivery): boolean => state === 'waiting' || state === 'deferred'
 
-function momentsOf(shown: ShownDelivery): Moment[] {
+function momentsOf({ shown, cancelled }: Happened): Moment[] {
   const { delivery, message } = shown.work
   const { triggeredAt, dueAt, state, sentAt, handedAt, openedAt, cameBackAt, updatedAt } = delivery
   const { keptAt = null, sentOn, unconfirmedAt = null } = readRecord(delivery) ?? {}
   const isCaptured = state === 'kept'
-  const isStopped = state === 'skipped' || state === 'failed' || state === 'bounced' || state === 'complained'
+  const isStopped =
+    (state === 'skipped' && delivery.reason !== CANCELLED) ||
+    state === 'failed' ||
+    state === 'bounced' ||
+    state === 'complained'
   const times: [string, number | null, string][] = [
     ['triggered', triggeredAt, describeTrigger(message.content.trigger)],
     ['checked', whenAsked(shown), 'Rules checked'],
     ['kept', isCaptured ? handedAt : keptAt, 'Captured in the outbox'],
     ['sent-on', sentOn?.at ?? null, unconfirmedAt === null ? 'A member sent it' : 'A member sent it again'],
+    ['cancelled', cancelled?.at ?? null, `${cancelled?.by} cancelled it`],
     ['unconfirmed', unconfirmedAt, 'Handed over, not confirmed'],
     ['handed', isCaptured || handedAt === unconfirmedAt ? null : handedAt, 'Handed over'],
     ['sent', sentAt, 'Sent'],

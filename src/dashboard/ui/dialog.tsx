@@ -9,11 +9,13 @@ type DialogProps = {
   about?: string
   kind?: ButtonKind
   title: string
+  /** closes it without doing anything */
+  closer?: string
   children: ComponentChildren
 }
 
 /** A confirmation. A popover, because it opens and closes without scripts. */
-export const Dialog = ({ id, opener, about, kind = 'plain', title, children }: DialogProps) => (
+export const Dialog = ({ id, opener, about, kind = 'plain', title, closer = 'Cancel', children }: DialogProps) => (
   <>
     <button class={`button ${kind}`} type="button" popovertarget={id}>
       {opener}
@@ -23,7 +25,7 @@ export const Dialog = ({ id, opener, about, kind = 'plain', title, children }: D
       <h2 id={`${id}-title`}>{title}</h2>
       {children}
       <button class="button plain close" type="button" popovertarget={id} popovertargetaction="hide">
-        Cancel
+        {closer}
       </button>
     </dialog>
   </>

@@ -276,3 +276,110 @@ describe('afterwards', () => {
     expect((await newest()).attempt).toBe(attempt + 3)
   })
 })
+
+describe('an email that waits', () => {
+  const WAITING: Partial<MessageContent> = { wait: { minutes: 60 } }
+  const offered = async (path: string) => textOf(await see(path), '.page-head .button:not(.close)')
+  const audited = async () =>
+    (await pages.store.listAudit({ accountId: app.accountId, kind: 'changes', before: null, limit: 9 })).map(
+      ({ action, subject, actor }) => [action, subject, actor],
+    )
+  const why = async (path: string) => (await textOf(await see(path), '.page-head .lead bdi')).join('')
+
+  test('is cancelled by a member, who is named, and is not sent', async () => {
+    const path = await trigger(WAITING)
+    expect(await offered(path)).toEqual(['Send it now', 'Send it now', 'Cancel this email', 'Cancel this email'])
+    const { status, location } = await browser.submit(path, `${path}/cancel`)
+    expect([status, location]).toEqual([303, path])
+    const html = await see(path)
+    expect(await textOf(html, '[role=status]')).toEqual(['Done: The email was cancelled.'])
+    expect([await why(path), await offeredOn(path)]).toEqual(['A member cancelled this email.', ['Send it anyway']])
+    expect((await textOf(html, 'aside dt, aside dd')).join(' ')).toContain(`Cancelled by ada@example.com`)
+    expect(await moments(path)).toContain('ada@example.com cancelled it')
+    await wait(2 * HOUR)
+    await sendDue(pages)
+    expect([(await newest()).state, (await newest()).reason, await kept()]).toEqual(['skipped', 'cancelled', []])
+    const id = publicId('dlv', (await newest()).id)
+    expect(await audited()).toContainEqual(['delivery.cancel', id, expect.stringMatching(/^mem_/)])
+    const again = await browser.post(`${path}/cancel`)
+    expect([again.status, (await textOf(again.html, '[role=alert]')).join()]).toEqual([
+      409,
+      expect.stringContaining('is being sent or has ended'),
+    ])
+  })
+
+  test('does not use up the message when it is cancelled', async () => {
+    await trigger(WAITING)
+    const first = await newest()
+    await browser.post(`${pages.at(`deliveries/${publicId('dlv', first.id)}`)}/cancel`)
+    await sendEvent(pages, { app, email: BOB })
+    expect([(await newest()).id > first.id, (await newest()).state]).toEqual([true, 'waiting'])
+  })
+
+  test('is cancelled with its other events, and while it is retried', async () => {
+    const again = { once: 'property', property: 'n', collect: { minutes: 30 } } as const
+    await putMessage(pages, { app, content: { ...MAIL, ...WAITING, again } })
+    for (const n of [1, 2]) await sendEvent(pages, { app, email: BOB, properties: { headline: 'x', n } })
+    const joined = await newest()
+    const path = pages.at(`deliveries/${publicId('dlv', joined.joinedTo ?? 0)}`)
+    expect(await textOf(await see(path), '#cancel p')).toContain('The events that it includes are cancelled, too.')
+    await browser.post(`${path}/cancel`)
+    const ended = await pages.store.listDeliveriesById([joined.id, joined.joinedTo ?? 0])
+    expect(ended.map(({ state, reason }) => `${state} ${reason}`)).toEqual(Array(2).fill('skipped cancelled'))
+    await set({ smtpUrl: 'smtp://127.0.0.1:1' })
+    await sendEvent(pages, { app, email: 'eve@example.com', properties: { headline: 'x', n: 3 } })
+    await wait(HOUR)
+    await sendDue(pages)
+    const deferred = pages.at(`deliveries/${publicId('dlv', (await newest()).id)}`)
+    expect((await newest()).state).toBe('deferred')
+    expect((await browser.post(`${deferred}/cancel`)).status).toBe(303)
+    expect((await newest()).reason).toBe('cancelled')
+  })
+
+  test('is lost by a sender that had claimed it', async () => {
+    await putMessage(pages, { app, content: MAIL })
+    await sendEvent(pages, { app, email: BOB })
+    const at = pages.clock.now()
+    const claimed = await pages.store.claimDeliveries({ claimedBy: 'a', now: at, leaseMs: HOUR, most: 1, skipApps: [] })
+    const id = ('works' in claimed && claimed.works[0]?.delivery.id) || 0
+    expect((await browser.post(`${pages.at(`deliveries/${publicId('dlv', id)}`)}/cancel`)).status).toBe(303)
+    const record = JSON.stringify({ at, verdicts: [] })
+    expect(await pages.store.markHanded({ id, claimedBy: 'a', attempt: 1, at, record })).toEqual({
+      isMarked: false,
+      because: 'lost',
+    })
+    expect((await browser.post(`${pages.at(`deliveries/${publicId('dlv', id)}`)}/send-now`)).status).toBe(409)
+  })
+
+  test.each<[string, Partial<MessageContent>, string]>([
+    ['sent', {}, 'kept'],
+    ['skipped if a rule stops it', { onlyIf: [{ rule: 'tag', has: 'beta' }] }, 'skipped'],
+  ])('is decided early, and %s', async (_, content, state) => {
+    const path = await trigger({ ...WAITING, ...content })
+    const { status, location } = await browser.submit(path, `${path}/send-now`)
+    expect([status, location]).toEqual([303, path])
+    expect(await textOf(await see(path), '[role=status]')).toEqual([
+      'Done: Its rules are checked in a moment. Reload to see the result.',
+    ])
+    await sendDue(pages)
+    expect((await newest()).state).toBe(state as 'kept')
+    expect((await audited()).map(([action]) => action)).toContain('delivery.hasten')
+    expect((await browser.post(`${path}/send-now`)).status).toBe(409)
+  })
+
+  test('is not offered to viewers, nor changed by another account', async () => {
+    const path = await trigger(WAITING)
+    await pages.addMember('vic@example.com', 'viewer')
+    const viewer = await pages.signedIn('vic@example.com')
+    expect(await textOf((await viewer.get(path)).html, '.page-head .button')).toEqual([])
+    const other = await pages.addAccount('eve@example.com', 'Other')
+    const eve = await pages.signedIn('eve@example.com')
+    const id = publicId('dlv', (await newest()).id)
+    for (const action of ['cancel', 'send-now']) {
+      expect((await viewer.post(`${path}/${action}`)).status).toBe(403)
+      expect((await eve.post(`${path}/${action}`)).status).toBe(404)
+      expect((await eve.post(`/apps/${other.appId}/deliveries/${id}/${action}`)).status).toBe(404)
+    }
+    expect((await newest()).state).toBe('waiting')
+  })
+})

@@ -41,6 +41,8 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['people/:person/edit', 'editor', {}],
   ['people/:person/erase', 'owner', {}],
   ['deliveries/:delivery/resend', 'editor', {}],
+  ['deliveries/:delivery/cancel', 'editor', {}],
+  ['deliveries/:delivery/send-now', 'editor', {}],
   ['deliveries', 'viewer', { email: '' }],
   ['outbox/send', 'editor', {}],
   ['suppressions', 'viewer', { email: ADA }],
