@@ -84,7 +84,7 @@ describe('the feed', () => {
     async () => {
       const { page, send, close } = await openFeed('', ['old'])
       await page.click('[data-feed-pause]')
-      await stateIs(page, 'Stopped')
+      await stateIs(page, 'Paused')
       await send('second')
       await waits(page, 'Show 1 new event')
       expect(await namesOf(page)).toEqual(['old'])

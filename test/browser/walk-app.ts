@@ -106,7 +106,7 @@ export const REQUEST_STEPS: Step[] = [
     name: 'requests-unfound',
     go: async (page) => {
       await page.fill('#id', 'req_unknown')
-      await page.click('.find button')
+      await page.click('.finder > button')
     },
   },
   { name: 'requests-accepted', go: (page, server) => page.goto(at(server, 'requests?kind=accepted')) },

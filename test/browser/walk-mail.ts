@@ -203,7 +203,7 @@ export const MAIL_STEPS: Step[] = [
     name: 'suppressions-found',
     go: async (page) => {
       await page.fill('#email', 'nobody@example.com')
-      await page.click('.search button')
+      await page.click('.finder > button')
     },
   },
   { name: 'suppressions-remove', go: (page) => page.click('td.action .button') },
@@ -213,7 +213,7 @@ export const MAIL_STEPS: Step[] = [
     go: async (page, server) => {
       await page.goto(at(server, 'suppressions'))
       await page.fill('#email', HOSTILE)
-      await page.click('.search button')
+      await page.click('.finder > button')
     },
   },
   { name: 'suppressions-add', go: (page) => page.click('.page-head .primary') },

@@ -7,6 +7,7 @@ import { ACTIVATION_STEPS, APP_STEPS, OVERVIEW_LIVE_STEPS, OVERVIEW_STEPS, REQUE
 import { MESSAGE_STEPS } from './walk-messages.ts'
 import { MAIL_STEPS } from './walk-mail.ts'
 import { TWO_STEP_STEPS } from './walk-two-step.ts'
+import { UNSUBSCRIBE_STEPS } from './walk-unsubscribe.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
 /** `isPerView`: what it opens depends on the width. */
@@ -96,7 +97,7 @@ export const STEPS: Step[] = [
     name: 'people-unknown',
     go: async (page) => {
       await page.fill('#search', 'nobody@example.com')
-      await page.click('.search > button')
+      await page.click('.finder > button')
     },
   },
   {
@@ -121,7 +122,7 @@ export const STEPS: Step[] = [
     go: async (page, server) => {
       await page.goto(at(server, 'people'))
       await page.fill('#search', ADA)
-      await page.click('.search > button')
+      await page.click('.finder > button')
     },
   },
   { name: 'person-edit', go: (page) => page.click('.page-head a[href$="/edit"]') },
@@ -149,7 +150,7 @@ export const STEPS: Step[] = [
     go: async (page, server) => {
       await page.goto(at(server, 'people'))
       await page.fill('#search', ADA)
-      await page.click('.search > button')
+      await page.click('.finder > button')
     },
   },
   { name: 'person-erase', go: (page) => page.click('[popovertarget=erase]') },
@@ -219,4 +220,5 @@ export const STEPS: Step[] = [
   { name: 'you', go: (page, server) => page.goto(at(server, 'you')) },
   ...ACCOUNT_STEPS,
   ...TWO_STEP_STEPS,
+  ...UNSUBSCRIBE_STEPS,
 ]

@@ -18,6 +18,7 @@ import { refuseRole, showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MemberSections } from './members-page.tsx'
+import { None } from '../people/tags.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Moment } from '../ui/time.tsx'
@@ -101,14 +102,16 @@ const AuditPage = (props: AuditProps) => {
           </a>
         ))}
       </nav>
-      <p class="hint">
+      {entries.length === 0 && <p class="hint">{isFirst ? 'Nothing yet.' : 'Nothing older.'}</p>}
+      {entries.length > 0 && (
+        <div class="audit">
+          <Table label="Audit log" columns={columnsOf(props)} rows={entries} idOf={({ id }) => id} />
+        </div>
+      )}
+      <p class="hint after-table">
         IP addresses are shown as keyed hashes: the same hash means the same address (for IPv6, the same /64 network).
         The server's log uses the same hashes.
       </p>
-      {entries.length === 0 && <p class="hint">{isFirst ? 'Nothing yet.' : 'Nothing older.'}</p>}
-      {entries.length > 0 && (
-        <Table label="Audit log" columns={columnsOf(props)} rows={entries} idOf={({ id }) => id} />
-      )}
       <Pager
         newest={isFirst ? undefined : pathWith({})}
         older={older === null ? undefined : pathWith({ before: older })}
@@ -123,6 +126,6 @@ const columnsOf = ({ names }: AuditProps): Column<AuditEntry>[] => [
   { name: 'What', cell: (entry) => <SentText most={400}>{describeAction(entry, names)}</SentText> },
   {
     name: 'Address',
-    cell: ({ address }) => (address === null || address === 'several' ? (address ?? '–') : <code>{address}</code>),
+    cell: ({ address }) => (address === null ? <None /> : address === 'several' ? address : <code>{address}</code>),
   },
 ]

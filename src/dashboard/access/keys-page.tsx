@@ -58,7 +58,13 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
         </EmptyState>
       ) : (
         <>
-          <Table label="API keys" columns={columnsOf(viewer, isOwner, now)} rows={shown.rows} idOf={({ id }) => id} />
+          <Table
+            label="API keys"
+            hasSideAction
+            columns={columnsOf(viewer, isOwner, now)}
+            rows={shown.rows}
+            idOf={({ id }) => id}
+          />
           <Pager {...shown} />
         </>
       )}
@@ -92,6 +98,7 @@ const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<KeyRow
   { name: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'Never' : <Time at={lastUsedAt} now={now} />) },
   {
     name: 'State',
+    isUnlabelled: true,
     cell: ({ revokedAt }) =>
       revokedAt === null ? (
         <Badge mood="good">Active</Badge>

@@ -45,7 +45,13 @@ export const MembersPage = (props: MembersProps) => {
     >
       {isOwner && <MemberSections viewer={viewer} current="members" />}
       {!isOwner && <Notice kind="info">Only owners of the account can invite and change members.</Notice>}
-      <Table label="Members" columns={columnsOf(props, isOwner)} rows={shown.rows} idOf={({ id }) => id} />
+      <Table
+        label="Members"
+        hasSideAction
+        columns={columnsOf(props, isOwner)}
+        rows={shown.rows}
+        idOf={({ id }) => id}
+      />
       <Pager {...shown} />
       {isOwner && <TwoStepRuleSection {...props} />}
       {isOwner && <AccountNameSection viewer={viewer} typed={props.typed} />}
@@ -111,6 +117,7 @@ const columnsOf = ({ viewer, inTwoSteps, now }: MembersProps, isOwner: boolean):
   { name: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
   {
     name: 'State',
+    isUnlabelled: true,
     cell: ({ personId, isInvited }) =>
       isInvited ? (
         <Badge mood="caution">Invited</Badge>

@@ -84,7 +84,7 @@ export function State({ count, isNarrowed }: { count: number; isNarrowed: boolea
 }
 
 const FilteredList = (props: DeliveriesProps) => {
-  const { viewer, view, isFirst } = props
+  const { viewer, isFirst } = props
   return (
     <>
       <div class="list-tools">
@@ -98,14 +98,6 @@ const FilteredList = (props: DeliveriesProps) => {
         {isFirst && <p class="hint" role="status" data-stream-reason />}
         <DeliveryList {...props} />
       </section>
-      {props.count > 0 && (
-        <p class="hint after-table">
-          Export {props.count > MOST_COUNTED ? 'all' : props.count.toLocaleString('en')} as{' '}
-          <a href={deliveriesPath(viewer.app.publicId, view, { page: 'deliveries/export' })} download>
-            CSV
-          </a>
-        </p>
-      )}
     </>
   )
 }
@@ -261,7 +253,7 @@ function valueOf(name: FilterName, { view, email, messages }: DeliveriesProps): 
 }
 
 function DeliveryList(props: DeliveriesProps) {
-  const { viewer, view, deliveries, isFirst, older, now } = props
+  const { viewer, view, deliveries, count, isFirst, older, now } = props
   const { publicId: appId } = viewer.app
   const live = deliveriesPath(appId, view, { page: 'deliveries-live' })
   return (
@@ -278,10 +270,20 @@ function DeliveryList(props: DeliveriesProps) {
         ))}
       </ol>
       {deliveries.length === 0 && <NoMatch {...props} />}
-      <Pager
-        newest={isFirst ? undefined : deliveriesPath(appId, view)}
-        older={older === null ? undefined : deliveriesPath(appId, view, { before: older })}
-      />
+      <div class="list-foot">
+        <Pager
+          newest={isFirst ? undefined : deliveriesPath(appId, view)}
+          older={older === null ? undefined : deliveriesPath(appId, view, { before: older })}
+        />
+        {count > 0 && (
+          <p class="hint">
+            Export {count > MOST_COUNTED ? 'all' : count.toLocaleString('en')} as{' '}
+            <a href={deliveriesPath(appId, view, { page: 'deliveries/export' })} download>
+              CSV
+            </a>
+          </p>
+        )}
+      </div>
     </>
   )
 }

@@ -62,7 +62,7 @@ export const OutboxPage = (props: OutboxProps) => {
       {mails.length === 0 ? (
         <NoMails isFirst={isFirst} isCapturing={state.isCapturing} />
       ) : (
-        <section aria-label="Captured emails">
+        <section class="outbox" aria-label="Captured emails">
           <p class="hint">
             {CAPTURED_COUNTS}{' '}
             {state.isCapturing || state.isUnreadable
@@ -74,6 +74,7 @@ export const OutboxPage = (props: OutboxProps) => {
             columns={columnsOf(viewer, now)}
             rows={mails}
             idOf={({ deliveryId }) => String(deliveryId)}
+            isLinked
           />
         </section>
       )}
@@ -167,11 +168,7 @@ const columnsOf = ({ app }: Viewer, now: number): Column<Captured>[] => [
   },
   {
     name: 'To',
-    cell: ({ to }) => (
-      <span class="one-line">
-        <SentText most={48}>{to}</SentText>
-      </span>
-    ),
+    cell: ({ to }) => <SentText most={48}>{to}</SentText>,
   },
   { name: 'State', cell: CapturedBadge },
   { name: 'Captured', cell: ({ capturedAt }) => <Time at={capturedAt} now={now} /> },

@@ -73,10 +73,13 @@ const FeedSection = (props: EventsProps) => (
   <section class="feed-section" aria-label="Newest events">
     <div class="section-head">
       <h2>{props.isOld ? 'Older events' : 'Newest events'}</h2>
-      {!props.isOld && <FeedTools />}
+      {props.isOld ? (
+        <span class="hint small">{formatZone(props.viewer.app.timezone)}</span>
+      ) : (
+        <FeedTools zone={formatZone(props.viewer.app.timezone)} />
+      )}
     </div>
     {!props.isOld && <p class="hint" role="status" data-stream-reason />}
-    <p class="hint">Times in {formatZone(props.viewer.app.timezone)}.</p>
     <FeedList {...props} />
   </section>
 )

@@ -12,7 +12,7 @@ type FeedCounts = { state: string; chart: string; names?: string }
 
 const STATES: Record<StreamState | 'paused', { mood: string; word: string }> = {
   open: { mood: 'good', word: 'Refreshing' },
-  paused: { mood: 'quiet', word: 'Stopped' },
+  paused: { mood: 'quiet', word: 'Paused' },
   interrupted: { mood: 'caution', word: 'Reconnecting' },
   'signed-out': { mood: 'bad', word: 'Signed out' },
   replaced: { mood: 'caution', word: 'Stopped' },
@@ -86,7 +86,7 @@ function followFeed(list: HTMLOListElement): void {
 
   pause?.addEventListener('click', () => {
     pause.setAttribute('aria-pressed', String(!isPaused()))
-    pause.textContent = isPaused() ? 'Refresh again' : 'Stop refreshing'
+    pause.textContent = isPaused() ? 'Resume' : 'Pause'
     showState()
     insertIfUnread()
   })

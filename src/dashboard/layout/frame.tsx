@@ -25,6 +25,9 @@ const PAGES = {
   members: { name: 'Members', icon: 'members' },
 } as const satisfies Record<string, { name: string; icon: IconName }>
 
+/** What people do and get is above it. */
+const FIRST_OF_SETUP = 'sender'
+
 export type PageName = keyof typeof PAGES | 'you' | 'new-app' | 'docs'
 
 type SubPage =
@@ -108,7 +111,7 @@ export const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) =>
       {Object.entries(PAGES)
         .filter(([name]) => isListed(name, viewer))
         .map(([name, { name: title, icon }]) => (
-          <li key={name}>
+          <li key={name} class={name === FIRST_OF_SETUP ? 'apart' : undefined}>
             <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} current={currentOf(name, page, viewer)}>
               {title}
             </Item>

@@ -101,7 +101,7 @@ const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMe
       </>
     ),
   },
-  { name: 'State', cell: ({ status }) => <MessageBadge status={status} /> },
+  { name: 'State', isUnlabelled: true, cell: ({ status }) => <MessageBadge status={status} /> },
   numberOf(viewer, 'Waiting', { count: countWaiting, state: 'pending' }),
   numberOf(viewer, 'Sent', { count: countSent, state: 'left' }),
   ...(messages.some(({ counts }) => counts.kept > 0)

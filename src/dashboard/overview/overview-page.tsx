@@ -119,7 +119,7 @@ function AnswerSection(props: OverviewProps) {
     <section class="overview-answer" aria-label="What the messages did">
       <p class="answer">{describeResults(results, hasHoldback)}</p>
       <p class="hint">
-        Last 30 days.
+        Last 30 days.{live.length === 0 && ' No message is live now.'}
         {results.cameBack > 0 && (
           <>
             {' '}
@@ -130,7 +130,7 @@ function AnswerSection(props: OverviewProps) {
         {compared !== null && compared.people !== emailed && (
           <>
             {' '}
-            Compared: people whose first message has a holdback. <a href="/docs/results">How this is measured</a>
+            Compared: people whose first message has a holdback. <a href="/docs/results">How this is measured</a>.
           </>
         )}
         {!isCompared && most && hasResults && (
@@ -140,7 +140,6 @@ function AnswerSection(props: OverviewProps) {
             many more come back.
           </>
         )}
-        {live.length === 0 && ' No message is live now.'}
       </p>
     </section>
   )
@@ -186,12 +185,12 @@ export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: 
         <SentText>{describeSimulated(message, found)}</SentText>
       </p>
       <div class="buttons">
-        {result !== null && result.lines.length > 0 && (
-          <ButtonLink href={pathOf(viewer.app.publicId, 'overview/people')}>See who</ButtonLink>
-        )}
         <ButtonLink kind="primary" href={messagePath(viewer.app.publicId, message.id)}>
           {hasRole(viewer.member.role, 'editor') ? 'Review' : 'Open'} “<SentText most={60}>{message.name}</SentText>”
         </ButtonLink>
+        {result !== null && result.lines.length > 0 && (
+          <ButtonLink href={pathOf(viewer.app.publicId, 'overview/people')}>See who</ButtonLink>
+        )}
       </div>
       <p class="hint small">
         {result === null ? (

@@ -102,6 +102,14 @@ const columnsOf = ({ app }: Viewer, now: number): Column<SimulationLine>[] => [
         </a>
       ),
   },
-  { name: 'Triggered', cell: ({ triggeredAt }) => <Time at={triggeredAt} now={now} /> },
-  { name: 'Would have been sent', cell: ({ dueAt }) => <Time at={dueAt} now={now} /> },
+  {
+    name: 'Triggered',
+    cell: ({ triggeredAt }) => (
+      <>
+        <span class="on-phones">Triggered </span>
+        <Time at={triggeredAt} now={now} />
+      </>
+    ),
+  },
+  { name: 'Would have been sent', cell: ({ dueAt }) => <Time at={dueAt} now={now} />, isExtra: true },
 ]

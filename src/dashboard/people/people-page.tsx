@@ -7,12 +7,13 @@ import { EXPORT_FORMATS, PEOPLE_SORTS, type PeopleCursor, type PeopleSort } from
 import { personPath } from '../events/feed.tsx'
 import { describeEventName } from '../events/event-labels.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
-import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { FieldFrame } from '../ui/field.tsx'
 import { FilterMenu } from '../ui/filter-menu.tsx'
-import { Icon } from '../ui/icon.tsx'
+import { Finder } from '../ui/finder.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -95,9 +96,11 @@ function PeopleList(props: PeopleProps) {
   const { viewer, view, paths, people, next, now } = props
   return (
     <>
-      <Finder {...props} />
-      <Chips {...props} />
-      <Sorts {...props} />
+      <div class="list-tools">
+        <PeopleFinder {...props} />
+        <Sorts {...props} />
+      </div>
+      <Chips {...chipsOf(props)} />
       {people.length === 0 ? (
         <NoMatch {...props} />
       ) : (
@@ -122,31 +125,20 @@ function PeopleList(props: PeopleProps) {
   )
 }
 
-/** By POST, so that emails don't appear in URLs and logs. */
-const Finder = ({ viewer, view: { texts, sort }, suggested, messages }: PeopleProps) => (
-  <form class="search finder" role="search" method="post" action={pathOf(viewer.app.publicId, 'people')}>
-    <HiddenFields fields={{ sort }} />
-    <div class="field">
-      <label for="search" class="unseen">
-        Search by email or name
-      </label>
-      <Icon name="search" />
-      <input
-        id="search"
-        name="search"
-        type="text"
-        value={texts.search}
-        placeholder="Email or part of a name"
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-      />
-    </div>
-    <Button>Find</Button>
+const PeopleFinder = ({ viewer, view: { texts, sort }, suggested, messages }: PeopleProps) => (
+  <Finder
+    action={pathOf(viewer.app.publicId, 'people')}
+    method="post"
+    hidden={{ sort }}
+    name="search"
+    label="Search by email or name"
+    placeholder="Email or name"
+    value={texts.search}
+  >
     <FilterMenu>
       <FilterFields {...{ texts, suggested, messages }} />
     </FilterMenu>
-  </form>
+  </Finder>
 )
 
 const ANY = { value: '', label: 'Any' }
@@ -234,33 +226,14 @@ const Suggestions = ({ id, texts }: { id: string; texts: string[] }) => (
   </datalist>
 )
 
-const Chips = ({ view, paths, messages }: PeopleProps) => {
-  const chips = listChips(view.texts, messages)
-  if (chips.length === 0) return null
-  return (
-    <ul class="chips" aria-label="Active filters">
-      {chips.map(({ name, value, without }) => (
-        <li key={name}>
-          <a class="chip" href={paths.pathOf({ ...view, texts: without, after: null })}>
-            <span class="unseen">Remove the filter </span>
-            <span>
-              <SentText most={40}>{name}</SentText>:{' '}
-              <b>
-                <SentText most={60}>{value}</SentText>
-              </b>
-            </span>
-            <Icon name="close" />
-          </a>
-        </li>
-      ))}
-      {chips.length > 1 && (
-        <li>
-          <a href={paths.pathOf({ ...view, texts: NO_FILTER, after: null })}>Clear all</a>
-        </li>
-      )}
-    </ul>
-  )
-}
+const chipsOf = ({ view, paths, messages }: PeopleProps) => ({
+  chips: listChips(view.texts, messages).map(({ name, value, without }) => ({
+    name,
+    value,
+    href: paths.pathOf({ ...view, texts: without, after: null }),
+  })),
+  clear: paths.pathOf({ ...view, texts: NO_FILTER, after: null }),
+})
 
 const Sorts = ({ view, paths }: PeopleProps) => (
   <nav class="ranges filter-links" aria-label="Sort">
@@ -308,20 +281,20 @@ const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
   { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={1} />, isExtra: true },
   {
     name: 'Last page view',
-    cell: ({ lastSeenAt }) =>
-      lastSeenAt === null ? (
-        <None />
-      ) : (
-        <>
-          <span class="on-phones">Page view </span>
-          <Time at={lastSeenAt} now={now} />
-        </>
-      ),
+    cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
+    isExtra: true,
   },
   {
     name: 'Last event',
-    isExtra: true,
-    cell: ({ lastEventAt }) => (lastEventAt === null ? <None /> : <Time at={lastEventAt} now={now} />),
+    cell: ({ lastEventAt }) =>
+      lastEventAt === null ? (
+        <None />
+      ) : (
+        <>
+          <span class="on-phones">Event </span>
+          <Time at={lastEventAt} now={now} />
+        </>
+      ),
   },
   { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} />, isExtra: true },
 ]

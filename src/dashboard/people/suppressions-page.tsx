@@ -9,8 +9,8 @@ import type { Viewer } from '../layout/viewer.ts'
 import { Badge } from '../ui/badge.tsx'
 import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form, FormNotices } from '../ui/form.tsx'
+import { Finder } from '../ui/finder.tsx'
+import { FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -49,10 +49,10 @@ export const SuppressionsPage = (props: SuppressionsProps) => {
       state={describeCount(count)}
       action={<Actions viewer={viewer} isEmpty={count === '0'} />}
     >
-      <DeliverySections viewer={viewer} current="suppressions" />
       <FormNotices notice={notice} />
       {imported && <ImportedNotice {...imported} />}
       <MailNotices viewer={viewer} state={mail} />
+      <DeliverySections viewer={viewer} current="suppressions" />
       {count === '0' ? (
         <EmptyState title="No suppressions">
           People who unsubscribe and addresses that bounce or complain appear here.
@@ -103,10 +103,17 @@ function SuppressionList(props: SuppressionsProps) {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
     <>
-      <Form isSearch action={path} submit="Find" kind="plain">
-        <Field name="email" label="Find by email" kind="email" value={search?.text ?? ''} autocomplete="off" />
-      </Form>
-      {search === null && <ReasonLinks {...props} path={path} />}
+      <div class="list-tools">
+        <Finder
+          action={path}
+          method="post"
+          name="email"
+          label="Find by email"
+          placeholder="Email"
+          value={search?.text ?? ''}
+        />
+        {search === null && <ReasonLinks {...props} path={path} />}
+      </div>
       {rows.length === 0 ? (
         <NoRows {...props} path={path} />
       ) : (
@@ -171,6 +178,7 @@ function columnsOf({ viewer, search }: SuppressionsProps, now: number): Column<S
     { name: 'Address', cell: (row) => <Address viewer={viewer} row={row} /> },
     {
       name: 'Reason',
+      isUnlabelled: true,
       cell: ({ reason }) => <Badge mood={reason === 'unsubscribed' ? 'quiet' : 'bad'}>{REASONS[reason]}</Badge>,
     },
     { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },

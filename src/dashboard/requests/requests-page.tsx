@@ -4,7 +4,7 @@ import { ERROR_CODES } from '../../docs/error-codes.ts'
 import { MOST_COUNTED, type RequestRow as Row } from '../../store/requests.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { Button, ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { ButtonLink, HiddenFields } from '../ui/button.tsx'
 import { type Chip, Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -12,6 +12,7 @@ import { FeedPending, FeedTools } from '../ui/feed.tsx'
 import { DayField } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { FilterMenu } from '../ui/filter-menu.tsx'
+import { Finder } from '../ui/finder.tsx'
 import { Pager } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { describeCaller, KEYLESS_OPTIONS, type RequestNames } from './request-labels.tsx'
@@ -55,7 +56,7 @@ export const RequestsPage = (props: RequestsProps) => (
   >
     <div class="list-tools">
       <KindLinks {...props} />
-      <FindForm {...props} />
+      <RequestFinder {...props} />
     </div>
     {props.wanted !== '' && (
       <Notice kind="caution">
@@ -101,24 +102,16 @@ const KindLinks = ({ viewer, view }: RequestsProps) => (
   </nav>
 )
 
-const FindForm = ({ viewer, wanted }: RequestsProps) => (
-  <form class="find" role="search" method="get" action={pathOf(viewer.app.publicId, 'requests')}>
-    <label class="unseen" for="id">
-      Request ID
-    </label>
-    <input
-      id="id"
-      name="id"
-      type="search"
-      value={wanted}
-      placeholder="Request ID"
-      required
-      autocomplete="off"
-      autocapitalize="none"
-      spellcheck={false}
-    />
-    <Button>Find</Button>
-  </form>
+const RequestFinder = ({ viewer, wanted }: RequestsProps) => (
+  <Finder
+    action={pathOf(viewer.app.publicId, 'requests')}
+    method="get"
+    name="id"
+    label="Request ID"
+    placeholder="Request ID"
+    value={wanted}
+    required
+  />
 )
 
 type Choices = { value: string; label: string }[]

@@ -12,11 +12,13 @@ export const Chips = ({ chips, clear }: { chips: Chip[]; clear: string }) =>
       {chips.map(({ name, value, href }) => (
         <li key={name}>
           <a class="chip" href={href}>
-            <span class="unseen">Remove </span>
-            {name}:{' '}
-            <b>
-              <SentText most={40}>{value}</SentText>
-            </b>
+            <span class="unseen">Remove the filter </span>
+            <span>
+              <SentText most={40}>{name}</SentText>:{' '}
+              <b>
+                <SentText most={60}>{value}</SentText>
+              </b>
+            </span>
             <Icon name="close" />
           </a>
         </li>

@@ -9,7 +9,7 @@ export const FeedTools = ({ zone }: { zone?: string }) => (
       <Badge mood="good">Refreshing</Badge>
     </span>
     <button class="button plain" type="button" aria-pressed="false" data-feed-pause>
-      Stop refreshing
+      Pause
     </button>
   </div>
 )

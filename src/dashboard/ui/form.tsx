@@ -30,8 +30,6 @@ type FormProps = NoticeProps & {
   hasFiles?: boolean
   /** for buttons elsewhere on the page */
   id?: string
-  /** one field with its button in a row */
-  isSearch?: boolean
   /** prefix of the fields' ids, if another form has the same fields */
   ids?: string
   /** whose password this is, for password managers */
@@ -55,7 +53,6 @@ export const Form = (props: FormProps) => {
     locked,
     isLocked = Boolean(locked),
     id,
-    isSearch,
     hasFiles,
     ids,
     username,
@@ -65,15 +62,7 @@ export const Form = (props: FormProps) => {
   return (
     <>
       <FormNotices {...props} />
-      <form
-        id={id}
-        class={isSearch ? 'search' : undefined}
-        role={isSearch ? 'search' : undefined}
-        method="post"
-        enctype={hasFiles ? 'multipart/form-data' : undefined}
-        action={action}
-        novalidate
-      >
+      <form id={id} method="post" enctype={hasFiles ? 'multipart/form-data' : undefined} action={action} novalidate>
         <HiddenFields fields={hidden} />
         {username !== undefined && <input type="hidden" autocomplete="username" value={username} />}
         <FormContext.Provider value={{ errors, isLocked, ids }}>

@@ -8,6 +8,8 @@ export type Column<Row> = {
   isNumber?: boolean
   /** buttons; the name is for screen readers */
   isAction?: boolean
+  /** on phones, its cells say what they are */
+  isUnlabelled?: boolean
   /** not on phones, in a table of one-line rows */
   isExtra?: boolean
 }
@@ -42,7 +44,11 @@ export const Table = <Row,>({ label, columns, rows, idOf, ...kind }: TableProps<
       {rows.map((row) => (
         <tr key={idOf(row)}>
           {columns.map((column) => (
-            <td key={column.name} class={classOf(column)} data-label={column.isAction ? undefined : column.name}>
+            <td
+              key={column.name}
+              class={classOf(column)}
+              data-label={column.isAction || column.isUnlabelled ? undefined : column.name}
+            >
               {column.cell(row)}
             </td>
           ))}
@@ -52,8 +58,8 @@ export const Table = <Row,>({ label, columns, rows, idOf, ...kind }: TableProps<
   </table>
 )
 
-const classOf = <Row,>({ isNumber, isAction, isExtra }: Column<Row>): string | undefined =>
-  isNumber ? 'number' : isAction ? 'action' : isExtra ? 'extra' : undefined
+const classOf = <Row,>({ isNumber, isAction, isExtra, isUnlabelled }: Column<Row>): string | undefined =>
+  isNumber ? 'number' : isAction ? 'action' : isExtra ? 'extra' : isUnlabelled ? 'unlabelled' : undefined
 
 type PagerProps = { newest?: string; newer?: string; older?: string; newestLabel?: string; olderLabel?: string }
 

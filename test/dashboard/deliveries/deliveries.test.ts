@@ -97,9 +97,9 @@ describe('the deliveries', () => {
     const query = 'from=2026-05-03&days=utc&rows=emails'
     const html = await see(`?${query}`)
     expect(await textOf(html, '.chip')).toEqual([
-      'Remove Triggered from: 3 May 2026',
-      'Remove Days: UTC',
-      'Remove Events: one per email',
+      'Remove the filter Triggered from: 3 May 2026',
+      'Remove the filter Days: UTC',
+      'Remove the filter Events: one per email',
     ])
     expect((await attributesOf(html, '.chip', 'href')).map((href) => (href ?? '').split('?')[1])).toEqual([
       'days=utc&rows=emails',

@@ -107,10 +107,10 @@ describe('before a message is live', () => {
     expect(await answerOf(html)).toBe(
       '2 people would have got “Results ready, they left” last week; none of them have page views. Nobody emailed them.',
     )
-    expect(await textOf(html, '.overview-answer .button')).toEqual(['See who', 'Review “Results ready, they left”'])
+    expect(await textOf(html, '.overview-answer .button')).toEqual(['Review “Results ready, they left”', 'See who'])
     expect(await attributesOf(html, '.overview-answer .button', 'href')).toEqual([
-      pages.at('overview/people'),
       pages.path,
+      pages.at('overview/people'),
     ])
     expect(await attributesOf(html, '[data-live-from]', 'class')).toEqual([])
   })

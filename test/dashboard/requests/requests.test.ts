@@ -100,7 +100,7 @@ describe('Requests', () => {
     expect(await idsOf('?to=2026-05-02')).toEqual(['req_1c'])
     expect(await idsOf('?app=app_other')).toEqual([])
     const html = await see(`?kind=all&status=400&key=${other}`)
-    expect(await textOf(html, '.chip')).toEqual(['Remove Status: 400', 'Remove Key: Another'])
+    expect(await textOf(html, '.chip')).toEqual(['Remove the filter Status: 400', 'Remove the filter Key: Another'])
     expect(await attributesOf(html, '.chip', 'href')).toEqual([
       pages.at(`requests?kind=all&key=${other}`),
       pages.at('requests?kind=all&status=400'),

@@ -88,7 +88,7 @@ test('pages show times in its timezone', async () => {
   await browser.post(pages.at('activation/test'))
   await browser.submit(pages.at('settings'), pages.at('settings'), FIELDS)
   const events = (await browser.get(pages.at('events'))).html
-  expect(events).toContain('Times in America/New York.')
+  expect(await textOf(events, '.feed-tools > .hint')).toEqual(['America/New York'])
   expect(await textOf(events, '.feed time')).toEqual(['3 May 08:00:00'])
   expect((await textOf(events, '.chart .axis'))[0]).toEndWith('3 May, 08:00')
   const days = (await browser.get(pages.at('events?range=days'))).html
