@@ -84,7 +84,7 @@ export function State({ count, isNarrowed }: { count: number; isNarrowed: boolea
 }
 
 const FilteredList = (props: DeliveriesProps) => {
-  const { viewer, isFirst } = props
+  const { viewer, view, isFirst } = props
   return (
     <>
       <div class="list-tools">
