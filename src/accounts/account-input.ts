@@ -59,5 +59,7 @@ const isName = (name: string): boolean => {
 function readHome(text: string): string | null {
   const url = URL.parse(text.trim())
   const isWeb = url?.protocol === 'https:' || (url?.protocol === 'http:' && url.hostname === 'localhost')
-  return url && isWeb && url.username === '' && url.password === '' ? url.href : null
+  if (!url || !isWeb || url.username !== '' || url.password !== '') return null
+  const typed = text.trim()
+  return `${typed}/` === url.href ? typed : url.href
 }

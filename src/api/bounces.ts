@@ -15,7 +15,7 @@ const REPORT_BYTES = 16 * 1024
 const SIGNATURE = 'eventpost-signature'
 const TAKEN = { ok: true }
 
-/** POST /hooks/bounces/APP: bounces and complaints, from a mail provider or a script. */
+/** POST /hooks/bounces/APP: bounces and complaints, from a script of the customer. */
 export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOvers }) =>
   new Elysia().post(
     '/hooks/bounces/:app',
@@ -35,7 +35,7 @@ export const bounceRoutes = (deps: { store: Store; clock: Clock; mailer: HandOve
         operationId: 'reportBounce',
         summary: 'Report a bounce',
         description:
-          'Reports a bounce or a complaint, from your mail provider or a script. The person gets no more email. Sending the same report twice is safe.',
+          'Reports a bounce or a complaint. The person gets no more email. Mail providers use formats of their own, so a script of yours sends this one. Sending the same report twice is safe.',
         example: EXAMPLES.postBounce,
         body: BounceReport,
         answers: { 202: BounceAnswer },

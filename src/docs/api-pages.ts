@@ -1,8 +1,8 @@
 /** The API reference: pages in Markdown, written from openapi.json. */
 import { row, table } from './markdown.ts'
 import { type DocPage, toPage } from './page.ts'
-import { type CodeSample, requestSamples } from './request-samples.ts'
-import { PAGE_SAMPLES } from './samples.ts'
+import { bounceSample, type CodeSample, requestSamples } from './request-samples.ts'
+import { EXAMPLE_VALUES, PAGE_SAMPLES } from './samples.ts'
 
 type Schema = {
   $ref?: string
@@ -223,7 +223,7 @@ const namesIn = (schema: Schema): string[] =>
 const BOUNCES = '/hooks/bounces/{app}'
 
 function samplesOf(call: Call): ReadonlyMap<string, CodeSample[]> {
-  if (call.path === BOUNCES) return new Map([['request', [bounceSample(call)]]])
+  if (call.path === BOUNCES) return new Map([['request', [bounceCode(call)]]])
   return takesKey(call) ? new Map([['request', requestSamples(requestOf(call))]]) : new Map()
 }
 
@@ -233,19 +233,13 @@ function requestOf({ method, path, operation: { parameters, requestBody } }: Cal
     example === undefined ? [] : [`${name}=${encodeURIComponent(String(example))}`],
   )
   const url = withPlaceholders(`{base_url}${path}${query.length > 0 ? `?${query.join('&')}` : ''}`)
-  return { method, url, body: body && (JSON.parse(withPlaceholders(JSON.stringify(body))) as object) }
+  const text = withPlaceholders(JSON.stringify(body ?? null)).replaceAll(EXAMPLE_VALUES.home_url, '{home_url}')
+  return { method, url, body: body && (JSON.parse(text) as object) }
 }
 
-/** The signature is made in the shell. */
-function bounceSample({ path, operation }: Call): CodeSample {
+function bounceCode({ path, operation }: Call): CodeSample {
   const body = JSON.stringify(operation.requestBody?.content['application/json']?.example)
-  const code = `body='${body}'
-time=$(date +%s)
-signature=$(printf %s "$time.$body" | openssl dgst -sha256 -hmac "$REPORT_SECRET" | sed 's/^.* //')
-curl -sS --max-time 10 '{base_url}${path.replace('{app}', 'APP_ID')}' \\
-  -H 'Content-Type: application/json' \\
-  -H "Eventpost-Signature: t=$time,v1=$signature" \\
-  -d "$body"`
+  const code = bounceSample(`{base_url}${path.replace('{app}', 'APP_ID')}`, body)
   return { id: 'curl', name: 'curl', blocks: [{ label: 'Request', code }] }
 }
 

@@ -35,6 +35,24 @@ test('is normalized for comparison', () => {
   expect(readAppSettings(writeAppSettings(settings))).toEqual({ settings })
 })
 
+test('a home page stays as typed, with or without a slash', () => {
+  const homes = [
+    'https://acme.test',
+    'https://acme.test/',
+    'http://localhost:3000',
+    'HTTPS://Acme.Test',
+    'https://a.test/é',
+  ]
+  const read = homes.map((home) => readAppSettings({ ...TYPED, home }))
+  expect(read.map((one) => ('settings' in one ? one.settings.homeUrl : one))).toEqual([
+    'https://acme.test',
+    'https://acme.test/',
+    'http://localhost:3000',
+    'https://acme.test/',
+    'https://a.test/%C3%A9',
+  ])
+})
+
 test('everything except the name may be empty', () => {
   expect(read({ home: '', domains: '\n', snippetHosts: '', addsPeople: false })).toEqual({
     settings: {

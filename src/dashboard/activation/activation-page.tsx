@@ -128,7 +128,7 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
 )
 
 function keysSentence(keys: KeyRow[], isOwner: boolean): string {
-  const again = 'A key is shown only once, together with the identity secret.'
+  const again = 'A key is shown only once. The identity secret is shown with every new key.'
   if (keys.length === 0)
     return `No active keys. ${again}${isOwner ? '' : ' Only owners of the account can create one.'}`
   const lost = isOwner ? 'create another' : 'ask an owner of the account to create another'
@@ -182,8 +182,8 @@ const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
 const SnippetSection = (props: ActivationProps) => (
   <Folding id="tag" title="Script tag for your pages" isFolded={isDone(props, 'Browser script')}>
     <p>
-      Reports the paths signed-in people open, so nobody gets an email about a page they have open. Under 2 KB, no
-      cookies, and no data about people your server hasn't signed.
+      Reports the paths signed-in people open, so nobody gets an email about a page they have open. 1.5 KB compressed,
+      no cookies, and no data about people your server hasn't signed.
     </p>
     <CodeTabs name="tag" label="Variant of the script tag" languages={browserSamples(makeSnippetTags(props.snippet))} />
     {props.addsPeople ? (

@@ -26,7 +26,7 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
       <h2>Identity secret</h2>
       <p>
         Your server signs each signed-in person's email with it, so nobody can report page views as someone else. It's
-        shown whenever you create a key.
+        shown when you rotate it, and with every new key.
       </p>
       <Values>
         {current && (
@@ -78,7 +78,8 @@ const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
 const RotateDialog = ({ path, currentId }: { path: string; currentId: string }) => (
   <Dialog id="rotate" opener="Rotate" about="the identity secret" title="Rotate the identity secret?">
     <p>
-      The new secret is shown only once. The previous one keeps working for 24 hours, so you can update your servers.
+      The new secret is shown next, and again with every new key. The previous one keeps working for 24 hours, so you
+      can update your servers.
     </p>
     <ActionForm action={`${path}/secret`} fields={{ replaces: currentId }} kind="primary">
       Rotate

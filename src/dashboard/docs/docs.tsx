@@ -51,14 +51,15 @@ export function docsRoutes(deps: DocsDependencies) {
     return docs.flatMap((group) => group.docs).find(({ page }) => path === page.slug)
   }
   const show = async (request: Request, slug: string): Promise<Response> => {
+    if (slug === '') return redirectAnswer(FIRST)
     const doc = await find(slug.replace(/\.md$/, ''))
-    if (!doc) return problemAnswer(request, 'page_unknown')
+    if (!doc) return problemAnswer(request, 'doc_unknown')
     if (slug.endsWith('.md')) return textAnswer('text/markdown', writeMarkdownPage(doc.page, baseUrl))
     return showDoc(deps, request, doc, (await read.get()).docs)
   }
   return routes
     .get('/docs/:page', ({ request, params: { page } }) => show(request, page))
-    .get('/docs/api/:page', ({ request, params: { page } }) => show(request, `api/${page}`))
+    .get('/docs/api/:page', ({ request, params: { page } }) => show(request, page === '' ? 'api' : `api/${page}`))
 }
 
 function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'openApi'>) {

@@ -10,15 +10,17 @@ import { Command } from '../ui/text.tsx'
 
 /** Redirects to the last app, the first app, or sign-in. */
 export const homeRoutes = (deps: PageDependencies) =>
-  new Elysia().get('/', async ({ request }) => {
-    if (!(await deps.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
-    const signedIn = await findSignedIn(deps, request)
-    if (!signedIn) return redirectAnswer('/sign-in')
-    const access = await findLastApp(deps, request, signedIn.member.id)
-    return access
-      ? redirectAnswer(homePath(access.appId, access))
-      : pageAnswer(request, 200, <NowherePage email={signedIn.member.email} />)
-  })
+  new Elysia()
+    .get('/apps', () => redirectAnswer('/'))
+    .get('/', async ({ request }) => {
+      if (!(await deps.store.isSetUp())) return pageAnswer(request, 200, <HomePage />)
+      const signedIn = await findSignedIn(deps, request)
+      if (!signedIn) return redirectAnswer('/sign-in')
+      const access = await findLastApp(deps, request, signedIn.member.id)
+      return access
+        ? redirectAnswer(homePath(access.appId, access))
+        : pageAnswer(request, 200, <NowherePage email={signedIn.member.email} />)
+    })
 
 const HomePage = () => (
   <Layout title="Eventpost is running" lead="It isn't set up yet.">

@@ -15,6 +15,7 @@ type ProblemCode =
   | 'setup_link_unknown'
   | 'password_link_unknown'
   | 'page_unknown'
+  | 'doc_unknown'
   | 'event_unknown'
   | 'request_unknown'
   | 'person_unknown'
@@ -102,6 +103,16 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     title: 'Page not found',
     lead: 'No page of your account has this address.',
     remedy: TO_START,
+  },
+  doc_unknown: {
+    status: 404,
+    title: 'Page not found',
+    lead: 'The documentation has no page with this address.',
+    remedy: (
+      <p>
+        Go to <a href="/docs">the documentation</a>.
+      </p>
+    ),
   },
   event_unknown: {
     status: 404,

@@ -35,6 +35,9 @@ export function overviewRoutes(deps: PageDependencies) {
   const recent = createRecentSimulations({ simulations, clock, onEnd: feed.notify })
   const shown = { ...deps, recent }
   return new Elysia()
+    .get('/apps/:app', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => redirectAnswer(homePath(app, viewer))),
+    )
     .get('/apps/:app/overview', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) => showOverview(shown, request, viewer)),
     )

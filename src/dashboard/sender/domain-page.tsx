@@ -47,21 +47,30 @@ type DomainProps = {
 }
 
 export const DomainPage = (props: DomainProps) => (
-  <SenderFrame facts={props.facts} current="sender/domain" state={<State {...props.facts} />} refused={props.refused}>
+  <SenderFrame facts={props.facts} current="sender/domain" state={<State {...props} />} refused={props.refused}>
     <DomainsSection {...props} />
     <ChecksSection {...props} />
     <DkimSection {...props} />
   </SenderFrame>
 )
 
-const State = ({ mailRoute: { from } }: SenderFacts) =>
-  from === null ? (
+const State = ({ facts: { mailRoute }, last }: DomainProps) =>
+  mailRoute.from === null ? (
     'No sender yet, so there is no domain to check.'
   ) : (
     <>
-      Emails come from <SentText>{domainOf(from.address)}</SentText>. Its DNS records prove that you may send for it.
+      Emails come from <SentText>{domainOf(mailRoute.from.address)}</SentText>. {describeRecords(last)}
     </>
   )
+
+function describeRecords(last: LastCheck | null): string {
+  if (last === null) return "Its DNS records weren't checked yet."
+  const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution').map(({ about }) => about)
+  if (open.length > 0) return `Its DNS records are incomplete: ${new Intl.ListFormat('en').format(open)}.`
+  return last.checks.every(({ state }) => state === 'good')
+    ? 'Its DNS records show that you may send for it.'
+    : 'Some of its DNS records could not be read.'
+}
 
 /** Domains to verify, because other accounts use the same mail server. */
 const DomainsSection = ({ facts: { viewer }, domains, isChecked }: DomainProps) => {
@@ -208,7 +217,7 @@ export const CHECKS = 'checks'
 const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: DomainProps) => (
   <section id={CHECKS}>
     <h2>DNS records</h2>
-    <p>Without these records, emails go to spam.</p>
+    <p>Without these records, emails may go to spam.</p>
     {mailRoute.from !== null && (
       <ul class="fact-list">
         {(last?.checks ?? UNCHECKED).map((check) => (

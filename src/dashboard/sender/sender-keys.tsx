@@ -11,6 +11,9 @@ import { SecretOnce } from '../ui/secret.tsx'
 import { showDomain } from './domain.tsx'
 import { saveSettings } from './sender.tsx'
 import { showServer } from './server.tsx'
+import { REPORT_DOCS } from './server-page.tsx'
+import { bounceSample } from '../../docs/request-samples.ts'
+import { CodeBlock } from '../ui/code.tsx'
 
 /** Slightly over 256 bits. */
 const SECRET_CHARACTERS = 43
@@ -60,11 +63,13 @@ function makeSecret(deps: PageDependencies, request: Request, form: FormInput, {
     settings: { bounceSecret },
     basedOn: form.text('basedOn'),
     show: ({ status, notice }) => showServer(deps, request, viewer, { status, notice }),
-    done: () => pageAnswer(request, 200, <SecretPage viewer={viewer} secret={bounceSecret} />),
+    done: () => pageAnswer(request, 200, <SecretPage viewer={viewer} secret={bounceSecret} baseUrl={deps.baseUrl} />),
   })
 }
 
-const SecretPage = ({ viewer, secret }: { viewer: Viewer; secret: string }) => (
+type SecretProps = { viewer: Viewer; secret: string; baseUrl: string }
+
+const SecretPage = ({ viewer, secret, baseUrl }: SecretProps) => (
   <Frame
     viewer={viewer}
     page="sender"
@@ -73,8 +78,15 @@ const SecretPage = ({ viewer, secret }: { viewer: Viewer; secret: string }) => (
   >
     <SecretOnce
       secrets={[{ id: 'report-secret', name: 'Report secret', text: secret }]}
-      warning="Shown only once. Store it in the service that forwards your provider's reports."
+      warning="Shown only once. Store it as REPORT_SECRET in the script that reports bounces."
       next={pathOf(viewer.app.publicId, 'sender/server')}
-    />
+    >
+      <p>
+        Sign each report with it. <a href={REPORT_DOCS}>Report a bounce</a> describes the fields.
+      </p>
+      <CodeBlock id="report" label="Report a bounce">
+        {bounceSample(`${baseUrl}/hooks/bounces/${viewer.app.publicId}`, '{"kind":"bounced","delivery":"dlv_..."}')}
+      </CodeBlock>
+    </SecretOnce>
   </Frame>
 )

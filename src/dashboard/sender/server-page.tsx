@@ -261,11 +261,16 @@ const LOGINS: Record<Extract<ServerCheck, { is: 'fine' }>['login'], string> = {
   none: '. No username is set.',
 }
 
-/** Bounces reported by signed webhooks (docs: bounces). */
+export const REPORT_DOCS = '/docs/api/report-bounce'
+
+/** Bounces reported by signed requests. */
 const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <section>
     <h2>Bounce reports</h2>
-    <p class="hint">Have your provider report bounces and complaints to this URL.</p>
+    <p class="hint">
+      Mail providers report bounces in formats of their own. Let a script of yours send them to this URL, as{' '}
+      <a href={REPORT_DOCS}>Report a bounce</a> shows.
+    </p>
     <Values>
       <Value id="report-url" name="URL">
         {`${baseUrl}/hooks/bounces/${viewer.app.publicId}`}
@@ -284,7 +289,7 @@ const SecretForm = ({ viewer, marks, settings }: Pick<SenderFacts, 'viewer' | 'm
     <ActionForm {...form}>Create a secret</ActionForm>
   ) : (
     <Dialog id="new-secret" opener="Create a new secret" title="Create a new secret?">
-      <p>Reports signed with the current secret are refused until your provider uses the new one.</p>
+      <p>Reports signed with the current secret are refused until your script uses the new one.</p>
       <ActionForm {...form}>Create a new secret</ActionForm>
     </Dialog>
   )

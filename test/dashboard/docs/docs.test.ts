@@ -19,8 +19,19 @@ afterAll(() => pages.close())
 const get = (path: string) => createBrowser(pages).get(path)
 
 test('/docs redirects to the first page', async () => {
-  const { status, location } = await get('/docs')
-  expect([status, location]).toEqual([303, '/docs/start'])
+  for (const path of ['/docs', '/docs/']) {
+    const { status, location } = await get(path)
+    expect([path, status, location]).toEqual([path, 303, '/docs/start'])
+  }
+  expect((await get('/docs/api/')).status).toBe(200)
+})
+
+test('an unknown page leads back to the documentation', async () => {
+  for (const path of ['/docs/nope', '/docs/api/nope']) {
+    const { status, html } = await get(path)
+    expect([status, await textOf(html, '.lead')]).toEqual([404, ['The documentation has no page with this address.']])
+    expect(await attributesOf(html, 'main a', 'href')).toEqual(['/docs'])
+  }
 })
 
 test('each page has a title, a summary, its Markdown, and links to all pages', async () => {
@@ -263,6 +274,14 @@ test('text that looks like HTML stays text', async () => {
   const { html } = await get('/docs/snippet')
   expect(html).toContain('&lt;script async src=&quot;http://localhost:8080/s.js&quot;')
   expect(html.match(/<script/g)).toHaveLength(2)
+})
+
+test("samples of a call link to the app's own domain", () => {
+  const page = all.find(({ slug }) => slug === 'api/post-events')
+  const values = { appId: 'APP_ID', siteId: 'SITE_ID', homeUrl: 'https://acme.test', language: null }
+  const html = page ? fillDocHtml(createDocHtml(page, 'http://localhost:8080'), 'http://localhost:8080', values) : ''
+  expect(html.match(/https:\/\/acme\.test\/results\/1/g)).toHaveLength(8)
+  expect(page?.markdown).toContain('https://app.example.com/results/1')
 })
 
 test('hostile text in a setting or in the description of a call stays text', () => {

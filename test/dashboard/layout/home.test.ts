@@ -18,6 +18,14 @@ describe('/', () => {
     expect(headers.getSetCookie()).toEqual([])
   })
 
+  test('leads on from addresses above the pages of an app', async () => {
+    const browser = await pages.signedIn()
+    for (const path of [pages.at(''), pages.at('').replace(/\/$/, '')])
+      expect((await browser.get(path)).location).toBe(pages.at('activation'))
+    expect((await browser.get('/apps')).location).toBe('/')
+    expect((await browser.get('/apps/app_none')).status).toBe(404)
+  })
+
   test('leads to the last viewed app, of any account', async () => {
     const other = await pages.addAccount('eve@example.com', 'Another')
     pages.clock.ms += 1

@@ -246,7 +246,10 @@ describe('the records of the domain', () => {
       Array(3).fill('Not checked'),
     ])
     expect(asked).toEqual([])
+    const lead = 'Emails come from first.example.'
+    expect((await textOf(before, '.lead'))[0]).toBe(`${lead} Its DNS records weren't checked yet.`)
     const html = await ask()
+    expect((await textOf(html, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DKIM and DMARC.`)
     expect(await badges(html)).toEqual(['Good', 'To do', 'Missing'])
     expect(asked.sort()).toEqual(['_dmarc.first.example', 'first.example'])
     expect(await textOf(html, '#check-DMARC-name, #check-DMARC-value')).toEqual([
@@ -321,6 +324,10 @@ describe('the secret for reports', () => {
     const { bounceSecret } = await settings()
     expect(status).toBe(200)
     expect(await textOf(html, '#report-secret')).toEqual([bounceSecret ?? 'none'])
+    const [sample = ''] = await textOf(html, '#report')
+    expect(sample).toContain(`'http://localhost:8080/hooks/bounces/${app.publicId}'`)
+    expect(sample).toContain(`body='{"kind":"bounced","delivery":"dlv_..."}'`)
+    expect(await attributesOf(html, 'main a', 'href')).toContain('/docs/api/report-bounce')
     expect(await see('/server')).not.toContain(bounceSecret ?? '')
   })
 
