@@ -25,8 +25,8 @@ async function add(count: number, row: ResultRow): Promise<void> {
   addDeliveries(db, { appId: pages.app.id, messageId: (await pages.draft()).id, at, count }, row)
 }
 
-/** Opens the page until its simulation has ended, as the page's script does. */
-async function showSimulated(of = path()): Promise<string> {
+/** Opens the page until its simulation has ended, as the page's script does. `first`: while it runs. */
+async function followSimulation(of = path()): Promise<{ first: string; html: string }> {
   const browser = await pages.signedIn()
   const first = await browser.get(of)
   const [live] = await attributesOf(first.html, '[data-live-from]', 'data-live-from')
@@ -35,8 +35,9 @@ async function showSimulated(of = path()): Promise<string> {
   const stream = await pages.handle(live ?? '', { headers: { Cookie: cookie } })
   for await (const chunk of stream.body ?? [])
     if (new TextDecoder().decode(chunk as Uint8Array).includes('data: ')) break
-  return (await browser.get(of)).html
+  return { first: first.html, html: (await browser.get(of)).html }
 }
+const showSimulated = async (of?: string): Promise<string> => (await followSimulation(of)).html
 
 /** Three people whose results were ready two hours ago, one of whom saw them. */
 async function leaveEarly(): Promise<void> {
@@ -99,11 +100,8 @@ describe('the way to it', () => {
 describe('before a message is live', () => {
   test('shows that it counts, then who left before their results', async () => {
     await leaveEarly()
-    const browser = await pages.signedIn()
-    expect(await answerOf((await browser.get(path())).html)).toBe(
-      'Counting people who left before their results last week.',
-    )
-    const html = await showSimulated()
+    const { first, html } = await followSimulation()
+    expect(await answerOf(first)).toBe('Counting people who left before their results last week.')
     expect(await answerOf(html)).toBe(
       '2 people would have got “Results ready, they left” last week; none of them have page views. Nobody emailed them.',
     )
