@@ -41,7 +41,7 @@ const ACTIONS = new Map<string, string>([
   ['sign_in.wrong_password', 'entered a wrong password for {}'],
   ['sign_in.wrong_code', 'entered a wrong code for {}'],
   ['sign_in.wrong_recovery_code', 'entered a wrong recovery code for {}'],
-  ['sign_in.delayed', 'tried to sign in as {} too soon after wrong tries'],
+  ['sign_in.delayed', 'tried to sign in as {} too soon after wrong passwords or codes'],
   ['notice.wrong_passwords', 'emailed {} about wrong passwords'],
   ['notice.wrong_codes', 'emailed {} about wrong codes'],
   ['two_step.turn_on', 'turned on two-step sign-in'],
