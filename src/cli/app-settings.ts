@@ -128,7 +128,7 @@ export const appTag: Command = {
     ...ACCOUNT,
     ...JSON_OUTPUT,
     ...BASE_URL,
-    app: { type: 'string', value: 'ID', meaning: 'The app; see app list.', isRequired: true },
+    app: { type: 'string', value: 'ID', meaning: 'ID of the app; see app list.', isRequired: true },
     consent: { type: 'boolean', meaning: 'Sends nothing until the page calls service("consent", true).' },
     gpc: { type: 'boolean', meaning: 'Treats Global Privacy Control as a refusal.' },
     pinned: { type: 'boolean', meaning: 'Pins this build by its hash. Replace the tag after every upgrade.' },

@@ -25,7 +25,7 @@ import {
   withStore,
 } from './command.ts'
 
-const APP: Options = { app: { type: 'string', value: 'ID', meaning: 'The app; see app list.', isRequired: true } }
+const APP: Options = { app: { type: 'string', value: 'ID', meaning: 'ID of the app; see app list.', isRequired: true } }
 
 export const openSenders = async (store: Store, env: Environment): Promise<Senders> =>
   createSenders({

@@ -76,7 +76,7 @@ const ON_THE_WAY = {
   etls: () =>
     'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”: in a URL, ?tls=optional.',
   eprivate: () =>
-    'The mail server has no public address: its name does not exist, or leads to a private network. The operator of this installation can allow it with --mail-private-hosts.',
+    'The mail server has no public address: its name does not exist, or resolves to a private address. The operator of this installation can allow it with --mail-private-hosts.',
   eshared: () => 'This is the mail server of the installation. Remove it here, or add your own username and password.',
   enologin: () =>
     'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',
@@ -161,7 +161,7 @@ function describeSmtp(code: string, reply: string): string {
   const known =
     (Object.hasOwn(SMTP_TEXTS, code) && SMTP_TEXTS[code]) ||
     (code.startsWith('4') ? 'The mail server could not accept the email at the time' : undefined)
-  return `${known ?? 'The mail server refused the email'} (it answered ${reply}).`
+  return `${known ?? 'The mail server refused the email'} (it replied ${reply}).`
 }
 
 const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
@@ -209,7 +209,7 @@ const ENHANCED_TEXTS = new Map([
 /** By the codes alone (`550 5.7.26`): the server's text may be anything. */
 export function describeReply(reply: string): string {
   const meaning = ENHANCED_TEXTS.get(enhancedOf(reply).slice(2))
-  return `The mail server answered ${reply}${meaning === undefined ? '' : `: ${meaning}`}.`
+  return `The mail server replied ${reply}${meaning === undefined ? '' : `: ${meaning}`}.`
 }
 
 /** `reply`: the codes of the mail server, which say more than the reason. */
@@ -219,7 +219,7 @@ export function describeReason(reason: string, name: string, state: DeliveryRow[
   const code = codeOf(reason)
   if (code !== undefined) return describeSmtp(code, reply ?? code)
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
-  if (refused !== undefined) return `The mail server refused the sender address (it answered ${refused}).`
+  if (refused !== undefined) return `The mail server refused the sender address (it replied ${refused}).`
   if (state === 'bounced' || state === 'complained') return `The mail provider said: "${reason}".`
   return `The mail server could not be used (${reason}).`
 }
@@ -234,5 +234,5 @@ export function describeFailure({ reason, reply }: { reason: string; reply?: str
 export function describeServerFault(reason: string): string {
   const code = codeOf(reason)
   if (code === undefined || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
-  return `The mail server refused the connection before any email was sent (it answered ${code}).`
+  return `The mail server refused the connection before any email was sent (it replied ${code}).`
 }

@@ -143,7 +143,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'claimed':
       return 'It is being sent right now.'
     case 'handed':
-      return "It was handed to the mail server, which hasn't answered yet."
+      return "It was handed to the mail server, which hasn't replied yet."
     case 'sent':
       return `It was sent on ${time(sentAt ?? handedAt ?? updatedAt)}.`
     case 'kept':

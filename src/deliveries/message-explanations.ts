@@ -324,7 +324,7 @@ function describeEarlier({ earlier, cameAt }: Earlier, time: (at: number) => str
   const endedAt = state === 'kept' ? handedAt : sentAt
   const ended = state === 'kept' ? 'was captured' : 'was sent'
   if (endedAt !== null && endedAt <= cameAt) return `An email ${ended} on ${time(endedAt)}.`
-  const answer = state === 'handed' && !wasUnconfirmed ? 'has not answered yet' : 'did not confirm it'
+  const answer = state === 'handed' && !wasUnconfirmed ? 'has not replied yet' : 'did not confirm it'
   const handed = (at: number): string => `was handed to the mail server on ${time(at)}, which ${answer}`
   const triedAt = wasUnconfirmed ? unconfirmedAt : handedAt
   const isOpen = endedAt === null && handedAt !== null

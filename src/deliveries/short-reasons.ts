@@ -75,7 +75,7 @@ export function shortenReason(reason: string): string {
   const known = SHORT_REASONS.get(reason)
   if (known !== undefined) return known
   const code = codeOf(reason)
-  if (code !== undefined) return `Server answered ${code}`
+  if (code !== undefined) return `Server replied ${code}`
   const [, refused] = /^from_(\d{3})$/.exec(reason) ?? []
   return refused === undefined ? reason : `Sender refused (${refused})`
 }

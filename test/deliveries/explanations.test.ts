@@ -14,20 +14,20 @@ describe('describes a state', () => {
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
     [{ state: 'waiting', byHand: true }, 'A member sent it. It is sent next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
-    [{ state: 'handed' }, "It was handed to the mail server, which hasn't answered yet."],
+    [{ state: 'handed' }, "It was handed to the mail server, which hasn't replied yet."],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
     [{ state: 'skipped', reason: 'unsubscribed' }, 'Ada had unsubscribed.'],
     [
       { state: 'deferred', reason: 'smtp_421' },
-      `The mail server asked us to try again later (it answered 421). It is tried again on ${LATER}.`,
+      `The mail server asked us to try again later (it replied 421). It is tried again on ${LATER}.`,
     ],
     [
       { state: 'failed', reason: 'smtp_554' },
-      'The mail server refused the email (it answered 554). It is not retried automatically.',
+      'The mail server refused the email (it replied 554). It is not retried automatically.',
     ],
     [
       { state: 'failed', reason: 'smtp_451' },
-      'The mail server could not accept the email at the time (it answered 451). It is not retried automatically.',
+      'The mail server could not accept the email at the time (it replied 451). It is not retried automatically.',
     ],
     [
       { state: 'unknown', reason: 'stopped' },
@@ -126,8 +126,8 @@ describe('describes a state', () => {
     ],
     ['smtp_553', '553 5.1.8', "The mail server refused the email: the sender's domain doesn't exist (553 5.1.8)."],
     ['smtp_552', '552 5.2.2', 'The mailbox is full (552 5.2.2).'],
-    ['smtp_550', '550', 'The mail server refused the email or does not know the mailbox (it answered 550).'],
-    ['smtp_554', '554 5.0.0', 'The mail server refused the email (it answered 554 5.0.0).'],
+    ['smtp_550', '550', 'The mail server refused the email or does not know the mailbox (it replied 550).'],
+    ['smtp_554', '554 5.0.0', 'The mail server refused the email (it replied 554 5.0.0).'],
   ])('by %s with the reply %s', (reason, reply, why) => {
     const record = JSON.stringify({ at: NOW, verdicts: [], reply })
     expect(explain(deliveryOf({ state: 'failed', reason, record })).why).toBe(`${why} It is not retried automatically.`)

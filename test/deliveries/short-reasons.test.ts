@@ -21,7 +21,7 @@ describe('each reason code has a short text', () => {
     ['seen', 'Opened it'],
     ['perDay', 'Daily limit reached'],
     ['holdback', 'Held back'],
-    ['smtp_450', 'Server answered 450'],
+    ['smtp_450', 'Server replied 450'],
     ['from_553', 'Sender refused (553)'],
     ['No such user', 'No such user'],
   ])('%s', (code, text) => expect(shortenReason(code)).toBe(text))
@@ -47,7 +47,7 @@ describe('each state has a short text', () => {
     [{ state: 'unknown', reason: 'stopped', handedAt: at, cameBackAt: at + 5_000 }, 'Came back 5 s later'],
     [{ state: 'bounced', reason: 'No such user' }, 'Bounced'],
     [{ state: 'complained', reason: 'abuse' }, 'Reported spam'],
-    [{ state: 'deferred', reason: 'smtp_450' }, 'Server answered 450'],
+    [{ state: 'deferred', reason: 'smtp_450' }, 'Server replied 450'],
   ])('%o: %s', (changes, text) => expect(say(changes)).toBe(text))
 
   test('who opened the result before it was due, and when', () => {

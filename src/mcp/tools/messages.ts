@@ -50,7 +50,7 @@ const DRAFT = takes({
 
 const ALONE: Fault = {
   code: 'conflict',
-  message: 'Send this only with `messageId`. A new message is based on nothing.',
+  message: 'Send this only with `messageId`. Leave it out for a new message.',
 }
 
 /** A message is replaced only by someone who has read it. */

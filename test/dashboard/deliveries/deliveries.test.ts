@@ -230,7 +230,7 @@ describe('a delivery', () => {
     const path = await open()
     const { html } = await browser.get(path)
     await expectHarmless(html)
-    expect(html).toContain('The mail server answered 451 5.7.1: its policy does not allow the email.')
+    expect(html).toContain('The mail server replied 451 5.7.1: its policy does not allow the email.')
     expect(html).not.toContain('alert(1)')
     expect(await textOf(html, '.page-head .lead bdi')).toEqual([
       expect.stringContaining('its policy does not allow the email (451 5.7.1). It is tried'),
@@ -239,7 +239,7 @@ describe('a delivery', () => {
     words.says = '4.2.2 Come again'
     pages.clock.ms += 60_000
     await sendDue(pages)
-    expect((await browser.get(path)).html).toContain('The mail server answered 451 4.2.2: the mailbox is full.')
+    expect((await browser.get(path)).html).toContain('The mail server replied 451 4.2.2: the mailbox is full.')
     await (pages.mailer as Sender).stop()
     await server.stop()
   })

@@ -88,7 +88,7 @@ test('the reasons, the most frequent first, and the rest behind a link', async (
   await add(3, { state: 'failed', reason: 'smtp_550' })
   await add(1, { state: 'kept' })
   const [, reasons] = await barsOf(await show())
-  expect(reasons).toEqual(['Opened it 45% 5', 'Server answered 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
+  expect(reasons).toEqual(['Opened it 45% 5', 'Server replied 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
   expect(await textOf(await show(), '.results .hint')).toContain('Shares of 11 not sent.')
   for (let index = 0; index < 6; index += 1) await add(1, { state: 'skipped', reason: `r${index}` })
   const html = await show()

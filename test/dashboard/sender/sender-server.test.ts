@@ -92,14 +92,14 @@ describe('the check of the mail server', () => {
   })
 
   test.each<[string, string, Behaviour, SMTPServerOptions]>([
-    ['smtp://ada:wrong@127.0.0.1', 'rejected the username and password (it answered 535).', {}, ASKS],
+    ['smtp://ada:wrong@127.0.0.1', 'rejected the username and password (it replied 535).', {}, ASKS],
     // loopback, by another address
     ['smtp://0.0.0.0', 'does not offer STARTTLS, so nothing was sent.', {}, {}],
     ['smtp://ada:pa55@127.0.0.1', 'does not offer STARTTLS, so nothing was sent.', {}, {}],
     ['smtp://0.0.0.0', "The mail server's certificate is not trusted", {}, { disabledCommands: [] }],
     ['smtps://127.0.0.1', 'This port of the mail server does not use TLS.', {}, {}],
-    ['smtp://127.0.0.1', 'before any email was sent (it answered 554).', { connect: () => 554 }, {}],
-    ['smtp://127.0.0.1', 'asked us to try again later (it answered 421).', { connect: () => 421 }, {}],
+    ['smtp://127.0.0.1', 'before any email was sent (it replied 554).', { connect: () => 554 }, {}],
+    ['smtp://127.0.0.1', 'asked us to try again later (it replied 421).', { connect: () => 421 }, {}],
   ])('explains the problem: %s, %s', async (address, words, behaviour, options) => {
     const { port } = await start(behaviour, options)
     await set(`${address}:${port}`)
@@ -114,7 +114,7 @@ describe('the check of the mail server', () => {
     await set(server.url)
     const { notices, html } = await check()
     expect(notices).toEqual([
-      expect.stringContaining('answered 554 5.7.1: its policy does not allow the email. Its reply: “'),
+      expect.stringContaining('replied 554 5.7.1: its policy does not allow the email. Its reply: “'),
     ])
     expect(notices[0]).toContain('internal.example')
     expect(notices[0]).toEndWith('…”')
@@ -127,7 +127,7 @@ describe('the check of the mail server', () => {
     pages = await openAccount({ mail: { defaults: { smtpUrl: server.url, from: 'hello@first.example' } } })
     browser = await pages.signedIn()
     const { notices, html } = await check()
-    expect(notices).toEqual([expect.stringContaining('answered 554 5.7.1: its policy does not allow the email.')])
+    expect(notices).toEqual([expect.stringContaining('replied 554 5.7.1: its policy does not allow the email.')])
     expect(html).not.toContain('internal.example')
   })
 
@@ -231,7 +231,7 @@ describe('saving a mail server', () => {
     const refused = await save(typed)
     expect(refused.status).toBe(422)
     expect(await textOf(refused.html, '#server .notice.error')).toEqual([
-      'Error: Not saved. The mail server rejected the username and password (it answered 535). Its reply: “535 no”',
+      'Error: Not saved. The mail server rejected the username and password (it replied 535). Its reply: “535 no”',
     ])
     expect(refused.html).not.toContain('wrong')
     expect((await settings()).smtpUrl).toBe(null)

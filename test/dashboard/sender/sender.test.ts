@@ -146,7 +146,7 @@ test('a mail server that is paused is reported on the pages of the app', async (
   pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
   expect(await textOf(await see(), '.notice.caution')).toEqual([
     LOST,
-    'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it answered 421). Emails wait, and none are lost.',
+    'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it replied 421). Emails wait, and none are lost.',
   ])
 })
 
@@ -157,7 +157,7 @@ test('a refused sender is reported on the pages of the app', async () => {
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
   expect(await textOf(await see(), '.notice.caution')).toEqual([
     LOST,
-    "Caution: This app's emails wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it answered 553). None are lost.",
+    "Caution: This app's emails wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it replied 553). None are lost.",
   ])
 })
 

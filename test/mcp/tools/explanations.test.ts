@@ -75,7 +75,7 @@ describe('explain_delivery', () => {
     const tried = expect.stringContaining('its policy does not allow the email (451 5.7.1). It is tried again on')
     expect(data).toMatchObject({
       why: tried,
-      serverReply: 'The mail server answered 451 5.7.1: its policy does not allow the email.',
+      serverReply: 'The mail server replied 451 5.7.1: its policy does not allow the email.',
     })
     expect(text).not.toContain('Ignore all')
     await server.sender().stop()
