@@ -194,8 +194,12 @@ function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string
 }
 
 /** A page was open but silent since: it may be in use, or have crashed. */
-const describeUnsure = (subject: DescribedSubject): string =>
-  `A page was open at the time of ${triggerNoun(subject.content)}, and it ${subject.isOver ? 'was not known' : "isn't known yet"} whether ${displayName(subject.person)} was viewing it.`
+function describeUnsure({ rule, about }: Verdict, { content, person, isOver }: DescribedSubject): string {
+  const which = rule === 'away' ? 'A page' : formatValue(about)
+  const then =
+    rule === 'away' && about !== 'trigger' ? 'when the email was due' : `at the time of ${triggerNoun(content)}`
+  return `${which} was open ${then}, and it ${isOver ? 'was not known' : "isn't known yet"} whether ${displayName(person)} was viewing it.`
+}
 
 /** For one event: the delivery's own, or a further one that the email lists. */
 function describeVerdict(verdict: Verdict, subject: DescribedSubject, nth: number): string {
@@ -205,7 +209,7 @@ function describeVerdict(verdict: Verdict, subject: DescribedSubject, nth: numbe
 }
 
 function describeFound(verdict: Verdict, subject: DescribedSubject, nth: number): string {
-  if (verdict.until !== undefined) return describeUnsure(subject)
+  if (verdict.until !== undefined) return describeUnsure(verdict, subject)
   const describe = VERDICT_TEXTS.get(verdict.rule)
   return (
     describe?.(verdict, subject, findRule(verdict, subject.content.onlyIf ?? [], nth)) ??

@@ -11,8 +11,8 @@ import { reasonOfRule } from './rules.ts'
 import { type Check, refusedBy } from './decide.ts'
 import type { SimulationLine } from './simulation/simulate.ts'
 import { describeReply, describeReason, enhancedOf, lacksMailbox } from './describe-reason.ts'
-import { formatTimeInZone } from '../core/format-time.ts'
-import { displayName, type DescribedSubject } from '../messages/describe-message.ts'
+import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
+import { displayName, type DescribedSubject, triggerNoun } from '../messages/describe-message.ts'
 import { describeVerdicts } from './describe-verdict.ts'
 
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
@@ -153,7 +153,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'skipped':
       return describeCause(ended, subject, verdicts)
     case 'deferred':
-      return `${describeCause(ended, subject, verdicts)} It is ${reason === 'unsure' ? 'checked' : 'tried'} again on ${time(dueAt)}.`
+      return `${describeCause(ended, subject, verdicts)} ${reason === 'unsure' ? describeAwaited(delivery, subject) : `It is tried again on ${time(dueAt)}.`}`
     case 'failed':
       return `${describeCause(ended, subject, verdicts)}${lacksMailbox(enhancedOf(ended.reply ?? '')) ? ' The address was suppressed.' : ''} It is not retried automatically.`
     case 'unknown':
@@ -163,6 +163,12 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'complained':
       return `${name} reported the email as spam. ${describeReason(reason ?? 'complained', name, state)}`
   }
+}
+
+/** Until then, a report may prove that a page was still in use. */
+function describeAwaited({ dueAt, triggeredAt }: DeliveryRow, { content, person, zone }: DescribedSubject): string {
+  const after = `${formatDuration(dueAt - triggeredAt)} after ${triggerNoun(content)}`
+  return `It is checked again on ${formatTimeInZone(dueAt, zone)}, ${after}. Without a report from a page by then, ${displayName(person)} counts as gone.`
 }
 
 const describeChoice = (verdicts: readonly Verdict[]): string =>

@@ -79,8 +79,21 @@ describe('describes a state', () => {
   test('as not decided yet', () => {
     const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
     expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
-      "A page was open at the time of the event, and it isn't known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC.",
+      "A page was open when the email was due, and it isn't known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC, 10 minutes after the event. Without a report from a page by then, Ada counts as gone.",
     )
+  })
+
+  test('with a finding of each rule that is not decided yet', () => {
+    const until = NOW + 30 * MINUTE
+    const open = [fail('away', 'trigger', NOW), fail('away', 'sending', NOW), fail('notSeen', '/results/1', NOW)]
+    const verdicts = open.map((verdict) => ({ ...verdict, until }))
+    const delivery = deliveryOf({ state: 'deferred', reason: 'unsure' }, verdicts)
+    const unsure = "isn't known yet whether Ada was viewing it."
+    expect(explain(delivery).rules.map(({ sentence }) => sentence)).toEqual([
+      `A page was open at the time of the event, and it ${unsure}`,
+      `A page was open when the email was due, and it ${unsure}`,
+      `/results/1 was open at the time of the event, and it ${unsure}`,
+    ])
   })
 
   test('as never known once another rule has decided', () => {
