@@ -90,9 +90,9 @@ const FilteredList = (props: DeliveriesProps) => {
       <div class="list-tools">
         <FilterForm {...props} />
         <Ranges {...props} />
-        <Chips chips={chipsOf(props)} clear={deliveriesPath(viewer.app.publicId, NO_FILTER)} />
         {isFirst && <FeedTools />}
       </div>
+      <Chips chips={chipsOf(props)} clear={deliveriesPath(viewer.app.publicId, NO_FILTER)} />
       {view.outcome === 'cameBack' && <Returned {...props} />}
       <section class="feed-section" aria-label="Deliveries">
         {isFirst && <p class="hint" role="status" data-stream-reason />}
@@ -224,7 +224,7 @@ const FILTER_NAMES: Record<FilterName, string> = {
   from: 'Triggered from',
   to: 'Triggered to',
   isUtc: 'Days',
-  isLead: 'Events',
+  isLead: 'Joined events',
 }
 
 const chipsOf = (props: DeliveriesProps): Chip[] =>
@@ -241,13 +241,13 @@ function valueOf(name: FilterName, { view, email, messages }: DeliveriesProps): 
   const values: Record<FilterName, () => string> = {
     contactId: () => (email === '' ? UNKNOWN : email),
     messageId: () => messages.find(({ id }) => id === messageId)?.name ?? UNKNOWN,
-    state: () => (state === null ? '' : isGroup(state) ? STATE_GROUPS[state].word : describeState(state)),
+    state: () => (state === null ? '' : isGroup(state) ? STATE_GROUPS[state].chip : describeState(state)),
     reason: () => shortenReason(view.reason),
     outcome: () => (outcome === null ? '' : OUTCOME_NAMES[outcome]),
     from: () => formatDate(Date.parse(view.from)),
     to: () => formatDate(Date.parse(view.to)),
     isUtc: () => 'UTC',
-    isLead: () => 'one per email',
+    isLead: () => 'hidden',
   }
   return values[name]()
 }

@@ -29,14 +29,15 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
  * held back.
  */
 export const STATE_GROUPS = {
-  pending: { word: 'All waiting', states: ['waiting', 'deferred', 'claimed'] },
-  left: { word: 'All sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
+  pending: { word: 'All waiting', chip: 'Waiting', states: ['waiting', 'deferred', 'claimed'] },
+  left: { word: 'All sent', chip: 'Sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
   decided: {
     word: 'Sent, captured, held back or failed',
+    chip: 'Sent, captured, held back or failed',
     states: ['handed', 'sent', 'unknown', 'bounced', 'complained', 'kept', 'failed'],
   },
-  amiss: { word: 'All problems', states: ['failed', 'unknown', 'bounced', 'complained'] },
-} as const satisfies Record<string, { word: string; states: readonly DeliveryState[] }>
+  amiss: { word: 'All problems', chip: 'Problems', states: ['failed', 'unknown', 'bounced', 'complained'] },
+} as const satisfies Record<string, { word: string; chip: string; states: readonly DeliveryState[] }>
 
 export type StateGroup = keyof typeof STATE_GROUPS
 

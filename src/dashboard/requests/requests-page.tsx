@@ -65,9 +65,9 @@ export const RequestsPage = (props: RequestsProps) => (
     )}
     <div class="list-tools">
       <FilterForm {...props} />
-      <Chips chips={chipsOf(props)} clear={requestsPath(props.viewer.app.publicId, { kind: props.view.kind })} />
       {!props.isOld && <FeedTools zone={formatZone(props.viewer.app.timezone)} />}
     </div>
+    <Chips chips={chipsOf(props)} clear={requestsPath(props.viewer.app.publicId, { kind: props.view.kind })} />
     <section class="feed-section" aria-label="Requests">
       {!props.isOld && <p class="hint" role="status" data-stream-reason />}
       <RequestList {...props} />

@@ -95,7 +95,7 @@ const FromFields = ({ text, installation, appName }: FieldsProps) => (
           hint={installation === null ? 'Nothing is sent without one.' : `Default: ${installation.address}`}
           value={text.fromEmail}
           autocomplete="off"
-          optional
+          optional={installation === null ? 'unmarked' : true}
         />
       </div>
       <div class="pair level">

@@ -18,7 +18,8 @@ export type FieldProps = {
   hint?: ComponentChildren
   error?: string
   value?: string
-  optional?: boolean
+  /** `unmarked`: may be empty, which the label doesn't suggest */
+  optional?: boolean | 'unmarked'
   autofocus?: boolean
   isLocked?: boolean
   autocomplete: string
@@ -63,7 +64,7 @@ export const FieldFrame = ({ name, id = name, label, hint, error, optional, isLo
   <div class={error ? 'field wrong' : 'field'}>
     <label for={id}>
       {label}
-      {optional && !isLocked && <span class="hint"> (optional)</span>}
+      {optional === true && !isLocked && <span class="hint"> (optional)</span>}
     </label>
     {hint && (
       <p class="hint" id={`${id}-hint`}>

@@ -99,7 +99,7 @@ describe('the deliveries', () => {
     expect(await textOf(html, '.chip')).toEqual([
       'Remove the filter Triggered from: 3 May 2026',
       'Remove the filter Days: UTC',
-      'Remove the filter Events: one per email',
+      'Remove the filter Joined events: hidden',
     ])
     expect((await attributesOf(html, '.chip', 'href')).map((href) => (href ?? '').split('?')[1])).toEqual([
       'days=utc&rows=emails',

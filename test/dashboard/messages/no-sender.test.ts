@@ -77,3 +77,12 @@ test('the only address is not emptied while live messages need it', async () => 
   expect((await pages.store.mailSettings(app.id)).fromEmail).toBe('post@first.example')
   expect((await save('new@first.example')).status).toBe(303)
 })
+
+test('Sender asks for one, and can be saved without', async () => {
+  const browser = await pages.signedIn()
+  const labels = async () => textOf((await browser.get(pages.at('sender'))).html, 'label')
+  expect(await labels()).toContain('Address')
+  const { status } = await browser.submit(pages.at('sender'), pages.at('sender'), { fromName: 'Ada' })
+  expect(status).toBe(303)
+  expect(await attributesOf((await browser.get(pages.at('sender'))).html, '#fromEmail', 'required')).toEqual([null])
+})
