@@ -96,7 +96,8 @@ function lineOfLinks({ refused, host, isMadeUp }: LackedLinks): CheckLine {
           <SentText most={120}>{link}</SentText>
         </Fragment>
       ))}
-      {more}. {host === null ? 'Links must be https:// addresses on a domain of this app.' : <NotAllowed host={host} />}
+      {more}
+      {host === null ? '. Links must be https:// addresses on a domain of this app.' : <NotAllowed host={host} />}
     </>
   )
   return {
@@ -108,7 +109,7 @@ function lineOfLinks({ refused, host, isMadeUp }: LackedLinks): CheckLine {
 
 const NotAllowed = ({ host }: { host: string }) => (
   <>
-    <SentText most={120}>{host}</SentText> is not a domain of this app.
+    , because <SentText most={120}>{host}</SentText> is not a domain of this app.
   </>
 )
 

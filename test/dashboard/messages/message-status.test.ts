@@ -171,7 +171,7 @@ describe('going live', () => {
       const tested = await pages.press(pages.path, 'test', {
         to: (await fieldsOf((await pages.browser.get(pages.path)).html)).to ?? '',
       })
-      const line = `Note: Links The email doesn't link to ${url}. new.example.org is not a domain of this app.Allow new.example.org`
+      const line = `Note: Links The email doesn't link to ${url}, because new.example.org is not a domain of this app.Allow new.example.org`
       for (const list of ['#checklist', '#go-live-checks'])
         expect([list, await linksOf(tested.html, list)]).toEqual([list, [line]])
       const [value] = (await attributesOf(tested.html, '#go-live-checks button', 'value')).filter((one) =>
@@ -200,7 +200,7 @@ describe('going live', () => {
       const eve = await pages.signedIn('eve@example.com')
       await pages.event({ properties: { url: 'https://new.example.org/r', headline: 'Ready' } })
       expect(await linksOf((await eve.get(pages.path)).html, '#checklist')).toEqual([
-        "Note: Links The email doesn't link to https://new.example.org/r. new.example.org is not a domain of this app. Show the domains",
+        "Note: Links The email doesn't link to https://new.example.org/r, because new.example.org is not a domain of this app. Show the domains",
       ])
       expect((await pages.press(pages.path, 'allowHost new.example.org', {}, eve)).status).toBe(403)
       expect(await allowed()).toEqual(before)
