@@ -220,7 +220,7 @@ const isEditor = ({ viewer }: DeliveryProps): boolean => hasRole(viewer.member.r
 function HastenForm(props: DeliveryProps) {
   const { viewer, shown, now } = props
   const { delivery, contact } = shown.work
-  if (!isEditor(props) || !isHastened(delivery, now)) return null
+  if (!isEditor(props) || shown.unwanted !== null || !isHastened(delivery, now)) return null
   return (
     <Dialog id="send-now" opener="Send it now" title={`Send this email to ${contact.email} now?`}>
       <p>

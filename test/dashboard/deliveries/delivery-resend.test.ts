@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
+import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { DeliveryRow, MailSettings, MessageContent, SuppressionReason } from '../../../src/store/message-types.ts'
 import { type Behaviour, startMailServer } from '../../mail/mail-server.ts'
 import { LOOPBACK_HOSTS } from '../../helper.ts'
@@ -306,6 +307,16 @@ describe('an email that waits', () => {
       409,
       expect.stringContaining('is being sent or has ended'),
     ])
+  })
+
+  test('is not offered early to a person who may not get it', async () => {
+    const path = await trigger(WAITING)
+    const person = await pages.store.findContact(app.id, BOB)
+    expect(await textOf(await see(path), '#send-now h2')).toEqual([`Send this email to ${BOB} now?`])
+    const sqlite = openDatabase(pages.folder)
+    sqlite.run(`UPDATE contacts SET status = 'unsubscribed' WHERE id = ?`, [person?.id ?? 0])
+    sqlite.close()
+    expect(await offered(path)).toEqual(['Cancel this email', 'Cancel this email'])
   })
 
   test('does not use up the message when it is cancelled', async () => {
