@@ -143,15 +143,28 @@ const PEOPLE_FILTERS: Record<string, string>[] = [
   { tag: 'beta', event: 'signed_in', did: 'yes', seen: '1' },
   { tag: 'beta', event: 'results_ready', did: 'no', status: 'subscribed' },
   { search: 'Person 4', tag: 'beta' },
+  { emails: 'returned' },
+  { emails: 'returned', days: '7' },
+  { emails: 'returned', days: '30', message: 'first' },
+  { emails: 'returned', days: '90', tag: 'beta', status: 'subscribed' },
+  { emails: 'sent', sort: 'email' },
+  { emails: 'not-sent' },
+  { emails: 'not-sent', days: '90', message: 'first' },
+  { emails: 'not-sent', days: '30', event: 'signed_in', did: 'yes' },
 ]
 
-async function listPeoplePages(post: Post, app: string): Promise<[name: string, path: string][]> {
+async function listPeoplePages(
+  { get, post }: { get: Get; post: Post },
+  app: string,
+): Promise<[name: string, path: string][]> {
   const path = `/apps/${app}/people`
   const sorted: Record<string, string>[] = [{}, { tag: 'beta' }, { search: 'Person 42' }]
   const orders = ['name', 'email', 'seen'].flatMap((sort) => sorted.map((filter) => ({ ...filter, sort })))
   const asked = [...PEOPLE_FILTERS, ...orders]
+  const message =
+    /\/messages\/(msg_\w+)/.exec(await findLink(get, `/apps/${app}/messages`, '/messages/msg_'))?.[1] ?? ''
   const found = asked.map(async (fields): Promise<[string, string]> => {
-    const to = (await post(path, fields)).headers.get('location')
+    const to = (await post(path, fields.message ? { ...fields, message } : fields)).headers.get('location')
     if (to === null) throw new Error(`the form of People led nowhere: ${JSON.stringify(fields)}`)
     return [
       `people ${Object.entries(fields)
@@ -203,7 +216,7 @@ try {
   const wanted = [
     ...(await listPages(get, 'large', seeded.large)),
     ...(await listDeepPages(get, seeded.large)),
-    ...(await listPeoplePages(post, seeded.large)),
+    ...(await listPeoplePages({ get, post }, seeded.large)),
     ...(await listPages(get, 'small', seeded.small)),
   ]
   const pages: Timing[] = []

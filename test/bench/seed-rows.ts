@@ -236,6 +236,22 @@ export function seedDeliveries(db: Database, { span, deliveries, app, large, mes
   })
 }
 
+/** Six in ten people were emailed, by one message, and a third of them came back. */
+export function seedPeopleResults(
+  db: Database,
+  { span, app, message }: { span: Span; app: number; message: number },
+): void {
+  const time = `${span.from} + abs(random() % ${span.until - span.from})`
+  const add = db.query(
+    `INSERT INTO people_results (app_id, message_id, contact_id, emailed_at, came_back_at)
+     SELECT app_id, ?2, id, ${time}, iif(random() % 3 = 0, ${time}, NULL) FROM contacts
+     WHERE app_id = ?1 AND id / 16 % 10 < 6`,
+  )
+  db.transaction(() => {
+    for (const one of [0, message]) add.run(app, one)
+  })()
+}
+
 /** As the service leaves it after a pause. */
 export function fillTimeline(db: Database): void {
   db.run(

@@ -10,7 +10,7 @@ import { openDatabase } from '../../src/store/engine/database.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
 import { RARE_MESSAGE, SEEDED, type Seeded, seededFile } from './seeded.ts'
-import { fillTimeline, seedDeliveries, seedEvents, seedPeople } from './seed-rows.ts'
+import { fillTimeline, seedDeliveries, seedEvents, seedPeople, seedPeopleResults } from './seed-rows.ts'
 
 const PASSWORD = 'correct horse battery'
 const EMAIL = 'owner@example.com'
@@ -65,6 +65,8 @@ const say = (what: string): void => console.log(`${((performance.now() - started
 const until = Date.now()
 const span = { from: until - DAYS * 86_400_000, until }
 const contacts = seedPeople(db, { span, people, large: large.id, small: small.id, smallPeople: SMALL_PEOPLE })
+const first = db.query<{ id: number }, [number]>('SELECT min(id) AS id FROM messages WHERE app_id = ?').get(large.id)
+seedPeopleResults(db, { span, app: large.id, message: first?.id ?? 0 })
 say(`${people.toLocaleString('en')} people`)
 seedEvents(db, { span, events, large: large.id, small: small.id, contacts })
 fillTimeline(db)
