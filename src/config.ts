@@ -19,7 +19,7 @@ export type Setting = {
   isFlagSafe?: (text: string) => boolean
 }
 
-/** Flags override the environment. A test compares the table of docs/hosting.md with this one. */
+/** Flags override the environment. A test compares the table of docs/settings.md with this one. */
 export const SETTINGS = {
   data: {
     flag: 'data',

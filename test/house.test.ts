@@ -223,12 +223,12 @@ describe('the documentation', () => {
     const tag = { baseUrl, siteId: 'SITE_ID', stub: readStub() }
     const written = (text: string): string => text.replaceAll(baseUrl, '{base_url}')
     expect(read('src/docs/snippet.md')).toContain(`\n\`\`\`markup\n${written(makeSnippetTag(tag))}\n\`\`\`\n`)
-    expect(read('src/docs/privacy.md')).toContain(`\n${written(makeSnippetPolicy(tag))}\n`)
+    expect(read('src/docs/consent.md')).toContain(`\n${written(makeSnippetPolicy(tag))}\n`)
   })
 
   // a copy in the repository's folder would be a file at the top that nobody knows
   test('puts the backup in an ignored folder, for its user only', () => {
-    const [, command = ''] = /\*\*Backup\*\*.*?`(.*?)`/.exec(read('src/docs/hosting.md')) ?? []
+    const [, command = ''] = /\*\*Backup\*\*.*?`(.*?)`/.exec(read('src/docs/backups.md')) ?? []
     expect(command).toMatch(/^\(umask 077; sqlite3 data\/eventpost\.db "\.backup data\/\w+\.db"\)$/)
     expect(read('.gitignore').split('\n')).toContain('data/*')
   })
@@ -239,7 +239,7 @@ describe('the documentation', () => {
   })
 
   test('lists the current settings', () => {
-    const [, section = ''] = read('src/docs/hosting.md').split('\n## Settings\n')
+    const [, section = ''] = read('src/docs/settings.md').split('\n## Settings\n')
     const rows =
       section
         .split('\n## ')[0]

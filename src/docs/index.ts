@@ -3,6 +3,16 @@ import delivery from './delivery.md' with { type: 'text' }
 import hosting from './hosting.md' with { type: 'text' }
 import data from './data.md' with { type: 'text' }
 import sessions from './sessions.md' with { type: 'text' }
+import accounts from './accounts.md' with { type: 'text' }
+import backups from './backups.md' with { type: 'text' }
+import calls from './calls.md' with { type: 'text' }
+import consent from './consent.md' with { type: 'text' }
+import cryptography from './cryptography.md' with { type: 'text' }
+import holdback from './holdback.md' with { type: 'text' }
+import rules from './rules.md' with { type: 'text' }
+import settings from './settings.md' with { type: 'text' }
+import bounces from './bounces.md' with { type: 'text' }
+import retries from './retries.md' with { type: 'text' }
 import contacts from './contacts.md' with { type: 'text' }
 import content from './content.md' with { type: 'text' }
 import errors from './errors.md' with { type: 'text' }
@@ -31,9 +41,32 @@ const toPages = (sources: Record<string, string>): DocPage[] =>
 
 /** In reading order. */
 export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
-  { name: 'Guides', pages: toPages({ start, events, contacts, snippet, privacy, mcp, tools }) },
-  { name: 'Messages', pages: toPages({ messages, frequency, content, results, sending, delivery, senders }) },
-  { name: 'Operation', pages: toPages({ hosting, limits, errors, requests, http, security, sessions, data, asvs }) },
+  {
+    name: 'Guides',
+    pages: toPages({ start, events, retries, contacts, snippet, calls, privacy, consent, mcp, tools }),
+  },
+  {
+    name: 'Messages',
+    pages: toPages({ messages, rules, frequency, content, results, holdback, sending, delivery, bounces, senders }),
+  },
+  {
+    name: 'Operation',
+    pages: toPages({
+      hosting,
+      settings,
+      backups,
+      accounts,
+      limits,
+      errors,
+      requests,
+      http,
+      security,
+      sessions,
+      data,
+      cryptography,
+      asvs,
+    }),
+  },
 ]
 
 export const DOC_PAGES: readonly DocPage[] = DOC_GROUPS.flatMap(({ pages }) => pages)

@@ -160,7 +160,7 @@ async function listPeoplePages(
   const path = `/apps/${app}/people`
   const sorted: Record<string, string>[] = [{}, { tag: 'beta' }, { search: 'Person 42' }]
   const orders = ['name', 'email', 'seen'].flatMap((sort) => sorted.map((filter) => ({ ...filter, sort })))
-  const asked = [...PEOPLE_FILTERS, ...orders]
+  const asked: Record<string, string>[] = [...PEOPLE_FILTERS, ...orders]
   const message =
     /\/messages\/(msg_\w+)/.exec(await findLink(get, `/apps/${app}/messages`, '/messages/msg_'))?.[1] ?? ''
   const found = asked.map(async (fields): Promise<[string, string]> => {

@@ -22,8 +22,8 @@ const rowsOf = (slug: string) =>
   new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|$/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, a summary and the address of the installation', () => {
-  const slugs = `start events contacts snippet privacy mcp tools messages frequency content results sending delivery senders hosting limits errors
-    requests http security sessions data asvs`
+  const slugs = `start events retries contacts snippet calls privacy consent mcp tools messages rules frequency content results holdback sending delivery bounces
+    senders hosting settings backups accounts limits errors requests http security sessions data cryptography asvs`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
     expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])
@@ -40,7 +40,7 @@ test('code samples are filled in, at the indentation of their list', () => {
       ?.blocks.map(({ code }) => fillSample(code, EXAMPLE_VALUES))
   for (const [slug, name, id, indent] of [
     ['snippet', 'identify', 'browser', ''],
-    ['privacy', 'consent', 'browser', '  '],
+    ['consent', 'consent', 'browser', '  '],
     ['snippet', 'identity', 'node', ''],
     ['start', 'environment', 'shell', '   '],
     ['start', 'event', 'curl', '   '],
@@ -91,7 +91,7 @@ describe('the pages are correct about', () => {
     expect(readMessage(JSON.parse(example))).toMatchObject({ input: { name: 'Results ready, they left' } })
     const [, template = ''] = /```liquid\n([^]*?)```/.exec(markdownOf('content')) ?? []
     expect([template.length > 0, findTemplateProblems(template)]).toEqual([true, []])
-    const named = Array.from(rowsOf('messages').keys(), (cell) => cell?.match(/`(\w+)`/g) ?? []).flat()
+    const named = Array.from(rowsOf('rules').keys(), (cell) => cell?.match(/`(\w+)`/g) ?? []).flat()
     const rules = Object.keys(CANCELLATION_REASONS).map((rule) => `\`${rule}\``)
     expect(named.filter((name) => !['`trigger`', '`rule`', '`again`'].includes(name)).sort()).toEqual(rules.sort())
   })
@@ -99,9 +99,9 @@ describe('the pages are correct about', () => {
   test('the tag, its hash, its forms, and who it adds', () => {
     const stub = readStub()
     expect(markdownOf('snippet')).toContain(makeSnippetTag({ baseUrl: '{base_url}', siteId: 'SITE_ID', stub }))
-    expect(markdownOf('privacy')).toContain(`'${stubHash(stub)}'`)
+    expect(markdownOf('consent')).toContain(`'${stubHash(stub)}'`)
     for (const form of ['consent', 'gpc', 'pinned']) {
-      expect(markdownOf('privacy')).toContain(`\`--${form}\``)
+      expect(markdownOf('consent')).toContain(`\`--${form}\``)
       expect(appTag.options).toHaveProperty(form)
     }
     const settings = Array.from(markdownOf('snippet').matchAll(/--(snippet-[a-z-]+)/g), ([, name = '']) => name)
@@ -126,7 +126,7 @@ describe('the pages are correct about', () => {
   })
 
   test('the console messages of the script', () => {
-    const [, section = ''] = markdownOf('snippet').split("## In the browser's console")
+    const [, section = ''] = markdownOf('calls').split("## In the browser's console")
     const cells = Array.from(section.matchAll(/^\| (`.+?`) +\|/gm), ([, cell = '']) => cell)
     const said = cells.flatMap((cell) => Array.from(cell.matchAll(/`(.+?)`/g), ([, words = '']) => words))
     const { max } = SNIPPET_LIMITS.person

@@ -269,7 +269,7 @@ function CompareSection(props: ResultsProps) {
           <Table label="Emailed and held back" columns={COMPARED} rows={rows} idOf={({ name }) => name} />
           <p class="hint">
             Difference: additional people compared with no email, with a 95% interval. People stay in their group if an
-            email fails. <a href="/docs/results">How this is measured</a>
+            email fails. <a href="/docs/holdback">How this is measured</a>
           </p>
         </>
       ) : (

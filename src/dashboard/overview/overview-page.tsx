@@ -130,7 +130,7 @@ function AnswerSection(props: OverviewProps) {
         {compared !== null && compared.people !== emailed && (
           <>
             {' '}
-            Compared: people whose first message has a holdback. <a href="/docs/results">How this is measured</a>.
+            Compared: people whose first message has a holdback. <a href="/docs/holdback">How this is measured</a>.
           </>
         )}
         {!isCompared && most && hasResults && (

@@ -90,7 +90,7 @@ test('the sidebar lists the headings of the current page', async () => {
   const { html } = await get('/docs/events')
   const headings = await attributesOf(html, '.docs > h2', 'id')
   expect(await attributesOf(html, '.docs-headings a', 'href')).toEqual(headings.map((id) => `#${id}`))
-  expect(headings).toEqual(['record-an-event', 'warnings', 'retries'])
+  expect(headings).toEqual(['record-an-event', 'warnings'])
 })
 
 test('every code sample can be copied, and those in several languages have tabs', async () => {
@@ -208,7 +208,7 @@ describe('the search', () => {
     const { status, html } = await get('/docs/search?q=idempotency')
     expect(status).toBe(200)
     const links = await attributesOf(html, '.docs-results a', 'href')
-    expect(links).toContain('/docs/events#retries')
+    expect(links).toContain('/docs/retries')
     expect(links.some((href) => href?.startsWith('/docs/api/post-'))).toBe(true)
     expect(new Set((await textOf(html, '.docs-results mark')).map((text) => text.toLowerCase()))).toContain(
       'idempotency',

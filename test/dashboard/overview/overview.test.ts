@@ -258,7 +258,7 @@ describe('with a live message', () => {
       '380 people emailed, 131 came back, 68 ± 47 more than without among the 400 compared.',
     )
     expect((await textOf(html, '.overview-answer .hint')).join('')).toContain('Compared: people whose first message')
-    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT, '/docs/results'])
+    expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT, '/docs/holdback'])
   })
 
   test('lists it with its trend and numbers, leading to its results', async () => {
