@@ -39,7 +39,8 @@ export function readAppText(
   const appName = text.appName.trim()
   if (!isName(appName)) add('app', `Enter a name of 1 to ${NAME_CHARACTERS} characters for the app.`)
   const domains = text.domains.map((domain) => readTypedHost(domain))
-  if (domains.includes(null)) add('domain', DOMAIN_MESSAGE)
+  const wrong = text.domains[domains.indexOf(null)]
+  if (wrong !== undefined) add('domain', describeDomainFault(wrong))
   const home = text.home === null || text.home.trim() === '' ? null : readHome(text.home)
   if (text.home !== null && text.home.trim() !== '' && home === null) {
     add('home', 'Enter the URL of your home page, starting with https://.')
@@ -48,7 +49,14 @@ export function readAppText(
   return { input: { appName, domains: domains.filter((domain) => domain !== null), home } }
 }
 
-export const DOMAIN_MESSAGE = 'Enter your own domain, such as app.example.com.'
+const IP_ADDRESS = /^(?:https?:\/\/)?(?:\[|\d{1,3}(?:\.\d{1,3}){3}(?![\w.-]))/i
+
+export const describeDomainFault = (text: string): string =>
+  IP_ADDRESS.test(text.trim())
+    ? "An IP address doesn't work here. Use a domain, or localhost for tests."
+    : DOMAIN_MESSAGE
+
+const DOMAIN_MESSAGE = 'Enter your own domain, such as app.example.com.'
 
 /** One line without invisible or reordering characters: people who are invited read it. */
 const isName = (name: string): boolean => {

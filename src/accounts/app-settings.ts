@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts'
 import { isLocale, isTimezone, readLocale } from '../core/local-time.ts'
 import { pickSettings } from '../store/apps.ts'
 import type { AppSettings, Refused } from '../store/types.ts'
-import { DOMAIN_MESSAGE, readAppText } from './account-input.ts'
+import { describeDomainFault, readAppText } from './account-input.ts'
 import { ownHosts, readAppHost, readTypedHost } from './app-hosts.ts'
 import { linkableUrl } from './links.ts'
 import { LOCALHOST } from '../core/domains.ts'
@@ -95,7 +95,7 @@ function readHosts(field: string, text: string, errors: FieldError[]): string[] 
   const hosts = lines.map((line) => readTypedHost(line))
   const wrong = hosts.indexOf(null)
   const place = lines.length === 1 ? '' : `Line ${wrong + 1} is not a domain. `
-  if (wrong >= 0) errors.push({ field, code: 'invalid', message: place + DOMAIN_MESSAGE })
+  if (wrong >= 0) errors.push({ field, code: 'invalid', message: place + describeDomainFault(lines[wrong] ?? '') })
   return [...new Set(hosts.filter((host) => host !== null))]
 }
 
@@ -112,7 +112,7 @@ export async function allowHost(
   { host, actor }: { host: string; actor: string },
 ): Promise<{ done: true } | Refusal> {
   const added = readAppHost(host)
-  if (added === null) return refuse('invalid_field', { message: DOMAIN_MESSAGE })
+  if (added === null) return refuse('invalid_field', { message: describeDomainFault(host) })
   const basedOn = await findAppSettings(deps.store, app)
   const settings = { ...basedOn, hosts: [...new Set([...basedOn.hosts, added])] }
   return saveAppSettings(deps, app, { settings, basedOn, actor })

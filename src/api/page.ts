@@ -3,7 +3,7 @@ import { findApp } from '../accounts/apps.ts'
 import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { readParameters } from '../http/queries.ts'
-import { type FieldError, refuse, refuseFields } from '../core/refusals.ts'
+import { type FieldError, refuseApp, refuseFields } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
 import { authenticate, type Refused } from '../http/request-input.ts'
 
@@ -22,5 +22,5 @@ export async function readPage<T extends { app: string }>(
   if ('errors' in reading) return { refused: refuseFields(reading.errors) }
   const app = findApp(allowed.access, reading.input.app)
   factsOf(request).app = app ?? undefined
-  return app ? { access: allowed.access, app, input: reading.input } : { refused: refuse('app_not_found') }
+  return app ? { access: allowed.access, app, input: reading.input } : { refused: refuseApp(reading.input.app) }
 }

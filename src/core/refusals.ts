@@ -162,6 +162,14 @@ export const REFUSALS = {
  */
 type Row = { status: number; message: string; error?: string; field?: string; isAfterLimit?: true }
 
+/** `app`: as sent. Never echoed. */
+export const refuseApp = (app: string): Refusal =>
+  app.startsWith('site_')
+    ? refuse('app_not_found', {
+        message: 'This is a site ID. Send the app ID, which begins with `app_`: Activation shows both.',
+      })
+    : refuse('app_not_found')
+
 export type RefusalCode = keyof typeof REFUSALS
 
 /** `field` is the top-level name (`tags`, never `tags[0]`); messages never echo input. */

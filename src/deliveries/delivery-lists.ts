@@ -28,7 +28,6 @@ export {
   DELIVERY_STATES,
   HELD_BACK,
   describeAfter,
-  describeShortly,
   shortenReason,
   MOST_COUNTED,
   OUTCOMES,
@@ -82,6 +81,7 @@ const EXPORT_ROWS = 500
 
 const EXPORT_COLUMNS = [
   'id',
+  'contactId',
   'email',
   'firstName',
   'lastName',
@@ -118,10 +118,15 @@ export async function* exportDeliveries(
   }
 }
 
-function toCells({ work: { delivery, message, contact } }: ListedDelivery, now: number): string[] {
+export const describeListed = ({ work: { delivery, message, contact } }: ListedDelivery, now: number): string =>
+  describeShortly(delivery, now, refusedBy({ contact, message }, null))
+
+function toCells(listed: ListedDelivery, now: number): string[] {
+  const { delivery, message, contact } = listed.work
   const { id, version, state, reason, triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt } = delivery
   return [
     publicId('dlv', id),
+    publicId('con', contact.id),
     contact.email,
     contact.firstName ?? '',
     contact.lastName ?? '',
@@ -129,7 +134,7 @@ function toCells({ work: { delivery, message, contact } }: ListedDelivery, now: 
     String(version),
     state,
     reason ?? '',
-    describeShortly(delivery, now),
+    describeListed(listed, now),
     ...[triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt].map((at) =>
       at === null ? '' : new Date(at).toISOString(),
     ),

@@ -1,5 +1,5 @@
 import { formatShortDuration } from '../core/format-time.ts'
-import type { DeliveryRow } from '../store/message-types.ts'
+import type { DeliveryRow, SuppressionReason } from '../store/message-types.ts'
 import { readRecord } from './deliveries.ts'
 import { codeOf, type DecisionReason, enhancedOf, lacksMailbox, type MailReason } from './describe-reason.ts'
 import { reasonOfRule } from './rules.ts'
@@ -85,11 +85,13 @@ type Shortened = Pick<
   'state' | 'reason' | 'record' | 'triggeredAt' | 'dueAt' | 'handedAt' | 'sentAt' | 'cameBackAt' | 'openedAt' | 'byHand'
 >
 
-export function describeShortly(delivery: Shortened, now: number): string {
+/** `refusal`: why nothing may be sent to the person now. */
+export function describeShortly(delivery: Shortened, now: number, refusal: SuppressionReason | null = null): string {
   const { state, reason, triggeredAt, dueAt, handedAt, byHand } = delivery
   switch (state) {
     case 'waiting':
       if (byHand) return 'Sent next'
+      if (refusal !== null) return `${shortenReason(refusal)}, won't be sent`
       return dueAt <= now ? 'Due now' : `Due in ${formatShortDuration(dueAt - now)}`
     case 'claimed':
       return 'Being sent'
@@ -107,8 +109,9 @@ export function describeShortly(delivery: Shortened, now: number): string {
       return 'Reported spam'
     case 'bounced':
       return 'Bounced'
-    case 'skipped':
     case 'deferred':
+      return `${describeCause(delivery, reason ?? 'error')}, due ${dueAt <= now ? 'now' : `in ${formatShortDuration(dueAt - now)}`}`
+    case 'skipped':
     case 'failed':
       return describeCause(delivery, reason ?? 'error')
   }

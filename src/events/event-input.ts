@@ -6,7 +6,7 @@ import * as fields from '../core/field-schemas.ts'
 import * as limits from '../core/field-limits.ts'
 import * as inputs from '../core/inputs.ts'
 import { findRepeatedKeys, joinWarnings, parseJsonText, warnOfRepeated } from '../core/json.ts'
-import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
+import { type Refusal, refuse, refuseApp, refuseFields, type Warning } from '../core/refusals.ts'
 import type { EventSender, EventText, RefusedText, ReadEvent } from '../store/event-texts.ts'
 import type { EventWrite } from '../store/types.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
@@ -204,7 +204,7 @@ export function readEventText(event: EventText): ReturnType<ReadEvent> {
   if ('errors' in reading) return { ...refused(refuseFields(reading.errors)), lacksEmail: inputs.lacksEmail(object) }
   const { input } = reading
   const app = findApp(sender, input.app)
-  if (!app) return refused(refuse('app_not_found'))
+  if (!app) return refused(refuseApp(input.app))
   if (refusal === 'idempotency_in_progress') return refused(refuse(refusal))
   const repeated = findRepeatedKeys(text, object)
   const warnings = repeated.length > 0 ? joinWarnings(warnOfRepeated(repeated), reading.warnings) : reading.warnings

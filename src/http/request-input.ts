@@ -13,7 +13,7 @@ import {
   parseJsonText,
   warnOfRepeated,
 } from '../core/json.ts'
-import { type Refusal, refuse, refuseFields, type Warning } from '../core/refusals.ts'
+import { type Refusal, refuse, refuseApp, refuseFields, type Warning } from '../core/refusals.ts'
 import { factsOf } from './request-facts.ts'
 import { findRequestKeyFault } from './idempotency.ts'
 
@@ -111,7 +111,7 @@ export async function readRequest<T extends { app: string }>(
   if ('errors' in reading) return { refused: refuseFields(reading.errors) }
   const { input } = reading
   const app = findApp(access, input.app)
-  if (!app) return { refused: refuse('app_not_found') }
+  if (!app) return { refused: refuseApp(input.app) }
   const warnings = joinWarnings(warnOfRepeated(findRepeatedKeys(text, object)), reading.warnings)
   return { access, app, input, warnings, body: object }
 }

@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 import { readPublicId } from '../core/ids.ts'
 import { readEmail } from '../core/email.ts'
 import { refuseUnknown } from '../http/queries.ts'
-import { type FieldError, isRefusal, type Refusal, refuse, refuseFields } from '../core/refusals.ts'
+import { type FieldError, isRefusal, type Refusal, refuse, refuseApp, refuseFields } from '../core/refusals.ts'
 
 /** Models send null for what they omit. */
 export const withoutNulls = (args: Body): Body =>
@@ -21,7 +21,7 @@ export type Asked<T> = { app: AppRow; input: T }
 export function findAsked<T extends { app: string }>(access: Access, reading: Reading<T>): Asked<T> | Refusal {
   if ('errors' in reading) return refuseFields(reading.errors)
   const app = findApp(access, reading.input.app)
-  return app ? { app, input: reading.input } : refuse('app_not_found')
+  return app ? { app, input: reading.input } : refuseApp(reading.input.app)
 }
 
 export type Names = ReadonlySet<string>

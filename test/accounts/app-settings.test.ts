@@ -68,6 +68,7 @@ test('everything except the name may be empty', () => {
 
 describe('refused, with the field', () => {
   const DOMAIN = 'Enter your own domain, such as app.example.com.'
+  const IP = "An IP address doesn't work here. Use a domain, or localhost for tests."
   const TIMEZONE = 'Choose a timezone by its name, such as Europe/Zurich, or UTC.'
   const LOCALE = 'Choose a locale by its BCP 47 tag, such as en-US or de-CH.'
   test.each<[Partial<AppSettingsText>, string, string]>([
@@ -77,7 +78,8 @@ describe('refused, with the field', () => {
     [{ home: 'javascript:alert(1)' }, 'home', 'Enter the URL of your home page, starting with https://.'],
     [{ domains: 'https://' }, 'domains', DOMAIN],
     [{ domains: 'github.io' }, 'domains', DOMAIN],
-    [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is not a domain. ${DOMAIN}`],
+    [{ domains: 'a.example\n\n127.0.0.1' }, 'domains', `Line 2 is not a domain. ${IP}`],
+    [{ domains: 'x' }, 'domains', DOMAIN],
     [{ timezone: '' }, 'timezone', TIMEZONE],
     [{ timezone: 'Europe/Atlantis' }, 'timezone', TIMEZONE],
     [{ locale: 'tlh' }, 'locale', LOCALE],

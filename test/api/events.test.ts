@@ -359,6 +359,11 @@ describe('404', () => {
     expectRefusal(await post({ email: 'nobody@example.com', createContact: undefined }), [404, expected])
   })
 
+  test('a site ID as app is recognized', async () => {
+    const message = 'This is a site ID. Send the app ID, which begins with `app_`: Activation shows both.'
+    expectRefusal(await post({ app: 'site_none' }), [404, no('app_not_found', { message })])
+  })
+
   test('an app of another account and an unknown one get the same answer', async () => {
     const [others, nobodys] = [await post({ app: server.second.appId }), await post({ app: 'app_none' })]
     expectRefusal(others, [404, no('app_not_found')])

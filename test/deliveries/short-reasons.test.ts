@@ -47,7 +47,8 @@ describe('each state has a short text', () => {
     [{ state: 'unknown', reason: 'stopped', handedAt: at, cameBackAt: at + 5_000 }, 'Came back 5 s later'],
     [{ state: 'bounced', reason: 'No such user' }, 'Bounced'],
     [{ state: 'complained', reason: 'abuse' }, 'Reported spam'],
-    [{ state: 'deferred', reason: 'smtp_450' }, 'Server replied 450'],
+    [{ state: 'deferred', reason: 'smtp_450' }, 'Server replied 450, due in 10 min'],
+    [{ state: 'deferred', reason: 'perDay', dueAt: NOW }, 'Daily limit reached, due now'],
   ])('%o: %s', (changes, text) => expect(say(changes)).toBe(text))
 
   test('who opened the result before it was due, and when', () => {
@@ -74,4 +75,10 @@ describe('each state has a short text', () => {
     const record = JSON.stringify({ at, verdicts: [], reply: '550 5.1.1' })
     expect(say({ state: 'failed', reason: 'smtp_550', record })).toBe("Mailbox doesn't exist")
   })
+})
+
+test('an email that waits for someone who unsubscribed says that it will not be sent', () => {
+  const refused = (changes: Partial<DeliveryRow>) => describeShortly(deliveryOf(changes), NOW, 'unsubscribed')
+  expect(refused({ state: 'waiting' })).toBe("Unsubscribed, won't be sent")
+  expect(refused({ state: 'sent', handedAt: at, sentAt: at })).toBe('Sent after 10 min')
 })

@@ -30,9 +30,11 @@ export const keysRoutes = (deps: PageDependencies) =>
         return pageAnswer(request, 200, <NewKeyPage viewer={viewer} form={makeToken()} input={EMPTY} />)
       }),
     )
-    .post('/apps/:app/keys', onForm(deps, { role: 'owner', confirm: { to: 'create an API key' } }, makeKey), {
-      parse: 'none',
-    })
+    .post(
+      '/apps/:app/keys',
+      onForm(deps, { role: 'owner', confirm: { to: 'create an API key' }, check: checkKey }, makeKey),
+      { parse: 'none' },
+    )
     .post('/apps/:app/keys/revoke', onForm(deps, { role: 'owner', confirm: { to: 'revoke an API key' } }, revokeKey), {
       parse: 'none',
     })
@@ -78,10 +80,21 @@ async function makeKey(deps: PageDependencies, request: Request, form: FormInput
   if ('apiKey' in made) return pageAnswer(request, 200, <KeyMadePage viewer={viewer} made={made} />)
   if ('refusal' in made && made.refusal === 'already_done')
     return keyCreatedAnswer(request, pathOf(viewer.app.publicId, 'keys'))
+  return 'errors' in made
+    ? refuseKey(request, form, viewer, { status: 400, errors: made.errors })
+    : refuseKey(request, form, viewer, REFUSALS[made.refusal])
+}
+
+function checkKey(request: Request, form: FormInput, viewer: Viewer): Response | null {
+  const reading = readKeyInput({ name: form.text('name'), scope: form.text('scope') })
+  return 'errors' in reading ? refuseKey(request, form, viewer, { status: 400, errors: reading.errors }) : null
+}
+
+type Refused = { status: number; message?: string; errors?: FormError[] }
+
+function refuseKey(request: Request, form: FormInput, viewer: Viewer, { status, message, errors }: Refused): Response {
   const input = { name: form.text('name'), scope: form.text('scope') }
-  const { status, message: notice } = 'refusal' in made ? REFUSALS[made.refusal] : { status: 400 }
-  const errors = 'errors' in made ? made.errors : []
-  const page = { viewer, form: form.text('form'), input, errors, notice }
+  const page = { viewer, form: form.text('form'), input, errors, notice: message }
   return pageAnswer(request, status, <NewKeyPage {...page} />)
 }
 

@@ -70,22 +70,32 @@ type MemberProps = {
   member: MemberEntry
   /** whether the server has no other account */
   isOnlyAccount: boolean
+  /** an account keeps an owner */
+  isOnlyOwner: boolean
   notice?: string
 }
 
-export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProps) => (
+export const MemberPage = ({ viewer, member, isOnlyAccount, isOnlyOwner, notice }: MemberProps) => (
   <Frame viewer={viewer} page="members" title={member.email} state={stateOf(viewer, member)}>
     {notice && <Notice kind="error">{notice}</Notice>}
     <section>
       <h2>Role</h2>
-      <Form
-        action={`${pathOf(viewer.app.publicId, 'members')}/role`}
-        hidden={{ member: member.id }}
-        submit="Change the role"
-        kind="plain"
-      >
-        <Radios name="role" label="What they may do" value={member.role} options={ROLES} />
-      </Form>
+      {isOnlyOwner ? (
+        <p>
+          {member.personId === viewer.member.id ? "You're" : "They're"} the only owner of the account. To change this
+          role or remove {member.personId === viewer.member.id ? 'yourself' : 'them'}, make somebody else an owner
+          first.
+        </p>
+      ) : (
+        <Form
+          action={`${pathOf(viewer.app.publicId, 'members')}/role`}
+          hidden={{ member: member.id }}
+          submit="Change the role"
+          kind="plain"
+        >
+          <Radios name="role" label="Role" value={member.role} options={ROLES} />
+        </Form>
+      )}
     </section>
     {member.isInvited ? (
       <InvitationSection viewer={viewer} member={member} />
@@ -93,7 +103,7 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, notice }: MemberProp
       <PasswordSection {...{ viewer, member, isOnlyAccount }} />
     )}
     {!member.isInvited && member.personId !== viewer.member.id && <SessionsSection viewer={viewer} member={member} />}
-    <RemoveSection viewer={viewer} member={member} />
+    {!isOnlyOwner && <RemoveSection viewer={viewer} member={member} />}
   </Frame>
 )
 
@@ -122,7 +132,7 @@ const InvitationSection = (props: SectionProps) => (
 )
 
 /** With several accounts, a password link would open the member's other accounts too. */
-const PasswordSection = ({ isOnlyAccount, ...props }: Omit<MemberProps, 'notice'>) => (
+const PasswordSection = ({ isOnlyAccount, ...props }: SectionProps & Pick<MemberProps, 'isOnlyAccount'>) => (
   <section>
     <h2>Password</h2>
     {isOnlyAccount ? (

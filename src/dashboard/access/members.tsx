@@ -4,7 +4,15 @@ import { readAccountName } from '../../accounts/account-input.ts'
 import { renameAccount } from '../../accounts/accounts.ts'
 import { Elysia } from 'elysia'
 import { readEmail } from '../../core/email.ts'
-import { hasRole, inviteAgain, inviteMember, isRole, type MemberEntry, resetPassword } from '../../accounts/members.ts'
+import {
+  hasRole,
+  inviteAgain,
+  inviteMember,
+  isRole,
+  type MemberEntry,
+  resetPassword,
+  type Role,
+} from '../../accounts/members.ts'
 import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { MembersPage, type NameTyped } from './members-page.tsx'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
@@ -53,7 +61,9 @@ const changeOf = (to: string) => ({ role: 'owner', confirm: { to }, page: 'membe
 
 const memberForms = (deps: PageDependencies) =>
   new Elysia()
-    .post('/apps/:app/members', onForm(deps, changeOf('invite a member'), invite), { parse: 'none' })
+    .post('/apps/:app/members', onForm(deps, { ...changeOf('invite a member'), check: checkInvitation }, invite), {
+      parse: 'none',
+    })
     .post('/apps/:app/members/role', onForm(deps, changeOf('change a role'), setRole), { parse: 'none' })
     .post('/apps/:app/members/link', onForm(deps, changeOf('create a link for a member'), makeLink), { parse: 'none' })
     .post('/apps/:app/members/sessions', onForm(deps, changeOf('end the sessions of a member'), endSessions), {
@@ -71,25 +81,27 @@ const findMember = async (
   id: string,
 ): Promise<MemberEntry | null> => (await store.listMembers(account.id)).find((member) => member.id === id) ?? null
 
+const isOnlyOwner = ({ id }: MemberEntry, members: MemberEntry[]): boolean =>
+  members.every((one) => (one.role === 'owner' && !one.isInvited) === (one.id === id))
+
 async function showMember(deps: PageDependencies, request: Request, viewer: Viewer, id: string, refusal?: RefusalCode) {
   if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, request, viewer)
-  const member = await findMember(deps, viewer, id)
+  const members = await deps.store.listMembers(viewer.account.id)
+  const member = members.find((one) => one.id === id)
   if (!member) return problemAnswer(request, 'page_unknown')
   const notice = refusal && REFUSALS[refusal].message
   const isOnlyAccount = (await deps.store.listAccounts()).length === 1
-  const page = <MemberPage {...{ viewer, member, isOnlyAccount, notice }} />
+  const page = <MemberPage {...{ viewer, member, isOnlyAccount, isOnlyOwner: isOnlyOwner(member, members), notice }} />
   return pageAnswer(request, refusal ? REFUSALS[refusal].status : 200, page)
 }
 
 async function invite(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const { store, clock, baseUrl } = deps
-  const [email, role] = [readEmail(form.text('email'))?.email, form.text('role')]
-  const refuse = (status: number, errors: FormError[], notice?: string): Response => {
-    const page = { viewer, input: { email: form.text('email'), role }, errors, notice }
-    return pageAnswer(request, status, <InvitePage {...page} />)
-  }
-  if (!email) return refuse(400, [{ field: 'email', message: 'Enter one email address, such as ada@example.com.' }])
-  if (!isRole(role)) return refuse(400, [{ field: 'role', message: 'Choose a role.' }])
+  const refuse = (status: number, errors: FormError[], notice?: string): Response =>
+    refuseInvitation(request, form, viewer, { status, errors, notice })
+  const reading = readInvitation(form)
+  if ('errors' in reading) return refuse(400, reading.errors)
+  const { email, role } = reading
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const made = await inviteMember(maker, viewer.account.id, { email, role })
   if (!('refusal' in made)) {
@@ -98,6 +110,29 @@ async function invite(deps: PageDependencies, request: Request, form: FormInput,
   }
   const { status, message } = REFUSALS[made.refusal]
   return made.refusal === 'email_taken' ? refuse(status, [{ field: 'email', message }]) : refuse(status, [], message)
+}
+
+function readInvitation(form: FormInput): { email: string; role: Role } | { errors: FormError[] } {
+  const [email, role] = [readEmail(form.text('email'))?.email, form.text('role')]
+  if (!email) return { errors: [{ field: 'email', message: 'Enter one email address, such as ada@example.com.' }] }
+  return isRole(role) ? { email, role } : { errors: [{ field: 'role', message: 'Choose a role.' }] }
+}
+
+function checkInvitation(request: Request, form: FormInput, viewer: Viewer): Response | null {
+  const reading = readInvitation(form)
+  return 'errors' in reading ? refuseInvitation(request, form, viewer, { status: 400, ...reading }) : null
+}
+
+type InvitationRefused = { status: number; errors: FormError[]; notice?: string | undefined }
+
+function refuseInvitation(
+  request: Request,
+  form: FormInput,
+  viewer: Viewer,
+  { status, ...refused }: InvitationRefused,
+): Response {
+  const input = { email: form.text('email'), role: form.text('role') }
+  return pageAnswer(request, status, <InvitePage {...{ viewer, input, ...refused }} />)
 }
 
 const linkOf = (baseUrl: string, token: string): string => `${baseUrl}/password?token=${token}`

@@ -12,21 +12,26 @@ export const EMPTY_SETUP: SetupInput = { email: '', app: '', domain: '' }
 
 type SetupPageProps = { token: string; input: SetupInput; errors?: FieldError[]; notice?: string }
 
+/** The page never has the password. */
+const PASSWORD_AGAIN: FieldError = { field: 'password', code: 'missing', message: 'Enter the password again.' }
+
 const FIELDS = ['email', 'password', 'app', 'domain']
 
 export function SetupPage({ token, input, errors = [], notice }: SetupPageProps) {
-  const isAgain = errors.length > 0 || notice !== undefined
-  const byPage = errors.toSorted((a, b) => FIELDS.indexOf(a.field) - FIELDS.indexOf(b.field))
+  const isKnown = errors.length === 0 || errors.some(({ field }) => field === 'password')
+  const byPage = [...errors, ...(isKnown ? [] : [PASSWORD_AGAIN])].toSorted(
+    (a, b) => FIELDS.indexOf(a.field) - FIELDS.indexOf(b.field),
+  )
   return (
     <Layout title="Set up Eventpost" lead="Your account, your app and its first API key, in one step.">
       <Form
         action="/setup"
         hidden={{ token }}
         errors={byPage}
-        notice={errors.length > 0 ? describeErrors(errors) : notice}
+        notice={errors.length > 0 ? describeErrors(byPage) : notice}
         submit="Set up"
       >
-        <MemberFields email={input.email} isAgain={isAgain} />
+        <MemberFields email={input.email} isAgain={notice !== undefined} />
         <AppFields input={input} />
       </Form>
     </Layout>

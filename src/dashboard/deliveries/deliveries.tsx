@@ -19,7 +19,7 @@ import {
 import { readEmail } from '../../core/email.ts'
 import { readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
-import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { DeliveriesPage } from './deliveries-page.tsx'
 import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
 import { followDeliveries, PAGE_ROWS } from './deliveries-live.tsx'
@@ -139,7 +139,10 @@ async function filterDeliveries(
 
 function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer): Response {
   const filter = toFilter(readAddress(request.url), app.timezone)
-  return downloadAnswer(exportDeliveries(deps, app, filter), { name: 'deliveries', format: 'csv' })
+  return downloadAnswer(exportDeliveries(deps, app, filter), {
+    name: nameExport('deliveries', app, deps.clock.now()),
+    format: 'csv',
+  })
 }
 
 /** The captured email, or a new rendering when none was captured. null if the event is in another email. */

@@ -60,7 +60,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
   <Frame
     viewer={props.viewer}
     page="deliveries"
-    title={props.shown.work.message.name}
+    title={`Email to ${props.shown.work.contact.email}`}
     tabTitle={`${props.shown.work.message.name} to ${props.shown.work.contact.email}`}
     state={<SentText>{props.shown.explained.why}</SentText>}
     action={<Actions {...props} />}

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { describeShortly, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { describeListed, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import { publicId, timeOfId } from '../../core/ids.ts'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
@@ -35,7 +35,7 @@ export const DeliveryRow = ({ appId, row, now }: { appId: string; row: ListedDel
           <DeliveryBadge delivery={delivery} />
         </span>
         <span class="why" title={explained.why}>
-          <SentText most={NAME_MOST}>{describeShortly(delivery, now)}</SentText>
+          <SentText most={NAME_MOST}>{describeListed(row, now)}</SentText>
         </span>
         <Time at={timeOfId(delivery.id)} now={now} />
       </a>

@@ -1,5 +1,7 @@
 import { h, type VNode } from 'preact'
 import { render } from 'preact-render-to-string'
+import { localTime } from '../../core/local-time.ts'
+import type { AppRow } from '../../store/types.ts'
 import { readLanguage } from './language.ts'
 import { PageContext } from './page-context.ts'
 import { readTheme } from './theme.ts'
@@ -49,6 +51,23 @@ const DOWNLOAD_TYPES = {
   ndjson: 'application/x-ndjson; charset=utf-8',
   json: 'application/json; charset=utf-8',
 } as const
+
+/** "people-acme-notes-2026-05-03", in the app's timezone. */
+export function nameExport(
+  name: string,
+  { name: appName, timezone }: Pick<AppRow, 'name' | 'timezone'>,
+  now: number,
+): string {
+  const app = appName
+    .normalize('NFKD')
+    .toLowerCase()
+    .match(/[a-z0-9]+/g)
+    ?.join('-')
+  const day = new Date(localTime(now, timezone)).toISOString().slice(0, 10)
+  return [name, ...(app ? [app.slice(0, APP_NAME_CHARACTERS)] : []), day].join('-')
+}
+
+const APP_NAME_CHARACTERS = 40
 
 /** Streams a file; ends with its reader. */
 export function downloadAnswer(

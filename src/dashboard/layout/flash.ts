@@ -76,8 +76,15 @@ const describeCode = (code: FlashCode, where: Where): string => {
   return typeof text === 'string' ? text : text(where)
 }
 
-export function describeFlash(codes: FlashCode[], where: Where): string | null {
-  return codes.length === 0 ? null : codes.map((code) => describeCode(code, where)).join(' ')
+/** What was done, but not as safely or surely as it could be. */
+const CAUTIONS: readonly FlashCode[] = ['server_saved_plain', 'server_saved_unchecked', 'still_sending']
+
+export type FlashText = { kind: 'done' | 'caution'; text: string }
+
+export function describeFlash(codes: FlashCode[], where: Where): FlashText | null {
+  if (codes.length === 0) return null
+  const kind = codes.some((code) => CAUTIONS.includes(code)) ? 'caution' : 'done'
+  return { kind, text: codes.map((code) => describeCode(code, where)).join(' ') }
 }
 
 export const flashCookie = (baseUrl: string, ...codes: FlashCode[]): string =>

@@ -79,7 +79,7 @@ export const Frame = ({
       <main id="main">
         <Zone.Provider value={viewer.app.timezone}>
           <PageHead title={title} state={state} action={action} isSticky={isSticky} />
-          {viewer.flash && <Flash>{viewer.flash}</Flash>}
+          {viewer.flash && <Flash kind={viewer.flash.kind}>{viewer.flash.text}</Flash>}
           {children}
         </Zone.Provider>
       </main>

@@ -148,11 +148,15 @@ export const doneAnswer = (
   ...codes: FlashCode[]
 ): Response => redirectAnswer(pathOf(app.publicId, page), [flashCookie(baseUrl, ...codes)])
 
+type Check = (request: Request, form: FormInput, viewer: Viewer) => Response | null
+
 /** `role` is the minimum role; `confirm` asks for the password, shown as part of `page`. */
 type FormRules = {
   appId: string
   role: Role
   confirm?: Confirm
+  /** answers with what is wrong before the password is asked for */
+  check?: Check
   page?: PageName
   mostBytes?: number
   hasFiles?: boolean
@@ -180,7 +184,7 @@ export const onForm =
 async function takeForm(
   deps: PageDependencies,
   request: Request,
-  { appId, role, confirm, page = 'keys', ...limits }: FormRules,
+  { appId, role, confirm, check, page = 'keys', ...limits }: FormRules,
   take: (form: FormInput, viewer: Viewer, signedIn: SignedIn) => Answer,
 ): Promise<Response> {
   const form = await readForm(request, limits)
@@ -189,6 +193,8 @@ async function takeForm(
     if (!hasRole(viewer.member.role, role)) return refuseRole(deps, request, viewer)
     const isDue = confirm?.isAlways || !deps.sessions.isConfirmed(signedIn.session)
     if (!confirm || !isDue) return take(form, viewer, signedIn)
+    const refused = check?.(request, form, viewer)
+    if (refused) return refused
     const asked = await askForPassword(deps, request, form, { viewer, signedIn, page, ...confirm })
     return asked instanceof Response ? asked : withCookies(await take(form, viewer, signedIn), asked.cookies)
   }

@@ -11,7 +11,7 @@ import type { Feed } from '../../events/feed.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
-import { type FlashCode, describeFlash } from './flash.ts'
+import { type FlashCode, type FlashText, describeFlash } from './flash.ts'
 
 export type OwnAccount = { id: string; name: string; apps: { publicId: string; name: string }[] }
 
@@ -25,7 +25,7 @@ export type Viewer = {
   /** an event or a page view of the app has arrived */
   isActivated: boolean
   /** flash message */
-  flash: string | null
+  flash: FlashText | null
 }
 
 /** A member with their session. */

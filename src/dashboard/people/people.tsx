@@ -8,7 +8,7 @@ import { readEmail } from '../../core/email.ts'
 import { exportPerson, listTimeline } from '../../deliveries/person-timeline.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
-import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { writeConflict } from '../access/settings-conflicts.ts'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -121,7 +121,10 @@ function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer)
   const { texts, sort } = createViewPaths(deps.previewKey, app.publicId).read(request.url)
   const format = EXPORT_FORMATS.find((one) => one === new URL(request.url).searchParams.get('format')) ?? 'csv'
   const filter = toFilter(texts, deps.clock.now())
-  return downloadAnswer(exportPeople(deps, app, { filter, sort, format }), { name: 'people', format })
+  return downloadAnswer(exportPeople(deps, app, { filter, sort, format }), {
+    name: nameExport('people', app, deps.clock.now()),
+    format,
+  })
 }
 
 /** Only people of the viewer's app are found. */

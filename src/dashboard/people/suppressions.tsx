@@ -13,7 +13,7 @@ import {
   type SuppressionReason,
 } from '../../people/suppressions.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
-import { downloadAnswer, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -36,7 +36,10 @@ export const suppressionsRoutes = (deps: PageDependencies) =>
     )
     .get('/apps/:app/suppressions/export', ({ request, params: { app } }) =>
       showPage(deps, request, app, (viewer) =>
-        downloadAnswer(exportSuppressions(deps, viewer.app.id), { name: 'suppressions', format: 'csv' }),
+        downloadAnswer(exportSuppressions(deps, viewer.app.id), {
+          name: nameExport('suppressions', viewer.app, deps.clock.now()),
+          format: 'csv',
+        }),
       ),
     )
     .get('/apps/:app/suppressions/new', ({ request, params: { app } }) =>

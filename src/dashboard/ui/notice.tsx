@@ -22,8 +22,8 @@ export const Notice = ({ kind, children }: { kind: NoticeKind; children: Compone
 )
 
 /** Flash message. */
-export const Flash = ({ children }: { children: ComponentChildren }) => (
+export const Flash = ({ kind, children }: { kind: 'done' | 'caution'; children: ComponentChildren }) => (
   <div role="status">
-    <Notice kind="done">{children}</Notice>
+    <Notice kind={kind}>{children}</Notice>
   </div>
 )

@@ -33,6 +33,19 @@ describe('password confirmation', () => {
     expect((await textOf((await make()).html, 'h1'))[0]).toBe('Your new key')
   })
 
+  test('is not asked for while a field is wrong', async () => {
+    pages.clock.ms += 10 * MINUTE
+    const { status, html } = await make({ name: ' ' })
+    expect([status, await textOf(html, 'h1'), (await textOf(html, '#name-fault')).length]).toEqual([
+      400,
+      ['Create a key'],
+      1,
+    ])
+    const invited = await owner.post(pages.at('members'), { email: 'nobody', role: 'editor' })
+    expect([invited.status, await textOf(invited.html, 'h1')]).toEqual([400, ['Invite a member']])
+    expect(await attributesOf(invited.html, '#email', 'value')).toEqual(['nobody'])
+  })
+
   test('a wrong password changes nothing and keeps the form', async () => {
     pages.clock.ms += 10 * MINUTE
     const { status, html } = await make({ confirmPassword: 'wrong' })

@@ -205,6 +205,21 @@ describe('a member', () => {
     expect((await members())[0]?.role).toBe('owner')
   })
 
+  test('the only owner is told to name another, and can then be changed', async () => {
+    const owner = await pages.signedIn()
+    const open = async () => {
+      const { html } = await owner.get(`${pages.at('members')}/edit?member=${await idOf('ada@example.com')}`)
+      const texts = await textOf(html, 'main section:first-of-type p')
+      return { texts, actions: await attributesOf(html, 'main form', 'action') }
+    }
+    const forms = ['role', 'remove'].map((form) => `${pages.at('members')}/${form}`)
+    const { texts, actions } = await open()
+    expect(texts[0]).toStartWith("You're the only owner of the account.")
+    expect(actions.filter((action) => forms.includes(action ?? ''))).toEqual([])
+    await pages.addMember('second@example.com', 'owner')
+    expect((await open()).actions).toEqual(expect.arrayContaining(forms))
+  })
+
   test('of another account does not exist', async () => {
     await pages.addAccount('other@example.com', 'Other')
     const member = await idOf(EVE)

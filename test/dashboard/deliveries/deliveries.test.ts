@@ -161,7 +161,7 @@ describe('the deliveries', () => {
     await expectHarmless(await see())
     const { html } = await browser.get(await pathOfNewest())
     await expectHarmless(html)
-    expect(await textOf(html, 'h1')).toEqual([HOSTILE])
+    expect(await textOf(html, 'h1')).toEqual([`Email to ${BOB}`])
   })
 })
 

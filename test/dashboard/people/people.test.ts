@@ -318,7 +318,7 @@ describe('exporting', () => {
     expect(links.length).toBe(2)
     const { html: csv, headers } = await browser.get(links[0] ?? '')
     expect([csv.split('\r\n').length, csv.includes('ada@example.com')]).toEqual([3, true])
-    expect(headers.get('content-disposition')).toBe('attachment; filename="people.csv"')
+    expect(headers.get('content-disposition')).toBe('attachment; filename="people-engine-2026-05-03.csv"')
     expect((await pages.get(links[0] ?? '')).status).toBe(303)
   })
 })

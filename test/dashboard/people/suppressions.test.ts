@@ -320,7 +320,9 @@ describe('a file', () => {
     await suppress(BOB)
     await erase(BOB)
     const exported = await browser.get(path('/export'))
-    expect(exported.headers.get('content-disposition')).toBe('attachment; filename="suppressions.csv"')
+    expect(exported.headers.get('content-disposition')).toBe(
+      'attachment; filename="suppressions-engine-2026-05-03.csv"',
+    )
     const lines = exported.html.split('\r\n')
     expect(lines[0]).toBe('email,reason,since')
     expect(lines.slice(1).toSorted()).toEqual([

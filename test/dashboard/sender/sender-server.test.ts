@@ -220,8 +220,8 @@ describe('saving a mail server', () => {
   test('says that the connection is not encrypted', async () => {
     const { port } = await start()
     expect((await save({ smtpHost: '127.0.0.1', smtpPort: String(port) })).status).toBe(303)
-    expect(await textOf((await browser.get(PAGE())).html, '.notice.done')).toEqual([
-      'Done: The mail server answered and was saved. Emails now go through it, and the connection is not encrypted.',
+    expect(await textOf((await browser.get(PAGE())).html, '[role=status] .notice.caution')).toEqual([
+      'Caution: The mail server answered and was saved. Emails now go through it, and the connection is not encrypted.',
     ])
   })
 
@@ -243,8 +243,8 @@ describe('saving a mail server', () => {
     expect((await browser.post(PAGE(), { ...kept, smtpHost: '0.0.0.0' })).status).toBe(400)
     expect((await browser.post(PAGE(), kept)).status).toBe(303)
     expect((await settings()).smtpUrl).toBe(`smtp://ada:wrong@127.0.0.1:${port}`)
-    expect(await textOf((await browser.get(PAGE())).html, '[role=status] .notice.done')).toEqual([
-      'Done: The mail server was saved without a check. Emails wait if it refuses them.',
+    expect(await textOf((await browser.get(PAGE())).html, '[role=status] .notice.caution')).toEqual([
+      'Caution: The mail server was saved without a check. Emails wait if it refuses them.',
     ])
   })
 
