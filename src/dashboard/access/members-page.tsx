@@ -96,11 +96,11 @@ const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: Me
 }
 
 function describeRule(isRequired: boolean, without: number): string {
-  const people = without === 1 ? 'One member has' : `${without} members have`
+  const people = without === 1 ? '1 member has' : `${without} members have`
   if (isRequired)
     return without === 0 ? 'All members use it.' : `${people} yet to set it up, and can't open any page until then.`
   if (without === 0) return 'All members use it already.'
-  return `${people} not set it up. If you require it, they must set it up on their next page.`
+  return `${people} not set it up. Once you require it, they can't open any other page until they do.`
 }
 
 const stateOf = ({ length }: MemberEntry[]): string => (length === 1 ? '1 member' : `${length} members`)

@@ -89,7 +89,7 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
     </p>
     {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
       <p class="hint">
-        {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Others wait.`}
+        {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Further emails wait.`}
       </p>
     )}
     {checked.sending.isCapturing && (

@@ -112,8 +112,7 @@ const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>
 function describeAnswer({ funnel, compared: { cameBack } }: Results): string {
   const { sent, cameBack: returns } = funnel
   const emails = sent === 1 ? '1 email' : `${formatCount(sent)} emails`
-  const brought = returns === 1 ? 'one brought its reader back' : `${formatCount(returns)} brought people back`
-  const came = `${emails} sent, ${returns === 0 ? 'nobody came back' : brought}.`
+  const came = `${emails} sent, ${returns === 0 ? 'nobody came back' : `people came back after ${formatCount(returns)}`}.`
   const { extra, emailed } = cameBack
   if (extra === null) return came
   return `${came} ${formatExtra(extra)} people came back than without the email, among the ${formatCount(emailed.people)} compared.`

@@ -24,7 +24,7 @@ export function describeSimulated({ name, content }: Draft, { result, state }: R
   const verb = isLeaving && unseen === 0 ? 'left before their results' : `would have got “${name}”`
   if (emailed === 0 && waiting > 0) {
     const nobody = isLeaving ? 'Nobody has left before their results yet.' : `Nobody would have got “${name}” yet.`
-    return `${nobody} ${describeStillWaiting(content, waiting)}`
+    return `${nobody} ${describeStillWaiting({ name, content }, waiting)}`
   }
   if (emailed === 0) return `Nobody ${verb} last week.`
   const people = `${formatCount(emailed)} ${emailed === 1 ? 'person' : 'people'}`
@@ -37,11 +37,11 @@ function describeUnseen(unseen: number, emailed: number): string {
   return `${formatCount(unseen)} of them ${unseen === 1 ? 'has' : 'have'} no page views`
 }
 
-/** "1 person is still within the 10 minutes that this message waits." */
-export function describeStillWaiting({ wait }: MessageContent, waiting: number): string {
+/** "1 person is still within the 10 minutes that “Results ready, they left” waits." */
+export function describeStillWaiting({ name, content: { wait } }: Draft, waiting: number): string {
   const people = waiting === 1 ? '1 person is' : `${formatCount(waiting)} people are`
   if (wait === undefined || 'until' in wait) return `${people} still waiting for their email.`
-  return `${people} still within the ${formatMinutes(wait.minutes).replace(/^1 /, '')} that this message waits.`
+  return `${people} still within the ${formatMinutes(wait.minutes).replace(/^1 /, '')} that “${name}” waits.`
 }
 
 type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen'>

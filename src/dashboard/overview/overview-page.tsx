@@ -205,7 +205,7 @@ export const SimulatedAnswer = ({ viewer, simulated: { message, found }, now }: 
         ) : (
           <>
             {result.people.emailed > 0 && result.people.waiting > 0
-              ? `${describeStillWaiting(message.content, result.people.waiting)} `
+              ? `${describeStillWaiting(message, result.people.waiting)} `
               : ''}
             Simulated with “<SentText>{message.name}</SentText>” <Time at={result.at} now={now} />.
             {state === 'running' && ' Counting again.'}

@@ -4,7 +4,7 @@ import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { Field, type FormError } from '../ui/field.tsx'
-import { Form, NOT_SAVED } from '../ui/form.tsx'
+import { Form, describeUnsaved } from '../ui/form.tsx'
 import { type PersonText, writeShown } from './person-form.ts'
 
 type PersonFormProps = {
@@ -36,7 +36,7 @@ export const PersonFormPage = ({ viewer, person, text, shown = text, errors, not
         action={person ? `${path}/edit` : `${path}/new`}
         hidden={person ? writeShown(shown) : undefined}
         errors={errors}
-        notice={notice ?? (errors.length > 0 ? NOT_SAVED : undefined)}
+        notice={notice ?? (errors.length > 0 ? describeUnsaved(errors) : undefined)}
         submit={person ? 'Save' : 'Add person'}
         cancel={path}
       >
@@ -62,20 +62,21 @@ export const PersonFormPage = ({ viewer, person, text, shown = text, errors, not
           autocomplete="off"
           optional
         />
-        <FieldRows {...{ text, errors }} />
+        <FieldRows {...{ person, text, errors }} />
       </Form>
     </Frame>
   )
 }
 
-const FieldRows = ({ text, errors }: Pick<PersonFormProps, 'text' | 'errors'>) => {
+const FieldRows = ({ person, text, errors }: Pick<PersonFormProps, 'person' | 'text' | 'errors'>) => {
   const rows = [...text.fields, ...Array.from({ length: EMPTY_ROWS }, () => ({ name: '', value: '' }))]
   const error = errors.find(({ field }) => field === 'fields')?.message
   return (
     <fieldset class={error ? 'field wrong' : 'field'}>
       <legend>Fields</legend>
       <p class="hint">
-        Numbers, true and false keep their type. Quote them to save text. An empty value removes the field.
+        Numbers, true and false keep their type. Quote them to save text.
+        {person && ' An empty value removes the field.'}
       </p>
       {error && <p class="fault">{error}</p>}
       {rows.map(({ name, value }, row) => (

@@ -8,7 +8,7 @@ import type { MailRoute } from '../../messages/mailer.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { FormNotices, NOT_SAVED } from '../ui/form.tsx'
+import { FormNotices, describeUnsaved } from '../ui/form.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
 
 /** What every page of Sender shows. */
@@ -55,7 +55,10 @@ export const SenderFrame = ({ facts: { viewer, mail }, current, state, refused, 
           isCurrent: name === current,
         }))}
       />
-      <FormNotices notice={refused?.notice ?? (isWrong ? NOT_SAVED : undefined)} locked={locked} />
+      <FormNotices
+        notice={refused?.notice ?? (isWrong ? describeUnsaved(refused?.errors ?? []) : undefined)}
+        locked={locked}
+      />
       <MailNotices viewer={viewer} state={mail} on={current} />
       {children}
     </Frame>

@@ -6,7 +6,7 @@ import { formatZone } from '../../core/format-time.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { Select, Toggle } from '../ui/choice.tsx'
 import { Field } from '../ui/field.tsx'
-import { Form, NOT_SAVED } from '../ui/form.tsx'
+import { Form, describeUnsaved } from '../ui/form.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -20,12 +20,17 @@ export type SettingsProps = {
 }
 
 export const SettingsPage = ({ viewer, input, basedOn, errors = [], notice }: SettingsProps) => (
-  <Frame viewer={viewer} page="settings" title="Settings" state={`Settings for ${viewer.app.name}.`}>
+  <Frame
+    viewer={viewer}
+    page="settings"
+    title="Settings"
+    state={`Name, domains, timezone and browser script of ${viewer.app.name}.`}
+  >
     <Form
       action={pathOf(viewer.app.publicId, 'settings')}
       hidden={{ basedOn }}
       errors={errors}
-      notice={errors.length > 0 ? NOT_SAVED : notice}
+      notice={errors.length > 0 ? describeUnsaved(errors) : notice}
       locked={!hasRole(viewer.member.role, 'owner') && 'Only owners of the account can change these settings.'}
       submit="Save"
     >

@@ -9,7 +9,8 @@ export const CONFIRM_FIELD = 'confirmPassword'
 export const CONFIRM_CODE_FIELD = 'confirmCode'
 
 /** For forms in which an error may be out of sight. */
-export const NOT_SAVED = 'Not saved. Correct the marked fields.'
+export const describeUnsaved = ({ length }: readonly unknown[]): string =>
+  `Not saved. Correct the marked ${length === 1 ? 'field' : 'fields'}.`
 
 type NoticeProps = {
   /** error of the whole form */

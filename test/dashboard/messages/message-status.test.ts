@@ -211,7 +211,7 @@ describe('going live', () => {
     await pages.set({ perPersonDay: 3 })
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '#go-live p')).join(' ')).toContain(
-      'A person gets at most 3 emails a day from this app. Others wait.',
+      'A person gets at most 3 emails a day from this app. Further emails wait.',
     )
   })
 

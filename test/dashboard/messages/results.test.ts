@@ -71,7 +71,7 @@ describe('the funnel', () => {
       'Opened the result 30% of sent 3',
       'Reached the goal 10% of sent 1',
     ])
-    expect((await textOf(html, '.answer')).join('')).toBe('10 emails sent, 6 brought people back.')
+    expect((await textOf(html, '.answer')).join('')).toBe('10 emails sent, people came back after 6.')
   })
 
   test('has a step for the goal only where one is set or was reached', async () => {
@@ -180,7 +180,7 @@ describe('emailed and held back', () => {
     await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
     const html = await show()
     expect((await textOf(html, '.answer')).join('')).toBe(
-      '380 emails sent, 131 brought people back. 71 ± 45 more people came back than without the email, among the 380 compared.',
+      '380 emails sent, people came back after 131. 71 ± 45 more people came back than without the email, among the 380 compared.',
     )
     const cells = await textOf(html, '[aria-label="Emailed and held back"] td')
     expect(cells.slice(0, 4)).toEqual(['Came back', '131 of 380 34%', '6 of 42 14%', '71 ± 45 more'])
