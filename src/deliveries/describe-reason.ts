@@ -76,7 +76,7 @@ const ON_THE_WAY = {
   etls: () =>
     'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”: in a URL, ?tls=optional.',
   eprivate: () =>
-    'The mail server has no public address: its name does not exist, or resolves to a private address. The operator of this installation can allow it with --mail-private-hosts.',
+    'The mail server has no public address: its name does not exist, or resolves to a private address. The operator of this installation can allow it with --mail-private-hosts or EVENTPOST_MAIL_PRIVATE_HOSTS, and a restart.',
   eshared: () => 'This is the mail server of the installation. Remove it here, or add your own username and password.',
   enologin: () =>
     'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',

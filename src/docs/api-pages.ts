@@ -155,7 +155,7 @@ const json = (value: object): string => `\`\`\`json\n${withPlaceholders(JSON.str
 const takesKey = ({ operation }: Call): boolean => operation.security === undefined
 
 function exampleOf(call: Call): string[] {
-  if (takesKey(call) || call.path === BOUNCES) return ['{samples:request}']
+  if (takesKey(call) || call.path === BOUNCES || call.path === VISITS) return ['{samples:request}']
   const sent = call.operation.requestBody?.content['application/json']?.example
   return sent ? [json(sent)] : []
 }
@@ -211,19 +211,33 @@ function objects({ operation: { requestBody, responses } }: Call, schemas: Schem
 }
 
 /** An object that comes in several forms has the fields of all of them. */
-const rowsOfObject = (schema: Schema): string[] => [
-  ...new Set(
-    [schema, ...(schema.anyOf ?? [])].flatMap((form) => fieldRows(form, schema.not ? needOf(schema) : undefined)),
-  ),
-]
+const rowsOfObject = (schema: Schema): string[] => {
+  const forms = [schema, ...(schema.anyOf ?? [])]
+  const fields = new Map<string, Schema[]>()
+  for (const [name, field] of forms.flatMap(({ properties = {} }) => Object.entries(properties)))
+    fields.set(name, [...(fields.get(name) ?? []), field])
+  const properties = Object.fromEntries([...fields].map(([name, variants]) => [name, uniteSchemas(variants)]))
+  return fieldRows({ properties }, schema.not ? needOf(schema) : undefined)
+}
+
+/** One field, whose value differs by form. */
+function uniteSchemas(variants: Schema[]): Schema {
+  const [first = {}, ...others] = [...new Map(variants.map((one) => [JSON.stringify(one), one])).values()]
+  if (others.length === 0) return first
+  const all = [first, ...others]
+  const description = [...new Set(all.flatMap((one) => one.description ?? []))].join(' ')
+  return { description, anyOf: all.flatMap((one) => one.anyOf ?? [one]) }
+}
 
 const namesIn = (schema: Schema): string[] =>
   Array.from(JSON.stringify(schema).matchAll(/"#\/components\/schemas\/(\w+)"/g), ([, name = '']) => name)
 
 const BOUNCES = '/hooks/bounces/{app}'
+const VISITS = '/c'
 
 function samplesOf(call: Call): ReadonlyMap<string, CodeSample[]> {
   if (call.path === BOUNCES) return new Map([['request', [bounceCode(call)]]])
+  if (call.path === VISITS) return new Map([['request', [visitCode(call)]]])
   return takesKey(call) ? new Map([['request', requestSamples(requestOf(call))]]) : new Map()
 }
 
@@ -240,6 +254,18 @@ function requestOf({ method, path, operation: { parameters, requestBody } }: Cal
 function bounceCode({ path, operation }: Call): CodeSample {
   const body = JSON.stringify(operation.requestBody?.content['application/json']?.example)
   const code = bounceSample(`{base_url}${path.replace('{app}', 'APP_ID')}`, body)
+  return { id: 'curl', name: 'curl', blocks: [{ label: 'Request', code }] }
+}
+
+/** The email is signed in the shell. */
+function visitCode({ path, operation }: Call): CodeSample {
+  const sent = operation.requestBody?.content['application/json']?.example ?? {}
+  const [before = '', after = ''] = withPlaceholders(JSON.stringify({ ...sent, signature: '$' })).split('$')
+  const email = 'email' in sent ? sent.email : ''
+  const code = `signature=$(printf %s '${email}' | openssl dgst -sha256 -hmac "$SERVICE_IDENTITY_SECRET" | sed 's/^.* //')
+curl -sS --max-time 10 '{base_url}${path}' \\
+  -H 'Content-Type: text/plain' \\
+  -d '${before}'"$signature"'${after}'`
   return { id: 'curl', name: 'curl', blocks: [{ label: 'Request', code }] }
 }
 

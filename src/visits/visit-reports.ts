@@ -50,7 +50,7 @@ const onPage = {
     },
   }),
   age: Type.Number({
-    description: 'Milliseconds since it happened.',
+    description: 'Milliseconds since it happened, up to 24 hours.',
     minimum: 0,
     maximum: MAX_AGE_MS,
     say: { invalid: 'An age is a number of milliseconds from 0 to 24 hours.' },
@@ -67,7 +67,7 @@ const PageItem = Type.Object({
 })
 
 const ActionItem = Type.Object({
-  type: Type.Literal('track', { description: 'An action.', say: TYPE_SAY }),
+  type: Type.Literal('track', { description: '`track` is an action.', say: TYPE_SAY }),
   ...onPage,
   name: Type.String({
     description: 'The name of the action.',
@@ -107,7 +107,8 @@ export const VisitReport = Type.Object(
       say: "Call identify with the signature that your server computes from the user's email.",
     }),
     id: Type.String({
-      description: 'The ID of the report. A retry has the same ID.',
+      description:
+        'The ID of the report, unique per person for 48 hours. A retry has the same ID and counts once. Use `page load.number`, such as `m3x8k2.1`, so that the reports of a page load count in their order.',
       pattern: BATCH_ID_PATTERN,
       say: `Send 1 to ${MAX_BATCH_ID_CHARACTERS} printable ASCII characters. A retry has the same ID.`,
     }),

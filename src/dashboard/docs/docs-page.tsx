@@ -67,7 +67,7 @@ const OpenSidebar = ({ docs, current, query }: OpenSidebarProps) => (
     <SearchForm id="menu-search" query={query} />
     <PageLinks docs={docs} current={current} />
     <div class="foot">
-      <Item href="/sign-in" icon="person" current={false}>
+      <Item href="/sign-in" icon="person" isCurrent={false}>
         Sign in
       </Item>
       <ThemeSwitch />

@@ -42,8 +42,9 @@ export const homePath = (appId: string, { isActivated }: { isActivated: boolean 
 /** Pages that exist in every app. Overview leads on to Activation where nothing arrived yet. */
 const pageElsewhere = (page: PageName): PageName => (page === 'new-app' || page === 'activation' ? 'overview' : page)
 
-/** Activation makes room for Overview, which leads to it while steps are missing. */
-const isListed = (page: string, { isActivated }: Viewer): boolean => page !== (isActivated ? 'activation' : 'overview')
+/** Activation makes room for Overview, which leads to it while steps are missing. The current page is listed. */
+const isListed = (name: string, page: PageName, { isActivated }: Viewer): boolean =>
+  name === page || name !== (isActivated ? 'activation' : 'overview')
 
 type FrameProps = {
   viewer: Viewer
@@ -109,20 +110,20 @@ export const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) =>
     <Switcher viewer={viewer} page={page} />
     <ul>
       {Object.entries(PAGES)
-        .filter(([name]) => isListed(name, viewer))
+        .filter(([name]) => isListed(name, page, viewer))
         .map(([name, { name: title, icon }]) => (
           <li key={name} class={name === FIRST_OF_SETUP ? 'apart' : undefined}>
-            <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} current={currentOf(name, page, viewer)}>
+            <Item href={`/apps/${viewer.app.publicId}/${name}`} icon={icon} isCurrent={name === page}>
               {title}
             </Item>
           </li>
         ))}
     </ul>
     <div class="foot">
-      <Item href="/docs" icon="docs" current={page === 'docs' && 'page'}>
+      <Item href="/docs" icon="docs" isCurrent={page === 'docs'}>
         Documentation
       </Item>
-      <Item href={pathOf(viewer.app.publicId, 'you')} icon="person" current={page === 'you' && 'page'}>
+      <Item href={pathOf(viewer.app.publicId, 'you')} icon="person" isCurrent={page === 'you'}>
         {viewer.member.email}
       </Item>
       <form method="post" action="/sign-out">
@@ -136,19 +137,10 @@ export const Sidebar = ({ viewer, page }: { viewer: Viewer; page: PageName }) =>
   </nav>
 )
 
-/** Activation is a part of Overview once it is no longer listed. */
-const currentOf = (name: string, page: PageName, viewer: Viewer): Current => {
-  if (name === page) return 'page'
-  return page === 'activation' && name === 'overview' && viewer.isActivated && 'true'
-}
+type ItemProps = { href: string; icon: IconName; isCurrent: boolean; children: string }
 
-/** `true`: the page belongs to it. */
-type Current = 'page' | 'true' | false
-
-type ItemProps = { href: string; icon: IconName; current: Current; children: string }
-
-export const Item = ({ href, icon, current, children }: ItemProps) => (
-  <a class="item" href={href} aria-current={current || undefined}>
+export const Item = ({ href, icon, isCurrent, children }: ItemProps) => (
+  <a class="item" href={href} aria-current={isCurrent ? 'page' : undefined}>
     <Icon name={icon} />
     <span>{children}</span>
   </a>

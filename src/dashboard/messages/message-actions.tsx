@@ -28,6 +28,7 @@ import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, readFields, readMail, saysSame, writeFields } from './message-form.ts'
 import { ALLOW_HOST, FIX, isOfText, NEW_SENDER } from './message-checklist.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
+import { refuseTest } from './tested-emails.ts'
 import { problemAnswer } from '../layout/problems.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { SentText } from '../ui/text.tsx'
@@ -236,9 +237,6 @@ function findMailFault(fields: Fields): FieldError | null {
   return 'errors' in reading ? (reading.errors.find(isOfText) ?? null) : null
 }
 
-/** Only to the member's own address. */
-const TESTS = { max: 20, windowMs: 60_000 }
-
 async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const { deps, viewer } = editing
   const fault = findMailFault(fields)
@@ -248,11 +246,8 @@ async function sendTest(editing: Editing, fields: Fields): Promise<Response> {
   const to = email && makeMailbox('', email)
   if (!to)
     return answerEditor(editing, { fields, notice: 'You can send tests only to members of the account.', status: 400 })
-  const { allowed, retryAfterSeconds } = deps.limits.take(`test:${viewer.member.id}`, TESTS)
-  if (allowed === 0) {
-    const notice = `You can send ${TESTS.max} tests a minute. Try again in ${retryAfterSeconds} seconds.`
-    return answerEditor(editing, { fields, notice, status: 429 })
-  }
+  const notice = refuseTest(deps, viewer)
+  if (notice !== null) return answerEditor(editing, { fields, notice, status: 429 })
   const asked = { content: readFields(fields) as unknown as MessageContent, sampleId: textOf(fields, 'sample') }
   const sent = await sendTestMail({ deps, app: viewer.app, to }, asked)
   const { result } = sent

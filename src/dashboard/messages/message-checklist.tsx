@@ -2,6 +2,8 @@
 import { Fragment, type ComponentChildren } from 'preact'
 import { hasRole } from '../../accounts/members.ts'
 import { proposeSender, SENDER_PROBLEMS } from '../../accounts/senders.ts'
+import { publicId } from '../../core/ids.ts'
+import type { MessageRow } from '../../messages/messages.ts'
 import type { LackedLinks, LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -31,7 +33,7 @@ export type CheckLine = {
   says: ComponentChildren
   problems: LiveProblem[]
   warnings: FieldError[]
-  link?: { label: string; page: 'sender/server' | 'settings' | 'docs' }
+  link?: { label: string; page: 'sender/server' | 'settings' | 'docs'; query?: string }
   host?: string
 }
 
@@ -43,6 +45,8 @@ type Checked = {
   tested: TestedEmail | null
   /** a name of the app's events that the trigger may mean, because none has its own */
   meant: string | null
+  /** null: not saved yet */
+  message: MessageRow | null
 }
 
 const isSame = (a: FieldError, b: FieldError): boolean => a.field === b.field && a.message === b.message
@@ -52,7 +56,7 @@ const isOfValues = ({ code }: FieldError): boolean => code === 'missing_value'
 export const isOfText = ({ field }: FieldError): boolean => field.startsWith('mail.')
 
 /** What is left to do before the message can go live, of what is typed. */
-export function listChecks({ fields, errors = [], check, sending, tested, meant }: Checked): CheckLine[] {
+export function listChecks({ fields, errors = [], check, sending, tested, meant, message }: Checked): CheckLine[] {
   const { problems = [], warnings = [], tried } = check ?? {}
   const all = [...problems, ...errors.filter((error) => !problems.some((problem) => isSame(problem, error)))]
   const sender = all.filter(isOfSender)
@@ -68,7 +72,7 @@ export function listChecks({ fields, errors = [], check, sending, tested, meant 
     ...(others.length > 0 ? [lineOf('Trigger and rules', others, '')] : []),
     ...(meant === null ? [] : [lineOfUnknown(meant)]),
     lineOf('Sender', sender, 'A sender address is set.'),
-    ...listSending(sending),
+    ...listSending(sending, message),
     { ...lineOf('Values', values, describeTried(tried)), warnings, ...(isUnchecked ? UNCHECKED : {}), ...partly },
     text.length > 0 || missing === null
       ? lineOf('Email', text, 'Renders without errors.')
@@ -120,14 +124,18 @@ function findMissing(fields: Fields): string | null {
   return body === '' ? 'Add a text.' : null
 }
 
+/** So that the page links back to the message. */
+const backQuery = (message: MessageRow | null): string =>
+  message === null ? '' : `?message=${publicId('msg', message.id)}`
+
 /** Only where something is to be said: both are settings of the server. */
-const listSending = ({ isCapturing, lostUrl }: Sending): CheckLine[] => [
+const listSending = ({ isCapturing, lostUrl }: Sending, message: MessageRow | null): CheckLine[] => [
   ...(isCapturing
     ? [
         {
           ...lineOf('Mail server', [], 'Not set. Emails are captured, not sent.'),
           state: 'caution' as const,
-          link: { label: 'Set a mail server', page: 'sender/server' as const },
+          link: { label: 'Set a mail server', page: 'sender/server' as const, query: backQuery(message) },
         },
       ]
     : []),
@@ -209,7 +217,13 @@ const CheckLines = ({ lines, viewer, problems }: LinesProps) => (
           {line.link && (
             <>
               {' '}
-              <a href={line.link.page === 'docs' ? PUBLIC_ADDRESS : pathOf(viewer.app.publicId, line.link.page)}>
+              <a
+                href={
+                  line.link.page === 'docs'
+                    ? PUBLIC_ADDRESS
+                    : pathOf(viewer.app.publicId, line.link.page) + (line.link.query ?? '')
+                }
+              >
                 {line.link.label}
               </a>
             </>

@@ -79,7 +79,7 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
     <p id={SAYS}>{describeMessage(message.content)}</p>
     <div id={LIVE_CHECKS}>
-      <LiveChecks lines={listChecks(checked)} viewer={viewer} />
+      <LiveChecks lines={listChecks({ ...checked, message })} viewer={viewer} />
     </div>
     <p class="hint">
       {counts && countWaiting(counts) > 0

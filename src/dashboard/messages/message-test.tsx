@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { EditorProps, TestOutcome } from './editor-props.ts'
+import type { Viewer } from '../layout/viewer.ts'
 import { describeFailure } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../messages/template-faults.ts'
 import { pathOf } from '../layout/frame.tsx'
@@ -44,7 +45,13 @@ function TestResult({ viewer, fields, test }: Pick<EditorProps, 'viewer' | 'fiel
       </Notice>
     )
   }
-  const { to, whose, result } = test
+  return <SentTest viewer={viewer} {...test} />
+}
+
+type SentProps = { viewer: Viewer } & Exclude<TestOutcome, { fault: unknown }>
+
+/** What the mail server answered. */
+export function SentTest({ viewer, to, whose, result }: SentProps) {
   if (!('is' in result)) {
     return (
       <Notice kind="error">

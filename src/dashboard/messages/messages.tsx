@@ -141,7 +141,8 @@ async function checkTyped(editing: Editing, fields: Fields) {
   const errors = 'errors' in reading ? reading.errors : []
   const sending = await readSending(editing)
   const meant = await findMeant(editing, fields)
-  const lines = listChecks({ fields, errors, check, sending, meant, tested: findTested(editing, fields) })
+  const tested = findTested(editing, fields)
+  const lines = listChecks({ fields, errors, check, sending, meant, tested, message: editing.message })
   return {
     fragments: {
       [REFUSED]: '',

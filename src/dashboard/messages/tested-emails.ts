@@ -1,7 +1,17 @@
 import type { AppRow } from '../../accounts/access.ts'
+import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import type { readMail } from './message-form.ts'
 
 type TypedMail = ReturnType<typeof readMail>
+
+/** Of one member, only to members' own addresses. */
+const TESTS = { max: 20, windowMs: 60_000 }
+
+/** Why no further test email may be sent now; null if it may. */
+export function refuseTest({ limits }: Pick<PageDependencies, 'limits'>, { member }: Viewer): string | null {
+  const { allowed, retryAfterSeconds } = limits.take(`test:${member.id}`, TESTS)
+  return allowed > 0 ? null : `You can send ${TESTS.max} tests a minute. Try again in ${retryAfterSeconds} seconds.`
+}
 
 /** Emails that were tested since the start. The oldest are forgotten. */
 const KEPT = 500

@@ -6,8 +6,12 @@ import { readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { MOST_COUNTED } from '../../deliveries/delivery-lists.ts'
 import { describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
-import type { ServerCheck } from '../../messages/mailer.ts'
+import { publicId } from '../../core/ids.ts'
+import type { ServerCheck, TestResult } from '../../messages/mailer.ts'
+import type { MessageRow } from '../../messages/messages.ts'
 import { pathOf } from '../layout/frame.tsx'
+import { SentTest } from '../messages/message-test.tsx'
+import { messagePath } from '../messages/messages-page.tsx'
 import { ActionForm, Button } from '../ui/button.tsx'
 import { Select } from '../ui/choice.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -31,12 +35,23 @@ type ServerProps = {
   captured: number
   /** of the saved server; null if not requested */
   check: ServerCheck | Refusal | null
+  /** of the email just sent to the member */
+  test: TestResult | null
+  /** the message that led here */
+  message: MessageRow | null
 }
 
 export const ServerPage = (props: ServerProps) => {
   const { facts, refused } = props
   return (
     <SenderFrame facts={facts} current="sender/server" state={<State {...facts} />} refused={refused}>
+      {props.message && (
+        <p>
+          <a href={messagePath(facts.viewer.app.publicId, props.message.id)}>
+            Back to “<SentText most={60}>{props.message.name}</SentText>”
+          </a>
+        </p>
+      )}
       <Captured {...props} />
       <div class="editor">
         <div>
@@ -88,7 +103,7 @@ const SECURITIES = [
 ]
 
 const ServerForm = (props: ServerProps) => {
-  const { facts, refused, provider, failed, sealed } = props
+  const { facts, refused, provider, failed, sealed, message } = props
   const { viewer, marks } = facts
   const saved = savedServer(facts)
   const stored = saved === null ? NO_SERVER : writeServer(saved)
@@ -97,11 +112,13 @@ const ServerForm = (props: ServerProps) => {
   const path = pathOf(viewer.app.publicId, 'sender/server')
   return (
     <>
-      {isOwner(viewer) && <Providers path={path} shown={shown} isOther={shown === null && text.smtpHost !== ''} />}
+      {isOwner(viewer) && (
+        <Providers path={path} shown={shown} isOther={shown === null && text.smtpHost !== ''} message={message} />
+      )}
       <Form
         action={path}
         id="server"
-        hidden={{ basedOn: refused.basedOn ?? marks.server, sealed }}
+        hidden={{ basedOn: refused.basedOn ?? marks.server, sealed, ...backField(message) }}
         errors={refused.errors}
         isLocked={!isOwner(viewer)}
       >
@@ -133,17 +150,27 @@ function describePassword(saved: SmtpServer | null, text: ServerText, sealed: st
   return isSame ? 'Saved. Leave empty to keep it.' : undefined
 }
 
-type ProvidersProps = { path: string; shown: MailProvider | null; isOther: boolean }
+type ProvidersProps = Pick<ServerProps, 'message'> & { path: string; shown: MailProvider | null; isOther: boolean }
+
+const backField = (message: MessageRow | null): { message?: string } =>
+  message === null ? {} : { message: publicId('msg', message.id) }
 
 /** Links, so that presets work without scripts. */
-const Providers = ({ path, shown, isOther }: ProvidersProps) => (
+const Providers = ({ path, shown, isOther, message }: ProvidersProps) => (
   <nav class="choices" aria-label="Mail provider">
     {MAIL_PROVIDERS.map(({ id, name }) => (
-      <a key={id} href={`${path}?provider=${id}`} aria-current={id === shown?.id ? 'true' : undefined}>
+      <a
+        key={id}
+        href={`${path}?${new URLSearchParams({ provider: id, ...backField(message) })}`}
+        aria-current={id === shown?.id ? 'true' : undefined}
+      >
         {name}
       </a>
     ))}
-    <a href={`${path}?provider=other`} aria-current={isOther ? 'true' : undefined}>
+    <a
+      href={`${path}?${new URLSearchParams({ provider: 'other', ...backField(message) })}`}
+      aria-current={isOther ? 'true' : undefined}
+    >
       Other
     </a>
   </nav>
@@ -180,7 +207,7 @@ const FailedCheck = ({ check, host }: NonNullable<ServerProps['failed']>) => (
 
 const CHECK = 'server-check'
 
-const CheckSection = ({ facts, check }: ServerProps) => {
+const CheckSection = ({ facts, check, test, message }: ServerProps) => {
   const { viewer, mailRoute } = facts
   const { from, server, isOwn } = mailRoute
   const path = pathOf(viewer.app.publicId, 'sender/server')
@@ -189,7 +216,8 @@ const CheckSection = ({ facts, check }: ServerProps) => {
     <section id={CHECK}>
       <h2>Connection</h2>
       <p class="hint">
-        Connects to <code>{server}</code> and logs in. Sends nothing.
+        The check connects to <code>{server}</code> and logs in. A test email goes to{' '}
+        <SentText most={120}>{viewer.member.email}</SentText>.
       </p>
       <div role="status">
         {check && (
@@ -197,12 +225,18 @@ const CheckSection = ({ facts, check }: ServerProps) => {
             <CheckText check={check} server={server} from={from?.address ?? null} />
           </Notice>
         )}
+        {test && <SentTest viewer={viewer} to={viewer.member.email} whose={null} result={test} />}
       </div>
       <div class="buttons">
         {hasRole(viewer.member.role, 'editor') && (
-          <ActionForm action={`${path}/check#${CHECK}`}>
-            {check === null ? 'Check the connection' : 'Check again'}
-          </ActionForm>
+          <>
+            <ActionForm action={`${path}/check#${CHECK}`} fields={backField(message)}>
+              {check === null ? 'Check the connection' : 'Check again'}
+            </ActionForm>
+            <ActionForm action={`${path}/test#${CHECK}`} fields={backField(message)}>
+              Send a test email
+            </ActionForm>
+          </>
         )}
         {isOwn && isOwner(viewer) && <RemoveServer {...facts} />}
       </div>
@@ -247,7 +281,7 @@ function CheckText({ check, server, from }: Found) {
     <>
       {server} answers{check.isSecure ? ' over a secure connection' : ' without a secure connection'}
       {LOGINS[check.login]}
-      {from !== null && ` To see whether it accepts emails from ${from}, send a test email from a message.`}
+      {from !== null && ` To see whether it accepts emails from ${from}, send a test email.`}
     </>
   )
 }

@@ -11,13 +11,17 @@ import {
   unsealTyped,
   urlOf,
 } from '../../accounts/mail-server.ts'
-import { readSmtpUrl } from '../../core/mail-addresses.ts'
+import { readPublicId } from '../../core/ids.ts'
+import { makeMailbox, readSmtpUrl } from '../../core/mail-addresses.ts'
 import { countCaptured } from '../../deliveries/delivery-lists.ts'
 import { isRefusal, REFUSALS } from '../../core/refusals.ts'
+import { makeSenderSample } from '../../mail/samples.ts'
 import { checkMailServer } from '../../mail/server-check.ts'
 import type { ServerCheck } from '../../messages/mailer.ts'
-import { pageAnswer } from '../layout/answers.ts'
-import type { FlashCode } from '../layout/flash.ts'
+import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { type FlashCode, flashCookie } from '../layout/flash.ts'
+import { pathOf } from '../layout/frame.tsx'
+import { refuseTest } from '../messages/tested-emails.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -34,9 +38,14 @@ export const senderServerRoutes = (deps: PageDependencies) =>
     .post('/apps/:app/sender/server', onForm(deps, { role: 'owner' }, saveServer), { parse: 'none' })
     .post('/apps/:app/sender/server/remove', onForm(deps, { role: 'owner' }, removeServer), { parse: 'none' })
     .post('/apps/:app/sender/server/check', onForm(deps, { role: 'editor' }, checkSaved), { parse: 'none' })
+    .post('/apps/:app/sender/server/test', onForm(deps, { role: 'editor' }, sendTest), { parse: 'none' })
 
 type Shown = Refused<ServerText> &
-  Partial<Pick<Parameters<typeof ServerPage>[0], 'failed' | 'check' | 'sealed'>> & { status?: number }
+  Partial<Pick<Parameters<typeof ServerPage>[0], 'failed' | 'check' | 'test' | 'sealed'>> & {
+    status?: number
+    /** ID of the message that led here */
+    from?: string
+  }
 
 const OTHER = 'other'
 
@@ -44,17 +53,22 @@ export async function showServer(
   deps: PageDependencies,
   request: Request,
   viewer: Viewer,
-  { status = 200, failed = null, check = null, sealed = '', ...refused }: Shown = {},
+  { status = 200, failed = null, check = null, test = null, sealed = '', from, ...refused }: Shown = {},
 ): Promise<Response> {
   const facts = await readSenderFacts(deps, viewer)
   const captured = await countCaptured(deps.store, viewer.app)
-  const asked = new URL(request.url).searchParams.get('provider') ?? ''
+  const query = new URL(request.url).searchParams
+  const asked = query.get('provider') ?? ''
+  const id = readPublicId('msg', from ?? query.get('message') ?? '')
+  const message = id === null ? null : await deps.store.findMessage(viewer.app.id, id)
   const provider = findProvider(asked)
   const text = refused.text ?? (asked === OTHER ? NO_SERVER : undefined)
   return pageAnswer(
     request,
     status,
-    <ServerPage {...{ facts, refused: { ...refused, text }, provider, failed, check, sealed, captured }} />,
+    <ServerPage
+      {...{ facts, refused: { ...refused, text }, provider, failed, check, test, sealed, captured, message }}
+    />,
   )
 }
 
@@ -70,7 +84,8 @@ async function saveServer(
   const { smtpUrl: stored, ...others } = await deps.store.mailSettings(viewer.app.id)
   const sealing = { key: deps.previewKey, appId: viewer.app.publicId }
   const sealed = sealTyped(sealing, text, form.text('sealed'))
-  const show = (shown: Shown) => showServer(deps, request, viewer, { text, basedOn, sealed, ...shown })
+  const from = form.text('message')
+  const show = (shown: Shown) => showServer(deps, request, viewer, { text, basedOn, sealed, from, ...shown })
   const reading = readServer(text, listKnown(unsealTyped(sealing, text, sealed), stored))
   if ('errors' in reading) return show({ status: 400, errors: reading.errors })
   const { server } = reading
@@ -92,7 +107,11 @@ async function saveServer(
     settings: { smtpUrl },
     basedOn,
     show,
-    done: () => doneAnswer(deps, viewer, 'sender/server', flashOf(check)),
+    done: () => {
+      const back = readPublicId('msg', from) === null ? '' : `?message=${from}`
+      const path = `${pathOf(viewer.app.publicId, 'sender/server')}${back}`
+      return redirectAnswer(path, [flashCookie(deps.baseUrl, flashOf(check))])
+    },
   })
 }
 
@@ -107,7 +126,7 @@ const listKnown = (typed: KnownLogin | null, stored: string | null): KnownLogin[
   [typed, stored === null ? null : readSmtpUrl(stored)].filter((one) => one !== null)
 
 const describePrivate = (host: string): string =>
-  `This address is not public. Use a public mail server, or have the operator start Eventpost with \`--mail-private-hosts ${host}\`.`
+  `This address is not public. Use a public mail server, or restart Eventpost with \`--mail-private-hosts ${host}\` or \`EVENTPOST_MAIL_PRIVATE_HOSTS=${host}\`.`
 
 function removeServer(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   return saveSettings(deps, viewer, {
@@ -119,8 +138,27 @@ function removeServer(deps: PageDependencies, request: Request, form: FormInput,
   })
 }
 
-async function checkSaved(deps: PageDependencies, request: Request, _: FormInput, { viewer }: Who): Promise<Response> {
+async function checkSaved(
+  deps: PageDependencies,
+  request: Request,
+  form: FormInput,
+  { viewer }: Who,
+): Promise<Response> {
   const check = await checkMailServer(deps, viewer.app, await deps.store.mailSettings(viewer.app.id))
   const status = check && isRefusal(check) ? REFUSALS[check.refusal].status : 200
-  return showServer(deps, request, viewer, { status, check })
+  return showServer(deps, request, viewer, { status, check, from: form.text('message') })
 }
+
+/** To the member, as emails of messages are sent. */
+async function sendTest(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
+  const from = form.text('message')
+  const notice = refuseTest(deps, viewer)
+  if (notice !== null) return showServer(deps, request, viewer, { status: 429, notice, from })
+  const to = makeMailbox('', viewer.member.email)
+  if (to === null) return showServer(deps, request, viewer, { status: 400, notice: NO_MAILBOX, from })
+  const settings = await deps.store.mailSettings(viewer.app.id)
+  const test = await deps.mailer.sendTest(makeSenderSample(viewer.app, settings), to)
+  return showServer(deps, request, viewer, { test, from })
+}
+
+const NO_MAILBOX = "Your email address can't receive email."

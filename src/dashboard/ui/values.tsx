@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { CopyButton } from './copy.tsx'
 
 /** Copyable values; one click selects all. `isCompact` is for lists of short values. */
@@ -7,13 +7,21 @@ export const Values = ({ isCompact, children }: { isCompact?: boolean; children:
   <dl class={isCompact ? 'values compact' : 'values'}>{children}</dl>
 )
 
+/** An address breaks after a slash rather than inside an ID. */
+const partsOf = (text: string): string[] => (text.startsWith('http') ? text.split(/(?<=[^:/]\/)/) : [text])
+
 /** `id` is unique on the page. */
 export const Value = ({ id, name, children }: { id: string; name: string; children: string }) => (
   <div>
     <dt>{name}</dt>
     <dd>
       <code class="whole" id={id}>
-        {children}
+        {partsOf(children).map((part, index) => (
+          <Fragment key={index}>
+            {index > 0 && <wbr />}
+            {part}
+          </Fragment>
+        ))}
       </code>
       <CopyButton from={id} what={name} />
     </dd>

@@ -301,3 +301,12 @@ test.each(['/docs/none', '/docs/none.md', '/docs/api/none', '/docs/api/none.md',
     expect((await get(path)).status).toBe(404)
   },
 )
+
+test('the report of a visit names each field once, and can be sent from a shell', () => {
+  const page = all.find(({ slug }) => slug === 'api/report-visit')
+  const [, table = ''] = page?.markdown.split('## VisitItem object') ?? []
+  expect(table.match(/^\| `type` .*$/gm)).toEqual([expect.stringMatching(/one of `page`, `leave`, `here`, `track`/)])
+  const [request] = page?.samples.get('request') ?? []
+  expect(request?.blocks[0]?.code).toContain('openssl dgst -sha256 -hmac "$SERVICE_IDENTITY_SECRET"')
+  expect(request?.blocks[0]?.code).toMatch(/"signature":"'"\$signature"'","id"/)
+})

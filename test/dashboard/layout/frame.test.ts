@@ -15,15 +15,19 @@ const addApp = async (accountId: string, publicId: string, name: string): Promis
   await pages.store.createApp({ accountId, actor: 'test', at: pages.clock.now(), app })
 }
 
-test('Activation belongs to Overview once something arrived', async () => {
+test('Activation stays in the sidebar while it is open, once something arrived', async () => {
   const browser = await pages.signedIn()
-  const currents = async () => {
-    const { html } = await browser.get(pages.at('activation'))
-    return [await textOf(html, '.sidebar [aria-current=page]'), await textOf(html, '.sidebar > ul [aria-current=true]')]
+  const itemsOf = async (page: string) => {
+    const { html } = await browser.get(pages.at(page))
+    const items = await textOf(html, '.sidebar > ul a')
+    const listed = items.filter((name) => name === 'Overview' || name === 'Activation')
+    return [await textOf(html, '.sidebar [aria-current=page]'), listed]
   }
-  expect(await currents()).toEqual([['Activation'], []])
+  expect(await itemsOf('activation')).toEqual([['Activation'], ['Activation']])
   await sendEvent(pages, { app: await appOf(pages), email: 'bob@example.com' })
-  expect(await currents()).toEqual([[], ['Overview']])
+  const [current, listed] = await itemsOf('activation')
+  expect([current, listed?.toSorted()]).toEqual([['Activation'], ['Activation', 'Overview']])
+  expect(await itemsOf('events')).toEqual([['Events'], ['Overview']])
 })
 
 describe('the switcher', () => {

@@ -63,6 +63,7 @@ const FORMS: [form: string, least: Role, fields: Record<string, string>][] = [
   ['sender/limits', 'owner', {}],
   ['sender/server', 'owner', {}],
   ['sender/server/check', 'editor', {}],
+  ['sender/server/test', 'editor', {}],
   ['sender/server/remove', 'owner', {}],
   ['settings', 'owner', { app: '' }],
   ['members', 'owner', { email: 'x', role: 'viewer' }],

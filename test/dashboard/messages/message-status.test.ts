@@ -150,7 +150,7 @@ describe('going live', () => {
     ])
     const { html } = await pages.browser.get(pages.path)
     expect(await attributesOf(html, '#go-live-checks a', 'href')).toEqual([
-      pages.at('sender/server'),
+      pages.at(`sender/server?message=${pages.path.split('/').at(-1)}`),
       '/docs/hosting#public-address',
     ])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })

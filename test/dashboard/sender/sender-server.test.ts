@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { SMTPServerOptions } from 'smtp-server'
+import { publicId } from '../../../src/core/ids.ts'
 import { SERVER_CHECKS } from '../../../src/mail/server-check.ts'
 import { useClosing } from '../../closing.ts'
 import { inTurns } from '../../helper.ts'
@@ -57,6 +58,7 @@ describe('the check of the mail server', () => {
     const seen = await browser.get(PAGE())
     expect(await attributesOf(seen.html, '#server-check form', 'action')).toEqual([
       `${PATH()}#server-check`,
+      `${pages.at('sender/server/test')}#server-check`,
       pages.at('sender/server/remove'),
     ])
     expect(await textOf(seen.html, '#server-check .notice')).toEqual([])
@@ -69,7 +71,7 @@ describe('the check of the mail server', () => {
     expect([status, notices]).toEqual([
       200,
       [
-        `Done: 127.0.0.1:${server.port} answers over a secure connection and accepts the username and password. To see whether it accepts emails from hello@first.example, send a test email from a message.`,
+        `Done: 127.0.0.1:${server.port} answers over a secure connection and accepts the username and password. To see whether it accepts emails from hello@first.example, send a test email.`,
       ],
     ])
     expect(html).not.toContain('pa55')
@@ -158,7 +160,7 @@ describe('the check of the mail server', () => {
     const server = await start({ connect: () => (tried.push(1), 'accept') })
     await set(server.url)
     for (const [email, role, status, buttons] of [
-      ['editor@example.com', 'editor', 200, 1],
+      ['editor@example.com', 'editor', 200, 2],
       ['viewer@example.com', 'viewer', 403, 0],
     ] as const) {
       await pages.addMember(email, role)
@@ -189,6 +191,57 @@ describe('the check of the mail server', () => {
     expect((await eve.post(`/apps/${other.appId}/sender/server/check`)).status).toBe(200)
     pages.clock.ms += 60_000
     expect((await check()).status).toBe(200)
+  })
+})
+
+describe('a test email', () => {
+  const test_ = async (): Promise<{ status: number; notices: string[] }> => {
+    const { status, html } = await browser.submit(PAGE(), pages.at('sender/server/test'))
+    return { status, notices: await textOf(html, '.notice:not(.caution)') }
+  }
+
+  test('goes to the member, and says what the server answered', async () => {
+    const server = await start()
+    await set(server.url)
+    const to = 'ada@example.com'
+    expect(await test_()).toEqual({ status: 200, notices: [`Done: The mail server accepted the email to ${to}.`] })
+    expect(server.received.map(({ to: given }) => given)).toEqual([[to]])
+    expect(server.received[0]?.raw).toContain('[Test]')
+    const refusing = await start({ recipient: () => 550 })
+    await set(refusing.url)
+    expect(await test_()).toEqual({ status: 200, notices: [expect.stringMatching(/^Error: Nothing was sent\..*550/)] })
+  })
+
+  test('is limited per member', async () => {
+    const server = await start()
+    await set(server.url)
+    for (let number = 0; number < 20; number += 1) expect((await test_()).status).toBe(200)
+    expect(await test_()).toEqual({
+      status: 429,
+      notices: [expect.stringContaining('You can send 20 tests a minute. Try again in')],
+    })
+    expect(server.received).toHaveLength(20)
+  })
+})
+
+describe('a message that led here', () => {
+  const backOf = async (path: string) => textOf((await browser.get(path)).html, 'main > p > a')
+
+  test('is linked, also after saving and on presets', async () => {
+    const [draft] = await pages.store.listMessages((await appOf(pages)).id)
+    const from = `?message=${publicId('msg', draft?.id ?? 0)}`
+    const { html } = await browser.get(pages.at(`messages/${publicId('msg', draft?.id ?? 0)}`))
+    expect(await attributesOf(html, '#checklist a', 'href')).toContain(PAGE() + from)
+    expect(await backOf(PAGE() + from)).toEqual(['Back to “Results ready, they left”'])
+    expect(await backOf(PAGE())).toEqual([])
+    expect(await backOf(`${PAGE()}?message=${publicId('msg', 999)}`)).toEqual([])
+    const presets = await attributesOf((await browser.get(PAGE() + from)).html, '.choices a', 'href')
+    for (const href of presets) expect(await backOf(href ?? '')).toHaveLength(1)
+    const { port } = await start()
+    const fields = { smtpHost: '127.0.0.1', smtpPort: String(port), smtpSecurity: 'starttls' }
+    const { location } = await browser.submit(PAGE() + from, PAGE(), fields)
+    expect(location).toBe(PAGE() + from)
+    expect(await backOf(location ?? '')).toHaveLength(1)
   })
 })
 
@@ -288,7 +341,11 @@ describe('saving a mail server', () => {
       const { status, html } = await save({ smtpHost, do: 'save_anyway' })
       expect([status, await textOf(html, '.field.wrong .fault')]).toEqual([
         400,
-        [expect.stringMatching(/This address is not public\..*--mail-private-hosts \S+\.$/)],
+        [
+          expect.stringMatching(
+            /This address is not public\..*restart Eventpost with.*--mail-private-hosts \S+ or EVENTPOST_MAIL_PRIVATE_HOSTS=\S+\.$/,
+          ),
+        ],
       ])
       expect((await settings()).smtpUrl).toBe(null)
     },

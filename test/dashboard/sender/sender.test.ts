@@ -101,7 +101,7 @@ describe('the sender', () => {
     const shown = ['', '/server', '/domain', '/limits']
     const seen = await Promise.all(shown.map(async (what) => (await editor.get(path(what))).html))
     const buttons = await Promise.all(seen.map((html) => textOf(html, 'main .button')))
-    expect(buttons).toEqual([[], ['Check the connection'], ['Check the records'], []])
+    expect(buttons).toEqual([[], ['Check the connection', 'Send a test email'], ['Check the records'], []])
     expect(seen.join()).not.toContain('pa55')
     expect(await attributesOf(seen[0] ?? '', '#from input[type=text]', 'readonly')).toHaveLength(5)
     for (const what of ['', '/server', '/server/remove', '/limits', '/dkim', '/dkim/remove', '/reports']) {
