@@ -2,6 +2,7 @@
  * LiquidJS without file access, evaluation or long runs: steps, characters and time are limited. Loaded in the template
  * thread and simulations only.
  */
+import { findNearest } from '../core/nearest.ts'
 import { describeTemplateError, type TemplateFault } from './template-faults.ts'
 import {
   Context,
@@ -417,7 +418,7 @@ export function findTemplateProblems(source: string): string[] {
         .filter((path) => !isKnownVariable(path))
         .map(nameOf),
     )
-    return [...unknown].map((name) => `There is no variable ${name}. ${KNOWN}`)
+    return [...unknown].map(describeUnknown)
   } catch (error) {
     const said = describeTemplateError(error)
     return [`${said.charAt(0).toUpperCase()}${said.slice(1)}.`]
@@ -492,6 +493,19 @@ function pathsIn(token: Token): Path[] {
   const inner = partsOf(token).flatMap(pathsIn)
   if (!TypeGuards.isPropertyAccessToken(token) || token.variable) return inner
   return [token.props.map((prop) => ('content' in prop ? String(prop.content) : '')), ...inner]
+}
+
+const VARIABLES = [
+  'events',
+  ...CONTACT_NAMES.map((name) => `contact.${name}`),
+  ...APP_NAMES.map((name) => `app.${name}`),
+  'unsubscribeUrl',
+]
+const MOST_COMPARED = 40
+
+function describeUnknown(name: string): string {
+  const near = name.length > MOST_COMPARED ? undefined : findNearest(name, VARIABLES)
+  return `There is no variable ${name}. ${near === undefined ? KNOWN : `Did you mean ${near}?`}`
 }
 
 const KNOWN = `Use event.NAME, events, contact.${CONTACT_NAMES.join(', contact.')}, app.${APP_NAMES.join(', app.')} or unsubscribeUrl.`

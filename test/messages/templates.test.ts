@@ -213,6 +213,8 @@ describe('findTemplateProblems', () => {
   test.each([
     ['{{ headline }}', 'There is no variable headline.'],
     ['{{ contact.name }}', 'There is no variable contact.name.'],
+    ['{{ contact.fristName }}', 'There is no variable contact.fristName. Did you mean contact.firstName?'],
+    [`{{ contact.${'x'.repeat(500)} }}`, 'Use event.NAME'],
     ['{{ app.secret }}', 'There is no variable app.secret.'],
     ['{{ event }}', 'There is no variable event.'],
     ['{% if user.paid %}x{% endif %}', 'There is no variable user.paid.'],

@@ -99,6 +99,13 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, isOnlyOwner, notice 
     </section>
     {member.isInvited ? (
       <InvitationSection viewer={viewer} member={member} />
+    ) : member.personId === viewer.member.id ? (
+      <section>
+        <h2>Password</h2>
+        <p>
+          Change it under <a href={pathOf(viewer.app.publicId, 'you')}>Password and sessions</a>.
+        </p>
+      </section>
     ) : (
       <PasswordSection {...{ viewer, member, isOnlyAccount }} />
     )}

@@ -210,10 +210,12 @@ describe('a member', () => {
     const open = async () => {
       const { html } = await owner.get(`${pages.at('members')}/edit?member=${await idOf('ada@example.com')}`)
       const texts = await textOf(html, 'main section:first-of-type p')
-      return { texts, actions: await attributesOf(html, 'main form', 'action') }
+      const links = await attributesOf(html, 'main section a', 'href')
+      return { texts, links, actions: await attributesOf(html, 'main form', 'action') }
     }
     const forms = ['role', 'remove'].map((form) => `${pages.at('members')}/${form}`)
-    const { texts, actions } = await open()
+    const { texts, links, actions } = await open()
+    expect(links).toEqual([pages.at('you')])
     expect(texts[0]).toStartWith("You're the only owner of the account.")
     expect(actions.filter((action) => forms.includes(action ?? ''))).toEqual([])
     await pages.addMember('second@example.com', 'owner')
