@@ -122,8 +122,8 @@ const AuditPage = (props: AuditProps) => {
 
 const columnsOf = ({ names }: AuditProps): Column<AuditEntry>[] => [
   { name: 'When', cell: ({ createdAt }) => <Moment at={createdAt} /> },
-  { name: 'Who', cell: (entry) => <SentText most={254}>{describeActor(entry, names)}</SentText> },
-  { name: 'What', cell: (entry) => <SentText most={400}>{describeAction(entry, names)}</SentText> },
+  { name: 'Who', isUnlabelled: true, cell: (entry) => <SentText most={254}>{describeActor(entry, names)}</SentText> },
+  { name: 'What', isUnlabelled: true, cell: (entry) => <SentText most={400}>{describeAction(entry, names)}</SentText> },
   {
     name: 'Address',
     cell: ({ address }) => (address === null ? <None /> : address === 'several' ? address : <code>{address}</code>),

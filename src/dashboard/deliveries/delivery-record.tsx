@@ -19,9 +19,10 @@ type Rule = Explanation['rules'][number] & { id: string }
 
 const columnsOf = (isWaiting: boolean): Column<Rule>[] => [
   { name: 'Rule', cell: nameOfRule },
-  { name: 'Finding', cell: ({ sentence }) => <SentText most={400}>{sentence}</SentText> },
+  { name: 'Finding', isUnlabelled: true, cell: ({ sentence }) => <SentText most={400}>{sentence}</SentText> },
   {
     name: 'Verdict',
+    isUnlabelled: true,
     cell: ({ rule, verdict }) => <Badge {...moodOf(rule, verdict, isWaiting)} />,
   },
 ]
