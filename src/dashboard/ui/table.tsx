@@ -44,11 +44,7 @@ export const Table = <Row,>({ label, columns, rows, idOf, ...kind }: TableProps<
       {rows.map((row) => (
         <tr key={idOf(row)}>
           {columns.map((column) => (
-            <td
-              key={column.name}
-              class={classOf(column)}
-              data-label={column.isAction || column.isUnlabelled ? undefined : column.name}
-            >
+            <td key={column.name} class={classOf(column)} data-label={column.isAction ? undefined : column.name}>
               {column.cell(row)}
             </td>
           ))}
