@@ -1,6 +1,6 @@
 /**
- * `bun run lighthouse`: runs Lighthouse on every page, as a phone. Exits 1 if a page is below 100 for accessibility and
- * best practices, or 95 for performance.
+ * `bun run lighthouse`: runs Lighthouse on every page, as a phone. Exits 1 if a page's median is below 100 for
+ * performance, accessibility or best practices. Run it on a quiet machine.
  */
 import { createServer } from 'node:net'
 import lighthouse from 'lighthouse'
@@ -9,12 +9,12 @@ import { CHROMIUM } from '../chromium.ts'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
 import { seedEvents, seedResults } from './seed.ts'
 
-const BARS = { performance: 95, accessibility: 100, 'best-practices': 100 }
-type Category = keyof typeof BARS
-const CATEGORIES = Object.keys(BARS) as Category[]
+const BAR = 100
+const CATEGORIES = ['performance', 'accessibility', 'best-practices']
 
-/** Maximum attempts per page. */
+/** Runs of a page. Fewer if they already decide whether the median reaches the bar. */
 const TIMES = 3
+const MOST_OF_TIMES = 2
 
 const PAGES = [
   'overview',
@@ -22,6 +22,7 @@ const PAGES = [
   'events',
   'events?range=weeks',
   'people',
+  'people?emails=returned&days=30',
   'people/new',
   'messages',
   'messages/new',
@@ -43,7 +44,15 @@ const PAGES = [
   'you',
 ]
 
-const OPEN_PAGES = ['sign-in', 'docs/start', 'docs/messages', 'docs/api/post-events', 'docs/search?q=limit']
+const OPEN_PAGES = [
+  'sign-in',
+  'docs/start',
+  'docs/messages',
+  'docs/hosting',
+  'docs/errors',
+  'docs/api/post-events',
+  'docs/search?q=limit',
+]
 
 function findPort(): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
@@ -76,7 +85,7 @@ async function score(url: string, port: number, cookie: string) {
       .filter(({ id, weight }) => weight > 0 && (audits[id]?.score ?? 1) < 1)
       .map(({ id }) => `${id} ${/"snippet":"[^}]{0,160}/.exec(JSON.stringify(audits[id]?.details ?? {}))?.[0] ?? ''}`),
   )
-  return { scores, lost, isReached: CATEGORIES.every((name, index) => (scores[index] ?? 0) >= BARS[name]) }
+  return { scores, lost, isReached: scores.every((one) => one >= BAR) }
 }
 
 async function findOne(page: Page, server: Served): Promise<string[]> {
@@ -107,13 +116,15 @@ async function run(server: Served, port: number): Promise<boolean> {
   await context.close()
   let isReached = true
   const report = async (name: string, url: string, own = cookie): Promise<void> => {
-    let scored = await score(url, port, own)
-    // load on the machine only lowers the score
-    for (let again = 1; again < TIMES && !scored.isReached; again += 1) scored = await score(url, port, own)
-    isReached &&= scored.isReached
-    console.log(
-      `${scored.isReached ? 'reached' : 'MISSED '}  ${scored.scores.join(' / ')}  ${name} ${scored.lost.join(' ')}`,
-    )
+    const runs: Awaited<ReturnType<typeof score>>[] = []
+    const count = (isGood: boolean): number => runs.filter((one) => one.isReached === isGood).length
+    while (runs.length < TIMES && Math.max(count(true), count(false)) < MOST_OF_TIMES)
+      runs.push(await score(url, port, own))
+    const isGood = count(true) >= MOST_OF_TIMES
+    isReached &&= isGood
+    const scores = runs.map((one) => one.scores.join('/')).join('  ')
+    const lost = [...new Set(runs.flatMap((one) => one.lost))]
+    console.log(`${isGood ? 'reached' : 'MISSED '}  ${scores}  ${name} ${lost.join(' ')}`)
   }
   for (const name of OPEN_PAGES) await report(name, `${server.url}/${name}`, '')
   for (const name of pages) await report(name, `${server.url}/apps/${server.first.appId}/${name}`)

@@ -5,7 +5,7 @@ import { BATCH, CONTACTS, HOUR } from '../helper.ts'
 import type { Served } from './chromium.ts'
 import { HOSTILE, SLY } from './seed.ts'
 
-type Step = { name: string; go(page: Page, server: Served): Promise<unknown> }
+type Step = { name: string; isTall?: true; go(page: Page, server: Served): Promise<unknown> }
 
 const MINUTE = 60_000
 const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
@@ -163,7 +163,7 @@ export const MAIL_STEPS: Step[] = [
       await openRow('mallory@example.com')(page)
     },
   },
-  { name: 'delivery-source', go: (page) => page.click('label[for=view-raw]') },
+  { name: 'delivery-source', isTall: true, go: (page) => page.click('label[for=view-raw]') },
   { name: 'outbox', go: (page, server) => page.goto(at(server, 'outbox')) },
   {
     name: 'outbox-send',

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import type { Served } from './chromium.ts'
 import { HOSTILE, seedResults } from './seed.ts'
 
-type Step = { name: string; go(page: Page, server: Served): Promise<unknown> }
+type Step = { name: string; isTall?: true; go(page: Page, server: Served): Promise<unknown> }
 
 const at = ({ url, first }: Served, page: string): string => `${url}/apps/${first.appId}/${page}`
 const named = (name: string): string => `[name="${name}"]`
@@ -21,6 +21,7 @@ export const MESSAGE_STEPS: Step[] = [
   { name: 'message-new', go: (page, server) => page.goto(at(server, 'messages/new')) },
   {
     name: 'message-wrong',
+    isTall: true,
     go: async (page) => {
       await page.click('#trigger > summary')
       await page.fill(named('trigger.event'), HOSTILE)
@@ -67,6 +68,7 @@ export const MESSAGE_STEPS: Step[] = [
   },
   {
     name: 'message-simulated',
+    isTall: true,
     go: async (page, server) => {
       // it asks before input is lost
       page.once('dialog', (dialog) => void dialog.accept())
@@ -78,6 +80,7 @@ export const MESSAGE_STEPS: Step[] = [
   },
   {
     name: 'message-tested',
+    isTall: true,
     go: async (page) => {
       await press(page, 'test')
       await page.waitForSelector('#test .notice')
@@ -86,6 +89,7 @@ export const MESSAGE_STEPS: Step[] = [
   },
   {
     name: 'message-go-live',
+    isTall: true,
     go: async (page) => {
       await page.fill(named('mail.subject'), '{{ event.headline }')
       await page.click('[popovertarget=go-live]')

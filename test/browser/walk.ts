@@ -10,8 +10,17 @@ import { TWO_STEP_STEPS } from './walk-two-step.ts'
 import { UNSUBSCRIBE_STEPS } from './walk-unsubscribe.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
-/** `isPerView`: what it opens depends on the width. */
-export type Step = { name: string; isOpen?: true; isPerView?: true; go(page: Page, server: Served): Promise<unknown> }
+/**
+ * `isPerView`: what it opens depends on the width. `isTall`: a reference, or something long was opened on purpose, so the
+ * height is not checked.
+ */
+export type Step = {
+  name: string
+  isOpen?: true
+  isPerView?: true
+  isTall?: true
+  go(page: Page, server: Served): Promise<unknown>
+}
 
 const at = (server: Served, page: string): string => `${server.url}/apps/${server.first.appId}/${page}`
 
@@ -53,11 +62,11 @@ export const STEPS: Step[] = [
   { name: 'docs-messages', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/messages`) },
   { name: 'docs-security', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/security`) },
   { name: 'docs-api', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/api`) },
-  { name: 'docs-call', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/api/post-contacts`) },
+  { name: 'docs-call', isOpen: true, isTall: true, go: (page, { url }) => page.goto(`${url}/docs/api/post-contacts`) },
   { name: 'docs-search', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/search?q=rate+limit`) },
   { name: 'docs-search-nothing', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/search?q=zzz`) },
   { name: 'docs-member', go: (page, { url }) => page.goto(`${url}/docs/start`) },
-  { name: 'docs-member-call', go: (page, { url }) => page.goto(`${url}/docs/api/post-events`) },
+  { name: 'docs-member-call', isTall: true, go: (page, { url }) => page.goto(`${url}/docs/api/post-events`) },
   { name: 'events-empty', go: (page, server) => page.goto(at(server, 'events')) },
   { name: 'people-empty', go: (page, server) => page.goto(at(server, 'people')) },
   { name: 'activation', go: (page, server) => page.goto(at(server, 'activation')) },

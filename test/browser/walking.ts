@@ -11,6 +11,11 @@ type Theme = (typeof THEMES)[number]
 
 const TIMES = 3
 
+/** Of a page on a desktop, with its usual content. */
+const MOST_HEIGHT = 2_000
+/** The narrowest window of a desktop that is checked. */
+const DESK_WIDTH = 1_440
+
 /** Repeats what a pending navigation interrupted. */
 async function steadily<T>(look: () => Promise<T>, time = 1): Promise<T> {
   try {
@@ -70,8 +75,8 @@ export async function walk(
 }
 
 /**
- * Checks the width of a page in every view, and runs axe-core: in one view and one theme, which change from step to step,
- * or with `isWhole` in each view in both themes. The walk goes on in the last view.
+ * Checks the width of a page in every view, and its height on a desktop. Runs axe-core in one view and one theme, which
+ * change from step to step, or with `isWhole` in each view in both themes. The walk goes on in the last view.
  */
 export async function findInViews(
   views: Record<string, { width: number; height: number }>,
@@ -85,6 +90,8 @@ export async function findInViews(
     if (step.isPerView) await step.go(page, server)
     const over = await steadily(() => widthOver(page, size.width))
     if (over > 0) found.push(`${view}: ${over} pixels too wide`)
+    const height = await steadily(() => page.evaluate<number>('document.documentElement.scrollHeight'))
+    if (size.width >= DESK_WIDTH && !step.isTall && height > MOST_HEIGHT) found.push(`${view}: ${height} pixels tall`)
     for (const [number, theme] of THEMES.entries()) {
       if (!isWhole && turn !== index * THEMES.length + number) continue
       found.push(...(await steadily(() => lookOver(page, theme))).map((line) => `${view}, ${theme}: ${line}`))

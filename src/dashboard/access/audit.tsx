@@ -23,7 +23,7 @@ import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Moment } from '../ui/time.tsx'
 
-const PAGE_ROWS = 36
+const PAGE_ROWS = 33
 
 export const auditRoutes = (deps: PageDependencies) =>
   new Elysia().get('/apps/:app/audit', ({ request, params: { app } }) =>

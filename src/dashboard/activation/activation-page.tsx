@@ -197,11 +197,13 @@ const SnippetSection = (props: ActivationProps) => (
         the browser script add them in <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>.
       </p>
     )}
-    <p class="hint">
-      If your pages set a <code>Content-Security-Policy</code>, add these sources:
-    </p>
-    <CodeBlock id="policy" label="Content-Security-Policy">
-      {makeSnippetPolicy(props.snippet)}
-    </CodeBlock>
+    <details>
+      <summary>
+        Sources for a <code>Content-Security-Policy</code>
+      </summary>
+      <CodeBlock id="policy" label="Content-Security-Policy">
+        {makeSnippetPolicy(props.snippet)}
+      </CodeBlock>
+    </details>
   </Folding>
 )
