@@ -46,7 +46,7 @@ export const ServerPage = (props: ServerProps) => {
   return (
     <SenderFrame facts={facts} current="sender/server" state={<State {...facts} />} refused={refused}>
       {props.message && (
-        <p>
+        <p class="way-back">
           <a href={messagePath(facts.viewer.app.publicId, props.message.id)}>
             Back to “<SentText most={60}>{props.message.name}</SentText>”
           </a>
