@@ -109,9 +109,7 @@ export function describeRules([rule, later]: readonly Rule[]): string {
 
 function describeAwayTwice({ minutes: before = 0 }: Away, { minutes: after = 0 }: Away): string {
   const left = describeLeftBefore(before)
-  return after === 0
-    ? `${left} and are still away`
-    : `${left} and have been away for at least ${formatMinutes(after)} when it is sent`
+  return after === 0 ? `${left} and are still away` : `${left}, at least ${formatMinutes(after)} before sending`
 }
 
 function describeSince(since: Since | undefined): string {

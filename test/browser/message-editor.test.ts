@@ -144,13 +144,13 @@ describe('the editor', () => {
       await page.waitForSelector(
         '.checks .wrong:has-text("`event.total` is missing"), .checks .wrong:has-text("event.total is missing")',
       )
-      await page.waitForSelector('#reach:has-text("0 of 1 person")')
+      await page.waitForSelector(`#reach:has-text("wouldn't get it.")`)
       await page.click('.checks button:has-text("Leave it out if there is no total")')
       await page.waitForSelector('.checks .wrong', { state: 'detached' })
       expect(await page.inputValue(named('mail.subject'))).toBe(
         'About {% if event.total %}{{ event.total }}{% endif %}',
       )
-      await page.waitForSelector('#reach:has-text("1 of 1 person")')
+      await page.waitForSelector('#reach:has-text("and would get it.")')
       await page.fill(named('mail.subject'), '')
       await page.click('.chip:has-text("event.headline")')
       expect(await page.inputValue(named('mail.subject'))).toBe('{{ event.headline }}')

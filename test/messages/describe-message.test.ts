@@ -64,7 +64,7 @@ test.each<[Omit<MessageContent, 'mail'>, string]>([
 
 test('the first drafts read well', () => {
   expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([
-    "10 minutes after results_ready arrives, the person gets this email once per resultId or url, if they haven't opened the result and they left before the trigger and have been away for at least 5 minutes when it is sent. While it waits, further events within 30 minutes join it. People without page views also get it.",
+    "10 minutes after results_ready arrives, the person gets this email once per resultId or url, if they haven't opened the result and they left before the trigger, at least 5 minutes before sending. While it waits, further events within 30 minutes join it. People without page views also get it.",
     "1 day after results_ready arrives, the person gets this email once per resultId or url, if they haven't opened the result and they left at least 30 minutes ago. While it waits, further events within 30 minutes join it. People without page views don't get it.",
   ])
 })
