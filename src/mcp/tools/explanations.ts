@@ -47,8 +47,7 @@ const readAsked = createArguments({
 export const explainTool: Tool = {
   name: 'explain_delivery',
   title: 'Explain a delivery',
-  description:
-    'Why a person got an email or not, by `deliveryId`, or `messageId` and `email`. `delivery` null: no email.',
+  description: 'Why a person got an email or not, by `deliveryId`, or `messageId` and `email`.',
   kind: 'read',
   input: ASKED,
   output: outputSchema('why', 'message', 'delivery', 'decidedAt', 'rules'),

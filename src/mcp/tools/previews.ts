@@ -46,7 +46,7 @@ export const previewTool: Tool = {
   name: 'preview_message',
   title: 'Preview an email',
   description:
-    'For `email`, else the last person who triggered it, else sample data (always with `several`). `token`: for set_message_status; null with `problems`.',
+    'For `email`, else the last person who triggered it, else sample data. `token`: for set_message_status; null with `problems`.',
   kind: 'read',
   input: PREVIEW,
   output: outputSchema('mail', 'problems', 'warnings', 'token'),
