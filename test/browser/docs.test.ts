@@ -88,8 +88,8 @@ test('the sidebar marks the section that is read', async () => {
   const page = await open('events')
   await page.locator('#warnings').scrollIntoViewIfNeeded()
   await page.evaluate("document.getElementById('warnings').scrollIntoView()")
-  await page.waitForSelector('.docs-headings a[aria-current]')
-  expect(await page.locator('.docs-headings a[aria-current]').textContent()).toBe('Warnings')
+  await page.waitForSelector('.docs-headings a[aria-current]:text-is("Warnings")')
+  expect(await page.locator('.docs-headings a[aria-current]').count()).toBe(1)
   await page.close()
 })
 

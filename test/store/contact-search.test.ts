@@ -455,7 +455,7 @@ test('whatever is asked, long lists answer like short ones', () => {
       expect([filter, firstPage({ ...filter, bounds: SMALL }).length]).toEqual([filter, Math.min(length, 3)])
     }
     expect([filter, count(filter)?.people]).toEqual([filter, short.length])
-    for (const bounds of [SMALL, SMALLEST, { ...SMALL, merged: 15 }, { ...SMALLEST, counted: 6 }]) {
+    for (const bounds of [SMALL, SMALLEST, { ...SMALL, merged: 15 }, { ...SMALLEST, counted: 6, probed: 6 }]) {
       const { people, isExact } = count({ ...filter, bounds })
       const isRight = isExact ? people === short.length : people <= short.length
       expect([filter, bounds, people, isRight]).toEqual([filter, bounds, people, true])

@@ -89,7 +89,10 @@ const headings = [...document.querySelectorAll('.docs h2')].filter(({ id }) => l
 const EDGE = 120
 
 function markCurrent(): void {
-  const reached = headings.findLast((heading) => heading.getBoundingClientRect().top < EDGE)
+  const { scrollHeight } = document.documentElement
+  // a short last section never gets up to the edge
+  const isAtEnd = scrollY > 0 && scrollY + innerHeight >= scrollHeight - 1
+  const reached = isAtEnd ? headings.at(-1) : headings.findLast((heading) => heading.getBoundingClientRect().top < EDGE)
   for (const [id, link] of links) {
     if (id === reached?.id) link.setAttribute('aria-current', 'location')
     else link.removeAttribute('aria-current')

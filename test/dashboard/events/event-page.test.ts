@@ -69,7 +69,9 @@ describe('one event', () => {
     const { html } = await pages.browser.get(bob ?? '')
     expect(await textOf(html, '#mail .with-badge')).toEqual(['AnotherCaptured', 'A messageCaptured'])
     const [path] = await attributesOf(html, '#mail a', 'href')
-    expect(await textOf((await pages.browser.get(path ?? '')).html, 'h1')).toEqual(['Another'])
+    const delivery = await pages.browser.get(path ?? '')
+    expect(await textOf(delivery.html, 'h1')).toEqual(['Email to bob@example.com'])
+    expect(await textOf(delivery.html, 'main a[href*="/messages/"]')).toContain('Another')
     expect(await textOf((await pages.browser.get(eve ?? '')).html, '#mail .badge')).toEqual(['Not sent', 'Not sent'])
   })
 
