@@ -63,7 +63,8 @@ export function appRules({ properties }: TObject): Rules {
 const isConflict = (app: unknown, newsletter: unknown): boolean =>
   app !== undefined && app !== newsletter && isFine(NEWSLETTER, newsletter)
 
-export const INVALID_EMAIL = 'Send one email address, without a name, brackets or quotes.'
+export const INVALID_EMAIL =
+  'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'
 
 export const EMAIL = Type.String({
   description:

@@ -86,7 +86,7 @@ const VisitItem = Type.Union([PageItem, ActionItem], {
 
 const REPORT_EMAIL = {
   ...EMAIL,
-  say: 'Call identify with one email address, without a name, brackets or quotes.',
+  say: 'Call identify with one complete email address, without a name, brackets or quotes.',
 }
 
 export const VisitReport = Type.Object(

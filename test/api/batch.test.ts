@@ -37,7 +37,7 @@ describe('207', () => {
       event({ newsletter: server.first.appId, typo: 1, email: 'ADA@example.com', event: 'f' }),
     ])
     const name = 'Send 1 to 64 characters: letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
-    const email = 'Send one email address, without a name, brackets or quotes.'
+    const email = 'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'
     const errors = [
       { field: 'email', code: 'invalid', message: email },
       { field: 'event', code: 'invalid', message: name },

@@ -179,7 +179,7 @@ describe('the same batch id', () => {
 const SENTENCES = {
   v: 'Send 1. The service does not support this version of the script.',
   site: 'Send the site ID from the Activation screen, as `data-site` of the script tag.',
-  email: 'Call identify with one email address, without a name, brackets or quotes.',
+  email: 'Call identify with one complete email address, without a name, brackets or quotes.',
   signature: "Call identify with the signature that your server computes from the user's email.",
   id: 'Send 1 to 64 printable ASCII characters. A retry has the same ID.',
   events: 'Send 1 to 20 items.',

@@ -199,7 +199,7 @@ describe('404', () => {
 describe('400', () => {
   const TEXT = 'Send each tag as a string of 1 to 64 characters, without control characters.'
   test.each<[string, unknown, string]>([
-    ['email', 'ada', 'Send one email address, without a name, brackets or quotes.'],
+    ['email', 'ada', 'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'],
     ['newsletter', 7, 'Send the app ID as the Activation screen shows it.'],
     ['firstName', 1, 'Send a name of up to 200 characters, without control characters.'],
     ['tags', 'a', 'Send an array of strings.'],

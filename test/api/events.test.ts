@@ -259,7 +259,7 @@ describe('400', () => {
   const TIME = 'Send an ISO 8601 time with a timezone, such as 2026-03-01T12:00:00Z.'
   const LARGE = 'Send less than 2 KB (2,048 bytes of compact JSON).'
   const TEXTS = 'With results_ready, send `url` and `headline` as strings, or leave them out.'
-  const EMAIL = 'Send one email address, without a name, brackets or quotes.'
+  const EMAIL = 'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'
   const PERSON = 'Send a name of up to 200 characters, without control characters.'
   test.each<[string, unknown, string]>([
     ['app', 7, 'Send the app ID as the Activation screen shows it.'],

@@ -172,7 +172,7 @@ describe('GET /events', () => {
 describe('400', () => {
   const CURSOR = 'Send `nextCursor` of the previous page, with the same filters.'
   const LIMIT = 'Send a whole number from 1 to 100.'
-  const EMAIL = 'Send one email address, without a name, brackets or quotes.'
+  const EMAIL = 'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'
   const cases: [string, string, string][] = [
     ...['', '!', 'zzz', 'ABC', 'Z'.repeat(11), 'z'.repeat(11), 'z'.repeat(12), '-1', '1.', '.1', '1.1.1'].map(
       (text): [string, string, string] => ['cursor', text, CURSOR],

@@ -12,26 +12,19 @@ export const EMPTY_SETUP: SetupInput = { email: '', app: '', domain: '' }
 
 type SetupPageProps = { token: string; input: SetupInput; errors?: FieldError[]; notice?: string }
 
-/** The page never has the password. */
-const PASSWORD_AGAIN: FieldError = { field: 'password', code: 'missing', message: 'Enter the password again.' }
-
-const FIELDS = ['email', 'password', 'app', 'domain']
-
 export function SetupPage({ token, input, errors = [], notice }: SetupPageProps) {
-  const isKnown = errors.length === 0 || errors.some(({ field }) => field === 'password')
-  const byPage = [...errors, ...(isKnown ? [] : [PASSWORD_AGAIN])].toSorted(
-    (a, b) => FIELDS.indexOf(a.field) - FIELDS.indexOf(b.field),
-  )
+  // the page never has the password
+  const isAgain = notice !== undefined || (errors.length > 0 && errors.every(({ field }) => field !== 'password'))
   return (
     <Layout title="Set up Eventpost" lead="Your account, your app and its first API key, in one step.">
       <Form
         action="/setup"
         hidden={{ token }}
-        errors={byPage}
-        notice={errors.length > 0 ? describeErrors(byPage) : notice}
+        errors={errors}
+        notice={errors.length > 0 ? describeErrors(errors, isAgain) : notice}
         submit="Set up"
       >
-        <MemberFields email={input.email} isAgain={notice !== undefined} />
+        <MemberFields email={input.email} isAgain={isAgain} />
         <AppFields input={input} />
       </Form>
     </Layout>
@@ -53,7 +46,7 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
       name="password"
       label="Password"
       kind="password"
-      hint={isAgain ? `${PASSWORD_HINT} Enter it again.` : PASSWORD_HINT}
+      hint={isAgain ? "Enter it again. Passwords aren't kept in forms." : PASSWORD_HINT}
       autocomplete="new-password"
     />
   </>
@@ -79,5 +72,5 @@ const AppFields = ({ input }: { input: SetupInput }) => (
   </>
 )
 
-const describeErrors = ({ length }: FieldError[]): string =>
-  `Nothing was saved yet. Correct ${length === 1 ? 'the marked field' : `the ${length} marked fields`}.`
+const describeErrors = ({ length }: FieldError[], isAgain: boolean): string =>
+  `Nothing was saved yet. Correct ${length === 1 ? 'the marked field' : `the ${length} marked fields`}${isAgain ? ', then enter the password again' : ''}.`

@@ -19,7 +19,7 @@ export const State = ({ activation: { message, lastEventAt }, now, appId }: Stat
     <>{message}</>
   )
 
-/** Only the next step says what to do. */
+/** Only the next step says what to do; the later ones lead there. */
 export const Steps = ({ steps, now }: { steps: readonly SetupStep[]; now: number }) => {
   const next = nextStep(steps)
   return (
@@ -37,7 +37,7 @@ const Step = ({ step: { name, isDone, at, text, link }, isNext, now }: StepProps
   <li class={isDone ? 'step done' : isNext ? 'step due' : 'step'} aria-current={isNext ? 'step' : undefined}>
     {isDone && <Icon name="check" />}
     <div>
-      {isNext ? <b>{name}</b> : name}
+      {isDone ? name : isNext ? <b>{name}</b> : <a href={link.href}>{name}</a>}
       <span class="unseen">{isDone ? ': done' : isNext ? ': next' : ': to do'}</span>
       {isDone && at !== null && (
         <p class="hint">

@@ -67,9 +67,9 @@ export function describeReach(found: Found, days: number): string {
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
   if (triggered === 1) return `One person triggered it in the last ${days} days, and ${describeOnly(found.people)}.`
   const which = found.hasMore ? ' of the newest triggers' : ''
-  const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} held back for comparison.`
+  const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} would be held back for comparison.`
   const more = emailed === 0 ? '' : ' more'
-  const still = waiting === 0 ? '' : ` ${formatCount(waiting)}${more} ${waiting === 1 ? 'is' : 'are'} still waiting.`
+  const still = waiting === 0 ? '' : ` ${formatCount(waiting)}${more} would still be waiting.`
   const who =
     emailed === 0 ? `None of the ${formatCount(triggered)}` : `${formatCount(emailed)} of ${formatCount(triggered)}`
   const yet = emailed === 0 && waiting > 0 ? ' yet' : ''
@@ -78,8 +78,8 @@ export function describeReach(found: Found, days: number): string {
 
 function describeOnly({ emailed, waiting, heldBack }: Simulation['people']): string {
   if (emailed > 0) return 'would get it'
-  if (waiting > 0) return 'is still waiting'
-  return heldBack > 0 ? 'is held back for comparison' : "wouldn't get it"
+  if (waiting > 0) return 'would still be waiting'
+  return heldBack > 0 ? 'would be held back for comparison' : "wouldn't get it"
 }
 
 type FoundProps = { viewer: Viewer; days: number; content: MessageContent; found: Simulation | null; now: number }

@@ -46,7 +46,7 @@ const NAME_ERROR = 'Enter a name of 1 to 100 characters for the app.'
 const SHORT_ERROR = 'Choose a password of at least 8 characters.'
 const COMMON_ERROR = 'This password is too common. Choose another.'
 const CLOSE_ERROR = 'This password is too similar to your email or to the name of your account or app. Choose another.'
-const AGAIN_ERROR = 'Enter the password again.'
+const AGAIN_HINT = "Enter it again. Passwords aren't kept in forms."
 const IP_ERROR = "An IP address doesn't work here. Use a domain, or localhost for tests."
 const DOMAIN_ERROR = 'Enter your own domain, such as app.example.com.'
 
@@ -59,18 +59,18 @@ test('reads the domain of a pasted URL', async () => {
 
 describe('400: errors next to the field', () => {
   const CASES: [string, Partial<typeof FIELDS>, Record<string, string>][] = [
-    ['no email', { email: '' }, { email: EMAIL_ERROR, password: AGAIN_ERROR }],
-    ['two emails', { email: 'a@example.com, b@example.com' }, { email: EMAIL_ERROR, password: AGAIN_ERROR }],
+    ['no email', { email: '' }, { email: EMAIL_ERROR }],
+    ['two emails', { email: 'a@example.com, b@example.com' }, { email: EMAIL_ERROR }],
     ['a short password', { password: '1234567' }, { password: SHORT_ERROR }],
     ['a long password', { password: 'é'.repeat(129) }, { password: 'Choose a password of at most 128 characters.' }],
     ['a common password', { password: 'Password123' }, { password: COMMON_ERROR }],
     ['the email as password', { password: 'Ada@Example.com1' }, { password: CLOSE_ERROR }],
     ['the app as password', { app: 'Analytical', password: '4nalyt1cal!' }, { password: CLOSE_ERROR }],
-    ['no app name', { app: '  ' }, { password: AGAIN_ERROR, app: NAME_ERROR }],
-    ['a long app name', { app: 'n'.repeat(101) }, { password: AGAIN_ERROR, app: NAME_ERROR }],
-    ['a newline in the app name', { app: 'a\nb' }, { password: AGAIN_ERROR, app: NAME_ERROR }],
-    ['an address without a domain', { domain: 'https://127.0.0.1/' }, { password: AGAIN_ERROR, domain: IP_ERROR }],
-    ['a public suffix as domain', { domain: 'github.io' }, { password: AGAIN_ERROR, domain: DOMAIN_ERROR }],
+    ['no app name', { app: '  ' }, { app: NAME_ERROR }],
+    ['a long app name', { app: 'n'.repeat(101) }, { app: NAME_ERROR }],
+    ['a newline in the app name', { app: 'a\nb' }, { app: NAME_ERROR }],
+    ['an address without a domain', { domain: 'https://127.0.0.1/' }, { domain: IP_ERROR }],
+    ['a public suffix as domain', { domain: 'github.io' }, { domain: DOMAIN_ERROR }],
     [
       'everything wrong',
       { email: 'x', password: 'x', app: '', domain: 'x' },
@@ -90,6 +90,8 @@ describe('400: errors next to the field', () => {
       expect(invalid).toBe(fault === undefined ? null : 'true')
     }
     expect(shown).toEqual(errors)
+    const hints = await textOf(html, '#password-hint')
+    expect(hints.includes(AGAIN_HINT)).toBe(!('password' in errors))
     const [first] = Object.keys(errors)
     expect(await attributesOf(html, '[autofocus]', 'name')).toEqual(first === undefined ? [] : [first])
     expect(await pages.store.isSetUp()).toBe(false)

@@ -133,7 +133,12 @@ describe('on Activation', () => {
   })
 
   test('only the next step says what to do', async () => {
-    expect(await textOf(html, '.steps a')).toEqual(['Show the script tag'])
+    expect(await textOf(html, '.steps a')).toEqual([
+      'Show the script tag',
+      'Signed-in people',
+      'Live message',
+      'First email sent',
+    ])
     expect(await textOf(html, '.step.due .unseen')).toEqual([': next'])
     expect(await textOf(html, '.step.done .hint')).toEqual([expect.stringMatching(/^Last seen /)])
     expect(await textOf(html, '.step .unseen')).toEqual([': done', ': next', ': to do', ': to do', ': to do'])

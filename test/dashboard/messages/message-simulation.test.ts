@@ -77,7 +77,7 @@ test('names each rule, and says who is held back', async () => {
   pages.clock.ms += 3_600_000
   const compared = await pages.press(pages.path, 'simulate 7', { holdback: '50' })
   expect((await textOf(compared.html, '#reach')).join('')).toMatch(
-    /^\d of 10 people in the last 7 days would get it\. \d held back for comparison\.$/,
+    /^\d of 10 people in the last 7 days would get it\. \d would be held back for comparison\.$/,
   )
 })
 
@@ -91,14 +91,17 @@ describe('counts in words', () => {
   test.each([
     [{}, 'Nobody triggered it in the last 30 days.'],
     [{ triggered: 1, emailed: 1 }, `${one} would get it.`],
-    [{ triggered: 1, waiting: 1 }, `${one} is still waiting.`],
-    [{ triggered: 1, heldBack: 1 }, `${one} is held back for comparison.`],
+    [{ triggered: 1, waiting: 1 }, `${one} would still be waiting.`],
+    [{ triggered: 1, heldBack: 1 }, `${one} would be held back for comparison.`],
     [{ triggered: 1 }, `${one} wouldn't get it.`],
     [{ triggered: 3 }, 'None of the 3 people in the last 30 days would get it.'],
-    [{ triggered: 3, waiting: 2 }, 'None of the 3 people in the last 30 days would get it yet. 2 are still waiting.'],
+    [
+      { triggered: 3, waiting: 2 },
+      'None of the 3 people in the last 30 days would get it yet. 2 would still be waiting.',
+    ],
     [
       { triggered: 3, emailed: 1, waiting: 1 },
-      '1 of 3 people in the last 30 days would get it. 1 more is still waiting.',
+      '1 of 3 people in the last 30 days would get it. 1 more would still be waiting.',
     ],
   ])('%j', (people, text) => expect(say(people)).toBe(text))
 })
