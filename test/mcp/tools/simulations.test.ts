@@ -37,6 +37,15 @@ describe('simulate_message', () => {
   test('ends when the client has left', async () => {
     const leaving = new AbortController()
     const params = { name: 'simulate_message', arguments: { app, messageId: ids.All } }
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    // the client leaves right after its request was read
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode(text))
+        controller.close()
+        setTimeout(() => leaving.abort(), 0)
+      },
+    })
     const request = new Request('http://127.0.0.1/mcp', {
       method: 'POST',
       signal: leaving.signal,
@@ -45,11 +54,9 @@ describe('simulate_message', () => {
         Accept: 'application/json, text/event-stream',
         Authorization: `Bearer ${server.first.apiKey}`,
       },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      body,
     })
     const answered = server.send(request)
-    // after it was read; the simulation has hardly started
-    setTimeout(() => leaving.abort(), 30)
     expect(await (await answered).text()).toContain('The service is stopping')
   })
 
