@@ -1,11 +1,17 @@
 import type { AppRow } from '../accounts/access.ts'
 import { writeCsvRow } from '../core/csv.ts'
-import { PEOPLE_SORTS, type PeopleCursor, type PeopleFilter, type PeopleSort } from '../store/contact-search.ts'
+import {
+  type FoundPerson,
+  PEOPLE_SORTS,
+  type PeopleCursor,
+  type PeopleFilter,
+  type PeopleSort,
+} from '../store/contact-search.ts'
 import type { Store } from '../store/store.ts'
 import { contactView } from './contacts.ts'
 
 export { PEOPLE_SORTS }
-export type { PeopleCursor, PeopleFilter, PeopleSort }
+export type { FoundPerson, PeopleCursor, PeopleFilter, PeopleSort }
 
 /** Read at a time, so that other requests wait a few ms. */
 const EXPORT_ROWS = 200
@@ -29,17 +35,35 @@ const COLUMNS = [
   'lastEventAt',
 ] as const
 
-type Exported = ReturnType<typeof contactView>
+/** If the filter asks for emails. */
+const EMAIL_COLUMNS = ['emailedAt', 'cameBackAt'] as const
+
+type Exported = ReturnType<typeof contactView> & Partial<Record<(typeof EMAIL_COLUMNS)[number], string | null>>
+type ColumnName = (typeof COLUMNS)[number] | (typeof EMAIL_COLUMNS)[number]
 
 /** Tags are a JSON array, fields a JSON object. */
-const toCell = (value: Exported[(typeof COLUMNS)[number]]): string => {
-  if (value === null) return ''
+const toCell = (value: Exported[ColumnName]): string => {
+  if (value === null || value === undefined) return ''
   return typeof value === 'string' ? value : Object.keys(value).length === 0 ? '' : JSON.stringify(value)
 }
 
-const WRITERS: Record<ExportFormat, { head: string; write: (person: Exported) => string }> = {
-  csv: { head: writeCsvRow(COLUMNS), write: (person) => writeCsvRow(COLUMNS.map((column) => toCell(person[column]))) },
-  ndjson: { head: '', write: (person) => `${JSON.stringify(person)}\n` },
+type Writer = { head: string; write: (person: Exported) => string }
+
+const WRITERS: Record<ExportFormat, (columns: readonly ColumnName[]) => Writer> = {
+  csv: (columns) => ({
+    head: writeCsvRow(columns),
+    write: (person) => writeCsvRow(columns.map((column) => toCell(person[column]))),
+  }),
+  ndjson: () => ({ head: '', write: (person) => `${JSON.stringify(person)}\n` }),
+}
+
+const toText = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
+
+function toExported({ emails, ...person }: FoundPerson, app: AppRow): Exported {
+  const view = contactView(person, app)
+  return emails === null
+    ? view
+    : { ...view, emailedAt: toText(emails.emailedAt), cameBackAt: toText(emails.cameBackAt) }
 }
 
 /** In other orders, people move while they are read. */
@@ -54,13 +78,14 @@ export async function* exportPeople(
   { filter, sort: wanted, format }: PeopleExport,
 ): AsyncGenerator<string> {
   const sort = LASTING_SORTS.includes(wanted) ? wanted : 'newest'
-  const { head, write } = WRITERS[format]
+  const hasEmails = filter.email !== null && filter.email.result !== 'notEmailed'
+  const { head, write } = WRITERS[format](hasEmails ? [...COLUMNS, ...EMAIL_COLUMNS] : COLUMNS)
   if (head !== '') yield head
   let after: PeopleCursor | null = null
   do {
     const query = { appId: app.id, filter, sort, after, limit: EXPORT_ROWS, isCounted: false }
     const page: Awaited<ReturnType<Store['findPeople']>> = await store.findPeople(query)
-    if (page.people.length > 0) yield page.people.map((person) => write(contactView(person, app))).join('')
+    if (page.people.length > 0) yield page.people.map((person) => write(toExported(person, app))).join('')
     after = page.next
   } while (after !== null)
 }

@@ -57,8 +57,13 @@ export type PeopleCursor = { key: string | number | null; id: number }
 
 type PeopleQuery = { appId: number; filter: PeopleFilter; sort: PeopleSort; after: PeopleCursor | null; limit: number }
 
+/** Of the emails that a filter asks for (ms UTC): the last one, and the last return after one. */
+export type EmailTimes = { emailedAt: number | null; cameBackAt: number | null }
+/** `emails`: null if the filter doesn't ask for them. */
+export type FoundPerson = ContactRow & { emails: EmailTimes | null }
+
 /** `next` continues even if the page is not full. */
-export type PeoplePage = { people: ContactRow[]; next: PeopleCursor | null }
+export type PeoplePage = { people: FoundPerson[]; next: PeopleCursor | null }
 /** If not exact, there are at least that many. */
 export type PeopleCount = { people: number; isExact: boolean }
 
@@ -279,6 +284,19 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     return { found, next: after }
   }
 
+  const emailTimes = db.prepare<EmailTimes & { id: number }, [number, number, string]>(
+    `SELECT contact_id AS id, emailed_at AS emailedAt, came_back_at AS cameBackAt FROM people_results
+     WHERE app_id = ? AND message_id = ? AND contact_id IN (SELECT value FROM json_each(?))`,
+  )
+
+  const addEmails = (appId: number, { email }: PeopleFilter, people: ContactRow[]): FoundPerson[] => {
+    if (email === null || email.result === 'notEmailed') return people.map((person) => ({ ...person, emails: null }))
+    const ids = JSON.stringify(people.map(({ id }) => id))
+    const rows = emailTimes.all(appId, email.messageId ?? ANY_MESSAGE, ids)
+    const timesOf = new Map(rows.map(({ id, emailedAt, cameBackAt }) => [id, { emailedAt, cameBackAt }]))
+    return people.map((person) => ({ ...person, emails: timesOf.get(person.id) ?? null }))
+  }
+
   // one snapshot for a page with its count
   const findPeople = db.transaction(
     (query: PeopleQuery & { isCounted: boolean }): PeoplePage & { count: PeopleCount } => {
@@ -289,7 +307,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       const { found, next } =
         'ids' in planned ? { found: pageOfIds(planned.ids, wanted), next: null } : walk(planned, wanted)
       const page = found.slice(0, limit)
-      const people = listSeenContacts(page.map(({ id }) => id))
+      const people = addEmails(appId, filter, listSeenContacts(page.map(({ id }) => id)))
       return { people, next: found.length > limit ? (page.at(-1) ?? null) : next, count }
     },
   )

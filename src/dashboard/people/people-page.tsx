@@ -2,8 +2,13 @@
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import type { ContactRow } from '../../people/contacts.ts'
-import { EXPORT_FORMATS, PEOPLE_SORTS, type PeopleCursor, type PeopleSort } from '../../people/people-lists.ts'
+import {
+  EXPORT_FORMATS,
+  type FoundPerson,
+  PEOPLE_SORTS,
+  type PeopleCursor,
+  type PeopleSort,
+} from '../../people/people-lists.ts'
 import { personPath } from '../events/feed.tsx'
 import { describeEventName } from '../events/event-labels.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
@@ -37,7 +42,7 @@ type PeopleProps = {
   viewer: Viewer
   view: PeopleView
   paths: ViewPaths
-  people: ContactRow[]
+  people: FoundPerson[]
   next: PeopleCursor | null
   count: { people: number; isExact: boolean }
   suggested: { tags: string[]; fields: string[]; events: string[] }
@@ -93,7 +98,7 @@ function describeCount({ count, view: { texts, sort } }: PeopleProps): string {
 }
 
 function PeopleList(props: PeopleProps) {
-  const { viewer, view, paths, people, next, now } = props
+  const { view, paths, people, next } = props
   return (
     <>
       <div class="list-tools">
@@ -106,7 +111,7 @@ function PeopleList(props: PeopleProps) {
       ) : (
         <Table
           label={`People, ${SORTS[view.sort].order}`}
-          columns={columnsOf(viewer, now)}
+          columns={columnsOf(props)}
           rows={people}
           idOf={({ id }) => String(id)}
           isLinked
@@ -264,7 +269,7 @@ const ExportLinks = ({ view, paths, count }: PeopleProps) => (
   </p>
 )
 
-const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
+const columnsOf = ({ viewer, people, now }: PeopleProps): Column<FoundPerson>[] => [
   {
     name: 'Email',
     cell: (person) => (
@@ -278,26 +283,48 @@ const columnsOf = (viewer: Viewer, now: number): Column<ContactRow>[] => [
     cell: (person) => (nameOfPerson(person) === '' ? <None /> : <SentText most={60}>{nameOfPerson(person)}</SentText>),
   },
   { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  ...(people.some(({ emails }) => emails !== null) ? listEmailColumns(now) : listUsualColumns(now)),
+]
+
+const listUsualColumns = (now: number): Column<FoundPerson>[] => [
   { name: 'Tags', cell: ({ tags }) => <Tags tags={tags ?? []} most={1} />, isExtra: true },
   {
     name: 'Last page view',
     cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
     isExtra: true,
   },
-  {
-    name: 'Last event',
-    cell: ({ lastEventAt }) =>
-      lastEventAt === null ? (
-        <None />
-      ) : (
-        <>
-          <span class="on-phones">Event </span>
-          <Time at={lastEventAt} now={now} />
-        </>
-      ),
-  },
+  { name: 'Last event', cell: ({ lastEventAt }) => <NamedTime name="Event" at={lastEventAt} now={now} /> },
   { name: 'Added', cell: ({ createdAt }) => <Time at={createdAt} now={now} />, isExtra: true },
 ]
+
+/** If the filter asks what emails did. */
+const listEmailColumns = (now: number): Column<FoundPerson>[] => [
+  {
+    name: 'Last page view',
+    cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
+    isExtra: true,
+  },
+  {
+    name: 'Emailed',
+    cell: ({ emails }) => <NamedTime name="Emailed" at={emails?.emailedAt ?? null} now={now} />,
+    isExtra: true,
+  },
+  {
+    name: 'Came back',
+    cell: ({ emails }) => <NamedTime name="Came back" at={emails?.cameBackAt ?? null} now={now} />,
+  },
+]
+
+/** Rows on phones have no headings. */
+const NamedTime = ({ name, at, now }: { name: string; at: number | null; now: number }) =>
+  at === null ? (
+    <None />
+  ) : (
+    <>
+      <span class="on-phones">{name} </span>
+      <Time at={at} now={now} />
+    </>
+  )
 
 const NoMatch = ({ view, paths, next }: PeopleProps) => {
   const isFirst = view.after === null

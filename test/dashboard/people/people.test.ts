@@ -194,6 +194,24 @@ describe('finding people', () => {
       expect(csv.map((line) => line.split(',')[1])).toEqual(names.map((name) => `${name}@example.com`))
     })
 
+    test('the list and the exports say when, and of any other filter they do not', async () => {
+      const html = await find({ emails: 'returned', message })
+      const at = Math.floor(pages.clock.now() / DAY) * DAY
+      const times = [at - 8 * DAY, at - 6 * DAY].map((time) => new Date(time).toISOString())
+      expect((await attributesOf(html, 'tbody time', 'datetime')).slice(-2)).toEqual(times)
+      expect((await textOf(html, 'th')).slice(-2)).toEqual(['Emailed', 'Came back'])
+      const [csv = '', ndjson = ''] = await attributesOf(html, '.list-foot .hint a', 'href')
+      const lines = (await browser.get(csv)).html.split('\r\n')
+      expect(lines[0]).toEndWith(',lastEventAt,emailedAt,cameBackAt')
+      expect(lines[1]).toEndWith(`,${times.join(',')}`)
+      const [emailedAt, cameBackAt] = times
+      expect(JSON.parse((await browser.get(ndjson)).html)).toMatchObject({ emailedAt, cameBackAt })
+      for (const other of ['', 'emails=not-sent']) {
+        expect((await browser.get(pages.at(`people/export?${other}`))).html).not.toContain('cameBackAt')
+      }
+      expect(await textOf(await find({ emails: 'not-sent' }), 'th')).toContain('Last event')
+    })
+
     test('of one message, whose name is text and stays with its app', async () => {
       const html = await find({ emails: 'returned', message, days: '7' })
       await expectHarmless(html)
