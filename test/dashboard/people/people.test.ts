@@ -200,12 +200,12 @@ describe('finding people', () => {
       const times = [at - 8 * DAY, at - 6 * DAY].map((time) => new Date(time).toISOString())
       expect((await attributesOf(html, 'tbody time', 'datetime')).slice(-2)).toEqual(times)
       expect((await textOf(html, 'th')).slice(-2)).toEqual(['Emailed', 'Came back'])
-      const [csv = '', ndjson = ''] = await attributesOf(html, '.list-foot .hint a', 'href')
-      const lines = (await browser.get(csv)).html.split('\r\n')
+      const [csv, ndjson] = await attributesOf(html, '.list-foot .hint a', 'href')
+      const lines = (await browser.get(csv ?? '')).html.split('\r\n')
       expect(lines[0]).toEndWith(',lastEventAt,emailedAt,cameBackAt')
       expect(lines[1]).toEndWith(`,${times.join(',')}`)
       const [emailedAt, cameBackAt] = times
-      expect(JSON.parse((await browser.get(ndjson)).html)).toMatchObject({ emailedAt, cameBackAt })
+      expect(JSON.parse((await browser.get(ndjson ?? '')).html)).toMatchObject({ emailedAt, cameBackAt })
       for (const other of ['', 'emails=not-sent']) {
         expect((await browser.get(pages.at(`people/export?${other}`))).html).not.toContain('cameBackAt')
       }
