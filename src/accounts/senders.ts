@@ -307,7 +307,7 @@ const NO_SENDER: SenderProblem = {
 function notListed(settings: SenderSettings, installation: Installation): SenderProblem {
   const known = listSenderEmails(settings, installation)
   const choices = known.length === 0 ? '' : ` Choose one of ${known.join(', ')}, or leave it out.`
-  const message = `This is not a sender address of the app.${choices} Owners add addresses on the Sender page.`
+  const message = `This is not a sender address of the app.${choices} Owners can add addresses on the Sender page.`
   return { code: 'sender_not_listed', message, record: null }
 }
 

@@ -74,7 +74,7 @@ const ON_THE_WAY = {
   esocket: () => 'The connection to the mail server broke.',
   edns: () => "The mail server's name was not found in DNS.",
   etls: () =>
-    'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”: in a URL, ?tls=optional.',
+    'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”, which is ?tls=optional in a URL.',
   eprivate: () =>
     'The mail server has no public address: its name does not exist, or resolves to a private address. The operator of this installation can allow it with --mail-private-hosts or EVENTPOST_MAIL_PRIVATE_HOSTS, and a restart.',
   eshared: () => 'This is the mail server of the installation. Remove it here, or add your own username and password.',
@@ -82,7 +82,7 @@ const ON_THE_WAY = {
     'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',
   euntrusted: () =>
     "The mail server's certificate is not trusted: it has expired, comes from an unknown issuer, or is for another name.",
-  eplain: () => 'This port of the mail server does not use TLS. Choose STARTTLS instead: in a URL, smtp://.',
+  eplain: () => 'This port of the mail server does not use TLS. Choose STARTTLS instead, which is smtp:// in a URL.',
   erequiretls: () => 'The mail server does not support the required TLS.',
   eauth: () => 'The mail server rejected the username and password.',
   enoauth: () => 'The mail server requires a username and password.',

@@ -88,7 +88,9 @@ const REFUSALS: Record<SuppressionReason, string> = {
 }
 
 const describeRefusal = (reason: SuppressionReason | null, { person }: DescribedSubject): string[] =>
-  reason === null ? [] : [`${displayName(person)} ${REFUSALS[reason]}, so it won't be sent unless that changes.`]
+  reason === null
+    ? []
+    : [`${displayName(person)} ${REFUSALS[reason]}, so this email won't be sent unless that changes.`]
 
 export const LEFT_OUT = 'This event was left out of the email that it shared with other events.'
 
@@ -168,7 +170,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
 /** Until then, a report may prove that a page was still in use. */
 function describeAwaited({ dueAt, triggeredAt }: DeliveryRow, { content, person, zone }: DescribedSubject): string {
   const after = `${formatDuration(dueAt - triggeredAt)} after ${triggerNoun(content)}`
-  return `It is checked again on ${formatTimeInZone(dueAt, zone)}, ${after}. Without a report from a page by then, ${displayName(person)} counts as gone.`
+  return `It is checked again on ${formatTimeInZone(dueAt, zone)}, ${after}. If no page reports activity by then, ${displayName(person)} counts as away.`
 }
 
 const describeChoice = (verdicts: readonly Verdict[]): string =>

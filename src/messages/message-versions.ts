@@ -60,7 +60,7 @@ const describeIfSet = (name: string, value: string | undefined): string[] =>
 
 const describeRest = (rule: object): string => {
   const { ifUnknown, quietMinutes } = rule as { ifUnknown?: string; quietMinutes?: number }
-  const quiet = quietMinutes === undefined ? '' : `, away after ${quietMinutes} inactive minutes`
+  const quiet = quietMinutes === undefined ? '' : `, away after ${quietMinutes} minutes of inactivity`
   return ifUnknown === undefined ? quiet : `${quiet} (if they have no page views: ${ifUnknown})`
 }
 

@@ -79,7 +79,7 @@ describe('describes a state', () => {
   test('as not decided yet', () => {
     const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
     expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
-      "A page was open when the email was due, and it isn't known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC, 10 minutes after the event. Without a report from a page by then, Ada counts as gone.",
+      "A page was open when the email was due, and it isn't known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC, 10 minutes after the event. If no page reports activity by then, Ada counts as away.",
     )
   })
 
@@ -164,9 +164,9 @@ describe('a waiting email to somebody who may not get it today', () => {
     ).why
 
   test.each<[ContactStatus, string]>([
-    ['unsubscribed', "Ada is unsubscribed, so it won't be sent unless that changes."],
-    ['bounced', "Ada has an address that bounced, so it won't be sent unless that changes."],
-    ['complained', "Ada reported an email as spam, so it won't be sent unless that changes."],
+    ['unsubscribed', "Ada is unsubscribed, so this email won't be sent unless that changes."],
+    ['bounced', "Ada has an address that bounced, so this email won't be sent unless that changes."],
+    ['complained', "Ada reported an email as spam, so this email won't be sent unless that changes."],
   ])('%s', (status, sentence) => {
     expect(whyOf(status)).toEndWith(sentence)
   })

@@ -14,7 +14,7 @@ test('the first version is shown without changes', () => {
     [
       'When results_ready arrives',
       'Sent 10 minutes later, once',
-      'Only if they left at least 5 minutes ago, away after 20 inactive minutes (if they have no page views: skip)',
+      'Only if they left at least 5 minutes ago, away after 20 minutes of inactivity (if they have no page views: skip)',
       'Sender name: Ada',
       'Subject: Ready',
       'Preview text: Look',

@@ -55,7 +55,7 @@ const ACTIONS = new Map<string, string>([
   ['message.delete', 'deleted the message {}'],
   ['delivery.resend', 'sent {}'],
   ['delivery.cancel', 'cancelled {}'],
-  ['delivery.hasten', 'had {} checked and sent early'],
+  ['delivery.hasten', 'requested early sending of {}'],
   ['contact.erase', 'erased the person {}'],
   ['suppression.add', 'suppressed an address: {}'],
   ['suppression.import', 'suppressed several addresses: {}'],

@@ -57,7 +57,7 @@ export async function joinAccount(
   return showInvitation(deps, request, invitation, { status, notice: message })
 }
 
-const HAS_ONE = 'You already have a password. Enter that one.'
+const HAS_ONE = 'You already have a password. Enter it.'
 
 type Wrong = { status: number; message: string; retryAfterSeconds?: number }
 

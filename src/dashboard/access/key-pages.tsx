@@ -22,7 +22,7 @@ type NewKeyProps = {
 const SCOPES = [
   { value: 'standard', label: 'Standard', hint: 'Reads and writes people and events, over HTTP and MCP.' },
   { value: 'ingest', label: 'Ingest', hint: 'Sends people and events over HTTP. Reads nothing.' },
-  { value: 'manage', label: 'Manage', hint: 'Standard, plus AI clients can change messages.' },
+  { value: 'manage', label: 'Manage', hint: 'Everything in Standard, and AI clients can change messages.' },
 ]
 
 export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps) => {

@@ -76,7 +76,7 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
 
 function stateOf(keys: KeyRow[]): string {
   const working = keys.filter(({ revokedAt }) => revokedAt === null).length
-  if (working === 0) return 'No active keys, so no events can arrive.'
+  if (working === 0) return "No active keys, so your server can't send events."
   return working === 1 ? '1 active key' : `${working} active keys`
 }
 

@@ -31,7 +31,7 @@ export const InvitePage = ({ viewer, input, errors, notice }: InviteProps) => {
       viewer={viewer}
       page="members"
       title="Invite a member"
-      state="The next page shows a link to give them. No email is sent."
+      state="The next page shows a link. Send it to the new member."
     >
       <Form action={members} errors={errors} notice={notice} submit="Create the link" cancel={members}>
         <Field
@@ -83,8 +83,7 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, isOnlyOwner, notice 
       {isOnlyOwner ? (
         <p>
           {member.personId === viewer.member.id ? "You're" : "They're"} the only owner of the account. To change this
-          role or remove {member.personId === viewer.member.id ? 'yourself' : 'them'}, make somebody else an owner
-          first.
+          role or remove {member.personId === viewer.member.id ? 'yourself' : 'them'}, make someone else an owner first.
         </p>
       ) : (
         <Form

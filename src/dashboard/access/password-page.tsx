@@ -57,4 +57,4 @@ export const PasswordPage = (props: PasswordProps) => {
   )
 }
 
-const TURNS_OFF = 'This also turns off two-step sign-in. You can set it up again on your page.'
+const TURNS_OFF = 'This also turns off two-step sign-in. You can set it up again under Password and sessions.'

@@ -68,7 +68,7 @@ export const SecondStepPage = ({
 }) => (
   <Layout
     title="Enter your code"
-    lead={`The second step for ${email}. Enter it within ${SECOND_STEP_MS / 60_000} minutes.`}
+    lead={`Second step for ${email}. Enter the code within ${SECOND_STEP_MS / 60_000} minutes.`}
     isNarrow
   >
     {isPasswordSet && <Notice kind="done">Your new password is set. Your other sessions have ended.</Notice>}

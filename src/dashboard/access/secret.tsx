@@ -62,7 +62,7 @@ const RotatedPage = ({ viewer, identitySecret, previousValidUntil }: RotatedProp
       next={pathOf(viewer.app.publicId, 'keys')}
     >
       <p>
-        Set <code>SERVICE_IDENTITY_SECRET</code> to it on every server that signs. {SECRETS_WARNING}
+        Set <code>SERVICE_IDENTITY_SECRET</code> to this secret on every server that signs emails. {SECRETS_WARNING}
       </p>
     </SecretOnce>
   </Frame>

@@ -73,4 +73,4 @@ const AppFields = ({ input }: { input: SetupInput }) => (
 )
 
 const describeErrors = ({ length }: FieldError[], isAgain: boolean): string =>
-  `Nothing was saved yet. Correct ${length === 1 ? 'the marked field' : `the ${length} marked fields`}${isAgain ? ', then enter the password again' : ''}.`
+  `Nothing was saved. Correct ${length === 1 ? 'the marked field' : `the ${length} marked fields`}${isAgain ? ', then enter the password again' : ''}.`

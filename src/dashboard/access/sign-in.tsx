@@ -78,7 +78,7 @@ const SignInPage = ({ email, next, error, isUnsent }: SignInProps) => (
     <FormNotices notice={error} />
     {isUnsent && (
       <Notice kind="caution">
-        Your session ended before this was sent, so nothing was changed. Sign in and try again.
+        Your session ended before the form was sent, so nothing was changed. Sign in and try again.
       </Notice>
     )}
     <Form action="/sign-in" hidden={{ next }} submit="Sign in">

@@ -42,7 +42,7 @@ export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
             name="code"
             label="Code"
             kind="code"
-            hint="6 digits. Turning it on ends your other sessions."
+            hint="6 digits. Turning on two-step sign-in ends your other sessions."
             autocomplete="one-time-code"
           />
         </Form>

@@ -41,7 +41,7 @@ const OffSection = ({ viewer, isBegun }: { viewer: Viewer; isBegun: boolean }) =
     <p class="hint">
       {isBegun
         ? "Until you finish, signing in doesn't need a code. The setup expires after an hour."
-        : 'Signing in then also needs a code from an app on your phone.'}
+        : 'Once set up, signing in also needs a code from an authenticator app.'}
     </p>
     <ActionForm action={actionOf(viewer)}>{isBegun ? 'Continue setup' : 'Set up'}</ActionForm>
   </>
@@ -52,7 +52,7 @@ type OnProps = { viewer: Viewer; twoStep: TwoStepRow; since: number; isRequired:
 const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
   <>
     <p class="hint">
-      Signing in needs a code from your authenticator app, since <ExactTime at={since} />.{' '}
+      On since <ExactTime at={since} />. Signing in needs a code from your authenticator app.{' '}
       {describeCodesLeft(twoStep.codesLeft)}
     </p>
     {twoStep.codesLeft <= FEW_CODES && (
@@ -68,7 +68,7 @@ const OnSection = ({ viewer, twoStep, since, isRequired }: OnProps) => (
 )
 
 function describeCodesLeft(count: number): string {
-  if (count === RECOVERY_CODES) return `All ${count} recovery codes are left.`
+  if (count === RECOVERY_CODES) return `All ${count} recovery codes are unused.`
   if (count === 0) return 'No recovery codes are left.'
   return `${count} of ${RECOVERY_CODES} recovery codes ${count === 1 ? 'is' : 'are'} left.`
 }

@@ -40,7 +40,10 @@ function eventStep({ activation, keyUsedAt, appId }: SetupFacts): SetupStep {
     name: 'First event',
     isDone: at !== null,
     at,
-    text: keyUsedAt === null ? 'Send one from your server.' : 'Your server has called, but no event was recorded yet.',
+    text:
+      keyUsedAt === null
+        ? 'Send one from your server.'
+        : 'Your server has sent requests, but no event was recorded yet.',
     link: { label: 'Show the code', href: onActivation(appId, 'code') },
   }
 }

@@ -39,8 +39,8 @@ export function SecretSection({ viewer, secrets, oldSecretUse, isOwner, now }: S
         {previous.map(({ id, retiredAt }) => (
           <Fact key={id} name="Previous">
             <span>
-              Works until <ExactTime at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} />, which is{' '}
-              <Time at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} now={now} />
+              Works until <ExactTime at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} /> (
+              <Time at={(retiredAt ?? 0) + PREVIOUS_SECRET_VALID_MS} now={now} />)
             </span>
           </Fact>
         ))}
@@ -71,7 +71,7 @@ const OldUse = ({ use, now }: { use: Noted | null; now: number }) =>
     <>
       {use.count === 1 ? '1 signature' : `${formatCount(use.count)} signatures`} since the rotation, the last{' '}
       <Time at={use.lastAt} now={now} />
-      {use.origin !== null && ` on ${use.origin}`}.
+      {use.origin !== null && ` from ${use.origin}`}.
     </>
   )
 

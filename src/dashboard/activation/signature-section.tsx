@@ -23,9 +23,9 @@ const VERDICTS: Record<SignatureVerdict, [kind: NoticeKind, text: string]> = {
     `It matches a previous identity secret, which stopped working ${HOURS} hours after its rotation. Set SERVICE_IDENTITY_SECRET to the new one.`,
   ],
   uppercase: ['error', 'It matches but is uppercase, so it is refused. Send lowercase hexadecimal.'],
-  unfolded: ['error', 'It signs the email as typed. Trim and lowercase the email before your server signs it.'],
+  unfolded: ['error', 'It was made from the email as typed. Trim and lowercase the email before your server signs it.'],
   malformed: ['error', 'This is not a signature. Signatures have 64 characters: digits and the letters a to f.'],
-  wrong: ['error', "It doesn't match. It signs a different email, or uses a different secret."],
+  wrong: ['error', "It doesn't match. It was made for a different email or with a different secret."],
 }
 
 type SectionProps = { viewer: Viewer; checked?: Checked; isFolded: boolean }

@@ -127,7 +127,7 @@ const WrongSignature = (noted: Noted) => (
 
 const ForeignHost = ({ appId, ...noted }: Noted & { appId: string }) => (
   <>
-    This host isn't allowed to report.
+    The browser script isn't allowed on this host.
     <From {...noted} /> Add it to the allowed hosts in <a href={pathOf(appId, 'settings')}>Settings</a>.
   </>
 )

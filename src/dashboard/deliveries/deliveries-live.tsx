@@ -26,7 +26,7 @@ function renderRows(
       {rows.map((row) => (
         <DeliveryRow key={row.work.delivery.id} appId={app.publicId} row={row} now={now} />
       ))}
-      {hasGap && <li class="gap">Some deliveries aren't shown here. See the older pages.</li>}
+      {hasGap && <li class="gap">Some deliveries aren't shown here. Go to older pages to see them.</li>}
     </Zone.Provider>,
   )
 }

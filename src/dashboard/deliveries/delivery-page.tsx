@@ -139,7 +139,7 @@ const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>
   work.joined.length === 0 ? null : (
     <section id="joined">
       <h2>Joined events</h2>
-      <p class="hint">This email includes them, too.</p>
+      <p class="hint">This email also includes these events.</p>
       <Timeline now={now} moments={work.joined.map((one) => toMoment(viewer.app.publicId, one))} />
     </section>
   )
@@ -242,7 +242,7 @@ function CancelForm(props: DeliveryProps) {
   return (
     <Dialog id="cancel" opener="Cancel this email" kind="danger" title="Cancel this email?" closer="Keep it">
       <p>
-        <SentText>{contact.email}</SentText> doesn't get it. A later event can trigger the message again.
+        <SentText>{contact.email}</SentText> won't get it. A later event can trigger the message again.
       </p>
       {joined.length > 0 && <p>The events that it includes are cancelled, too.</p>}
       <ActionForm action={`${deliveryPath(viewer.app.publicId, delivery.id)}/cancel`} kind="danger">
@@ -261,7 +261,7 @@ function ResendForm(props: DeliveryProps) {
   if (!mail || !('html' in mail)) {
     return (
       <p class="hint">
-        It can't be sent as the message is now.{' '}
+        This email can't be sent until the message is fixed.{' '}
         <a href={messagePath(viewer.app.publicId, message.id)}>Fix the message</a>, then send it here.
       </p>
     )
@@ -293,7 +293,7 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
         still get nothing.
       </p>
       {delivery.heldBackAt !== null && (
-        <p>They stay in the holdback group, so Results compare it less exactly with those emailed.</p>
+        <p>They stay in the holdback group, which makes the comparison in Results less accurate.</p>
       )}
       <Doubt delivery={delivery} />
       {isResent(message.content) && delivery.state !== 'skipped' && (
@@ -315,6 +315,5 @@ const Doubt = ({ delivery }: { delivery: DeliveryRow }) => {
   return isOpen ? <p>They may already have received it.</p> : null
 }
 
-const MAY_BE_RESENT = 'If it is unclear whether it arrived, this message resends it once.'
-const WAS_RESENT =
-  'It was already resent automatically, because it was unclear whether it arrived. That happens only once.'
+const MAY_BE_RESENT = "If delivery isn't confirmed, it is resent automatically once."
+const WAS_RESENT = "It was already resent automatically once, because delivery wasn't confirmed."

@@ -40,7 +40,7 @@ export const ReplySection = ({ explained: { serverReply } }: { explained: Explan
   serverReply !== undefined && (
     <section>
       <h2>Mail server</h2>
-      <p>{serverReply} The full answer is in the log of this installation.</p>
+      <p>{serverReply} The full reply is in this installation's log.</p>
     </section>
   )
 
@@ -49,7 +49,7 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: {
     <h2>Rules</h2>
     {decidedAt === null ? (
       <EmptyState title="Not checked yet">
-        Rules are checked right before sending. Some events settle a rule earlier.
+        Rules are checked right before sending. Some events cancel an email earlier.
       </EmptyState>
     ) : (
       <>

@@ -66,8 +66,8 @@ export const OutboxPage = (props: OutboxProps) => {
           <p class="hint">
             {CAPTURED_COUNTS}{' '}
             {state.isCapturing || state.isUnreadable
-              ? 'Once a mail server is set, you can send each from its page.'
-              : 'Send all of them, or each from its page.'}
+              ? 'Once a mail server is set, you can send each email from its page.'
+              : 'Send all of them here, or each email from its page.'}
           </p>
           <Table
             label="Captured emails, newest first"
@@ -101,7 +101,7 @@ const SendAll = (props: OutboxProps) => {
       <p>
         {count === 1 ? 'It is' : 'They are'} rendered again with the same version of the message and sent now. Rules
         aren't checked again. People who unsubscribed, complained or bounced get nothing.
-        {count > MOST_RESENT && ` Each step sends up to ${MOST_RESENT.toLocaleString('en')}.`}
+        {count > MOST_RESENT && ` Up to ${MOST_RESENT.toLocaleString('en')} are sent at a time.`}
       </p>
       <SendForm viewer={viewer} until={newest.deliveryId}>
         {count > MOST_RESENT ? `Send ${most}` : `Send ${emails}`}
@@ -130,7 +130,7 @@ function SentAll(props: OutboxProps & { sent: SentCaptured }) {
   const { sent, refused, next } = props.sent
   return (
     <Notice kind="done">
-      {`${count(sent, 'One email is', 'emails are')} sent next, unless the person can't be emailed.`}
+      {`${count(sent, 'One email goes', 'emails go')} out in a moment, unless the person can't be emailed.`}
       {refused > 0 &&
         ` ${count(refused, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`}
       {left > 0 && ` ${left === 1 ? 'One is' : `${formatMany(left)} are`} left.`}
@@ -181,8 +181,6 @@ const NoMails = ({ isFirst, isCapturing }: { isFirst: boolean; isCapturing: bool
       Without a mail server, emails are captured here instead of sent.
     </EmptyState>
   ) : (
-    <EmptyState title="No captured emails">
-      This app sends through its mail server. Emails are captured only without one.
-    </EmptyState>
+    <EmptyState title="No captured emails">This app has a mail server, so its emails aren't captured.</EmptyState>
   )
 }

@@ -71,7 +71,7 @@ export const NamesSection = (props: CountsProps) => (
     </ul>
     {!props.counts.isWhole && (
       <p class="hint">
-        Too many event names: only the newest are counted. Put values that change into properties, not into names.
+        Too many event names: only the newest are counted. Put changing values in properties, not in names.
       </p>
     )}
   </section>

@@ -20,7 +20,7 @@ type FeedRows = { html: string; count: number; cursor: string }
 type FeedCounts = { state: string; chart: string; names: string }
 
 /** Too many new rows to show; the list restarts. */
-const Gap = () => <li class="gap">Some events aren't shown here. See the older pages.</li>
+const Gap = () => <li class="gap">Some events aren't shown here. Go to older pages to see them.</li>
 
 type NewRows = { rows: EventRow[]; hasGap: boolean }
 

@@ -16,7 +16,7 @@ export const PUBLIC_ADDRESS = '/docs/hosting#public-address'
 export const describeLostUrl = (url: string): string =>
   `Recipients can't unsubscribe: links in emails lead to ${url}, which only this machine can open.`
 
-export const CAPTURED_COUNTS = "A captured email uses up the daily limit and “How often”. It isn't counted as sent."
+export const CAPTURED_COUNTS = 'Captured emails count towards “How often” and the limits per person, but not as sent.'
 
 /** Notices about sending, for every page about email. */
 export type MailState = {

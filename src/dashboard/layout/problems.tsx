@@ -55,8 +55,8 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
     lead: 'Nothing was changed: the header Origin or Sec-Fetch-Site is missing.',
     remedy: (
       <p>
-        Browsers send one of them with every form. If you use a browser, a proxy removes them: make it forward both.
-        Programs use the <a href="/api/v1/docs">API</a> instead.
+        Browsers send one of them with every form. If you use a browser, a proxy is probably removing them: configure it
+        to forward both. Programs use the <a href="/api/v1/docs">API</a> instead.
       </p>
     ),
   },
@@ -75,7 +75,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   link_used: {
     status: 409,
     title: 'This link has been used',
-    lead: 'Eventpost is already set up. The setup link works once. The page after it showed the API key.',
+    lead: 'Eventpost is already set up. The setup link works once. The API key was shown right after setup.',
     remedy: (
       <>
         <p>If nobody stored the key, sign in and create a new one. The identity secret is shown with it.</p>
@@ -165,7 +165,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   password_link_unknown: {
     status: 404,
     title: 'This link does not work',
-    lead: 'Links to join an account or to set a password work once, for a day, and for an hour after you open them.',
+    lead: 'Links to join an account or set a password work once. They expire after a day, or an hour after you open them.',
     remedy: (
       <p>
         Open the complete link again in a browser with cookies enabled. If you used it before,{' '}

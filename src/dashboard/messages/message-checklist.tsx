@@ -87,7 +87,7 @@ const NAMED_LINKS = 2
 
 function lineOfLinks({ refused, host, isMadeUp }: LackedLinks): CheckLine {
   if (isMadeUp) {
-    const says = 'The app has no domain yet, so emails link to no page of an event.'
+    const says = "The app has no domain yet, so emails can't link to the URL of an event."
     return { ...lineOf('Links', [], says), state: 'caution', link: { label: 'Add a domain', page: 'settings' } }
   }
   const more = refused.length > NAMED_LINKS ? ` and ${refused.length - NAMED_LINKS} more` : ''
@@ -157,14 +157,14 @@ const lineOfUnknown = (meant: string): CheckLine => ({
 })
 
 function lineOfTest(tested: TestedEmail | null): CheckLine {
-  if (tested === null) return { ...lineOf('Test', [], 'No test of this text sent yet.'), state: 'open' }
+  if (tested === null) return { ...lineOf('Test', [], "This text hasn't been sent as a test yet."), state: 'open' }
   return tested.isCaptured
     ? { ...lineOf('Test', [], 'Captured, not sent.'), state: 'caution' }
     : lineOf('Test', [], `Sent to ${tested.to}.`)
 }
 
 /** Values are looked up once everything else fits. */
-const UNCHECKED = { state: 'open', says: 'Checked after the other fixes.' } as const
+const UNCHECKED = { state: 'open', says: 'Checked once the other problems are fixed.' } as const
 
 const lineOf = (name: string, problems: LiveProblem[], done: ComponentChildren): CheckLine => ({
   name,

@@ -95,7 +95,7 @@ export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps
           label="Sender address"
           hint={
             <>
-              Owners add addresses on <a href={pathOf(appId, 'sender')}>Sender</a>.
+              Owners can add addresses on <a href={pathOf(appId, 'sender')}>Sender</a>.
             </>
           }
           options={optionsOf(senders, ask('mail.fromEmail').value)}

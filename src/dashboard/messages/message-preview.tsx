@@ -168,7 +168,7 @@ function describeMissing(name: string, sample: SampleChoice | null, { app }: Vie
     sample === null || sample.isMadeUp
       ? 'for this person'
       : sample.event
-        ? `in the event of ${sample.contact.email}`
+        ? `in the event from ${sample.contact.email}`
         : `for ${sample.contact.email}`
-  return `${name} has neither a value nor a fallback ${where}, so no email is sent in that case. Add a fallback: ${proposeFallback(name, app)}.`
+  return `${name} has neither a value nor a fallback ${where}, so the email isn't sent. Add a fallback: ${proposeFallback(name, app)}.`
 }

@@ -42,7 +42,7 @@ const Minutes = ({ ask, at, label }: RuleProps & { label: string }) => (
 const Quiet = ({ ask, at }: RuleProps) => (
   <Field
     {...ask(`${at}.quietMinutes`)}
-    label="Inactive minutes that count as leaving"
+    label="Minutes of inactivity that count as leaving"
     hint="Default: 30 minutes. Reading without clicking counts as inactive."
     kind="number"
     optional

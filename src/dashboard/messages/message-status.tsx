@@ -83,7 +83,7 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
     </div>
     <p class="hint">
       {counts && countWaiting(counts) > 0
-        ? `The ${formatCount(countWaiting(counts))} waiting are sent when due, if their rules still pass.`
+        ? `The ${formatCount(countWaiting(counts))} waiting emails are sent when due, if their rules still pass.`
         : 'It applies to new events only.'}{' '}
       Your changes here are saved, too.
     </p>
@@ -94,8 +94,8 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
     )}
     {checked.sending.isCapturing && (
       <p class="hint">
-        No mail server is set, so emails are captured. {CAPTURED_COUNTS} Once a mail server is set, you can send it from
-        the outbox.
+        No mail server is set, so emails are captured. {CAPTURED_COUNTS} Once a mail server is set, you can send them
+        from the outbox.
       </p>
     )}
     <div class="act">
@@ -113,7 +113,7 @@ const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   <Dialog id="pause" opener="Pause" title="Pause this message?">
     <p>
       {counts && countWaiting(counts) > 0
-        ? `It sends no emails until it is live again. Of the ${formatCount(countWaiting(counts))} waiting, those due before then are skipped.`
+        ? `It sends no emails until it is live again. Of the ${formatCount(countWaiting(counts))} waiting emails, those due before then are skipped.`
         : 'It sends no emails until it is live again. Emails that come due before then are skipped.'}
     </p>
     <div class="act">
@@ -155,7 +155,7 @@ export function StatusSection({ message, isDeletable, saved, viewer, now }: Edit
       {isEditor && !isDeletable && <p class="hint">{UNDELETABLE[message.status]}</p>}
       {isEditor && (
         <p class="hint keys">
-          <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes the open part.
+          <kbd>Ctrl S</kbd> or <kbd>⌘ S</kbd> saves. <kbd>Esc</kbd> closes the open popup.
         </p>
       )}
     </section>
@@ -175,7 +175,7 @@ const DeleteDialog = ({ message: { name, version } }: { message: MessageRow }) =
       {version === 1
         ? 'This deletes the email and its rules.'
         : `This deletes the email, its rules and all ${version} versions.`}{' '}
-      It has no deliveries.
+      This message has no deliveries.
     </p>
     <div class="act">
       <Button kind="danger" name="do" value="delete" form={EDITOR}>

@@ -64,7 +64,7 @@ export function SentTest({ viewer, to, whose, result }: SentProps) {
   if ('reason' in result) {
     const why = result.detail ?? describeFailure(result, to)
     return result.is === 'unknown' ? (
-      <Notice kind="caution">{`It's unknown whether ${to} gets it. ${why}`}</Notice>
+      <Notice kind="caution">{`It's unknown whether ${to} got it. ${why}`}</Notice>
     ) : (
       <Notice kind="error">{`Nothing was sent. ${why}`}</Notice>
     )

@@ -151,7 +151,7 @@ export const AgainFields = ({ ask }: FieldsProps) => (
             <Field
               {...ask('again.property')}
               label="Property"
-              hint="In a list (“resultId, url”), the first present counts."
+              hint="In a list (“resultId, url”), the first with a value counts."
               list={PROPERTY_NAMES}
             />
           ),
@@ -190,7 +190,7 @@ export const GoalFields = ({ ask }: { ask: Ask }) => (
     <Field
       {...ask('goal.event')}
       label="Goal event"
-      hint="What the email should achieve."
+      hint="The event this email should lead to."
       list={EVENT_NAMES}
       optional
     />
@@ -208,7 +208,7 @@ export const HoldbackField = ({ ask }: { ask: Ask }) => (
   <Field
     {...ask('holdback')}
     label="Hold back (%)"
-    hint="This share gets no email, so results show its effect."
+    hint="These people get no email, so Results can show the difference."
     kind="number"
     optional
   />

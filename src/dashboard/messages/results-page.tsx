@@ -112,7 +112,7 @@ const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>
 function describeAnswer({ funnel, compared: { cameBack } }: Results): string {
   const { sent, cameBack: returns } = funnel
   const emails = sent === 1 ? '1 email' : `${formatCount(sent)} emails`
-  const came = `${emails} sent, ${returns === 0 ? 'nobody came back' : `people came back after ${formatCount(returns)}`}.`
+  const came = `${emails} sent${returns === 0 ? ', nobody came back' : `. People came back after ${formatCount(returns)} of them`}.`
   const { extra, emailed } = cameBack
   if (extra === null) return came
   return `${came} ${formatExtra(extra)} people came back than without the email, among the ${formatCount(emailed.people)} compared.`
@@ -208,7 +208,7 @@ function Reasons(props: ResultsProps) {
   const bars = found.map((one) => ({ ...one, of: most, share: percentOf(one.count, total) }))
   return (
     <>
-      <p class="hint">{`Shares of ${formatCount(total)} not sent.`}</p>
+      <p class="hint">{`Percentages of the ${formatCount(total)} not sent.`}</p>
       <Bars bars={bars.slice(0, MOST_REASONS)} />
       {found.length > MOST_REASONS && (
         <p class="hint">
@@ -246,7 +246,7 @@ function describeNobody(holdback: number | undefined, { heldBack }: Results): st
   if (holdback === undefined)
     return 'Some people come back without an email. To see how many, hold back a share in the '
   if (heldBack > 0)
-    return 'Nobody new is compared: people count once, and only with a mail server. Change the share in the '
+    return 'Nobody in this range is compared: each person counts once, and only while a mail server is set. Change the share in the '
   return `${holdback}% of people are held back, but nobody was in this range. Change the share in the `
 }
 

@@ -33,5 +33,5 @@ export function readView(query: URLSearchParams, now: number): ResultsView {
 function findError(first: number | null, last: number | null): string | null {
   if (first === null || last === null) return 'Enter both dates, such as 2026-05-03.'
   if (first > last) return 'The first day is after the last.'
-  return last - first >= MOST_DAYS ? `Enter at most ${MOST_DAYS} days.` : null
+  return last - first >= MOST_DAYS ? `Choose at most ${MOST_DAYS} days.` : null
 }

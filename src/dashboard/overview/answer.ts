@@ -53,7 +53,7 @@ type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadyS
 export function describeResults({ emailed, cameBack, compared, alreadySeen }: Measured, hasHoldback: boolean): string {
   const seen = alreadySeen === 0 ? null : describeSeen(alreadySeen)
   if (emailed === 0 && cameBack > 0)
-    return `Nobody was emailed, ${formatCount(cameBack)} came back after earlier emails${seen === null ? '' : `; ${seen}`}.`
+    return `Nobody was emailed, but ${formatCount(cameBack)} came back after earlier emails${seen === null ? '' : `; ${seen}`}.`
   if (emailed === 0) return seen === null ? 'Nobody has been emailed yet.' : `Nobody was emailed; ${seen}.`
   const came = `${countPeople(emailed)} emailed, ${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
   const more =

@@ -152,7 +152,7 @@ const aboutUnknown = ({ appId, problems: { unknown } }: AttentionFacts): Item =>
     ? null
     : {
         isBad: false,
-        text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server didn't answer.`,
+        text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server didn't confirm.`,
         link: { label: 'Review', href: `${pathOf(appId, 'deliveries')}?state=unknown` },
       }
 

@@ -130,7 +130,8 @@ function AnswerSection(props: OverviewProps) {
         {compared !== null && compared.people !== emailed && (
           <>
             {' '}
-            Compared: people whose first message has a holdback. <a href="/docs/holdback">How this is measured</a>.
+            Only people whose first message has a holdback are compared.{' '}
+            <a href="/docs/holdback">How this is measured</a>.
           </>
         )}
         {!isCompared && most && hasResults && (

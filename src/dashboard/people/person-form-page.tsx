@@ -48,7 +48,7 @@ export const PersonFormPage = ({ viewer, person, text, shown = text, errors, not
         <Field
           name="source"
           label="Source"
-          hint="Such as landing page."
+          hint="Where they came from, such as “landing page”."
           value={text.source}
           autocomplete="off"
           optional

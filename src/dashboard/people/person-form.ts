@@ -144,7 +144,7 @@ const fieldError = (message: string): FieldError => ({ field: 'fields', code: 'i
 export function findWrongNames({ fields }: PersonText): FieldError[] {
   const names = fields.map(({ name }) => name)
   if (names.includes('')) return [fieldError('Name each field.')]
-  return new Set(names).size < names.length ? [fieldError('Name each field once.')] : []
+  return new Set(names).size < names.length ? [fieldError('Use each name only once.')] : []
 }
 
 type Reading = { input: ContactFields } | { errors: FieldError[] }

@@ -192,7 +192,7 @@ function describeActor(
   { actor, change }: Pick<ContactChangeRow, 'actor' | 'change'>,
 ): string | undefined {
   if (actor !== null) return `By ${members.get(actor) ?? 'A former member'}`
-  return change.status?.[1] === 'unsubscribed' ? 'By the link in an email' : undefined
+  return change.status?.[1] === 'unsubscribed' ? 'With the link in an email' : undefined
 }
 
 type Difference = { name: string; text: string }

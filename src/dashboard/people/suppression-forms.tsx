@@ -16,7 +16,7 @@ const REASONS = [
 ]
 
 const Why = ({ value }: { value: string }) => (
-  <Field name="why" label="Note" hint="Why you do this. For the audit log." value={value} autocomplete="off" />
+  <Field name="why" label="Note" hint="Why you remove it. Shown in the audit log." value={value} autocomplete="off" />
 )
 
 /** For editors: typed addresses, or the export of another mail provider. */

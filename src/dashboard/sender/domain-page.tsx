@@ -64,11 +64,11 @@ const State = ({ facts: { mailRoute }, last }: DomainProps) =>
   )
 
 function describeRecords(last: LastCheck | null): string {
-  if (last === null) return "Its DNS records weren't checked yet."
+  if (last === null) return "Its DNS records haven't been checked yet."
   const open = last.checks.filter(({ state }) => state === 'bad' || state === 'caution').map(({ about }) => about)
   if (open.length > 0) return `Its DNS records are incomplete: ${new Intl.ListFormat('en').format(open)}.`
   return last.checks.every(({ state }) => state === 'good')
-    ? 'Its DNS records show that you may send for it.'
+    ? 'Its DNS records are correct.'
     : 'Some of its DNS records could not be read.'
 }
 
@@ -239,7 +239,7 @@ const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: Domai
         Checked <ExactTime at={last.checkedAt} />.{' '}
         {isChecking
           ? 'Being checked again. Reload the page in a moment.'
-          : 'Checked again each day while emails are sent or somebody sees this page.'}
+          : 'Checked again daily while emails are sent or someone views this page.'}
       </p>
     )}
     {mailRoute.from !== null && hasRole(viewer.member.role, 'editor') && (

@@ -103,7 +103,7 @@ const FromFields = ({ text, installation, appName }: FieldsProps) => (
           name="replyTo"
           label="Replies go to"
           kind="email"
-          hint="Default: the address."
+          hint="Default: the sender address."
           value={text.replyTo}
           autocomplete="off"
           optional
@@ -113,7 +113,7 @@ const FromFields = ({ text, installation, appName }: FieldsProps) => (
           label="Other addresses"
           kind="lines"
           rows={2}
-          hint="One per line, for messages."
+          hint="One per line. Messages can use them."
           value={text.otherFromEmails}
           autocomplete="off"
           optional

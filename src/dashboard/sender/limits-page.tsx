@@ -47,8 +47,8 @@ const HourFields = ({ text, app }: { text: LimitsText; app: Viewer['app'] }) => 
     <section>
       <h2>Sending hours</h2>
       <p class="hint">
-        Lifecycle emails wait for these hours; transactional emails don't. Hours that end before they start last into
-        the next day. Times are in {formatZone(app.timezone)}. Change the timezone in{' '}
+        Lifecycle emails wait for these hours; transactional emails don't. Hours such as 22:00 to 06:00 end the next
+        day. Times are in {formatZone(app.timezone)}. Change the timezone in{' '}
         <a href={pathOf(app.publicId, 'settings')}>Settings</a>.
       </p>
       <fieldset class={error ? 'field wide wrong' : 'field wide'}>

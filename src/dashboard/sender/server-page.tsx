@@ -302,7 +302,7 @@ const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <section>
     <h2>Bounce reports</h2>
     <p class="hint">
-      Mail providers report bounces in formats of their own. Let a script of yours send them to this URL, as{' '}
+      Each mail provider reports bounces in its own format. Use a script to send them to this URL. See{' '}
       <a href={REPORT_DOCS}>Report a bounce</a> shows.
     </p>
     <Values>

@@ -97,7 +97,7 @@ const SnippetFields = ({ input }: FieldsProps) => (
     <Toggle
       name="addsPeople"
       label="Add people from the browser"
-      hint="Pages can add people that your server has signed."
+      hint="Pages can add people whose email your server signed."
       isOn={input.addsPeople}
     />
   </section>

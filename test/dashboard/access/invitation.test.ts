@@ -202,7 +202,7 @@ describe('a person with the link of someone else', () => {
     const { status, html } = await browser.post('/password', { token, newPassword: NEW })
     expect([status, await textOf(html, FAULT), await textOf(html, '#password-fault')]).toEqual([
       400,
-      ['Error: You already have a password. Enter that one.'],
+      ['Error: You already have a password. Enter it.'],
       [],
     ])
     const ada = await pages.store.findMember(ADA)

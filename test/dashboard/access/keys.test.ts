@@ -166,7 +166,7 @@ describe('revoking', () => {
     const { html } = await owner.get(keys())
     expect(await textOf(html, '[role=status]')).toEqual(['Done: The key was revoked. Requests with it are refused.'])
     expect((await rowsOf(html))[0]?.[4]).toBe('Revoked just now')
-    expect(await textOf(html, '.lead')).toEqual(['No active keys, so no events can arrive.'])
+    expect(await textOf(html, '.lead')).toEqual(["No active keys, so your server can't send events."])
   })
 
   test('asks for the password after 10 minutes, also for the previous secret', async () => {

@@ -36,7 +36,7 @@ describe('the identity secret', () => {
     const list = (await owner.get(keys())).html
     expect(await textOf(list, 'section dd')).toEqual([
       'Created just now',
-      'Works until 4 May 2026, 12:00 UTC, which is in 24 hours',
+      'Works until 4 May 2026, 12:00 UTC (in 24 hours)',
       'Not used since the rotation.',
     ])
     expect(list).not.toContain(secret)
@@ -62,7 +62,7 @@ describe('the identity secret', () => {
     pages.notes.add(app?.id ?? 0, 'old_secret', { origin: 'https://app.example.com' })
     await pages.notes.save()
     pages.notes.add(second?.id ?? 0, 'old_secret', { origin: 'https://second.example' })
-    expect(await used()).toEqual(['2 signatures since the rotation, the last just now on https://second.example.'])
+    expect(await used()).toEqual(['2 signatures since the rotation, the last just now from https://second.example.'])
     await pages.notes.save()
     await rotateIdentitySecret(maker, pages.begun.accountId)
     expect(await used()).toEqual(['Not used since the rotation.'])

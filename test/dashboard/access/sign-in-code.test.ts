@@ -18,7 +18,7 @@ describe('the second step', () => {
     expect([...browser.cookies.keys()]).toEqual([COOKIE])
     const { status, html } = await browser.get('/sign-in/code?next=%2F')
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['Enter your code']])
-    expect(await textOf(html, '.lead')).toEqual(['The second step for ada@example.com. Enter it within 5 minutes.'])
+    expect(await textOf(html, '.lead')).toEqual(['Second step for ada@example.com. Enter the code within 5 minutes.'])
     const field = await Promise.all(
       ['inputmode', 'autocomplete', 'autofocus'].map((name) => attributesOf(html, '#code', name)),
     )

@@ -41,7 +41,7 @@ describe('signing in', () => {
     expect([status, location]).toEqual([303, `/sign-in?next=${encodeURIComponent(pages.at('you'))}&unsent=1`])
     const { html } = await browser.get(location ?? '')
     expect(await textOf(html, '.notice')).toEqual([
-      'Caution: Your session ended before this was sent, so nothing was changed. Sign in and try again.',
+      'Caution: Your session ended before the form was sent, so nothing was changed. Sign in and try again.',
     ])
     expect(await attributesOf(html, '[name=next]', 'value')).toEqual([pages.at('you')])
   })

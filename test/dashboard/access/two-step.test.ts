@@ -97,7 +97,9 @@ describe('setting it up', () => {
     expect([(await other.get(pages.at('you'))).status, await isOn()]).toEqual([303, true])
     const seen = await sectionOf()
     expect([seen.state, seen.buttons]).toEqual(['On', ['Create new recovery codes', 'Turn off']])
-    expect(seen.hint).toContain('since 3 May 2026, 12:00 UTC. All 10 recovery codes are left.')
+    expect(seen.hint).toContain(
+      'since 3 May 2026, 12:00 UTC. Signing in needs a code from your authenticator app. All 10 recovery codes are unused.',
+    )
     for (const text of [secret, ...(await codesOf(html))]) expect(seen.html).not.toContain(text)
     expect((await ada.post(path('/on'), { code })).status).toBe(409)
     pages.clock.ms += STEP_MS
@@ -221,7 +223,7 @@ describe('new recovery codes', () => {
       await browser.post('/sign-in/code', { recoveryCode })
       const { html, hint } = await sectionOf(browser)
       const [notice] = await textOf(html, '#two-step .notice')
-      said.push(`${hint.split('. ')[1]}${notice ? ' And a caution.' : ''}`)
+      said.push(`${hint.split('. ')[2]}${notice ? ' And a caution.' : ''}`)
     }
     expect(said.slice(-5)).toEqual([
       '4 of 10 recovery codes are left.',

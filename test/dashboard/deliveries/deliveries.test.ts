@@ -218,7 +218,7 @@ describe('a delivery', () => {
     ])
     expect(await textOf(html, '[popovertarget=resend]')).toEqual([])
     expect(await textOf(html, 'p.hint')).toContain(
-      "It can't be sent as the message is now. Fix the message, then send it here.",
+      "This email can't be sent until the message is fixed. Fix the message, then send it here.",
     )
   })
 

@@ -171,7 +171,7 @@ describe('the confirmation', () => {
     expect((await newest()).state).toBe('unknown')
     expect(await asked(path)).toEqual([
       'They may already have received it twice.',
-      'It was already resent automatically, because it was unclear whether it arrived. That happens only once.',
+      "It was already resent automatically once, because delivery wasn't confirmed.",
     ])
   })
 })
@@ -223,7 +223,7 @@ describe('afterwards', () => {
     const page = await see(pages.at(`deliveries/${publicId('dlv', held?.id ?? 0)}`))
     expect(await textOf(page, 'td[data-label=Rule]')).toContain('Holdback')
     expect((await textOf(page, '#resend p')).join(' ')).toContain(
-      'They stay in the holdback group, so Results compare it less exactly with those emailed.',
+      'They stay in the holdback group, which makes the comparison in Results less accurate.',
     )
   })
 
@@ -370,7 +370,7 @@ describe('an email that waits', () => {
     const { status, location } = await browser.submit(path, `${path}/send-now`)
     expect([status, location]).toEqual([303, path])
     expect(await textOf(await see(path), '[role=status]')).toEqual([
-      'Done: Its rules are checked in a moment. Reload to see the result.',
+      "Done: The email's rules are checked in a moment. Reload to see the result.",
     ])
     await sendDue(pages)
     expect((await newest()).state).toBe(state as 'kept')

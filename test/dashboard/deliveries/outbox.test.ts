@@ -37,7 +37,7 @@ describe('the outbox', () => {
     await keep([{ email: 'bob@example.com', headline: 'Zwölf Bilder 👩‍🚀' }])
     const html = await see()
     expect(await attributesOf(html, '.notice a', 'href')).toEqual([pages.at('sender/server')])
-    expect(await textOf(html, 'main > section > p.hint')).toEqual([expect.stringContaining("isn't counted as sent")])
+    expect(await textOf(html, 'main > section > p.hint')).toEqual([expect.stringContaining('but not as sent')])
     expect(await textOf(html, 'td .strong')).toEqual(['Zwölf Bilder 👩‍🚀'])
     expect(await textOf(html, 'td[data-label=To]')).toEqual(['bob@example.com'])
     const [path] = await attributesOf(html, 'td .strong', 'href')
@@ -124,7 +124,7 @@ describe('sending all captured emails', () => {
       const { location } = await browser.post(pages.at('outbox/send'), { until })
       const done = (await browser.get(location ?? '')).html
       expect((await textOf(done, '.notice.done'))[0]).toContain(
-        "3 emails are sent next, unless the person can't be emailed.",
+        "3 emails go out in a moment, unless the person can't be emailed.",
       )
       await sendDue(pages)
       expect(mailServer.received.map(({ to }) => to[0]).toSorted()).toEqual(EMAILS.slice(0, 2))
@@ -172,7 +172,7 @@ describe('sending all captured emails', () => {
     const partly = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
     expect(partly.location).toStartWith(`${pages.at('outbox')}?sent=1&refused=0&next=dlv_`)
     const { html } = await browser.get(partly.location ?? '')
-    expect((await textOf(html, '.notice.done'))[0]).toContain('One email is sent next')
+    expect((await textOf(html, '.notice.done'))[0]).toContain('One email goes out in a moment')
     expect((await textOf(html, '.notice.done'))[0]).toContain('2 are left.Send the next 2')
     const none = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
     failing.mockRestore()
@@ -199,7 +199,7 @@ describe('sending all captured emails', () => {
     const first = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
     expect(first.location).toStartWith(`${pages.at('outbox')}?sent=${MOST_RESENT}&refused=0&next=dlv_`)
     const { html } = await browser.get(first.location ?? '')
-    expect((await textOf(html, '.notice.done'))[0]).toContain('1,000 emails are sent next')
+    expect((await textOf(html, '.notice.done'))[0]).toContain('1,000 emails go out in a moment')
     expect(await textOf(html, '.notice.done button')).toEqual(['Send the next 2'])
     expect(await textOf(html, 'td .strong')).toHaveLength(36)
     const [next] = await attributesOf(html, '.notice.done [name=until]', 'value')

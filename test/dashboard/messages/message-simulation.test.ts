@@ -46,7 +46,7 @@ test('marks estimates by page views, because reports are stored for 48 hours', a
   const html = await simulate()
   await expectHarmless(html)
   expect(await textOf(html, '#simulation > p.hint')).toContainEqual(
-    expect.stringMatching(/^Browser reports are stored for 48 hours\. One of these is older and was/),
+    expect.stringMatching(/^Browser reports are stored for 48 hours\. One of these triggers is older and was/),
   )
   expect(await textOf(html, '.verdicts .hint')).toContain(' Based on page views only.')
 })
@@ -116,7 +116,7 @@ test('does not count a cancelled email as sent', async () => {
   pages.clock.ms += 3_600_000
   const html = await simulate()
   expect(await textOf(html, '.outcome > summary b')).toEqual([
-    'Had got it, or one was waiting',
+    'Already got it, or one was waiting',
     'Had opened the result',
   ])
   expect(await textOf(html, '.outcome td > bdi')).toContain(

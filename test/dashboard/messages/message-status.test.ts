@@ -63,7 +63,7 @@ describe('going live', () => {
     await pages.event({ properties: { headline: 'H' } })
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '#preview-said')).join(' ')).toContain(
-      'in the event of bob@example.com, so no email is sent in that case. Add a fallback: {{ event.url | default: app.homeUrl }}.',
+      "in the event from bob@example.com, so the email isn't sent. Add a fallback: {{ event.url | default: app.homeUrl }}.",
     )
     expect(await textOf(html, '.problems li code')).toEqual(['event.url', '{{ event.url | default: app.homeUrl }}'])
     const added = await pages.press(pages.path, 'fix mail.body {{event.url}}')
@@ -135,7 +135,7 @@ describe('going live', () => {
       expect.stringContaining('10 minutes after results_ready arrives, the person gets this email once'),
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
-      expect.stringMatching(/isn't counted as sent.*can send it from the outbox/),
+      expect.stringMatching(/but not as sent.*can send them from the outbox/),
     ])
   })
 
@@ -146,7 +146,7 @@ describe('going live', () => {
     expect(await left()).toEqual([
       'Note: Mail server Not set. Emails are captured, not sent. Set a mail server',
       `Note: ${lost}`,
-      'To do: Test No test of this text sent yet.',
+      "To do: Test This text hasn't been sent as a test yet.",
     ])
     const { html } = await pages.browser.get(pages.path)
     expect(await attributesOf(html, '#go-live-checks a', 'href')).toEqual([
@@ -154,7 +154,7 @@ describe('going live', () => {
       '/docs/hosting#public-address',
     ])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
-    expect(await left()).toEqual([`Problem: ${lost}`, 'To do: Test No test of this text sent yet.'])
+    expect(await left()).toEqual([`Problem: ${lost}`, "To do: Test This text hasn't been sent as a test yet."])
     expect(await textOf((await pages.browser.get(pages.path)).html, '#go-live-checks')).not.toContain('Fix first')
     expect((await pages.press(pages.path, 'live')).status).toBe(303)
   })
@@ -183,7 +183,9 @@ describe('going live', () => {
       expect(await allowed()).toEqual([...(before ?? []), 'new.example.org'])
       const { html } = await pages.browser.get(pages.path)
       expect(await linksOf(html, '#checklist')).toEqual([])
-      expect(await textOf(html, '#go-live-checks li')).toContain('To do: Test No test of this text sent yet.')
+      expect(await textOf(html, '#go-live-checks li')).toContain(
+        "To do: Test This text hasn't been sent as a test yet.",
+      )
     })
 
     test('whose domain is not what is wrong', async () => {
@@ -272,7 +274,7 @@ describe('going live', () => {
       const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
       expect(await textOf(mended.html, '.problems li, .fault')).toEqual([])
       expect((await textOf(mended.html, '#go-live-checks li')).at(-1)).toBe(
-        'To do: Test No test of this text sent yet.',
+        "To do: Test This text hasn't been sent as a test yet.",
       )
       expect(await textOf(mended.html, '#go-live-checks p')).toEqual([])
       const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })

@@ -43,7 +43,7 @@ describe('a test email', () => {
     const tested = await pages.press(pages.path, 'test', { 'mail.subject': 'Tested' })
     expect(await lineOf(tested.html)).toBe('Note: Test Captured, not sent.')
     const { html } = await pages.browser.get(pages.path)
-    expect(await lineOf(html)).toBe('To do: Test No test of this text sent yet.')
+    expect(await lineOf(html)).toBe("To do: Test This text hasn't been sent as a test yet.")
     const saved = await pages.press(pages.path, 'save', { 'mail.subject': 'Tested' })
     expect(await lineOf((await pages.browser.get(saved.location ?? '')).html)).toBe('Note: Test Captured, not sent.')
     const server = await startMailServer({})
@@ -56,7 +56,7 @@ describe('a test email', () => {
       'mail.subject': '{{ x }}',
       'again.collect.minutes': '',
     })
-    expect(await lineOf(broken.html)).toBe('To do: Test No test of this text sent yet.')
+    expect(await lineOf(broken.html)).toBe("To do: Test This text hasn't been sent as a test yet.")
   })
 
   test('of a new message needs its email only', async () => {
@@ -66,7 +66,7 @@ describe('a test email', () => {
     const { html } = await pages.browser.get(fresh)
     expect([await stateOf(html, 'Email'), await stateOf(html, 'Values')]).toEqual([
       'To do: Email Add a subject and a text.',
-      'To do: Values Checked after the other fixes.',
+      'To do: Values Checked once the other problems are fixed.',
     ])
     const empty = await pages.press(fresh, 'test', { to: 'ada@example.com' })
     expect(await textOf(empty.html, '.notice.error')).toEqual([expect.stringContaining('Nothing was sent. Subject: ')])

@@ -71,7 +71,7 @@ describe('the funnel', () => {
       'Opened the result 30% of sent 3',
       'Reached the goal 10% of sent 1',
     ])
-    expect((await textOf(html, '.answer')).join('')).toBe('10 emails sent, people came back after 6.')
+    expect((await textOf(html, '.answer')).join('')).toBe('10 emails sent. People came back after 6 of them.')
   })
 
   test('has a step for the goal only where one is set or was reached', async () => {
@@ -89,7 +89,7 @@ test('the reasons, the most frequent first, and the rest behind a link', async (
   await add(1, { state: 'kept' })
   const [, reasons] = await barsOf(await show())
   expect(reasons).toEqual(['Opened it 45% 5', 'Server replied 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
-  expect(await textOf(await show(), '.results .hint')).toContain('Shares of 11 not sent.')
+  expect(await textOf(await show(), '.results .hint')).toContain('Percentages of the 11 not sent.')
   for (let index = 0; index < 6; index += 1) await add(1, { state: 'skipped', reason: `r${index}` })
   const html = await show()
   expect((await barsOf(html))[1]).toHaveLength(8)
@@ -109,7 +109,7 @@ test('what is still waiting is no reason, and has a line of its own', async () =
   const html = await show()
   expect((await barsOf(html))[1]).toEqual(['Came back on their own 52% 12', 'Opened it 48% 11'])
   expect(await textOf(html, '.results section:nth-of-type(2) .hint')).toEqual([
-    'Shares of 23 not sent.',
+    'Percentages of the 23 not sent.',
     '26 emails are still waiting, not counted here.',
   ])
   expect(await attributesOf(html, '.results .hint a', 'href')).toContainEqual(expect.stringContaining('state=pending'))
@@ -134,7 +134,7 @@ describe('the range', () => {
     ['?from=2026-05-03', 'Enter both dates, such as 2026-05-03.'],
     ['?from=2026-02-31&to=x', 'Enter both dates, such as 2026-05-03.'],
     ['?from=2026-05-03&to=2026-05-02', 'The first day is after the last.'],
-    ['?from=2020-05-03&to=2026-05-02', 'Enter at most 366 days.'],
+    ['?from=2020-05-03&to=2026-05-02', 'Choose at most 366 days.'],
   ])('%s is refused', async (query, error) => {
     await goLive()
     const { status, html } = await pages.browser.get((await resultsPath()) + query)
@@ -180,7 +180,7 @@ describe('emailed and held back', () => {
     await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
     const html = await show()
     expect((await textOf(html, '.answer')).join('')).toBe(
-      '380 emails sent, people came back after 131. 71 ± 45 more people came back than without the email, among the 380 compared.',
+      '380 emails sent. People came back after 131 of them. 71 ± 45 more people came back than without the email, among the 380 compared.',
     )
     const cells = await textOf(html, '[aria-label="Emailed and held back"] td')
     expect(cells.slice(0, 4)).toEqual(['Came back', '131 of 380 34%', '6 of 42 14%', '71 ± 45 more'])
@@ -198,7 +198,7 @@ describe('emailed and held back', () => {
     await pages.press(pages.path, 'save', { holdback: '20' })
     const hints = await textOf(await show(), 'section .hint')
     expect(hints).toContain(
-      'Nobody new is compared: people count once, and only with a mail server. Change the share in the editor.',
+      'Nobody in this range is compared: each person counts once, and only while a mail server is set. Change the share in the editor.',
     )
   })
 

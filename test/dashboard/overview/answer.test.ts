@@ -107,8 +107,13 @@ describe('results', () => {
   test.each([
     [0, 0, 0, 'Nobody has been emailed yet.'],
     [0, 0, 1, 'Nobody was emailed; 1 not emailed because they had already seen it.'],
-    [0, 2, 0, 'Nobody was emailed, 2 came back after earlier emails.'],
-    [0, 2, 1, 'Nobody was emailed, 2 came back after earlier emails; 1 not emailed because they had already seen it.'],
+    [0, 2, 0, 'Nobody was emailed, but 2 came back after earlier emails.'],
+    [
+      0,
+      2,
+      1,
+      'Nobody was emailed, but 2 came back after earlier emails; 1 not emailed because they had already seen it.',
+    ],
     [1, 0, 0, '1 person emailed, nobody came back.'],
     [1, 1, 0, '1 person emailed, 1 came back.'],
     [

@@ -101,7 +101,7 @@ describe('adding a person', () => {
 
   test.each([
     ['without a name', { 'fields[0].name': '' }, 'Name each field.'],
-    ['twice', { 'fields[1].name': 'plan' }, 'Name each field once.'],
+    ['twice', { 'fields[1].name': 'plan' }, 'Use each name only once.'],
     ['with a name that the API refuses', { 'fields[0].name': 'a b' }, 'Use 1 to 64 characters for each key'],
   ])('refuses a field %s', async (_, changes, message) => {
     const { status, html } = await browser.post(NEW(), { ...ADA, ...changes })
@@ -400,7 +400,7 @@ describe('the timeline', () => {
     const hints = await textOf((await browser.get(path)).html, '.timeline > li > .hint')
     expect(hints).toEqual(
       expect.arrayContaining([
-        'By the link in an email',
+        'With the link in an email',
         expect.stringMatching(/^It was sent on .+ Came back 47 s later\.$/),
       ]),
     )

@@ -247,7 +247,7 @@ describe('the records of the domain', () => {
     ])
     expect(asked).toEqual([])
     const lead = 'Emails come from first.example.'
-    expect((await textOf(before, '.lead'))[0]).toBe(`${lead} Its DNS records weren't checked yet.`)
+    expect((await textOf(before, '.lead'))[0]).toBe(`${lead} Its DNS records haven't been checked yet.`)
     const html = await ask()
     expect((await textOf(html, '.lead'))[0]).toBe(`${lead} Its DNS records are incomplete: DKIM and DMARC.`)
     expect(await badges(html)).toEqual(['Good', 'To do', 'Missing'])

@@ -57,11 +57,11 @@ test('always names what is never considered, and what was skipped this time', ()
   ]
   expect(describeSimulation(nothing)).toEqual(always)
   expect(describeSimulation({ ...nothing, estimated: 1 })).toEqual([
-    expect.stringContaining('48 hours. One of these is older and was checked by page views only'),
+    expect.stringContaining('48 hours. One of these triggers is older and was checked by page views only'),
     ...always,
   ])
   expect(describeSimulation({ ...nothing, estimated: 12_345, untried: 6_789 })).toEqual([
-    expect.stringContaining('12,345 of these are older and were checked'),
+    expect.stringContaining('12,345 of these triggers are older and were checked'),
     expect.stringContaining('only for the first emails, not for 6,789'),
     ...always,
   ])
