@@ -78,7 +78,7 @@ async function findEmail(store: Store, app: AppRow, { content }: MessageRow, con
   const starting = rows.filter((row) => isStartedBy(trigger, row))
   const email = takeEmail(app, content, starting)
   if (email) return findUnsent(store, app, content, { contact, ...email })
-  return { ...nothing, unsent: `No ${trigger.event} of ${displayName(contact)} triggers this message.` }
+  return { ...nothing, unsent: `No ${trigger.event} event from ${displayName(contact)} triggers this message.` }
 }
 
 /** The suppression that live sending would find. */

@@ -54,7 +54,7 @@ test('one person: their last email or none', async () => {
     isMadeUp: false,
     to: 'bob@example.com',
     mail: { missing: 'event.headline' },
-    unsent: 'No results_ready of bob@example.com triggers this message.',
+    unsent: 'No results_ready event from bob@example.com triggers this message.',
   })
 })
 
@@ -99,7 +99,7 @@ describe('only emails that somebody gets', () => {
     const occurredAt = new Date(server.clock.now() - 80 * HOUR).toISOString()
     await send('Too old', { email: 'bob@example.com', occurredAt })
     expect(await shown(undefined, null)).toMatchObject({ to: ADA, mail: 'New' })
-    const unsent = 'No results_ready of bob@example.com triggers this message.'
+    const unsent = 'No results_ready event from bob@example.com triggers this message.'
     expect(await shown(undefined, 'bob@example.com')).toMatchObject({ unsent })
   })
 

@@ -38,7 +38,7 @@ export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps)
         <Field
           name="name"
           label="Name"
-          hint="Where you use it, such as Production. Names can repeat."
+          hint="Such as Production. Names needn't be unique."
           value={input.name}
           autofocus
           autocomplete="off"

@@ -48,5 +48,5 @@ export async function checkOwnPassword(
 ): Promise<Checked> {
   const checked = await checkPassword(deps, request, email, password)
   const isWrong = 'message' in checked && checked.message === REFUSALS.wrong_password.message
-  return isWrong ? { ...checked, message: 'This is not your password.' } : checked
+  return isWrong ? { ...checked, message: 'This password is wrong.' } : checked
 }

@@ -58,7 +58,7 @@ const RotatedPage = ({ viewer, identitySecret, previousValidUntil }: RotatedProp
   >
     <SecretOnce
       secrets={[{ id: 'identity-secret', name: 'Identity secret', text: identitySecret }]}
-      warning="It's shown again only with a new key."
+      warning="It's shown again only when you create a key."
       next={pathOf(viewer.app.publicId, 'keys')}
     >
       <p>

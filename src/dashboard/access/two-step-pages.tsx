@@ -22,7 +22,7 @@ export const TwoStepSetupPage = ({ viewer, secret, error }: SetupProps) => {
         <p>Scan this with an app such as Aegis, 1Password or Google Authenticator.</p>
         <QrCode label="QR code for your authenticator app">{uri}</QrCode>
         <p>
-          On this device? <a href={uri}>Open it in the app</a>. No camera? Enter the key.
+          Is the app on this device? <a href={uri}>Open the setup link</a>. No camera? Enter the key.
         </p>
         <Values>
           <Value id="two-step-key" name="Key">

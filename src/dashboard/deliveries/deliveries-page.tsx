@@ -77,7 +77,7 @@ const isNothing = ({ deliveries, view, isFirst, error }: DeliveriesProps): boole
   deliveries.length === 0 && isFirst && !isNarrowed(view) && error === undefined
 
 export function State({ count, isNarrowed }: { count: number; isNarrowed: boolean }) {
-  if (count === 0) return <>{isNarrowed ? 'No delivery matches.' : 'Every email, sent or not, and why.'}</>
+  if (count === 0) return <>{isNarrowed ? 'No deliveries match.' : 'Every email, sent or not, and why.'}</>
   const number = count > MOST_COUNTED ? `${MOST_COUNTED.toLocaleString('en')}+` : count.toLocaleString('en')
   const deliveries = `${number} ${count === 1 ? 'delivery' : 'deliveries'}`
   return <>{`${deliveries}${isNarrowed ? (count === 1 ? ' matches' : ' match') : ''}, newest first.`}</>

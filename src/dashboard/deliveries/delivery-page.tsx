@@ -293,7 +293,7 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
         still get nothing.
       </p>
       {delivery.heldBackAt !== null && (
-        <p>They stay in the holdback group, which makes the comparison in Results less accurate.</p>
+        <p>They stay in the holdback group, so the comparison in Results becomes less accurate.</p>
       )}
       <Doubt delivery={delivery} />
       {isResent(message.content) && delivery.state !== 'skipped' && (
@@ -315,5 +315,5 @@ const Doubt = ({ delivery }: { delivery: DeliveryRow }) => {
   return isOpen ? <p>They may already have received it.</p> : null
 }
 
-const MAY_BE_RESENT = "If delivery isn't confirmed, it is resent automatically once."
+const MAY_BE_RESENT = "If delivery isn't confirmed, the email is resent automatically once."
 const WAS_RESENT = "It was already resent automatically once, because delivery wasn't confirmed."

@@ -157,7 +157,7 @@ const lineOfUnknown = (meant: string): CheckLine => ({
 })
 
 function lineOfTest(tested: TestedEmail | null): CheckLine {
-  if (tested === null) return { ...lineOf('Test', [], "This text hasn't been sent as a test yet."), state: 'open' }
+  if (tested === null) return { ...lineOf('Test', [], "This text isn't tested yet."), state: 'open' }
   return tested.isCaptured
     ? { ...lineOf('Test', [], 'Captured, not sent.'), state: 'caution' }
     : lineOf('Test', [], `Sent to ${tested.to}.`)

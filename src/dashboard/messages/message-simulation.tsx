@@ -103,7 +103,7 @@ function Found(props: FoundProps) {
       <p>
         <b>{describeRecipients(found.people.emailed, found.counts.send ?? 0)}</b>
         {found.hasMore
-          ? ` Of the newest ${formatCount(found.triggered)} triggers.`
+          ? ` This counts the newest ${formatCount(found.triggered)} triggers.`
           : ` ${countTriggers(found.triggered)} since ${formatDate(found.from, viewer.app.timezone)}.`}
       </p>
       {describeSimulation(found).map((sentence) => (

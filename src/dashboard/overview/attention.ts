@@ -152,7 +152,7 @@ const aboutUnknown = ({ appId, problems: { unknown } }: AttentionFacts): Item =>
     ? null
     : {
         isBad: false,
-        text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server didn't confirm.`,
+        text: `${countOf(unknown, 'email', 'emails')} may or may not have been sent: the mail server sent no confirmation.`,
         link: { label: 'Review', href: `${pathOf(appId, 'deliveries')}?state=unknown` },
       }
 

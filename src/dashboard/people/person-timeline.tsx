@@ -35,7 +35,7 @@ export const PersonTimeline = (props: TimelineProps) => {
     <section id="timeline">
       <h2>Timeline</h2>
       {items.length === 0 && isFirst && (
-        <EmptyState title="Nothing yet">Events, page views, emails and changes of this person appear here.</EmptyState>
+        <EmptyState title="Nothing yet">This person's events, page views, emails and changes appear here.</EmptyState>
       )}
       {groupByDay(props).map(({ day, items: ofDay }) => (
         <section key={day} class="day">

@@ -60,7 +60,7 @@ export const RequestsPage = (props: RequestsProps) => (
     </div>
     {props.wanted !== '' && (
       <Notice kind="caution">
-        No request of the last 7 days has the ID <SentText most={60}>{props.wanted}</SentText>.
+        No request in the last 7 days has the ID <SentText most={60}>{props.wanted}</SentText>.
       </Notice>
     )}
     <div class="list-tools">
@@ -218,7 +218,8 @@ function RequestList(props: RequestsProps) {
 
 const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
   const { publicId: appId } = viewer.app
-  if (isOld) return <EmptyState title="Nothing older">You've reached the oldest request of the last 7 days.</EmptyState>
+  if (isOld)
+    return <EmptyState title="Nothing older">You've reached the oldest request from the last 7 days.</EmptyState>
   if (isNarrowed(view))
     return (
       <EmptyState
@@ -234,7 +235,7 @@ const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
         title="No refused requests"
         next={<ButtonLink href={requestsPath(appId, { kind: 'accepted' })}>Show accepted requests</ButtonLink>}
       >
-        Requests with a wrong key, a missing field or over a limit appear here within a second.
+        Requests with a wrong key or a missing field, or over a limit, appear here within a second.
       </EmptyState>
     )
   return (

@@ -303,7 +303,7 @@ const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
     <h2>Bounce reports</h2>
     <p class="hint">
       Each mail provider reports bounces in its own format. Use a script to send them to this URL. See{' '}
-      <a href={REPORT_DOCS}>Report a bounce</a> shows.
+      <a href={REPORT_DOCS}>Report a bounce</a>.
     </p>
     <Values>
       <Value id="report-url" name="URL">

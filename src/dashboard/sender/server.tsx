@@ -161,4 +161,4 @@ async function sendTest(deps: PageDependencies, request: Request, form: FormInpu
   return showServer(deps, request, viewer, { test, from })
 }
 
-const NO_MAILBOX = "Your email address can't receive email."
+const NO_MAILBOX = "Test emails can't be sent to your email address."

@@ -49,7 +49,7 @@ describe('password confirmation', () => {
   test('a wrong password changes nothing and keeps the form', async () => {
     pages.clock.ms += 10 * MINUTE
     const { status, html } = await make({ confirmPassword: 'wrong' })
-    expect([status, await textOf(html, '#confirmPassword-fault')]).toEqual([400, ['Error: This is not your password.']])
+    expect([status, await textOf(html, '#confirmPassword-fault')]).toEqual([400, ['Error: This password is wrong.']])
     expect(await attributesOf(html, 'main [type=hidden][name=name]', 'value')).toEqual([FIELDS.name])
     expect(html).not.toContain('value="wrong"')
     expect(await listed()).toHaveLength(1)

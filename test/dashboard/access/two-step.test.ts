@@ -47,7 +47,7 @@ describe('setting it up', () => {
     const wrong = await ada.post(path(), { confirmPassword: 'wrong' })
     expect([wrong.status, await textOf(wrong.html, '#confirmPassword-fault')]).toEqual([
       400,
-      ['Error: This is not your password.'],
+      ['Error: This password is wrong.'],
     ])
     expect(await pages.store.findTwoStep(await memberId())).toBeNull()
   })

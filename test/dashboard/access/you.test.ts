@@ -143,7 +143,7 @@ describe('changing the password', () => {
   })
 
   test.each([
-    [{ password: 'wrong', newPassword: NEW }, '#password-fault', 'This is not your password.'],
+    [{ password: 'wrong', newPassword: NEW }, '#password-fault', 'This password is wrong.'],
     [{ password: PASSWORD, newPassword: 'short' }, '#newPassword-fault', 'Choose a password of at least 8 characters.'],
     [
       { password: PASSWORD, newPassword: 'Engine2026' },

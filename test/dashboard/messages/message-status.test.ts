@@ -146,7 +146,7 @@ describe('going live', () => {
     expect(await left()).toEqual([
       'Note: Mail server Not set. Emails are captured, not sent. Set a mail server',
       `Note: ${lost}`,
-      "To do: Test This text hasn't been sent as a test yet.",
+      "To do: Test This text isn't tested yet.",
     ])
     const { html } = await pages.browser.get(pages.path)
     expect(await attributesOf(html, '#go-live-checks a', 'href')).toEqual([
@@ -154,7 +154,7 @@ describe('going live', () => {
       '/docs/hosting#public-address',
     ])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
-    expect(await left()).toEqual([`Problem: ${lost}`, "To do: Test This text hasn't been sent as a test yet."])
+    expect(await left()).toEqual([`Problem: ${lost}`, "To do: Test This text isn't tested yet."])
     expect(await textOf((await pages.browser.get(pages.path)).html, '#go-live-checks')).not.toContain('Fix first')
     expect((await pages.press(pages.path, 'live')).status).toBe(303)
   })
@@ -183,9 +183,7 @@ describe('going live', () => {
       expect(await allowed()).toEqual([...(before ?? []), 'new.example.org'])
       const { html } = await pages.browser.get(pages.path)
       expect(await linksOf(html, '#checklist')).toEqual([])
-      expect(await textOf(html, '#go-live-checks li')).toContain(
-        "To do: Test This text hasn't been sent as a test yet.",
-      )
+      expect(await textOf(html, '#go-live-checks li')).toContain("To do: Test This text isn't tested yet.")
     })
 
     test('whose domain is not what is wrong', async () => {
@@ -273,9 +271,7 @@ describe('going live', () => {
     test('no longer shows fixed problems after any button', async () => {
       const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
       expect(await textOf(mended.html, '.problems li, .fault')).toEqual([])
-      expect((await textOf(mended.html, '#go-live-checks li')).at(-1)).toBe(
-        "To do: Test This text hasn't been sent as a test yet.",
-      )
+      expect((await textOf(mended.html, '#go-live-checks li')).at(-1)).toBe("To do: Test This text isn't tested yet.")
       expect(await textOf(mended.html, '#go-live-checks p')).toEqual([])
       const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
       expect(await textOf(broken.html, '.problems li')).toEqual([expect.stringContaining('no variable x.')])

@@ -165,7 +165,7 @@ describe('each problem has one link', () => {
       'unknown outcomes',
       problems({ unknown: 1 }),
       [
-        "1 email may or may not have been sent: the mail server didn't confirm.",
+        '1 email may or may not have been sent: the mail server sent no confirmation.',
         'Review',
         '/apps/app_1/deliveries?state=unknown',
       ],

@@ -138,7 +138,7 @@ describe('Requests', () => {
     const { status, location } = await browser.get(pages.at('requests?id=%20req_wanted%20'))
     expect([status, location]).toEqual([303, pages.at('requests/req_wanted')])
     const html = await see(`?id=${encodeURIComponent(HOSTILE)}`)
-    expect((await textOf(html, '.notice'))[0]).toContain('No request of the last 7 days has the ID')
+    expect((await textOf(html, '.notice'))[0]).toContain('No request in the last 7 days has the ID')
     await expectHarmless(html)
   })
 
