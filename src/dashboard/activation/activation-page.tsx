@@ -183,7 +183,7 @@ const SnippetSection = (props: ActivationProps) => (
   <Folding id="tag" title="Script tag for your pages" isFolded={isDone(props, 'Browser script')}>
     <p>
       Reports the paths signed-in people open, so nobody gets an email about a page they have open. 1.5 KB compressed,
-      no cookies, and no data about people whose email your server hasn't signed.
+      no cookies, and no data about people without a signature.
     </p>
     <CodeTabs name="tag" label="Variant of the script tag" languages={browserSamples(makeSnippetTags(props.snippet))} />
     {props.addsPeople ? (
