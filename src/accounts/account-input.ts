@@ -1,6 +1,6 @@
 import type { AccountInput } from './accounts.ts'
 import { readEmail } from '../core/email.ts'
-import { readTypedHost } from './app-hosts.ts'
+import { homeOfDomain, readTypedHost } from './app-hosts.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { readVisibleText } from '../core/visible-text.ts'
 
@@ -46,7 +46,9 @@ export function readAppText(
     add('home', 'Enter the URL of your home page, starting with https://.')
   }
   if (errors.length > 0) return { errors }
-  return { input: { appName, domains: domains.filter((domain) => domain !== null), home } }
+  const [first] = text.domains
+  const found = domains.filter((domain) => domain !== null)
+  return { input: { appName, domains: found, home: home ?? (first === undefined ? null : homeOfDomain(first)) } }
 }
 
 const IP_ADDRESS = /^(?:https?:\/\/)?(?:\[|\d{1,3}(?:\.\d{1,3}){3}(?![\w.-]))/i

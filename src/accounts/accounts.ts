@@ -6,6 +6,7 @@ import { makeIdentitySecret, PREVIOUS_SECRET_VALID_MS } from './identity.ts'
 import { makeLink } from './members.ts'
 import { FIRST_MESSAGES } from './first-messages.ts'
 import { hashPassword, isPasswordOf } from './passwords.ts'
+import { LOCALHOST } from '../core/domains.ts'
 import { makeTextId } from '../core/ids.ts'
 import { hashToken } from './tokens.ts'
 
@@ -140,7 +141,7 @@ const newApp = (name: string, hosts: string[], home: string | null, now: number)
   publicId: makeTextId('app', now),
   siteId: makeTextId('site', now),
   name,
-  homeUrl: home ?? (hosts[0] === undefined ? null : `https://${hosts[0]}`),
+  homeUrl: home ?? (hosts[0] === undefined ? null : `${hosts[0] === LOCALHOST ? 'http' : 'https'}://${hosts[0]}`),
   hosts,
   messages: FIRST_MESSAGES,
 })

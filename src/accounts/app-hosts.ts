@@ -21,6 +21,20 @@ export function readTypedHost(text: string): string | null {
   return host === undefined ? null : readAppHost(host)
 }
 
+/** null without a domain. Emails link to ports only on localhost, where https is unusual. */
+export function homeOfDomain(text: string): string | null {
+  const host = readTypedHost(text)
+  if (host !== LOCALHOST) return host === null ? null : `https://${host}`
+  const url = readTypedUrl(text)
+  return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.origin : `http://${host}`
+}
+
+/** Domains are kept without it. */
+export const hasPort = (text: string): boolean => (readTypedUrl(text)?.port ?? '') !== ''
+
+const readTypedUrl = (text: string): URL | null =>
+  URL.parse(text.includes('//') ? text.trim().replace(/^\/\//, 'http://') : `http://${text.trim()}`)
+
 /** The same few hosts are checked again and again. */
 const KNOWN_HOSTS = 10_000
 const knownHosts = new Map<string, boolean>()

@@ -5,7 +5,7 @@ import { isLocale, isTimezone, readLocale } from '../core/local-time.ts'
 import { pickSettings } from '../store/apps.ts'
 import type { AppSettings, Refused } from '../store/types.ts'
 import { describeDomainFault, readAppText } from './account-input.ts'
-import { ownHosts, readAppHost, readTypedHost } from './app-hosts.ts'
+import { hasPort, ownHosts, readAppHost, readTypedHost } from './app-hosts.ts'
 import { linkableUrl } from './links.ts'
 import { LOCALHOST } from '../core/domains.ts'
 import { type FieldError, type Refusal, refuse } from '../core/refusals.ts'
@@ -42,11 +42,14 @@ export const writeAppSettings = ({
   addsPeople: snippet.addsPeople,
 })
 
+/** The default home page of earlier apps. */
+const UNUSUAL = `https://${LOCALHOST}`
+
 /** The home page when emails may link to it, else the first domain. */
 export function siteOrigin({ homeUrl, hosts }: Pick<AppRow, 'homeUrl' | 'hosts'>): string {
   const [host = 'app.example.com'] = hosts
   const home = homeUrl === null ? null : linkableUrl(homeUrl, ownHosts(hosts))
-  if (home && home.hostname !== LOCALHOST) return home.origin
+  if (home && home.origin !== UNUSUAL) return home.origin
   return host === LOCALHOST ? `http://${host}` : `https://${host}`
 }
 
@@ -86,6 +89,10 @@ export function localesWith(current: string): { locale: string; name: string }[]
 
 export const timezonesWith = (current: string): string[] =>
   [...new Set(['UTC', current, ...Intl.supportedValuesOf('timeZone')])].toSorted()
+
+/** Whether a domain was typed with a port. */
+export const hasPorts = ({ domains, snippetHosts }: Pick<AppSettingsText, 'domains' | 'snippetHosts'>): boolean =>
+  `${domains}\n${snippetHosts}`.split('\n').some(hasPort)
 
 function readHosts(field: string, text: string, errors: FieldError[]): string[] {
   const lines = text

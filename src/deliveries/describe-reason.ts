@@ -68,6 +68,7 @@ const ON_THE_WAY = {
   not_saved: () => 'The email was not sent, because the service could not record it first.',
   error: () => 'An internal error occurred. See the log.',
   stopped: () => 'The service stopped while it was sending the email.',
+  no_mailbox: () => "The mailbox doesn't exist.",
   econnection: () => 'The mail server could not be reached, or closed the connection.',
   etimedout: () => 'The mail server did not respond in time.',
   erefused: () => "Nothing answers at the mail server's address and port. Check that it runs and that both are right.",
@@ -167,10 +168,13 @@ function describeSmtp(code: string, reply: string): string {
 const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 /** Enhanced codes for missing mailboxes (RFC 3463). A bare 550 may also be about the sender. */
-const NO_MAILBOX = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
+const LACKING = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])
+
+/** The reason of an email to a missing mailbox. */
+export const NO_MAILBOX = 'no_mailbox' satisfies MailReason
 
 /** The address is suppressed then. */
-export const lacksMailbox = (enhanced: string): boolean => NO_MAILBOX.has(enhanced)
+export const lacksMailbox = (enhanced: string): boolean => LACKING.has(enhanced)
 
 export const enhancedOf = (reply: string): string => / (\d\..*)$/.exec(reply)?.[1] ?? ''
 
@@ -214,6 +218,8 @@ export function describeReply(reply: string): string {
 
 /** `reply`: the codes of the mail server, which say more than the reason. */
 export function describeReason(reason: string, name: string, state: DeliveryRow['state'], reply?: string): string {
+  const replied = reason === NO_MAILBOX && reply !== undefined ? describeSmtp(reply.slice(0, 3), reply) : undefined
+  if (replied !== undefined) return replied
   const describe = REASON_TEXTS.get(reason)
   if (describe) return describe(name)
   const code = codeOf(reason)

@@ -157,7 +157,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'deferred':
       return `${describeCause(ended, subject, verdicts)} ${reason === 'unsure' ? describeAwaited(delivery, subject) : `It is tried again on ${time(dueAt)}.`}`
     case 'failed':
-      return `${describeCause(ended, subject, verdicts)}${lacksMailbox(enhancedOf(ended.reply ?? '')) ? ' The address was suppressed.' : ''} It is not retried automatically.`
+      return `${describeCause(ended, subject, verdicts)} ${lacksMailbox(enhancedOf(ended.reply ?? '')) ? 'No further emails go to this address.' : 'It is not retried automatically.'}`
     case 'unknown':
       return `${describeReason(reason ?? 'unknown', name, state)} It's unknown whether ${name} got it.`
     case 'bounced':

@@ -149,8 +149,8 @@ export type AppResults = {
   compared: ComparedPeople | null
   /** an email was not sent, because the person had opened the result already */
   alreadySeen: number
-  /** emails of the range that a rule or the holdback stopped */
-  skipped: number
+  /** emails of the range that were stopped, captured or refused */
+  unsent: number
   /** emails sent by message, one number per day of the range */
   trends: Map<number, number[]>
   /** one per day of the range: emails, and people whose last return was on it */
@@ -185,8 +185,8 @@ function summarizeAppResults({ people, returns, days, compared }: AppCounts, ran
     return extra === null ? [] : [{ people: emailed.people, extra }]
   })
   const { emailed, cameBack, seen: alreadySeen } = people
-  const skipped = days.reduce((sum, one) => sum + one.skipped, 0)
-  return { emailed, cameBack, compared: addUp(parts), alreadySeen, skipped, trends, days: byDay, cameBackOf }
+  const unsent = days.reduce((sum, one) => sum + one.unsent, 0)
+  return { emailed, cameBack, compared: addUp(parts), alreadySeen, unsent, trends, days: byDay, cameBackOf }
 }
 
 /** Nobody is in two of them, so the variances add up. */

@@ -46,6 +46,7 @@ const BY_REASON = {
   not_saved: 'Could not be saved',
   error: 'Internal error',
   stopped: 'Stopped while sending',
+  no_mailbox: "Mailbox doesn't exist",
   econnection: 'Server unreachable',
   etimedout: 'Server timed out',
   erefused: 'Connection refused',
@@ -132,7 +133,7 @@ export function describeAfter({
 
 function describeCause(delivery: Shortened, reason: string): string {
   const record = readRecord(delivery)
-  if (record?.reply !== undefined && lacksMailbox(enhancedOf(record.reply))) return "Mailbox doesn't exist"
+  if (record?.reply !== undefined && lacksMailbox(enhancedOf(record.reply))) return BY_REASON.no_mailbox
   const found = record?.verdicts.find((verdict) => verdict.verdict === 'fail' && reasonOfRule(verdict) === reason)
   if (reason === 'seen' && typeof found?.value === 'number') return describeOpening(found.value - delivery.triggeredAt)
   if (typeof found?.cameBackAt === 'number')

@@ -6,7 +6,7 @@ import {
   type DecisionRecord,
   type Marked,
 } from '../deliveries/deliveries.ts'
-import { lacksMailbox } from '../deliveries/describe-reason.ts'
+import { lacksMailbox, NO_MAILBOX } from '../deliveries/describe-reason.ts'
 import { publicId } from '../core/ids.ts'
 import type { SenderProblem, Senders } from '../accounts/senders.ts'
 import type { HandOverScope } from '../core/hand-overs.ts'
@@ -134,7 +134,8 @@ const isAboutUs = (refusal: Refusal): boolean =>
 type ForGood = { refusal: Refusal; record: DecisionRecord }
 async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refusal, record }: ForGood) {
   const { store, clock } = deps
-  const reason = reasonOf(refusal)
+  const isMissing = refusal.enhanced !== null && lacksMailbox(refusal.enhanced)
+  const reason = isMissing ? NO_MAILBOX : reasonOf(refusal)
   const failed = { ...claimOf(deps, work), reason, record: JSON.stringify(record) }
   let isMarked = false
   const markFailed = async () => {
@@ -145,7 +146,7 @@ async function refuseForGood(deps: MarkDependencies, work: DeliveryWork, { refus
   const delivered = await persist(deps, markFailed, done('failed', reason))
   // don't suppress a person who was erased meanwhile
   if (!isMarked) return delivered
-  if (refusal.enhanced !== null && lacksMailbox(refusal.enhanced)) {
+  if (isMissing) {
     const { appId, email } = work.contact
     await persist(deps, () => store.suppress({ appId, email, reason: 'bounced', at: clock.now() }), delivered)
   }

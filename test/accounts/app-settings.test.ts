@@ -113,6 +113,7 @@ test.each([
   [{ homeUrl: 'https://www.first.example/welcome', hosts: ['first.example'] }, 'https://www.first.example'],
   [{ homeUrl: 'https://elsewhere.example', hosts: ['first.example'] }, 'https://first.example'],
   [{ homeUrl: 'https://localhost', hosts: ['localhost'] }, 'http://localhost'],
+  [{ homeUrl: 'http://localhost:8562', hosts: ['localhost'] }, 'http://localhost:8562'],
   [{ homeUrl: null, hosts: [] }, 'https://app.example.com'],
 ])('the pages of %p are at %s', (app, origin) => {
   expect(siteOrigin(app)).toBe(origin)

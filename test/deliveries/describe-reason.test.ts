@@ -34,6 +34,7 @@ describe('each reason has its own sentence', () => {
     'server_paused',
     'sender_paused',
     'stopped',
+    'no_mailbox',
     'unknown',
     'erefused',
     'euntrusted',

@@ -131,7 +131,9 @@ describe('describes a state', () => {
   })
 
   test.each([
-    ['smtp_550', '550 5.1.1', "The mailbox doesn't exist (550 5.1.1). The address was suppressed."],
+    ['no_mailbox', '550 5.1.1', "The mailbox doesn't exist (550 5.1.1)."],
+    ['no_mailbox', '550 5.2.1', 'The mailbox is disabled (550 5.2.1).'],
+    ['smtp_550', '550 5.1.1', "The mailbox doesn't exist (550 5.1.1)."],
     [
       'smtp_550',
       '550 5.7.26',
@@ -143,7 +145,9 @@ describe('describes a state', () => {
     ['smtp_554', '554 5.0.0', 'The mail server refused the email (it replied 554 5.0.0).'],
   ])('by %s with the reply %s', (reason, reply, why) => {
     const record = JSON.stringify({ at: NOW, verdicts: [], reply })
-    expect(explain(deliveryOf({ state: 'failed', reason, record })).why).toBe(`${why} It is not retried automatically.`)
+    expect(explain(deliveryOf({ state: 'failed', reason, record })).why).toBe(
+      `${why} ${/ 5\.(1\.1|2\.1)$/.test(reply) ? 'No further emails go to this address.' : 'It is not retried automatically.'}`,
+    )
   })
 
   test.each([...DELIVERY_STATES])('also if %s is unknown', (state) => {

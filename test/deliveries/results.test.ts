@@ -75,7 +75,7 @@ test('everyone counts in the group they were assigned to, and so do their return
   expect(states).toEqual({
     'skipped: holdback': FATES.reduce((sum, fate) => sum + (counted.get(fate)?.heldBack.assigned ?? 0), 0),
     sent: emailed('arrives'),
-    'failed: smtp_550': emailed('is refused'),
+    'failed: no_mailbox': emailed('is refused'),
     'skipped: missing_value': emailed('cannot be written'),
     'skipped: seen': emailed('is opened before a retry'),
   })

@@ -22,6 +22,7 @@ describe('each reason code has a short text', () => {
     ['perDay', 'Daily limit reached'],
     ['holdback', 'Held back'],
     ['smtp_450', 'Server replied 450'],
+    ['no_mailbox', "Mailbox doesn't exist"],
     ['from_553', 'Sender refused (553)'],
     ['No such user', 'No such user'],
   ])('%s', (code, text) => expect(shortenReason(code)).toBe(text))

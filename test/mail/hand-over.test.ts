@@ -65,7 +65,7 @@ test('an unknown mailbox is suppressed', async () => {
   sending.clock.tick(2 * HOUR)
   await sending.sendEvent('gone@example.com')
   await sending.sendDue()
-  expect(await sending.states()).toEqual({ 'failed: smtp_550': 1, 'skipped: bounced': 1 })
+  expect(await sending.states()).toEqual({ 'failed: no_mailbox': 1, 'skipped: bounced': 1 })
 })
 
 test('a person erased while the server refused their mailbox is not suppressed', async () => {
@@ -100,7 +100,7 @@ test('an unknown mailbox is suppressed even though the disk was full', async () 
   store.suppress = async (input) => (refused++ === 0 ? { refusal: 'unavailable' } : suppress(input))
   await sending.sendDue()
   expect([refused, await store.findSuppression(sending.app.id, 'gone@example.com')]).toEqual([2, 'bounced'])
-  expect(await sending.states()).toEqual({ 'failed: smtp_550': 1 })
+  expect(await sending.states()).toEqual({ 'failed: no_mailbox': 1 })
 })
 
 test('an email is tried less and less often, and given up after 72 hours', async () => {

@@ -54,7 +54,7 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
 
 const DOMAIN_HINT = (
   <>
-    Such as <code>app.example.com</code>. Without it, emails can't link to results in your app.
+    Such as <code>app.example.com</code>; a port is ignored. Without a domain, emails can't link to results in your app.
   </>
 )
 

@@ -120,13 +120,19 @@ const PropertyValue = ({ value }: { value: unknown }) => {
   return <code>{JSON.stringify(value)}</code>
 }
 
-const MailSection = ({ viewer, person, mails, unstarted }: EventProps) => (
+const MailSection = ({ viewer, row, person, mails, unstarted }: EventProps) => (
   <section id="mail">
     <h2>Emails</h2>
     {mails.length + unstarted.length === 0 ? (
       <p class="hint">
-        None. This event triggered no message.{' '}
-        <a href={`${personPath(viewer.app.publicId, person.id)}#mail`}>See why for each message</a>
+        {row.type === 'page' ? (
+          'None. No live message starts when this page is opened.'
+        ) : (
+          <>
+            None. This event triggered no message.{' '}
+            <a href={`${personPath(viewer.app.publicId, person.id)}#mail`}>See why for each message</a>
+          </>
+        )}
       </p>
     ) : (
       <ul class="fact-list">

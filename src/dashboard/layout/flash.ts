@@ -26,6 +26,7 @@ const FLASHES = {
   secrets_revoked: 'The previous identity secrets were revoked. Signatures made with them are refused.',
   app_made: 'The app was created. This page has its IDs, code and script tag.',
   settings_saved: 'The settings were saved.',
+  ports_ignored: 'Domains are saved without their ports. Emails link to any port of localhost, and elsewhere to none.',
   account_renamed: 'The account was renamed.',
   role_changed: 'The role was changed. It applies from the next page they open.',
   member_removed: 'The member was removed. They can no longer open this account.',
@@ -40,7 +41,9 @@ const FLASHES = {
   sender_saved: 'The sender was saved. It applies from the next email.',
   server_saved: 'The mail server answered and was saved. Emails now go through it.',
   server_saved_plain:
-    'The mail server answered and was saved. Emails now go through it, and the connection is not encrypted.',
+    'The mail server answered and was saved. Emails now go through it, and the connection is not encrypted, because security is not required.',
+  server_saved_local:
+    'The mail server answered and was saved. It offers no STARTTLS, so the connection is not encrypted. That is allowed because the server runs on this machine and has no password.',
   server_saved_unchecked: 'The mail server was saved without a check. Emails wait if it refuses them.',
   server_removed: 'The mail server was removed.',
   limits_saved: 'The hours and limits were saved. They apply from the next email.',
@@ -77,7 +80,12 @@ const describeCode = (code: FlashCode, where: Where): string => {
 }
 
 /** What was done, but not as safely or surely as it could be. */
-const CAUTIONS: readonly FlashCode[] = ['server_saved_plain', 'server_saved_unchecked', 'still_sending']
+const CAUTIONS: readonly FlashCode[] = [
+  'server_saved_plain',
+  'server_saved_local',
+  'server_saved_unchecked',
+  'still_sending',
+]
 
 export type FlashText = { kind: 'done' | 'caution'; text: string }
 

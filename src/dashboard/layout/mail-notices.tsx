@@ -75,7 +75,7 @@ export const MailNotices = ({
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it again</a>.
       </Notice>
     )}
-    {lostUrl !== null && on?.startsWith('sender') && (
+    {lostUrl !== null && on === 'sender' && (
       <Notice kind="caution">
         {describeLostUrl(lostUrl)} Set the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
         <Command>--base-url https://post.example.com</Command>. <a href={PUBLIC_ADDRESS}>How to set it</a>

@@ -209,11 +209,14 @@ function Reasons(props: ResultsProps) {
   const bars = found.map((one) => ({ ...one, of: most, share: percentOf(one.count, total) }))
   return (
     <>
-      <p class="hint">{`Percentages of the ${formatCount(total)} not sent.`}</p>
+      <p class="hint">
+        {'Percentages of the '}
+        <a href={linkTo(props, { state: 'unsent' })}>{`${formatCount(total)} not sent`}</a>.
+      </p>
       <Bars bars={bars.slice(0, MOST_REASONS)} />
       {found.length > MOST_REASONS && (
         <p class="hint">
-          <a href={linkTo(props, { state: 'skipped' })}>{`${found.length - MOST_REASONS} more reasons`}</a>
+          <a href={linkTo(props, { state: 'unsent' })}>{`${found.length - MOST_REASONS} more reasons`}</a>
         </p>
       )}
       {stillWaiting}

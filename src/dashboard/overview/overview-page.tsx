@@ -126,7 +126,7 @@ function AnswerSection(props: OverviewProps) {
             <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '30' })}>See who came back</a>.
           </>
         )}
-        {results.skipped > 0 && <Skipped viewer={viewer} count={results.skipped} from={props.from} />}
+        {results.unsent > 0 && <Unsent viewer={viewer} count={results.unsent} from={props.from} />}
         {compared !== null && compared.people !== emailed && (
           <>
             {' '}
@@ -146,8 +146,8 @@ function AnswerSection(props: OverviewProps) {
   )
 }
 
-function Skipped({ viewer, count, from }: { viewer: Viewer; count: number; from: string }) {
-  const view = { state: 'skipped', from, isUtc: viewer.app.timezone !== 'UTC', isLead: true } as const
+function Unsent({ viewer, count, from }: { viewer: Viewer; count: number; from: string }) {
+  const view = { state: 'unsent', from, isUtc: viewer.app.timezone !== 'UTC', isLead: true } as const
   return (
     <>
       {` ${formatCount(count)} ${count === 1 ? "email wasn't" : "emails weren't"} sent: `}

@@ -2,7 +2,7 @@
 import { hasRole } from '../../accounts/members.ts'
 import { MAIL_PROVIDERS, type MailProvider, providerOfHost } from '../../accounts/mail-providers.ts'
 import { NO_SERVER, type ServerText, writeProvider, writeServer } from '../../accounts/mail-server.ts'
-import { readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
+import { isLoopback, readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import { MOST_COUNTED } from '../../deliveries/delivery-lists.ts'
 import { describeReply, describeServerFault } from '../../deliveries/describe-reason.ts'
@@ -99,7 +99,7 @@ const savedServer = ({ settings: { smtpUrl } }: SenderFacts): SmtpServer | null 
 const SECURITIES = [
   { value: 'starttls', label: 'STARTTLS (port 587)' },
   { value: 'tls', label: 'TLS (port 465)' },
-  { value: 'optional', label: 'Not required (no password)' },
+  { value: 'optional', label: 'Not required, may be unencrypted (no password)' },
 ]
 
 const ServerForm = (props: ServerProps) => {
@@ -136,7 +136,7 @@ const ServerForm = (props: ServerProps) => {
           </div>
         )}
         {isOwner(viewer) && !failed && (
-          <p class="hint">Before saving, Eventpost connects and logs in. Nothing is sent.</p>
+          <p class="hint">Before saving, Eventpost connects, and logs in if there is a username. Nothing is sent.</p>
         )}
       </Form>
     </>
@@ -184,7 +184,13 @@ const ServerFields = ({ text, password }: FieldsProps) => (
       <Field name="smtpHost" label="Host" value={text.smtpHost} autocomplete="off" />
       <Field name="smtpPort" label="Port" kind="code" value={text.smtpPort} autocomplete="off" />
     </div>
-    <Select name="smtpSecurity" label="Security" value={text.smtpSecurity} options={SECURITIES} />
+    <Select
+      name="smtpSecurity"
+      label="Security"
+      hint="STARTTLS is optional on this machine without a password."
+      value={text.smtpSecurity}
+      options={SECURITIES}
+    />
     <div class="pair">
       <Field name="smtpUser" label="Username" value={text.smtpUser} autocomplete="off" optional />
       <Field
@@ -205,11 +211,20 @@ const FailedCheck = ({ check, host }: NonNullable<ServerProps['failed']>) => (
   </Notice>
 )
 
+/** null if emails are always encrypted on the way to the server. */
+function describePlain(server: SmtpServer | null): string | null {
+  if (server === null || server.isSecure || server.login !== null) return null
+  const start = 'Emails are encrypted only if this server offers STARTTLS, because'
+  if (server.isTlsOptional) return `${start} its security is “Not required”.`
+  return isLoopback(server.host) ? `${start} it runs on this machine and has no password.` : null
+}
+
 const CHECK = 'server-check'
 
 const CheckSection = ({ facts, check, test, message }: ServerProps) => {
   const { viewer, mailRoute } = facts
   const { from, server, isOwn } = mailRoute
+  const plain = describePlain(savedServer(facts))
   const path = pathOf(viewer.app.publicId, 'sender/server')
   if (server === null) return null
   return (
@@ -219,6 +234,7 @@ const CheckSection = ({ facts, check, test, message }: ServerProps) => {
         The check connects to <code>{server}</code> and logs in. A test email goes to{' '}
         <SentText most={120}>{viewer.member.email}</SentText>.
       </p>
+      {plain !== null && <p>{plain}</p>}
       <div role="status">
         {check && (
           <Notice kind={isFine(check) ? 'done' : 'error'}>
@@ -302,7 +318,7 @@ const ReportsSection = ({ viewer, settings, marks, baseUrl }: SenderFacts) => (
   <section>
     <h2>Bounce reports</h2>
     <p class="hint">
-      Each mail provider reports bounces in its own format. Use a script to send them to this URL. See{' '}
+      Optional. Each mail provider reports bounces in its own format. Use a script to send them to this URL. See{' '}
       <a href={REPORT_DOCS}>Report a bounce</a>.
     </p>
     <Values>

@@ -12,7 +12,7 @@ import {
   urlOf,
 } from '../../accounts/mail-server.ts'
 import { readPublicId } from '../../core/ids.ts'
-import { makeMailbox, readSmtpUrl } from '../../core/mail-addresses.ts'
+import { makeMailbox, readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
 import { countCaptured } from '../../deliveries/delivery-lists.ts'
 import { isRefusal, REFUSALS } from '../../core/refusals.ts'
 import { makeSenderSample } from '../../mail/samples.ts'
@@ -110,17 +110,16 @@ async function saveServer(
     done: () => {
       const back = readPublicId('msg', from) === null ? '' : `?message=${from}`
       const path = `${pathOf(viewer.app.publicId, 'sender/server')}${back}`
-      return redirectAnswer(path, [flashCookie(deps.baseUrl, flashOf(check))])
+      return redirectAnswer(path, [flashCookie(deps.baseUrl, flashOf(check, server))])
     },
   })
 }
 
-const flashOf = (check: ServerCheck | null): FlashCode =>
-  check === null
-    ? 'server_saved_unchecked'
-    : check.is === 'fine' && !check.isSecure
-      ? 'server_saved_plain'
-      : 'server_saved'
+function flashOf(check: ServerCheck | null, { isTlsOptional }: SmtpServer): FlashCode {
+  if (check === null) return 'server_saved_unchecked'
+  if (check.is === 'failed' || check.isSecure) return 'server_saved'
+  return isTlsOptional ? 'server_saved_plain' : 'server_saved_local'
+}
 
 const listKnown = (typed: KnownLogin | null, stored: string | null): KnownLogin[] =>
   [typed, stored === null ? null : readSmtpUrl(stored)].filter((one) => one !== null)

@@ -72,7 +72,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
       <Field
         name="domain"
         label="Domain of the app"
-        hint="Emails link only to this domain and its subdomains."
+        hint="Emails link only to this domain and its subdomains. Ports are ignored."
         value={input.domain}
         autocomplete="off"
         optional

@@ -4,6 +4,7 @@ import {
   type AppSettings,
   type AppSettingsText,
   findAppSettings,
+  hasPorts,
   readAppSettings,
   saveAppSettings,
   writeAppSettings,
@@ -12,6 +13,7 @@ import { listChanged, markSettings } from '../../accounts/settings-basis.ts'
 import { REFUSALS, refuse } from '../../core/refusals.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { type ChangedField, describeConflict } from '../access/settings-conflicts.ts'
+import type { FlashCode } from '../layout/flash.ts'
 import { doneAnswer, onForm, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -51,7 +53,8 @@ async function saveSettings(
   const outcome = isOutdated
     ? refuse('settings_changed')
     : await saveAppSettings(deps, viewer.app, { ...reading, basedOn: stored, actor: viewer.member.id })
-  if (!('refusal' in outcome)) return doneAnswer(deps, viewer, 'settings', 'settings_saved')
+  const codes: FlashCode[] = hasPorts(input) ? ['settings_saved', 'ports_ignored'] : ['settings_saved']
+  if (!('refusal' in outcome)) return doneAnswer(deps, viewer, 'settings', ...codes)
   const { status, message } = REFUSALS[outcome.refusal]
   if (outcome.refusal !== 'settings_changed') return show(status, { notice: message })
   const app = (await deps.store.findAppByPublicId(viewer.app.publicId)) ?? viewer.app

@@ -57,6 +57,20 @@ test('reads the domain of a pasted URL', async () => {
   expect([app?.hosts, app?.homeUrl]).toEqual([['app.example.com'], 'https://app.example.com'])
 })
 
+test.each([
+  ['localhost', 'http://localhost'],
+  ['localhost:8562', 'http://localhost:8562'],
+  ['https://LocalHost:8562/start', 'https://localhost:8562'],
+  ['//localhost:8562', 'http://localhost:8562'],
+  ['app.example.com:8443', 'https://app.example.com'],
+])('the home page of an app on %s is %s, and its samples are there', async (domain, home) => {
+  const html = await (await setUp({ domain })).text()
+  const account = await pages.store.findAccount(null)
+  const [app] = await pages.store.listApps(account?.id ?? '')
+  expect([app?.hosts, app?.homeUrl]).toEqual([[new URL(home).hostname], home])
+  expect((await textOf(html, 'pre')).join('\n')).toContain(`"${home}/results/1"`)
+})
+
 describe('400: errors next to the field', () => {
   const CASES: [string, Partial<typeof FIELDS>, Record<string, string>][] = [
     ['no email', { email: '' }, { email: EMAIL_ERROR }],

@@ -84,6 +84,13 @@ describe('one event', () => {
     expect((await pages.browser.get(path?.replace('#mail', '') ?? '')).status).toBe(200)
   })
 
+  test('a page view promises no reasons where no message starts with it', async () => {
+    await pages.record({ name: '$page', path: '/results/81' })
+    const { html } = await open()
+    expect(await textOf(html, '#mail p')).toEqual(['None. No live message starts when this page is opened.'])
+    expect(await attributesOf(html, '#mail a', 'href')).toEqual([])
+  })
+
   test('an event of another account is unknown', async () => {
     const { appId, accountId } = await pages.addAccount('eve@example.com', 'Other')
     await recordEvent(pages, await appOf(pages, accountId), {})

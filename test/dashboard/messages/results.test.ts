@@ -247,7 +247,7 @@ test('an app has the sum of its messages, and a trend for each', async () => {
     cameBack: 0,
     compared: null,
     alreadySeen: 0,
-    skipped: 0,
+    unsent: 0,
     trends: new Map(),
     days: Array.from({ length: 7 }, () => ({ sent: 0, cameBack: 0 })),
     cameBackOf: new Map(),

@@ -193,7 +193,7 @@ describe('before a message is live', () => {
 
 describe('with a live message', () => {
   const CAME_BACK = expect.stringMatching(/\/people\?emails=returned&days=30$/)
-  const NOT_SENT = expect.stringMatching(/\/deliveries\?state=skipped&from=[\d-]+&rows=emails$/)
+  const NOT_SENT = expect.stringMatching(/\/deliveries\?state=unsent&from=[\d-]+&rows=emails$/)
 
   beforeEach(async () => {
     await pages.event()
@@ -222,19 +222,25 @@ describe('with a live message', () => {
     ])
   })
 
-  test('counts the emails that were not sent, as its link lists them', async () => {
+  test('counts the emails that were not sent, as its link lists them and as the results of the message do', async () => {
     await add(1, { state: 'sent' })
     await add(4, { state: 'skipped', reason: 'seen' })
     await add(2, { state: 'skipped', reason: 'not_away' })
     await add(1, { state: 'skipped', reason: 'missing_value' })
     await add(5, { state: 'skipped', reason: 'not_away', daysAgo: 30 })
     await add(7, { state: 'skipped', reason: 'holdback', heldBack: true })
+    await add(2, { state: 'failed', reason: 'smtp_550' })
+    await add(3, { state: 'kept' })
     const html = await show()
     expect((await textOf(html, '.overview-answer .hint'))[0]).toStartWith(
-      "Last 30 days. 14 emails weren't sent: see why.",
+      "Last 30 days. 19 emails weren't sent: see why.",
     )
     const [why] = await attributesOf(html, '.overview-answer a', 'href')
     expect(why).toEqual(NOT_SENT)
+    const listed = await pages.browser.get((why ?? '').replaceAll('&amp;', '&'))
+    expect(await textOf(listed.html, '[data-feed-counts=state]')).toEqual(['19 deliveries match, newest first.'])
+    const { html: results } = await pages.browser.get(`${pages.path}/results`)
+    expect((await textOf(results, 'main')).join(' ')).toContain('Percentages of the 19 not sent.')
   })
 
   test('compares with those held back', async () => {

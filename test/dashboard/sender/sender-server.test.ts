@@ -274,8 +274,18 @@ describe('saving a mail server', () => {
     const { port } = await start()
     expect((await save({ smtpHost: '127.0.0.1', smtpPort: String(port) })).status).toBe(303)
     expect(await textOf((await browser.get(PAGE())).html, '[role=status] .notice.caution')).toEqual([
-      'Caution: The mail server answered and was saved. Emails now go through it, and the connection is not encrypted.',
+      'Caution: The mail server answered and was saved. It offers no STARTTLS, so the connection is not encrypted. That is allowed because the server runs on this machine and has no password.',
     ])
+    const PLAIN = 'Emails are encrypted only if this server offers STARTTLS, because'
+    expect(await textOf((await browser.get(PAGE())).html, '#server-check > p:not(.hint)')).toEqual([
+      `${PLAIN} it runs on this machine and has no password.`,
+    ])
+    await save({ smtpHost: '127.0.0.1', smtpPort: String(port), smtpSecurity: 'optional' })
+    const { html } = await browser.get(PAGE())
+    expect(await textOf(html, '[role=status] .notice.caution')).toEqual([
+      'Caution: The mail server answered and was saved. Emails now go through it, and the connection is not encrypted, because security is not required.',
+    ])
+    expect(await textOf(html, '#server-check > p:not(.hint)')).toEqual([`${PLAIN} its security is “Not required”.`])
   })
 
   test('says what failed, in the words of the server, and saves only when asked to', async () => {
@@ -398,17 +408,15 @@ describe('a base URL that works on this machine only', () => {
     "Caution: Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com. How to set it"
   const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
-  test.each(['sender', 'sender/server', 'sender/domain', 'sender/limits'])(
-    'is reported on %s if emails are sent, also by a server on this machine',
-    async (page) => {
-      expect(await cautions(page)).toEqual(page === 'sender' ? [expect.stringContaining('No mail server yet.')] : [])
-      for (const url of [BEYOND, 'smtp://127.0.0.1:1025', 'smtp://localhost:1025', 'smtp://[::1]:1025']) {
-        await set(url)
-        expect(await cautions(page)).toEqual([LOST])
-      }
-      expect(await cautions('messages')).toEqual([])
-    },
-  )
+  test('is reported once, on Sender, if emails are sent, also by a server on this machine', async () => {
+    expect(await cautions('sender')).toEqual([expect.stringContaining('No mail server yet.')])
+    for (const url of [BEYOND, 'smtp://127.0.0.1:1025', 'smtp://localhost:1025', 'smtp://[::1]:1025']) {
+      await set(url)
+      expect(await cautions('sender')).toEqual([LOST])
+    }
+    for (const page of ['sender/server', 'sender/domain', 'sender/limits', 'messages'])
+      expect([page, await cautions(page)]).toEqual([page, []])
+  })
 
   test('is not reported if people can reach it', async () => {
     await pages.close()

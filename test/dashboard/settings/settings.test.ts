@@ -58,6 +58,19 @@ test('errors appear next to the field, without saving', async () => {
   expect(await apps()).toEqual(before)
 })
 
+test.each([
+  ['app.example.com\nlocalhost:8562', ''],
+  ['', 'localhost:8562'],
+])('says that the ports of %j and %j are not saved', async (domains, snippetHosts) => {
+  const PORTS = 'Domains are saved without their ports.'
+  const notice = async () => (await textOf((await browser.get(pages.at('settings'))).html, '[role=status]'))[0]
+  const browser = await pages.signedIn()
+  await browser.submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, domains, snippetHosts })
+  expect(await notice()).toContain(PORTS)
+  await browser.submit(pages.at('settings'), pages.at('settings'), FIELDS)
+  expect(await notice()).not.toContain(PORTS)
+})
+
 test('a full disk keeps the input', async () => {
   const failing = spyOn(pages.store, 'updateApp').mockResolvedValue({ refusal: 'unavailable' })
   const { status, html } = await save()
