@@ -1,6 +1,5 @@
 import type { KeyScope } from '../store/types.ts'
 import { randomBase62, toBase62, type RandomBytes } from '../core/base62.ts'
-import { SECRET_PREFIX } from './identity.ts'
 import type { FieldError } from '../core/refusals.ts'
 
 export const KEY_SCOPES = ['standard', 'ingest', 'manage'] as const satisfies readonly KeyScope[]
@@ -39,33 +38,6 @@ export const readBearer = (header: string | null): string | null =>
   header !== null && BEARER.test(header) ? header.slice(header.lastIndexOf(' ') + 1) : null
 
 const BEARER = /^bearer +[\w.~+/-]+=*$/i
-
-const CREATE = 'Create one on the API keys page.'
-
-/** Of an Authorization header without a valid key. By its form alone: unknown and revoked keys read the same. */
-export function describeBearer(header: string | null): string {
-  if (header === null)
-    return `The request has no Authorization header. Send \`Authorization: Bearer\` with an API key. ${CREATE}`
-  const [scheme = '', token = '', ...rest] = header.trim().split(/\s+/)
-  if (scheme === '' || (isBearer(scheme) && token === '')) return `The Authorization header has no API key. ${CREATE}`
-  if (!isBearer(scheme))
-    return 'The Authorization header does not start with `Bearer`. Send `Authorization: Bearer` and the API key.'
-  if (rest.length > 0)
-    return 'The Authorization header has more than one key. Send `Authorization: Bearer` and one API key.'
-  const [, other] = OTHERS.find(([prefix]) => token.startsWith(prefix)) ?? []
-  if (other !== undefined) return `This is ${other}, not an API key. ${CREATE}`
-  if (!token.startsWith(KEY_PREFIX)) return `This is not an API key: they start with \`${KEY_PREFIX}\`. ${CREATE}`
-  if (!hasApiKeyShape(token)) return 'This API key is incomplete or has a typing error. Copy it again.'
-  return `This API key is unknown or was revoked. ${CREATE}`
-}
-
-const OTHERS: [prefix: string, name: string][] = [
-  [SECRET_PREFIX, 'an identity secret'],
-  ['site_', 'a site ID'],
-  ['app_', 'an app ID'],
-]
-
-const isBearer = (scheme: string): boolean => scheme.toLowerCase() === 'bearer'
 
 const checksumOf = (checked: string): string => toBase62(Bun.hash.crc32(checked), CHECKSUM_LENGTH)
 

@@ -7,7 +7,7 @@ export type { SecretRow }
 export const PREVIOUS_SECRET_VALID_MS = 86_400_000
 
 /** Tells a leaked secret apart from an API key. */
-export const SECRET_PREFIX = 'is_'
+const SECRET_PREFIX = 'is_'
 
 const SECRET_LENGTH = 43
 

@@ -218,7 +218,9 @@ export const ErrorAnswer = Type.Object(
     ok: FALSE,
     error: ERROR_CODE,
     message: ISSUE.message,
-    hint: Type.Optional(Type.String({ description: 'With `invalid_api_key`: what is wrong with the header.' })),
+    hint: Type.Optional(
+      Type.String({ description: 'With `invalid_api_key`: what to send. The same for every wrong key.' }),
+    ),
     field: Type.Optional(ISSUE.field),
     errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'Present if several fields are invalid.' })),
     requestId: Type.String({ description: 'The ID of this request, as in the header X-Request-Id and the log.' }),

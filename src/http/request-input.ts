@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from './abuse-limits.ts'
 import type { Access, AppRow, KeyAccess } from '../accounts/access.ts'
 import { findApp, findNamedApp } from '../accounts/apps.ts'
-import { describeBearer, readBearer } from '../accounts/api-keys.ts'
+import { readBearer } from '../accounts/api-keys.ts'
 import type { Reading } from '../core/inputs.ts'
 import {
   decodeText,
@@ -45,7 +45,7 @@ type Admission = { access: Access } | Refused
 
 function admit(deps: Dependencies, request: Request, need: Need, access: Access | null): Admission {
   const facts = factsOf(request)
-  if (!access) return { refused: deps.abuseLimits.checkAddress(facts.address()) ?? refuseKey(request) }
+  if (!access) return { refused: deps.abuseLimits.checkAddress(facts.address()) ?? WRONG_KEY }
   facts.access = access
   facts.isWrite = need !== 'read'
   deps.access.noteUse(access, isFromBrowser(request.headers))
@@ -55,8 +55,10 @@ function admit(deps: Dependencies, request: Request, need: Need, access: Access 
   return { access }
 }
 
-export const refuseKey = ({ headers }: Request): Refusal =>
-  refuse('invalid_api_key', { hint: describeBearer(headers.get('authorization')) })
+/** The same for every missing, malformed, wrong and revoked key. */
+export const WRONG_KEY = refuse('invalid_api_key', {
+  hint: 'Send `Authorization: Bearer` and one complete API key. API keys start with `mc_`; identity secrets, app IDs and site IDs are not API keys. Create an API key on the API keys page.',
+})
 
 /** Only browsers send these headers. */
 const isFromBrowser = (headers: Headers): boolean =>

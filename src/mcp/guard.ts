@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import type { AbuseLimits } from '../http/abuse-limits.ts'
 import { type Refusal, refuse, refuseLimited } from '../core/refusals.ts'
 import { factsOf } from '../http/request-facts.ts'
-import { readBytes, refuseKey } from '../http/request-input.ts'
+import { readBytes, WRONG_KEY } from '../http/request-input.ts'
 import { refusalError } from './answers.ts'
 
 export const MESSAGE_BYTES = 64 * 1024
@@ -86,7 +86,7 @@ export function createGuard(deps: GuardDependencies) {
     const found = deps.access.find(readBearer(request.headers.get('authorization')))
     // no promise for a known key, as in the API
     const access = found instanceof Promise ? await found : found
-    if (!access) return no(deps.abuseLimits.checkAddress(factsOf(request).address()) ?? refuseKey(request))
+    if (!access) return no(deps.abuseLimits.checkAddress(factsOf(request).address()) ?? WRONG_KEY)
     const refusal = admit(deps, request, access) ?? checkHeaders(request)
     if (refusal) return no(refusal)
     const bytes = await readBytes(request, MESSAGE_BYTES)
