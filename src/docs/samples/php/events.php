@@ -1,6 +1,6 @@
 <?php
 
-/** Sends an event to Eventpost. Errors are logged, never thrown. */
+/** Sends an event to Eventpost. Needs PHP's curl extension. Errors are logged, never thrown. */
 function send_event(string $email, string $event, array $properties = []): void
 {
     $curl = curl_init('{base_url}/api/v1/events');
