@@ -13,6 +13,7 @@ import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { makeSnippetTag, stubHash } from '../../src/visits/snippet-tag.ts'
 import { DOC_PAGES, writeDocPage } from '../../src/docs/index.ts'
 import { EXAMPLE_VALUES, fillSample, PAGE_SAMPLES } from '../../src/docs/samples.ts'
+import { retryDelay } from '../../src/mail/marks.ts'
 import { COSTLY_TOOL_LIMIT } from '../../src/mcp/tools/tool.ts'
 import { TOOL_NAMES } from '../../src/mcp/tools/index.ts'
 import { CANCELLATION_REASONS } from '../../src/store/message-types.ts'
@@ -72,12 +73,22 @@ describe('the pages are correct about', () => {
     expect(rows.get('refused requests, per key')).toBe(inMinute(ABUSE_LIMITS.key.max))
     expect(rows.get('requests without a valid key, per address')).toBe(inMinute(ABUSE_LIMITS.address.max))
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
-    expect(rows.get('page views and actions of a browser, per person')).toBe(inHour(person))
-    expect(rows.get('page views and actions of browsers, per site')).toBe(inHour(site))
+    expect(rows.get('page views and actions from the browser script, per person')).toBe(inHour(person))
+    expect(rows.get('page views and actions from the browser script, per site')).toBe(inHour(site))
     expect(rows.get('browser requests, per address')).toBe(inMinute(address.max))
     expect(rows.get('wrong identity signatures, per app and address')).toBe(inMinute(badSignatures.max))
     const live = `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account`
     expect(rows.get('live pages of the dashboard')).toBe(live)
+  })
+
+  test('when an email is retried', () => {
+    const delays = (isServerFault: boolean) => [1, 2, 3, 4, 5, 6].map((tries) => retryDelay(tries, isServerFault) / 60_000)
+    const [a, b, c, d = 0, e = 0, f = 0] = delays(false)
+    const hours = `${d / 60} and ${e / 60} hours, then every ${f / 60} hours`
+    expect(markdownOf('delivery')).toContain(`after ${a}, ${b} and ${c} minutes, ${hours}`)
+    const [g, h, ...later] = delays(true)
+    expect(new Set(later).size).toBe(1)
+    expect(markdownOf('delivery')).toContain(`after ${g} and ${h} minutes, then every ${later[0]} minutes`)
   })
 
   test('the tools of MCP', () => {
