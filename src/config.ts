@@ -56,7 +56,7 @@ export const SETTINGS = {
     env: 'EVENTPOST_BASE_URL',
     value: 'URL',
     default: '',
-    meaning: 'Public address of the service. Default: the address it listens on.',
+    meaning: 'Public address of the server. Default: the address it listens on.',
   },
   trustedProxies: {
     flag: 'trusted-proxies',

@@ -157,7 +157,7 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
 }
 
 const STARTING = refuse('unavailable', {
-  message: 'The service is starting. Wait for the time in Retry-After, then send this again.',
+  message: 'Eventpost is starting. Wait for the time in Retry-After, then send this again.',
 })
 
 export function createUnserved(baseUrl: string): { early: (request: Request) => Response; fault: () => Response } {

@@ -159,11 +159,11 @@ describe('503', () => {
   test.each([
     [
       'unavailable',
-      "The service can't save right now. Nothing was saved. Wait for the time in Retry-After, then send this again.",
+      "Eventpost can't save right now. Nothing was saved. Wait for the time in Retry-After, then send this again.",
     ],
     [
       'commit_unconfirmed',
-      "The service couldn't confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.",
+      "Eventpost couldn't confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.",
     ],
   ] as const)('%s: the code outside is unavailable, with Retry-After', async (refusal, message) => {
     const refuse = async () => ({ refusal })

@@ -12,7 +12,7 @@ const read = async (response: Response) => {
 const early = (path: string) => read(unserved.early(new Request(`http://localhost:8080${path}`, { method: 'POST' })))
 
 test('have the format of every refusal', async () => {
-  const message = 'The service is starting. Wait for the time in Retry-After, then send this again.'
+  const message = 'Eventpost is starting. Wait for the time in Retry-After, then send this again.'
   const starting = await early('/api/v1/events')
   expectRefusal(starting, [503, no('unavailable', { message })])
   expect(starting.headers.get('retry-after')).toBe('2')

@@ -69,14 +69,14 @@ const NOTICES: Record<NoticeKind, Words> = {
   },
 }
 
-const countAddresses = (count: number): string => (count === 1 ? 'one address' : `${count} addresses`)
+const countAddresses = (count: number): string => (count === 1 ? 'one IP address' : `${count} IP addresses`)
 
 const timeOf = (at: number): string =>
   `${new Date(at).toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' })} UTC`
 
 export function writeNotice(kind: NoticeKind, facts: NoticeFacts): Notice {
   const { subject, what, ifNotYou } = NOTICES[kind]
-  const where = `Account: ${facts.email}. Time: ${timeOf(facts.at)}.`
+  const where = `Email: ${facts.email}. Time: ${timeOf(facts.at)}.`
   return {
     subject,
     paragraphs: [what(facts), where, ifNotYou],

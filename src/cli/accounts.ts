@@ -57,7 +57,7 @@ async function proveOwner(store: Store, email: string, password: string | null):
 }
 
 const PORT_ASSUMED =
-  'The link assumes port 8080. If you start the service with another --port, change the port in the link.'
+  'The link assumes port 8080. If you start the server with another --port, change the port in the link.'
 
 async function begin(given: Given, env: Environment, onlyFirst: boolean) {
   const text = {

@@ -64,7 +64,7 @@ export const BASE_URL: Options = {
   port: {
     type: 'string',
     value: 'PORT',
-    meaning: 'Port of the service, if it has no base URL.',
+    meaning: 'Port of the server, if it has no base URL.',
     default: 'the last one used, or 8080',
   },
 }

@@ -38,7 +38,7 @@ export const keyCreate: Command = {
     name: {
       type: 'string',
       value: 'NAME',
-      meaning: 'Name of the key, such as Production. Need not be unique.',
+      meaning: 'Name of the key, such as Production. Names can repeat.',
       isRequired: true,
     },
     scope: { type: 'string', value: 'SCOPE', meaning: `One of ${scopeHelp}.`, default: 'standard' },

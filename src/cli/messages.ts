@@ -34,7 +34,7 @@ export const messageExport: Command = {
 export const messageImport: Command = {
   name: 'message import',
   words: 'FILE',
-  summary: 'imports messages from a file by name, with their status; prints what changed',
+  summary: 'imports messages from a file, matched by name, with their status; prints what changed',
   options: {
     ...DATA,
     ...ACCOUNT,

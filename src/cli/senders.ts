@@ -157,7 +157,7 @@ export const senderBind: Command = {
 export const senderUnbind: Command = {
   name: 'sender unbind',
   words: 'DOMAIN',
-  summary: 'removes a domain from an account; it can verify the domain again by DNS',
+  summary: 'removes a domain from an account, which can verify it again with a DNS record',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT },
   run: (given, env) => {
     const domain = readDomain(given)

@@ -5,7 +5,7 @@ const OPTIONS: Options = Object.assign({}, ...(Object.keys(SETTINGS) as SettingN
 
 export const serve: Command = {
   name: 'serve',
-  summary: 'runs the service; with an empty data folder, prints a setup link',
+  summary: 'runs the server; with an empty data folder, prints a setup link',
   options: OPTIONS,
   run: async (given, env) => {
     const config = readConfig(flagsOf(given), env)

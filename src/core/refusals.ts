@@ -118,13 +118,13 @@ export const REFUSALS = {
   unavailable: {
     status: 503,
     message:
-      "The service can't save right now. Nothing was saved. Wait for the time in Retry-After, then send this again.",
+      "Eventpost can't save right now. Nothing was saved. Wait for the time in Retry-After, then send this again.",
   },
   commit_unconfirmed: {
     status: 503,
     error: 'unavailable',
     message:
-      "The service couldn't confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.",
+      "Eventpost couldn't confirm in time that this was saved. Send it again, with the same Idempotency-Key if it had one.",
   },
   already_set_up: {
     status: 409,

@@ -65,13 +65,14 @@ const UNFIT = {
 const ON_THE_WAY = {
   server_paused: () => 'The mail server keeps failing, so sending is paused for a while.',
   sender_paused: () => "The mail server refuses this app's emails, so sending is paused for a while.",
-  not_saved: () => 'The email was not sent, because the service could not record it first.',
+  not_saved: () => 'The email was not sent, because Eventpost could not record it first.',
   error: () => 'An internal error occurred. See the log.',
-  stopped: () => 'The service stopped while it was sending the email.',
+  stopped: () => 'Eventpost stopped while it was sending the email.',
   no_mailbox: () => "The mailbox doesn't exist.",
   econnection: () => 'The mail server could not be reached, or closed the connection.',
   etimedout: () => 'The mail server did not respond in time.',
-  erefused: () => "Nothing answers at the mail server's address and port. Check that it runs and that both are right.",
+  erefused: () =>
+    "Nothing responds at the mail server's address and port. Check that it is running and that both are correct.",
   esocket: () => 'The connection to the mail server broke.',
   edns: () => "The mail server's name was not found in DNS.",
   etls: () =>

@@ -88,9 +88,9 @@ const overview = (version: string, rows: string[], guide: string): string =>
     `The HTTP API, version ${version}: JSON over HTTPS, with an API key.`,
     '## Calls',
     table(['Call', 'Does'], rows),
-    `The same for programs: [openapi.json](/api/v1/openapi.json). What errors mean: [error codes](/docs/${ERRORS}).`,
+    `Programs can read the same from [openapi.json](/api/v1/openapi.json). See [error codes](/docs/${ERRORS}) for what errors mean.`,
     '## Authentication',
-    'Send JSON with `Content-Type: application/json` and an API key as `Authorization: Bearer mc_...`. Keys are on the API keys page, or made with `eventpost key create`. Call from your server only: anyone who has the key can send events and add people. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
+    'Send JSON with `Content-Type: application/json` and an API key as `Authorization: Bearer mc_...`. Create a key on the API keys page or with `eventpost key create`. Call from your server only: anyone who has the key can send events and add people. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
     guide.trim(),
   ].join('\n\n')}\n`
 

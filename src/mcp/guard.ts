@@ -24,7 +24,7 @@ export type GuardDependencies = {
 }
 
 const UNKNOWN_HOST = refuse('origin_not_allowed', {
-  message: 'The Host header does not match this service. Use the address in --base-url.',
+  message: 'The Host header does not match this server. Use the address in --base-url.',
 })
 const FOREIGN_ORIGIN = refuse('origin_not_allowed', {
   message: "Pages of this origin can't call the MCP server. To allow it, add the origin to --mcp-origins.",

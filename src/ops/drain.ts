@@ -39,7 +39,7 @@ export function drainOnSignals(stopping: Stopping): void {
   const drainThenExit = (code: number): void => {
     draining ??= drain(stopping).then(
       () => process.exit(code),
-      (error: unknown) => onFault(log, 'the service could not stop cleanly', nameOf(error)),
+      (error: unknown) => onFault(log, 'the server could not stop cleanly', nameOf(error)),
     )
   }
   process.on('SIGTERM', () => drainThenExit(0))

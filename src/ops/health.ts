@@ -50,7 +50,7 @@ export function healthRoutes(
   return new Elysia()
     .get('/healthz', () => plain(200, { ok: true }))
     .get('/readyz', async () => {
-      if (health.isDraining) return plain(503, { ok: false, reason: 'The service is stopping.' })
+      if (health.isDraining) return plain(503, { ok: false, reason: 'Eventpost is stopping.' })
       return (await isReady())
         ? plain(200, { ok: true })
         : plain(503, { ok: false, reason: 'Nothing can be saved right now. The log states the cause.' })

@@ -115,7 +115,7 @@ export const ContactUpdateInput = Type.Object(
 
 export const ContactErase = Type.Object(
   { newsletter: fields.NEWSLETTER, app: fields.APP, email: fields.EMAIL },
-  { title: 'ContactErase', description: 'The person to erase everywhere.', ...fields.EITHER_APP_NAME },
+  { title: 'ContactErase', description: 'The person to erase.', ...fields.EITHER_APP_NAME },
 )
 
 /** Schema order is the order of errors. */

@@ -93,7 +93,7 @@ export const VisitReport = Type.Object(
   {
     v: Type.Literal(COLLECT_VERSION, {
       description: 'The version of the report.',
-      say: `Send ${COLLECT_VERSION}. The service does not support this version of the script.`,
+      say: `Send ${COLLECT_VERSION}. Eventpost does not support this version of the script.`,
     }),
     site: Type.String({
       description: 'The site ID of the script tag.',

@@ -177,7 +177,7 @@ describe('the same batch id', () => {
 })
 
 const SENTENCES = {
-  v: 'Send 1. The service does not support this version of the script.',
+  v: 'Send 1. Eventpost does not support this version of the script.',
   site: 'Send the site ID from the Activation screen, as `data-site` of the script tag.',
   email: 'Call identify with one complete email address, without a name, brackets or quotes.',
   signature: "Call identify with the signature that your server computes from the user's email.",

@@ -54,7 +54,7 @@ const passwordHashes = (): unknown[] => {
 }
 
 const PORT_ASSUMED =
-  'The link assumes port 8080. If you start the service with another --port, change the port in the link.'
+  'The link assumes port 8080. If you start the server with another --port, change the port in the link.'
 
 describe('init', () => {
   test('prints everything a server needs, and the key works', async () => {

@@ -31,7 +31,7 @@ describe('describes a state', () => {
     ],
     [
       { state: 'unknown', reason: 'stopped' },
-      "The service stopped while it was sending the email. It's unknown whether Ada got it.",
+      "Eventpost stopped while it was sending the email. It's unknown whether Ada got it.",
     ],
     [{ state: 'bounced', reason: 'No such user' }, 'The email bounced. The mail provider said: "No such user".'],
     [{ state: 'complained', reason: 'abuse' }, 'Ada reported the email as spam. The mail provider said: "abuse".'],

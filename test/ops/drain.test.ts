@@ -88,7 +88,7 @@ describe('drainOnSignals', () => {
       `process.kill(process.pid, 'SIGTERM')`,
       `throw new Error('the disk is gone')`,
     )
-    expect([code, said.at(-1)]).toEqual([1, 'the service could not stop cleanly'])
+    expect([code, said.at(-1)]).toEqual([1, 'the server could not stop cleanly'])
     expect(said).not.toContain('stopped')
     expect(reasons).toEqual([expect.stringContaining('Error: the disk is gone')])
   })

@@ -28,7 +28,7 @@ const get = async (path: string) => {
   return [status, body]
 }
 const NOT_SAVED = [503, { ok: false, reason: 'Nothing can be saved right now. The log states the cause.' }]
-const STOPPING = [503, { ok: false, reason: 'The service is stopping.' }]
+const STOPPING = [503, { ok: false, reason: 'Eventpost is stopping.' }]
 const FINE = [200, { ok: true }]
 
 describe('/healthz', () => {

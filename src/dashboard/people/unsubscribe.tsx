@@ -178,6 +178,6 @@ const unknownLink = (request: Request): Response =>
     <AppLayout
       appName={null}
       title="This link does not work"
-      lead="The link may be incomplete. Open it from the email again, or copy all of it."
+      lead="The link may be incomplete. Open it from the email again, or copy the whole link."
     />,
   )

@@ -12,7 +12,7 @@ const DEADLINE_MS = 60_000
 const TOO_LONG = refuse('unavailable', {
   message: 'The simulation took longer than a minute and was stopped. Try fewer days.',
 })
-const ENDED = refuse('unavailable', { message: 'The service is stopping. Simulate again in a moment.' })
+const ENDED = refuse('unavailable', { message: 'Eventpost is stopping. Simulate again in a moment.' })
 
 /** `signal`: aborts when the caller is gone. */
 type Asking = { signal?: AbortSignal; onProgress?: (progress: Progress) => void }

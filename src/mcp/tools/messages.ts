@@ -40,7 +40,7 @@ const DRAFT = takes({
   messageId: Type.Optional(MESSAGE_ID),
   basedOn: Type.Optional(
     Type.String({
-      brief: '`updatedAt` of get_message',
+      brief: '`updatedAt` from get_message',
       pattern: TIME_PATTERN,
       say: "Send the message's `updatedAt`, as get_message returned it.",
     }),
@@ -132,7 +132,7 @@ function withinMessage(refused: Refusal): Refusal {
 }
 
 const UNSEEN =
-  'Call preview_message, show the preview to the user, and send its token. There is no token as long as preview_message reports problems. Each change of the message requires a new token.'
+  'Call preview_message, show the preview to the user, and send its token. preview_message returns no token while it reports problems. Every change to the message requires a new token.'
 
 const STATUSES = ['draft', 'live', 'paused'] as const
 

@@ -117,7 +117,7 @@ describe('a person with a password', () => {
     const { status, html } = await browser.post('/password', { token })
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
       503,
-      expect.stringContaining("The service can't save right now"),
+      expect.stringContaining("Eventpost can't save right now"),
     ])
     pages.store.acceptInvitation = acceptInvitation
     expect((await browser.post('/password', { token })).status).toBe(303)

@@ -89,9 +89,7 @@ test('503: a full disk keeps the link', async () => {
   pages.store.setPasswordByLink = async () => ({ refusal: 'unavailable' })
   const response = await send(PASSWORD)
   expect(response.status).toBe(503)
-  expect((await textOf(await response.text(), '[role=alert]'))[0]).toStartWith(
-    "Error: The service can't save right now",
-  )
+  expect((await textOf(await response.text(), '[role=alert]'))[0]).toStartWith("Error: Eventpost can't save right now")
   pages.store.setPasswordByLink = setPasswordByLink
   expect((await send(PASSWORD)).status).toBe(303)
 })

@@ -199,7 +199,7 @@ test('503: a full disk keeps the input and the link', async () => {
   const response = await setUp()
   const html = await response.text()
   expect(response.status).toBe(503)
-  expect((await textOf(html, '[role=alert]'))[0]).toStartWith("Error: The service can't save right now")
+  expect((await textOf(html, '[role=alert]'))[0]).toStartWith("Error: Eventpost can't save right now")
   expect(await attributesOf(html, '#email, #app, #domain', 'value')).toEqual([FIELDS.email, FIELDS.app, FIELDS.domain])
   expect(html).not.toContain(PASSWORD)
   failing.mockRestore()

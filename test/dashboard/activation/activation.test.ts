@@ -163,7 +163,7 @@ describe('the test event', () => {
     const { status, html } = await (await pages.signedIn()).post(`${pages.at('activation')}/test`)
     failing.mockRestore()
     expect(status).toBe(503)
-    expect((await textOf(html, '[role=alert]'))[0]).toStartWith("Error: The service can't save right now")
+    expect((await textOf(html, '[role=alert]'))[0]).toStartWith("Error: Eventpost can't save right now")
   })
 })
 

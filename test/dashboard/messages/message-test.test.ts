@@ -94,7 +94,7 @@ describe('a test email', () => {
     await pages.set({ smtpUrl: 'smtp://127.0.0.1:1' })
     const { html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
     expect((await textOf(html, '#test .notice'))[0]).toBe(
-      "Error: Nothing was sent. Nothing answers at the mail server's address and port. Check that it runs and that both are right.",
+      "Error: Nothing was sent. Nothing responds at the mail server's address and port. Check that it is running and that both are correct.",
     )
     const missing = await pages.press(pages.path, 'test', {
       to: 'ada@example.com',

@@ -445,6 +445,6 @@ describe('erasing', () => {
     const { status, html } = await erase(browser)
     failing.mockRestore()
     expect(status).toBe(503)
-    expect((await textOf(html, '[role=alert]'))[0]).toStartWith("Error: The service can't save right now")
+    expect((await textOf(html, '[role=alert]'))[0]).toStartWith("Error: Eventpost can't save right now")
   })
 })

@@ -151,7 +151,7 @@ describe('the check of the mail server', () => {
     await server.stop()
     await set(server.url)
     expect((await check()).notices).toEqual([
-      "Error: Nothing answers at the mail server's address and port. Check that it runs and that both are right.",
+      "Error: Nothing responds at the mail server's address and port. Check that it is running and that both are correct.",
     ])
   })
 

@@ -268,7 +268,7 @@ describe('concurrent simulations', () => {
     const outcome = await asked
     return outcome && isRefusal(outcome) ? outcome.message : outcome?.triggered
   }
-  const STOPPING = 'The service is stopping. Simulate again in a moment.'
+  const STOPPING = 'Eventpost is stopping. Simulate again in a moment.'
 
   beforeEach(async () => {
     await messaging.event()

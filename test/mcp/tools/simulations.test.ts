@@ -57,7 +57,7 @@ describe('simulate_message', () => {
       body,
     })
     const answered = server.send(request)
-    expect(await (await answered).text()).toContain('The service is stopping')
+    expect(await (await answered).text()).toContain('Eventpost is stopping')
   })
 
   test('lists who would have received it and when; queues nothing', async () => {
