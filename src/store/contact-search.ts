@@ -5,18 +5,22 @@ import type { ContactRow, ContactStatus } from './types.ts'
 
 /** Matches are counted up to here. */
 const COUNTED_PEOPLE = 10_000
-/** Rows that a page looks at where few match all conditions (measured: 25 ms). */
+/** Rows that a page looks at where few match a condition (measured: 25 ms). */
 const SCANNED_ROWS = 20_000
-/** Rows that are looked up in the indexes of the other conditions (measured: 25 ms). */
-const PROBED_ROWS = 100_000
-/** People of an app whose indexes are merged at once: two lists of half of them take 40 ms (measured). */
-const MERGED_PEOPLE = 1_000_000
+/** Lookups of listed rows in the indexes of other conditions (measured: 25 ms). */
+const LOOKUPS = 60_000
+/** Rows of several indexes that are merged at once (measured: 20 ms). */
+const MERGED_ROWS = 450_000
 const CHUNK_ROWS = 500
 /** From here on, looking up each listed row takes longer than walking the index to the next few. */
 const MANY_IDS = 1_000
 const UNCOUNTED: PeopleCount = { people: 0, isExact: false }
-const BOUNDS = { counted: COUNTED_PEOPLE, scanned: SCANNED_ROWS, probed: PROBED_ROWS, merged: MERGED_PEOPLE }
+const BOUNDS = { counted: COUNTED_PEOPLE, scanned: SCANNED_ROWS, probed: LOOKUPS, merged: MERGED_ROWS }
 const MAX_ID = Number.MAX_SAFE_INTEGER
+/** Of the people that are merged for a page, so many are only to count them in another order. */
+const OTHER_ORDER = 1 / 3
+/** Lookups that reading a name and comparing it takes as long as. */
+const SEARCH_COST = 4
 /** Tags, fields and events that a filter suggests. */
 const SUGGESTED = 100
 /** Shorter parts of names are not indexed. */
@@ -67,21 +71,27 @@ export type PeoplePage = { people: FoundPerson[]; next: PeopleCursor | null }
 /** If not exact, there are at least that many. */
 export type PeopleCount = { people: number; isExact: boolean }
 
+/** Whether to count all who match. */
+type Counted = PeopleQuery & { isCounted: boolean }
 type Sql = { text: string; values: SQLQueryBindings[] }
 /** Rows of an index in order of ids: of people who match, or of those who don't. */
 type Arm = { isIn: boolean; id: string; from: Sql }
 /**
  * `ids` selects the ids of all who match; null if few don't match. `arms`: the same as lists that can be merged; none if
- * the index has another order. `test` is a condition on the row `c`; slow if no index answers it.
+ * the index has another order. `test` is a condition on the row `c`; `cost`: how many lookups it takes.
  */
-type Condition = { ids: Sql | null; arms: Arm[]; test: Sql; isSlow?: boolean }
+type Condition = { ids: Sql | null; arms: Arm[]; test: Sql; cost: number }
+/** A condition's list with the other conditions. `most`: how many of its rows can be looked up. */
+type Listed = { ids: Sql; others: Condition[]; most: number; size: number }
 type Candidate = { id: number; key: string | number | null; isMatch: number; searched?: string }
 /** `searched`: the email and the name on a line each. */
 type IsFound = (searched: string) => boolean
 /** `isFound`: a search with too many matches to list. */
 type Conditions = { conditions: Condition[]; isFound: IsFound | null }
-/** The ids of all who match, or the conditions to walk with. `count`: null if it takes another query. */
-type Plan = { ids: number[] } | (Conditions & { count: PeopleCount | null })
+/** The newest, and where to go on. */
+type Start = { found: PeopleCursor[]; next: PeopleCursor | null }
+/** The ids of all who match, or the conditions to walk with. `start`: if it is known by now. */
+type Plan = { ids: number[] } | (Conditions & { count: PeopleCount; start?: Start })
 /** Of ids: `from` up to, not including, `until`. */
 type Range = { from: number; until: number }
 
@@ -120,7 +130,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     if (byEmail.length === most || byName.length === most) return createIsFound(part)
     const ids = JSON.stringify([...new Set([...byEmail, ...byName])])
     const list = 'SELECT value AS id FROM json_each(?)'
-    return { ids: sql(list, ids), arms: [], test: sql(`c.id IN (${list})`, ids) }
+    return { ids: sql(list, ids), arms: [], test: sql(`c.id IN (${list})`, ids), cost: 1 }
   }
 
   const readConditions = (appId: number, filter: PeopleFilter): Conditions => {
@@ -148,10 +158,14 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   )
   const countPeople = (appId: number): number => peopleOf.get(appId)?.people ?? 0
 
+  const countMerged = (arms: Arm[]): number =>
+    Math.max(1, Math.floor(merged / (arms.length + (arms.some(({ isIn }) => isIn) ? 0 : 1))))
+
   /** As many people before `until` as are merged at once. */
-  const rangeBefore = (appId: number, arms: Arm[], until: number): Range => {
-    const isMore = isMerged(arms) && countPeople(appId) > merged
-    return { from: isMore ? (nthBefore.get(appId, until, merged - 1)?.id ?? 0) : 0, until }
+  const rangeBefore = (appId: number, arms: Arm[], until: number, part = 1): Range => {
+    const most = Math.max(1, Math.floor(countMerged(arms) * part))
+    const isMore = isMerged(arms) && countPeople(appId) > most
+    return { from: isMore ? (nthBefore.get(appId, until, most - 1)?.id ?? 0) : 0, until }
   }
 
   /** The ids of `candidates` that match, at least to the first that is not counted. */
@@ -163,59 +177,67 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     return found.filter((one) => isFound?.(one.searched ?? '') ?? true).map(({ id }) => id)
   }
 
-  const plan = (appId: number, filter: PeopleFilter): Plan => {
+  const plan = (query: Counted): Plan => {
+    const { appId, filter } = query
     const { conditions, isFound } = readConditions(appId, filter)
-    const toPlan = (ids: number[]): Plan => (ids.length <= counted ? { ids } : { conditions, isFound, count: many })
-    const everyone = { ids: everyoneOf(appId), others: conditions, most: counted, size: countPeople(appId) }
-    const sizes = conditions.flatMap((one) => {
+    const people = countPeople(appId)
+    const lists = conditions.flatMap((one): Listed[] => {
+      if (!one.ids) return []
       const others = conditions.filter((other) => other !== one)
-      const most = isFound || others.some(({ isSlow }) => isSlow) ? counted : probed
-      return one.ids ? [{ ids: one.ids, others, most, size: countUpTo(one.ids, most + 1) }] : []
+      const most = Math.floor(probed / Math.max(1, costOf(others) + (isFound ? SEARCH_COST : 0)))
+      const counted = countUpTo(one.ids, probed + 1)
+      return [{ ids: one.ids, others, most, size: counted > probed ? Math.max(people, counted) : counted }]
     })
-    const smallest = [...sizes, everyone]
+    const everyone = { ids: everyoneOf(appId), others: conditions, most: counted, size: people }
+    const smallest = [...lists, everyone]
       .filter(({ size, most }) => size <= most)
       .toSorted((a, b) => a.size - b.size)[0]
-    if (smallest) return toPlan(listMatches(smallest.ids, smallest.others, isFound))
-    return planMerged(appId, { conditions, isFound })
+    if (!smallest) return planMany(query, { conditions, isFound, lists, people })
+    const ids = listMatches(smallest.ids, smallest.others, isFound)
+    return ids.length <= counted ? { ids } : { conditions, isFound, count: many }
   }
 
-  /** Where many match each condition. */
-  const planMerged = (appId: number, { conditions, isFound }: Conditions): Plan => {
-    const [arms, rest] = [conditions.flatMap(({ arms }) => arms), conditions.filter(({ arms }) => arms.length === 0)]
-    if (isMerged(arms)) {
-      const range = rangeBefore(appId, arms, MAX_ID)
+  type Many = Conditions & { lists: Listed[]; people: number }
+
+  /** Where many match each condition. Counts that take long are of first pages. */
+  const planMany = (query: Counted, { conditions, isFound, lists, people }: Many): Plan => {
+    const { appId, filter, sort, after, isCounted } = query
+    const [arms, rest] = [conditions.flatMap((one) => one.arms), conditions.filter((one) => one.arms.length === 0)]
+    const toPlan = (count: PeopleCount, start?: Start): Plan => ({ conditions, isFound, count, start })
+    const [longest] = lists.toSorted((a, b) => b.most / b.size - a.most / a.size)
+    const share = isMerged(arms) ? Math.min(1, countMerged(arms) / people) : 0
+    if (share === 0 && conditions.length + (isFound ? 1 : 0) <= 1) return toPlan(many)
+    if (share < 1 && (!isCounted || after !== null)) return toPlan(UNCOUNTED)
+    if (share > 0 && share >= (longest ? longest.most / longest.size : 0)) {
+      const isNewest = sort === 'newest'
+      const range = rangeBefore(appId, arms, MAX_ID, share === 1 || isNewest ? 1 : OTHER_ORDER)
       const list = merge(appId, arms, range)
       const ids = idsOf(sql(`${list.text} LIMIT ?`, ...list.values, counted + 1))
-      if (ids.length <= counted) {
-        const values = sql('SELECT value AS id FROM json_each(?)', JSON.stringify(ids))
-        const matches = listMatches(values, rest, isFound)
-        if (range.from === 0) return { ids: matches }
-        return { conditions, isFound, count: { people: matches.length, isExact: false } }
-      }
+      if (ids.length > counted && rest.length === 0 && !isFound) return toPlan(many)
+      const cost = costOf(rest) + (isFound ? SEARCH_COST : 0)
+      const most = cost === 0 ? ids.length : Math.floor(probed / cost)
+      const tested = ids.slice(0, most)
+      const values = sql('SELECT value AS id FROM json_each(?)', JSON.stringify(tested))
+      const matches = listMatches(values, rest, isFound)
+      const isWhole = tested.length === ids.length && ids.length <= counted
+      if (range.from === 0 && isWhole) return { ids: matches }
+      const next = isWhole ? range.from : (tested.at(-1) ?? MAX_ID)
+      const found = matches.toSorted((a, b) => b - a).map((id) => ({ key: null, id }))
+      const start = isNewest && after === null ? { found, next: { key: null, id: next } } : undefined
+      return toPlan(atLeast(matches.length), start)
     }
-    const isOne = conditions.length + (isFound ? 1 : 0) <= 1
-    return { conditions, isFound, count: isOne || (rest.length === 0 && isFound === null) ? many : null }
-  }
-
-  const countOf = (appId: number, filter: PeopleFilter, planned: Plan): PeopleCount =>
-    'ids' in planned
-      ? { people: planned.ids.length, isExact: true }
-      : (planned.count ?? countSome(appId, filter, planned))
-
-  /** At least so many. */
-  const countSome = (appId: number, filter: PeopleFilter, { conditions, isFound }: Conditions): PeopleCount => {
     if (isFound) {
       const query = { appId, filter, sort: 'newest', after: null, limit: counted + 1 } as const
       const { found, next } = walk({ conditions, isFound }, query, mostScanned / 4)
-      return { people: Math.min(found.length, counted), isExact: next === null && found.length <= counted }
+      return toPlan({ people: Math.min(found.length, counted), isExact: next === null && found.length <= counted })
     }
-    const slow = conditions.find(({ isSlow }) => isSlow)
-    const arms = conditions.flatMap(({ arms }) => arms)
-    const driver = slow?.ids ?? merge(appId, arms, rangeBefore(appId, arms, MAX_ID))
-    const tested = conditions.filter((one) => one !== slow && (slow !== undefined || one.arms.length === 0))
-    const some = sql(`SELECT id FROM (${driver.text} LIMIT ?)`, ...driver.values, probed)
-    return { people: Math.min(listMatches(some, tested, null).length, counted), isExact: false }
+    if (!longest) return toPlan(many)
+    const { ids, others, most } = longest
+    const some = sql(`SELECT id FROM (${ids.text} LIMIT ?)`, ...ids.values, most)
+    return toPlan(atLeast(listMatches(some, others, null).length))
   }
+
+  const atLeast = (people: number): PeopleCount => ({ people: Math.min(people, counted), isExact: false })
 
   /** Of listed ids. Where they are many, the next ones are near in the index. */
   const pageOfIds = (ids: number[], query: PeopleQuery): PeopleCursor[] => {
@@ -247,17 +269,15 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   }
 
   /** In the order of an index, up to a number of rows. */
-  const walk = (
-    { conditions, isFound }: Conditions,
-    query: PeopleQuery,
-    // comparing names takes longer than conditions, which an index answers
-    most = isFound ? mostScanned / 2 : mostScanned,
-  ) => {
+  const walk = ({ conditions, isFound }: Conditions, query: PeopleQuery, mostRows?: number) => {
     const { appId, sort, limit } = query
     const found: PeopleCursor[] = []
     const isByAge = sort === 'newest'
     const arms = conditions.flatMap(({ arms }) => arms)
     const tested = isByAge ? conditions.filter((one) => one.arms.length === 0) : conditions
+    const cost = Math.max(1, costOf(tested) + (isFound ? SEARCH_COST : 0))
+    // neighbours in the order of page views are far apart in other indexes
+    const most = mostRows ?? (2 * mostScanned) / (1 + (sort === 'seen' ? 3 * cost : cost))
     const test = allOf(tested)
     const columns = `c.id AS id, c.key AS key, (${test.text}) AS isMatch${isFound ? SEARCHED_COLUMNS : ''}`
     const isTested = tested.length > 0 || isFound !== null
@@ -298,19 +318,19 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   }
 
   // one snapshot for a page with its count
-  const findPeople = db.transaction(
-    (query: PeopleQuery & { isCounted: boolean }): PeoplePage & { count: PeopleCount } => {
-      const { appId, filter, limit, isCounted } = query
-      const planned = plan(appId, filter)
-      const count = isCounted ? countOf(appId, filter, planned) : UNCOUNTED
-      const wanted = { ...query, limit: limit + 1 }
-      const { found, next } =
-        'ids' in planned ? { found: pageOfIds(planned.ids, wanted), next: null } : walk(planned, wanted)
-      const page = found.slice(0, limit)
-      const people = addEmails(appId, filter, listSeenContacts(page.map(({ id }) => id)))
-      return { people, next: found.length > limit ? (page.at(-1) ?? null) : next, count }
-    },
-  )
+  const findPeople = db.transaction((query: PeopleQuery & Counted): PeoplePage & { count: PeopleCount } => {
+    const { appId, filter, limit } = query
+    const planned = plan(query)
+    const count = 'ids' in planned ? { people: planned.ids.length, isExact: true } : planned.count
+    const wanted = { ...query, limit: limit + 1 }
+    const { found, next } =
+      'ids' in planned
+        ? { found: pageOfIds(planned.ids, wanted), next: null }
+        : (planned.start ?? walk(planned, wanted))
+    const page = found.slice(0, limit)
+    const people = addEmails(appId, filter, listSeenContacts(page.map(({ id }) => id)))
+    return { people, next: found.length > limit ? (page.at(-1) ?? null) : next, count }
+  })
 
   const distinct = (column: string, table: string) =>
     db.prepare<{ text: string }, [number]>(
@@ -335,7 +355,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       fields: textsOf(fields, appId),
       events: textsOf(events, appId),
     }),
-    findPeople: (query: PeopleQuery & { isCounted: boolean }) => findPeople(query),
+    findPeople: (query: PeopleQuery & Counted) => findPeople(query),
   }
 }
 
@@ -361,7 +381,14 @@ function merge(appId: number, arms: Arm[], { from, until }: Range): Sql {
   return sql(`${texts.join(' ')} ORDER BY id DESC`, ...merged.flatMap((arm) => [...arm.from.values, from, until]))
 }
 
-const toCondition = (arm: Arm, test: Sql): Condition => ({ ids: arm.isIn ? selectArm(arm) : null, arms: [arm], test })
+const toCondition = (arm: Arm, test: Sql): Condition => ({
+  ids: arm.isIn ? selectArm(arm) : null,
+  arms: [arm],
+  test,
+  cost: 1,
+})
+
+const costOf = (conditions: Condition[]): number => conditions.reduce((sum, { cost }) => sum + cost, 0)
 
 const hasTag = (appId: number, tag: string): Condition =>
   toCondition(
@@ -390,6 +417,7 @@ function hasStatus(appId: number, status: ContactStatus): Condition {
       `NOT EXISTS (SELECT 1 FROM contacts INDEXED BY contacts_by_status WHERE app_id = ? AND ${IS_REFUSING} AND id = c.id)`,
       appId,
     ),
+    cost: 2,
   }
 }
 
@@ -407,7 +435,7 @@ function hasField(appId: number, { name, value }: { name: string; value: string 
       'EXISTS (SELECT 1 FROM contacts, json_each(fields) WHERE contacts.id = c.id AND json_each.key = ?)',
       name,
     ),
-    isSlow: true,
+    cost: 4,
   }
 }
 
@@ -424,6 +452,7 @@ function wasSeen(appId: number, seen: SeenFilter): Condition {
     ids: sql(`SELECT contact_id AS id FROM contact_activity WHERE app_id = ? AND seen_at ${is}`, appId, ...values),
     arms: [],
     test: sql(`EXISTS (SELECT 1 FROM contact_activity WHERE contact_id = c.id AND seen_at ${is})`, ...values),
+    cost: 1,
   }
 }
 
@@ -441,6 +470,7 @@ function hadEmail(appId: number, { result, messageId, since }: EmailFilter): Con
     ids: isIn ? sql(`SELECT contact_id AS id FROM ${index} ${is} AND ${at}_at >= ?`, ...values) : null,
     arms: [{ isIn, id: 'contact_id', from }],
     test: sql(isIn ? test : `NOT ${test}`, ...values),
+    cost: 1,
   }
 }
 

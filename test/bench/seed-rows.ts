@@ -3,6 +3,7 @@ import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { createIdSequence } from '../../src/core/ids.ts'
 import { createContactIndex } from '../../src/store/contact-index.ts'
 import { createRandom, type Random } from '../random.ts'
+import { NEARLY, type Nearly } from './seeded.ts'
 
 type Span = { from: number; until: number }
 export type Contacts = { large: number[]; small: number[] }
@@ -11,6 +12,8 @@ const HOUR_MS = 3_600_000
 const SMALL_EVENTS = 20
 /** Rows of one statement: a call costs as much as ten rows. */
 const ROWS = 50
+/** Rows of each log. */
+const LOGGED = 90_000
 /** A commit in between keeps the log from growing to the size of the database. */
 const COMMIT_ROWS = 500_000
 
@@ -53,10 +56,11 @@ function withoutIndexes(db: Database, table: string, fill: () => void): void {
 
 type People = { span: Span; people: number; large: number; small: number; smallPeople: number }
 
-/** People who came one after another; every twentieth has tags. */
+/** People who came one after another; every twentieth has tags, every fifth a field, and few refuse emails. */
 export function seedPeople(db: Database, { span, people, large, small, smallPeople }: People): Contacts {
   const contacts: Contacts = { large: [], small: [] }
-  const columns = ['id', 'app_id', 'email', 'first_name', 'status', 'tags', 'created_at', 'updated_at']
+  const columns = ['id', 'app_id', 'email', 'first_name', 'status', 'tags', 'fields', 'created_at', 'updated_at']
+  const fields = createInserter(db, 'contact_fields', ['app_id', 'name', 'value', 'contact_id'])
   const tags = createInserter(db, 'contact_tags', ['app_id', 'tag', 'contact_id'])
   const rows = createInserter(db, 'contacts', columns)
   let at = span.from
@@ -65,8 +69,12 @@ export function seedPeople(db: Database, { span, people, large, small, smallPeop
     const id = ids.next()
     const tag = index % 20 === 0 ? 'beta' : null
     const name = index % 3 === 0 ? null : `Person ${index}`
-    rows.add(id, appId, `person${index}@example.com`, name, 'subscribed', tag && `["${tag}"]`, at, at)
+    const status = index % 50 === 10 ? 'bounced' : index % 1_000 === 11 ? 'unsubscribed' : 'subscribed'
+    const plan = index % 5 === 2 ? (index % 4 === 0 ? 'pro' : 'free') : null
+    const json = [tag && `["${tag}"]`, plan && `{"plan":"${plan}"}`]
+    rows.add(id, appId, `person${index}@example.com`, name, status, ...json, at, at)
     if (tag) tags.add(appId, tag, id)
+    if (plan) fields.add(appId, 'plan', plan, id)
     into.push(id)
   }
   withoutIndexes(db, 'contacts', () => {
@@ -77,6 +85,7 @@ export function seedPeople(db: Database, { span, people, large, small, smallPeop
     }
     rows.end()
     tags.end()
+    fields.end()
   })
   return contacts
 }
@@ -182,7 +191,8 @@ function createCounts(db: Database) {
 
 /** Of a thousand deliveries so many are in each state, in no order. */
 const STATES: [state: string, thousandths: number][] = [
-  ['sent', 600],
+  ['sent', 580],
+  ['kept', 20],
   ['skipped', 150],
   ['waiting', 150],
   ['joined', 40],
@@ -191,6 +201,7 @@ const STATES: [state: string, thousandths: number][] = [
   ['failed', 9],
   ['bounced', 1],
 ]
+const REASONS: Record<string, string> = { skipped: 'seen', deferred: 'perDay', failed: 'refused' }
 const RECORD = JSON.stringify({ at: 1, verdicts: [{ rule: 'once', value: null, ok: true }] })
 
 type Deliveries = { span: Span; deliveries: number; app: number; large: number; messages: number[]; rare: number }
@@ -213,7 +224,16 @@ export function seedDeliveries(db: Database, { span, deliveries, app, large, mes
   const random = createRandom(5)
   const columns = ['id', 'app_id', 'contact_id', 'message_id', 'version', 'once_key', 'state', 'triggered_at']
   const more = ['planned_at', 'due_at', 'attempt', 'handed_at', 'resent', 'by_hand', 'record', 'updated_at']
-  const rows = createInserter(db, 'deliveries', [...columns, ...more])
+  const ends = ['reason', 'came_back_at', 'opened_at', 'goal_at']
+  const rows = createInserter(db, 'deliveries', [...columns, ...more, ...ends])
+  const captured = createInserter(db, 'captured_mails', [
+    'delivery_id',
+    'app_id',
+    'raw',
+    'created_at',
+    'recipient',
+    'subject',
+  ])
   let at = span.from
   const ids = createIdSequence(() => at)
   const makeState = (): string => {
@@ -229,10 +249,14 @@ export function seedDeliveries(db: Database, { span, deliveries, app, large, mes
       const record = state === 'waiting' ? null : RECORD
       // what waits is due long after the bench
       const dueAt = at + 1_000 * 86_400_000
-      const key = [ids.next(), app, contacts[random.below(contacts.length)] ?? 0, message, 1, `k${index}`, state, at]
-      rows.add(...key, at, dueAt, 1, handedAt, 0, 0, record, at)
+      const id = ids.next()
+      const returned = [3, 5, 50].map((share) => (state === 'sent' && index % share === 0 ? at + HOUR_MS : null))
+      if (state === 'kept') captured.add(id, app, 'Subject: S\r\n\r\nB', at, 'person@example.com', 'S')
+      const key = [id, app, contacts[random.below(contacts.length)] ?? 0, message, 1, `k${index}`, state, at]
+      rows.add(...key, at, dueAt, 1, handedAt, 0, 0, record, at, REASONS[state] ?? null, ...returned)
     }
     rows.end()
+    captured.end()
   })
 }
 
@@ -250,6 +274,49 @@ export function seedPeopleResults(
   db.transaction(() => {
     for (const one of [0, message]) add.run(app, one)
   })()
+}
+
+/** Of each kind a message that nearly everyone got, and an event that nearly everyone did. */
+export function seedNearlyEveryone(db: Database, { span, app }: { span: Span; app: number }): void {
+  const addName = db.query<{ id: number }, [number, string]>(
+    'INSERT INTO event_names (app_id, name) VALUES (?, ?) RETURNING id',
+  )
+  const findMessage = db.query<{ id: number }, [number, string]>(
+    'SELECT id FROM messages WHERE app_id = ? AND name = ?',
+  )
+  db.run(
+    'CREATE TEMP TABLE places AS SELECT row_number() OVER (ORDER BY id) AS place, id FROM contacts WHERE app_id = ' +
+      app,
+  )
+  for (const [kind, others] of Object.entries(NEARLY) as [Nearly, string][]) {
+    const [event, message] = [addName.get(app, kind)?.id ?? 0, findMessage.get(app, kind)?.id ?? 0]
+    db.query(`INSERT INTO contact_events SELECT ?, id FROM places WHERE NOT (${others})`).run(event)
+    db.query(
+      `INSERT INTO people_results (app_id, message_id, contact_id, emailed_at) SELECT ?, ?, id, ? FROM places WHERE NOT (${others})`,
+    ).run(app, message, span.until - HOUR_MS)
+  }
+  db.run('DROP TABLE places')
+}
+
+/** Suppressed addresses, and a full request log. */
+export function seedLogs(db: Database, { span, app, account }: { span: Span; app: number; account: string }): void {
+  const suppressed = createInserter(db, 'suppressions', ['app_id', 'email_hash', 'reason', 'created_at', 'email'])
+  const columns = ['pool', 'account_id', 'app_id', 'caller', 'received_at', 'method', 'path', 'status', 'code']
+  const requests = createInserter(db, 'requests', [...columns, 'request_id', 'count'])
+  db.run('BEGIN')
+  for (let index = 0; index < LOGGED; index += 1) {
+    const at = Math.floor(span.from + ((span.until - span.from) * index) / LOGGED)
+    suppressed.add(app, `hash${index}`, index % 10 === 0 ? 'unsubscribed' : 'bounced', at, `person${index}@example.com`)
+    for (const [pool, status, code] of [
+      [0, 400, index % 5 === 0 ? 'unknown_field' : 'invalid'],
+      [2, 202, null],
+    ] as const)
+      requests.add(pool, account, app, 'seed', at, 'POST', '/api/v1/events', status, code, `req_${pool}_${index}`, 1)
+  }
+  suppressed.end()
+  requests.end()
+  db.run('INSERT INTO request_callers SELECT pool, account_id, caller, count(*) FROM requests GROUP BY 1, 2, 3')
+  db.run('COMMIT')
 }
 
 /** As the service leaves it after a pause. */

@@ -9,8 +9,16 @@ import { hashPassword } from '../../src/accounts/passwords.ts'
 import { openDatabase } from '../../src/store/engine/database.ts'
 import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
 import { openStore } from '../../src/store/store.ts'
-import { RARE_MESSAGE, SEEDED, type Seeded, seededFile } from './seeded.ts'
-import { fillTimeline, seedDeliveries, seedEvents, seedPeople, seedPeopleResults } from './seed-rows.ts'
+import { NEARLY, RARE_MESSAGE, SEEDED, type Seeded, seededFile } from './seeded.ts'
+import {
+  fillTimeline,
+  seedDeliveries,
+  seedEvents,
+  seedLogs,
+  seedNearlyEveryone,
+  seedPeople,
+  seedPeopleResults,
+} from './seed-rows.ts'
 
 const PASSWORD = 'correct horse battery'
 const EMAIL = 'owner@example.com'
@@ -23,8 +31,10 @@ const [people, events] = [count('SEED_PEOPLE', 1_000_000), count('SEED_EVENTS', 
 const deliveries = count('SEED_DELIVERIES', 1_000_000)
 
 /** The last one has few deliveries. They are drafts, so that nothing is sent of what waits. */
-const listDrafts = () =>
-  [...Array.from({ length: MESSAGES }, (_, index) => `Message ${index}`), RARE_MESSAGE].map((name, index) => ({
+const NAMES = [...Array.from({ length: MESSAGES }, (_, index) => `Message ${index}`), RARE_MESSAGE]
+
+const listDrafts = (names: string[]) =>
+  names.map((name, index) => ({
     id: null,
     name,
     content: { trigger: { event: `seeded.${index}` }, mail: { subject: 'S', body: 'B' } },
@@ -44,9 +54,14 @@ async function begin(folder: string): Promise<Seeded> {
   if ('refusal' in small) throw new Error(small.refusal)
   const mailing = await createApp(maker, begun.accountId, { ...app, name: 'Mailing', domains: ['mail.example.com'] })
   if ('refusal' in mailing) throw new Error(mailing.refusal)
-  const appId = (await store.findAppByPublicId(mailing.appId))?.id ?? 0
-  const by = { accountId: begun.accountId, appId, actor: maker.actor, at: maker.now }
-  await store.saveMessages({ ...by, drafts: listDrafts() })
+  for (const [publicId, names] of [
+    [mailing.appId, NAMES],
+    [begun.appId, Object.keys(NEARLY)],
+  ] as const) {
+    const appId = (await store.findAppByPublicId(publicId))?.id ?? 0
+    const by = { accountId: begun.accountId, appId, actor: maker.actor, at: maker.now }
+    await store.saveMessages({ ...by, drafts: listDrafts(names) })
+  }
   await store.close()
   const apps = { large: begun.appId, small: small.appId, mailing: mailing.appId }
   return { ...apps, apiKey: begun.apiKey, email: EMAIL, password: PASSWORD }
@@ -58,7 +73,9 @@ const seeded = await begin(folder)
 const db = openDatabase(folder)
 // what is cut off here is begun again
 for (const pragma of ['synchronous = OFF', 'secure_delete = OFF', 'cache_size = -1000000']) db.run(`PRAGMA ${pragma}`)
-const [large, small, mailing] = db.query<{ id: number }, []>('SELECT id FROM apps ORDER BY id').all()
+const [large, small, mailing] = db
+  .query<{ id: number; account: string }, []>('SELECT id, account_id AS account FROM apps ORDER BY id')
+  .all()
 if (!large || !small || !mailing) throw new Error('the apps are missing')
 const startedAt = performance.now()
 const say = (what: string): void => console.log(`${((performance.now() - startedAt) / 1000).toFixed(0)} s: ${what}`)
@@ -79,6 +96,8 @@ const idsOf = (isRare: boolean): number[] =>
     .all(mailing.id, RARE_MESSAGE, Number(isRare))
     .map(({ id }) => id)
 const [messages, [rare = 0]] = [idsOf(false), idsOf(true)]
+seedNearlyEveryone(db, { span, app: large.id })
+seedLogs(db, { span, app: large.id, account: large.account })
 seedDeliveries(db, { span, deliveries, app: mailing.id, large: large.id, messages, rare })
 say(`${deliveries.toLocaleString('en')} deliveries`)
 db.run('PRAGMA wal_checkpoint(TRUNCATE)')
