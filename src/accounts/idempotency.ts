@@ -1,7 +1,13 @@
 /** Idempotency-Keys: their format, how requests are compared, and that a write runs once. */
 import type { TextIdempotency } from '../store/event-texts.ts'
-import { REQUEST_OF_PARTS, type StoredOutcome } from '../store/idempotency.ts'
-import { type KeyedOutcomes, type NewOutcome, outcomeKey } from '../store/plan-types.ts'
+import {
+  type KnownOutcomes,
+  type NewOutcome,
+  type OnceOutcome,
+  outcomeKey,
+  REQUEST_OF_PARTS,
+  type StoredOutcome,
+} from '../store/idempotency.ts'
 import type { Idempotency, Refused } from '../store/types.ts'
 import { canonicalJson } from '../core/json.ts'
 import { type Refusal, refuseFields } from '../core/refusals.ts'
@@ -32,16 +38,13 @@ export function hashRequest({ target, ...rest }: TextIdempotency, body: Record<s
   return { ...rest, bodyHash, part: null }
 }
 
-type Outcome = { contactId: number; replayed?: true }
-
-/** Stored outcomes and those that the batch adds for its later writes. */
-export type KnownOutcomes = { stored: KeyedOutcomes; added: Map<string, Map<number | null, NewOutcome>> }
+export type { KnownOutcomes }
 
 /**
  * Runs a write unless its key has an outcome. A refusal is not stored, so the caller can fix the cause and reuse the key.
  * The first part of a request that runs also reserves the key for that request.
  */
-export function planOnce<T extends Outcome>(
+export function planOnce<T extends OnceOutcome>(
   known: KnownOutcomes,
   idempotency: Idempotency,
   run: () => T | Refused,

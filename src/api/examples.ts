@@ -41,6 +41,24 @@ const STORED_EVENT = {
   via: 'api',
 }
 
+const DELIVERY = {
+  id: 'dlv_029bh3sx1xc',
+  messageId: 'msg_029bh3swvls',
+  version: 1,
+  contactId: PERSON,
+  state: 'waiting',
+  reason: null,
+  triggeredAt: '2026-05-15T12:00:00.000Z',
+  dueAt: '2026-05-15T12:10:00.000Z',
+  sentAt: null,
+  cameBackAt: null,
+  openedAt: null,
+  mayHaveArrivedTwice: false,
+  joinedTo: null,
+  message: 'Pictures ready',
+  email: 'ada@example.com',
+}
+
 const RECORDED = { ok: true, contactId: PERSON, created: true }
 
 /** `send`: the body, or the query of a GET. */
@@ -97,6 +115,18 @@ export const EXAMPLES = {
     answer: { ...RECORDED, created: false, contact: CONTACT },
   },
   getContacts: { send: { app: APP, email: 'ada@example.com' }, answer: { ok: true, contact: CONTACT } },
+  getDeliveries: {
+    send: { app: APP, state: 'waiting', limit: '1' },
+    answer: { ok: true, data: [DELIVERY], nextCursor: null },
+  },
+  cancelDelivery: {
+    send: { app: APP, delivery: DELIVERY.id },
+    answer: { ok: true, delivery: { ...DELIVERY, state: 'skipped', reason: 'cancelled' } },
+  },
+  sendDelivery: {
+    send: { app: APP, delivery: DELIVERY.id },
+    answer: { ok: true, delivery: { ...DELIVERY, dueAt: '2026-05-15T12:05:00.000Z' } },
+  },
   postVisit: {
     send: {
       v: 1,

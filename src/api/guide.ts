@@ -14,7 +14,7 @@ const errors = (): string =>
     '## Errors',
     'All errors have the same format: `error` is a stable code for programs, `message` an explanation for people, `field` the invalid field (with `errors` if there are several), and `requestId` identifies the request in the log. Errors never repeat what you sent.',
     EXAMPLE,
-    'A request is checked in this order: key (401), type and size (415, 413), fields (400), app (404), limit (429), person (404), plan (403). Requests that fail before the limit do not count towards it.',
+    'A request is checked in this order: key (401), type and size (415, 413), fields (400), app (404), limit (429), person or delivery (404), plan (403). Requests that fail before the limit do not count towards it.',
     "Requests that can't be read as HTTP get an empty 400, 413, 431 or 505 without a `requestId`: see [Requests that can't be read](/docs/http).",
     table(
       ['Status', 'Code', 'Message'],

@@ -9,6 +9,7 @@ import { batchRoutes } from './batch.ts'
 import { bounceRoutes } from './bounces.ts'
 import { collectRoutes } from './collect.ts'
 import { contactRoutes } from './contacts.ts'
+import { deliveryRoutes } from './deliveries.ts'
 import { eventRoutes } from './events.ts'
 import { createIdempotencyGuard } from '../http/idempotency.ts'
 import { createOpenApi, type OpenApi } from './openapi.ts'
@@ -25,6 +26,7 @@ export function apiRoutes(deps: ApiDependencies & VisitDependencies & { baseUrl:
     .use(eventRoutes(deps, idempotency))
     .use(batchRoutes(deps, idempotency))
     .use(contactRoutes(deps, idempotency))
+    .use(deliveryRoutes(deps, idempotency))
   const described = new Elysia().use(calls).use(collectRoutes(deps)).use(bounceRoutes(deps))
   let made: OpenApi | undefined
   // at the first request: it takes as long as half of a start (measured)

@@ -74,7 +74,7 @@ function nameSchemas(described: OpenApi['paths']): { schemas: Record<string, obj
 const operationId = (verb: string, path: string): string =>
   verb +
   path
-    .split(/[/.]/)
+    .split(/[/.-]/)
     .slice(3)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('')

@@ -11,7 +11,7 @@ export const REFUSALS = {
   invalid_api_key: { status: 401, message: 'Invalid API key' },
   insufficient_scope: {
     status: 403,
-    message: 'This key can only add and update. Create a key with the standard scope to read or erase.',
+    message: 'This key can only add and update. Create a key with the standard scope for all other calls.',
   },
   invalid_signature: { status: 401, message: 'Invalid signature' },
   signature_expired: {

@@ -14,6 +14,7 @@ import type { DecideDelivery, DecideFinally } from '../store/delivery-rules.ts'
 import type { Basis, Decided } from '../store/final-check.ts'
 import type { Rules } from '../store/plan-types.ts'
 import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
+import { planOnce } from '../accounts/idempotency.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { mayResubscribe, outweighs } from '../people/suppressions.ts'
 import { decide, type Decision, giveUpTime, HELD_BACK } from './decide.ts'
@@ -76,6 +77,7 @@ export const STORE_RULES: Rules = {
   planWrites,
   ...MESSAGE_RULES,
   ...ACCOUNT_RULES,
+  planOnce,
   outweighs,
   mayResubscribe,
 }

@@ -9,7 +9,8 @@ import {
   type MessageRow,
   type SuppressionReason,
 } from '../store/message-types.ts'
-import type { StoredContact, AppRow, EventRow, Refused } from '../store/types.ts'
+import type { ChangedDelivery } from '../store/delivery-writes.ts'
+import type { StoredContact, AppRow, EventRow, Idempotency, Refused } from '../store/types.ts'
 import type { Store } from '../store/store.ts'
 import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from '../store/deliveries.ts'
 import { writeCsvRow } from '../core/csv.ts'
@@ -20,7 +21,7 @@ import { CANCELLED, isCancellable, isHastened, isResendable, isResent, isUnwrita
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
-import { findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
+import { deliveryView, findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 export {
@@ -39,6 +40,7 @@ export {
   refusedBy,
 }
 export type {
+  ChangedDelivery,
   DeliveryOutcome,
   DeliveryRow,
   DeliveryState,
@@ -171,6 +173,21 @@ export async function describeDeliveries(
   })
 }
 
+/** As the API and MCP show them, with the message's name and the person's email; null if erased meanwhile. */
+export async function viewDeliveries({ store }: { store: Store }, app: AppRow, rows: DeliveryRow[]) {
+  const [messages, contacts] = await Promise.all([
+    store.listMessages(app.id),
+    store.listContactsById([...new Set(rows.map(({ contactId }) => contactId))]),
+  ])
+  const names = new Map(messages.map(({ id, name }) => [id, name]))
+  const emails = new Map(contacts.map(({ id, email }) => [id, email]))
+  return rows.map((row) => ({
+    ...deliveryView(row),
+    message: names.get(row.messageId) ?? null,
+    email: emails.get(row.contactId) ?? null,
+  }))
+}
+
 export async function listFollowing(
   store: Store,
   app: AppRow,
@@ -215,16 +232,25 @@ export async function resendDelivery(
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
 }
 
-type ByMember = { id: number; actor: string }
-type Changed = Promise<{ done: true } | Refused>
+/** `actor`: the id of a member or an API key. */
+type ByActor = { id: number; actor: string; idempotency?: Idempotency | null }
+type Changed = Promise<ChangedDelivery | Refused>
 
-/** Refusals: delivery_not_found, delivery_in_use, unavailable. */
-export const cancelDelivery = ({ store, clock }: Clocked, app: AppRow, { id, actor }: ByMember): Changed =>
-  store.cancelDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+const changeOf = ({ clock }: Clocked, app: AppRow, { id, actor, idempotency = null }: ByActor) => ({
+  appId: app.id,
+  id,
+  at: clock.now(),
+  by: { accountId: app.accountId, actor },
+  idempotency,
+})
 
-/** Its rules are checked now instead of when it is due. Refusals: delivery_not_found, delivery_in_use, unavailable. */
-export const hastenDelivery = ({ store, clock }: Clocked, app: AppRow, { id, actor }: ByMember): Changed =>
-  store.hastenDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+/** Refusals: delivery_not_found, delivery_in_use, idempotency_mismatch, unavailable. */
+export const cancelDelivery = (deps: Clocked, app: AppRow, change: ByActor): Changed =>
+  deps.store.cancelDelivery(changeOf(deps, app, change))
+
+/** Its rules are checked now instead of when it is due. Refusals: as of cancelDelivery. */
+export const hastenDelivery = (deps: Clocked, app: AppRow, change: ByActor): Changed =>
+  deps.store.hastenDelivery(changeOf(deps, app, change))
 
 type Clocked = { store: Store; clock: Clock }
 

@@ -42,7 +42,7 @@ const BY_DECISION = {
   perDay: (name) => `${name} had reached the app's limit of lifecycle emails per day.`,
   perWeek: (name) => `${name} had reached the app's limit of lifecycle emails per week.`,
   holdback: (name) => `${name} is in this message's holdback group, so this email was not sent.`,
-  cancelled: () => 'A member cancelled this email.',
+  cancelled: () => 'A member or an API key cancelled this email.',
   gone: () => 'The event, the person or the app no longer exists.',
 } satisfies Record<DecisionReason, Describe>
 

@@ -85,7 +85,7 @@ const CANCELLABLE: readonly DeliveryState[] = ['waiting', 'deferred', 'claimed']
 
 export const isCancellable = (state: DeliveryState): boolean => CANCELLABLE.includes(state)
 
-/** The reason of an email that a member cancelled. */
+/** The reason of an email that a member or an API key cancelled. */
 export const CANCELLED = 'cancelled'
 
 /** It keeps what its rules said. */

@@ -29,7 +29,7 @@ const BY_REASON = {
   perDay: 'Daily limit reached',
   perWeek: 'Weekly limit reached',
   holdback: 'Held back',
-  cancelled: 'Cancelled by a member',
+  cancelled: 'Cancelled on request',
   gone: 'Event or person gone',
   missing_value: 'Missing value',
   broken_template: 'Template error',

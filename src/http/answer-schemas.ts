@@ -1,5 +1,6 @@
 /** Schemas of HTTP and MCP answers. Times are ISO 8601 UTC. A `title` makes a named type in openapi.json. */
 import { type TSchema, Type } from '@sinclair/typebox'
+import { DELIVERY_STATES } from '../store/message-types.ts'
 import { CONTACT_STATUSES, EVENT_TYPES } from '../store/types.ts'
 import type { LimitName, RefusalCode, ScriptLimitName } from '../core/refusals.ts'
 
@@ -79,6 +80,30 @@ export const EventRecord = Type.Object(
   { title: 'Event', description: 'A stored event, page view or custom action.' },
 )
 
+export const DeliveryRecord = Type.Object(
+  {
+    id: Type.String({ description: 'The ID of the delivery, `dlv_...`.' }),
+    messageId: Type.String({ description: 'The ID of the message, `msg_...`.' }),
+    message: orNull(Type.String(), 'The name of the message.'),
+    version: Type.Integer({ description: 'The version of the message.' }),
+    contactId: CONTACT_ID,
+    email: orNull(Type.String(), 'The email of the person; null if they were just erased.'),
+    state: oneOf(
+      DELIVERY_STATES,
+      '`waiting`: not due yet. `deferred`: will be tried again. `claimed`, `handed`: being sent. `kept`: captured. `joined`: listed in the email of `joinedTo`. `unknown`: the mail server did not confirm it.',
+    ),
+    reason: orNull(Type.String(), 'Why it was not sent or was put off, such as `cancelled`.'),
+    triggeredAt: time('When it was triggered.'),
+    dueAt: time('When its rules are checked.'),
+    sentAt: timeOrNull('When the mail server accepted it.'),
+    cameBackAt: timeOrNull('When the person came back after it.'),
+    openedAt: timeOrNull('When the person opened the result after it.'),
+    mayHaveArrivedTwice: Type.Boolean({ description: 'Whether it was sent again after an unknown outcome.' }),
+    joinedTo: orNull(Type.String(), 'The ID of the delivery whose email lists the event.'),
+  },
+  { title: 'Delivery', description: 'An email that a message triggered.' },
+)
+
 export const EventAnswer = Type.Object(
   {
     ok: TRUE,
@@ -110,6 +135,11 @@ export const ContactFoundAnswer = Type.Object({ ok: TRUE, contact: ContactRecord
 
 export const ContactEraseAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { title: 'ContactErased' })
 
+export const DeliveryAnswer = Type.Object(
+  { ok: TRUE, delivery: DeliveryRecord, warnings: WARNINGS },
+  { title: 'DeliveryChanged', description: '`delivery` is the email after this call.' },
+)
+
 export const VisitAnswer = Type.Object({ ok: TRUE }, { title: 'VisitReported' })
 
 export const BounceAnswer = Type.Object({ ok: TRUE, warnings: WARNINGS }, { title: 'BounceReported' })
@@ -129,6 +159,7 @@ const pageOf = <S extends TSchema>(title: string, item: S) =>
 export const ContactPage = pageOf('ContactPage', ContactRecord)
 export const ContactFoundOrPage = Type.Union([ContactFoundAnswer, ContactPage], { title: 'ContactFoundOrPage' })
 export const EventPage = pageOf('EventPage', EventRecord)
+export const DeliveryPage = pageOf('DeliveryPage', DeliveryRecord)
 
 /** HTTP codes by status. Other refusals belong to the dashboard and the command line. */
 export const ERROR_CODES = [
@@ -146,6 +177,7 @@ export const ERROR_CODES = [
   'delivery_not_found',
   'not_found',
   'method_not_allowed',
+  'delivery_in_use',
   'idempotency_in_progress',
   'too_large',
   'unsupported_media_type',

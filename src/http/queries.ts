@@ -9,6 +9,7 @@ import { type Body, createReader, type Fault, faultOf, type Rules } from '../cor
 import { listNames, quoteName } from '../core/json.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { ContactCursor } from '../store/contacts.ts'
+import { DELIVERY_STATES, type DeliveryState } from '../store/message-types.ts'
 
 export type EventsQuery = {
   app: string
@@ -17,6 +18,8 @@ export type EventsQuery = {
   before: number | null
   limit: number
 }
+
+export type DeliveriesQuery = Omit<EventsQuery, 'event'> & { state: DeliveryState | null }
 
 export type ContactsQuery = {
   app: string
@@ -100,6 +103,23 @@ export const EventQuery = Type.Object(
   fields.EITHER_APP_NAME,
 )
 
+const STATE = Type.Union(
+  DELIVERY_STATES.map((state) => Type.Literal(state)),
+  { description: 'Only deliveries in this state.', say: `Send one of ${DELIVERY_STATES.join(', ')}.` },
+)
+
+/** GET /deliveries. */
+export const DeliveryQuery = Type.Object(
+  {
+    app: fields.APP,
+    newsletter: fields.NEWSLETTER,
+    email: Type.Optional(EMAIL),
+    state: Type.Optional(STATE),
+    ...PAGE,
+  },
+  fields.EITHER_APP_NAME,
+)
+
 /** Parameters without effect next to `email`. */
 const OF_LISTS = ['tag', 'updatedAfter', 'cursor'] as const
 
@@ -169,6 +189,25 @@ export const cursorRule =
 export const idCursorRule = cursorRule((text) => readIdCursor(text) !== null)
 
 const EVENT_RULES: Rules = { ...fields.appRules(EventQuery), email: emailRule, cursor: idCursorRule }
+
+/** GET /deliveries. */
+const readDeliveries = createReader({
+  schema: DeliveryQuery,
+  clean: cleanDeliveriesQuery,
+  rules: () => ({ ...fields.appRules(DeliveryQuery), email: emailRule, cursor: idCursorRule }),
+})
+const DELIVERY_NAMES = new Set(Object.keys(DeliveryQuery.properties))
+
+export const readDeliveriesQuery = (query: Query): Read<DeliveriesQuery> =>
+  refuseUnknown(readDeliveries, parseQuery(DeliveryQuery, query), null, DELIVERY_NAMES)
+
+function cleanDeliveriesQuery(sent: Static<typeof DeliveryQuery>): DeliveriesQuery | null {
+  const app = fields.findAppId(sent)
+  const email = cleanEmail(sent.email)
+  const before = sent.cursor === undefined ? null : readIdCursor(sent.cursor)
+  if (app === null || email === undefined || (sent.cursor !== undefined && before === null)) return null
+  return { app, email, state: sent.state ?? null, before, limit: sent.limit ?? limits.DEFAULT_PAGE_ITEMS }
+}
 
 /** GET /contacts. */
 const readContacts = createReader({ schema: ContactQuery, clean: cleanContactsQuery, rules: () => CONTACT_RULES })

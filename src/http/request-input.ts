@@ -30,7 +30,7 @@ export type RequestInput<T> = {
 export type Refused = { refused: Refusal }
 
 /** Keys of scope `ingest` only write. */
-type Need = 'read' | 'write' | 'erase'
+type Need = 'read' | 'write' | 'erase' | 'send'
 
 /** Checks the key (401), then the abuse limit, then the scope. */
 export function authenticate(deps: Dependencies, request: Request, need: Need): Admission | Promise<Admission> {

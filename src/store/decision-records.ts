@@ -2,7 +2,7 @@ import type { Verdict } from './message-types.ts'
 
 /**
  * Times are ms UTC. `rulesAt`: when the rules ran, if a single one was checked later. `sentOn`: a member resent it.
- * `cancelled`: `actor`, a member, cancelled it.
+ * `cancelled`: `actor`, a member or an API key, cancelled it.
  * `keptAt`: it was captured. `tries`: failed attempts since it was queued or resent. `reply`: codes of the mail
  * server's last refusal, such as `550 5.7.1`. `unconfirmedAt`: it was handed over without confirmation. `isSlow`:
  * rendering timed out before.

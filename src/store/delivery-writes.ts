@@ -3,14 +3,25 @@ import { createAudit } from './audit.ts'
 import type { Comparisons } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryQueue, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
-import type { DeliveryRules, Finish } from './delivery-rules.ts'
+import type { Finish } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
+import { createOnce } from './idempotency.ts'
 import { type Basis, createDeciding, type Decided } from './final-check.ts'
 import { parseRecord } from './decision-records.ts'
 import type { LiveMessages } from './live-messages.ts'
-import type { CapturedMail, Claim, DeliveryWork, MailSource, Marked, MessageRow, UnfitEvent } from './message-types.ts'
-import type { Refused } from './types.ts'
+import type {
+  CapturedMail,
+  Claim,
+  DeliveryRow,
+  DeliveryWork,
+  MailSource,
+  Marked,
+  MessageRow,
+  UnfitEvent,
+} from './message-types.ts'
+import type { Rules } from './plan-types.ts'
+import type { Idempotency, Refused } from './types.ts'
 
 /** `isCapturing`: the installation has no mail server. */
 type Claiming = {
@@ -22,11 +33,15 @@ type Claiming = {
   isCapturing?: boolean
 }
 
-type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; comparisons: Comparisons; rules: DeliveryRules }
+type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; comparisons: Comparisons; rules: Rules }
 
-type ByMember = { accountId: string; actor: string }
-type Resending = { appId: number; id: number; at: number; by?: ByMember }
-type Changing = Resending & { by: ByMember }
+/** `actor`: the id of a member or an API key. */
+type ByActor = { accountId: string; actor: string }
+type Resending = { appId: number; id: number; at: number; by?: ByActor }
+type Changing = Resending & { by: ByActor; idempotency: Idempotency | null }
+
+/** `delivery`: after the change. */
+export type ChangedDelivery = { done: true; contactId: number; delivery: DeliveryRow; replayed?: true }
 
 type HandingOver = Claim & { record: string; basis?: Basis; isCapturing?: boolean }
 
@@ -46,6 +61,12 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
   const { end } = ends
   const statements = prepareDeliveryStatements(db)
   const audit = createAudit(db)
+  const once = createOnce(db, rules)
+
+  const readChanged = (id: number): ChangedDelivery | Refused => {
+    const [delivery] = reads.listDeliveriesById([id])
+    return delivery ? { done: true, contactId: delivery.contactId, delivery } : { refusal: 'delivery_not_found' }
+  }
 
   const mark = ({ id, claimedBy, attempt, at }: Claim, how: Finish): Marked => {
     if (!statements.claimed.get(id, claimedBy, attempt)) return LOST
@@ -186,25 +207,27 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
     },
 
     /** With all its events. A sender that has claimed it loses its claim. */
-    cancelDelivery({ appId, id, at, by }: Changing): { done: true } | Refused {
-      const waiting = statements.stored.get(id, appId)
-      if (!waiting) return { refusal: 'delivery_not_found' }
-      const planned = rules.planCancel(waiting, { at, actor: by.actor })
-      if ('refusal' in planned) return planned
-      end(id, at, planned)
-      audit({ ...by, at }, 'delivery.cancel', publicId('dlv', id))
-      return { done: true }
-    },
+    cancelDelivery: ({ appId, id, at, by, idempotency }: Changing): ChangedDelivery | Refused =>
+      once(idempotency, () => {
+        const waiting = statements.stored.get(id, appId)
+        if (!waiting) return { refusal: 'delivery_not_found' }
+        const planned = rules.planCancel(waiting, { at, actor: by.actor })
+        if ('refusal' in planned) return planned
+        end(id, at, planned)
+        audit({ ...by, at }, 'delivery.cancel', publicId('dlv', id))
+        return readChanged(id)
+      }),
 
     /** It is decided now instead of when it is due. */
-    hastenDelivery({ appId, id, at, by }: Changing): { done: true } | Refused {
-      const waiting = statements.stored.get(id, appId)
-      if (!waiting) return { refusal: 'delivery_not_found' }
-      if (!rules.isHastened({ ...waiting, byHand: waiting.byHand === 1 }, at)) return { refusal: 'delivery_in_use' }
-      statements.hasten.run(at, at, id)
-      audit({ ...by, at }, 'delivery.hasten', publicId('dlv', id))
-      return { done: true }
-    },
+    hastenDelivery: ({ appId, id, at, by, idempotency }: Changing): ChangedDelivery | Refused =>
+      once(idempotency, () => {
+        const waiting = statements.stored.get(id, appId)
+        if (!waiting) return { refusal: 'delivery_not_found' }
+        if (!rules.isHastened({ ...waiting, byHand: waiting.byHand === 1 }, at)) return { refusal: 'delivery_in_use' }
+        statements.hasten.run(at, at, id)
+        audit({ ...by, at }, 'delivery.hasten', publicId('dlv', id))
+        return readChanged(id)
+      }),
   }
 }
 

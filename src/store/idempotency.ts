@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AccountRules } from './account-rules.ts'
-import type { Idempotency } from './types.ts'
+import type { Idempotency, Refused } from './types.ts'
 
 /** Callers cannot send these characters; a request's parts sort between them. */
 const [PART, PARTS_END] = ['\t', '\n']
@@ -12,7 +12,26 @@ type Stored = { idempotency_key: string; body_hash: string; outcome: string }
 /** `part` is null for the request itself. `outcome`: JSON, null if the request has parts. */
 export type StoredOutcome = { part: number | null; bodyHash: string; outcome: string }
 
-export const storedKey = ({ key, part }: Pick<Idempotency, 'key' | 'part'>): string =>
+/** By `outcomeKey`, then by part. */
+export type KeyedOutcomes = ReadonlyMap<string, ReadonlyMap<number | null, StoredOutcome>>
+
+export const outcomeKey = (keyId: string, key: string): string => `${keyId} ${key}`
+
+export type NewOutcome = Idempotency & { outcome: string; contactId: number }
+
+/** Stored outcomes and those that the batch adds for its later writes. */
+export type KnownOutcomes = { stored: KeyedOutcomes; added: Map<string, Map<number | null, NewOutcome>> }
+
+/** Erasing the person of `contactId` deletes the outcome. */
+export type OnceOutcome = { contactId: number; replayed?: true }
+
+export type PlanOnce = <T extends OnceOutcome>(
+  known: KnownOutcomes,
+  idempotency: Idempotency,
+  run: () => T | Refused,
+) => T | Refused
+
+const storedKey = ({ key, part }: Pick<Idempotency, 'key' | 'part'>): string =>
   part === null ? key : `${key}${PART}${part}`
 
 function outcomeOf(row: Stored): StoredOutcome {
@@ -39,5 +58,45 @@ export function createOutcomeReads(db: Database, { expiredUntil }: Pick<AccountR
     /** For a part, its own outcome and the request's. */
     findOutcomes: (query: Idempotency): StoredOutcome[] =>
       query.part === null ? listOutcomes(query) : [{ ...query, part: null }, query].flatMap(findOne),
+  }
+}
+
+/** The outcomes of requests, for planning. */
+export function createOutcomeFacts(db: Database, rules: Pick<AccountRules, 'expiredUntil'>) {
+  const { findOutcomes } = createOutcomeReads(db, rules)
+  return (requests: readonly Idempotency[]): KeyedOutcomes => {
+    const found = new Map<string, Map<number | null, StoredOutcome>>()
+    for (const idempotency of requests) {
+      const stored = findOutcomes(idempotency)
+      if (stored.length === 0) continue
+      const id = outcomeKey(idempotency.keyId, idempotency.key)
+      const parts = found.get(id) ?? new Map<number | null, StoredOutcome>()
+      for (const one of stored) parts.set(one.part, one)
+      found.set(id, parts)
+    }
+    return found
+  }
+}
+
+export function createOutcomeWrites(db: Database): (outcome: NewOutcome) => void {
+  const add = db.prepare(
+    `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at)
+     VALUES (?, ?, ?, ?, ?, ?)`,
+  )
+  return (request) => {
+    const { keyId, bodyHash, outcome, contactId, at } = request
+    add.run(keyId, storedKey(request), bodyHash, outcome, contactId, at)
+  }
+}
+
+/** Runs a write that isn't planned in a batch, once per Idempotency-Key. */
+export function createOnce(db: Database, rules: Pick<AccountRules, 'expiredUntil'> & { planOnce: PlanOnce }) {
+  const [loadOutcomes, addOutcome] = [createOutcomeFacts(db, rules), createOutcomeWrites(db)]
+  return <T extends OnceOutcome>(idempotency: Idempotency | null, run: () => T | Refused): T | Refused => {
+    if (idempotency === null) return run()
+    const known: KnownOutcomes = { stored: loadOutcomes([idempotency]), added: new Map() }
+    const outcome = rules.planOnce(known, idempotency, run)
+    for (const parts of known.added.values()) for (const added of parts.values()) addOutcome(added)
+    return outcome
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { AccountRules } from './account-rules.ts'
 import type { Arrival, DeliveryRules, EndPlan, Finish } from './delivery-rules.ts'
-import type { StoredOutcome } from './idempotency.ts'
+import type { KeyedOutcomes, NewOutcome, PlanOnce } from './idempotency.ts'
 import type { AppRules, LiveMessage } from './live-messages.ts'
 import type { DeliveryState, Goal, MessageContent, SuppressionReason } from './message-types.ts'
 import type { UsedFacts } from './message-uses.ts'
@@ -149,8 +149,6 @@ export type FactQuery = {
   matches: Matches
 }
 
-export type KeyedOutcomes = ReadonlyMap<string, ReadonlyMap<number | null, StoredOutcome>>
-
 export type Facts = {
   people: BatchPeople
   firstId: number
@@ -161,7 +159,6 @@ export type Facts = {
 }
 
 export const monthKey = ({ accountId, month }: AccountMonth): string => `${accountId} ${month}`
-export const outcomeKey = (keyId: string, key: string): string => `${keyId} ${key}`
 
 export type NewContact = Pick<EventWrite, 'appId' | 'email' | 'shownEmail' | 'at'> &
   Names & { id: number; source: string | null; status: SuppressionReason | 'subscribed' }
@@ -220,7 +217,6 @@ export type DeliveryChange =
   | { change: 'cancel'; id: number; at: number; finish: Finish; plan: EndPlan }
   | { change: 'cameBack'; of: ReachedBy; id: number; at: number; isResult: boolean }
   | { change: 'goal'; of: ReachedBy; id: number; at: number }
-export type NewOutcome = Idempotency & { outcome: string; contactId: number }
 
 export type Plan = {
   outcomes: PlannedOutcome[]
@@ -242,4 +238,4 @@ export type Planner = {
 }
 
 /** Domain rules that the store calls but does not contain. */
-export type Rules = DeliveryRules & Planner & MessageRules & SuppressionRules & AccountRules
+export type Rules = DeliveryRules & Planner & MessageRules & SuppressionRules & AccountRules & { planOnce: PlanOnce }

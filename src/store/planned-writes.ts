@@ -6,7 +6,7 @@ import { createContactReads } from './contacts.ts'
 import { TAKES_EVENTS, USES_DEDUPE_KEY, WAITS_FOR_LIMIT } from './delivery-states.ts'
 import { createMessageUses, IS_OF_MESSAGE, type MessageOfPerson, type UsedFacts } from './message-uses.ts'
 import { type IdSequence, idSince } from '../core/ids.ts'
-import { type StoredOutcome, createOutcomeReads, storedKey } from './idempotency.ts'
+import { createOutcomeFacts, createOutcomeWrites } from './idempotency.ts'
 import { createLiveMessages, type LiveMessages } from './live-messages.ts'
 import { createPersonReads, type People } from './people.ts'
 import type { Goal } from './message-types.ts'
@@ -20,7 +20,6 @@ import {
   type EmailQuery,
   type FactQuery,
   type JoinedFacts,
-  type KeyedOutcomes,
   type MessageQuery,
   type Names,
   type NewDelivery,
@@ -37,14 +36,13 @@ import {
   type WaitingFacts,
   isRefused,
   monthKey,
-  outcomeKey,
 } from './plan-types.ts'
 import { VISIT_REPORT_MS } from './visit-reports.ts'
 import type { KnownReports } from './timeline/known-reports.ts'
 import { VISIT_REPORT_TYPES, selectIndexedIds } from './timeline/timeline-reads.ts'
 import { createSentCache, type SentCache } from './sent-cache.ts'
 import { createSuppressionList } from './suppressions.ts'
-import { EVENT_TYPES, type FieldValue, type Idempotency, VIAS } from './types.ts'
+import { EVENT_TYPES, type FieldValue, VIAS } from './types.ts'
 import type { Counters } from './counters.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import type { EventNames } from './events.ts'
@@ -146,22 +144,9 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
   const newPeople = db.prepare<{ count: number }, [string, string]>(
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',
   )
-  const { findOutcomes } = createOutcomeReads(db, rules)
+  const loadOutcomes = createOutcomeFacts(db, rules)
   const loadEmails = createEmailFacts({ db, live, sentCache })
   const isRepeated = createRepeatCheck({ db, known })
-
-  const loadOutcomes = (requests: readonly Idempotency[]): KeyedOutcomes => {
-    const found = new Map<string, Map<number | null, StoredOutcome>>()
-    for (const idempotency of requests) {
-      const stored = findOutcomes(idempotency)
-      if (stored.length === 0) continue
-      const id = outcomeKey(idempotency.keyId, idempotency.key)
-      const parts = found.get(id) ?? new Map<number | null, StoredOutcome>()
-      for (const one of stored) parts.set(one.part, one)
-      found.set(id, parts)
-    }
-    return found
-  }
 
   const loadPerson = (app: AppFacts, email: string): PersonFacts => {
     const found = people.find(app.id, email)
@@ -385,11 +370,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     noteGoal: (id, at) => void noteGoal.run(at, id),
   }
   const compared = createComparedWrites(db)
-  const addRequest = db.prepare(
-    `INSERT OR REPLACE INTO idempotency_records (key_id, idempotency_key, body_hash, outcome, contact_id, created_at)
-     VALUES (?, ?, ?, ?, ?, ?)`,
-  )
-
+  const addOutcome = createOutcomeWrites(db)
   const nameActor = createChangeActor(db)
 
   const applyPeople = ({ contacts, newPeople, personChanges }: Plan): void => {
@@ -460,10 +441,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     for (const report of plan.reports) applyReport(report)
     for (const event of plan.events) applyEvent(event)
     for (const change of plan.deliveries) applyChange(change)
-    for (const request of plan.requests) {
-      const { keyId, bodyHash, outcome, contactId, at } = request
-      addRequest.run(keyId, storedKey(request), bodyHash, outcome, contactId, at)
-    }
+    for (const request of plan.requests) addOutcome(request)
   }
 }
 

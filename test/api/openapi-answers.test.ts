@@ -4,6 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
+import { publicId } from '../../src/core/ids.ts'
+import { createMessaging, messageOf, type Messaging } from '../messaging.ts'
 import { appOf, page, report, saveSnippet, send, track } from './reports.ts'
 
 type Response = { content: { 'application/json': { schema: object } } }
@@ -23,6 +25,9 @@ const CALLS = new Set<keyof Store>([
   'eraseContact',
   'listEvents',
   'listContacts',
+  'listDeliveries',
+  'cancelDelivery',
+  'hastenDelivery',
   'recordVisitReport',
   'suppress',
 ])
@@ -44,9 +49,12 @@ const wrapStore = (real: Store): Store =>
   ) as unknown as Store
 
 let server: TestServer
+let messaging: Messaging
 let document: Document
 beforeAll(async () => {
   server = await createTestServer({ wrapStore })
+  messaging = await createMessaging(server)
+  await messaging.put(messageOf({ trigger: { event: 'waits' }, wait: { minutes: 10 } }))
   document = (await server.call('GET', `${API}/openapi.json`, { key: null })).body as unknown as Document
 })
 afterAll(() => server.close())
@@ -88,9 +96,11 @@ const WRITES = [
   ['PATCH', CONTACTS, 200],
   ['DELETE', CONTACTS, 200],
 ] as const
+const DELIVERIES = `${API}/deliveries`
 const READS = [
   ['GET', EVENTS],
   ['GET', CONTACTS],
+  ['GET', DELIVERIES],
 ] as const
 
 /** A body with which a write succeeds. */
@@ -105,6 +115,16 @@ function bodyFor(method: string, path: string, more: object = {}): object {
 
 const addAda = (more: object = {}) =>
   server.call('POST', CONTACTS, { body: bodyFor('POST', CONTACTS, { firstName: 'Ada', source: 'ads', ...more }) })
+
+/** They work once per email. */
+const CHANGES = [`${DELIVERIES}/cancel`, `${DELIVERIES}/send-now`]
+
+/** A body with which a change of an email succeeds. */
+async function waiting(more: object = {}): Promise<object> {
+  await messaging.event({ event: 'waits', email: `${crypto.randomUUID()}@example.com` })
+  const id = (await messaging.deliveries()).at(-1)?.id ?? 0
+  return { app: server.first.appId, delivery: publicId('dlv', id), ...more }
+}
 
 const BOUNCES = '/hooks/bounces/{app}'
 
@@ -148,6 +168,23 @@ test('every answer matches its schema', async () => {
   }
   const wrong = { app: server.first.appId, email: 'x', event: '' }
   await ask('POST', BATCH, { body: { events: [wrong, 'no object'], x: 1 } }, 207)
+
+  for (const path of CHANGES) {
+    const headers = { 'Idempotency-Key': path }
+    const body = await waiting({ x: 1 })
+    const ended = await waiting()
+    await ask('POST', path, { body, headers }, 200)
+    await ask('POST', path, { body, headers }, 200)
+    await ask('POST', path, { body: { ...body, x: 2 }, headers }, 422)
+    await server.call('POST', `${DELIVERIES}/cancel`, { body: ended })
+    await ask('POST', path, { body: ended }, 409)
+    await ask('POST', path, { body: { ...body, delivery: 'dlv_00000000001' } }, 404)
+    await ask('POST', path, { body: {} }, 400)
+    await ask('POST', path, { body, key: null }, 401)
+    await ask('POST', path, { body, key: ingest }, 403)
+    await ask('POST', path, { body: '{}', headers: { 'Content-Type': 'text/plain' } }, 415)
+    await ask('POST', path, { body: { a: 'x'.repeat(300_000) } }, 413)
+  }
 
   // what pages report, too
   await addAda()
@@ -241,15 +278,18 @@ test('every answer matches its schema', async () => {
   await ask('POST', CONTACTS, { body: bodyFor('POST', CONTACTS, { ip: '203.0.113.7' }) }, 429)
   for (let count = 0; count < 1_200; count++) await server.call('GET', `${EVENTS}?${query}`, { key: null })
   for (const [method, path] of [...WRITES, ...READS]) await ask(method, path, { key: null }, 429)
+  for (const path of CHANGES) await ask('POST', path, { key: null }, 429)
 
   // our own faults
   await addAda()
+  const left = await waiting()
   for (const [behaviour, status] of [
     ['refuses', 503],
     ['breaks', 500],
   ] as const) {
     store = behaviour
     for (const [method, path] of WRITES) await ask(method, path, { body: bodyFor(method, path) }, status)
+    for (const path of CHANGES) await ask('POST', path, { body: left }, status)
     await reportVisit({}, status)
     await reportBounce({ kind: 'bounced', email: 'bob@example.com' }, status)
     if (status === 500) for (const [method, path] of READS) await ask(method, `${path}?${query}`, {}, status)
@@ -263,5 +303,5 @@ test('every answer matches its schema', async () => {
   )
   const missing = promised.filter((name) => !described.has(name))
   // reads wait for no commit: only a crowd of requests is refused so
-  expect(missing).toEqual([`GET ${EVENTS} 503`, `GET ${CONTACTS} 503`])
+  expect(missing).toEqual([`GET ${EVENTS} 503`, `GET ${CONTACTS} 503`, `GET ${DELIVERIES} 503`])
 }, 60_000)

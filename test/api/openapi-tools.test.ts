@@ -52,6 +52,9 @@ const CALLS: [example: keyof typeof EXAMPLES, path: string, method: string, stat
   ['patchContact', '/api/v1/contacts', 'patch', 200],
   ['getContacts', '/api/v1/contacts', 'get', 200],
   ['deleteContact', '/api/v1/contacts', 'delete', 200],
+  ['getDeliveries', '/api/v1/deliveries', 'get', 200],
+  ['cancelDelivery', '/api/v1/deliveries/cancel', 'post', 200],
+  ['sendDelivery', '/api/v1/deliveries/send-now', 'post', 200],
   ['postVisit', '/c', 'post', 202],
   ['postBounce', '/hooks/bounces/{app}', 'post', 202],
 ]

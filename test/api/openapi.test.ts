@@ -7,7 +7,9 @@ import { EXAMPLES } from '../../src/api/examples.ts'
 import * as answers from '../../src/http/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
 import * as schemas from '../inputs.ts'
+import { publicId } from '../../src/core/ids.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
+import { createMessaging, messageOf } from '../messaging.ts'
 
 if (!FormatRegistry.Has('date-time')) FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)))
 
@@ -35,6 +37,7 @@ const readAnswer = async (response: Response) => ({
 })
 
 const BOUNCES = '/hooks/bounces/{app}'
+const DELIVERIES = `${API}/deliveries`
 
 let server: TestServer
 let document: Document
@@ -101,11 +104,14 @@ describe('the document', () => {
         `POST ${BATCH}`,
         `POST ${CONTACTS}`,
         `POST ${EVENTS}`,
+        `GET ${DELIVERIES}`,
+        `POST ${DELIVERIES}/cancel`,
+        `POST ${DELIVERIES}/send-now`,
         'POST /c',
         `POST ${BOUNCES}`,
       ].sort(),
     )
-    for (const path of [EVENTS, BATCH, CONTACTS]) {
+    for (const path of [EVENTS, BATCH, CONTACTS, DELIVERIES, `${DELIVERIES}/cancel`]) {
       const { headers } = await server.call('PUT', path)
       const methods = headers
         .get('allow')
@@ -128,6 +134,7 @@ describe('the document', () => {
     const ids = operations.map(([, { operationId }]) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids).toContain('postEventsBatch')
+    for (const id of ids) expect(id).toMatch(/^[a-zA-Z]+$/)
   })
 })
 
@@ -196,6 +203,8 @@ describe('each call', () => {
       `POST ${BATCH}`,
       `POST ${CONTACTS}`,
       `PATCH ${CONTACTS}`,
+      `POST ${DELIVERIES}/cancel`,
+      `POST ${DELIVERIES}/send-now`,
     ])
     for (const [, { responses }] of taking) expect(responses).toContainKeys(['409', '422'])
   })
@@ -263,6 +272,9 @@ describe('examples', () => {
     ['patchContact', schemas.ContactUpdateInput, answers.ContactSavedAnswer],
     ['getContacts', schemas.ContactQuery, answers.ContactFoundOrPage],
     ['deleteContact', schemas.ContactErase, answers.ContactEraseAnswer],
+    ['getDeliveries', schemas.DeliveryQuery, answers.DeliveryPage],
+    ['cancelDelivery', schemas.DeliveryChange, answers.DeliveryAnswer],
+    ['sendDelivery', schemas.DeliveryChange, answers.DeliveryAnswer],
     ['postVisit', schemas.VisitReport, answers.VisitAnswer],
     ['postBounce', schemas.BounceReport, answers.BounceAnswer],
   ]
@@ -276,7 +288,7 @@ describe('examples', () => {
   /** Ids and times are the service's own. */
   const shapeOf = (answer: object, appId: string): string =>
     JSON.stringify(answer)
-      .replaceAll(/\b(con|evt)_[0-9a-z]{11}/g, '$1_')
+      .replaceAll(/\b(con|evt|msg|dlv)_[0-9a-z]{11}/g, '$1_')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'time')
       .replaceAll(appId, 'app')
       .replaceAll('app.first.example', 'app.example.com')
@@ -285,9 +297,15 @@ describe('examples', () => {
     const app = EXAMPLES.postEvent.send.app
     await server.call('POST', CONTACTS, { body: { app: server.first.appId, email: 'grace@example.com' } })
     await server.call('DELETE', CONTACTS, { body: { app: server.first.appId, email: 'grace@example.com' } })
+    const messaging = await createMessaging(server)
+    await messaging.put(messageOf({ name: EXAMPLES.getDeliveries.answer.data[0].message, wait: { minutes: 10 } }))
+    const waiting = async () => publicId('dlv', (await messaging.deliveries()).at(-1)?.id ?? 0)
     const calls: [keyof typeof EXAMPLES, string, string, number][] = [
       ['postEvent', 'POST', EVENTS, 202],
       ['getEvents', 'GET', EVENTS, 200],
+      ['getDeliveries', 'GET', DELIVERIES, 200],
+      ['sendDelivery', 'POST', `${DELIVERIES}/send-now`, 200],
+      ['cancelDelivery', 'POST', `${DELIVERIES}/cancel`, 200],
       ['deleteContact', 'DELETE', CONTACTS, 200],
       ['postContact', 'POST', CONTACTS, 201],
       ['deleteContact', 'DELETE', CONTACTS, 200],
@@ -298,7 +316,8 @@ describe('examples', () => {
     ]
     for (const [name, method, path, status] of calls) {
       const text = JSON.stringify(EXAMPLES[name].send).replaceAll(app, server.first.appId)
-      const send = JSON.parse(text.replaceAll('app.example.com', 'app.first.example'))
+      const sent = text.replaceAll('app.example.com', 'app.first.example')
+      const send = JSON.parse(sent.includes('dlv_') ? sent.replace(/\bdlv_\w+/, await waiting()) : sent)
       const query = method === 'GET' ? `?${new URLSearchParams(send)}` : ''
       const given = method === 'GET' ? {} : { body: send }
       const answer = await server.call(method, path + query, given)

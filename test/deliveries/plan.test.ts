@@ -2,13 +2,13 @@
 import { describe, expect, test } from 'bun:test'
 import { queryFacts, planWrites } from '../../src/deliveries/plan.ts'
 import type { AppRules, LiveMessage } from '../../src/store/live-messages.ts'
+import { outcomeKey } from '../../src/store/idempotency.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import {
   type AppFacts,
   type EmailFacts,
   type Facts,
   monthKey,
-  outcomeKey,
   type PersonFacts,
   type Plan,
   type PlannedWrite,

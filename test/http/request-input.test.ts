@@ -10,16 +10,21 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
+const DELIVERIES = `${API}/deliveries`
+
 const WRITES = [
   ['POST', EVENTS],
   ['POST', BATCH],
   ['POST', CONTACTS],
   ['PATCH', CONTACTS],
   ['DELETE', CONTACTS],
+  ['POST', `${DELIVERIES}/cancel`],
+  ['POST', `${DELIVERIES}/send-now`],
 ] as const
 const READS = [
   ['GET', EVENTS],
   ['GET', CONTACTS],
+  ['GET', DELIVERIES],
 ] as const
 
 describe('401', () => {

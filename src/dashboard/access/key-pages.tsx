@@ -20,7 +20,11 @@ type NewKeyProps = {
 }
 
 const SCOPES = [
-  { value: 'standard', label: 'Standard', hint: 'Reads and writes people and events, over HTTP and MCP.' },
+  {
+    value: 'standard',
+    label: 'Standard',
+    hint: 'Reads and writes people and events, over HTTP and MCP. Cancels waiting emails or sends them early.',
+  },
   { value: 'ingest', label: 'Ingest', hint: 'Sends people and events over HTTP. Reads nothing.' },
   { value: 'manage', label: 'Manage', hint: 'Everything in Standard, and AI clients can change messages.' },
 ]

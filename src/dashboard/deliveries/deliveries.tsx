@@ -165,12 +165,12 @@ async function findMail(
   return { ...preview, ...sender, version: message.version }
 }
 
-/** null: no member cancelled it. */
+/** null: neither a member nor an API key cancelled it. */
 async function readCancelled({ store }: PageDependencies, { account }: Viewer, { work }: FoundDelivery) {
   const { cancelled } = readRecord(work.delivery) ?? {}
   if (cancelled === undefined) return null
-  const members = await store.listMembers(account.id)
-  return { at: cancelled.at, by: describeActor(cancelled, { members, keys: [] }) }
+  const [members, keys] = await Promise.all([store.listMembers(account.id), store.listKeys(account.id)])
+  return { at: cancelled.at, by: describeActor(cancelled, { members, keys }) }
 }
 
 async function showDelivery(

@@ -49,7 +49,7 @@ export type DeliveryProps = {
   shown: FoundDelivery
   /** null: another delivery has the email */
   mail: ReadableMail | null
-  /** `at`: ms UTC; `by`: its name. null: no member cancelled it */
+  /** `at`: ms UTC; `by`: its name. null: neither a member nor an API key cancelled it */
   cancelled: Cancelled | null
   /** error of the last action */
   notice?: string

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import type { AppRow } from '../../accounts/access.ts'
-import { DELIVERY_STATES, type DeliveryRow } from '../../deliveries/deliveries.ts'
+import { DELIVERY_STATES } from '../../deliveries/deliveries.ts'
 import { DEFAULT_PAGE_ITEMS } from '../../core/field-limits.ts'
-import { deliveryView } from '../../deliveries/deliveries.ts'
+import { viewDeliveries } from '../../deliveries/delivery-lists.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
 import { idCursorRule, PAGE, readIdCursor, writeIdCursor } from '../../http/queries.ts'
 import { isRefusal, type Refusal, refuse } from '../../core/refusals.ts'
@@ -47,7 +47,8 @@ export const listDeliveries: Tool = {
     const { states, before, limit } = input
     const query = { ...about, appId: app.id, states, before, limit: limit + 1 }
     const rows = await deps.store.listDeliveries(query)
-    const data = takeWithin(await describe(deps, app, rows.slice(0, limit)), PAGE_BYTES)
+    const views = await viewDeliveries(deps, app, rows.slice(0, limit))
+    const data = takeWithin(views.map(cleanView), PAGE_BYTES)
     const last = rows[data.length - 1]
     const nextCursor = rows.length > data.length && last ? writeIdCursor(last.id) : null
     return { untrusted: UNTRUSTED, ok: true, data, nextCursor }
@@ -68,16 +69,10 @@ async function findAbout(
   return contact ? { messageId, contactId: contact.id } : UNKNOWN_PERSON
 }
 
-async function describe({ store }: ToolDependencies, app: AppRow, rows: DeliveryRow[]) {
-  const [messages, contacts] = await Promise.all([
-    store.listMessages(app.id),
-    store.listContactsById([...new Set(rows.map(({ contactId }) => contactId))]),
-  ])
-  const names = new Map(messages.map(({ id, name }) => [id, cleanText(name)]))
-  const emails = new Map(contacts.map(({ id, email }) => [id, cleanText(email)]))
-  return rows.map((row) => ({
-    ...deliveryView(row),
-    message: names.get(row.messageId) ?? null,
-    email: emails.get(row.contactId) ?? null,
-  }))
-}
+type View = Awaited<ReturnType<typeof viewDeliveries>>[number]
+
+const cleanView = ({ message, email, ...view }: View): View => ({
+  ...view,
+  message: message && cleanText(message),
+  email: email && cleanText(email),
+})

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
+import { cancelDelivery } from '../../../src/deliveries/delivery-lists.ts'
 import { openDatabase } from '../../../src/store/engine/database.ts'
 import type { DeliveryRow, MailSettings, MessageContent, SuppressionReason } from '../../../src/store/message-types.ts'
 import { type Behaviour, startMailServer } from '../../mail/mail-server.ts'
@@ -287,6 +288,16 @@ describe('an email that waits', () => {
     )
   const why = async (path: string) => (await textOf(await see(path), '.page-head .lead bdi')).join('')
 
+  test('names the API key that cancelled it', async () => {
+    const path = await trigger(WAITING)
+    const [key] = await pages.store.listKeys(app.accountId)
+    if (!key) throw new Error('there is no key')
+    await cancelDelivery(pages, app, { id: (await newest()).id, actor: key.id })
+    expect((await textOf(await see(path), 'aside dt, aside dd')).join(' ')).toContain(
+      `Cancelled by API key ${key.name}`,
+    )
+  })
+
   test('is cancelled by a member, who is named, and is not sent', async () => {
     const path = await trigger(WAITING)
     expect(await offered(path)).toEqual(['Send it now', 'Send it now', 'Cancel this email', 'Cancel this email'])
@@ -294,7 +305,10 @@ describe('an email that waits', () => {
     expect([status, location]).toEqual([303, path])
     const html = await see(path)
     expect(await textOf(html, '[role=status]')).toEqual(['Done: The email was cancelled.'])
-    expect([await why(path), await offeredOn(path)]).toEqual(['A member cancelled this email.', ['Send it anyway']])
+    expect([await why(path), await offeredOn(path)]).toEqual([
+      'A member or an API key cancelled this email.',
+      ['Send it anyway'],
+    ])
     expect((await textOf(html, 'aside dt, aside dd')).join(' ')).toContain(`Cancelled by ada@example.com`)
     expect(await moments(path)).toContain('ada@example.com cancelled it')
     await wait(2 * HOUR)

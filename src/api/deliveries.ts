@@ -1,0 +1,116 @@
+import { Elysia } from 'elysia'
+import { isRefusal, type Refusal, refuse, withWarnings } from '../core/refusals.ts'
+import { readDeliveryChange, DeliveryChange } from '../deliveries/delivery-input.ts'
+import { cancelDelivery, type ChangedDelivery, hastenDelivery, viewDeliveries } from '../deliveries/delivery-lists.ts'
+import { DeliveryAnswer, DeliveryPage } from '../http/answer-schemas.ts'
+import { answer, refusalAnswer } from '../http/answers.ts'
+import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
+import { DeliveryQuery, readDeliveriesQuery, writeIdCursor } from '../http/queries.ts'
+import { readRequest } from '../http/request-input.ts'
+import { UNKNOWN_PERSON } from '../people/contacts.ts'
+import type { ApiDependencies } from './dependencies.ts'
+import { describeCall } from './describe.ts'
+import { EXAMPLES } from './examples.ts'
+import { readPage } from './page.ts'
+
+/** GET /deliveries, POST /deliveries/cancel and /deliveries/send-now. */
+export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGuard) =>
+  new Elysia()
+    .get(
+      '/deliveries',
+      async ({ request }) => {
+        const given = await readPage(deps, request, readDeliveriesQuery)
+        if ('refused' in given) return refusalAnswer(request, given.refused)
+        const { app, input } = given
+        const { email, state, before, limit } = input
+        const person = email === null ? null : await deps.store.findContact(app.id, email)
+        if (email !== null && !person) return refusalAnswer(request, UNKNOWN_PERSON)
+        const of = { appId: app.id, messageId: null, contactId: person?.id ?? null, states: state && [state] }
+        const rows = await deps.store.listDeliveries({ ...of, before, limit: limit + 1 })
+        const data = await viewDeliveries(deps, app, rows.slice(0, limit))
+        const last = rows[limit - 1]
+        const nextCursor = rows.length > limit && last ? writeIdCursor(last.id) : null
+        return answer(request, 200, { ok: true, data, nextCursor })
+      },
+      {
+        detail: describeCall({
+          summary: 'List deliveries',
+          description: 'Lists triggered emails, newest first: those that wait, were sent, or were not sent and why.',
+          example: EXAMPLES.getDeliveries,
+          query: DeliveryQuery,
+          answers: { 200: DeliveryPage },
+          refusals: ['contact_not_found', 'insufficient_scope'],
+        }),
+      },
+    )
+    .post(
+      '/deliveries/cancel',
+      ({ request }) => changeDelivery(deps, idempotency, request, { change: cancelDelivery, inUse: NOT_WAITING }),
+      {
+        parse: 'none',
+        detail: describeCall({
+          summary: 'Cancel an email',
+          description:
+            'Cancels an email that waits, with all events that it includes. A later event can trigger the message again.',
+          example: EXAMPLES.cancelDelivery,
+          body: DeliveryChange,
+          answers: { 200: DeliveryAnswer },
+          refusals: ['delivery_not_found', 'delivery_in_use', 'insufficient_scope'],
+        }),
+      },
+    )
+    .post(
+      '/deliveries/send-now',
+      ({ request }) => changeDelivery(deps, idempotency, request, { change: hastenDelivery, inUse: NOT_EARLY }),
+      {
+        parse: 'none',
+        detail: describeCall({
+          summary: 'Send an email now',
+          description:
+            'Checks the rules, sending hours and limits of an email that waits now instead of when it is due. It is sent if all allow it.',
+          example: EXAMPLES.sendDelivery,
+          body: DeliveryChange,
+          answers: { 200: DeliveryAnswer },
+          refusals: ['delivery_not_found', 'delivery_in_use', 'insufficient_scope'],
+        }),
+      },
+    )
+
+const UNKNOWN_DELIVERY = refuse('delivery_not_found', {
+  message: 'This app has no delivery with this ID. Send the `id` of one from GET /deliveries.',
+})
+const NOT_WAITING = refuse('delivery_in_use', {
+  message: 'This email does not wait any more: it is being sent or has ended. See its `state` in GET /deliveries.',
+})
+const NOT_EARLY = refuse('delivery_in_use', {
+  message:
+    'Only an email that waits for its time can be sent now. This one is due, is being sent or has ended: see its `state` in GET /deliveries.',
+})
+
+/** `inUse`: what to say if the email can't be changed any more. */
+type Change = { change: typeof cancelDelivery; inUse: Refusal }
+
+async function changeDelivery(
+  deps: ApiDependencies,
+  idempotency: IdempotencyGuard,
+  request: Request,
+  { change, inUse }: Change,
+): Promise<Response> {
+  const given = await readRequest(deps, request, readDeliveryChange, 'send')
+  if ('refused' in given) return refusalAnswer(request, given.refused)
+  const begun = await idempotency.begin(request, given)
+  if ('refused' in begun) return refusalAnswer(request, begun.refused)
+  try {
+    const { access, app, input, warnings } = given
+    const by = { id: input.id, actor: access.key.id, idempotency: begun.idempotency }
+    const outcome = replayOf<ChangedDelivery>(begun) ?? (await change(deps, app, by))
+    if (isRefusal(outcome)) return refusalAnswer(request, explainRefusal(outcome, inUse))
+    const [delivery] = await viewDeliveries(deps, app, [outcome.delivery])
+    return answer(request, 200, withWarnings({ ok: true, delivery }, warnings), outcome.replayed ? REPLAYED : {})
+  } finally {
+    begun.release()
+  }
+}
+
+const explainRefusal = (refusal: Refusal, inUse: Refusal): Refusal =>
+  refusal.refusal === 'delivery_not_found' ? UNKNOWN_DELIVERY : refusal.refusal === 'delivery_in_use' ? inUse : refusal
