@@ -63,7 +63,7 @@ describe('the pages are correct about', () => {
     expect(rows.get('contact adds, per key')).toBe(inHour(RATE_LIMITS.contactAdds))
     expect(rows.get('contact updates, per key')).toBe(inHour(RATE_LIMITS.contactUpdates))
     const { max } = RATE_LIMITS.addsPerVisitor
-    expect(rows.get("contact adds with a visitor's `ip`, per app and address")).toBe(`${max} in any 10 minutes`)
+    expect(rows.get("contact adds with a visitor's `ip`, per app and IP address")).toBe(`${max} in any 10 minutes`)
     const none = { newPeoplePerMonth: null, eventsPerHour: null, addsPerHour: null, updatesPerHour: null }
     const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
@@ -71,12 +71,12 @@ describe('the pages are correct about', () => {
     const ofCostly = 'MCP calls of `simulate_message` or `send_test_message`, per key'
     expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_TOOL_LIMIT.max))
     expect(rows.get('refused requests, per key')).toBe(inMinute(ABUSE_LIMITS.key.max))
-    expect(rows.get('requests without a valid key, per address')).toBe(inMinute(ABUSE_LIMITS.address.max))
+    expect(rows.get('requests without a valid key, per IP address')).toBe(inMinute(ABUSE_LIMITS.address.max))
     const { person, site, address, badSignatures } = SNIPPET_LIMITS
     expect(rows.get('page views and actions from the browser script, per person')).toBe(inHour(person))
     expect(rows.get('page views and actions from the browser script, per site')).toBe(inHour(site))
-    expect(rows.get('browser requests, per address')).toBe(inMinute(address.max))
-    expect(rows.get('wrong identity signatures, per app and address')).toBe(inMinute(badSignatures.max))
+    expect(rows.get('browser requests, per IP address')).toBe(inMinute(address.max))
+    expect(rows.get('wrong identity signatures, per app and IP address')).toBe(inMinute(badSignatures.max))
     const live = `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account`
     expect(rows.get('live pages of the dashboard')).toBe(live)
   })

@@ -82,11 +82,11 @@ describe('the page is correct', () => {
     const { pair, address, account, known, code } = SIGN_IN_DELAYS
     says(
       `${PASSWORD_MIN_CHARACTERS} to ${PASSWORD_MAX_CHARACTERS} characters of any kind`,
-      `| one address and one account | ${pair.free} | 1 second, doubled with each attempt | ${pair.maxMs / 1_000} seconds |`,
-      `| one address, all accounts | ${address.free} | 1 second, doubled with every 2nd attempt | ${address.maxMs / 1_000} seconds |`,
-      `| one account, all addresses | ${account.free} | 1 second, doubled with every 5th attempt: a new address waits this long before its first attempt | ${account.maxMs / 1_000} seconds |`,
+      `| one IP address and one account | ${pair.free} | 1 second, doubled with each attempt | ${pair.maxMs / 1_000} seconds |`,
+      `| one IP address, all accounts | ${address.free} | 1 second, doubled with every 2nd attempt | ${address.maxMs / 1_000} seconds |`,
+      `| one account, all IP addresses | ${account.free} | 1 second, doubled with every 5th attempt: a new IP address waits this long before its first attempt | ${account.maxMs / 1_000} seconds |`,
       `| browsers the member has signed in with | ${known.free} | 1 second, doubled with each attempt | ${known.maxMs / 1_000} seconds |`,
-      `| codes, one address and one member | ${code.free} | 1 second, doubled with each attempt | ${code.maxMs / 1_000} seconds |`,
+      `| codes, one IP address and one member | ${code.free} | 1 second, doubled with each attempt | ${code.maxMs / 1_000} seconds |`,
       `After ${MANY_WRONG_CODES} wrong codes in a day`,
       `after ${MANY_FAILURES.wrong_password} wrong passwords or ${MANY_FAILURES.wrong_code} wrong codes in a day`,
     )
