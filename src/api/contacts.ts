@@ -92,7 +92,8 @@ export const contactRoutes = (deps: ApiDependencies, idempotency: IdempotencyGua
       {
         detail: describeCall({
           summary: 'Find people',
-          description: 'Finds one person by `email`, or lists people, newest first.',
+          description:
+            'Finds one person by `email`, or lists people, newest first. With `updatedAfter`, the most recently changed come first.',
           example: EXAMPLES.getContacts,
           query: ContactQuery,
           answers: { 200: answers.ContactFoundOrPage },

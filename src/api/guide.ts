@@ -43,13 +43,13 @@ const limits = (): string =>
         limitRow('POST /contacts with `ip`, per app and visitor', RATE_LIMITS.addsPerVisitor),
         limitRow('PATCH /contacts, per key', RATE_LIMITS.contactUpdates),
         limitRow('Refused requests, per key', ABUSE_LIMITS.key),
-        limitRow('Requests without a valid key, per address', ABUSE_LIMITS.address),
+        limitRow('Requests without a valid key, per IP address', ABUSE_LIMITS.address),
       ],
     ),
     'The operator of an installation can change or lift the hourly limits of keys. Windows slide: an hourly limit applies to every hour, whenever it starts. `RateLimit-Remaining` is the number of calls left.',
     'A 429 names the limit (`limitName`), what it belongs to (`scope` is `key`, with `keyId`, or `ip`), its size (`limit`) and when to retry: in seconds (`retryAfter`, also the `Retry-After` header) and as a time (`retryAt`).',
-    '"Refused requests" are invalid ones, such as those with a missing field or an unknown app. They count towards no other limit. If a key reaches this limit, its valid requests get 429 too. Requests without a valid key count towards their address, and never block a valid key. The `RateLimit-` headers belong to the hourly limits: other 429s and lifted limits have none. An IPv6 /64 network counts as one address.',
-    `A body can have up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}. \`properties\` must be under 2 KB.`,
+    '"Refused requests" are invalid ones, such as those with a missing field or an unknown app. They count towards no other limit. If a key reaches this limit, its valid requests get 429 too. Requests without a valid key count towards their IP address, and never block a valid key. The `RateLimit-` headers belong to the hourly limits: other 429s and lifted limits have none. An IPv6 /64 network counts as one address.',
+    `A body can be up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}. \`properties\` must be under 2 KB.`,
   ].join('\n\n')
 
 const limitRow = (what: string, { max, windowMs }: Limit): string => {

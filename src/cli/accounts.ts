@@ -33,7 +33,7 @@ const BEGINNING: Options = {
   'password-file': {
     type: 'string',
     value: 'FILE',
-    meaning: "File with the owner's password. Default: they join with a link.",
+    meaning: "File with the owner's password. Default: the owner joins with a link.",
   },
 }
 
@@ -96,7 +96,7 @@ export const init: Command = {
 
 export const accountCreate: Command = {
   name: 'account create',
-  summary: 'creates another account, with the options and output of init; its owner can be in other accounts',
+  summary: 'creates another account, with the same options and output as init; its owner can be in other accounts',
   options: BEGINNING,
   run: (given, env) => begin(given, env, false),
 }

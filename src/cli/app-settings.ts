@@ -31,16 +31,16 @@ const list = (meaning: string): Options[string] => ({ type: 'string', value: 'HO
 const SETTINGS: Options = {
   name: { type: 'string', value: 'NAME', meaning: 'Name of the app.' },
   domain: list('A domain of the app. Repeat to list all of them.'),
-  home: { type: 'string', value: 'URL', meaning: 'Its home page.' },
+  home: { type: 'string', value: 'URL', meaning: 'Home page of the app.' },
   timezone: {
     type: 'string',
     value: 'ZONE',
-    meaning: 'Timezone of its pages and emails, such as Europe/Zurich.',
+    meaning: 'Timezone of pages and emails, such as Europe/Zurich.',
   },
   locale: {
     type: 'string',
     value: 'TAG',
-    meaning: 'Format of numbers, money and dates in its emails, such as en-US or de-CH.',
+    meaning: 'Format of numbers, money and dates in emails, such as en-US or de-CH.',
   },
   'snippet-host': list('A host whose pages can report. Repeat to list all of them. `any` allows all hosts.'),
   'snippet-adds-people': {

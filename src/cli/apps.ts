@@ -18,7 +18,7 @@ import {
 
 export const APP_ADDRESSES: Options = {
   domain: { type: 'string', value: 'HOST', multiple: true, meaning: 'A domain of the app. Repeat for more.' },
-  home: { type: 'string', value: 'URL', meaning: 'Its home page.', default: 'https:// and the first domain' },
+  home: { type: 'string', value: 'URL', meaning: 'Home page of the app.', default: 'https:// and the first domain' },
 }
 
 export const appCreate: Command = {

@@ -68,7 +68,7 @@ export const BASE_URL: Options = {
     default: 'the last one used, or 8080',
   },
 }
-export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Print JSON.' } }
+export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Prints JSON.' } }
 export const ACCOUNT: Options = {
   account: {
     type: 'string',

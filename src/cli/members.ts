@@ -67,7 +67,7 @@ export const memberResetPassword: Command = {
     ...COMMON,
     'two-step-off': {
       type: 'boolean',
-      meaning: 'The link also turns off two-step sign-in, if the phone and the recovery codes are lost.',
+      meaning: 'The link also turns off two-step sign-in. Use this if the phone and the recovery codes are lost.',
     },
   },
   run: async (given, env) => {

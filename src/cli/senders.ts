@@ -106,7 +106,7 @@ export const senderAdd: Command = {
     ...ACCOUNT,
     ...JSON_OUTPUT,
     ...APP,
-    default: { type: 'boolean', meaning: 'Makes it the default sender.' },
+    default: { type: 'boolean', meaning: 'Makes this address the default sender.' },
   },
   run: (given, env) => {
     const email = readAddress(given)

@@ -257,7 +257,7 @@ type About = { history: MessageHistory; deliveries: readonly DeliveryRow[]; zone
 
 const TOO_OLD = 'It was received more than 72 hours after it happened.'
 
-const IS_PAUSED = 'The message is paused, so events trigger no email. Make it live, then send the event again.'
+const IS_PAUSED = 'The message is paused, so events trigger no email. Turn it on, then send the event again.'
 
 /** Why an event started no email, by the status and content of when it came. `liveAt`: when the message next went live. */
 type RefusedEvent =

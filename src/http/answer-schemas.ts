@@ -46,9 +46,9 @@ export const ContactRecord = Type.Object(
     email: Type.String({ description: 'Trimmed, lowercase, the domain in punycode.' }),
     firstName: orNull(Type.String(), 'First name.'),
     lastName: orNull(Type.String(), 'Last name.'),
-    tags: Type.Array(Type.String()),
+    tags: Type.Array(Type.String(), { description: "The person's tags." }),
     fields: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-      description: "The customer's own data.",
+      description: 'Your own data about the person.',
     }),
     source: orNull(Type.String(), 'Where the person came from.'),
     status: oneOf(CONTACT_STATUSES, 'Whether this person can get email.'),
@@ -70,7 +70,7 @@ export const EventRecord = Type.Object(
     ),
     event: orNull(Type.String(), 'The name; null for a page view.'),
     path: orNull(Type.String(), 'The path of the page; null for an event from a server.'),
-    email: Type.String(),
+    email: Type.String({ description: "The person's email." }),
     contactId: CONTACT_ID,
     properties: orNull(Type.Object({}, { additionalProperties: true }), 'As sent.'),
     occurredAt: time('When it happened.'),
@@ -104,11 +104,13 @@ export const DeliveryRecord = Type.Object(
   { title: 'Delivery', description: 'An email that a message triggered.' },
 )
 
+const CREATED = Type.Boolean({ description: 'Whether this call added the person.' })
+
 export const EventAnswer = Type.Object(
   {
     ok: TRUE,
     contactId: CONTACT_ID,
-    created: Type.Boolean({ description: 'Whether this call added the person.' }),
+    created: CREATED,
     warnings: WARNINGS,
   },
   { title: 'EventRecorded' },
@@ -149,7 +151,7 @@ const pageOf = <S extends TSchema>(title: string, item: S) =>
     {
       ok: TRUE,
       data: Type.Array(item, {
-        description: 'Newest first. A page can have fewer than `limit` items without being the last.',
+        description: 'A page can have fewer than `limit` items without being the last.',
       }),
       nextCursor: orNull(Type.String(), 'Send it as `cursor` to get the next page. Null on the last page only.'),
     },
@@ -205,7 +207,7 @@ const LIMITED = {
   scope: Type.Optional(
     oneOf(
       ['key', 'ip', 'person', 'site'],
-      'With `rate_limited`: what the limit belongs to, a key or an address; for visit reports, also a person or a site.',
+      'With `rate_limited`: what the limit belongs to, a key or an IP address; for visit reports, also a person or a site.',
     ),
   ),
   limitName: Type.Optional(oneOf(API_LIMIT_NAMES, 'With `rate_limited`: the limit you reached.')),
@@ -218,7 +220,7 @@ const LIMITED = {
 const BATCH_INDEX = Type.Integer({ description: 'The position of the event in the request, from 0.', minimum: 0 })
 
 const BatchAccepted = Type.Object(
-  { index: BATCH_INDEX, ok: TRUE, contactId: CONTACT_ID, created: Type.Boolean(), warnings: WARNINGS },
+  { index: BATCH_INDEX, ok: TRUE, contactId: CONTACT_ID, created: CREATED, warnings: WARNINGS },
   { title: 'BatchAccepted' },
 )
 
@@ -229,7 +231,7 @@ const BatchRefused = Type.Object(
     error: ERROR_CODE,
     message: ISSUE.message,
     field: Type.Optional(ISSUE.field),
-    errors: Type.Optional(Type.Array(FieldErrorItem)),
+    errors: Type.Optional(Type.Array(FieldErrorItem, { description: 'Present if several fields are invalid.' })),
     ...LIMITED,
   },
   { title: 'BatchRefused' },
@@ -239,7 +241,9 @@ export const BatchAnswer = Type.Object(
   {
     ok: Type.Boolean({ description: 'Whether every event was accepted.' }),
     accepted: Type.Integer({ description: 'How many were accepted.', minimum: 0 }),
-    results: Type.Array(Type.Union([BatchAccepted, BatchRefused])),
+    results: Type.Array(Type.Union([BatchAccepted, BatchRefused]), {
+      description: 'One result for each event, in the same order.',
+    }),
     warnings: WARNINGS,
   },
   { title: 'BatchRecorded' },

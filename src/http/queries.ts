@@ -48,7 +48,7 @@ export const PAGE = {
   cursor: Type.Optional(CURSOR),
   limit: Type.Optional(
     count(limits.MAX_PAGE_ITEMS, {
-      description: 'How many to return, newest first.',
+      description: 'How many to return.',
       default: limits.DEFAULT_PAGE_ITEMS,
     }),
   ),
@@ -60,6 +60,7 @@ const unlessSpace = (say: string, sayOfPlus: string) => (value: unknown) =>
 
 const EMAIL = {
   ...fields.EMAIL,
+  description: 'Only this person. Trimmed and lowercased; international domains become punycode.',
   say: unlessSpace(fields.INVALID_EMAIL, 'Send one email address. Encode each `+` as `%2B`.'),
 }
 
@@ -97,7 +98,7 @@ export const EventQuery = Type.Object(
     app: fields.APP,
     newsletter: fields.NEWSLETTER,
     email: Type.Optional(EMAIL),
-    event: Type.Optional(fields.EVENT),
+    event: Type.Optional({ ...fields.EVENT, description: 'Only events with this name.' }),
     ...PAGE,
   },
   fields.EITHER_APP_NAME,
