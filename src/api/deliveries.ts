@@ -35,7 +35,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
       {
         detail: describeCall({
           summary: 'List deliveries',
-          description: 'Lists triggered emails, newest first: those that wait, were sent, or were not sent and why.',
+          description: 'Lists triggered emails, newest first: waiting, sent, and not sent, with the reason.',
           example: EXAMPLES.getDeliveries,
           query: DeliveryQuery,
           answers: { 200: DeliveryPage },
@@ -51,7 +51,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         detail: describeCall({
           summary: 'Cancel an email',
           description:
-            'Cancels an email that waits, with all events that it includes. A later event can trigger the message again.',
+            'Cancels a waiting email, with all events it includes. A later event can trigger the message again.',
           example: EXAMPLES.cancelDelivery,
           body: DeliveryChange,
           answers: { 200: DeliveryAnswer },
@@ -67,7 +67,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
         detail: describeCall({
           summary: 'Send an email now',
           description:
-            'Checks the rules, sending hours and limits of an email that waits now instead of when it is due. It is sent if all allow it.',
+            'Checks the rules, sending hours and limits of a waiting email now instead of when it is due, and sends it if they allow it.',
           example: EXAMPLES.sendDelivery,
           body: DeliveryChange,
           answers: { 200: DeliveryAnswer },
@@ -80,11 +80,11 @@ const UNKNOWN_DELIVERY = refuse('delivery_not_found', {
   message: 'This app has no delivery with this ID. Send the `id` of one from GET /deliveries.',
 })
 const NOT_WAITING = refuse('delivery_in_use', {
-  message: 'This email does not wait any more: it is being sent or has ended. See its `state` in GET /deliveries.',
+  message:
+    'This email is no longer waiting: it is being sent, or its state is final. See its `state` in GET /deliveries.',
 })
 const NOT_EARLY = refuse('delivery_in_use', {
-  message:
-    'Only an email that waits for its time can be sent now. This one is due, is being sent or has ended: see its `state` in GET /deliveries.',
+  message: "Only an email that isn't due yet can be sent early. See its `state` in GET /deliveries.",
 })
 
 /** `inUse`: what to say if the email can't be changed any more. */

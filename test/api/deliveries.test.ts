@@ -69,14 +69,14 @@ describe('cancelling', () => {
     expect(await audited()).toEqual([['delivery.cancel', server.first.keyId]])
   })
 
-  test('is refused when the email does not wait any more', async () => {
+  test('is refused when the email is no longer waiting', async () => {
     const id = await waiting()
     server.clock.tick(11 * MINUTE)
     await messaging.decide()
     const answer = await change(CANCEL, id)
     expect(codeOf(answer)).toBe('409 delivery_in_use')
     expect(answer.body.message).toBe(
-      'This email does not wait any more: it is being sent or has ended. See its `state` in GET /deliveries.',
+      'This email is no longer waiting: it is being sent, or its state is final. See its `state` in GET /deliveries.',
     )
   })
 })
@@ -103,7 +103,7 @@ describe('sending now', () => {
     await change(SEND, id)
     const answer = await change(SEND, id)
     expect(codeOf(answer)).toBe('409 delivery_in_use')
-    expect(answer.body.message).toStartWith('Only an email that waits for its time can be sent now.')
+    expect(answer.body.message).toStartWith("Only an email that isn't due yet can be sent early.")
   })
 })
 
