@@ -9,15 +9,17 @@ const ONCE_PER_RESULT: MessageContent['again'] = {
   collect: { minutes: 30 },
 }
 
-/** One result: a headline and a button. Several: a list of links. Without a `url` they lead to the home page. */
+/** The headline of one result says that it is ready. */
+const open = (ready: string): string =>
+  `{% if events.size > 1 %}Your {{ events.size }} results ${ready}.{% elsif event.headline %}**{{ event.headline }}**{% else %}Your results ${ready}.{% endif %}`
+
+/** One result: a button. Several: a list of links. Without a `url` they lead to the home page. */
 const RESULTS = [
   '{% if events.size > 1 %}',
   '{% for event in events %}{% assign link = event.url | default: app.homeUrl %}',
   '- {% if link %}[{{ event.headline | default: "See your results" }}]({{ link }}){% else %}{{ event.headline | default: "Your results" }}{% endif %}',
   '{% endfor %}',
   '{% else %}',
-  '{% if event.headline %}**{{ event.headline }}**{% endif %}',
-  '',
   '{% assign link = event.url | default: app.homeUrl %}{% if link %}[See your results]({{ link }}){% endif %}',
   '{% endif %}',
 ].join('\n')
@@ -38,7 +40,7 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
         subject:
           '{% if events.size > 1 %}Your {{ events.size }} results are ready{% else %}{{ event.headline | default: "Your results are ready" }}{% endif %}',
         preheader: 'Take a look whenever you like.',
-        body: ['Hi {{ contact.firstName | default: "there" }},', 'Your results are ready.', RESULTS].join('\n\n'),
+        body: ['Hi {{ contact.firstName | default: "there" }},', open('are ready'), RESULTS].join('\n\n'),
       },
     },
   },
@@ -59,7 +61,8 @@ export const FIRST_MESSAGES: { name: string; content: MessageContent }[] = [
         preheader: 'Take a look when you have a minute.',
         body: [
           'Hi {{ contact.firstName | default: "there" }},',
-          'Your results have been ready since yesterday. Take a look when you have a minute.',
+          open('have been ready since yesterday'),
+          'Take a look when you have a minute.',
           RESULTS,
         ].join('\n\n'),
       },

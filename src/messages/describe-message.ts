@@ -117,36 +117,33 @@ function describeSince(since: Since | undefined): string {
   return since === 'ever' ? 'at any time' : 'since the trigger'
 }
 
-export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdback }: MessageContent): string {
+/** One sentence per line: when, how often, then each rule and what follows. */
+export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdback }: MessageContent): string[] {
   const rules = groupRules(onlyIf).map((group) => describeRules(group.flatMap((index) => onlyIf[index] ?? [])))
-  const all = rules.length < 2 ? rules.join('') : `${rules.slice(0, -1).join(', ')} and ${rules.at(-1)}`
-  return `${describeTime(wait)} ${describeTrigger(trigger)}, the person gets this email ${describeAgain(again)}${all === '' ? '' : `, if ${all}`}.${describeJoining(again)}${describeUnseen(onlyIf)}${describeHoldback(holdback)}${goal ? ` Its goal is ${describeGoal(goal)}.` : ''}`
+  const lines = [
+    `The email is due ${describeTime(wait)} ${describeTrigger(trigger)}.`,
+    `Each person gets it ${describeAgain(again)}.`,
+    describeCollect(again),
+    ...rules.map((rule) => `Only if ${rule}.`),
+    describeUnseen(onlyIf),
+    holdback === undefined ? null : `${holdback}% of people are held back for comparison and don't get it.`,
+    goal ? `Its goal is ${describeGoal(goal)}.` : null,
+  ]
+  return lines.filter((line) => line !== null)
 }
-
-const describeHoldback = (holdback: number | undefined): string =>
-  holdback === undefined ? '' : ` ${holdback}% of people are held back for comparison and don't get it.`
 
 export const describeGoal = ({ event, days }: Goal): string => `${event} within ${formatCount(days, 'day')}`
 
-const describeJoining = (again: Again | undefined): string => {
-  const said = describeCollect(again)
-  return said === null ? '' : ` ${said}`
-}
-
-export function describeUnseen(rules: readonly Rule[]): string {
+export function describeUnseen(rules: readonly Rule[]): string | null {
   const asking = rules.filter((rule) => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen')
-  if (asking.length === 0) return ''
-  return ` People without page views ${asking.every(isSentUnknown) ? 'also get it' : "don't get it"}.`
+  if (asking.length === 0) return null
+  return `People without page views ${asking.every(isSentUnknown) ? 'also get it' : "don't get it"}.`
 }
 
 function describeTime(wait: Wait | undefined): string {
-  if (wait && 'until' in wait) return `At the next ${wait.until} after`
-  return wait === undefined || wait.minutes === 0
-    ? 'Immediately when'
-    : `${capitalize(formatMinutes(wait.minutes))} after`
+  if (wait && 'until' in wait) return `at the next ${wait.until} after`
+  return wait === undefined || wait.minutes === 0 ? 'as soon as' : `${formatMinutes(wait.minutes)} after`
 }
-
-const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** Whether the rule lets emails go to people never reported by the script. */
 export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>

@@ -26,7 +26,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { answerEditor, checkFields, type Editing, editorPath, readContext, simulateFields } from './message-editing.tsx'
 import { type Fields, textOf } from './message-field-names.ts'
 import { changeRows, readFields, readMail, saysSame, writeFields } from './message-form.ts'
-import { ALLOW_HOST, FIX, isOfText, NEW_SENDER } from './message-checklist.tsx'
+import { ALLOW_HOST, FIX, isOfText, NEW_SENDER, NO_EMAIL } from './message-checklist.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { refuseTest } from './tested-emails.ts'
 import { problemAnswer } from '../layout/problems.tsx'
@@ -140,8 +140,7 @@ async function addSender(editing: Editing, fields: Fields): Promise<Response> {
   if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, editing.request, viewer)
   const add = readEmail(textOf(fields, NEW_SENDER))?.email
   if (add === undefined) {
-    const message = 'Enter one email address, such as hello@example.com.'
-    return answerEditor(editing, { fields, notice: message, status: 400 })
+    return answerEditor(editing, { fields, notice: NO_EMAIL, status: 400 })
   }
   const changed = await changeSenders(deps.store, viewer.app, { add, isDefault: true })
   const outcome =

@@ -2,6 +2,7 @@
 import { Fragment, type ComponentChildren } from 'preact'
 import { hasRole } from '../../accounts/members.ts'
 import { proposeSender, SENDER_PROBLEMS } from '../../accounts/senders.ts'
+import { readEmail } from '../../core/email.ts'
 import { publicId } from '../../core/ids.ts'
 import type { MessageRow } from '../../messages/messages.ts'
 import type { LackedLinks, LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
@@ -33,7 +34,7 @@ export type CheckLine = {
   says: ComponentChildren
   problems: LiveProblem[]
   warnings: FieldError[]
-  link?: { label: string; page: 'sender/server' | 'settings' | 'docs'; query?: string }
+  link?: { label: string; page: 'sender' | 'sender/server' | 'settings' | 'docs'; query?: string }
   host?: string
 }
 
@@ -71,7 +72,7 @@ export function listChecks({ fields, errors = [], check, sending, tested, meant,
     ...(named.length > 0 ? [lineOf('Name', named, '')] : []),
     ...(others.length > 0 ? [lineOf('Trigger and rules', others, '')] : []),
     ...(meant === null ? [] : [lineOfUnknown(meant)]),
-    lineOf('Sender', sender, 'A sender address is set.'),
+    lineOfSender(sender),
     ...listSending(sending, message),
     { ...lineOf('Values', values, describeTried(tried)), warnings, ...(isUnchecked ? UNCHECKED : {}), ...partly },
     text.length > 0 || missing === null
@@ -81,6 +82,16 @@ export function listChecks({ fields, errors = [], check, sending, tested, meant,
     lineOfTest(tested),
   ]
 }
+
+/** The field follows, so no link is needed. */
+const lineOfSender = (problems: LiveProblem[]): CheckLine => {
+  const line = lineOf('Sender', problems, 'A sender address is set.')
+  return problems.some(lacksSender)
+    ? { ...line, says: 'No address yet.', link: { label: 'Open Sender', page: 'sender' } }
+    : line
+}
+
+const lacksSender = ({ code }: FieldError): boolean => code === 'no_sender'
 
 /** Named in full, up to here. */
 const NAMED_LINKS = 2
@@ -190,6 +201,7 @@ export function LiveChecks({ lines, viewer }: Pick<ListProps, 'lines' | 'viewer'
   return (
     <>
       {wrong.length > 0 && <p>{`Fix first: ${wrong.join(', ')}.`}</p>}
+      {left.length > 0 && <p>{wrong.length === 0 ? 'You can go live with these open:' : 'The rest can stay open:'}</p>}
       {left.length > 0 && <CheckLines lines={left} viewer={viewer} />}
       {wrong.length + left.length === 0 && <p>All checks passed.</p>}
     </>
@@ -229,6 +241,9 @@ const CheckLines = ({ lines, viewer, problems }: LinesProps) => (
             </>
           )}
           {line.host !== undefined && <AllowHost viewer={viewer} host={line.host} />}
+          {problems && line.state === 'wrong' && line.problems.length === 0 && (
+            <span class="hint"> You can go live anyway.</span>
+          )}
           {problems && <ProblemList {...problems} problems={line.problems} />}
           {problems && <ProblemList {...problems} problems={line.warnings} />}
         </div>
@@ -262,11 +277,13 @@ const ProblemList = ({ problems, viewer, isEditor, fields }: ProblemsProps) =>
     <ul class="problems">
       {problems.map((problem) => (
         <li key={problem.field + problem.message}>
-          <a href={hrefOf(problem, viewer)}>
-            <Named field={problem.field} fields={fields}>
-              {problem.message}
-            </Named>
-          </a>
+          {!lacksSender(problem) && (
+            <a href={hrefOf(problem, viewer)}>
+              <Named field={problem.field} fields={fields}>
+                {problem.message}
+              </Named>
+            </a>
+          )}
           {isEditor && <Fix problem={problem} viewer={viewer} fields={fields} />}
         </li>
       ))}
@@ -289,8 +306,8 @@ function Fix({ problem: { field, code, replace }, viewer, fields }: FixProps) {
       </Button>
     )
   }
-  if (code === 'no_sender' && hasRole(viewer.member.role, 'owner'))
-    return <SenderFields viewer={viewer} fields={fields} />
+  if (code === 'no_sender')
+    return hasRole(viewer.member.role, 'owner') ? <SenderFields viewer={viewer} fields={fields} /> : null
   if (!SENDER_PROBLEMS.some((one) => one === code)) return null
   const page = code === 'sender_unverified' ? 'sender/domain' : 'sender'
   return <ButtonLink href={pathOf(viewer.app.publicId, page)}>Open Sender</ButtonLink>
@@ -298,6 +315,7 @@ function Fix({ problem: { field, code, replace }, viewer, fields }: FixProps) {
 
 /** Field and button of an address for the app. */
 export const NEW_SENDER = 'newSender'
+export const NO_EMAIL = 'Enter one email address, such as hello@example.com.'
 
 const SenderFields = ({ viewer, fields }: Omit<FixProps, 'problem'>) => (
   <div class="test">
@@ -305,6 +323,7 @@ const SenderFields = ({ viewer, fields }: Omit<FixProps, 'problem'>) => (
       name={NEW_SENDER}
       label="Send emails from"
       value={fields[NEW_SENDER] ?? proposeSender(viewer.app)}
+      error={fields.do === NEW_SENDER && !readEmail(textOf(fields, NEW_SENDER)) ? NO_EMAIL : undefined}
       kind="email"
       autocomplete="off"
     />

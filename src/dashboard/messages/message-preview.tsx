@@ -42,13 +42,24 @@ export const PreviewSection = ({ viewer, path, view, now, preview, mail }: Previ
   </section>
 )
 
-/** `says`: the message in one sentence; null while incomplete. */
-type Typed = { viewer: Viewer; says: string | null; now: number }
+/** What will happen, for the dialog. */
+export const Says = ({ lines }: { lines: readonly string[] }) => (
+  <>
+    {lines.map((line) => (
+      <li key={line}>
+        <SentText>{line}</SentText>
+      </li>
+    ))}
+  </>
+)
+
+/** `says`: what the message does; null while incomplete. */
+type Typed = { viewer: Viewer; says: string[] | null; now: number }
 
 /** Used by islands/message.ts: HTML by element id, and the email. */
 export const previewParts = ({ viewer, preview, mail, says, now }: ShownPreview & Typed) => ({
   fragments: {
-    ...(says === null ? {} : { [SAYS]: render(<>{says}</>) }),
+    ...(says === null ? {} : { [SAYS]: render(<Says lines={says} />) }),
     'preview-said': render(<Said viewer={viewer} preview={preview} />),
     sample: render(<SampleOptions preview={preview} now={now} />),
     properties: render(<Properties names={preview.properties} />),

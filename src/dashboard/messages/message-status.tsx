@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { listChecks, LiveChecks } from './message-checklist.tsx'
+import { Says } from './message-preview.tsx'
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
@@ -77,7 +78,9 @@ type LiveProps = Pick<
 /** Always enabled, because unsaved changes may have fixed the problems. */
 const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveProps) => (
   <Dialog id="go-live" opener="Go live" kind="primary" title={`Go live with “${message.name}”?`}>
-    <p id={SAYS}>{describeMessage(message.content)}</p>
+    <ul class="says" id={SAYS}>
+      <Says lines={describeMessage(message.content)} />
+    </ul>
     <div id={LIVE_CHECKS}>
       <LiveChecks lines={listChecks({ ...checked, message })} viewer={viewer} />
     </div>

@@ -39,7 +39,7 @@ const Hidden = ({ names }: { names: string[] }) => (
   </span>
 )
 
-/** A shell command; wraps between words, not at hyphens. */
+/** Such as a shell command; wraps between words, not at hyphens. */
 export const Command = ({ children }: { children: string }) => (
   <code class="command">
     {children.split(' ').map((word, index) => [index > 0 && ' ', <span key={index}>{word}</span>])}
@@ -48,5 +48,5 @@ export const Command = ({ children }: { children: string }) => (
 
 /** Text with code between backticks. */
 export const Ticked = ({ children }: { children: string }) => (
-  <>{children.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
+  <>{children.split('`').map((part, index) => (index % 2 === 0 ? part : <Command key={index}>{part}</Command>))}</>
 )

@@ -42,7 +42,7 @@ describe('going live', () => {
     const problems = (await textOf(html, '.problems li')).join(' ')
     expect(problems).toContain('event.url is missing in 12% of the last 100 events.')
     expect(problems).toContain('contact.firstName is missing in 50% of the last 100 events.')
-    expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Values.'])
+    expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Values.', 'The rest can stay open:'])
     const [button] = await attributesOf(html, '.checks button', 'value')
     expect(button).toBe('fix mail.body {{ contact.firstName }}')
     const added = await pages.press(pages.path, button ?? '')
@@ -129,10 +129,14 @@ describe('going live', () => {
     expect((await pages.press(pages.path, 'live')).status).toBe(400)
   })
 
-  test('is summarised in one sentence before', async () => {
+  test('is summarised in short lines before', async () => {
     const { html } = await pages.browser.get(pages.path)
+    expect((await textOf(html, '#go-live-says > li')).slice(0, 2)).toEqual([
+      'The email is due 10 minutes after results_ready arrives.',
+      'Each person gets it once per resultId or url.',
+    ])
     expect(await textOf(html, '#go-live p')).toEqual([
-      expect.stringContaining('10 minutes after results_ready arrives, the person gets this email once'),
+      'You can go live with these open:',
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
       expect.stringMatching(/but not as sent.*can send them from the outbox/),
@@ -155,7 +159,9 @@ describe('going live', () => {
     ])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
     expect(await left()).toEqual([`Problem: ${lost}`, "To do: Test This text isn't tested yet."])
-    expect(await textOf((await pages.browser.get(pages.path)).html, '#go-live-checks')).not.toContain('Fix first')
+    const { html: withServer } = await pages.browser.get(pages.path)
+    expect(await textOf(withServer, '#go-live-checks p')).toEqual(['You can go live with these open:'])
+    expect(await textOf(withServer, '#checklist .wrong')).toEqual([`Problem: ${lost} You can go live anyway.`])
     expect((await pages.press(pages.path, 'live')).status).toBe(303)
   })
 
@@ -257,7 +263,7 @@ describe('going live', () => {
       const { html } = await pages.browser.get(pages.path)
       expect(await textOf(html, '.problems li')).toEqual([BROKEN])
       expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${FAULT}`])
-      expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Email.'])
+      expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Email.', 'The rest can stay open:'])
       expect((await pages.press(pages.path, 'live')).status).toBe(400)
     })
 
@@ -272,7 +278,7 @@ describe('going live', () => {
       const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
       expect(await textOf(mended.html, '.problems li, .fault')).toEqual([])
       expect((await textOf(mended.html, '#go-live-checks li')).at(-1)).toBe("To do: Test This text isn't tested yet.")
-      expect(await textOf(mended.html, '#go-live-checks p')).toEqual([])
+      expect(await textOf(mended.html, '#go-live-checks p')).toEqual(['You can go live with these open:'])
       const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
       expect(await textOf(broken.html, '.problems li')).toEqual([expect.stringContaining('no variable x.')])
     })

@@ -174,7 +174,7 @@ describe('the preview while typing', () => {
     ])
     const older = (await attributesOf(shown.fragments.sample, 'option', 'value'))[1] ?? ''
     expect((await ask({ ...WORDS, sample: older })).shown.mail.subject).toBe('<bdi>First</bdi>')
-    expect(shown.fragments['go-live-says']).toContain('the person gets this email once')
+    expect(shown.fragments['go-live-says']).toContain('Each person gets it once')
   })
 
   test('shows a made-up person if there is none, and says so', async () => {

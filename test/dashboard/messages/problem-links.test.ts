@@ -60,10 +60,10 @@ describe('the list of problems', () => {
     const list = await (await world.browse('owner', `${app}/messages`)).text()
     const message = (await attributesOf(list, 'a[href*="/messages/msg_"]', 'href'))[0]
     const html = await (await world.browse('owner', String(message))).text()
-    const found = await textOf(html, '.checks .problems a')
-    const index = found.findIndex((text) => text.includes('There is no sender'))
+    const found = await textOf(html, '#checklist .wrong a')
+    const index = found.indexOf('Open Sender')
     expect(index).toBeGreaterThanOrEqual(0)
-    expect((await attributesOf(html, '.checks .problems a', 'href'))[index]).toBe(`${app}/sender`)
+    expect((await attributesOf(html, '#checklist .wrong a', 'href'))[index]).toBe(`${app}/sender`)
     await world.close()
   })
 })
