@@ -22,12 +22,30 @@ export function readProperties({ properties }: Pick<EventRow, 'properties'>): Pr
 
 const describeValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
+/** What tells events of one name apart comes first and without its name: the headline, and the path of the URL. */
+const LEADING = ['headline', 'url']
+
+function listPreviewed(event: Pick<EventRow, 'properties'>): string[] {
+  const properties = readProperties(event)
+  const leading = LEADING.flatMap((name) =>
+    properties.filter((one) => one.name === name && typeof one.value === 'string'),
+  )
+  return [
+    ...leading.map(({ value }) => pathOfUrl(describeValue(value))),
+    ...properties
+      .filter((one) => !leading.includes(one))
+      .map(({ name, value }) => `${name}: ${describeValue(value).slice(0, PREVIEW_CHARACTERS)}`),
+  ]
+}
+
+function pathOfUrl(text: string): string {
+  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
+  return url === null || url.pathname === '/' ? text : `${url.pathname}${url.search}`
+}
+
 export function previewOf(event: Pick<EventRow, 'path' | 'properties'>): string {
   if (event.path !== null) return event.path
-  let preview = ''
-  for (const { name, value } of readProperties(event)) {
-    if (preview.length > PREVIEW_CHARACTERS) break
-    preview += `${preview === '' ? '' : ', '}${name}: ${describeValue(value).slice(0, PREVIEW_CHARACTERS)}`
-  }
-  return preview.slice(0, PREVIEW_CHARACTERS + 1)
+  return listPreviewed(event)
+    .join(', ')
+    .slice(0, PREVIEW_CHARACTERS + 1)
 }

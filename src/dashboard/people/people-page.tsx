@@ -17,7 +17,7 @@ import { Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { FieldFrame } from '../ui/field.tsx'
-import { FilterMenu } from '../ui/filter-menu.tsx'
+import { FilterGroup, FilterMenu } from '../ui/filter-menu.tsx'
 import { Finder } from '../ui/finder.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
@@ -153,52 +153,58 @@ type FilterFieldsProps = Pick<PeopleProps, 'suggested' | 'messages'> & { texts: 
 
 const FilterFields = ({ texts, suggested, messages }: FilterFieldsProps) => (
   <>
-    <Select
-      name="emails"
-      label="Emails"
-      value={texts.emails}
-      options={[ANY, ...Object.entries(EMAIL_CHOICES).map(([value, { label }]) => ({ value, label }))]}
-    />
-    <Select
-      name="days"
-      label="When"
-      value={texts.days}
-      options={[
-        { value: '', label: 'At any time' },
-        ...Object.entries(EMAIL_DAYS).map(([value, label]) => ({ value, label })),
-      ]}
-    />
-    <Select
-      name="message"
-      label="Message"
-      value={texts.message}
-      options={[ANY, ...messages.map(({ id, name }) => ({ value: publicId('msg', id), label: name }))]}
-    />
-    <Select
-      name="seen"
-      label="Last page view"
-      value={texts.seen}
-      options={[ANY, ...Object.entries(SEEN_CHOICES).map(([value, { label }]) => ({ value, label }))]}
-    />
-    <FilterField name="tag" label="Tag" texts={texts} list="tags" />
-    <Select
-      name="status"
-      label="Status"
-      value={texts.status}
-      options={[ANY, ...Object.entries(STATUSES).map(([value, { word }]) => ({ value, label: word }))]}
-    />
-    <FilterField name="field" label="Field" texts={texts} list="fields" />
-    <FilterField name="value" label="Field value" texts={texts} />
-    <FilterField name="event" label="Event" texts={texts} list="event-names" />
-    <Select
-      name="did"
-      label="Done?"
-      value={texts.did}
-      options={[
-        { value: '', label: 'They did it' },
-        { value: 'no', label: "They didn't" },
-      ]}
-    />
+    <FilterGroup title="Emails">
+      <Select
+        name="emails"
+        label="Result"
+        value={texts.emails}
+        options={[ANY, ...Object.entries(EMAIL_CHOICES).map(([value, { label }]) => ({ value, label }))]}
+      />
+      <Select
+        name="days"
+        label="When"
+        value={texts.days}
+        options={[
+          { value: '', label: 'At any time' },
+          ...Object.entries(EMAIL_DAYS).map(([value, label]) => ({ value, label })),
+        ]}
+      />
+      <Select
+        name="message"
+        label="Message"
+        value={texts.message}
+        options={[ANY, ...messages.map(({ id, name }) => ({ value: publicId('msg', id), label: name }))]}
+      />
+    </FilterGroup>
+    <FilterGroup title="Person">
+      <FilterField name="tag" label="Tag" texts={texts} list="tags" />
+      <Select
+        name="status"
+        label="Status"
+        value={texts.status}
+        options={[ANY, ...Object.entries(STATUSES).map(([value, { word }]) => ({ value, label: word }))]}
+      />
+      <FilterField name="field" label="Field" texts={texts} list="fields" />
+      <FilterField name="value" label="Field value" texts={texts} />
+    </FilterGroup>
+    <FilterGroup title="Activity">
+      <Select
+        name="seen"
+        label="Last page view"
+        value={texts.seen}
+        options={[ANY, ...Object.entries(SEEN_CHOICES).map(([value, { label }]) => ({ value, label }))]}
+      />
+      <FilterField name="event" label="Event" texts={texts} list="event-names" />
+      <Select
+        name="did"
+        label="Event happened"
+        value={texts.did}
+        options={[
+          { value: '', label: 'At least once' },
+          { value: 'no', label: 'Never' },
+        ]}
+      />
+    </FilterGroup>
     <Suggestions id="tags" texts={suggested.tags} />
     <Suggestions id="fields" texts={suggested.fields} />
     <Suggestions id="event-names" texts={suggested.events.filter((name) => describeEventName(name) === name)} />

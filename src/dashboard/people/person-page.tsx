@@ -24,7 +24,7 @@ type PersonProps = {
   messages: MessageExplanation[]
   /** error of the last action */
   notice?: string
-} & Omit<TimelineProps, 'path'>
+} & Omit<TimelineProps, 'path' | 'explained'>
 
 export const PersonPage = (props: PersonProps) => (
   <Frame
@@ -38,7 +38,11 @@ export const PersonPage = (props: PersonProps) => (
     <div class="columns text-first">
       <div>
         {props.isFirst && <PersonMail viewer={props.viewer} messages={props.messages} />}
-        <PersonTimeline {...props} path={personPath(props.viewer.app.publicId, props.person.id)} />
+        <PersonTimeline
+          {...props}
+          path={personPath(props.viewer.app.publicId, props.person.id)}
+          explained={new Set(props.messages.flatMap(({ delivery }) => delivery?.id ?? []))}
+        />
       </div>
       <aside aria-label="Details">
         <FactsSection {...props} />

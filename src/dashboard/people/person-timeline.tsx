@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ContactChangeRow, PersonReport, Presences, TimelineItem } from '../../deliveries/person-timeline.ts'
-import { describeAfter, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { describeAfter, describeListed, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
 import type { EventOutcome } from '../../deliveries/message-explanations.ts'
 import { publicId } from '../../core/ids.ts'
 import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
@@ -19,6 +19,8 @@ export type TimelineProps = {
   viewer: Viewer
   /** the person's page */
   path: string
+  /** deliveries that the page explains above */
+  explained: ReadonlySet<number>
   items: TimelineItem[]
   /** email addresses of members by their id */
   members: ReadonlyMap<string, string>
@@ -67,7 +69,7 @@ function toMoment(props: TimelineProps, item: TimelineItem): Moment {
     case 'event':
       return { ...about, ...ofEvent(props.viewer.app.publicId, item) }
     case 'email':
-      return { ...about, ...ofEmail(props.viewer.app.publicId, item.email) }
+      return { ...about, ...ofEmail(props, item.email) }
     case 'change':
       return { ...about, ...ofChange(props.members, item.change) }
     case 'presence':
@@ -124,19 +126,28 @@ const Unstarted = ({ appId, outcome }: { appId: string; outcome: EventOutcome })
   </>
 )
 
-const ofEmail = (appId: string, { work: { delivery, message }, explained }: ListedDelivery): Content => ({
-  kind: 'Email',
-  isDue: delivery.state === 'waiting' || delivery.state === 'deferred',
-  what: (
-    <span class="with-badge">
-      <a href={deliveryPath(appId, delivery.id)}>
-        <SentText most={80}>{message.name}</SentText>
-      </a>
-      <DeliveryBadge delivery={delivery} />
-    </span>
-  ),
-  detail: <SentText most={400}>{withAfter(explained.why, describeAfter(delivery))}</SentText>,
-})
+const ofEmail = ({ viewer, explained: above, now }: TimelineProps, email: ListedDelivery): Content => {
+  const {
+    work: { delivery, message },
+    explained,
+  } = email
+  const detail = above.has(delivery.id)
+    ? `${describeListed(email, now)}.`
+    : withAfter(explained.why, describeAfter(delivery))
+  return {
+    kind: 'Email',
+    isDue: delivery.state === 'waiting' || delivery.state === 'deferred',
+    what: (
+      <span class="with-badge">
+        <a href={deliveryPath(viewer.app.publicId, delivery.id)}>
+          <SentText most={80}>{message.name}</SentText>
+        </a>
+        <DeliveryBadge delivery={delivery} />
+      </span>
+    ),
+    detail: <SentText most={400}>{detail}</SentText>,
+  }
+}
 
 const withAfter = (why: string, after: string | null): string => (after === null ? why : `${why} ${after}.`)
 

@@ -398,12 +398,7 @@ describe('the timeline', () => {
     db.close()
     await pages.store.unsubscribe({ contactId: contact?.id ?? 0, at: pages.clock.now() + MINUTE })
     const hints = await textOf((await browser.get(path)).html, '.timeline > li > .hint')
-    expect(hints).toEqual(
-      expect.arrayContaining([
-        'With the link in an email',
-        expect.stringMatching(/^It was sent on .+ Came back 47 s later\.$/),
-      ]),
-    )
+    expect(hints).toEqual(expect.arrayContaining(['With the link in an email', 'Came back 47 s later.']))
   })
 
   describe('shows when pages were left and returned to', () => {
@@ -422,7 +417,7 @@ describe('the timeline', () => {
       pages.clock.ms += MINUTE
       await reportPages({ type: 'here', path: '/upload' })
       const lines = ['PageBack on /upload', 'Eventresults_ready', 'PageLeft /upload', 'Page view/upload']
-      expect(await linesOf(path)).toEqual([lines, ['headline: Ready']])
+      expect(await linesOf(path)).toEqual([lines, ['Ready']])
     })
 
     test('many in a row as one line a visit, on one page', async () => {
@@ -480,7 +475,7 @@ describe('the timeline', () => {
     const clock = expect.stringMatching(/^\d\d:\d\d$/)
     expect(await textOf(html, '.timeline time')).toEqual([expect.stringMatching(/^Due \d\d:\d\d$/), clock])
     expect(await textOf(html, '.lead')).toEqual([expect.stringContaining('Last event just now.')])
-    expect((await textOf(html, '.timeline > li > .hint'))[0]).toStartWith('It is waiting.')
+    expect((await textOf(html, '.timeline > li > .hint'))[0]).toBe('Due in 10 min.')
     pages.clock.ms += 14 * MINUTE
     await sendEvent(pages, { app, email: 'ada@example.com', properties: { headline: 'Again' } })
     pages.clock.ms += MINUTE
