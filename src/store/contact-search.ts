@@ -5,12 +5,12 @@ import type { ContactRow, ContactStatus } from './types.ts'
 
 /** Matches are counted up to here. */
 const COUNTED_PEOPLE = 10_000
-/** Rows that a page looks at where few match a condition (measured: 25 ms). */
-const SCANNED_ROWS = 20_000
-/** Lookups of listed rows in the indexes of other conditions (measured: 25 ms). */
-const LOOKUPS = 60_000
+/** Rows that a page looks at where few match a condition (measured: 20 ms). */
+const SCANNED_ROWS = 15_000
+/** Lookups of listed rows in the indexes of other conditions (measured: 20 ms). */
+const LOOKUPS = 50_000
 /** Rows of several indexes that are merged at once (measured: 20 ms). */
-const MERGED_ROWS = 450_000
+const MERGED_ROWS = 400_000
 const CHUNK_ROWS = 500
 /** From here on, looking up each listed row takes longer than walking the index to the next few. */
 const MANY_IDS = 1_000
@@ -20,7 +20,7 @@ const MAX_ID = Number.MAX_SAFE_INTEGER
 /** Of the people that are merged for a page, so many are only to count them in another order. */
 const OTHER_ORDER = 1 / 3
 /** Lookups that reading a name and comparing it takes as long as. */
-const SEARCH_COST = 4
+const SEARCH_COST = 5
 /** Tags, fields and events that a filter suggests. */
 const SUGGESTED = 100
 /** Shorter parts of names are not indexed. */

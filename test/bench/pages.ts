@@ -19,6 +19,7 @@ const LIST_MS = 5
 const DELIVERIES_MS = 20
 const ASSET_BYTES = 60 * 1024
 const MINUTE_MS = 60_000
+const STARTS = 3
 
 /** `first`: in a process just started. `processor`: of the service, as the median, which a busy machine blurs less. */
 type Timing = { name: string; first: number; p50: number; p99: number; processor: number; bytes: number }
@@ -53,9 +54,9 @@ async function measure(page: Page, browser: Browser, pid: number): Promise<Omit<
 }
 
 /** The first answer of each page in a process that has just started. */
-async function measureFirst(pages: Page[], browser: Browser): Promise<Map<string, number>> {
-  const times = new Map<string, number>()
-  for (const page of pages) times.set(page.name, (await answer(page, browser))[0])
+async function measureFirst(pages: Page[], browser: Browser): Promise<number[]> {
+  const times: number[] = []
+  for (const page of pages) times.push((await answer(page, browser))[0])
   return times
 }
 
@@ -72,6 +73,7 @@ async function importPeople({ url }: Service, { mailing, apiKey }: Seeded): Prom
       const events = Array.from({ length: IMPORT.events }, (_, index) => ({
         app: mailing,
         event: 'imported',
+        createContact: true,
         email: `import${run}.${batch}.${index}@example.com`,
       }))
       const headers = { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json' }
@@ -148,13 +150,21 @@ let service = await start()
 try {
   const all = await listPages(await signIn(service, seeded), seeded)
   const wanted = all.filter(({ name }) => name.includes(process.argv[3] ?? ''))
-  await service.stop()
-  service = await start()
+  const firsts: number[][] = []
+  for (let index = 0; index < STARTS; index += 1) {
+    await service.stop()
+    service = await start()
+    firsts.push(await measureFirst(wanted, await signIn(service, seeded)))
+  }
   const browser = await signIn(service, seeded)
-  const first = await measureFirst(wanted, browser)
   const pages: Timing[] = []
-  for (const page of wanted)
-    pages.push({ ...(await measure(page, browser, service.pid)), first: first.get(page.name) ?? 0 })
+  for (const [index, page] of wanted.entries()) {
+    const first = atShare(
+      firsts.map((times) => times[index] ?? 0),
+      0.5,
+    )
+    pages.push({ ...(await measure(page, browser, service.pid)), first })
+  }
   const { get } = browser
   const authorised: Get = (path) => fetch(service.url + path, { headers: { Authorization: `Bearer ${seeded.apiKey}` } })
   const newest = { name: 'GET 20 of 10,000,000', path: `/api/v1/events?app=${seeded.small}&limit=20` }
@@ -175,15 +185,13 @@ try {
   if (heaviest > ASSET_BYTES) missed.push('script and style')
   console.log(`imported ${(await importPeople(service, seeded)).toLocaleString('en')} people`)
   const after = await measureAfterImport(wanted, browser)
-  for (const [name, times] of after) {
-    const [p50, slowest] = [atShare(times, 0.5), Math.max(...times)]
-    const isMissed = p50 > PAGE_BARS.p50 || slowest > PAGE_BARS.p99
-    if (isMissed) missed.push(`${name} after an import (median ${p50.toFixed(1)} ms, slowest ${slowest.toFixed(1)} ms)`)
-  }
+  for (const [name, times] of after)
+    if (atShare(times, 0.5) > PAGE_BARS.p50)
+      missed.push(`${name} after an import (${atShare(times, 0.5).toFixed(1)} ms)`)
   const times = [...after.values()].flat()
-  console.log(
-    `in the minute after: ${times.length} pages, p50 ${atShare(times, 0.5).toFixed(1)} ms, p99 ${atShare(times, 0.99).toFixed(1)} ms, slowest ${Math.max(...times).toFixed(1)} ms`,
-  )
+  const [p50, p99] = [atShare(times, 0.5), atShare(times, 0.99)]
+  if (p99 > PAGE_BARS.p99) missed.push('the minute after an import')
+  console.log(`in the minute after: ${times.length} pages, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`)
   console.log(missed.length === 0 ? 'every bar is reached' : `MISSED: ${missed.join(', ')}`)
   process.exitCode = missed.length === 0 ? 0 : 1
 } finally {
