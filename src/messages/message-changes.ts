@@ -18,23 +18,28 @@ const planSave: MessageRules['planSave'] = (draft, { old, hasDeliveries, at }) =
   const status = draft.status ?? old?.status ?? 'draft'
   if (!old) {
     const created = { change: 'created', status, version: 1, updatedAt: at, storesContent: true } as const
-    return plan(created, { isEdited: true, before: 'draft' })
+    return plan(created, { isSaved: true, isRenamed: false, before: 'draft' })
   }
   const isSameContent = isEqual(draft.content, old.content)
-  const isEdited = !isSameContent || draft.name !== old.name
-  const isUnchanged = !isEdited && status === old.status
+  const isRenamed = draft.name !== old.name
+  const isUnchanged = isSameContent && !isRenamed && status === old.status
   const isOverwritten = isSameContent || (old.status === 'draft' && !hasDeliveries())
   const version = isOverwritten ? old.version : old.version + 1
   const change = isUnchanged ? 'unchanged' : 'changed'
   const updatedAt = isUnchanged ? old.updatedAt : nextUpdate(old, at)
-  return plan({ change, status, version, updatedAt, storesContent: !isSameContent }, { isEdited, before: old.status })
+  const saved: Omit<SavePlan, 'actions'> = { change, status, version, updatedAt, storesContent: !isSameContent }
+  return plan(saved, { isSaved: !isSameContent, isRenamed, before: old.status })
 }
 
-type Before = { isEdited: boolean; before: MessageRow['status'] }
+type Made = { isSaved: boolean; isRenamed: boolean; before: MessageRow['status'] }
 
-const plan = (saved: Omit<SavePlan, 'actions'>, { isEdited, before }: Before): SavePlan => ({
+const plan = (saved: Omit<SavePlan, 'actions'>, { isSaved, isRenamed, before }: Made): SavePlan => ({
   ...saved,
-  actions: [...(isEdited ? ['message.save'] : []), ...(saved.status === before ? [] : [`message.${saved.status}`])],
+  actions: [
+    ...(isRenamed ? ['message.rename'] : []),
+    ...(isSaved ? ['message.save'] : []),
+    ...(saved.status === before ? [] : [`message.${saved.status}`]),
+  ],
 })
 
 /** With `content`, only while it is the message's. */

@@ -207,6 +207,9 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
     namesake: draft.id === null ? null : reads.findMessageByName(appId, draft.name),
   })
 
+  /** With the names of that time. */
+  const subjectOf = (id: number, ...names: string[]): string => `${publicId('msg', id)} ${JSON.stringify(names)}`
+
   const save = (by: MessageChange, draft: MessageDraft): SavedMessage => {
     const { name, content } = draft
     // after the drafts before it
@@ -217,7 +220,10 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
     if (old && made === 'unchanged') return { id: old.id, name, version, status, updatedAt, change: made }
     const id = old ? change(old.id, name, plan) : add(by, name, plan)
     if (plan.storesContent) addVersion(id, version, content, by)
-    for (const action of plan.actions) audit(by, action, publicId('msg', id))
+    for (const action of plan.actions) {
+      const isRename = old !== null && action === 'message.rename'
+      audit(by, action, isRename ? subjectOf(id, old.name, name) : subjectOf(id, name))
+    }
     return { id, name, version, status, updatedAt, change: made }
   }
 
@@ -236,10 +242,11 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
      * it is outdated.
      */
     setMessageStatus({ id, status, content, ...by }: StatusChange): Done | Refused {
-      const planned = rules.planStatus({ status, content, at: by.at }, reads.findMessage(by.appId, id))
+      const old = reads.findMessage(by.appId, id)
+      const planned = rules.planStatus({ status, content, at: by.at }, old)
       if ('refusal' in planned) return planned
       orm.update(messages).set(planned).where(eq(messages.id, id)).run()
-      audit(by, `message.${planned.status}`, publicId('msg', id))
+      audit(by, `message.${planned.status}`, subjectOf(id, old?.name ?? ''))
       live.drop(by.appId)
       return DONE
     },
@@ -251,7 +258,7 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
       if (refused) return refused
       orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
       orm.delete(messages).where(eq(messages.id, id)).run()
-      audit(by, 'message.delete', publicId('msg', id))
+      audit(by, 'message.delete', subjectOf(id, old?.name ?? ''))
       live.drop(by.appId)
       return DONE
     },

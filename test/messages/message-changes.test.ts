@@ -70,7 +70,8 @@ describe('a save', () => {
       storesContent: false,
       actions: ['message.paused'],
     })
-    expect(planOf({ name: 'New', status: 'paused' }, live).actions).toEqual(['message.save', 'message.paused'])
+    expect(planOf({ name: 'New', status: 'paused' }, live).actions).toEqual(['message.rename', 'message.paused'])
+    expect(planOf({ name: 'New', content: OTHER }, live).actions).toEqual(['message.rename', 'message.save'])
     expect(planOf({ status: 'live' }, rowOf()).actions).toEqual(['message.live'])
   })
 

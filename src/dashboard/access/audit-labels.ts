@@ -22,8 +22,8 @@ const ACTIONS = new Map<string, string>([
   ['mail.set', 'changed the sender: {}'],
   ['sender_domain.txt', 'verified the sender domain {} by its TXT record'],
   ['sender_domain.dkim', 'verified the sender domain {} by its DKIM key'],
-  ['sender_domain.operator', 'bound the sender domain {} to this account'],
-  ['sender_domain.unbind', 'unbound the sender domain {} from this account'],
+  ['sender_domain.operator', 'let this account use the sender domain {}'],
+  ['sender_domain.unbind', 'took the sender domain {} from this account'],
   ['member.invite', 'invited {}'],
   ['member.accept', 'joined the account'],
   ['member.set_role.owner', 'made {} an owner'],
@@ -48,6 +48,7 @@ const ACTIONS = new Map<string, string>([
   ['two_step.turn_off', 'turned off two-step sign-in'],
   ['two_step.renew_recovery_codes', 'created new recovery codes'],
   ['two_step.use_recovery_code', 'used a recovery code'],
+  ['message.rename', 'renamed the message {}'],
   ['message.save', 'saved the message {}'],
   ['message.live', 'made the message {} live'],
   ['message.paused', 'paused the message {}'],
@@ -87,12 +88,23 @@ function nameOf(id: string, { members, keys, apps, messages, deliveries }: Audit
   return named ? `“${named.name}”` : id
 }
 
+/** Older entries have no names. */
+const MESSAGE_NAMES = /^msg_\w+ (\[.+\])$/
+
+function nameOfMessage(subject: string): string | null {
+  const [, json] = MESSAGE_NAMES.exec(subject) ?? []
+  if (json === undefined) return null
+  const names: string[] = JSON.parse(json)
+  return names.map((name) => `“${name}”`).join(' to ')
+}
+
 /** The keyed hash of an address says nothing to a reader. */
 const ADDRESS_HASH = /^[\w-]{43}: /
 
 export function describeAction({ action, subject, count }: AuditEntry, names: AuditNames): string {
   const about = action.startsWith('suppression.') ? subject?.replace(ADDRESS_HASH, '') : subject
-  const named = action === 'mail.set' ? describeSettings(about ?? '') : nameOf(about ?? '', names)
+  const named =
+    action === 'mail.set' ? describeSettings(about ?? '') : (nameOfMessage(about ?? '') ?? nameOf(about ?? '', names))
   const text = (ACTIONS.get(action) ?? `${action} {}`).replace('{}', () => named).trim()
   return count > 1 ? `${text} (${count} times)` : text
 }

@@ -38,7 +38,7 @@ export const InvitePage = ({ viewer, input, errors, notice }: InviteProps) => {
           name="email"
           label="Email"
           kind="email"
-          hint="They sign in with this email. An existing password doesn't change."
+          hint="They sign in with this email. If they already have a password, it stays the same."
           value={input.email}
           autofocus
           autocomplete="off"

@@ -181,7 +181,9 @@ async function unknownAnswer(
 ): Promise<Response> {
   const query = { accountId: account.id, kind: 'changes', before: null, limit: RECENT_CHANGES } as const
   const changes = await store.listAudit(query)
-  const isDeleted = changes.some(({ action, subject }) => action === 'message.delete' && subject === id)
+  const isDeleted = changes.some(
+    ({ action, subject }) => action === 'message.delete' && subject?.split(' ', 1)[0] === id,
+  )
   const next = { label: 'Open Messages', href: pathOf(app.publicId, 'messages') }
   return problemAnswer(request, isDeleted ? 'message_deleted' : 'message_unknown', next)
 }

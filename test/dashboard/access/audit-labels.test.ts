@@ -13,6 +13,18 @@ test('names the message and person of an email that a member sent', () => {
   expect(sent(8)).toBe(`sent ${publicId('dlv', 8)}`)
 })
 
+test('names a message as it was then, even if its name has quotes, commas or a bracket', () => {
+  const messages = [{ id: 7, name: 'Now' }]
+  const said = (action: string, ...names: string[]) => {
+    const subject = `${publicId('msg', 7)} ${JSON.stringify(names)}`
+    return describeAction({ ...ENTRY, action, subject }, { ...NAMES, messages })
+  }
+  expect(said('message.live', 'Then')).toBe('made the message “Then” live')
+  expect(said('message.rename', 'Then', 'A "b", ] c')).toBe('renamed the message “Then” to “A "b", ] c”')
+  const older = { ...ENTRY, action: 'message.save', subject: publicId('msg', 7) }
+  expect(describeAction(older, { ...NAMES, messages })).toBe('saved the message “Now”')
+})
+
 test.each([
   ['fromName, postalAddress, sendWindow', 'Name, Postal address, Sending hours'],
   ['smtpUrl,giveUpHours', 'Mail server, Give up after'],

@@ -107,6 +107,25 @@ describe('sign-ins', () => {
 })
 
 describe('the page', () => {
+  test('keeps the old name of a message in older rows, and shows the change of the name', async () => {
+    const app = await pages.store.findAppByPublicId(pages.begun.appId)
+    if (!app) throw new Error('no app')
+    const [old] = await pages.store.listMessages(app.id)
+    if (!old) throw new Error('no message')
+    const by = { accountId: pages.begun.accountId, appId: app.id, actor: 'cli', at: pages.clock.ms + 1 }
+    await pages.store.saveMessages({
+      ...by,
+      drafts: [{ id: old.id, name: HOSTILE, content: old.content, status: null }],
+    })
+    await pages.store.setMessageStatus({ ...by, at: by.at + 1, id: old.id, status: 'paused' })
+    const { html } = await owner.get(pages.at('audit'))
+    await expectHarmless(html)
+    const what = (await rowsOf()).map(([, text]) => text)
+    expect(what).toContain(`paused the message “${HOSTILE}”`)
+    expect(what).toContain(`renamed the message “${old.name}” to “${HOSTILE}”`)
+    expect(what).toContain(`saved the message “${old.name}”`)
+  })
+
   test('names people, keys and apps, and shows hostile text as text', async () => {
     const maker = { store: pages.store, now: pages.clock.ms + 1, actor: 'cli' }
     await createKey(maker, pages.begun.accountId, { name: HOSTILE, scope: 'standard' })

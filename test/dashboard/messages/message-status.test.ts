@@ -345,7 +345,9 @@ describe('deleting', () => {
     const db = openDatabase(pages.folder)
     const audited = db.query('SELECT actor, subject FROM audit_entries WHERE action = ?').all('message.delete')
     db.close()
-    expect(audited).toEqual([{ actor: expect.stringMatching(/^mem_/), subject: publicId('msg', id) }])
+    expect(audited).toEqual([
+      { actor: expect.stringMatching(/^mem_/), subject: `${publicId('msg', id)} ["Results ready, they left"]` },
+    ])
   })
 
   test('is not offered where people were only held back', async () => {
