@@ -227,7 +227,7 @@ const unescape = (text: string): string => text.replaceAll(/&[#\w]+;/g, (entity)
 function readFields(html: string): Record<string, string> {
   const fields: Record<string, string> = {}
   const attribute = (tag: string, name: string): string | undefined => new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1]
-  for (const [tag] of html.matchAll(/<input [^>]*>/g)) {
+  for (const [tag] of html.matchAll(/<input (?:[^>"]|"[^"]*")*>/g)) {
     const [name, type] = [attribute(tag, 'name'), attribute(tag, 'type')]
     const isLeftOut = (type === 'radio' || type === 'checkbox') && !/\bchecked\b/.test(tag)
     if (name !== undefined && !isLeftOut) fields[name] = unescape(attribute(tag, 'value') ?? '')

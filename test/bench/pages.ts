@@ -15,6 +15,9 @@ const TIMES = Number(process.env.BENCH_TIMES ?? 200)
 const WARM = 5
 const PAGE_BARS = { p50: 50, p99: 150 }
 const LIST_MS = 5
+/** The editor shows how many people a message reaches once a simulation has counted them. */
+const REACH_MS = 2_000
+const isReach = ({ name }: { name: string }): boolean => name.endsWith('typed: reach')
 /** A page of deliveries, whatever is asked for. */
 const DELIVERIES_MS = 20
 const ASSET_BYTES = 60 * 1024
@@ -176,15 +179,20 @@ try {
     )
   console.log(`script and style of Events, packed: ${heaviest} B`)
   const missed = pages
+    .filter((page) => !isReach(page))
     .filter(({ first, p50, p99 }) => p50 > PAGE_BARS.p50 || Math.max(first, p99) > PAGE_BARS.p99)
     .map(({ name }) => name)
   missed.push(
     ...pages.filter(({ name, p50 }) => name.startsWith('deliveries ') && p50 > DELIVERIES_MS).map(({ name }) => name),
   )
+  missed.push(...pages.filter((page) => isReach(page) && page.p50 > REACH_MS).map(({ name }) => name))
   if (list.p50 > LIST_MS) missed.push(list.name)
   if (heaviest > ASSET_BYTES) missed.push('script and style')
   console.log(`imported ${(await importPeople(service, seeded)).toLocaleString('en')} people`)
-  const after = await measureAfterImport(wanted, browser)
+  const after = await measureAfterImport(
+    wanted.filter((page) => !isReach(page)),
+    browser,
+  )
   for (const [name, times] of after)
     if (atShare(times, 0.5) > PAGE_BARS.p50)
       missed.push(`${name} after an import (${atShare(times, 0.5).toFixed(1)} ms)`)
