@@ -92,7 +92,8 @@ export function describeShortly(delivery: Shortened, now: number, refusal: Suppr
   switch (state) {
     case 'waiting':
       if (byHand) return 'Sent next'
-      if (refusal !== null) return `${shortenReason(refusal)}, won't be sent`
+      if (refusal !== null)
+        return `${shortenReason(refusal)}, skipped ${dueAt <= now ? 'next' : `in ${formatShortDuration(dueAt - now)}`}`
       return dueAt <= now ? 'Due now' : `Due in ${formatShortDuration(dueAt - now)}`
     case 'claimed':
       return 'Being sent'

@@ -6,6 +6,8 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { EXAMPLES } from '../../src/api/examples.ts'
 import * as answers from '../../src/http/answer-schemas.ts'
 import { errorCode, type RefusalCode, REFUSALS } from '../../src/core/refusals.ts'
+import { PRESENCE_MS } from '../../src/visits/presence.ts'
+import { MINUTE } from '../durations.ts'
 import * as schemas from '../inputs.ts'
 import { publicId } from '../../src/core/ids.ts'
 import { API, BATCH, CONTACTS, createTestServer, EVENTS, type Given, type TestServer } from '../helper.ts'
@@ -17,6 +19,7 @@ type Media = { 'application/json': { schema: Record<string, unknown>; example?: 
 type Operation = {
   operationId: string
   summary: string
+  description?: string
   parameters: { name: string; in: string; schema: object; description: string }[]
   requestBody?: { required: boolean; content: Media }
   responses: Record<string, { description: string; headers: object; content: Media }>
@@ -207,6 +210,15 @@ describe('each call', () => {
       `POST ${DELIVERIES}/send-now`,
     ])
     for (const [, { responses }] of taking) expect(responses).toContainKeys(['409', '422'])
+  })
+
+  test('says how long a person without a leave counts as present', () => {
+    const visit = Object.values(document.paths)
+      .flatMap(Object.values)
+      .find((one) => one.operationId === 'reportVisit')
+    expect(visit?.description).toContain(
+      `Without a \`leave\`, they count as away after ${PRESENCE_MS / MINUTE} minutes without a report`,
+    )
   })
 
   test('lists its refusals, and the guide explains all', () => {

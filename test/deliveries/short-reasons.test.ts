@@ -78,8 +78,9 @@ describe('each state has a short text', () => {
   })
 })
 
-test('an email that waits for someone who unsubscribed says that it will not be sent', () => {
+test('an email that waits for someone who unsubscribed says when it will be skipped', () => {
   const refused = (changes: Partial<DeliveryRow>) => describeShortly(deliveryOf(changes), NOW, 'unsubscribed')
-  expect(refused({ state: 'waiting' })).toBe("Unsubscribed, won't be sent")
+  expect(refused({ state: 'waiting', dueAt: NOW + 600_000 })).toBe('Unsubscribed, skipped in 10 min')
+  expect(refused({ state: 'waiting', dueAt: NOW })).toBe('Unsubscribed, skipped next')
   expect(refused({ state: 'sent', handedAt: at, sentAt: at })).toBe('Sent after 10 min')
 })

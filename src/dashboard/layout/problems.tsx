@@ -165,7 +165,7 @@ const PROBLEMS: Record<ProblemCode, Problem> = {
   password_link_unknown: {
     status: 404,
     title: 'This link does not work',
-    lead: 'Links to join an account or set a password work once. They expire after a day, or an hour after you open them.',
+    lead: 'Links to join an account or set a password work once and expire after a day. After you open one, you have an hour to set a password.',
     remedy: (
       <p>
         Open the complete link again in a browser with cookies enabled. If you used it before,{' '}

@@ -104,7 +104,7 @@ function Found(props: FoundProps) {
         <b>{describeRecipients(found.people.emailed, found.counts.send ?? 0)}</b>
         {found.hasMore
           ? ` This counts the newest ${formatCount(found.triggered)} triggers.`
-          : ` ${countTriggers(found.triggered)} since ${formatDate(found.from, viewer.app.timezone)}.`}
+          : ` It has been triggered ${countTimes(found.triggered)} since ${formatDate(found.from, viewer.app.timezone)}.`}
       </p>
       {describeSimulation(found).map((sentence) => (
         <p key={sentence} class="hint">
@@ -122,7 +122,7 @@ function Found(props: FoundProps) {
 const sortOutcomes = ({ counts }: Simulation): [string, number][] =>
   Object.entries(counts).sort(([a, x], [b, y]) => Number(b === 'send') - Number(a === 'send') || y - x)
 
-const countTriggers = (count: number): string => `${formatCount(count)} ${count === 1 ? 'trigger' : 'triggers'}`
+const countTimes = (count: number): string => (count === 1 ? 'once' : `${formatCount(count)} times`)
 
 /** People can get several emails. */
 function describeRecipients(people: number, emails: number): string {

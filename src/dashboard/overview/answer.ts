@@ -37,11 +37,11 @@ function describeUnseen(unseen: number, emailed: number): string {
   return `${formatCount(unseen)} of them ${unseen === 1 ? 'has' : 'have'} no page views`
 }
 
-/** "1 person is still within the 10 minutes that “Results ready, they left” waits." */
+/** "1 person is still waiting: “Results ready, they left” would be sent 10 minutes after its trigger." */
 export function describeStillWaiting({ name, content: { wait } }: Draft, waiting: number): string {
   const people = waiting === 1 ? '1 person is' : `${formatCount(waiting)} people are`
   if (wait === undefined || 'until' in wait) return `${people} still waiting for their email.`
-  return `${people} still within the ${formatMinutes(wait.minutes).replace(/^1 /, '')} that “${name}” waits.`
+  return `${people} still waiting: “${name}” would be sent ${formatMinutes(wait.minutes)} after its trigger.`
 }
 
 type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen'>

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSetupToken } from '../../../src/accounts/accounts.ts'
 import { inviteMember, resetPassword } from '../../../src/accounts/members.ts'
 import { type AccountPages, createBrowser, openAccount } from '../browser.ts'
+import { HOUR } from '../../durations.ts'
 import { attributesOf, DAY, openPages, textOf } from '../pages.ts'
 
 const NEW = 'four dull wooden spoons'
@@ -74,6 +75,20 @@ test('the latest opened link counts, even if it is wrong', async () => {
     expect([status, await textOf(html, 'h1'), headers.getSetCookie()]).toEqual([404, ['This link does not work'], []])
     expect([...browser.cookies]).toEqual([])
   }
+})
+
+test('an hour after it was opened, a link works again when it is opened again', async () => {
+  const token = await reset()
+  const browser = createBrowser(pages)
+  await browser.openLink(`/password?token=${token}`)
+  browser.cookies.delete('eventpost_link_8080')
+  const { status, html } = await browser.get('/password')
+  expect(status).toBe(404)
+  expect((await textOf(html, 'main p'))[0]).toBe(
+    'Links to join an account or set a password work once and expire after a day. After you open one, you have an hour to set a password.',
+  )
+  pages.clock.ms += 2 * HOUR
+  expect((await browser.openLink(`/password?token=${token}`)).status).toBe(200)
 })
 
 test('without the cookie or a day later, the page asks to open the link again', async () => {

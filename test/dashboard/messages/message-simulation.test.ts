@@ -143,7 +143,7 @@ describe('a simulation', () => {
     expect(status).toBe(200)
     await expectHarmless(html)
     expect(await textOf(html, '#simulation > p:not(.hint)')).toEqual([
-      'One person would have got the email. 2 triggers since 26 April 2026.',
+      'One person would have got the email. It has been triggered 2 times since 26 April 2026.',
     ])
     expect(await textOf(html, '.outcome > summary')).toEqual([
       'Would have been sent 1, 50%',

@@ -39,11 +39,13 @@ describe('before a message is live', () => {
     const waiting = (content: MessageContent, count: number) =>
       describeSimulated({ name: 'X', content }, found(0, 3, false, count))
     expect(waiting(shipped.content, 1)).toBe(
-      'Nobody has left before their results yet. 1 person is still within the 10 minutes that “X” waits.',
+      'Nobody has left before their results yet. 1 person is still waiting: “X” would be sent 10 minutes after its trigger.',
     )
-    expect(waiting(shipped.content, 2)).toEndWith('yet. 2 people are still within the 10 minutes that “X” waits.')
+    expect(waiting(shipped.content, 2)).toEndWith(
+      'yet. 2 people are still waiting: “X” would be sent 10 minutes after its trigger.',
+    )
     expect(waiting({ ...shipped.content, wait: { minutes: 60 } }, 2)).toEndWith(
-      'yet. 2 people are still within the hour that “X” waits.',
+      'yet. 2 people are still waiting: “X” would be sent 1 hour after its trigger.',
     )
     expect(waiting({ ...shipped.content, onlyIf: [], wait: { until: '09:00' } }, 1)).toBe(
       'Nobody would have got “X” yet. 1 person is still waiting for their email.',
