@@ -130,14 +130,16 @@ export function createMessageReads(db: Database) {
       const { accountId, createdAt, action, subject, address } = auditEntries
       const ids = new Map(of.map(({ id }) => [publicId('msg', id), id]))
       const accounts = [...new Set(of.map((one) => one.accountId))]
+      // the message's names follow its id, except in older entries
+      const ofMessage = sql<string>`substr(${subject}, 1, instr(${subject} || ' ', ' ') - 1)`
       return orm
-        .select({ at: createdAt, action, subject })
+        .select({ at: createdAt, action, ofMessage })
         .from(auditEntries)
         .where(
           and(
             inArray(accountId, accounts),
             isNull(address),
-            inArray(subject, [...ids.keys()]),
+            inArray(ofMessage, [...ids.keys()]),
             inArray(
               action,
               MESSAGE_STATUSES.map((status) => `message.${status}`),
@@ -147,7 +149,7 @@ export function createMessageReads(db: Database) {
         .orderBy(asc(createdAt), asc(sql`rowid`))
         .all()
         .flatMap((row) => {
-          const messageId = ids.get(row.subject ?? '')
+          const messageId = ids.get(row.ofMessage)
           const status = MESSAGE_STATUSES.find((one) => row.action === `message.${one}`)
           return messageId === undefined || status === undefined ? [] : [{ messageId, at: row.at, status }]
         })

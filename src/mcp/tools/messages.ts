@@ -110,7 +110,9 @@ async function saveDraft(deps: ToolDependencies, caller: Caller, { app, input: {
 async function refuseChanged({ store }: ToolDependencies, app: AppRow, id: number | null): Promise<Refusal> {
   const { accountId, timezone } = app
   const last =
-    id === null ? null : await findChanger(store, accountId, ({ subject }) => subject === publicId('msg', id))
+    id === null
+      ? null
+      : await findChanger(store, accountId, ({ subject }) => subject?.split(' ', 1)[0] === publicId('msg', id))
   const [members, keys] = await Promise.all([store.listMembers(accountId), store.listKeys(accountId)])
   const what = last
     ? `${cleanText(describeActor(last, { members, keys }))} changed this message on ${formatTimeInZone(last.createdAt, timezone)}, after you read it`
