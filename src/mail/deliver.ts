@@ -50,7 +50,7 @@ export async function prepareMail(
   const decided = decision ?? (await deps.store.decideDelivery(claimed, deps.clock.now()))
   const fit = await dropUnfit(deps, claimed, decided.unfit)
   if (!fit.isMarked) return done('withheld', fit.because)
-  const isCapturing = deps.routes.isCapturing(fit.work.settings)
+  const isCapturing = deps.routes.isCapturing(fit.work)
   if (decided.outcome === 'skip') return skip(deps, fit.work, { ...decided, isCapturing })
   if (decided.outcome === 'wait') return defer(deps, fit.work, decided)
   const { basis } = decided

@@ -29,7 +29,7 @@ export const claimOf = ({ clock, claimedBy }: MarkDependencies, { delivery }: De
   at: clock.now(),
 })
 
-/** `isOfEvent`: only the email's first event is at fault. `isCapturing`: the app has no mail server. */
+/** `isOfEvent`: only the email's first event is at fault. `isCapturing`: the app has no mail server or no sender address. */
 export type Ending = { reason: string; record: DecisionRecord; isOfEvent?: boolean; isCapturing?: boolean }
 
 export async function skip(deps: MarkDependencies, work: DeliveryWork, ending: Ending): Promise<Delivered> {

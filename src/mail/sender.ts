@@ -125,8 +125,9 @@ async function claim({ store, clock, claimedBy, stopping, routes }: Sending, lan
   const due = await store.listDueApps({ now })
   const skipApps = await lanes.listBlocked(due)
   if (skipApps.length === due.length) return []
-  const isCapturing = !routes.installation.hasServer
-  const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps, isCapturing })
+  const { hasServer, from } = routes.installation
+  const lacking = { isCapturing: !hasServer, lacksSender: from === null }
+  const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps, ...lacking })
   if ('refusal' in claimed) return []
   return claimed.works.map((work, index) => ({ work, decision: claimed.decisions[index] ?? null }))
 }

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 
 export type Comparisons = ReturnType<typeof createComparing>
 
-/** `isCapturing`: the app has no mail server, so neither group is emailed. */
+/** `isCapturing`: the app has no mail server or no sender address, so neither group is emailed. */
 type Comparing = { at: number; isHeldBack: boolean; isCapturing?: boolean }
 
 const ofPerson = (table: string): string =>

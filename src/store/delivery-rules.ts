@@ -126,7 +126,7 @@ export type DecideStart = <L extends Lead>(
 
 /**
  * Absent fields stay unchanged. `isOfEvent`: the email continues with its other events. `isRefused`: no server has
- * accepted the email. `isCapturing`: the app has no mail server.
+ * accepted the email. `isCapturing`: the app has no mail server or no sender address.
  */
 export type Finish = {
   state: string

@@ -23,7 +23,7 @@ import type {
 import type { Rules } from './plan-types.ts'
 import type { Idempotency, Refused } from './types.ts'
 
-/** `isCapturing`: the installation has no mail server. */
+/** Of the installation: `isCapturing` without a mail server, `lacksSender` without a sender address. */
 type Claiming = {
   claimedBy: string
   now: number
@@ -31,6 +31,7 @@ type Claiming = {
   most: number
   skipApps: number[]
   isCapturing?: boolean
+  lacksSender?: boolean
 }
 
 type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; comparisons: Comparisons; rules: Rules }
@@ -94,13 +95,15 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
 
   /** From the decision on, so that emails that fail or are skipped later count like those that are held back. */
   const compareDecided = (
-    { delivery: { id }, settings }: DeliveryWork,
+    { delivery: { id }, settings, message }: DeliveryWork,
     decided: Decided | null | undefined,
-    { now, isCapturing = false }: Claiming,
+    { now, isCapturing = false, lacksSender = false }: Claiming,
   ): void => {
     if (!decided?.isCompared) return
     const isCaptured = isCapturing && settings.smtpUrl === null
-    comparisons.compare(id, { at: now, isHeldBack: decided.outcome === 'skip', isCapturing: isCaptured })
+    const hasSender = !lacksSender || (message.content.mail.fromEmail ?? settings.fromEmail ?? null) !== null
+    const isHeldBack = decided.outcome === 'skip'
+    comparisons.compare(id, { at: now, isHeldBack, isCapturing: isCaptured || !hasSender })
   }
 
   const handOver = ({ id, claimedBy, attempt, at, record, basis, isCapturing }: HandingOver): Marked => {

@@ -163,6 +163,31 @@ async function countCaptured() {
   return { whileCapturing, sent, afterSending, assigned, last }
 }
 
+test('without a sender address, nobody enters either group, and everyone later does', async () => {
+  const sending = await startSending({ holdback: 50 }, {}, { defaults: { smtpUrl: null, from: null } })
+  await sending.setSettings({ smtpUrl: sending.server.url })
+  const trigger = async (name: string): Promise<void> => {
+    for (let index = 0; index < 12; index++) await sending.sendEvent(`${name}${index}@example.com`)
+    await sending.sendDue()
+  }
+  const messageId =
+    (await sending.store().listMessages(sending.app.id)).find(({ status }) => status === 'live')?.id ?? 0
+  const groups = async () => {
+    const range = lastDays(30, sending.clock.now())
+    const { emailed, heldBack } = (await readResults(sending.store(), messageId, range)).compared.cameBack
+    return [emailed.people, heldBack.people]
+  }
+  await trigger('early')
+  const states = await sending.states()
+  expect(Object.keys(states).sort()).toEqual(['skipped: holdback', 'skipped: no_sender'])
+  expect(await groups()).toEqual([0, 0])
+  await sending.setSettings({ fromEmail: 'hello@first.example' })
+  await trigger('late')
+  const later = await groups()
+  expect([Math.min(...later) > 0, (later[0] ?? 0) + (later[1] ?? 0)]).toEqual([true, 12])
+  await sending.close()
+})
+
 describe('emails that are captured first and sent later', () => {
   let found = {} as Awaited<ReturnType<typeof countCaptured>>
   beforeAll(async () => void (found = await countCaptured()))
