@@ -1,5 +1,5 @@
 import type { AppRow } from '../accounts/access.ts'
-import { idAt } from '../core/ids.ts'
+import { idAt, timeOfId } from '../core/ids.ts'
 import { eventView } from '../events/events.ts'
 import { type ContactRow, contactView } from '../people/contacts.ts'
 import type { ContactChangeRow } from '../store/contact-changes.ts'
@@ -14,7 +14,7 @@ import { type EventOutcome, explainEvents } from './message-explanations.ts'
 
 export type { ContactChangeRow, PersonReport }
 
-/** What happened at `at` (ms UTC). `position`: orders the stream, like an event's id. */
+/** `at`: when it was received or done, like the order (ms UTC). `position`: orders the stream, like an event's id. */
 export type TimelineItem = { position: number; at: number } & (
   | { kind: 'event'; row: EventRow; outcomes: EventOutcome[] }
   | { kind: 'email'; email: ListedDelivery }
@@ -77,7 +77,7 @@ export async function listTimeline(
       const { row } = one
       return [{ kind: 'event', position, at: row.receivedAt, row, outcomes: outcomes.get(row.id) ?? [] }]
     }
-    if ('reports' in one) return [{ kind: 'presence', position, at: one.reports[0].at, reports: one.reports }]
+    if ('reports' in one) return [{ kind: 'presence', position, at: timeOfId(position), reports: one.reports }]
     if ('change' in one) return [{ kind: 'change', position, at: one.change.at, change: one.change }]
     const email = emailOf.get(one.delivery.id)
     return email ? [{ kind: 'email', position, at: timeOf(one.delivery), email }] : []

@@ -73,13 +73,13 @@ function toMoment(props: TimelineProps, item: TimelineItem): Moment {
     case 'change':
       return { ...about, ...ofChange(props.members, item.change) }
     case 'presence':
-      return { ...about, ...ofPresence(item.reports) }
+      return { ...about, ...ofPresence(item) }
   }
 }
 
 type Content = Omit<Moment, 'id' | 'at'>
 
-/** An event that was received this long after it happened also says when that was. */
+/** What was received this long after it happened also says when that was. */
 const LATE_MS = 5 * 60_000
 
 /** An email that an event started has a moment of its own. */
@@ -156,21 +156,31 @@ const describeReport = ({ type, path }: PersonReport): string => `${type === 'le
 const countTimes = (count: number): string => (count === 1 ? 'once' : `${count} times`)
 
 /** The last of a visit; earlier ones are counted. */
-function ofPresence(reports: Presences): Content {
+function ofPresence({ at, reports }: { at: number; reports: Presences }): Content {
   const [last, ...earlier] = reports
   const first = earlier.at(-1)
   const leaves = reports.filter(({ type }) => type === 'leave').length
   const returns = reports.length - leaves
+  const isLate = at - last.at >= LATE_MS
   return {
     kind: 'Page',
     what: <SentText most={160}>{describeReport(last)}</SentText>,
-    detail: first && (
+    detail: (isLate || first) && (
       <>
-        {[
-          ...(leaves > 0 ? [`Left ${countTimes(leaves)}`] : []),
-          ...(returns > 0 ? [`${leaves > 0 ? 'came' : 'Came'} back ${countTimes(returns)}`] : []),
-        ].join(' and ')}{' '}
-        since <ClockTime at={first.at} />.
+        {isLate && (
+          <>
+            Happened on <ExactTime at={last.at} />.{first && ' '}
+          </>
+        )}
+        {first && (
+          <>
+            {[
+              ...(leaves > 0 ? [`Left ${countTimes(leaves)}`] : []),
+              ...(returns > 0 ? [`${leaves > 0 ? 'came' : 'Came'} back ${countTimes(returns)}`] : []),
+            ].join(' and ')}{' '}
+            since <ClockTime at={first.at} />.
+          </>
+        )}
       </>
     ),
   }

@@ -50,10 +50,10 @@ const findAda = async () => {
 }
 
 /** As one report of the browser script, now. */
-async function reportPages(...items: Pick<ReportedItem, 'type' | 'path'>[]): Promise<void> {
+async function reportPages(...items: (Pick<ReportedItem, 'type' | 'path'> & { age?: number })[]): Promise<void> {
   const { id: appId, accountId } = await appOf(pages)
   const at = pages.clock.now()
-  const reported = items.map((item) => ({ ...item, name: null, occurredAt: at }))
+  const reported = items.map(({ age = 0, ...item }) => ({ ...item, name: null, occurredAt: at - age }))
   const email = 'ada@example.com'
   await pages.store.recordVisitReport(
     visitReportWrite({ accountId, appId, email, at, reportId: `load.${at}`, items: reported }),
@@ -418,6 +418,21 @@ describe('the timeline', () => {
       await reportPages({ type: 'here', path: '/upload' })
       const lines = ['PageBack on /upload', 'Eventresults_ready', 'PageLeft /upload', 'Page view/upload']
       expect(await linesOf(path)).toEqual([lines, ['Ready']])
+    })
+
+    test('that arrive late at the time they were received, like events, with the time they happened', async () => {
+      const path = await addAda()
+      await reportPages({ type: 'page', path: '/upload' })
+      pages.clock.ms += 20 * MINUTE
+      await sendEvent(pages, { app: await appOf(pages), email: 'ada@example.com' })
+      pages.clock.ms += MINUTE
+      await reportPages({ type: 'leave', path: '/upload', age: 15 * MINUTE })
+      const [lines, details] = await linesOf(path)
+      expect(lines).toEqual(['PageLeft /upload', 'Eventresults_ready', 'Page view/upload'])
+      expect(details).toEqual([expect.stringMatching(/^Happened on .+\.$/), 'Ready'])
+      const times = await attributesOf((await browser.get(path)).html, '.timeline > li time:first-of-type', 'datetime')
+      expect(times.length).toBeGreaterThanOrEqual(3)
+      expect(new Date(times[0] ?? '').getTime()).toBe(pages.clock.ms)
     })
 
     test('many in a row as one line a visit, on one page', async () => {
