@@ -47,8 +47,8 @@ export function describeStillWaiting({ name, content: { wait } }: Draft, waiting
 type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen'>
 
 /**
- * "380 people emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it." All are
- * people. The comparison names its own number of people if that is another one.
+ * One sentence: how many people were emailed, how many of them came back, how many more that is than without emails, and
+ * how many had opened the result before. The comparison names its number of people where that differs.
  */
 export function describeResults({ emailed, cameBack, compared, alreadySeen }: Measured, hasHoldback: boolean): string {
   const seen = alreadySeen === 0 ? null : describeSeen(alreadySeen)
@@ -67,8 +67,8 @@ const countPeople = (count: number): string => `${formatCount(count)} ${count ==
 
 const describeSeen = (count: number): string =>
   count === 1
-    ? '1 not emailed because they had already seen it'
-    : `${formatCount(count)} not emailed because they had already seen it`
+    ? '1 not emailed because they had already opened the result'
+    : `${formatCount(count)} not emailed because they had already opened the result`
 
 /** "24 ± 9 more than without", of all who were emailed or of those who are compared. */
 function describeCompared({ people, extra }: NonNullable<AppResults['compared']>, emailed: number): string {

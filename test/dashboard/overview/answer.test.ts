@@ -77,7 +77,7 @@ describe('results', () => {
 
   test('in one sentence', () => {
     expect(describeResults(results, true)).toBe(
-      '380 people emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already seen it.',
+      '380 people emailed, 131 came back, 24 ± 9 more than without; 97 not emailed because they had already opened the result.',
     )
   })
 
@@ -89,7 +89,7 @@ describe('results', () => {
 
   test('without a holdback have no comparison', () => {
     expect(describeResults({ ...results, compared: null }, false)).toBe(
-      '380 people emailed, 131 came back; 97 not emailed because they had already seen it.',
+      '380 people emailed, 131 came back; 97 not emailed because they had already opened the result.',
     )
   })
 
@@ -108,13 +108,13 @@ describe('results', () => {
 
   test.each([
     [0, 0, 0, 'Nobody has been emailed yet.'],
-    [0, 0, 1, 'Nobody was emailed; 1 not emailed because they had already seen it.'],
+    [0, 0, 1, 'Nobody was emailed; 1 not emailed because they had already opened the result.'],
     [0, 2, 0, 'Nobody was emailed, but 2 came back after earlier emails.'],
     [
       0,
       2,
       1,
-      'Nobody was emailed, but 2 came back after earlier emails; 1 not emailed because they had already seen it.',
+      'Nobody was emailed, but 2 came back after earlier emails; 1 not emailed because they had already opened the result.',
     ],
     [1, 0, 0, '1 person emailed, nobody came back.'],
     [1, 1, 0, '1 person emailed, 1 came back.'],
@@ -122,7 +122,7 @@ describe('results', () => {
       12_000,
       0,
       10_001,
-      '12,000 people emailed, nobody came back; 10,001 not emailed because they had already seen it.',
+      '12,000 people emailed, nobody came back; 10,001 not emailed because they had already opened the result.',
     ],
   ])('%d emailed, %d back, %d seen', (emailed, cameBack, alreadySeen, sentence) => {
     expect(describeResults({ emailed, cameBack, alreadySeen, compared: null }, false)).toBe(sentence)
