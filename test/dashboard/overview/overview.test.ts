@@ -214,7 +214,9 @@ describe('with a live message', () => {
     await add(9, { state: 'sent', daysAgo: 30, cameBack: true })
     await add(4, { state: 'skipped', reason: 'seen' })
     const html = await show()
-    expect(await answerOf(html)).toBe('5 people emailed, 3 came back; 4 not emailed because they had already opened the result.')
+    expect(await answerOf(html)).toBe(
+      '5 people emailed, 3 came back; 4 not emailed because they had already opened the result.',
+    )
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([
       CAME_BACK,
       NOT_SENT,
