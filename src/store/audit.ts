@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { makeTextId } from '../core/ids.ts'
+import { makeTextId, publicId } from '../core/ids.ts'
 import { auditEntries } from './schema.ts'
 import { prepareLazily } from './engine/statements.ts'
 
@@ -34,6 +34,19 @@ export function createAudit(db: Database) {
     const { address = null, count = 1 } = mark ?? {}
     insert.run({ id: makeTextId('aud', at), accountId, actor, action, subject, at, address, count })
   }
+}
+
+/** Of an entry about a message: its id, with the names that it had then. A rename has the old and the new one. */
+export const writeMessageSubject = (id: number, ...names: string[]): string =>
+  `${publicId('msg', id)} ${JSON.stringify(names)}`
+
+/** Null if the entry is not about a message. Entries that 0.1.0 wrote have no names. */
+export function readMessageSubject({ action, subject }: Pick<AuditEntry, 'action' | 'subject'>) {
+  if (!action.startsWith('message.') || subject === null) return null
+  const space = subject.indexOf(' ')
+  return space === -1
+    ? { id: subject, names: [] }
+    : { id: subject.slice(0, space), names: JSON.parse(subject.slice(space + 1)) as string[] }
 }
 
 type AuditEntry = typeof auditEntries.$inferSelect

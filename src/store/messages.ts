@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { and, asc, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { type IdSequence, publicId } from '../core/ids.ts'
-import { createAudit, type Done, DONE } from './audit.ts'
+import { createAudit, type Done, DONE, writeMessageSubject } from './audit.ts'
 import { createDeliveryCounts } from './delivery-counts.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { MESSAGE_STATUSES, type MessageContent, type MessageRow, type MessageStatus } from './message-types.ts'
@@ -209,9 +209,6 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
     namesake: draft.id === null ? null : reads.findMessageByName(appId, draft.name),
   })
 
-  /** With the names of that time. */
-  const subjectOf = (id: number, ...names: string[]): string => `${publicId('msg', id)} ${JSON.stringify(names)}`
-
   const save = (by: MessageChange, draft: MessageDraft): SavedMessage => {
     const { name, content } = draft
     // after the drafts before it
@@ -224,7 +221,7 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
     if (plan.storesContent) addVersion(id, version, content, by)
     for (const action of plan.actions) {
       const isRename = old !== null && action === 'message.rename'
-      audit(by, action, isRename ? subjectOf(id, old.name, name) : subjectOf(id, name))
+      audit(by, action, isRename ? writeMessageSubject(id, old.name, name) : writeMessageSubject(id, name))
     }
     return { id, name, version, status, updatedAt, change: made }
   }
@@ -248,7 +245,7 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
       const planned = rules.planStatus({ status, content, at: by.at }, old)
       if ('refusal' in planned) return planned
       orm.update(messages).set(planned).where(eq(messages.id, id)).run()
-      audit(by, `message.${planned.status}`, subjectOf(id, old?.name ?? ''))
+      audit(by, `message.${planned.status}`, writeMessageSubject(id, old?.name ?? ''))
       live.drop(by.appId)
       return DONE
     },
@@ -260,7 +257,7 @@ export function createMessageWrites({ db, ids, live, rules }: Parts) {
       if (refused) return refused
       orm.delete(messageVersions).where(eq(messageVersions.messageId, id)).run()
       orm.delete(messages).where(eq(messages.id, id)).run()
-      audit(by, 'message.delete', subjectOf(id, old?.name ?? ''))
+      audit(by, 'message.delete', writeMessageSubject(id, old?.name ?? ''))
       live.drop(by.appId)
       return DONE
     },

@@ -3,6 +3,7 @@ import type { AppRow } from '../../accounts/access.ts'
 import { readPublicId } from '../../core/ids.ts'
 import type { MemberEntry } from '../../accounts/members.ts'
 import type { AuditEntry } from '../../accounts/audit.ts'
+import { readMessageSubject } from '../../store/audit.ts'
 import { describeSettings } from '../sender/setting-labels.ts'
 
 /** The text of each audit action, after the actor's name. `{}` is replaced by the subject. */
@@ -88,23 +89,21 @@ function nameOf(id: string, { members, keys, apps, messages, deliveries }: Audit
   return named ? `“${named.name}”` : id
 }
 
-/** Older entries have no names. */
-const MESSAGE_NAMES = /^msg_\w+ (\[.+\])$/
-
-function nameOfMessage(subject: string): string | null {
-  const [, json] = MESSAGE_NAMES.exec(subject) ?? []
-  if (json === undefined) return null
-  const names: string[] = JSON.parse(json)
-  return names.map((name) => `“${name}”`).join(' to ')
-}
-
 /** The keyed hash of an address says nothing to a reader. */
 const ADDRESS_HASH = /^[\w-]{43}: /
 
-export function describeAction({ action, subject, count }: AuditEntry, names: AuditNames): string {
+function describeSubject(entry: AuditEntry, names: AuditNames): string {
+  const { action, subject } = entry
+  const message = readMessageSubject(entry)
+  if (message && message.names.length > 0) return message.names.map((name) => `“${name}”`).join(' to ')
+  if (action === 'mail.set') return describeSettings(subject ?? '')
   const about = action.startsWith('suppression.') ? subject?.replace(ADDRESS_HASH, '') : subject
-  const named =
-    action === 'mail.set' ? describeSettings(about ?? '') : (nameOfMessage(about ?? '') ?? nameOf(about ?? '', names))
+  return nameOf(about ?? '', names)
+}
+
+export function describeAction(entry: AuditEntry, names: AuditNames): string {
+  const { action, count } = entry
+  const named = describeSubject(entry, names)
   const text = (ACTIONS.get(action) ?? `${action} {}`).replace('{}', () => named).trim()
   return count > 1 ? `${text} (${count} times)` : text
 }

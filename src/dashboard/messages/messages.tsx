@@ -7,6 +7,7 @@ import { describeMessage } from '../../messages/describe-message.ts'
 import { addCounts, type MessageRow } from '../../messages/messages.ts'
 import { readResults } from '../../deliveries/results.ts'
 import { readPublicId } from '../../core/ids.ts'
+import { readMessageSubject } from '../../store/audit.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -181,9 +182,7 @@ async function unknownAnswer(
 ): Promise<Response> {
   const query = { accountId: account.id, kind: 'changes', before: null, limit: RECENT_CHANGES } as const
   const changes = await store.listAudit(query)
-  const isDeleted = changes.some(
-    ({ action, subject }) => action === 'message.delete' && subject?.split(' ', 1)[0] === id,
-  )
+  const isDeleted = changes.some((one) => one.action === 'message.delete' && readMessageSubject(one)?.id === id)
   const next = { label: 'Open Messages', href: pathOf(app.publicId, 'messages') }
   return problemAnswer(request, isDeleted ? 'message_deleted' : 'message_unknown', next)
 }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { describeActor } from '../../accounts/audit.ts'
+import { readMessageSubject } from '../../store/audit.ts'
 import { findChanger } from '../../accounts/settings-basis.ts'
 import { parseTime } from '../../core/field-schemas.ts'
 import { TIME_PATTERN } from '../../core/field-patterns.ts'
@@ -112,7 +113,7 @@ async function refuseChanged({ store }: ToolDependencies, app: AppRow, id: numbe
   const last =
     id === null
       ? null
-      : await findChanger(store, accountId, ({ subject }) => subject?.split(' ', 1)[0] === publicId('msg', id))
+      : await findChanger(store, accountId, (entry) => readMessageSubject(entry)?.id === publicId('msg', id))
   const [members, keys] = await Promise.all([store.listMembers(accountId), store.listKeys(accountId)])
   const what = last
     ? `${cleanText(describeActor(last, { members, keys }))} changed this message on ${formatTimeInZone(last.createdAt, timezone)}, after you read it`

@@ -25,6 +25,11 @@ test('names a message as it was then, even if its name has quotes, commas or a b
   expect(describeAction(older, { ...NAMES, messages })).toBe('saved the message “Now”')
 })
 
+test('a name that looks like the subject of a message stays a name', () => {
+  const entry = { ...ENTRY, action: 'plan.set', subject: 'msg_1 [broken]' }
+  expect(describeAction(entry, NAMES)).toBe('changed the plan: msg_1 [broken]')
+})
+
 test.each([
   ['fromName, postalAddress, sendWindow', 'Name, Postal address, Sending hours'],
   ['smtpUrl,giveUpHours', 'Mail server, Give up after'],
