@@ -1,5 +1,6 @@
 /** What may change in an account, its members, links and sessions. Pure; the store applies it. */
 import type { AccountMember, AccountRules } from '../store/account-rules.ts'
+import type { Installation, Mail, MailSettings } from '../store/message-types.ts'
 import type { Role } from '../store/types.ts'
 import { expiredUntil } from './idempotency.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
@@ -119,6 +120,21 @@ const expiriesAt: AccountRules['expiriesAt'] = (at) => ({
   setUpsAt: at - TWO_STEP_SET_UP_MS,
 })
 
+/** `fallback`: the installation's sender. */
+type Addresses = {
+  mail: Pick<Mail, 'fromEmail'>
+  settings: Pick<MailSettings, 'fromEmail'>
+  fallback: Installation['from']
+}
+
+/** The message's sender address, else the app's, else the installation's. */
+export const findAddress = ({ mail, settings, fallback }: Addresses): string | null =>
+  mail.fromEmail ?? settings.fromEmail ?? fallback?.address ?? null
+
+export const isCapturing: AccountRules['isCapturing'] = ({ message, settings }, { from, hasServer }) =>
+  (settings.smtpUrl === null && !hasServer) ||
+  findAddress({ mail: message.content.mail, settings, fallback: from }) === null
+
 export const ACCOUNT_RULES: AccountRules = {
   perPersonDay: PER_PERSON_DAY,
   planAccount,
@@ -135,4 +151,5 @@ export const ACCOUNT_RULES: AccountRules = {
   expiredUntil,
   expiriesAt,
   mostRequests: MOST_REQUESTS,
+  isCapturing,
 }

@@ -1,8 +1,9 @@
 /** Which addresses an app may send from, and whether its account has verified their domains. */
 import { getDomain } from 'tldts'
-import type { Mail, MailSettings, MessageRow, SenderProof } from '../store/message-types.ts'
+import type { Installation, Mail, MailSettings, MessageRow, SenderProof } from '../store/message-types.ts'
 import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
+import { findAddress } from './account-rules.ts'
 import { publishesKey, readDkimKey, type DnsRecord } from './dkim.ts'
 import { readEmail } from '../core/email.ts'
 import { makeMailbox, type Mailbox } from '../core/mail-addresses.ts'
@@ -10,7 +11,7 @@ import type { Clock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
 import type { ResolveTxt } from './sender-checks.ts'
 
-export type Installation = { from: Mailbox | null; hasServer: boolean }
+export type { Installation }
 
 export const SENDER_PROBLEMS = ['no_sender', 'sender_not_listed', 'sender_unverified'] as const
 
@@ -39,7 +40,7 @@ type FromSources = {
  * found. Without any name, it is the app's.
  */
 export function findFrom({ mail = {}, settings, fallback, app }: FromSources): Mailbox | null {
-  const address = mail.fromEmail ?? settings.fromEmail ?? fallback?.address ?? null
+  const address = findAddress({ mail, settings, fallback })
   const name = mail.fromName || settings.fromName || fallback?.name || app.name
   return address === null ? null : makeMailbox(name, address)
 }

@@ -8,6 +8,7 @@ import {
   type UnfitEvent,
   whenToGiveUp,
 } from '../deliveries/deliveries.ts'
+import { isCapturing } from '../accounts/account-rules.ts'
 import { findUnfilled } from '../deliveries/unfilled-events.ts'
 import type { RenderedMail } from '../messages/mailer.ts'
 import type { TemplateWorker } from '../messages/template-worker.ts'
@@ -50,8 +51,9 @@ export async function prepareMail(
   const decided = decision ?? (await deps.store.decideDelivery(claimed, deps.clock.now()))
   const fit = await dropUnfit(deps, claimed, decided.unfit)
   if (!fit.isMarked) return done('withheld', fit.because)
-  const isCapturing = deps.routes.isCapturing(fit.work)
-  if (decided.outcome === 'skip') return skip(deps, fit.work, { ...decided, isCapturing })
+  const { installation } = deps.routes
+  if (decided.outcome === 'skip')
+    return skip(deps, fit.work, { ...decided, isCapturing: isCapturing(fit.work, installation) })
   if (decided.outcome === 'wait') return defer(deps, fit.work, decided)
   const { basis } = decided
   const route = deps.routes.find(fit.work)

@@ -110,9 +110,6 @@ export function createRoutes(defaults: MailDefaults, { clock, dialOwn, createPro
       return found && server && { server, dial: dialFor(found) }
     },
     findLogin,
-    /** Without a mail server or a sender address, nobody is emailed. */
-    isCapturing: ({ message, settings, app }: Pick<DeliveryWork, 'message' | 'settings'> & Named): boolean =>
-      serverOf(settings) === null || findFrom({ mail: message.content.mail, settings, fallback: sender, app }) === null,
     /** The default address of an app. */
     findFromEmail: (settings: MailSettings): string | undefined =>
       findFrom({ settings, fallback: sender, app: EVENTPOST })?.address,

@@ -125,9 +125,8 @@ async function claim({ store, clock, claimedBy, stopping, routes }: Sending, lan
   const due = await store.listDueApps({ now })
   const skipApps = await lanes.listBlocked(due)
   if (skipApps.length === due.length) return []
-  const { hasServer, from } = routes.installation
-  const lacking = { isCapturing: !hasServer, lacksSender: from === null }
-  const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps, ...lacking })
+  const { installation } = routes
+  const claimed = await store.claimDeliveries({ claimedBy, now, leaseMs: LEASE_MS, most, skipApps, installation })
   if ('refusal' in claimed) return []
   return claimed.works.map((work, index) => ({ work, decision: claimed.decisions[index] ?? null }))
 }

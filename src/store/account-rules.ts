@@ -1,7 +1,7 @@
 /** The store applies these rules of accounts, but does not contain them (accounts/account-rules.ts). Times are ms UTC. */
 import type { NewLink, Refused, Role } from './types.ts'
 import type { RequestRules } from './requests.ts'
-import type { SenderProof } from './message-types.ts'
+import type { DeliveryWork, Installation, SenderProof } from './message-types.ts'
 
 /** `isJoined`: has accepted the invitation. */
 export type AccountMember = { memberId: string; role: Role; isJoined: boolean }
@@ -78,4 +78,6 @@ export type AccountRules = {
   expiredUntil: (at: number) => number
   expiriesAt: (at: number) => Expiries
   mostRequests: RequestRules['mostRequests']
+  /** Whether nobody is emailed, because there is no mail server or no sender address. */
+  isCapturing: (work: Pick<DeliveryWork, 'message' | 'settings'>, installation: Installation) => boolean
 }

@@ -15,6 +15,7 @@ import type {
   Claim,
   DeliveryRow,
   DeliveryWork,
+  Installation,
   MailSource,
   Marked,
   MessageRow,
@@ -23,15 +24,14 @@ import type {
 import type { Rules } from './plan-types.ts'
 import type { Idempotency, Refused } from './types.ts'
 
-/** Of the installation: `isCapturing` without a mail server, `lacksSender` without a sender address. */
 type Claiming = {
   claimedBy: string
   now: number
   leaseMs: number
   most: number
   skipApps: number[]
-  isCapturing?: boolean
-  lacksSender?: boolean
+  /** without it, emails are taken as sent */
+  installation?: Installation
 }
 
 type Parts = { db: Database; live: LiveMessages; ends: DeliveryEnds; comparisons: Comparisons; rules: Rules }
@@ -95,15 +95,13 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
 
   /** From the decision on, so that emails that fail or are skipped later count like those that are held back. */
   const compareDecided = (
-    { delivery: { id }, settings, message }: DeliveryWork,
+    work: DeliveryWork,
     decided: Decided | null | undefined,
-    { now, isCapturing = false, lacksSender = false }: Claiming,
+    { now, installation }: Claiming,
   ): void => {
     if (!decided?.isCompared) return
-    const isCaptured = isCapturing && settings.smtpUrl === null
-    const hasSender = !lacksSender || (message.content.mail.fromEmail ?? settings.fromEmail ?? null) !== null
-    const isHeldBack = decided.outcome === 'skip'
-    comparisons.compare(id, { at: now, isHeldBack, isCapturing: isCaptured || !hasSender })
+    const isCapturing = installation !== undefined && rules.isCapturing(work, installation)
+    comparisons.compare(work.delivery.id, { at: now, isHeldBack: decided.outcome === 'skip', isCapturing })
   }
 
   const handOver = ({ id, claimedBy, attempt, at, record, basis, isCapturing }: HandingOver): Marked => {

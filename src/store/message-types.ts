@@ -1,3 +1,4 @@
+import type { Mailbox } from '../core/mail-addresses.ts'
 import type { AppRow, ContactStatus, EventRow, StoredContact } from './types.ts'
 
 export const MESSAGE_STATUSES = ['draft', 'live', 'paused'] as const
@@ -128,6 +129,9 @@ export type SendWindow = { days: number[]; from: string; until: string }
  */
 export const SENDER_PROOFS = ['txt', 'dkim', 'operator', 'existing'] as const
 export type SenderProof = (typeof SENDER_PROOFS)[number]
+
+/** What apps use that have no sender or mail server of their own. */
+export type Installation = { from: Mailbox | null; hasServer: boolean }
 
 export type MailSettings = {
   fromName: string | null
