@@ -3,6 +3,7 @@ import type { SenderProblem } from '../accounts/senders.ts'
 import type { TemplateReason } from '../messages/template-faults.ts'
 import type { Check } from './decide.ts'
 import type { RuleReason } from './rules.ts'
+import { upperFirst } from '../core/text.ts'
 
 type Describe = (name: string) => string
 
@@ -165,8 +166,6 @@ function describeSmtp(code: string, reply: string): string {
     (code.startsWith('4') ? 'The mail server could not accept the email at the time' : undefined)
   return `${known ?? 'The mail server refused the email'} (it replied ${reply}).`
 }
-
-const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 /** Enhanced codes for missing mailboxes (RFC 3463). A bare 550 may also be about the sender. */
 const LACKING = new Set(['5.1.1', '5.1.3', '5.1.6', '5.1.10', '5.2.1'])

@@ -11,6 +11,7 @@ import type { Check } from './decide.ts'
 import { quietMsOf } from './rules.ts'
 import { readFault, type TemplateFault } from '../messages/template-faults.ts'
 import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
+import { upperFirst } from '../core/text.ts'
 
 function describeDistance(time: number, { content, triggeredAt }: DescribedSubject): string {
   const side = time < triggeredAt ? 'before' : 'after'
@@ -154,8 +155,6 @@ function describeSeen(verdict: Verdict, subject: DescribedSubject): string {
       : `was on ${formatValue(path)} ${describeDistance(value, subject)}`
   return `${name} ${when}${needless(verdict)}.`
 }
-
-const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 function describeDone(verdict: Verdict, subject: DescribedSubject, rule: Rule | undefined): string {
   const name = displayName(subject.person)

@@ -12,6 +12,7 @@ import { EmptyState } from '../ui/empty.tsx'
 import { FeedPending, FeedTools } from '../ui/feed.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Pager } from '../ui/table.tsx'
+import { upperFirst } from '../../core/text.ts'
 
 export function EventsPage(props: EventsProps) {
   const { viewer, view, counts, rows, isOld } = props
@@ -64,8 +65,6 @@ const describeTotal = (total: number, views: number): string => {
   if (views === 0) return countEvents(total)
   return total === views ? upperFirst(viewed) : `${countEvents(total - views)} and ${viewed}`
 }
-
-const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 const countEvents = (count: number): string => (count === 1 ? 'One event' : `${formatCount(count)} events`)
 

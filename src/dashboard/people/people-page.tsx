@@ -37,6 +37,7 @@ import {
 } from './people-view.ts'
 import { nameOfPerson, STATUSES, StatusBadge } from './person-labels.tsx'
 import { None, Tags } from './tags.tsx'
+import { upperFirst } from '../../core/text.ts'
 
 type PeopleProps = {
   viewer: Viewer
@@ -80,11 +81,11 @@ const AddLink = ({ viewer }: { viewer: Viewer }) => (
   </ButtonLink>
 )
 
-const SORTS: Record<PeopleSort, { label: string; order: string; sentence: string }> = {
-  newest: { label: 'Newest', order: 'newest first', sentence: 'Newest first.' },
-  name: { label: 'Name', order: 'by name', sentence: 'By name.' },
-  email: { label: 'Email', order: 'by email', sentence: 'By email.' },
-  seen: { label: 'Last page view', order: 'last page view first', sentence: 'Last page view first.' },
+const SORTS: Record<PeopleSort, { label: string; order: string }> = {
+  newest: { label: 'Newest', order: 'newest first' },
+  name: { label: 'Name', order: 'by name' },
+  email: { label: 'Email', order: 'by email' },
+  seen: { label: 'Last page view', order: 'last page view first' },
 }
 
 const formatCount = ({ people, isExact }: PeopleProps['count']): string =>
@@ -92,7 +93,7 @@ const formatCount = ({ people, isExact }: PeopleProps['count']): string =>
 
 function describeCount({ count, view: { texts, sort } }: PeopleProps): string {
   if (count.people === 0 && count.isExact) return 'Nobody matches.'
-  if (count.people === 0) return SORTS[sort].sentence
+  if (count.people === 0) return `${upperFirst(SORTS[sort].order)}.`
   const isOne = count.people === 1 && count.isExact
   const people = isOne ? '1 person' : `${formatCount(count)} people`
   return `${people}${isFiltered(texts) ? (isOne ? ' matches' : ' match') : ''}, ${SORTS[sort].order}.`
