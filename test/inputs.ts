@@ -1,7 +1,7 @@
 /** What customers send, each declared beside its reader. */
 export { ContactQuery, DeliveryQuery, EventQuery } from '../src/http/queries.ts'
 export { BatchInput, EventInput } from '../src/events/event-input.ts'
-export { DeliveryChange } from '../src/deliveries/delivery-input.ts'
+export { DeliveryInput } from '../src/deliveries/delivery-lists.ts'
 export { BounceReport } from '../src/people/bounces.ts'
 export { ContactErase, ContactInput, ContactUpdateInput } from '../src/people/contact-input.ts'
 export { VisitReport } from '../src/visits/visit-reports.ts'

@@ -1,7 +1,13 @@
 import { Elysia } from 'elysia'
 import { isRefusal, type Refusal, refuse, withWarnings } from '../core/refusals.ts'
-import { readDeliveryChange, DeliveryChange } from '../deliveries/delivery-input.ts'
-import { cancelDelivery, type ChangedDelivery, hastenDelivery, viewDeliveries } from '../deliveries/delivery-lists.ts'
+import {
+  cancelDelivery,
+  type ChangedDelivery,
+  DeliveryInput,
+  hastenDelivery,
+  readDelivery,
+  viewDeliveries,
+} from '../deliveries/delivery-lists.ts'
 import { DeliveryAnswer, DeliveryPage } from '../http/answer-schemas.ts'
 import { answer, refusalAnswer } from '../http/answers.ts'
 import { type IdempotencyGuard, REPLAYED, replayOf } from '../http/idempotency.ts'
@@ -53,7 +59,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
           description:
             'Cancels a waiting email, with all events it includes. A later event can trigger the message again.',
           example: EXAMPLES.cancelDelivery,
-          body: DeliveryChange,
+          body: DeliveryInput,
           answers: { 200: DeliveryAnswer },
           refusals: ['delivery_not_found', 'delivery_in_use', 'insufficient_scope'],
         }),
@@ -69,7 +75,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
           description:
             'Checks the rules, sending hours and limits of a waiting email now instead of when it is due, and sends it if they allow it.',
           example: EXAMPLES.sendDelivery,
-          body: DeliveryChange,
+          body: DeliveryInput,
           answers: { 200: DeliveryAnswer },
           refusals: ['delivery_not_found', 'delivery_in_use', 'insufficient_scope'],
         }),
@@ -96,7 +102,7 @@ async function changeDelivery(
   request: Request,
   { change, inUse }: Change,
 ): Promise<Response> {
-  const given = await readRequest(deps, request, readDeliveryChange, 'send')
+  const given = await readRequest(deps, request, readDelivery, 'send')
   if ('refused' in given) return refusalAnswer(request, given.refused)
   const begun = await idempotency.begin(request, given)
   if ('refused' in begun) return refusalAnswer(request, begun.refused)

@@ -1,4 +1,7 @@
+import { type Static, Type } from '@sinclair/typebox'
 import type { Clock } from '../core/clock.ts'
+import * as fields from '../core/field-schemas.ts'
+import { type Body, createReader, faultOf, type Reading, type Rules, warnOfUnknown } from '../core/inputs.ts'
 import type { Mailer } from '../messages/mailer.ts'
 import {
   DELIVERY_STATES,
@@ -14,7 +17,7 @@ import type { StoredContact, AppRow, EventRow, Idempotency, Refused } from '../s
 import type { Store } from '../store/store.ts'
 import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from '../store/deliveries.ts'
 import { writeCsvRow } from '../core/csv.ts'
-import { publicId } from '../core/ids.ts'
+import { publicId, readPublicId } from '../core/ids.ts'
 import { describeAfter, describeShortly, shortenReason } from './short-reasons.ts'
 import { HELD_BACK, refusedBy } from './decide.ts'
 import { CANCELLED, isCancellable, isHastened, isResendable, isResent, isUnwritable } from './ends.ts'
@@ -230,6 +233,39 @@ export async function resendDelivery(
     if (server === null) return refuse(isUnreadable ? 'mail_server_unreadable' : 'no_mail_server')
   }
   return store.resendDelivery({ appId: app.id, id, at: clock.now(), by: { accountId: app.accountId, actor } })
+}
+
+const DELIVERY = Type.String({
+  description: 'The `id` of the delivery, `dlv_...`.',
+  say: 'Send the `id` of a delivery, `dlv_...`, from GET /deliveries.',
+})
+
+/** POST /deliveries/cancel and /deliveries/send-now. */
+export const DeliveryInput = Type.Object(
+  { app: fields.APP, newsletter: fields.NEWSLETTER, delivery: DELIVERY },
+  { title: 'DeliveryChange', description: 'The waiting email.', ...fields.EITHER_APP_NAME },
+)
+
+type DeliveryFields = { app: string; id: number }
+
+const DELIVERY_FIELDS = new Set(Object.keys(DeliveryInput.properties))
+
+const DELIVERY_RULES: Rules = {
+  ...fields.appRules(DeliveryInput),
+  delivery: (text) =>
+    typeof text === 'string' && readPublicId('dlv', text) === null ? faultOf(DELIVERY, 'invalid', text) : null,
+}
+
+const readFields = createReader({ schema: DeliveryInput, clean: cleanFields, rules: () => DELIVERY_RULES })
+
+function cleanFields(sent: Static<typeof DeliveryInput>): DeliveryFields | null {
+  const [app, id] = [fields.findAppId(sent), readPublicId('dlv', sent.delivery)]
+  return app === null || id === null ? null : { app, id }
+}
+
+export function readDelivery(body: Body): Reading<DeliveryFields> {
+  const reading = readFields(body, null)
+  return 'errors' in reading ? reading : { input: reading.input, warnings: warnOfUnknown(body, DELIVERY_FIELDS) }
 }
 
 /** `actor`: the id of a member or an API key. */

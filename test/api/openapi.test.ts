@@ -285,8 +285,8 @@ describe('examples', () => {
     ['getContacts', schemas.ContactQuery, answers.ContactFoundOrPage],
     ['deleteContact', schemas.ContactErase, answers.ContactEraseAnswer],
     ['getDeliveries', schemas.DeliveryQuery, answers.DeliveryPage],
-    ['cancelDelivery', schemas.DeliveryChange, answers.DeliveryAnswer],
-    ['sendDelivery', schemas.DeliveryChange, answers.DeliveryAnswer],
+    ['cancelDelivery', schemas.DeliveryInput, answers.DeliveryAnswer],
+    ['sendDelivery', schemas.DeliveryInput, answers.DeliveryAnswer],
     ['postVisit', schemas.VisitReport, answers.VisitAnswer],
     ['postBounce', schemas.BounceReport, answers.BounceAnswer],
   ]
