@@ -38,8 +38,6 @@ export function hashRequest({ target, ...rest }: TextIdempotency, body: Record<s
   return { ...rest, bodyHash, part: null }
 }
 
-export type { KnownOutcomes }
-
 /**
  * Runs a write unless its key has an outcome. A refusal is not stored, so the caller can fix the cause and reuse the key.
  * The first part of a request that runs also reserves the key for that request.

@@ -14,7 +14,7 @@ import { type EventOutcome, explainEvents } from './message-explanations.ts'
 
 export type { ContactChangeRow, PersonReport }
 
-/** `at`: when it was received or done, like the order (ms UTC). `position`: orders the stream, like an event's id. */
+/** In order of `position`, an ID. `at`: when it was received or done (ms UTC). */
 export type TimelineItem = { position: number; at: number } & (
   | { kind: 'event'; row: EventRow; outcomes: EventOutcome[] }
   | { kind: 'email'; email: ListedDelivery }

@@ -2,7 +2,8 @@
  * Plans a batch of writes about people: the rows to store, and which emails to start, extend or cancel. Pure: each write
  * sees the changes of the writes before it.
  */
-import { type KnownOutcomes, planOnce } from '../accounts/idempotency.ts'
+import { planOnce } from '../accounts/idempotency.ts'
+import type { KnownOutcomes } from '../store/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, dedupeKeyOf, isPerPerson } from '../messages/again.ts'

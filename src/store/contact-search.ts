@@ -17,9 +17,9 @@ const MANY_IDS = 1_000
 const UNCOUNTED: PeopleCount = { people: 0, isExact: false }
 const BOUNDS = { counted: COUNTED_PEOPLE, scanned: SCANNED_ROWS, probed: LOOKUPS, merged: MERGED_ROWS }
 const MAX_ID = Number.MAX_SAFE_INTEGER
-/** Of the people that are merged for a page, so many are only to count them in another order. */
+/** The share of these rows that is merged only to count people, for a page in another order. */
 const OTHER_ORDER = 1 / 3
-/** Lookups that reading a name and comparing it takes as long as. */
+/** Reading and comparing an email and a name takes as long as this many lookups. */
 const SEARCH_COST = 5
 /** Tags, fields and events that a filter suggests. */
 const SUGGESTED = 100
@@ -88,9 +88,9 @@ type Candidate = { id: number; key: string | number | null; isMatch: number; sea
 type IsFound = (searched: string) => boolean
 /** `isFound`: a search with too many matches to list. */
 type Conditions = { conditions: Condition[]; isFound: IsFound | null }
-/** The newest, and where to go on. */
+/** The newest matches, and where the next page starts. */
 type Start = { found: PeopleCursor[]; next: PeopleCursor | null }
-/** The ids of all who match, or the conditions to walk with. `start`: if it is known by now. */
+/** The ids of all who match, or the conditions to walk with. `start`: if counting has found the first page. */
 type Plan = { ids: number[] } | (Conditions & { count: PeopleCount; start?: Start })
 /** Of ids: `from` up to, not including, `until`. */
 type Range = { from: number; until: number }
@@ -199,7 +199,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
 
   type Many = Conditions & { lists: Listed[]; people: number }
 
-  /** Where many match each condition. Counts that take long are of first pages. */
+  /** Where many match each condition. Only the first page is counted if that takes long. */
   const planMany = (query: Counted, { conditions, isFound, lists, people }: Many): Plan => {
     const { appId, filter, sort, after, isCounted } = query
     const [arms, rest] = [conditions.flatMap((one) => one.arms), conditions.filter((one) => one.arms.length === 0)]
@@ -318,7 +318,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   }
 
   // one snapshot for a page with its count
-  const findPeople = db.transaction((query: PeopleQuery & Counted): PeoplePage & { count: PeopleCount } => {
+  const findPeople = db.transaction((query: Counted): PeoplePage & { count: PeopleCount } => {
     const { appId, filter, limit } = query
     const planned = plan(query)
     const count = 'ids' in planned ? { people: planned.ids.length, isExact: true } : planned.count
@@ -355,7 +355,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
       fields: textsOf(fields, appId),
       events: textsOf(events, appId),
     }),
-    findPeople: (query: PeopleQuery & Counted) => findPeople(query),
+    findPeople: (query: Counted) => findPeople(query),
   }
 }
 

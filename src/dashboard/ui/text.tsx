@@ -39,7 +39,7 @@ const Hidden = ({ names }: { names: string[] }) => (
   </span>
 )
 
-/** Such as a shell command; wraps between words, not at hyphens. */
+/** A shell command or other code; wraps between words, not at hyphens. */
 export const Command = ({ children }: { children: string }) => (
   <code class="command">
     {children.split(' ').map((word, index) => [index > 0 && ' ', <span key={index}>{word}</span>])}
