@@ -108,6 +108,9 @@ const reasonOf = (failed: Verdict): string => {
 
 export type Check = 'suppression' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp' | 'holdback'
 
+/** Why an email waits for its next check. */
+export const WAIT_REASONS = ['window', 'perDay', 'perWeek', 'unsure'] as const satisfies (Check | 'unsure')[]
+
 /** The reason of an email that is not sent because its person is held back. */
 export const HELD_BACK = 'holdback' satisfies Check
 

@@ -17,7 +17,7 @@ import { ACCOUNT_RULES } from '../accounts/account-rules.ts'
 import { planOnce } from '../accounts/idempotency.ts'
 import { MESSAGE_RULES } from '../messages/message-changes.ts'
 import { mayResubscribe, outweighs } from '../people/suppressions.ts'
-import { decide, type Decision, giveUpTime, HELD_BACK } from './decide.ts'
+import { decide, type Decision, giveUpTime, HELD_BACK, WAIT_REASONS } from './decide.ts'
 import {
   addVerdict,
   cancelBySuppression,
@@ -102,6 +102,19 @@ export function findUnconfirmed(delivery: DeliveryRow): { at: number | null } | 
 /** It was sent again after an unknown outcome. */
 export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
   findUnconfirmed(delivery) !== null && LEFT.includes(delivery.state)
+
+/** Its rules or the app's limits let it wait, and no mail server refused it. */
+export const isHeld = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
+  state === 'deferred' && WAIT_REASONS.some((one) => one === reason)
+
+/** How often it was or should have been handed over, since it was queued or resent. */
+export function countTries(delivery: DeliveryRow): number {
+  const { reply, tries = Number(reply !== undefined), unconfirmedAt } = readRecord(delivery) ?? {}
+  const { state, handedAt } = delivery
+  const isHanded = handedAt !== null && state !== 'kept' && state !== 'joined'
+  const wasUnconfirmed = unconfirmedAt !== undefined && unconfirmedAt !== handedAt
+  return tries + Number(isHanded) + Number(wasUnconfirmed)
+}
 
 const LEFT: readonly DeliveryState[] = ['handed', 'sent', 'unknown', 'bounced', 'complained']
 

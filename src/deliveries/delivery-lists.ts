@@ -19,25 +19,30 @@ import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from
 import { writeCsvRow } from '../core/csv.ts'
 import { publicId, readPublicId } from '../core/ids.ts'
 import { describeAfter, describeShortly, shortenReason } from './short-reasons.ts'
-import { HELD_BACK, refusedBy } from './decide.ts'
+import { HELD_BACK, refusedBy, WAIT_REASONS } from './decide.ts'
+import { isMailReason } from './describe-reason.ts'
 import { CANCELLED, isCancellable, isHastened, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
-import { deliveryView, findUnconfirmed, mayHaveArrivedTwice } from './deliveries.ts'
+import { countTries, deliveryView, findUnconfirmed, isHeld, mayHaveArrivedTwice } from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 export {
   CANCELLED,
   DELIVERY_STATES,
   HELD_BACK,
+  WAIT_REASONS,
   describeAfter,
   shortenReason,
   MOST_COUNTED,
   OUTCOMES,
+  countTries,
   findUnconfirmed,
   isCancellable,
   isHastened,
+  isHeld,
+  isMailReason,
   isResent,
   mayHaveArrivedTwice,
   refusedBy,

@@ -193,12 +193,21 @@ function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string
 }
 
 /** A page was open but silent since: it may be in use, or have crashed. */
-function describeUnsure({ rule, about }: Verdict, { content, person, isOver }: DescribedSubject): string {
-  const which = rule === 'away' ? 'A page' : formatValue(about)
+function describeUnsure(verdict: Verdict, { content, person, isOver }: DescribedSubject): string {
+  const { rule, about } = verdict
+  const path = openPathOf(verdict)
+  const which = path === null ? 'A page' : formatValue(path)
   const then =
     rule === 'away' && about !== 'trigger' ? 'when the email was due' : `at the time of ${triggerNoun(content)}`
-  return `${which} was open ${then}, and it ${isOver ? 'was not known' : "isn't known yet"} whether ${displayName(person)} was viewing it.`
+  const name = displayName(person)
+  if (isOver) return `${which} was open ${then}, and it was not known whether ${name} was viewing it.`
+  const otherwise = rule === 'away' ? 'counts as away' : 'counts as not having seen it'
+  return `${which} was open ${then}, and it isn't known yet whether ${name} was viewing it. Without a sign of activity, ${name} ${otherwise}.`
 }
+
+/** The page that a person may still be on; null: not stored. */
+export const openPathOf = ({ rule, about, openPath }: Verdict): string | null =>
+  rule === 'away' ? (openPath ?? null) : about
 
 /** For one event: the delivery's own, or a further one that the email lists. */
 function describeVerdict(verdict: Verdict, subject: DescribedSubject, nth: number): string {

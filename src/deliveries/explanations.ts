@@ -6,14 +6,14 @@ import {
   type SuppressionReason,
   type Verdict,
 } from '../store/message-types.ts'
-import { findUnconfirmed, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
+import { findUnconfirmed, isHeld, mayHaveArrivedTwice, readRecord } from './deliveries.ts'
 import { reasonOfRule } from './rules.ts'
 import { type Check, refusedBy } from './decide.ts'
 import type { SimulationLine } from './simulation/simulate.ts'
 import { describeReply, describeReason, enhancedOf, lacksMailbox } from './describe-reason.ts'
-import { formatDuration, formatTimeInZone } from '../core/format-time.ts'
-import { displayName, type DescribedSubject, triggerNoun } from '../messages/describe-message.ts'
-import { describeVerdicts } from './describe-verdict.ts'
+import { formatTimeInZone } from '../core/format-time.ts'
+import { displayName, type DescribedSubject, formatValue } from '../messages/describe-message.ts'
+import { describeVerdicts, openPathOf } from './describe-verdict.ts'
 
 export type ExplainedRule = Verdict & { sentence: string; isToday?: true }
 
@@ -155,9 +155,11 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'skipped':
       return describeCause(ended, subject, verdicts)
     case 'deferred':
-      return `${describeCause(ended, subject, verdicts)} ${reason === 'unsure' ? describeAwaited(delivery, subject) : `It is tried again on ${time(dueAt)}.`}`
+      return isHeld(delivery)
+        ? `${describeHold(delivery, subject, verdicts)} The next check is on ${time(dueAt)}.`
+        : `${describeCause(ended, subject, verdicts)} It is tried again on ${time(dueAt)}.`
     case 'failed':
-      return `${describeCause(ended, subject, verdicts)} ${lacksMailbox(enhancedOf(ended.reply ?? '')) ? 'No further emails go to this address.' : 'It is not retried automatically.'}`
+      return `${describeCause(ended, subject, verdicts)} ${lacksMailbox(enhancedOf(ended.reply ?? '')) ? 'No further emails go to this address.' : "It won't be retried."}`
     case 'unknown':
       return `${describeReason(reason ?? 'unknown', name, state)} It's unknown whether ${name} got it.`
     case 'bounced':
@@ -167,10 +169,19 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
   }
 }
 
-/** Until then, a report may prove that a page was still in use. */
-function describeAwaited({ dueAt, triggeredAt }: DeliveryRow, { content, person, zone }: DescribedSubject): string {
-  const after = `${formatDuration(dueAt - triggeredAt)} after ${triggerNoun(content)}`
-  return `It is checked again on ${formatTimeInZone(dueAt, zone)}, ${after}. If no page reports activity by then, ${displayName(person)} counts as away.`
+/** In one sentence; the rules say more. */
+function describeHold({ reason, state }: DeliveryRow, subject: DescribedSubject, verdicts: readonly Verdict[]): string {
+  const name = displayName(subject.person)
+  const cause = verdicts.find((verdict) => isCauseOf(verdict, reason))
+  if (cause === undefined) return describeReason(reason ?? 'error', name, state)
+  if (cause.until !== undefined) {
+    const path = openPathOf(cause)
+    return `${name} may still be on ${path === null ? 'your site' : formatValue(path)}.`
+  }
+  const { about, value } = cause
+  if (reason === 'window') return `It's outside the app's sending hours (${about}).`
+  const emails = value === 1 ? '1 email' : `${String(value)} emails`
+  return `${name} already got ${emails} within ${reason === 'perDay' ? 'a day' : 'a week'} (limit: ${about}).`
 }
 
 const describeChoice = (verdicts: readonly Verdict[]): string =>

@@ -229,7 +229,9 @@ function checkHere(rule: Away, { pages, lastReportAt }: Presence, facts: RuleFac
   const about = rule.at ?? 'sending'
   const proven = pages.find(({ heardAt }) => heardAt > facts.triggeredAt)
   if (proven) return verdict(rule, about, proven.path, false)
-  return awaitProof(rule, about, facts, quietMs) ?? { ...verdict(rule, about, lastReportAt, true), isSilent: true }
+  const awaited = awaitProof(rule, about, facts, quietMs)
+  if (awaited) return { ...awaited, openPath: pages[0]?.path }
+  return { ...verdict(rule, about, lastReportAt, true), isSilent: true }
 }
 
 function checkGone(rule: Away, { lastLeftAt, lastReportAt }: Presence, at: number): Verdict {

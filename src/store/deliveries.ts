@@ -24,8 +24,8 @@ export const OUTCOMES = { cameBack: 'came_back_at', opened: 'opened_at', goal: '
 export type DeliveryOutcome = keyof typeof OUTCOMES
 
 /**
- * `before` and `after`: ids, exclusive. `orSkippedFor`: skipped ones with this reason match too. `isLead`: without events
- * that joined another email.
+ * `before` and `after`: ids, exclusive. `or`: those in this state for this reason match too. `isLead`: without events that
+ * joined another email.
  */
 export type DeliveryQuery = {
   appId: number
@@ -34,12 +34,15 @@ export type DeliveryQuery = {
   states: readonly DeliveryState[] | null
   reason?: string | null
   outcome?: DeliveryOutcome | null
-  orSkippedFor?: string | null
+  or?: readonly StateFor[]
   isLead?: boolean
   before: number | null
   after?: number
   limit: number
 }
+
+/** A state and why. */
+export type StateFor = { state: DeliveryState; reason: string }
 
 /** Counts are exact up to this. */
 export const MOST_COUNTED = 10_000
@@ -58,7 +61,7 @@ const MOST_REASONS = 2_000
 
 export type EventOfPerson = { appId: number; contactId: number; eventId: number }
 
-type Page = Required<Omit<DeliveryQuery, 'states' | 'before' | 'contactId' | 'orSkippedFor'>> & {
+type Page = Required<Omit<DeliveryQuery, 'states' | 'before' | 'contactId' | 'or'>> & {
   before: number
   states: string
 }
@@ -355,12 +358,13 @@ export function createDeliveryPages(db: Database) {
     return { appId, messageId, limit, after, before: before ?? Number.MAX_SAFE_INTEGER, ...texts }
   }
 
-  /** The query, and another one for what it finds besides. */
-  const partsOf = ({ orSkippedFor = null, ...query }: DeliveryQuery): Page[] => {
-    const { reason = null } = query
-    const isAsked = orSkippedFor !== null && (reason === null || reason === orSkippedFor)
-    const others = isAsked ? [{ ...query, states: ['skipped'] as const, reason: orSkippedFor }] : []
-    return [query, ...others].map(toPage)
+  /** The query, and one for each reason that it finds besides. */
+  const partsOf = ({ or = [], ...query }: DeliveryQuery): Page[] => {
+    const { reason = null, states } = query
+    const others = or
+      .filter((one) => reason === null || one.reason === reason)
+      .map((one) => ({ ...query, states: [one.state], reason: one.reason }))
+    return [...(states?.length === 0 ? [] : [query]), ...others].map(toPage)
   }
 
   return {

@@ -175,7 +175,10 @@ export type Verdict = {
   isTooSoon?: true
   /** for a further event in the email: when it happened (ms UTC) */
   eventAt?: number
+  /** when the result will be known (ms UTC) */
   until?: number
+  /** rule "away" with `until`: the page that is open */
+  openPath?: string
 }
 
 export type DeliveryRow = {

@@ -199,6 +199,7 @@ describe('away', () => {
       value: TRIGGERED,
       verdict: 'fail',
       until,
+      openPath: '/',
     })
     expect(check(rule, { presence, at: until })).toEqual({
       rule: 'away',

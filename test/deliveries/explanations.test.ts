@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { findCancelled } from '../../src/deliveries/decide.ts'
 import { explainDelivery, explainSimulation, toExplained } from '../../src/deliveries/explanations.ts'
-import { deliveryView } from '../../src/deliveries/deliveries.ts'
+import { countTries, deliveryView, isHeld } from '../../src/deliveries/deliveries.ts'
 import { DELIVERY_STATES, type DeliveryRow, type MailCategory, type Verdict } from '../../src/store/message-types.ts'
 import type { ContactStatus } from '../../src/store/types.ts'
 import { HOUR, NOW } from '../helper.ts'
@@ -23,11 +23,11 @@ describe('describes a state', () => {
     ],
     [
       { state: 'failed', reason: 'smtp_554' },
-      'The mail server refused the email (it replied 554). It is not retried automatically.',
+      "The mail server refused the email (it replied 554). It won't be retried.",
     ],
     [
       { state: 'failed', reason: 'smtp_451' },
-      'The mail server could not accept the email at the time (it replied 451). It is not retried automatically.',
+      "The mail server could not accept the email at the time (it replied 451). It won't be retried.",
     ],
     [
       { state: 'unknown', reason: 'stopped' },
@@ -76,11 +76,24 @@ describe('describes a state', () => {
     )
   })
 
-  test('as not decided yet', () => {
-    const verdicts = [{ ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }]
-    expect(say({ state: 'deferred', reason: 'unsure' }, verdicts)).toBe(
-      "A page was open when the email was due, and it isn't known yet whether Ada was viewing it. It is checked again on 15 May 2026, 12:10 UTC, 10 minutes after the event. If no page reports activity by then, Ada counts as away.",
-    )
+  test('as not decided yet, with the page that is open', () => {
+    const unsure = { state: 'deferred', reason: 'unsure' } as const
+    const next = 'The next check is on 15 May 2026, 12:10 UTC.'
+    const away = { ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }
+    expect(say(unsure, [{ ...away, openPath: '/new' }])).toBe(`Ada may still be on /new. ${next}`)
+    expect(say(unsure, [away])).toBe(`Ada may still be on your site. ${next}`)
+    const seen = { ...fail('notSeen', '/results/1', NOW), until: NOW + 30 * MINUTE }
+    expect(say(unsure, [seen])).toBe(`Ada may still be on /results/1. ${next}`)
+  })
+
+  test.each([
+    ['perDay', fail('perDay', '1', 1), 'Ada already got 1 email within a day (limit: 1).'],
+    ['perWeek', fail('perWeek', '3', 4), 'Ada already got 4 emails within a week (limit: 3).'],
+    ['window', fail('window', '09:00-17:00', NOW), "It's outside the app's sending hours (09:00-17:00)."],
+  ])('as held by %s', (reason, verdict, why) => {
+    const next = 'The next check is on 15 May 2026, 12:10 UTC.'
+    expect(say({ state: 'deferred', reason }, [verdict])).toBe(`${why} ${next}`)
+    expect(say({ state: 'deferred', reason })).toEndWith(next)
   })
 
   test('with a finding of each rule that is not decided yet', () => {
@@ -88,11 +101,11 @@ describe('describes a state', () => {
     const open = [fail('away', 'trigger', NOW), fail('away', 'sending', NOW), fail('notSeen', '/results/1', NOW)]
     const verdicts = open.map((verdict) => ({ ...verdict, until }))
     const delivery = deliveryOf({ state: 'deferred', reason: 'unsure' }, verdicts)
-    const unsure = "isn't known yet whether Ada was viewing it."
+    const unsure = "isn't known yet whether Ada was viewing it. Without a sign of activity, Ada counts as"
     expect(explain(delivery).rules.map(({ sentence }) => sentence)).toEqual([
-      `A page was open at the time of the event, and it ${unsure}`,
-      `A page was open when the email was due, and it ${unsure}`,
-      `/results/1 was open at the time of the event, and it ${unsure}`,
+      `A page was open at the time of the event, and it ${unsure} away.`,
+      `A page was open when the email was due, and it ${unsure} away.`,
+      `/results/1 was open at the time of the event, and it ${unsure} not having seen it.`,
     ])
   })
 
@@ -146,7 +159,7 @@ describe('describes a state', () => {
   ])('by %s with the reply %s', (reason, reply, why) => {
     const record = JSON.stringify({ at: NOW, verdicts: [], reply })
     expect(explain(deliveryOf({ state: 'failed', reason, record })).why).toBe(
-      `${why} ${/ 5\.(1\.1|2\.1)$/.test(reply) ? 'No further emails go to this address.' : 'It is not retried automatically.'}`,
+      `${why} ${/ 5\.(1\.1|2\.1)$/.test(reply) ? 'No further emails go to this address.' : "It won't be retried."}`,
     )
   })
 
@@ -215,15 +228,40 @@ describe('always says that an email may have arrived twice', () => {
   })
 })
 
+describe('counts attempts', () => {
+  const record = (parts: object) => JSON.stringify({ at: NOW, verdicts: [], ...parts })
+  test.each<[string, Partial<DeliveryRow>, number]>([
+    ['none while it waits, however often it was claimed', { state: 'deferred', reason: 'window', attempt: 7 }, 0],
+    ['refusals', { state: 'deferred', reason: 'smtp_451', record: record({ tries: 2, reply: '451' }) }, 2],
+    ['a refusal of before', { state: 'failed', reason: 'smtp_550', record: record({ reply: '550' }) }, 1],
+    ['the one that succeeded', { state: 'sent', handedAt: NOW, record: record({ tries: 2 }) }, 3],
+    ['one without an answer', { state: 'unknown', handedAt: NOW }, 1],
+    [
+      'one without an answer that is repeated',
+      { state: 'deferred', handedAt: 5, record: record({ unconfirmedAt: 5 }) },
+      1,
+    ],
+    ['both of a repeated one', { state: 'sent', handedAt: NOW, record: record({ unconfirmedAt: 5 }) }, 2],
+    ['none of a captured email', { state: 'kept', handedAt: NOW }, 0],
+  ])('%s', (_, changes, count) => expect(countTries(deliveryOf(changes))).toBe(count))
+})
+
+test('rules and limits hold an email, mail servers and senders do not', () => {
+  const held = (reason: string) => isHeld({ state: 'deferred', reason })
+  expect(['window', 'perDay', 'perWeek', 'unsure'].map(held)).toEqual([true, true, true, true])
+  expect(['smtp_451', 'sender_unverified', 'server_paused'].map(held)).toEqual([false, false, false])
+  expect(isHeld({ state: 'skipped', reason: 'perDay' })).toBe(false)
+})
+
 test('times are in the timezone of the app', () => {
   const zone = 'America/New_York'
   const late = [fail('window', '09:00-17:00', NOW + HOUR), pass('again', '24', NOW - HOUR)]
   const delivery = deliveryOf({ state: 'deferred', reason: 'window' }, late)
   const { why, rules } = explainDelivery({ delivery, person: ADA, content: CONTENT, zone })
-  const opens = 'which start again on 15 May 2026, 09:00 America/New York.'
   expect(why).toBe(
-    `It was outside the app's sending hours (09:00-17:00), ${opens} It is tried again on 15 May 2026, 08:10 America/New York.`,
+    "It's outside the app's sending hours (09:00-17:00). The next check is on 15 May 2026, 08:10 America/New York.",
   )
+  expect(rules[0]?.sentence).toEndWith('which start again on 15 May 2026, 09:00 America/New York.')
   expect(rules[1]?.sentence).toBe('Ada last received this message on 15 May 2026, 07:00 America/New York.')
 })
 

@@ -112,7 +112,7 @@ describe('no statement scans all deliveries', () => {
           ...query,
           isLead: true,
           states: ['sent'] as const,
-          orSkippedFor: 'holdback',
+          or: [{ state: 'skipped' as const, reason: 'holdback' }],
           outcome: 'opened' as const,
         }
         return [

@@ -3,9 +3,11 @@ import {
   DELIVERY_STATES,
   type DeliveryRow,
   type DeliveryState,
+  isHeld,
   mayHaveArrivedTwice,
 } from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
+import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 
 /** Labels of states. Internal states in progress share one label. */
@@ -55,9 +57,12 @@ export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
 
 export const describeState = (state: DeliveryState): string => STATES[state].word
 
+/** Emails that no mail server deferred are waiting, whatever they wait for. */
+const labelOf = (delivery: DeliveryRow) => STATES[isHeld(delivery) ? 'waiting' : delivery.state]
+
 /** The state, with a note if the email may have been sent twice. */
 export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
-  const { mood, word } = STATES[delivery.state]
+  const { mood, word } = labelOf(delivery)
   if (!mayHaveArrivedTwice(delivery)) return <Badge mood={mood}>{word}</Badge>
   return (
     <span>
@@ -65,6 +70,17 @@ export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
     </span>
   )
 }
+
+const OF_APP: readonly (string | null)[] = ['window', 'perDay', 'perWeek']
+
+/** To the hours and limits that an email waits for. */
+export const LimitLink = ({ appId, delivery }: { appId: string; delivery: DeliveryRow }) =>
+  isHeld(delivery) && OF_APP.includes(delivery.reason) ? (
+    <>
+      {' '}
+      <a href={pathOf(appId, 'sender/limits')}>Hours and limits</a>
+    </>
+  ) : null
 
 /** Rule names as in the editor. */
 const RULE_NAMES: Record<string, string> = {

@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
 import {
   CANCELLED,
+  countTries,
   findUnconfirmed,
   isCancellable,
   isHastened,
+  isHeld,
   isResent,
   mayHaveArrivedTwice,
   mayResend,
@@ -20,7 +22,7 @@ import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
-import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
+import { DeliveryBadge, deliveryPath, LimitLink } from './delivery-labels.tsx'
 import { messagePath, openPath } from '../messages/messages-page.tsx'
 import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
 import { previewOf } from '../events/event-labels.ts'
@@ -32,6 +34,7 @@ import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
+import { formatCount } from '../ui/chart.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -62,14 +65,19 @@ export const DeliveryPage = (props: DeliveryProps) => (
     page="deliveries"
     title={`Email to ${props.shown.work.contact.email}`}
     tabTitle={`${props.shown.work.message.name} to ${props.shown.work.contact.email}`}
-    state={<SentText>{props.shown.explained.why}</SentText>}
+    state={
+      <>
+        <SentText>{props.shown.explained.why}</SentText>
+        <LimitLink appId={props.viewer.app.publicId} delivery={props.shown.work.delivery} />
+      </>
+    }
     action={<Actions {...props} />}
   >
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
     <MailNotices viewer={props.viewer} state={props.mailState} />
     <div class="columns text-first">
       <div>
-        <ReplySection explained={props.shown.explained} />
+        <ReplySection {...props.shown} />
         <RulesSection {...props.shown} />
         <MailSection {...props} />
       </div>
@@ -85,6 +93,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
 const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => {
   const { delivery, contact, message, event, lead } = work
   const appId = viewer.app.publicId
+  const tries = countTries(delivery)
   return (
     <section>
       <h2>Details</h2>
@@ -117,10 +126,10 @@ const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => 
             <a href={deliveryPath(appId, lead.id)}>another email</a>
           </Fact>
         )}
-        <Fact name="Due">
+        <Fact name={nameDue(delivery)}>
           <ExactTime at={delivery.dueAt} />
         </Fact>
-        <Fact name="Attempts">{String(delivery.attempt)}</Fact>
+        {tries > 0 && <Fact name="Attempts">{formatCount(tries)}</Fact>}
         {delivery.byHand && <Fact name="Sent by">A member</Fact>}
         {cancelled && delivery.reason === CANCELLED && (
           <Fact name="Cancelled by">
@@ -133,6 +142,11 @@ const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => 
       </Values>
     </section>
   )
+}
+
+function nameDue(delivery: DeliveryRow): string {
+  if (delivery.state !== 'deferred') return 'Due'
+  return isHeld(delivery) ? 'Next check' : 'Next try'
 }
 
 const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>

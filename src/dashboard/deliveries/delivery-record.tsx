@@ -4,6 +4,7 @@ import {
   CANCELLED,
   type DeliveryState,
   type Explanation,
+  isHeld,
   type MessageRow,
   type ShownDelivery,
 } from '../../deliveries/delivery-lists.ts'
@@ -35,14 +36,17 @@ function moodOf(rule: string, verdict: Rule['verdict'], isWaiting: boolean): { m
   return { mood: 'caution', children: isWaiting ? 'Wait' : "Don't send" }
 }
 
-/** The mail server's answer to a refused email. */
-export const ReplySection = ({ explained: { serverReply } }: { explained: Explanation }) =>
-  serverReply !== undefined && (
+/** The mail server's answer to a refused email. The page's first sentence often has it already. */
+export const ReplySection = ({ explained: { why, serverReply }, work: { delivery } }: ShownDelivery) => {
+  const { reply } = readRecord(delivery) ?? {}
+  if (serverReply === undefined || reply === undefined) return null
+  return (
     <section>
       <h2>Mail server</h2>
-      <p>{serverReply} The full reply is in this installation's log.</p>
+      <p>{!why.includes(reply) && `${serverReply} `}The full reply is in this installation's log.</p>
     </section>
   )
+}
 
 export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: { delivery } }: ShownDelivery) => (
   <section>
@@ -121,8 +125,9 @@ function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery):
   return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? decidedAt) : null
 }
 
-function describeUpcoming({ byHand, state }: Delivery): string {
-  if (state === 'deferred') return 'Next try'
+function describeUpcoming(delivery: Delivery): string {
+  const { byHand, state } = delivery
+  if (state === 'deferred') return isHeld(delivery) ? 'Next check' : 'Next try'
   return byHand ? 'It will be sent' : 'Rules will be checked'
 }
 

@@ -17,6 +17,18 @@ export function StatusBadge({ status }: { status: Status }) {
   return mood === null ? <span class="word">{word}</span> : <Badge mood={mood}>{word}</Badge>
 }
 
+const NO_EMAILS = 'No further emails go to this address.'
+
+const NOTES: Partial<Record<Status, string>> = {
+  unsubscribed: 'Gets transactional emails only.',
+  bounced: NO_EMAILS,
+  complained: NO_EMAILS,
+}
+
+/** What the status means for emails. */
+export const StatusNote = ({ status }: { status: Status }) =>
+  NOTES[status] === undefined ? null : <p class="hint">{NOTES[status]}</p>
+
 /** Empty if no name is known. */
 export const nameOfPerson = ({ firstName, lastName }: Pick<ContactRow, 'firstName' | 'lastName'>): string =>
   [firstName, lastName].filter((name) => name !== null).join(' ')

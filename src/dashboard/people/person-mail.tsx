@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { MessageExplanation } from '../../deliveries/delivery-lists.ts'
-import { DeliveryBadge, deliveryPath } from '../deliveries/delivery-labels.tsx'
+import { DeliveryBadge, deliveryPath, LimitLink } from '../deliveries/delivery-labels.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { SentText } from '../ui/text.tsx'
 import type { Viewer } from '../layout/viewer.ts'
@@ -53,6 +53,7 @@ export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
       </p>
       <p class="hint">
         <SentText most={400}>{why}</SentText>
+        {delivery && <LimitLink appId={viewer.app.publicId} delivery={delivery} />}
       </p>
     </>
   )

@@ -13,7 +13,7 @@ import { ExactTime, Time } from '../ui/time.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import { PersonMail } from './person-mail.tsx'
 import { PersonTimeline, type TimelineProps } from './person-timeline.tsx'
-import { nameOfPerson, StatusBadge } from './person-labels.tsx'
+import { nameOfPerson, StatusBadge, StatusNote } from './person-labels.tsx'
 import { Tags } from './tags.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -90,6 +90,7 @@ const FactsSection = ({ person, now }: PersonProps) => (
     <Values isCompact>
       <Fact name="Status">
         <StatusBadge status={person.status} />
+        <StatusNote status={person.status} />
       </Fact>
       <Value id="email" name="Email">
         {person.email}

@@ -195,7 +195,16 @@ describe('afterwards', () => {
     await useMailServer({ recipient: () => 451 })
     const path = await trigger()
     expect(await moments(path)).toEqual(['Next try', 'Rules checked', 'results_ready arrived'])
-    expect(new Set(await textOf((await browser.get(path)).html, 'td .badge'))).toEqual(new Set(['Send']))
+    const { html } = await browser.get(path)
+    expect(new Set(await textOf(html, 'td .badge'))).toEqual(new Set(['Send']))
+    expect(await textOf(html, '.values .badge')).toEqual(['Deferred'])
+    expect((await textOf(html, 'aside .values div')).filter((text) => /^(Next|Attempts)/.test(text))).toEqual([
+      'Next try3 May 2026, 12:01 UTC',
+      'Attempts1',
+    ])
+    const rowsOf = async (state: string) =>
+      textOf(await see(`${pages.at('deliveries')}?state=${state}`), '.feed .badge')
+    expect([await rowsOf('waiting'), await rowsOf('deferred')]).toEqual([[], ['Deferred']])
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
@@ -211,10 +220,19 @@ describe('afterwards', () => {
     await sendDue(pages)
     const path = pages.at(`deliveries/${publicId('dlv', (await newest()).id)}`)
     const html = await see(path)
-    expect(await textOf(html, '.page-head .badge, .values .badge')).toEqual(['Deferred'])
+    expect(await textOf(html, '.page-head .badge, .values .badge')).toEqual(['Waiting'])
+    expect(await textOf(html, '.page-head .lead')).toEqual([
+      'bob@example.com already got 1 email within a day (limit: 1). The next check is on 4 May 2026, 12:00 UTC. Hours and limits',
+    ])
+    const facts = await textOf(html, 'aside .values dt')
+    expect(facts).toContain('Next check')
+    expect(facts).not.toContain('Attempts')
+    const rowsOf = async (state: string) =>
+      textOf(await see(`${pages.at('deliveries')}?state=${state}`), '.feed .badge')
+    expect([await rowsOf('waiting'), await rowsOf('deferred')]).toEqual([['Waiting'], []])
     expect(await textOf(html, 'td .badge')).toContain('Wait')
     expect(await textOf(html, 'td .badge')).not.toContain("Don't send")
-    expect((await moments(path))[0]).toBe('Next try')
+    expect((await moments(path))[0]).toBe('Next check')
     await set({ perPersonDay: null })
     const messageId = await putMessage(pages, { app, name: 'Third', content: { ...MAIL, holdback: 50 } })
     for (let nth = 0; nth < 12; nth += 1) await sendEvent(pages, { app, email: `p${nth}@example.com` })
