@@ -24,7 +24,7 @@ const BY_DECISION = {
   left_too_recently: (name) => `${name} had left too recently for this message.`,
   not_seen: (name) => `${name} had not opened the page, which this message requires.`,
   seen: (name) => `${name} was on the page, so this email was not needed.`,
-  never_reported: (name) => `No page views from ${name}. This message is not sent in that case.`,
+  never_reported: (name) => `${name} has no page views. This message is not sent in that case.`,
   no_page: (name) =>
     `The event has no URL on your domains, so it's unknown whether ${name} opened the page. This message is not sent in that case.`,
   not_done: () => 'The event that this message requires had not arrived.',

@@ -131,7 +131,7 @@ const describeSilence = (ms: number, rule: Rule | undefined): string =>
 const needless = (verdict: Verdict): string => (isPass(verdict) ? '' : ', so this email was not needed')
 
 function describeUnseen(verdict: Verdict, subject: DescribedSubject): string {
-  const found = `No page views from ${displayName(subject.person)}.`
+  const found = `${displayName(subject.person)} has no page views.`
   return isPass(verdict)
     ? `${found} This message is sent in that case.`
     : `${found} This message is not sent in that case.`

@@ -101,7 +101,7 @@ function describeNoCause({ person, zone }: Subject, trigger: Trigger, near: Even
   if ('page' in trigger) return `${name} has not opened ${trigger.page}.`
   if ('tag' in trigger) return describeTagCause(person, trigger.tag)
   if (!('event' in trigger)) return ''
-  if (near === null) return `${trigger.event} never arrived for ${name}.`
+  if (near === null) return `${trigger.event} has not arrived for ${name} yet.`
   const properties = parseProperties(near.properties)
   const broken = trigger.where?.find((condition) => !compares(propertyOf(properties, condition.property), condition))
   const came = `${trigger.event} arrived for ${name} on ${formatTimeInZone(near.receivedAt, zone)}`

@@ -163,7 +163,9 @@ const NAME_CHARACTERS = 40
 
 export function displayName({ firstName, email }: DescribedSubject['person']): string {
   const name = cleanText(firstName ?? '')
-  return name === undefined ? (email ?? 'This person') : Array.from(name).slice(0, NAME_CHARACTERS).join('')
+  if (name === undefined) return email ?? 'This person'
+  const characters = Array.from(name)
+  return characters.length > NAME_CHARACTERS ? `${characters.slice(0, NAME_CHARACTERS).join('').trimEnd()}…` : name
 }
 
 /** Completes "2 minutes after". */

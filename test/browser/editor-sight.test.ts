@@ -55,6 +55,27 @@ describe('the editor', () => {
     TRY_MS,
   )
 
+  test.each([
+    [1440, 140, 40],
+    [375, 300, 290],
+  ])(
+    'keeps its actions and tabs at the top with a long name, at %p pixels',
+    async (width, tabsTop, actionTop) => {
+      const name = 'The results are ready, and the person left before their pictures were finished'
+      await page.evaluate(`document.querySelector('[name="name"]').value = ${JSON.stringify(name)}`)
+      await page.click('button[value=save]')
+      await page.waitForSelector(`h1[title="${name}"]`)
+      // without the flash message
+      await page.reload()
+      await page.setViewportSize({ width, height: 800 })
+      const [[save], [tabs]] = [await boxes('button[value=save]'), await boxes('.sections')]
+      expect(save?.top).toBeLessThan(actionTop)
+      expect(tabs?.top).toBeLessThan(tabsTop)
+      await page.setViewportSize({ width: 1440, height: 900 })
+    },
+    TRY_MS,
+  )
+
   test(
     'shows the result of a test email',
     async () => {

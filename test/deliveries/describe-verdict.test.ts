@@ -34,11 +34,11 @@ describe('describes a rule', () => {
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
-      'No page views from Ada. This message is sent in that case.',
+      'Ada has no page views. This message is sent in that case.',
     ],
     [
       { ...fail('away', 'sending', null), isUnknown: true },
-      'No page views from Ada. This message is not sent in that case.',
+      'Ada has no page views. This message is not sent in that case.',
     ],
     [
       fail('notSeen', '/r/1', NOW + 2 * MINUTE),

@@ -53,7 +53,7 @@ describe('no delivery was queued', () => {
     const id = await putMessage()
     await addAda()
     expect(await explain(id)).toMatchObject({
-      why: `results_ready never arrived for ${ADA}.`,
+      why: `results_ready has not arrived for ${ADA} yet.`,
       delivery: null,
       decidedAt: null,
       rules: [],

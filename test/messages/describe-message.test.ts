@@ -116,7 +116,7 @@ describe('a person is called', () => {
     expect(nameIn({ firstName: null, email: 'ada@example.com' })).toBe('ada@example.com had unsubscribed.')
     expect(nameIn({ firstName: null, email: null })).toBe('This person had unsubscribed.')
     expect(nameIn({ firstName: `A\n\u202eda${'a'.repeat(99)}`, email: '' })).toBe(
-      `A da${'a'.repeat(36)} had unsubscribed.`,
+      `A da${'a'.repeat(36)}… had unsubscribed.`,
     )
   })
 })

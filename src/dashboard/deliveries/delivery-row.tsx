@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { describeListed, type ListedDelivery } from '../../deliveries/delivery-lists.ts'
+import { cleanText } from '../../core/visible-text.ts'
 import { publicId, timeOfId } from '../../core/ids.ts'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
@@ -25,11 +26,11 @@ export const DeliveryRow = ({ appId, row, now }: { appId: string; row: ListedDel
   return (
     <li data-id={publicId('dlv', delivery.id)}>
       <a href={deliveryPath(appId, delivery.id)}>
-        <span class="who">
-          <SentText most={NAME_MOST}>{contact.email}</SentText>
+        <span class="who" title={contact.email}>
+          <SentText>{contact.email}</SentText>
         </span>
-        <span class="message">
-          <SentText most={NAME_MOST}>{message.name}</SentText>
+        <span class="message" title={cleanText(message.name)}>
+          <SentText>{message.name}</SentText>
         </span>
         <span class="state">
           <DeliveryBadge delivery={delivery} />

@@ -1,5 +1,6 @@
 import type { EventRow } from '../../events/events.ts'
 import { isJsonObject } from '../../core/json.ts'
+import { cutText } from '../../core/visible-text.ts'
 
 /** Labels of built-in events. */
 const OWN_NAMES = new Map<string, string>(Object.entries({ $page: 'Page view', $test: 'Test event' }))
@@ -34,8 +35,13 @@ function listPreviewed(event: Pick<EventRow, 'properties'>): string[] {
     ...leading.map(({ value }) => pathOfUrl(describeValue(value))),
     ...properties
       .filter((one) => !leading.includes(one))
-      .map(({ name, value }) => `${name}: ${describeValue(value).slice(0, PREVIEW_CHARACTERS)}`),
+      .map(({ name, value }) => `${name}: ${cutValue(describeValue(value))}`),
   ]
+}
+
+function cutValue(value: string): string {
+  const { text, isCut } = cutText(value, PREVIEW_CHARACTERS)
+  return isCut ? `${text}…` : text
 }
 
 function pathOfUrl(text: string): string {

@@ -14,7 +14,7 @@ import { Badge } from '../ui/badge.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { EmptyState } from '../ui/empty.tsx'
-import { SentText } from '../ui/text.tsx'
+import { OneLine, SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
 import { DeliveryLine } from '../people/person-mail.tsx'
@@ -145,7 +145,7 @@ const MailSection = ({ viewer, row, person, mails, unstarted }: EventProps) => (
           <li key={message.id}>
             <p class="with-badge">
               <a href={messagePath(viewer.app.publicId, message.id)}>
-                <SentText most={80}>{message.name}</SentText>
+                <OneLine>{message.name}</OneLine>
               </a>
               <Badge>No email</Badge>
             </p>

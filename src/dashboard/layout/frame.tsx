@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
+import { cleanText } from '../../core/visible-text.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { Document, type Island } from './document.tsx'
 import { Icon, type IconName, Mark } from '../ui/icon.tsx'
@@ -210,6 +211,9 @@ const AccountApps = ({ account: { id, name, apps }, viewer, page }: SwitcherProp
   )
 }
 
+/** Longer ones are smaller. */
+const LONG_TITLE = 40
+
 /** Titles may contain user input. */
 export const PageHead = ({
   title,
@@ -224,7 +228,10 @@ export const PageHead = ({
 }) => (
   <header class={isSticky ? 'page-head sticky' : 'page-head'}>
     <div>
-      <h1>
+      <h1
+        class={title.length > LONG_TITLE ? 'long' : undefined}
+        title={title.length > LONG_TITLE ? cleanText(title) : undefined}
+      >
         <Breakable>{title}</Breakable>
       </h1>
       <p class="lead">{state}</p>

@@ -2,7 +2,7 @@
 import type { MessageExplanation } from '../../deliveries/delivery-lists.ts'
 import { DeliveryBadge, deliveryPath, LimitLink } from '../deliveries/delivery-labels.tsx'
 import { Badge } from '../ui/badge.tsx'
-import { SentText } from '../ui/text.tsx'
+import { OneLine, SentText } from '../ui/text.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
 type MailProps = { viewer: Viewer; messages: MessageExplanation[] }
@@ -44,7 +44,7 @@ const Lines = ({ viewer, messages }: MailProps) => (
 type LineProps = { viewer: Viewer } & Pick<MessageExplanation, 'message' | 'delivery' | 'why'>
 
 export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
-  const name = <SentText most={80}>{message.name}</SentText>
+  const name = <OneLine>{message.name}</OneLine>
   return (
     <>
       <p class="with-badge">

@@ -70,7 +70,9 @@ function State({ person, now }: PersonProps) {
     <>
       {name !== '' && (
         <>
-          <SentText most={120}>{name}</SentText>.{' '}
+          <SentText most={120} end=".">
+            {name}
+          </SentText>{' '}
         </>
       )}
       {latest === 0 ? (

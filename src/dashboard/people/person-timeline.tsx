@@ -11,7 +11,7 @@ import { openPath } from '../messages/messages-page.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Pager } from '../ui/table.tsx'
-import { SentText } from '../ui/text.tsx'
+import { OneLine, SentText } from '../ui/text.tsx'
 import { ClockTime, ExactTime, formatLongDay } from '../ui/time.tsx'
 import { type Moment, Timeline } from '../ui/timeline.tsx'
 
@@ -114,7 +114,7 @@ const Unstarted = ({ appId, outcome }: { appId: string; outcome: EventOutcome })
   <>
     <span class="with-badge">
       <a href={openPath(appId, outcome.message)}>
-        <SentText most={80}>{outcome.message.name}</SentText>
+        <OneLine>{outcome.message.name}</OneLine>
       </a>
       <Badge>No email</Badge>
     </span>
@@ -140,7 +140,7 @@ const ofEmail = ({ viewer, explained: above, now }: TimelineProps, email: Listed
     what: (
       <span class="with-badge">
         <a href={deliveryPath(viewer.app.publicId, delivery.id)}>
-          <SentText most={80}>{message.name}</SentText>
+          <OneLine>{message.name}</OneLine>
         </a>
         <DeliveryBadge delivery={delivery} />
       </span>

@@ -159,8 +159,11 @@ const NoRows = ({ search, path, reason, isFirst }: SuppressionsProps & { path: s
   if (search !== null) {
     return (
       <EmptyState title="Not on the list" next={<ButtonLink href={path}>Show all</ButtonLink>}>
-        No address starts with <SentText most={254}>{search.text.trim()}</SentText>. To find an erased person, enter the
-        complete address.
+        No address starts with{' '}
+        <SentText most={254} end=".">
+          {search.text.trim()}
+        </SentText>{' '}
+        To find an erased person, enter the complete address.
       </EmptyState>
     )
   }

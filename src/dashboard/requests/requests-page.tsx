@@ -60,7 +60,10 @@ export const RequestsPage = (props: RequestsProps) => (
     </div>
     {props.wanted !== '' && (
       <Notice kind="caution">
-        No request in the last 7 days has the ID <SentText most={60}>{props.wanted}</SentText>.
+        No request in the last 7 days has the ID{' '}
+        <SentText most={60} end=".">
+          {props.wanted}
+        </SentText>
       </Notice>
     )}
     <div class="list-tools">

@@ -232,7 +232,7 @@ const CheckSection = ({ facts, check, test, message }: ServerProps) => {
       <h2>Connection</h2>
       <p class="hint">
         The check connects to <code>{server}</code> and logs in. A test email goes to{' '}
-        <SentText most={120}>{viewer.member.email}</SentText>.
+        <SentText>{viewer.member.email}</SentText>.
       </p>
       {plain !== null && <p>{plain}</p>}
       <div role="status">

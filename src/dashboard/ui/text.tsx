@@ -1,22 +1,37 @@
 /** @jsxImportSource preact */
 import { Fragment } from 'preact'
-import { cutText, readVisibleText } from '../../core/visible-text.ts'
+import { cleanText, cutText, readVisibleText } from '../../core/visible-text.ts'
 
 /** Longer runs are counted instead. */
 const NAMED = 3
 
-/** User input: isolates its direction and names invisible characters. `most` limits the length. */
-export function SentText({ children, most }: { children: string; most?: number }) {
+type SentProps = { children: string; most?: number; end?: string }
+
+/**
+ * User input: isolates its direction and names invisible characters. `most` limits the length. `end`: what follows text
+ * that isn't cut.
+ */
+export function SentText({ children, most, end }: SentProps) {
   const { text, isCut } = most === undefined ? { text: children, isCut: false } : cutText(children, most)
   return (
-    <bdi>
-      {readVisibleText(text).map((piece, index) =>
-        'text' in piece ? piece.text : <Hidden key={index} names={piece.hidden} />,
-      )}
-      {isCut && '…'}
-    </bdi>
+    <>
+      <bdi>
+        {readVisibleText(isCut ? text.trimEnd() : text).map((piece, index) =>
+          'text' in piece ? piece.text : <Hidden key={index} names={piece.hidden} />,
+        )}
+        {isCut && '…'}
+      </bdi>
+      {!isCut && end}
+    </>
   )
 }
+
+/** User input on one line, as far as there is room. */
+export const OneLine = ({ children }: { children: string }) => (
+  <span class="one-line" title={cleanText(children)}>
+    <SentText>{children}</SentText>
+  </span>
+)
 
 /** Where an email address may go on in the next line. */
 const BREAKABLE = /(?<=@)|(?<=@[^@]*\.)/

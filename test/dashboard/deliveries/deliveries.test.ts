@@ -396,7 +396,7 @@ describe('the page of a person', () => {
     const { html } = await browser.get(pages.at(`people/${publicId('con', person?.id ?? 0)}`))
     expect(await textOf(html, '.fact-list .hint')).toEqual([
       'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
-      `other never arrived for ${BOB}.`,
+      `other has not arrived for ${BOB} yet.`,
     ])
     expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never started'])
   })

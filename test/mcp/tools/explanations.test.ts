@@ -49,7 +49,7 @@ describe('explain_delivery', () => {
     const asked = { messageId: await messageIdOf('Paid'), email: 'ada@example.com' }
     const never = { delivery: null, decidedAt: null, rules: [] }
     expect(await explain(asked)).toMatchObject({
-      why: 'results_ready never arrived for ada@example.com.',
+      why: 'results_ready has not arrived for ada@example.com yet.',
       ...never,
     })
     const draft = { ...asked, messageId: await messageIdOf('Results not opened yet') }
