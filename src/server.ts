@@ -65,9 +65,10 @@ export async function createServer(deps: ServerDependencies): Promise<{ handle: 
     return { app, findRoute }
   }
   const { routes: api, openApi } = apiRoutes(deps)
-  const pages = openPages((dashboardRoutes) =>
-    createRouter((router) => router.use(dashboardRoutes({ ...deps, openApi }))),
-  )
+  const pages = openPages((createDashboard) => {
+    const { app: dashboard, refusalPage } = createDashboard({ ...deps, openApi })
+    return { ...createRouter((router) => router.use(dashboard)), refusalPage }
+  })
   const script = readScript()
   const snippet = { stub: readStub(), script: script.identity }
   const { app, findRoute } = createRouter((router) =>
@@ -220,7 +221,7 @@ type Dashboard = typeof import('./dashboard/index.ts')
 
 export type Router = { app: AnyElysia; findRoute: RouteFinder }
 
-type Opened = Router & Pick<Dashboard, 'refusalPage'>
+type Opened = Router & Pick<ReturnType<Dashboard['createDashboard']>, 'refusalPage'>
 
 export type Pages = ReturnType<typeof openPages>
 
@@ -228,12 +229,12 @@ export type Pages = ReturnType<typeof openPages>
  * The dashboard is loaded on the first browser request: it takes 4 to 6 MB and 20 ms, and some installations serve only
  * programs.
  */
-export function openPages(build: (dashboardRoutes: Dashboard['dashboardRoutes']) => Router) {
+export function openPages(build: (createDashboard: Dashboard['createDashboard']) => Opened) {
   let opened: Opened | null = null
 
   const dashboard = createLazy(async () => {
-    const { dashboardRoutes, refusalPage } = await import('./dashboard/index.ts')
-    opened = { ...build(dashboardRoutes), refusalPage }
+    const { createDashboard } = await import('./dashboard/index.ts')
+    opened = build(createDashboard)
     return opened
   })
 

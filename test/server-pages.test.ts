@@ -1,9 +1,13 @@
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
-import { openPages, type Router } from '../src/server.ts'
+import { openPages } from '../src/server.ts'
 
 const PERSON = { headers: { Accept: 'text/html' } }
-const router = (): Router => ({ app: new Elysia().get('/a', () => 'a page'), findRoute: (path) => path })
+const router = () => ({
+  app: new Elysia().get('/a', () => 'a page'),
+  findRoute: (path: string) => path,
+  refusalPage: async () => new Response(null, { status: 404 }),
+})
 
 test('pages are loaded once, at the first request', async () => {
   let built = 0

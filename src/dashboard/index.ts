@@ -18,6 +18,7 @@ import { overviewRoutes } from './overview/overview.tsx'
 import { passwordRoutes } from './access/password.tsx'
 import { peopleRoutes } from './people/people.tsx'
 import { problemAnswer } from './layout/problems.tsx'
+import { createRefusalPage } from './layout/refusal-page.tsx'
 import { requestsRoutes } from './requests/requests.tsx'
 import { secretRoutes } from './access/secret.tsx'
 import { senderKeysRoutes } from './sender/sender-keys.tsx'
@@ -34,11 +35,13 @@ import { twoStepRoutes } from './access/two-step.tsx'
 import { youRoutes } from './access/you.tsx'
 import { unsubscribeRoutes } from './people/unsubscribe.tsx'
 
-export { refusalPage } from './layout/refusal-page.tsx'
-
 /** `host` is the address that the server is bound to; loopback names are accepted on loopback. */
-export function dashboardRoutes(given: Omit<DocsDependencies, 'sessions' | 'signIns'> & { host?: string }) {
+export function createDashboard(given: Omit<DocsDependencies, 'sessions' | 'signIns'> & { host?: string }) {
   const deps: DocsDependencies = { ...given, sessions: createSessions(given), signIns: createSignIns(given) }
+  return { app: dashboardRoutes(deps), refusalPage: createRefusalPage(deps) }
+}
+
+function dashboardRoutes(deps: DocsDependencies & { host?: string }) {
   const findFault = createGuard(deps)
   return (
     new Elysia()

@@ -17,7 +17,7 @@ import { createSnippetLimits } from '../../src/visits/snippet-limits.ts'
 import type { Dependencies } from '../../src/dependencies.ts'
 import { setFacts } from '../../src/http/request-facts.ts'
 import { apiRoutes } from '../../src/api/index.ts'
-import { dashboardRoutes } from '../../src/dashboard/index.ts'
+import { createDashboard } from '../../src/dashboard/index.ts'
 import type { SenderDependencies } from '../../src/mail/sender.ts'
 import { openStore } from '../../src/store/store.ts'
 import { makeDataFolder } from '../data-folder.ts'
@@ -75,7 +75,7 @@ export async function openPages({ baseUrl = BASE, host, resolveTxt = async () =>
     calls: createCallLog({ store }),
     requests: createRequestLog({ store, clock, access }),
   }
-  const app = new Elysia({ normalize: false }).use(dashboardRoutes({ ...parts, openApi: openApiOf(parts), host }))
+  const app = new Elysia({ normalize: false }).use(createDashboard({ ...parts, openApi: openApiOf(parts), host }).app)
   const handle = (path: string, init: RequestInit = {}, address = '127.0.0.1') => {
     const request = new Request(`${baseUrl}${path}`, init)
     setFacts(request, { requestId: 'req_1', address: () => address })

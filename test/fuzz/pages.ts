@@ -1,7 +1,7 @@
 /** Sends hostile requests to every page as everybody who may reach it, and looks for answers that should not be. */
 import { createSetupToken } from '../../src/accounts/accounts.ts'
 import { openApiOf, openPages } from '../dashboard/pages.ts'
-import { dashboardRoutes } from '../../src/dashboard/index.ts'
+import { createDashboard } from '../../src/dashboard/index.ts'
 import { createRouteFinder, pathOf, type RouteFinder } from '../../src/http/request-paths.ts'
 import { BASE_URL } from '../helper.ts'
 import { createRandom, type Random } from '../random.ts'
@@ -31,7 +31,7 @@ export type Fuzzed = { requests: number; statuses: Map<number, number>; routes: 
 /** Every page and form that a route of the dashboard answers. */
 export function listRoutes({ server }: World): Route[] {
   const parts = server.parts()
-  const { routes } = dashboardRoutes({ ...parts, openApi: openApiOf(parts) })
+  const { routes } = createDashboard({ ...parts, openApi: openApiOf(parts) }).app
   return routes.map(({ method, path }) => ({ method, path }))
 }
 

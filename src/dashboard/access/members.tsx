@@ -22,7 +22,7 @@ import { pathOf } from '../layout/frame.tsx'
 import { InvitePage, LinkMadePage, MemberPage } from './member-pages.tsx'
 import type { FormError } from '../ui/field.tsx'
 import { pageOf } from '../layout/paging.ts'
-import { problemAnswer } from '../layout/problems.tsx'
+import { missingAnswer } from '../layout/missing-page.tsx'
 
 export const membersRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -88,7 +88,7 @@ async function showMember(deps: PageDependencies, request: Request, viewer: View
   if (!hasRole(viewer.member.role, 'owner')) return refuseRole(deps, request, viewer)
   const members = await deps.store.listMembers(viewer.account.id)
   const member = members.find((one) => one.id === id)
-  if (!member) return problemAnswer(request, 'page_unknown')
+  if (!member) return missingAnswer(request, viewer, 'page_unknown')
   const notice = refusal && REFUSALS[refusal].message
   const isOnlyAccount = (await deps.store.listAccounts()).length === 1
   const page = <MemberPage {...{ viewer, member, isOnlyAccount, isOnlyOwner: isOnlyOwner(member, members), notice }} />
@@ -141,7 +141,7 @@ const linkOf = (baseUrl: string, token: string): string => `${baseUrl}/password?
 async function makeLink(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const { store, clock, baseUrl } = deps
   const member = await findMember(deps, viewer, form.text('member'))
-  if (!member) return problemAnswer(request, 'page_unknown')
+  if (!member) return missingAnswer(request, viewer, 'page_unknown')
   const maker = { store, now: clock.now(), actor: viewer.member.id }
   const accountId = viewer.account.id
   const made = member.isInvited
@@ -174,7 +174,7 @@ async function endSessions(
   { viewer }: Who,
 ): Promise<Response> {
   const member = await findMember(deps, viewer, form.text('member'))
-  if (!member) return problemAnswer(request, 'page_unknown')
+  if (!member) return missingAnswer(request, viewer, 'page_unknown')
   const { account, app } = viewer
   if (member.personId === viewer.member.id) return redirectAnswer(pathOf(app.publicId, 'you'))
   const change = { accountId: account.id, actor: viewer.member.id, membershipId: member.id }
@@ -193,7 +193,7 @@ async function requireTwoStep(
   const hasOwn = (await deps.store.listTwoStepOn([viewer.member.id])).length > 0
   if (isRequired && !hasOwn) return showMembers(deps, request, viewer, { status: 409, needsOwnTwoStep: true })
   const outcome = await deps.store.requireTwoStep({ ...changeBy(deps, viewer), isRequired })
-  if ('refusal' in outcome) return problemAnswer(request, 'page_unknown')
+  if ('refusal' in outcome) return missingAnswer(request, viewer, 'page_unknown')
   return doneAnswer(deps, viewer, 'members', isRequired ? 'two_step_asked' : 'two_step_free')
 }
 

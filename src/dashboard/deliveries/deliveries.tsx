@@ -31,6 +31,7 @@ import { type FlashCode, flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { mailAnswer } from './mail-frames.ts'
 import { readMailState } from './mail-state.ts'
+import { missingAnswer } from '../layout/missing-page.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
 export const deliveriesRoutes = (deps: PageDependencies) =>
@@ -181,7 +182,7 @@ async function showDelivery(
   notice?: { status: number; message: string },
 ): Promise<Response> {
   const shown = await readDelivery(deps, viewer, id)
-  if (!shown) return problemAnswer(request, 'delivery_unknown')
+  if (!shown) return missingAnswer(request, viewer, 'delivery_unknown')
   const page = (
     <DeliveryPage
       viewer={viewer}
@@ -202,7 +203,7 @@ const changeBy =
   (change: typeof resendDelivery, done: FlashCode) =>
   async (deps: PageDependencies, request: Request, _: FormInput, { viewer, params: { delivery } }: ByMember) => {
     const id = readPublicId('dlv', delivery)
-    if (id === null) return problemAnswer(request, 'delivery_unknown')
+    if (id === null) return missingAnswer(request, viewer, 'delivery_unknown')
     const outcome = await change(deps, viewer.app, { id, actor: viewer.member.id })
     if (!('refusal' in outcome))
       return redirectAnswer(deliveryPath(viewer.app.publicId, id), [flashCookie(deps.baseUrl, done)])

@@ -12,7 +12,7 @@ import { EventsPage } from './events-page.tsx'
 import { followFeed } from './events-live.tsx'
 import { readView } from './events-view.ts'
 import { FEED_ROWS } from './feed.tsx'
-import { problemAnswer } from '../layout/problems.tsx'
+import { missingAnswer } from '../layout/missing-page.tsx'
 
 export const eventsRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -50,7 +50,7 @@ async function showEvent(
   const id = readPublicId('evt', event)
   const row = id === null ? null : await store.findEvent(viewer.app.id, id)
   const person = row && (await store.byId(row.contactId))
-  if (!row || !person) return problemAnswer(request, 'event_unknown')
+  if (!row || !person) return missingAnswer(request, viewer, 'event_unknown')
   const [mails, unstarted] = await Promise.all([
     listFollowing(store, viewer.app, row),
     listUnstarted(store, person, row),

@@ -26,6 +26,10 @@ const PAGES = {
   members: { name: 'Members', icon: 'members' },
 } as const satisfies Record<string, { name: string; icon: IconName }>
 
+export const isListedPage = (name: string): name is keyof typeof PAGES => Object.hasOwn(PAGES, name)
+
+export const nameOfPage = (page: keyof typeof PAGES): string => PAGES[page].name
+
 /** What people do and get is above it. */
 const FIRST_OF_SETUP = 'sender'
 

@@ -7,7 +7,7 @@ import { ButtonLink } from '../ui/button.tsx'
 
 type Problem = { status: number; title: string; lead: ComponentChildren; remedy?: ComponentChildren }
 
-type ProblemCode =
+export type ProblemCode =
   | GuardRefusal
   | 'unsupported_form'
   | 'large_form'
@@ -25,13 +25,13 @@ type ProblemCode =
   | 'role_too_low'
   | 'done_before'
 
-const TO_START = (
+export const TO_START = (
   <p>
     Go to <a href="/">the dashboard</a>.
   </p>
 )
 
-const PROBLEMS: Record<ProblemCode, Problem> = {
+export const PROBLEMS: Record<ProblemCode, Problem> = {
   unknown_host: {
     status: 403,
     title: 'Unknown address',
@@ -192,13 +192,5 @@ export const keyCreatedAnswer = (request: Request, keysPath: string): Response =
   return pageAnswer(request, 409, <ProblemPage status={409} title="Already done" lead={lead} remedy={remedy} />)
 }
 
-/** `next`: where to go on, instead of the start. */
-export const problemAnswer = (
-  request: Request,
-  code: ProblemCode,
-  next?: { label: string; href: string },
-): Response => {
-  const { remedy, ...problem } = PROBLEMS[code]
-  const link = next && <ButtonLink href={next.href}>{next.label}</ButtonLink>
-  return pageAnswer(request, problem.status, <ProblemPage {...problem} remedy={link ?? remedy} />)
-}
+export const problemAnswer = (request: Request, code: ProblemCode): Response =>
+  pageAnswer(request, PROBLEMS[code].status, <ProblemPage {...PROBLEMS[code]} />)

@@ -3,6 +3,9 @@ import { REFUSALS, type RefusalCode } from '../../core/refusals.ts'
 import { factsOf } from '../../http/request-facts.ts'
 import { pageAnswer } from './answers.ts'
 import { Layout } from './layout.tsx'
+import { missingAnswer } from './missing-page.tsx'
+import { peekViewer } from './require-member.tsx'
+import type { PageDependencies } from './viewer.ts'
 import { pageAbove } from './forms.ts'
 
 /** Texts that replace those for programs. */
@@ -25,6 +28,16 @@ const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
       Go to <a href="/">the dashboard</a>.
     </p>
   )
+
+/** An unknown address inside an app keeps its frame. */
+export const createRefusalPage =
+  (deps: Omit<PageDependencies, 'signIns'>) =>
+  async (request: Request, refusal: RefusalCode): Promise<Response> => {
+    const [, appId] = /^\/apps\/([^/]+)\//.exec(new URL(request.url).pathname) ?? []
+    const isMissing = refusal === 'not_found' && request.method === 'GET' && appId !== undefined
+    const viewer = isMissing ? await peekViewer(deps, request, appId) : null
+    return viewer ? missingAnswer(request, viewer, 'page_unknown') : refusalPage(request, refusal)
+  }
 
 export function refusalPage(request: Request, refusal: RefusalCode): Response {
   const { status, message } = REFUSALS[refusal]

@@ -12,6 +12,7 @@ import { type FormInput, readForm, toForm } from './forms.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
 import { signInExpired } from './expired-form.tsx'
 import { pageAbove } from './forms.ts'
+import { missingAnswer } from './missing-page.tsx'
 import { problemAnswer } from './problems.tsx'
 import { readSessionToken } from '../access/session-cookie.ts'
 import { STREAM_HEADERS } from './stream.ts'
@@ -78,6 +79,18 @@ export async function findLastViewer(deps: PageDependencies, request: Request): 
   return viewer && !(await lacksTwoStep(deps, request, viewer)) ? viewer : null
 }
 
+/** For addresses that no page has. It never redirects, leaves the flash message and doesn't extend the session. */
+export async function peekViewer(
+  deps: Omit<PageDependencies, 'signIns'>,
+  request: Request,
+  appId: string,
+): Promise<Viewer | null> {
+  const token = readSessionToken(request, deps.baseUrl)
+  const signedIn = token === null ? null : await deps.sessions.peek(token)
+  const viewer = signedIn && (await findViewer(deps, signedIn.member, appId, []))
+  return viewer && !(await lacksTwoStep(deps, request, viewer)) ? viewer : null
+}
+
 export const lastAppCookie = (baseUrl: string, appId: string): string =>
   cookieHeader(baseUrl, { name: LAST_APP, value: appId, maxAgeS: YEAR_S })
 
@@ -114,10 +127,10 @@ async function requireMember(
   return response
 }
 
-export function refuseRole(deps: PageDependencies, request: Request, { member, account }: Viewer): Response {
-  const { id: memberId, role } = member
-  deps.noteSecurity('warn', 'access denied', { reason: 'role_too_low', memberId, role, accountId: account.id })
-  return problemAnswer(request, 'role_too_low')
+export function refuseRole(deps: PageDependencies, request: Request, viewer: Viewer): Response {
+  const { id: memberId, role } = viewer.member
+  deps.noteSecurity('warn', 'access denied', { reason: 'role_too_low', memberId, role, accountId: viewer.account.id })
+  return missingAnswer(request, viewer, 'role_too_low')
 }
 
 /** True if the account requires two-step sign-in and the member has none. Their own page stays open for the setup. */

@@ -29,7 +29,7 @@ import { changeRows, readFields, readMail, saysSame, writeFields } from './messa
 import { ALLOW_HOST, FIX, isOfText, NEW_SENDER, NO_EMAIL } from './message-checklist.tsx'
 import { REACH_DAYS } from './message-simulation.tsx'
 import { refuseTest } from './tested-emails.ts'
-import { problemAnswer } from '../layout/problems.tsx'
+import { missingAnswer } from '../layout/missing-page.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
@@ -119,7 +119,7 @@ async function save(
 async function restore(editing: Editing, { basedOn = '' }: Fields, version: number): Promise<Response> {
   const { deps, message } = editing
   const found = message && Number.isSafeInteger(version) ? await deps.store.findVersion(message.id, version) : null
-  if (!message || !found) return problemAnswer(editing.request, 'message_unknown')
+  if (!message || !found) return missingAnswer(editing.request, editing.viewer, 'message_unknown')
   const fields = { ...writeFields({ name: message.name, content: found.content }), basedOn }
   return save(editing, fields, null, 'message_restored')
 }
@@ -176,7 +176,7 @@ export function nameCopy(name: string, taken: readonly string[]): string {
 async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED): Promise<Response> {
   const { deps, viewer } = editing
   const message = await deps.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
-  if (!message) return problemAnswer(editing.request, 'message_unknown')
+  if (!message) return missingAnswer(editing.request, editing.viewer, 'message_unknown')
   const [saved] = await listShownVersions(deps, viewer, { messageId: message.id, before: null, limit: 1 })
   const isSaved = saved !== undefined && saved.createdAt > Number(textOf(fields, 'basedOn'))
   const path = messagePath(viewer.app.publicId, message.id)
@@ -207,7 +207,7 @@ const NOT_DELETED = 'Nothing was deleted. Delete again to delete it anyway.'
 /** Shows another member's changes before they are overwritten. */
 async function remove(editing: Editing, fields: Fields): Promise<Response> {
   const { deps, message, viewer } = editing
-  if (!message) return problemAnswer(editing.request, 'message_unknown')
+  if (!message) return missingAnswer(editing.request, editing.viewer, 'message_unknown')
   if (textOf(fields, 'basedOn') !== String(message.updatedAt)) return answerChanged(editing, fields, NOT_DELETED)
   const outcome = await deleteMessage(deps.store, { ...byMember(editing), id: message.id })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
@@ -217,7 +217,7 @@ async function remove(editing: Editing, fields: Fields): Promise<Response> {
 /** Pausing works with invalid input, which is kept unsaved. */
 async function setStatus(editing: Editing, fields: Fields, status: 'paused' | 'draft'): Promise<Response> {
   const { deps, message, viewer } = editing
-  if (!message) return problemAnswer(editing.request, 'message_unknown')
+  if (!message) return missingAnswer(editing.request, editing.viewer, 'message_unknown')
   const outcome = await setMessageStatus(readContext(editing), byMember(editing), { message, status })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   const isSame = saysSame(fields, message)

@@ -39,8 +39,7 @@ import { readView } from './results-view.ts'
 import { VersionsPage } from './message-versions-page.tsx'
 import { listShownVersions } from './version-writers.ts'
 import { MessagesPage } from './messages-page.tsx'
-import { pathOf } from '../layout/frame.tsx'
-import { problemAnswer } from '../layout/problems.tsx'
+import { missingAnswer } from '../layout/missing-page.tsx'
 
 /** An email of 50,000 characters, at up to nine bytes each. */
 const EDITOR_BYTES = 512 * 1024
@@ -177,14 +176,13 @@ const RECENT_CHANGES = 200
 async function unknownAnswer(
   { store }: Pick<PageDependencies, 'store'>,
   request: Request,
-  { account, app }: Viewer,
+  viewer: Viewer,
   id: string,
 ): Promise<Response> {
-  const query = { accountId: account.id, kind: 'changes', before: null, limit: RECENT_CHANGES } as const
+  const query = { accountId: viewer.account.id, kind: 'changes', before: null, limit: RECENT_CHANGES } as const
   const changes = await store.listAudit(query)
   const isDeleted = changes.some((one) => one.action === 'message.delete' && readMessageSubject(one)?.id === id)
-  const next = { label: 'Open Messages', href: pathOf(app.publicId, 'messages') }
-  return problemAnswer(request, isDeleted ? 'message_deleted' : 'message_unknown', next)
+  return missingAnswer(request, viewer, isDeleted ? 'message_deleted' : 'message_unknown')
 }
 
 type Asking = Omit<Editing, 'message'>
@@ -222,7 +220,7 @@ async function showVersions(deps: PageDependencies, request: Request, viewer: Vi
     await deps.store.findVersion(message.id, number),
     await deps.store.findVersion(message.id, number - 1),
   ]
-  if (!shown) return problemAnswer(request, 'message_unknown')
+  if (!shown) return missingAnswer(request, viewer, 'message_unknown')
   const path = new URL(request.url).pathname
   const page = (
     <VersionsPage

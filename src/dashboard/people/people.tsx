@@ -33,7 +33,7 @@ import {
 import { PersonFormPage } from './person-form-page.tsx'
 import { PersonPage } from './person-page.tsx'
 import { timelineCursor } from './person-timeline.tsx'
-import { problemAnswer } from '../layout/problems.tsx'
+import { missingAnswer } from '../layout/missing-page.tsx'
 
 const PAGE_ROWS = 35
 /** Searched for who made a conflicting change. */
@@ -61,7 +61,7 @@ export const peopleRoutes = (deps: PageDependencies) =>
       showPage(deps, request, app, async (viewer) => {
         if (!hasRole(viewer.member.role, 'editor')) return refuseRole(deps, request, viewer)
         const found = await readPerson(deps, viewer, person)
-        if (!found) return problemAnswer(request, 'person_unknown')
+        if (!found) return missingAnswer(request, viewer, 'person_unknown')
         return formAnswer(request, viewer, { status: 200, person: found, text: toPersonText(found) })
       }),
     )
@@ -72,7 +72,7 @@ export const peopleRoutes = (deps: PageDependencies) =>
     .get('/apps/:app/people/:person/export', ({ request, params: { app, person } }) =>
       showPage(deps, request, app, async (viewer) => {
         const found = await readPerson(deps, viewer, person)
-        if (!found) return problemAnswer(request, 'person_unknown')
+        if (!found) return missingAnswer(request, viewer, 'person_unknown')
         return downloadAnswer(exportPerson(deps, viewer.app, found), {
           name: publicId('con', found.id),
           format: 'json',
@@ -146,7 +146,7 @@ async function showPerson(
   notice?: { status: number; message: string },
 ): Promise<Response> {
   const person = await readPerson(deps, viewer, id)
-  if (!person) return problemAnswer(request, 'person_unknown')
+  if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
   const [{ items, next }, members, messages] = await Promise.all([
     listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
@@ -204,7 +204,7 @@ async function editPerson(
   { viewer, params }: OfPerson,
 ): Promise<Response> {
   const person = await readPerson(deps, viewer, params.person)
-  if (!person) return problemAnswer(request, 'person_unknown')
+  if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const [typed, shown, stored] = [readPersonForm(form), readShown(form), toPersonText(person)]
   const asked = { person, text: typed, shown }
   const errors = findWrongNames(typed)
@@ -264,7 +264,7 @@ async function erasePerson(
   { viewer, params }: OfPerson,
 ): Promise<Response> {
   const person = await readPerson(deps, viewer, params.person)
-  if (!person) return problemAnswer(request, 'person_unknown')
+  if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const outcome = await eraseContact(deps, viewer.app, { email: person.email, actor: viewer.member.id })
   if ('refusal' in outcome) return showPerson(deps, request, viewer, params.person, REFUSALS[outcome.refusal])
   return doneAnswer(deps, viewer, 'people', ...withStillSending('person_erased', outcome))

@@ -4,7 +4,7 @@ import { render } from 'preact-render-to-string'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { NO_APP, type RequestQuery, type RequestRow as Row } from '../../store/requests.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { problemAnswer } from '../layout/problems.tsx'
+import { missingAnswer } from '../layout/missing-page.tsx'
 import { openStream, showPage } from '../layout/require-member.tsx'
 import { streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
@@ -75,7 +75,7 @@ async function showRequest(
   const accountIds = await listShownAccounts(deps.store, viewer.account.id)
   const rows = await deps.store.findRequests(accountIds, requestId)
   const [row] = rows
-  if (!row) return problemAnswer(request, 'request_unknown')
+  if (!row) return missingAnswer(request, viewer, 'request_unknown')
   const names = await readNames(deps, viewer)
   const shown = { viewer, row, rows, names, now: deps.clock.now() }
   return pageAnswer(request, 200, <RequestPage {...shown} />)

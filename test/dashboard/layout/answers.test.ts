@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSetupToken } from '../../../src/accounts/accounts.ts'
 import { setFacts } from '../../../src/http/request-facts.ts'
 import { VERSION } from '../../../src/core/version.ts'
-import { refusalPage } from '../../../src/dashboard/index.ts'
+import { refusalPage } from '../../../src/dashboard/layout/refusal-page.tsx'
 import { attributesOf, BASE, expectHarmless, HOSTILE, openPages, type Pages, textOf } from '../pages.ts'
 
 const FIELDS = { email: 'ada@example.com', password: 'correct horse battery', app: 'Ada', domain: '' }

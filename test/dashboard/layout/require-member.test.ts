@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CreatedAccount } from '../../../src/accounts/accounts.ts'
 import { hasRole, inviteMember, type Role, ROLES } from '../../../src/accounts/members.ts'
 import { publicId } from '../../../src/core/ids.ts'
-import { dashboardRoutes } from '../../../src/dashboard/index.ts'
+import { createDashboard } from '../../../src/dashboard/index.ts'
 import { type AccountPages, type Browser, openAccount } from '../browser.ts'
 import { openApiOf, textOf } from '../pages.ts'
 import { recordEvent } from '../events/recording.ts'
@@ -25,7 +25,7 @@ beforeAll(async () => {
   await pages.addMember(ADA, 'viewer', viewer.accountId)
   accounts = { owner: pages.begun, editor, viewer }
   browser = await pages.signedIn()
-  routes = dashboardRoutes({ ...pages.parts, openApi: openApiOf(pages.parts) }).routes.filter(({ path }) =>
+  routes = createDashboard({ ...pages.parts, openApi: openApiOf(pages.parts) }).app.routes.filter(({ path }) =>
     path.startsWith('/apps/:app/'),
   )
 })

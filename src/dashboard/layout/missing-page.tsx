@@ -1,0 +1,24 @@
+/** @jsxImportSource preact */
+import { pageAnswer } from './answers.ts'
+import { Frame, isListedPage, nameOfPage, pathOf } from './frame.tsx'
+import { type ProblemCode, PROBLEMS, TO_START } from './problems.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import type { Viewer } from './viewer.ts'
+
+/** Inside an app: the list of the same pages is the way on. */
+export function missingAnswer(request: Request, viewer: Viewer, code: ProblemCode): Response {
+  const { status, title, lead, remedy } = PROBLEMS[code]
+  const [, , , section = ''] = new URL(request.url).pathname.split('/')
+  const home = viewer.isActivated ? 'overview' : 'activation'
+  const page = isListedPage(section) ? section : home
+  return pageAnswer(
+    request,
+    status,
+    <Frame viewer={{ ...viewer, flash: null }} page={page} title={title} state={lead}>
+      {remedy !== TO_START && remedy}
+      <p class="next">
+        <ButtonLink href={pathOf(viewer.app.publicId, page)}>{`Open ${nameOfPage(page)}`}</ButtonLink>
+      </p>
+    </Frame>,
+  )
+}
