@@ -75,11 +75,11 @@ const ON_THE_WAY = {
   erefused: () =>
     "Nothing responds at the mail server's address and port. Check that it is running and that both are correct.",
   esocket: () => 'The connection to the mail server broke.',
-  edns: () => "The mail server's name was not found in DNS.",
+  edns: () => "The mail server's name was not found in DNS. Check the spelling.",
   etls: () =>
     'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”, which is ?tls=optional in a URL.',
   eprivate: () =>
-    'The mail server has no public address: its name does not exist, or resolves to a private address. The operator of this installation can allow it with --mail-private-hosts or EVENTPOST_MAIL_PRIVATE_HOSTS, and a restart.',
+    'No public mail server has this name or address. Check the spelling. To use a private one, the operator restarts Eventpost with --mail-private-hosts or EVENTPOST_MAIL_PRIVATE_HOSTS.',
   eshared: () => 'This is the mail server of the installation. Remove it here, or add your own username and password.',
   enologin: () =>
     'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',
@@ -242,9 +242,17 @@ export function describeFailure({ reason, reply }: { reason: string; reply?: str
   return reply === undefined || codeOf(reason) !== undefined ? why : `${why} ${describeReply(reply)}`
 }
 
-/** A server check sends no email, so the wording differs. */
-export function describeServerFault(reason: string): string {
+/** A server check sends no email, so the wording differs. `server`: its host and port. */
+export function describeServerFault(reason: string, server: string): string {
   const code = codeOf(reason)
+  if (reason === 'eprivate') {
+    const host = server.replace(/:\d+$/, '')
+    return `No public mail server has the name or address ${host}. Check the spelling. To use a private one, the operator restarts Eventpost with \`--mail-private-hosts ${host}\`.`
+  }
+  if (reason === 'etimedout' || reason === 'eprotocol') {
+    const what = reason === 'etimedout' ? 'did not respond in time' : "doesn't speak SMTP"
+    return `${server} ${what}. Check that it is a mail server, and its port: usually 587 with STARTTLS or 465 with TLS.`
+  }
   if (code === undefined || BEFORE_EMAIL.includes(code)) return describeReason(reason, '', 'failed')
   return `The mail server refused the connection before any email was sent (it replied ${code}).`
 }

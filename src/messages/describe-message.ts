@@ -83,7 +83,7 @@ export function describeRule(rule: Rule): string {
 
 function describeAway({ minutes = 0, at }: Extract<Rule, { rule: 'away' }>): string {
   if (at === 'trigger') return describeLeftBefore(minutes)
-  return minutes === 0 ? 'they are away' : `they left at least ${formatMinutes(minutes)} ago`
+  return minutes === 0 ? 'they are away' : `they left at least ${formatMinutes(minutes)} before sending`
 }
 
 const describeLeftBefore = (minutes: number): string =>
@@ -119,7 +119,14 @@ function describeSince(since: Since | undefined): string {
 
 /** One sentence per line: when, how often, then each rule and what follows. */
 export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdback }: MessageContent): string[] {
-  const rules = groupRules(onlyIf).map((group) => describeRules(group.flatMap((index) => onlyIf[index] ?? [])))
+  const isMixed = new Set(onlyIf.filter(isAsking).map(isSentUnknown)).size > 1
+  const describeRest = (rule: Rule): string => describeQuiet(rule) + (isMixed ? describeUnknown(rule) : '')
+  const rules = groupRules(onlyIf).flatMap((group) =>
+    describeGroup(
+      group.flatMap((index) => onlyIf[index] ?? []),
+      describeRest,
+    ),
+  )
   const lines = [
     `The email is due ${describeTime(wait)} ${describeTrigger(trigger)}.`,
     `Each person gets it ${describeAgain(again)}.`,
@@ -132,12 +139,35 @@ export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdb
   return lines.filter((line) => line !== null)
 }
 
+/** One sentence, unless its rules differ in what is rarely set. */
+function describeGroup(rules: Rule[], describeRest: (rule: Rule) => string): string[] {
+  const rests = new Set(rules.map(describeRest))
+  const [rest = ''] = rests
+  return rests.size > 1 ? rules.map((rule) => describeRule(rule) + describeRest(rule)) : [describeRules(rules) + rest]
+}
+
+const describeQuiet = (rule: Rule): string =>
+  'quietMinutes' in rule && rule.quietMinutes !== undefined
+    ? `, or were inactive for ${formatMinutes(rule.quietMinutes)}`
+    : ''
+
+type Asking = Extract<Rule, { ifUnknown?: unknown }>
+
+const isAsking = (rule: Rule): rule is Asking => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen'
+
+/** Of rules that differ about people without page views. */
+function describeUnknown(rule: Rule): string {
+  if (!isAsking(rule) || rule.ifUnknown === undefined) return ''
+  return isSentUnknown(rule) ? ', or have no page views' : ', and have page views'
+}
+
 export const describeGoal = ({ event, days }: Goal): string => `${event} within ${formatCount(days, 'day')}`
 
 export function describeUnseen(rules: readonly Rule[]): string | null {
-  const asking = rules.filter((rule) => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen')
+  const asking = rules.filter(isAsking)
   if (asking.length === 0) return null
-  return `People without page views ${asking.every(isSentUnknown) ? 'also get it' : "don't get it"}.`
+  if (!asking.every(isSentUnknown)) return "People without page views don't get it."
+  return `People without page views ${asking.some(({ rule }) => rule === 'away') ? 'count as away and ' : ''}also get it.`
 }
 
 function describeTime(wait: Wait | undefined): string {
@@ -146,7 +176,7 @@ function describeTime(wait: Wait | undefined): string {
 }
 
 /** Whether the rule lets emails go to people never reported by the script. */
-export const isSentUnknown = (rule: Extract<Rule, { ifUnknown?: unknown }>): boolean =>
+export const isSentUnknown = (rule: Asking): boolean =>
   (rule.ifUnknown ?? (rule.rule === 'seen' ? 'skip' : 'send')) === 'send'
 
 export type DescribedSubject = {

@@ -1,13 +1,6 @@
 import { diffArrays } from 'diff'
 import type { MessageContent } from '../store/message-types.ts'
-import {
-  describeAgain,
-  describeCollect,
-  describeGoal,
-  describeRule,
-  describeTrigger,
-  describeWait,
-} from './describe-message.ts'
+import { describeMessage } from './describe-message.ts'
 
 export type LineChange = { kind: 'same' | 'added' | 'removed'; text: string }
 
@@ -25,24 +18,11 @@ export function diffLines(before: string[], after: string[]): LineChange[] {
   )
 }
 
-function listLines({
-  trigger,
-  wait,
-  onlyIf = [],
-  again,
-  goal,
-  holdback,
-  ifUnconfirmed,
-  mail,
-}: MessageContent): string[] {
+function listLines(content: MessageContent): string[] {
+  const { ifUnconfirmed, mail } = content
   const { subject, preheader, body, fromName, fromEmail, replyTo, category } = mail
   return [
-    `When ${describeTrigger(trigger)}`,
-    `Sent ${describeWait(wait)}, ${describeAgain(again)}`,
-    ...[describeCollect(again) ?? []].flat(),
-    ...onlyIf.map((rule) => `Only if ${describeRule(rule)}${describeRest(rule)}`),
-    ...describeIfSet('Goal', goal && describeGoal(goal)),
-    ...describeIfSet('Held back', holdback === undefined ? undefined : `${holdback}% of people`),
+    ...describeMessage(content),
     ...describeIfSet('Sender name', fromName),
     ...describeIfSet('Sender address', fromEmail),
     ...describeIfSet('Replies go to', replyTo),
@@ -57,12 +37,6 @@ function listLines({
 
 const describeIfSet = (name: string, value: string | undefined): string[] =>
   value === undefined ? [] : [`${name}: ${value}`]
-
-const describeRest = (rule: object): string => {
-  const { ifUnknown, quietMinutes } = rule as { ifUnknown?: string; quietMinutes?: number }
-  const quiet = quietMinutes === undefined ? '' : `, away after ${quietMinutes} minutes of inactivity`
-  return ifUnknown === undefined ? quiet : `${quiet} (if they have no page views: ${ifUnknown})`
-}
 
 /** The first version shows all lines as added. */
 export const diffVersions = (before: MessageContent | null, after: MessageContent): LineChange[] =>

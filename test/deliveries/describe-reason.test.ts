@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ERROR_CODES } from 'nodemailer/lib/errors.js'
-import { REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
+import { describeServerFault, REASON_TEXTS } from '../../src/deliveries/describe-reason.ts'
 import { CANCELLATION_REASONS, SUPPRESSION_REASONS } from '../../src/store/message-types.ts'
 import { say } from './explaining.ts'
 
@@ -62,4 +62,10 @@ describe('each reason has its own sentence', () => {
 
   test.each(codes)('%s', (code) => expect(say({ reason: code })).toMatch(/^[A-Z][^()]+\.$/))
   test('there are no other reasons', () => expect([...REASON_TEXTS.keys()].sort()).toEqual([...new Set(codes)].sort()))
+})
+
+test('a server that does not answer in time may be no mail server', () => {
+  expect(describeServerFault('etimedout', 'web.example.com:80')).toBe(
+    'web.example.com:80 did not respond in time. Check that it is a mail server, and its port: usually 587 with STARTTLS or 465 with TLS.',
+  )
 })

@@ -12,9 +12,10 @@ const CONTENT: MessageContent = {
 test('the first version is shown without changes', () => {
   expect(diffVersions(null, CONTENT)).toEqual(
     [
-      'When results_ready arrives',
-      'Sent 10 minutes later, once',
-      'Only if they left at least 5 minutes ago, away after 20 minutes of inactivity (if they have no page views: skip)',
+      'The email is due 10 minutes after results_ready arrives.',
+      'Each person gets it once.',
+      'Only if they left at least 5 minutes before sending, or were inactive for 20 minutes.',
+      "People without page views don't get it.",
       'Sender name: Ada',
       'Subject: Ready',
       'Preview text: Look',
@@ -23,6 +24,21 @@ test('the first version is shown without changes', () => {
       'there',
     ].map((text) => ({ kind: 'same' as const, text })),
   )
+})
+
+test('rules read as in the editor, and say which one is about people without page views', () => {
+  const left = { rule: 'away', at: 'trigger' } as const
+  const rulesOf = (onlyIf: MessageContent['onlyIf']): string[] =>
+    diffVersions(null, { ...CONTENT, onlyIf }).flatMap(({ text }) => (/^(?:Only|People)/.test(text) ? [text] : []))
+  expect(rulesOf([left, { rule: 'away' }])).toEqual([
+    'Only if they left before the trigger and are still away.',
+    'People without page views count as away and also get it.',
+  ])
+  expect(rulesOf([left, { rule: 'away', ifUnknown: 'skip' }])).toEqual([
+    'Only if they left before the trigger.',
+    'Only if they are away, and have page views.',
+    "People without page views don't get it.",
+  ])
 })
 
 test.each<[string, Partial<MessageContent>]>([

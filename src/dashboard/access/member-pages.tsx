@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
 import type { MemberEntry } from '../../accounts/members.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
+import { SetAddress } from '../layout/mail-notices.tsx'
+import { isLinkUnreachable } from '../../people/unsubscribe.ts'
 import { ActionForm } from '../ui/button.tsx'
 import { Radios } from '../ui/choice.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -56,7 +58,19 @@ export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProp
   <Frame viewer={viewer} page="members" title="The link is ready" state={`Send it only to ${email}.`}>
     <SecretOnce
       secrets={[{ id: 'link', name: 'Link', text: link }]}
-      warning={`Shown only once. It works once, for one day. ${isInvitation ? INVITATION : 'Anyone who opens it can choose the password.'}`}
+      warning={
+        <>
+          {isLinkUnreachable(link) && (
+            <p>
+              <b>This link works only on this machine.</b> <SetAddress /> Then create a new link.
+            </p>
+          )}
+          <p>
+            Shown only once. It works once, for one day.{' '}
+            {isInvitation ? INVITATION : 'Anyone who opens it can choose the password.'}
+          </p>
+        </>
+      }
       next={pathOf(viewer.app.publicId, 'members')}
       confirmLabel="I have sent it"
     />

@@ -40,10 +40,6 @@ const FLASHES = {
   email_cancelled: 'The email was cancelled.',
   sender_saved: 'The sender was saved. It applies from the next email.',
   server_saved: 'The mail server answered and was saved. Emails now go through it.',
-  server_saved_plain:
-    'The mail server answered and was saved. Emails now go through it, and the connection is not encrypted, because security is not required.',
-  server_saved_local:
-    'The mail server answered and was saved. It offers no STARTTLS, so the connection is not encrypted. That is allowed because the server runs on this machine and has no password.',
   server_saved_unchecked: 'The mail server was saved without a check. Emails wait if it refuses them.',
   server_removed: 'The mail server was removed.',
   limits_saved: 'The hours and limits were saved. They apply from the next email.',
@@ -80,12 +76,7 @@ const describeCode = (code: FlashCode, where: Where): string => {
 }
 
 /** What was done, but not as safely or surely as it could be. */
-const CAUTIONS: readonly FlashCode[] = [
-  'server_saved_plain',
-  'server_saved_local',
-  'server_saved_unchecked',
-  'still_sending',
-]
+const CAUTIONS: readonly FlashCode[] = ['server_saved_unchecked', 'still_sending']
 
 export type FlashText = { kind: 'done' | 'caution'; text: string }
 

@@ -42,56 +42,77 @@ export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck'
 export const formatMost = (count: number): string =>
   count >= MOST_COUNTED ? `${formatCount(MOST_COUNTED)} or more` : formatCount(count)
 
-/** The mail server's own page says it in its first line. */
-const SHOWN_ELSEWHERE: SenderPage[] = ['sender/server', 'sender/domain', 'sender/limits']
-
 type SenderPage = 'sender' | 'sender/server' | 'sender/domain' | 'sender/limits'
 
 /** `on`: the current page, which needs no link. */
 type NoticesProps = { viewer: Viewer; state: MailState; on?: SenderPage | 'outbox' }
 
-export const MailNotices = ({
-  viewer,
-  state: { isCapturing, isUnreadable, hasSender, lostUrl, unverified, pause, stuck },
-  on,
-}: NoticesProps) => (
+export const MailNotices = ({ viewer, state, on }: NoticesProps) => {
+  const isOfSender = on?.startsWith('sender') === true
+  return (
+    <>
+      {isOfSender || <SettingNotices viewer={viewer} state={state} on={on} />}
+      {on === 'sender' && <FromNotices viewer={viewer} state={state} />}
+      {(!isOfSender || on === 'sender/server') && <ServerNotices viewer={viewer} state={state} on={on} />}
+    </>
+  )
+}
+
+/** What Sender says in the first line of its pages. */
+const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable, unverified }, on }: NoticesProps) => (
   <>
-    {!hasSender && !on?.startsWith('sender') && (
+    {!hasSender && (
       <Notice kind="caution">
         No sender address is set. Emails without their own sender address are not sent.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender')}>Set a sender address</a>.
       </Notice>
     )}
-    {isCapturing && (hasSender || on !== undefined) && !SHOWN_ELSEWHERE.some((page) => page === on) && (
+    {isCapturing && (hasSender || on !== undefined) && (
       <Notice kind="caution">
         No mail server yet. Emails are captured{' '}
         {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set a mail server</a>.
       </Notice>
     )}
-    {isUnreadable && on !== 'sender/server' && (
+    {isUnreadable && (
       <Notice kind="caution">
         The saved mail server can't be read, so no email is sent.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it again</a>.
       </Notice>
     )}
-    {lostUrl !== null && on === 'sender' && (
+    <Unverified viewer={viewer} unverified={unverified} />
+  </>
+)
+
+const FromNotices = ({ viewer, state: { lostUrl, unverified } }: NoticesProps) => (
+  <>
+    {lostUrl !== null && (
       <Notice kind="caution">
-        {describeLostUrl(lostUrl)} Set the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
-        <Command>--base-url https://post.example.com</Command>. <a href={PUBLIC_ADDRESS}>How to set it</a>
+        {describeLostUrl(lostUrl)} <SetAddress />
       </Notice>
     )}
-    {unverified.length > 0 && (
-      <Notice kind="caution">
-        Emails from {unverified.join(', ')} wait until this account verifies the domain.
-        {on !== 'sender/domain' && (
-          <>
-            {' '}
-            <a href={`${pathOf(viewer.app.publicId, 'sender/domain')}#domains`}>Show the record to add</a>.
-          </>
-        )}
-      </Notice>
-    )}
+    <Unverified viewer={viewer} unverified={unverified} />
+  </>
+)
+
+/** For pages with links that only this machine can open. */
+export const SetAddress = () => (
+  <>
+    Set the public address in <code>EVENTPOST_BASE_URL</code> or with{' '}
+    <Command>--base-url https://post.example.com</Command>. <a href={PUBLIC_ADDRESS}>How to set it</a>
+  </>
+)
+
+const Unverified = ({ viewer, unverified }: Pick<NoticesProps, 'viewer'> & Pick<MailState, 'unverified'>) =>
+  unverified.length === 0 ? null : (
+    <Notice kind="caution">
+      Emails from {unverified.join(', ')} wait until this account verifies the domain.{' '}
+      <a href={`${pathOf(viewer.app.publicId, 'sender/domain')}#domains`}>Show the record to add</a>.
+    </Notice>
+  )
+
+const ServerNotices = ({ viewer, state: { stuck, pause }, on }: NoticesProps) => (
+  <>
     {stuck && (
       <Notice kind="caution">
         {describeStuck(stuck)}

@@ -161,7 +161,7 @@ export const doneAnswer = (
   ...codes: FlashCode[]
 ): Response => redirectAnswer(pathOf(app.publicId, page), [flashCookie(baseUrl, ...codes)])
 
-type Check = (request: Request, form: FormInput, viewer: Viewer) => Response | null
+type Check = (request: Request, form: FormInput, viewer: Viewer) => Response | null | Promise<Response | null>
 
 /** `role` is the minimum role; `confirm` asks for the password, shown as part of `page`. */
 type FormRules = {
@@ -206,7 +206,7 @@ async function takeForm(
     if (!hasRole(viewer.member.role, role)) return refuseRole(deps, request, viewer)
     const isDue = confirm?.isAlways || !deps.sessions.isConfirmed(signedIn.session)
     if (!confirm || !isDue) return take(form, viewer, signedIn)
-    const refused = check?.(request, form, viewer)
+    const refused = await check?.(request, form, viewer)
     if (refused) return refused
     const asked = await askForPassword(deps, request, form, { viewer, signedIn, page, ...confirm })
     return asked instanceof Response ? asked : withCookies(await take(form, viewer, signedIn), asked.cookies)

@@ -59,7 +59,7 @@ export const Reach = ({ path, simulation }: ReachProps) => (
   </p>
 )
 
-/** "58 of 153 people in the last 30 days would get it." */
+/** "Simulated for the last 30 days: 58 of 153 people would get it." */
 export function describeReach(found: Found, days: number): string {
   if (found === null) return "Recipients can't be counted: the time a tag was added isn't stored."
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
@@ -71,9 +71,9 @@ export function describeReach(found: Found, days: number): string {
   const more = emailed === 0 ? '' : ' more'
   const still = waiting === 0 ? '' : ` ${formatCount(waiting)}${more} would still be waiting.`
   const who =
-    emailed === 0 ? `None of the ${formatCount(triggered)}` : `${formatCount(emailed)} of ${formatCount(triggered)}`
+    emailed === 0 ? `none of the ${formatCount(triggered)}` : `${formatCount(emailed)} of ${formatCount(triggered)}`
   const yet = emailed === 0 && waiting > 0 ? ' yet' : ''
-  return `${who} people${which} in the last ${days} days would get it${yet}.${held}${still}`
+  return `Simulated for the last ${days} days: ${who} people${which} would get it${yet}.${held}${still}`
 }
 
 function describeOnly({ emailed, waiting, heldBack }: Simulation['people']): string {

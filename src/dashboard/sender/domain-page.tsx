@@ -113,7 +113,10 @@ const DkimSection = (props: DomainProps) => {
   return (
     <section id="dkim">
       <h2>DKIM signature</h2>
-      <p>Receivers trust emails signed by the sender's domain. Many mail providers sign them for you.</p>
+      <p>
+        Skip this if your mail provider signs emails, as Postmark, Resend and Amazon SES do. Create a key pair only if
+        you run the mail server yourself.
+      </p>
       <PublishedKey {...settings} />
       <OtherDomain {...props.facts} />
       {isOwner(viewer) && (settings.dkimKey === null ? <KeyForm {...props} /> : <ChangeKey {...props} />)}
@@ -217,7 +220,10 @@ export const CHECKS = 'checks'
 const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: DomainProps) => (
   <section id={CHECKS}>
     <h2>DNS records</h2>
-    <p>Without these records, emails may go to spam.</p>
+    <p>
+      Without these records, emails may go to spam. If you use a mail provider, such as Postmark or Amazon SES, add the
+      records that it lists for your domain, then check them here.
+    </p>
     {mailRoute.from !== null && (
       <ul class="fact-list">
         {(last?.checks ?? UNCHECKED).map((check) => (

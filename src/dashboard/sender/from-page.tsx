@@ -63,12 +63,26 @@ export const FromPage = ({ facts, refused, sample, installation }: FromProps) =>
   )
 }
 
-const State = ({ mailRoute: { from, server, isUnreadable } }: SenderFacts) => {
+const State = ({ viewer, mailRoute: { from, server, isUnreadable } }: SenderFacts) => {
+  const serverPath = pathOf(viewer.app.publicId, 'sender/server')
   if (from === null) return 'No sender yet. Add an address before a message goes live.'
   return (
     <>
       Emails come from <SentText>{describeFrom(from)}</SentText>
-      {server === null ? '' : ` through ${server}`}.{isUnreadable && " The saved mail server can't be read."}
+      {server === null ? '' : ` through ${server}`}.
+      {isUnreadable ? (
+        <>
+          {" The saved mail server can't be read. "}
+          <a href={serverPath}>Set it again</a>.
+        </>
+      ) : (
+        server === null && (
+          <>
+            {' No mail server yet. '}
+            <a href={serverPath}>Set a mail server</a>.
+          </>
+        )
+      )}
     </>
   )
 }

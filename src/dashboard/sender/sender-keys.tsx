@@ -21,7 +21,13 @@ const SECRET_CHARACTERS = 43
 /** DKIM key and bounce webhook secret; for owners. */
 export const senderKeysRoutes = (deps: PageDependencies) =>
   new Elysia()
-    .post('/apps/:app/sender/dkim', onForm(deps, changeOf('create a DKIM key'), makeKey), { parse: 'none' })
+    .post(
+      '/apps/:app/sender/dkim',
+      onForm(deps, { ...changeOf('create a DKIM key'), check: checkKey(deps) }, makeKey),
+      {
+        parse: 'none',
+      },
+    )
     .post('/apps/:app/sender/dkim/remove', onForm(deps, { role: 'owner' }, removeKey), { parse: 'none' })
     .post('/apps/:app/sender/reports', onForm(deps, changeOf('create a secret for bounce reports'), makeSecret), {
       parse: 'none',
@@ -29,8 +35,19 @@ export const senderKeysRoutes = (deps: PageDependencies) =>
 
 const changeOf = (to: string) => ({ role: 'owner', confirm: { to }, page: 'sender' }) as const
 
+const readText = (form: FormInput) => ({ domain: form.text('dkimDomain'), selector: form.text('dkimSelector') })
+
+/** Before the password is asked for. */
+const checkKey = (deps: PageDependencies) => async (request: Request, form: FormInput, viewer: Viewer) => {
+  const text = readText(form)
+  const reading = readDkim(text)
+  if (!('errors' in reading)) return null
+  const { errors } = reading
+  return showDomain(deps, request, viewer, { text, basedOn: form.text('basedOn'), status: 400, errors })
+}
+
 async function makeKey(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
-  const text = { domain: form.text('dkimDomain'), selector: form.text('dkimSelector') }
+  const text = readText(form)
   const basedOn = form.text('basedOn')
   const show = (shown: Parameters<typeof showDomain>[3]) =>
     showDomain(deps, request, viewer, { text, basedOn, ...shown })

@@ -18,7 +18,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { SentText } from '../ui/text.tsx'
+import { SentText, Ticked } from '../ui/text.tsx'
 import { Value, Values } from '../ui/values.tsx'
 import { isOwner, type Refused, type SenderFacts, SenderFrame } from './sender-frame.tsx'
 
@@ -211,12 +211,15 @@ const FailedCheck = ({ check, host }: NonNullable<ServerProps['failed']>) => (
   </Notice>
 )
 
-/** null if emails are always encrypted on the way to the server. */
-function describePlain(server: SmtpServer | null): string | null {
+/** null if emails are always encrypted on the way to the server. `check`: of the saved server, just now. */
+function describePlain(server: SmtpServer | null, check: ServerProps['check']): string | null {
   if (server === null || server.isSecure || server.login !== null) return null
-  const start = 'Emails are encrypted only if this server offers STARTTLS, because'
-  if (server.isTlsOptional) return `${start} its security is “Not required”.`
-  return isLoopback(server.host) ? `${start} it runs on this machine and has no password.` : null
+  const isLocal = isLoopback(server.host)
+  if (!server.isTlsOptional && !isLocal) return null
+  if (check !== null && (isRefusal(check) || check.is === 'failed' || check.isSecure)) return null
+  const what = `The connection is not encrypted${check === null ? ' unless this server offers STARTTLS' : ''}`
+  const why = server.isTlsOptional ? 'its security is “Not required”' : 'it runs on this machine and has no password'
+  return `${what}. That is allowed because ${why}.`
 }
 
 const CHECK = 'server-check'
@@ -224,7 +227,7 @@ const CHECK = 'server-check'
 const CheckSection = ({ facts, check, test, message }: ServerProps) => {
   const { viewer, mailRoute } = facts
   const { from, server, isOwn } = mailRoute
-  const plain = describePlain(savedServer(facts))
+  const plain = describePlain(savedServer(facts), check)
   const path = pathOf(viewer.app.publicId, 'sender/server')
   if (server === null) return null
   return (
@@ -234,7 +237,7 @@ const CheckSection = ({ facts, check, test, message }: ServerProps) => {
         The check connects to <code>{server}</code> and logs in. A test email goes to{' '}
         <SentText>{viewer.member.email}</SentText>.
       </p>
-      {plain !== null && <p>{plain}</p>}
+      {plain !== null && <Notice kind="caution">{plain}</Notice>}
       <div role="status">
         {check && (
           <Notice kind={isFine(check) ? 'done' : 'error'}>
@@ -282,7 +285,7 @@ function CheckText({ check, server, from }: Found) {
   if (check.is === 'failed') {
     return (
       <>
-        {describeServerFault(check.reason)}
+        <Ticked>{describeServerFault(check.reason, server)}</Ticked>
         {check.reply !== undefined && (isExplained(check.reply) || !check.answer) && ` ${describeReply(check.reply)}`}
         {check.answer && (
           <>

@@ -12,14 +12,13 @@ import {
   urlOf,
 } from '../../accounts/mail-server.ts'
 import { readPublicId } from '../../core/ids.ts'
-import { makeMailbox, readSmtpUrl, type SmtpServer } from '../../core/mail-addresses.ts'
+import { makeMailbox, readSmtpUrl } from '../../core/mail-addresses.ts'
 import { countCaptured } from '../../deliveries/delivery-lists.ts'
 import { isRefusal, REFUSALS } from '../../core/refusals.ts'
 import { makeSenderSample } from '../../mail/samples.ts'
 import { checkMailServer } from '../../mail/server-check.ts'
-import type { ServerCheck } from '../../messages/mailer.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { type FlashCode, flashCookie } from '../layout/flash.ts'
+import { flashCookie } from '../layout/flash.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { refuseTest } from '../messages/tested-emails.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -110,15 +109,11 @@ async function saveServer(
     done: () => {
       const back = readPublicId('msg', from) === null ? '' : `?message=${from}`
       const path = `${pathOf(viewer.app.publicId, 'sender/server')}${back}`
-      return redirectAnswer(path, [flashCookie(deps.baseUrl, flashOf(check, server))])
+      return redirectAnswer(path, [
+        flashCookie(deps.baseUrl, check === null ? 'server_saved_unchecked' : 'server_saved'),
+      ])
     },
   })
-}
-
-function flashOf(check: ServerCheck | null, { isTlsOptional }: SmtpServer): FlashCode {
-  if (check === null) return 'server_saved_unchecked'
-  if (check.is === 'failed' || check.isSecure) return 'server_saved'
-  return isTlsOptional ? 'server_saved_plain' : 'server_saved_local'
 }
 
 const listKnown = (typed: KnownLogin | null, stored: string | null): KnownLogin[] =>

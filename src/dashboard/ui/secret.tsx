@@ -8,7 +8,7 @@ type SecretProps = {
   /** omitted if a code block in the children shows them */
   secrets: { id: string; name: string; text: string }[]
   /** what can't be shown again, and why */
-  warning: string
+  warning: ComponentChildren
   /** target of "I have stored it", if any */
   next?: string
   /** label of that link */

@@ -22,7 +22,7 @@ describe('inviting', () => {
   test('shows a link once, with which they choose a password and sign in', async () => {
     const { status, html } = await post('', { email: ' Eve@Example.com ', role: 'viewer' })
     expect([status, await textOf(html, '.lead')]).toEqual([200, [`Send it only to ${EVE}.`]])
-    const [link = ''] = await textOf(html, '.secret code')
+    const [link = ''] = await textOf(html, '.secret #link')
     expect(link).toMatch(/^http:\/\/localhost:8080\/password\?token=\w{43}$/)
     expect(await rows()).toEqual([
       'ada@example.com YouOwnerActivejust nowChange ada@example.com',
@@ -86,7 +86,7 @@ describe('inviting', () => {
 
   test('replaces a lost link', async () => {
     const linkOf = async (html: string) =>
-      (await textOf(html, '.secret code'))[0]?.replace('http://localhost:8080', '') ?? ''
+      (await textOf(html, '.secret #link'))[0]?.replace('http://localhost:8080', '') ?? ''
     const first = await linkOf((await post('', { email: EVE, role: 'viewer' })).html)
     const member = await idOf(EVE)
     const shown = await (await pages.signedIn()).get(`${pages.at('members')}/edit?member=${member}`)
@@ -102,7 +102,8 @@ describe('inviting', () => {
   })
 
   test('again makes another link, with the new role', async () => {
-    const linkOf = async (html: string) => (await textOf(html, '.secret code'))[0]?.replace('http://localhost:8080', '')
+    const linkOf = async (html: string) =>
+      (await textOf(html, '.secret #link'))[0]?.replace('http://localhost:8080', '')
     const first = (await linkOf((await post('', { email: EVE, role: 'viewer' })).html)) ?? ''
     const second = (await linkOf((await post('', { email: EVE, role: 'editor' })).html)) ?? ''
     const open = async (link: string) => (await createBrowser(pages).openLink(link)).status
@@ -120,6 +121,17 @@ describe('inviting', () => {
     const made = await browser.post(pages.at('members'), { ...fields, confirmPassword: PASSWORD })
     expect(await textOf(made.html, 'h1')).toEqual(['The link is ready'])
   })
+})
+
+test('a link that works only on this machine says so, and how to change that', async () => {
+  const noticesAt = async (baseUrl?: string) => {
+    await pages.close()
+    pages = await openAccount({ baseUrl })
+    const { html } = await (await pages.signedIn()).post(pages.at('members'), { email: EVE, role: 'editor' })
+    return (await textOf(html, 'main')).join().includes('This link works only on this machine. Set the public address')
+  }
+  expect(await noticesAt()).toBe(true)
+  expect(await noticesAt('https://post.example.com')).toBe(false)
 })
 
 describe('a member', () => {
@@ -147,7 +159,7 @@ describe('a member', () => {
 
   test('gets a password link, and the old password works until it is used', async () => {
     const { html } = await post('/link', { member: await idOf(EVE) })
-    expect(await textOf(html, '.secret code')).toEqual([expect.stringMatching(/\/password\?token=\w{43}$/)])
+    expect(await textOf(html, '.secret #link')).toEqual([expect.stringMatching(/\/password\?token=\w{43}$/)])
     expect((await createBrowser(pages).signIn(EVE)).status).toBe(303)
   })
 

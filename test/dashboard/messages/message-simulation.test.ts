@@ -77,7 +77,7 @@ test('names each rule, and says who is held back', async () => {
   pages.clock.ms += 3_600_000
   const compared = await pages.press(pages.path, 'simulate 7', { holdback: '50' })
   expect((await textOf(compared.html, '#reach')).join('')).toMatch(
-    /^\d of 10 people in the last 7 days would get it\. \d would be held back for comparison\.$/,
+    /^Simulated for the last 7 days: \d of 10 people would get it\. \d would be held back for comparison\.$/,
   )
 })
 
@@ -94,14 +94,14 @@ describe('counts in words', () => {
     [{ triggered: 1, waiting: 1 }, `${one} would still be waiting.`],
     [{ triggered: 1, heldBack: 1 }, `${one} would be held back for comparison.`],
     [{ triggered: 1 }, `${one} wouldn't get it.`],
-    [{ triggered: 3 }, 'None of the 3 people in the last 30 days would get it.'],
+    [{ triggered: 3 }, 'Simulated for the last 30 days: none of the 3 people would get it.'],
     [
       { triggered: 3, waiting: 2 },
-      'None of the 3 people in the last 30 days would get it yet. 2 would still be waiting.',
+      'Simulated for the last 30 days: none of the 3 people would get it yet. 2 would still be waiting.',
     ],
     [
       { triggered: 3, emailed: 1, waiting: 1 },
-      '1 of 3 people in the last 30 days would get it. 1 more would still be waiting.',
+      'Simulated for the last 30 days: 1 of 3 people would get it. 1 more would still be waiting.',
     ],
   ])('%j', (people, text) => expect(say(people)).toBe(text))
 })

@@ -26,7 +26,7 @@ const PATH = () => pages.at('sender/server/check')
 const PAGE = () => pages.at('sender/server')
 const check = async (as = browser) => {
   const { status, html } = await as.post(PATH())
-  return { status, notices: await textOf(html, '#server-check .notice'), html }
+  return { status, notices: await textOf(html, '#server-check [role=status] .notice'), html }
 }
 
 /** Sets the app's mail server. */
@@ -61,7 +61,7 @@ describe('the check of the mail server', () => {
       `${pages.at('sender/server/test')}#server-check`,
       pages.at('sender/server/remove'),
     ])
-    expect(await textOf(seen.html, '#server-check .notice')).toEqual([])
+    expect(await textOf(seen.html, '#server-check [role=status] .notice')).toEqual([])
   })
 
   test('says that it answers and accepted the password, and sends nothing', async () => {
@@ -141,7 +141,9 @@ describe('the check of the mail server', () => {
       pages = await openAccount()
       browser = await pages.signedIn()
       await set(`smtp://${host}:${server.port}`)
-      expect((await check()).notices).toEqual([expect.stringContaining('The mail server has no public address')])
+      expect((await check()).notices).toEqual([
+        expect.stringContaining(`No public mail server has the name or address `),
+      ])
       expect(server.connections()).toBe(0)
     },
   )
@@ -152,6 +154,19 @@ describe('the check of the mail server', () => {
     await set(server.url)
     expect((await check()).notices).toEqual([
       "Error: Nothing responds at the mail server's address and port. Check that it is running and that both are correct.",
+    ])
+  })
+
+  test('asks whether it is a mail server where something else answers', async () => {
+    const http = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: { open: (socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), data: () => {} },
+    })
+    keep({ close: async () => http.stop(true) })
+    await set(`smtp://127.0.0.1:${http.port}`)
+    expect((await check()).notices).toEqual([
+      `Error: 127.0.0.1:${http.port} doesn't speak SMTP. Check that it is a mail server, and its port: usually 587 with STARTTLS or 465 with TLS.`,
     ])
   })
 
@@ -273,19 +288,27 @@ describe('saving a mail server', () => {
   test('says that the connection is not encrypted', async () => {
     const { port } = await start()
     expect((await save({ smtpHost: '127.0.0.1', smtpPort: String(port) })).status).toBe(303)
-    expect(await textOf((await browser.get(PAGE())).html, '[role=status] .notice.caution')).toEqual([
-      'Caution: The mail server answered and was saved. It offers no STARTTLS, so the connection is not encrypted. That is allowed because the server runs on this machine and has no password.',
-    ])
-    const PLAIN = 'Emails are encrypted only if this server offers STARTTLS, because'
-    expect(await textOf((await browser.get(PAGE())).html, '#server-check > p:not(.hint)')).toEqual([
-      `${PLAIN} it runs on this machine and has no password.`,
-    ])
+    const SAVED = 'Done: The mail server answered and was saved. Emails now go through it.'
+    const PLAIN = 'Caution: The connection is not encrypted unless this server offers STARTTLS. That is allowed because'
+    const local = `${PLAIN} it runs on this machine and has no password.`
+    expect(await textOf((await browser.get(PAGE())).html, '.notice')).toEqual([SAVED, local])
+    // after a reload too
+    expect(await textOf((await browser.get(PAGE())).html, '.notice')).toEqual([local])
     await save({ smtpHost: '127.0.0.1', smtpPort: String(port), smtpSecurity: 'optional' })
-    const { html } = await browser.get(PAGE())
-    expect(await textOf(html, '[role=status] .notice.caution')).toEqual([
-      'Caution: The mail server answered and was saved. Emails now go through it, and the connection is not encrypted, because security is not required.',
+    expect(await textOf((await browser.get(PAGE())).html, '.notice')).toEqual([
+      SAVED,
+      `${PLAIN} its security is “Not required”.`,
     ])
-    expect(await textOf(html, '#server-check > p:not(.hint)')).toEqual([`${PLAIN} its security is “Not required”.`])
+  })
+
+  test('says whether the connection is encrypted, once it is checked', async () => {
+    await set((await start()).url)
+    const cautions = async () => textOf((await check()).html, '.notice.caution')
+    expect(await cautions()).toEqual([
+      'Caution: The connection is not encrypted. That is allowed because it runs on this machine and has no password.',
+    ])
+    await set(`smtp://127.0.0.1:${(await start({}, { disabledCommands: [] })).port}`)
+    expect(await cautions()).toEqual([])
   })
 
   test('says what failed, in the words of the server, and saves only when asked to', async () => {
@@ -409,11 +432,12 @@ describe('a base URL that works on this machine only', () => {
   const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
   test('is reported once, on Sender, if emails are sent, also by a server on this machine', async () => {
-    expect(await cautions('sender')).toEqual([expect.stringContaining('No mail server yet.')])
+    expect(await cautions('sender')).toEqual([])
     for (const url of [BEYOND, 'smtp://127.0.0.1:1025', 'smtp://localhost:1025', 'smtp://[::1]:1025']) {
       await set(url)
       expect(await cautions('sender')).toEqual([LOST])
     }
+    await set(BEYOND)
     for (const page of ['sender/server', 'sender/domain', 'sender/limits', 'messages'])
       expect([page, await cautions(page)]).toEqual([page, []])
   })

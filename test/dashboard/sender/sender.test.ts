@@ -144,8 +144,9 @@ test('a mail server that is paused is reported on the pages of the app', async (
   await setServer('smtps://user:pa55@127.0.0.1:465')
   const until = pages.clock.now() + MINUTE
   pages.mailer.findPause = () => ({ reason: 'smtp_421', until, isOwn: false })
-  expect(await textOf(await see(), '.notice.caution')).toEqual([
-    LOST,
+  expect(await textOf(await see(), '.notice.caution')).toEqual([LOST])
+  expect(await textOf(await see('/domain'), '.notice.caution')).toEqual([])
+  expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
     'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it replied 421). Emails wait, and none are lost.',
   ])
 })
@@ -155,9 +156,10 @@ test('a refused sender is reported on the pages of the app', async () => {
   await save({ fromEmail: 'wrong@first.example' })
   const until = pages.clock.now() + MINUTE
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
-  expect(await textOf(await see(), '.notice.caution')).toEqual([
-    LOST,
+  expect(await textOf(await see(), '.notice.caution')).toEqual([LOST])
+  expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
     "Caution: This app's emails wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it replied 553). None are lost.",
+    expect.stringContaining('The connection is not encrypted unless'),
   ])
 })
 
@@ -192,6 +194,14 @@ describe('the signature', () => {
       await make({ dkimDomain })
       expect((await textOf(await see('/domain'), '#dkim .notice.caution')).length).toBe(cautions)
     }
+  })
+
+  test('asks for the password once the fields are right', async () => {
+    pages.clock.ms += 10 * MINUTE
+    const wrong = await make({ dkimDomain: 'nothing' })
+    expect([wrong.status, await textOf(wrong.html, 'h1')]).toEqual([400, ['Sender']])
+    expect(await attributesOf(wrong.html, '[aria-invalid]', 'name')).toEqual(['dkimDomain'])
+    expect(await textOf((await make()).html, 'h1')).toEqual(['Confirm your password'])
   })
 
   test('can be removed', async () => {
