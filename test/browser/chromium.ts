@@ -17,16 +17,11 @@ export const openChromium = (more: string[] = [], path = CHROMIUM_SHELL): Promis
 
 export const PASSWORD = 'correct horse battery'
 
-const FOR_A_YEAR = { 'Content-Type': 'text/javascript', 'Cache-Control': 'max-age=31536000, immutable' }
-
-/** A server that a browser can reach. `scripts` are served too, by their paths, and the browser keeps them compiled. */
-export async function serveTest(options: Options = {}, scripts: ReadonlyMap<string, string> = new Map()) {
+/** A server that a browser can reach. */
+export async function serveTest(options: Options = {}) {
   const server = await createTestServer(options)
-  const fetch = (request: Request): Response | Promise<Response> => {
-    const script = scripts.get(new URL(request.url).pathname)
-    return script === undefined ? server.send(request, '127.0.0.1') : new Response(script, { headers: FOR_A_YEAR })
-  }
-  const listen = (port: number) => Bun.serve({ port, hostname: '127.0.0.1', fetch })
+  const listen = (port: number) =>
+    Bun.serve({ port, hostname: '127.0.0.1', fetch: (request) => server.send(request, '127.0.0.1') })
   let http = listen(0)
   const port = http.port ?? 0
   const stop = async (): Promise<void> => {
