@@ -148,10 +148,14 @@ export function readStart({ deliveries, timezone }: EarlierDeliveries, came: Arr
 type Ids = { contactId: number; messageId: number }
 
 const HASH_RANGE = 2 ** 32
+const hashed = new Uint8Array(Bun.SHA256.byteLength)
+const hashedView = new DataView(hashed.buffer)
 
 /**
  * The person's place among all people of the message, from 0 to under 100: evenly spread, the same in every version, and
  * unrelated to their places in other messages. A larger share keeps everyone that a smaller one held back.
  */
-export const placeInMessage = ({ contactId, messageId }: Ids): number =>
-  (100 * new DataView(Bun.SHA256.hash(`${messageId}:${contactId}`).buffer).getUint32(0)) / HASH_RANGE
+export function placeInMessage({ contactId, messageId }: Ids): number {
+  Bun.SHA256.hash(`${messageId}:${contactId}`, hashed)
+  return (100 * hashedView.getUint32(0)) / HASH_RANGE
+}

@@ -51,19 +51,24 @@ const listed = async (page: Page, list: string, part: string): Promise<string[]>
 }
 
 /** Words on more than one line, outside code blocks. Names may wrap at a sign between their parts. */
-const BROKEN_WORDS = `[...document.querySelectorAll('h1, h2, h3, p, li, th, td')].flatMap((cell) => {
+const BROKEN_WORDS = `(() => {
   const broken = []
-  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+  const range = document.createRange()
+  const isBroken = () => range.getClientRects().length > 1
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   while (texts.nextNode()) {
-    for (const { index, 0: word } of texts.currentNode.data.matchAll(/[^\\s/_.:,=?-]+/g)) {
-      const range = document.createRange()
-      range.setStart(texts.currentNode, index)
-      range.setEnd(texts.currentNode, index + word.length)
-      if (range.getClientRects().length > 1) broken.push(word)
+    const text = texts.currentNode
+    if (!text.parentElement.closest('h1, h2, h3, p, li, th, td')) continue
+    range.selectNodeContents(text)
+    if (!isBroken()) continue
+    for (const { index, 0: word } of text.data.matchAll(/[^\\s/_.:,=?-]+/g)) {
+      range.setStart(text, index)
+      range.setEnd(text, index + word.length)
+      if (isBroken()) broken.push(word)
     }
   }
   return broken
-})`
+})()`
 
 const PAGES =
   `activation events people deliveries outbox suppressions suppressions/new messages messages/new keys keys/new sender sender/server sender/domain sender/limits settings
