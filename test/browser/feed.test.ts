@@ -108,7 +108,7 @@ describe('the feed', () => {
       await send('new')
       await page.waitForSelector('.lead >> text=2 events in the last 48 hours.')
       expect(await page.locator('.names .number').allTextContents()).toEqual(['2', '1', '1'])
-      expect(await page.textContent('[data-chart-value]')).toBe('Most: 2')
+      expect(await page.textContent('[data-chart-value]')).toBe('Peak: 2')
       expect(await page.locator('.chart tbody tr').last().locator('data').getAttribute('value')).toBe('2')
       expect(await page.locator('.chart .uplot').count()).toBe(1)
       await close()

@@ -109,8 +109,7 @@ const AuditPage = (props: AuditProps) => {
         </div>
       )}
       <p class="hint after-table">
-        IP addresses are shown as keyed hashes: the same hash means the same address (for IPv6, the same /64 network).
-        The server's log uses the same hashes.
+        The same hash means the same IP address, or for IPv6 the same /64 network. The server's log has the same hashes.
       </p>
       <Pager
         newest={isFirst ? undefined : pathWith({})}
@@ -125,7 +124,7 @@ const columnsOf = ({ names }: AuditProps): Column<AuditEntry>[] => [
   { name: 'Who', isUnlabelled: true, cell: (entry) => <SentText most={254}>{describeActor(entry, names)}</SentText> },
   { name: 'What', isUnlabelled: true, cell: (entry) => <SentText most={400}>{describeAction(entry, names)}</SentText> },
   {
-    name: 'Address',
+    name: 'IP (hashed)',
     cell: ({ address }) => (address === null ? <None /> : address === 'several' ? address : <code>{address}</code>),
   },
 ]

@@ -112,13 +112,14 @@ const Returned = ({ viewer, view: { messageId } }: DeliveriesProps) => (
   </p>
 )
 
-const RANGES = [7, 30]
+/** As in Results and People. */
+const RANGES = [7, 30, 90]
 
 const Ranges = ({ viewer, view, now }: DeliveriesProps) => {
   const zone = viewer.app.timezone
   const ranges = [
-    { name: 'All time', from: '' },
     ...RANGES.map((days) => ({ name: `${days} days`, from: daysAgo(days, now, zone) })),
+    { name: 'All time', from: '' },
   ]
   return (
     <nav class="ranges" aria-label="Days of the trigger">

@@ -20,6 +20,7 @@ import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import type { RenderedMail } from '../../messages/mailer.ts'
 import { publicId } from '../../core/ids.ts'
+import { NO_MAILBOX } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
 import { DeliveryBadge, deliveryPath, LimitLink } from './delivery-labels.tsx'
@@ -271,6 +272,8 @@ function ResendForm(props: DeliveryProps) {
   const { viewer, mailState, shown, mail } = props
   const { delivery, contact, message } = shown.work
   if (!mayResend(delivery, mailState) || !isEditor(props)) return null
+  // its first sentence says it
+  if (shown.unwanted !== null && delivery.reason === NO_MAILBOX) return null
   if (shown.unwanted !== null) return <p class="hint">{UNWANTED[shown.unwanted]}</p>
   if (!mail || !('html' in mail)) {
     return (

@@ -140,7 +140,7 @@ const ServerNotices = ({ viewer, state: { stuck, pause }, on }: NoticesProps) =>
   </>
 )
 
-const SECTIONS = { deliveries: 'All', outbox: 'Outbox', suppressions: 'Suppressions' } as const
+const SECTIONS = { deliveries: 'Deliveries', outbox: 'Outbox', suppressions: 'Suppressions' } as const
 
 export const DeliverySections = ({ viewer, current }: { viewer: Viewer; current: keyof typeof SECTIONS }) => (
   <SectionLinks

@@ -61,7 +61,7 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
         <>
           <Table
             label="Messages, oldest first"
-            columns={columnsOf(viewer, messages)}
+            columns={columnsOf(viewer)}
             rows={messages}
             idOf={({ id }) => String(id)}
           />
@@ -88,8 +88,7 @@ function describeTotals(messages: MessageRow[], { hasSender, isCapturing }: Mail
   return live === 1 ? 'One is live and sends emails automatically.' : `${live} are live and send emails automatically.`
 }
 
-/** The captured column is shown only if needed. */
-const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMessage>[] => [
+const columnsOf = (viewer: Viewer): Column<CountedMessage>[] => [
   {
     name: 'Message',
     cell: ({ id, status, name, content }) => (
@@ -104,9 +103,6 @@ const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMe
   { name: 'State', isUnlabelled: true, cell: ({ status }) => <MessageBadge status={status} /> },
   numberOf(viewer, 'Waiting', { count: countWaiting, state: 'pending' }),
   numberOf(viewer, 'Sent', { count: countSent, state: 'left' }),
-  ...(messages.some(({ counts }) => counts.kept > 0)
-    ? [numberOf(viewer, 'Captured', { count: ({ kept }) => kept, state: 'kept' })]
-    : []),
   numberOf(viewer, 'Came back', {
     count: ({ cameBack }) => cameBack,
     of: countSent,
@@ -119,7 +115,7 @@ const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMe
     state: 'left',
     outcome: 'opened',
   }),
-  numberOf(viewer, 'Not sent', { count: ({ skipped, heldBack }) => skipped + heldBack, state: 'skipped' }),
+  numberOf(viewer, 'Not sent', { count: (counts) => countIn(counts, 'unsent') + counts.heldBack, state: 'unsent' }),
   numberOf(viewer, 'Problems', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
 ]
 

@@ -53,7 +53,7 @@ export function DayChart({ days, linkOf }: ChartProps) {
             <li class="sent">of these, sent</li>
             <li class="came-back">of these, came back</li>
           </ul>
-          <span class="hint">{`Most: ${formatCount(most)}. Days in UTC.`}</span>
+          <span class="hint">{`Peak: ${formatCount(most)}. Days in UTC.`}</span>
         </figcaption>
         <div class="plot" aria-hidden="true">
           <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">

@@ -155,7 +155,7 @@ function listSteps(props: ResultsProps): Bar[] {
   const ofSent = (count: number): string => (sent === 0 ? '' : `${percentOf(count, sent)} of sent`)
   const steps = [
     step('Triggered', started, '', {}),
-    step('Would send', wouldSend, ofStarted(wouldSend), { state: 'decided' }),
+    step('Passed the rules', wouldSend, ofStarted(wouldSend), { state: 'decided' }),
     step('Sent', sent, ofStarted(sent), { state: 'left' }),
     step('Came back', cameBack, ofSent(cameBack), { state: 'left', outcome: 'cameBack' }),
     ...(opened > 0 || hasResult(message.content)

@@ -66,8 +66,8 @@ export const SuppressionsPage = (props: SuppressionsProps) => {
 
 function describeCount(count: string): string {
   if (count === '0') return 'No addresses yet.'
-  const most = count === '1' ? '1 address gets' : `${count} addresses get`
-  return `${most} no lifecycle emails. After a bounce or complaint, no email at all.`
+  const addresses = count === '1' ? '1 address' : `${count} addresses`
+  return `${addresses}. Unsubscribed people get no lifecycle emails; addresses that bounced or complained get no emails at all.`
 }
 
 const Actions = ({ viewer, isEmpty }: { viewer: Viewer; isEmpty: boolean }) => {

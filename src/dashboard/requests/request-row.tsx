@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
+import { ERROR_CODES } from '../../docs/error-codes.ts'
 import type { RequestRow as Row } from '../../store/requests.ts'
-import { SentText } from '../ui/text.tsx'
+import { SentText, Ticked } from '../ui/text.tsx'
 import { Moment } from '../ui/time.tsx'
 import { pathOf } from '../layout/frame.tsx'
 import { appOf, describeCall, describeCaller, type RequestNames, StatusBadge } from './request-labels.tsx'
@@ -17,6 +18,9 @@ export const RequestRow = ({ appId, row, names }: { appId: string; row: Row; nam
       <StatusBadge status={row.status} />
       <Outcome {...row} />
     </a>
+    <span class="why" title={describeRefused(row).replaceAll('`', '')}>
+      <Ticked>{describeRefused(row)}</Ticked>
+    </span>
     <span class="call">
       <code>{describeCall(row)}</code>
       {row.tool !== null && <code class="hint"> {row.tool}</code>}
@@ -29,17 +33,21 @@ export const RequestRow = ({ appId, row, names }: { appId: string; row: Row; nam
         <SentText most={NAME_MOST}>{appOf(row.appId, names)?.name ?? '–'}</SentText>
       </span>
     )}
-    <code class="request-id">{row.requestId}</code>
   </li>
 )
 
-const Outcome = ({ code, field, count }: Pick<Row, 'code' | 'field' | 'count'>) =>
+/** In one sentence, with the field that was wrong; empty if it was accepted. */
+function describeRefused({ code, field }: Pick<Row, 'code' | 'field'>): string {
+  const meaning = (code !== null && ERROR_CODES.get(code)?.meaning) || ''
+  return field === null ? meaning : `${meaning.replace(/\.$/, '')}: \`${field}\`.`
+}
+
+const Outcome = ({ code, count }: Pick<Row, 'code' | 'count'>) =>
   code === null ? (
     <span>Accepted</span>
   ) : (
     <>
       <code>{code}</code>
-      {field !== null && <code class="hint">{field}</code>}
       {count > 1 && <span class="hint">×{count.toLocaleString('en')}</span>}
     </>
   )

@@ -4,7 +4,7 @@ import { ERROR_CODES } from '../../docs/error-codes.ts'
 import { MOST_COUNTED, type RequestRow as Row } from '../../store/requests.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { ButtonLink, HiddenFields } from '../ui/button.tsx'
+import { ButtonLink } from '../ui/button.tsx'
 import { type Chip, Chips } from '../ui/chips.tsx'
 import { Select } from '../ui/choice.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -55,8 +55,9 @@ export const RequestsPage = (props: RequestsProps) => (
     islands={['feed']}
   >
     <div class="list-tools">
-      <KindLinks {...props} />
       <RequestFinder {...props} />
+      <KindLinks {...props} />
+      {!props.isOld && <FeedTools zone={formatZone(props.viewer.app.timezone)} />}
     </div>
     {props.wanted !== '' && (
       <Notice kind="caution">
@@ -66,10 +67,6 @@ export const RequestsPage = (props: RequestsProps) => (
         </SentText>
       </Notice>
     )}
-    <div class="list-tools">
-      <FilterForm {...props} />
-      {!props.isOld && <FeedTools zone={formatZone(props.viewer.app.timezone)} />}
-    </div>
     <Chips chips={chipsOf(props)} clear={requestsPath(props.viewer.app.publicId, { kind: props.view.kind })} />
     <section class="feed-section" aria-label="Requests">
       {!props.isOld && <p class="hint" role="status" data-stream-reason />}
@@ -105,16 +102,22 @@ const KindLinks = ({ viewer, view }: RequestsProps) => (
   </nav>
 )
 
-const RequestFinder = ({ viewer, wanted }: RequestsProps) => (
+const RequestFinder = (props: RequestsProps) => (
   <Finder
-    action={pathOf(viewer.app.publicId, 'requests')}
+    action={pathOf(props.viewer.app.publicId, 'requests')}
     method="get"
+    hidden={props.view.kind === 'refused' ? {} : { kind: props.view.kind }}
     name="id"
     label="Request ID"
     placeholder="Request ID"
-    value={wanted}
-    required
-  />
+    value={props.wanted}
+  >
+    <FilterMenu>
+      {FILTERS.map((name) => (
+        <Filter key={name} name={name} {...props} />
+      ))}
+    </FilterMenu>
+  </Finder>
 )
 
 type Choices = { value: string; label: string }[]
@@ -151,20 +154,6 @@ const ANY: Record<FilterName, string> = {
   app: 'All apps',
   from: '',
   to: '',
-}
-
-const FilterForm = (props: RequestsProps) => {
-  const { viewer, view } = props
-  return (
-    <form class="filter-form" method="get" action={pathOf(viewer.app.publicId, 'requests')}>
-      {view.kind !== 'refused' && <HiddenFields fields={{ kind: view.kind }} />}
-      <FilterMenu>
-        {FILTERS.map((name) => (
-          <Filter key={name} name={name} {...props} />
-        ))}
-      </FilterMenu>
-    </form>
-  )
 }
 
 function Filter({ name, ...props }: RequestsProps & { name: FilterName }) {

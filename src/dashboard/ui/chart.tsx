@@ -53,7 +53,7 @@ export function AreaChart({ label, points }: { label: string; points: Point[] })
       <figcaption>
         <span>{label}</span>
         <span class="hint" data-chart-value>
-          Most: {formatCount(most)}
+          Peak: {formatCount(most)}
         </span>
       </figcaption>
       <div class="plot" aria-hidden="true">

@@ -128,9 +128,10 @@ describe('the deliveries', () => {
     const html = await see('?state=waiting&from=2026-04-27')
     const path = pages.at('deliveries')
     expect(await attributesOf(html, '.ranges a', 'href')).toEqual([
-      `${path}?state=waiting`,
       `${path}?state=waiting&from=2026-04-27`,
       `${path}?state=waiting&from=2026-04-04`,
+      `${path}?state=waiting&from=2026-02-03`,
+      `${path}?state=waiting`,
     ])
     expect(await textOf(html, '.ranges [aria-current]')).toEqual(['7 days'])
     const lateOn3May = Date.UTC(2026, 4, 3, 23, 30)

@@ -62,7 +62,7 @@ describe('the stream', () => {
     await pages.record({ name: HOSTILE })
     const first = await counts()
     expect(first.state).toBe('One event in the last 30 days.')
-    expect((await textOf(first.chart, '[data-chart-value]'))[0]).toBe('Most: 1')
+    expect((await textOf(first.chart, '[data-chart-value]'))[0]).toBe('Peak: 1')
     expect(await textOf(first.names, '.number')).toEqual(['1', '1'])
     expect(first.names).not.toContain('<script>')
     await pages.record({})

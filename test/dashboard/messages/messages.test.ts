@@ -46,7 +46,7 @@ describe('the messages', () => {
     expect(leadTo.map((href) => new URLSearchParams(href?.split('?')[1]).get('state'))).toEqual([
       'pending',
       'left',
-      'skipped',
+      'unsent',
     ])
     for (const href of leadTo) {
       expect(await textOf((await pages.browser.get(href ?? '')).html, '.feed .who')).toHaveLength(1)

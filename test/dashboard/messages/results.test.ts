@@ -65,7 +65,7 @@ describe('the funnel', () => {
     const [steps] = await barsOf(html)
     expect(steps).toEqual([
       'Triggered 20',
-      'Would send 50% of triggered 10',
+      'Passed the rules 50% of triggered 10',
       'Sent 50% of triggered 10',
       'Came back 60% of sent 6',
       'Opened the result 30% of sent 3',

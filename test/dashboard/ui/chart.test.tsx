@@ -27,7 +27,7 @@ test('a chart has its numbers as a table', async () => {
     ['10:00', '11:00'],
     ['12,000', '3'],
   ])
-  expect(await textOf(html, 'figcaption span')).toEqual(['Events', 'Most: 12,000'])
+  expect(await textOf(html, 'figcaption span')).toEqual(['Events', 'Peak: 12,000'])
   expect(await textOf(html, '.axis span')).toEqual(['10:00', '11:00'])
 })
 
