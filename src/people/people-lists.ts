@@ -36,7 +36,7 @@ const COLUMNS = [
 ] as const
 
 /** If the filter asks for emails. */
-const EMAIL_COLUMNS = ['emailedAt', 'cameBackAt'] as const
+const EMAIL_COLUMNS = ['message', 'emailedAt', 'cameBackAt'] as const
 
 type Exported = ReturnType<typeof contactView> & Partial<Record<(typeof EMAIL_COLUMNS)[number], string | null>>
 type ColumnName = (typeof COLUMNS)[number] | (typeof EMAIL_COLUMNS)[number]
@@ -59,11 +59,16 @@ const WRITERS: Record<ExportFormat, (columns: readonly ColumnName[]) => Writer> 
 
 const toText = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
 
-function toExported({ emails, ...person }: FoundPerson, app: AppRow): Exported {
+function toExported({ emails, ...person }: FoundPerson, app: AppRow, names: ReadonlyMap<number, string>): Exported {
   const view = contactView(person, app)
   return emails === null
     ? view
-    : { ...view, emailedAt: toText(emails.emailedAt), cameBackAt: toText(emails.cameBackAt) }
+    : {
+        ...view,
+        message: names.get(emails.messageId ?? 0) ?? null,
+        emailedAt: toText(emails.emailedAt),
+        cameBackAt: toText(emails.cameBackAt),
+      }
 }
 
 /** In other orders, people move while they are read. */
@@ -81,11 +86,13 @@ export async function* exportPeople(
   const hasEmails = filter.email !== null && filter.email.result !== 'notEmailed'
   const { head, write } = WRITERS[format](hasEmails ? [...COLUMNS, ...EMAIL_COLUMNS] : COLUMNS)
   if (head !== '') yield head
+  const messages = hasEmails ? await store.listMessages(app.id) : []
+  const names = new Map(messages.map(({ id, name }) => [id, name]))
   let after: PeopleCursor | null = null
   do {
     const query = { appId: app.id, filter, sort, after, limit: EXPORT_ROWS, isCounted: false }
     const page: Awaited<ReturnType<Store['findPeople']>> = await store.findPeople(query)
-    if (page.people.length > 0) yield page.people.map((person) => write(toExported(person, app))).join('')
+    if (page.people.length > 0) yield page.people.map((person) => write(toExported(person, app, names))).join('')
     after = page.next
   } while (after !== null)
 }

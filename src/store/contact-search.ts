@@ -62,9 +62,11 @@ export type PeopleCursor = { key: string | number | null; id: number }
 type PeopleQuery = { appId: number; filter: PeopleFilter; sort: PeopleSort; after: PeopleCursor | null; limit: number }
 
 /** Of the emails that a filter asks for (ms UTC): the last one, and the last return after one. */
-export type EmailTimes = { emailedAt: number | null; cameBackAt: number | null }
+type EmailTimes = { emailedAt: number | null; cameBackAt: number | null }
+/** `messageId`: of the last return if the filter asks for returns, else of the last email; null if it was deleted. */
+export type EmailsFound = EmailTimes & { messageId: number | null }
 /** `emails`: null if the filter doesn't ask for them. */
-export type FoundPerson = ContactRow & { emails: EmailTimes | null }
+export type FoundPerson = ContactRow & { emails: EmailsFound | null }
 
 /** `next` continues even if the page is not full. */
 export type PeoplePage = { people: FoundPerson[]; next: PeopleCursor | null }
@@ -309,12 +311,28 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
      WHERE app_id = ? AND message_id = ? AND contact_id IN (SELECT value FROM json_each(?))`,
   )
 
+  /** One step for each person and message, by pairs of a person and the time of their last email or return. */
+  const prepareMessages = (column: 'emailed_at' | 'came_back_at') =>
+    db.prepare<{ id: number; messageId: number }, [number, string]>(
+      `SELECT result.contact_id AS id, result.message_id AS messageId
+       FROM messages CROSS JOIN json_each(?2) AS pair CROSS JOIN people_results AS result
+         ON result.app_id = ?1 AND result.message_id = messages.id AND result.contact_id = pair.value ->> 0
+       WHERE messages.app_id = ?1 AND result.${column} = pair.value ->> 1`,
+    )
+  const messages = { emailed: prepareMessages('emailed_at'), cameBack: prepareMessages('came_back_at') }
+
   const addEmails = (appId: number, { email }: PeopleFilter, people: ContactRow[]): FoundPerson[] => {
     if (email === null || email.result === 'notEmailed') return people.map((person) => ({ ...person, emails: null }))
     const ids = JSON.stringify(people.map(({ id }) => id))
     const rows = emailTimes.all(appId, email.messageId ?? ANY_MESSAGE, ids)
-    const timesOf = new Map(rows.map(({ id, emailedAt, cameBackAt }) => [id, { emailedAt, cameBackAt }]))
-    return people.map((person) => ({ ...person, emails: timesOf.get(person.id) ?? null }))
+    const { result } = email
+    const pairs = rows.map(({ id, emailedAt, cameBackAt }) => [id, result === 'cameBack' ? cameBackAt : emailedAt])
+    const ofMessages = email.messageId === null ? messages[result].all(appId, JSON.stringify(pairs)) : []
+    const messageOf = new Map(ofMessages.map(({ id, messageId }) => [id, messageId]))
+    const emailsOf = new Map(
+      rows.map(({ id, ...times }) => [id, { ...times, messageId: email.messageId ?? messageOf.get(id) ?? null }]),
+    )
+    return people.map((person) => ({ ...person, emails: emailsOf.get(person.id) ?? null }))
   }
 
   // one snapshot for a page with its count

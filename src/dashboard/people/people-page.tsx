@@ -277,7 +277,7 @@ const ExportLinks = ({ view, paths, count }: PeopleProps) => (
   </p>
 )
 
-const columnsOf = ({ viewer, people, now }: PeopleProps): Column<FoundPerson>[] => [
+const columnsOf = ({ viewer, people, messages, now }: PeopleProps): Column<FoundPerson>[] => [
   {
     name: 'Email',
     cell: (person) => (
@@ -291,7 +291,7 @@ const columnsOf = ({ viewer, people, now }: PeopleProps): Column<FoundPerson>[] 
     cell: (person) => (nameOfPerson(person) === '' ? <None /> : <SentText most={60}>{nameOfPerson(person)}</SentText>),
   },
   { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  ...(people.some(({ emails }) => emails !== null) ? listEmailColumns(now) : listUsualColumns(now)),
+  ...(people.some(({ emails }) => emails !== null) ? listEmailColumns(messages, now) : listUsualColumns(now)),
 ]
 
 const listUsualColumns = (now: number): Column<FoundPerson>[] => [
@@ -306,10 +306,13 @@ const listUsualColumns = (now: number): Column<FoundPerson>[] => [
 ]
 
 /** If the filter asks what emails did. */
-const listEmailColumns = (now: number): Column<FoundPerson>[] => [
+const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<FoundPerson>[] => [
   {
-    name: 'Last page view',
-    cell: ({ lastSeenAt }) => (lastSeenAt === null ? <None /> : <Time at={lastSeenAt} now={now} />),
+    name: 'Message',
+    cell: ({ emails }) => {
+      const name = messages.find(({ id }) => id === emails?.messageId)?.name
+      return name === undefined ? <None /> : <SentText most={40}>{name}</SentText>
+    },
     isExtra: true,
   },
   {

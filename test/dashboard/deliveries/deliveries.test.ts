@@ -374,7 +374,7 @@ describe('resending', () => {
 describe('the banner', () => {
   const noticesOn = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
-  test.each(['messages', 'deliveries', 'outbox', 'suppressions', 'sender'])(
+  test.each(['messages', 'deliveries', 'outbox', 'suppressions'])(
     'is on %s while no mail server is set',
     async (page) => {
       expect((await noticesOn(page))[0]).toStartWith('Caution: No mail server yet. Emails are captured')
@@ -383,6 +383,14 @@ describe('the banner', () => {
       expect((await noticesOn(page)).join()).not.toContain('No mail server yet.')
     },
   )
+
+  test('is in the first lines of sender', async () => {
+    const leadOf = async () => (await textOf((await browser.get(pages.at('sender'))).html, '.page-head .lead')).join()
+    expect(await leadOf()).toContain('No mail server yet. Set a mail server.')
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+    await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://127.0.0.1:1' } })
+    expect(await leadOf()).not.toContain('No mail server yet.')
+  })
 })
 
 describe('the page of a person', () => {

@@ -199,13 +199,23 @@ describe('finding people', () => {
       const at = Math.floor(pages.clock.now() / DAY) * DAY
       const times = [at - 8 * DAY, at - 6 * DAY].map((time) => new Date(time).toISOString())
       expect((await attributesOf(html, 'tbody time', 'datetime')).slice(-2)).toEqual(times)
-      expect((await textOf(html, 'th')).slice(-2)).toEqual(['Emailed', 'Came back'])
+      expect((await textOf(html, 'th')).slice(-3)).toEqual(['Message', 'Emailed', 'Came back'])
       const [csv, ndjson] = await attributesOf(html, '.list-foot .hint a', 'href')
       const lines = (await browser.get(csv ?? '')).html.split('\r\n')
-      expect(lines[0]).toEndWith(',lastEventAt,emailedAt,cameBackAt')
+      expect(lines[0]).toEndWith(',lastEventAt,message,emailedAt,cameBackAt')
       expect(lines[1]).toEndWith(`,${times.join(',')}`)
       const [emailedAt, cameBackAt] = times
       expect(JSON.parse((await browser.get(ndjson ?? '')).html)).toMatchObject({ emailedAt, cameBackAt })
+      const named: Record<string, (string | null)[]> = { returned: [null, HOSTILE.slice(0, 50)], 'not-sent': [null] }
+      for (const [emails, names] of Object.entries(named)) {
+        const exported = await attributesOf(await find({ emails }), '.list-foot .hint a', 'href')
+        const people = (await browser.get(exported[1] ?? '')).html.trim().split('\n')
+        expect(people.map((line) => JSON.parse(line).message ?? null)).toEqual(names)
+      }
+      expect(await textOf(await find({ emails: 'returned' }), 'td[data-label=Message]')).toEqual([
+        '–',
+        expect.stringContaining('<script>'),
+      ])
       for (const other of ['', 'emails=not-sent']) {
         expect((await browser.get(pages.at(`people/export?${other}`))).html).not.toContain('cameBackAt')
       }
