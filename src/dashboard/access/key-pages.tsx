@@ -19,7 +19,7 @@ type NewKeyProps = {
   notice?: string
 }
 
-const SCOPES = [
+export const SCOPES = [
   {
     value: 'standard',
     label: 'Standard',

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { Fragment } from 'preact'
 import type { KeyRow } from '../../accounts/accounts.ts'
 import type { Noted } from '../../events/activation.ts'
 import type { CallRow } from '../../accounts/call-log.ts'
@@ -13,6 +14,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Notice } from '../ui/notice.tsx'
 import type { Page } from '../layout/paging.ts'
+import { SCOPES } from './key-pages.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { SecretSection } from '../activation/secret-section.tsx'
@@ -65,6 +67,7 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
             rows={shown.rows}
             idOf={({ id }) => id}
           />
+          <ScopesHint rows={shown.rows} />
           <Pager {...shown} />
         </>
       )}
@@ -77,7 +80,7 @@ export function KeysPage({ viewer, keys, shown, secrets, oldSecretUse, calls, no
 function stateOf(keys: KeyRow[]): string {
   const working = keys.filter(({ revokedAt }) => revokedAt === null).length
   if (working === 0) return "No active keys, so your server can't send events."
-  return working === 1 ? '1 active key' : `${working} active keys`
+  return working === 1 ? '1 active key.' : `${working} active keys.`
 }
 
 const isExposed = ({ revokedAt, seenInBrowserAt }: KeyRow): boolean => revokedAt === null && seenInBrowserAt !== null
@@ -89,11 +92,22 @@ const ExposedNotice = ({ exposed: { name, seenInBrowserAt } }: { exposed: KeyRow
   </Notice>
 )
 
-const SCOPE_NAMES = { standard: 'Standard', ingest: 'Ingest', manage: 'Manage' } as const
+const nameOfScope = (scope: KeyRow['scope']): string => SCOPES.find(({ value }) => value === scope)?.label ?? scope
+
+/** What the scopes of the keys on the page allow. */
+const ScopesHint = ({ rows }: { rows: KeyRow[] }) => (
+  <p class="hint after-table">
+    {SCOPES.filter(({ value }) => rows.some(({ scope }) => scope === value)).map(({ value, label, hint }) => (
+      <Fragment key={value}>
+        <b>{label}</b>: {hint}{' '}
+      </Fragment>
+    ))}
+  </p>
+)
 
 const columnsOf = (viewer: Viewer, isOwner: boolean, now: number): Column<KeyRow>[] => [
   { name: 'Name', cell: (key) => <KeyName {...key} /> },
-  { name: 'Scope', cell: ({ scope }) => SCOPE_NAMES[scope] },
+  { name: 'Scope', cell: ({ scope }) => nameOfScope(scope) },
   { name: 'Created', cell: ({ createdAt }) => <Time at={createdAt} now={now} /> },
   { name: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'Never' : <Time at={lastUsedAt} now={now} />) },
   {

@@ -60,7 +60,8 @@ describe('the list', () => {
     const all = await listed()
     for (const { id } of all.slice(0, 30)) await owner.post(`${keys()}/revoke`, { key: id })
     const first = (await owner.get(keys())).html
-    expect(await textOf(first, '.lead')).toEqual(['31 active keys'])
+    expect(await textOf(first, '.lead')).toEqual(['31 active keys.'])
+    expect((await textOf(first, '.after-table')).join()).toStartWith('Standard: Reads and writes people and events')
     const states = (await rowsOf(first)).map((row) => row[4])
     expect([states.length, states.lastIndexOf('Active'), states.indexOf('Revoked just now')]).toEqual([50, 30, 31])
     const [older] = await attributesOf(first, '.pager a', 'href')
