@@ -215,7 +215,7 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     suppressMany({ appId, at, by, noted, rows }: ManySuppressed): { added: number } {
       const added = rows.filter((row) => add({ appId, at, by, ...row }).isNew).length
       const { why, ...who } = by
-      if (noted !== null) audit({ ...who, at }, 'suppression.import', `${noted}: ${why}`)
+      if (noted !== null) audit({ ...who, at }, 'suppression.import', `${noted} (${why})`)
       return { added }
     },
 

@@ -60,7 +60,7 @@ const ACTIONS = new Map<string, string>([
   ['delivery.hasten', 'requested early sending of {}'],
   ['contact.erase', 'erased the person {}'],
   ['suppression.add', 'suppressed an address: {}'],
-  ['suppression.import', 'suppressed several addresses: {}'],
+  ['suppression.import', 'suppressed addresses: {}'],
   ['suppression.remove', 'removed a suppression: {}'],
 ])
 

@@ -10,7 +10,7 @@ import { pageAbove } from './forms.ts'
 
 /** Texts that replace those for programs. */
 const LABELS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
-  not_found: { title: 'Page not found', lead: 'No page has this address.' },
+  not_found: { title: 'Page not found', lead: 'There is no page at this address.' },
   method_not_allowed: {
     title: 'Nothing to show here',
     lead: 'This address only accepts forms. Nothing was sent again.',

@@ -27,7 +27,7 @@ export const SimulatedPeoplePage = (props: PeopleProps) => {
       viewer={viewer}
       page="overview"
       title="Who would get it"
-      tabTitle={`Who would get ${message.name}`}
+      tabTitle={`Who would get “${message.name}”`}
       islands={found.state === 'running' ? ['live'] : undefined}
       state={<SentText>{describeSimulated(message, found)}</SentText>}
       action={

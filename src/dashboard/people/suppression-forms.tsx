@@ -27,7 +27,7 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
       viewer={viewer}
       page="deliveries"
       title="Add addresses"
-      state="They get no lifecycle emails. After a bounce or complaint, no email at all."
+      state="Unsubscribed people get no lifecycle emails; addresses that bounced or complained get no emails at all."
     >
       <Form action={`${path}/new`} hasFiles errors={errors} notice={notice} submit="Add to suppressions" cancel={path}>
         <Field

@@ -188,7 +188,7 @@ describe('changing it', () => {
     const { location } = await add({ addresses: `${BOB}, carol@example.com\n\n dave@example.com;${BOB} ` })
     expect(await noticesAt(location)).toEqual(['Done: 2 addresses were added. 1 was already on the list.'])
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
-    expect(audited()).toEqual([{ action: 'suppression.import', subject: '3: They wrote to us' }])
+    expect(audited()).toEqual([{ action: 'suppression.import', subject: '3 (They wrote to us)' }])
     const bob = await pages.store.findContact(app.id, BOB)
     const person = await browser.get(pages.at(`people/${publicId('con', bob?.id ?? 0)}`))
     expect(await textOf(person.html, '.timeline > li > .hint')).toContain('By ada@example.com')
