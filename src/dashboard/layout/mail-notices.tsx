@@ -63,7 +63,7 @@ const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable,
   <>
     {!hasSender && (
       <Notice kind="caution">
-        No sender address is set. Emails without their own sender address are not sent.{' '}
+        No sender address is set. Messages without an address of their own send no emails.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender')}>Set a sender address</a>.
       </Notice>
     )}

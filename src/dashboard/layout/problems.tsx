@@ -21,6 +21,7 @@ export type ProblemCode =
   | 'person_unknown'
   | 'message_unknown'
   | 'message_deleted'
+  | 'version_unknown'
   | 'delivery_unknown'
   | 'role_too_low'
   | 'done_before'
@@ -142,6 +143,12 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
     status: 404,
     title: 'Message deleted',
     lead: 'This message was deleted, with all its versions.',
+    remedy: TO_START,
+  },
+  version_unknown: {
+    status: 404,
+    title: 'Version not found',
+    lead: 'This message has no version with this number.',
     remedy: TO_START,
   },
   delivery_unknown: {

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { VNode } from 'preact'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { readEmail } from '../../core/email.ts'
 import { allowHost } from '../../accounts/app-settings.ts'
@@ -31,6 +32,8 @@ import { REACH_DAYS } from './message-simulation.tsx'
 import { refuseTest } from './tested-emails.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { EDITOR } from './editor-props.ts'
+import { Button, ButtonLink } from '../ui/button.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import { listShownVersions, type ShownVersion } from './version-writers.ts'
@@ -172,8 +175,10 @@ export function nameCopy(name: string, taken: readonly string[]): string {
   }
 }
 
+type Again = { said: string; button: VNode }
+
 /** Edit conflict: the input is kept and can overwrite the stored version. */
-async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED): Promise<Response> {
+async function answerChanged(editing: Editing, fields: Fields, again: Again = SAVE_AGAIN): Promise<Response> {
   const { deps, viewer } = editing
   const message = await deps.store.findMessage(viewer.app.id, editing.message?.id ?? 0)
   if (!message) return missingAnswer(editing.request, editing.viewer, 'message_unknown')
@@ -182,16 +187,23 @@ async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED)
   const path = messagePath(viewer.app.publicId, message.id)
   const notice = (
     <>
-      {isSaved ? (
-        <>
-          <SentText most={60}>{describeWriter(saved, viewer)}</SentText> saved{' '}
-          <a href={`${path}/versions?version=${saved.version}`}>version {saved.version}</a>{' '}
-          <Time at={saved.createdAt} now={deps.clock.now()} />, after you opened this page.
-        </>
-      ) : (
-        `This message changed after you opened this page. It is now at version ${message.version}.`
-      )}{' '}
-      {then} <a href={path}>Discard your changes</a>
+      <p>
+        {isSaved ? (
+          <>
+            <SentText most={60}>{describeWriter(saved, viewer)}</SentText> saved{' '}
+            <a href={`${path}/versions?version=${saved.version}`}>this message</a>
+            {saved.writer === viewer.member.email && ' in another tab'}{' '}
+            <Time at={saved.createdAt} now={deps.clock.now()} />.
+          </>
+        ) : (
+          'This message changed after you opened this page.'
+        )}{' '}
+        {again.said}
+      </p>
+      <div class="buttons">
+        {again.button}
+        <ButtonLink href={path}>Discard my changes</ButtonLink>
+      </div>
     </>
   )
   const based = { ...fields, basedOn: String(message.updatedAt) }
@@ -199,16 +211,30 @@ async function answerChanged(editing: Editing, fields: Fields, then = NOT_SAVED)
 }
 
 const describeWriter = ({ writer }: ShownVersion, { member }: Viewer): string =>
-  writer === null ? 'Someone else' : writer === member.email ? 'You, in another tab,' : writer
+  writer === null ? 'Someone else' : writer === member.email ? 'You' : writer
 
-const NOT_SAVED = 'Nothing was saved. “Overwrite” replaces it with your changes.'
-const NOT_DELETED = 'Nothing was deleted. Delete again to delete it anyway.'
+const SAVE_AGAIN: Again = {
+  said: 'Your changes here are not saved yet.',
+  button: (
+    <Button name="do" value="save" form={EDITOR}>
+      Overwrite with my changes
+    </Button>
+  ),
+}
+const DELETE_AGAIN: Again = {
+  said: 'It was not deleted.',
+  button: (
+    <Button kind="danger" name="do" value="delete" form={EDITOR}>
+      Delete it anyway
+    </Button>
+  ),
+}
 
 /** Shows another member's changes before they are overwritten. */
 async function remove(editing: Editing, fields: Fields): Promise<Response> {
   const { deps, message, viewer } = editing
   if (!message) return missingAnswer(editing.request, editing.viewer, 'message_unknown')
-  if (textOf(fields, 'basedOn') !== String(message.updatedAt)) return answerChanged(editing, fields, NOT_DELETED)
+  if (textOf(fields, 'basedOn') !== String(message.updatedAt)) return answerChanged(editing, fields, DELETE_AGAIN)
   const outcome = await deleteMessage(deps.store, { ...byMember(editing), id: message.id })
   if (isRefusal(outcome)) return answerRefusal(editing, fields, outcome)
   return redirectAnswer(pathOf(viewer.app.publicId, 'messages'), [flashCookie(deps.baseUrl, 'message_deleted')])

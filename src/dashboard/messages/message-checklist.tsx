@@ -317,21 +317,33 @@ function Fix({ problem: { field, code, replace }, viewer, fields }: FixProps) {
 export const NEW_SENDER = 'newSender'
 export const NO_EMAIL = 'Enter one email address, such as hello@example.com.'
 
-const SenderFields = ({ viewer, fields }: Omit<FixProps, 'problem'>) => (
-  <div class="test">
-    <Field
-      name={NEW_SENDER}
-      label="Send emails from"
-      value={fields[NEW_SENDER] ?? proposeSender(viewer.app)}
-      error={fields.do === NEW_SENDER && !readEmail(textOf(fields, NEW_SENDER)) ? NO_EMAIL : undefined}
-      kind="email"
-      autocomplete="off"
-    />
-    <Button name="do" value={NEW_SENDER} form={EDITOR}>
-      Use this address
-    </Button>
-  </div>
-)
+/** So that the field stays marked when islands/message.ts checks again. */
+const SENDER_TRIED = 'newSenderTried'
+
+const isSenderTried = (fields: Fields): boolean => fields.do === NEW_SENDER || textOf(fields, SENDER_TRIED) !== ''
+
+/** By the name of the field, as the problems of the message. */
+export const senderFaults = (fields: Fields): Record<string, string> =>
+  isSenderTried(fields) && !readEmail(textOf(fields, NEW_SENDER)) ? { [NEW_SENDER]: NO_EMAIL } : {}
+
+function SenderFields({ viewer, fields }: Omit<FixProps, 'problem'>) {
+  return (
+    <div class="test">
+      {isSenderTried(fields) && <input type="hidden" name={SENDER_TRIED} value="yes" />}
+      <Field
+        name={NEW_SENDER}
+        label="Send emails from"
+        value={fields[NEW_SENDER] ?? proposeSender(viewer.app)}
+        error={senderFaults(fields)[NEW_SENDER]}
+        kind="email"
+        autocomplete="off"
+      />
+      <Button name="do" value={NEW_SENDER} form={EDITOR}>
+        Use this address
+      </Button>
+    </div>
+  )
+}
 
 function describeFix({ by }: { by: string }): string {
   const [, variable = '', fallback] = /\{\{ (\S+)(?: \| default: (.+))? \}\}/.exec(by) ?? []

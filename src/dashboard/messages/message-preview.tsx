@@ -3,6 +3,7 @@ import { SAYS, type ShownPreview } from './editor-props.ts'
 import { render } from 'preact-render-to-string'
 import type { Preview, SampleChoice } from '../../deliveries/message-preview.ts'
 import { proposeFallback } from '../../messages/message-checks.ts'
+import type { FieldError } from '../../core/refusals.ts'
 import { describeMailbox } from '../../core/mail-addresses.ts'
 import { pathOf } from '../layout/frame.tsx'
 import type { MailFrames } from '../deliveries/mail-frames.ts'
@@ -137,19 +138,20 @@ function Said({ viewer, preview }: SaidProps) {
 }
 
 const PART_NAMES = new Map([
-  ['mail.subject', 'Subject'],
-  ['mail.preheader', 'Preview text'],
-  ['mail.body', 'Text'],
+  ['mail.subject', 'subject'],
+  ['mail.preheader', 'preview text'],
+  ['mail.body', 'text'],
 ])
+
+/** The checklist and the fields say what is wrong. */
+function describeParts(problems: FieldError[]): string {
+  const parts = new Set(problems.map(({ field }) => PART_NAMES.get(field) ?? 'email'))
+  return `Fix the ${new Intl.ListFormat('en').format(parts)}`
+}
 
 /** A fault of the template, or else of this person's values. */
 function Fault({ viewer, preview: { sample, mail, problems } }: SaidProps) {
-  if (problems.length > 0)
-    return problems.map(({ field, message }) => (
-      <Notice key={field + message} kind="caution">
-        {`${PART_NAMES.get(field) ?? 'Email'}: ${message}`}
-      </Notice>
-    ))
+  if (problems.length > 0) return <p class="hint">{`${describeParts(problems)} to see the email.`}</p>
   if ('broken' in mail) return <Notice kind="caution">{`Template error: ${mail.broken}.`}</Notice>
   if (!('missing' in mail)) return null
   if (mail.missing === 'subject') return <p class="hint">Add a subject and a text to see the email.</p>
@@ -167,9 +169,8 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
     </Notice>
   ) : (
     <Notice kind="caution">
-      The email has no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. Links must
-      be complete https:// addresses. If a link contains an event value, it must lead to one of this app's {domains}.
-      Other links go to the home page, or are left out.
+      The email has no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. Event
+      values are linked only on this app's {domains}, and other links only with https://.
     </Notice>
   )
 }

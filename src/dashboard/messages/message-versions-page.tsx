@@ -33,7 +33,7 @@ export function VersionsPage(props: VersionsProps) {
       page="messages"
       title={message.name}
       tabTitle={`Versions of ${message.name}`}
-      state={message.version === 1 ? '1 version' : `${message.version} versions`}
+      state={describeVersions(message)}
       action={
         version !== message.version &&
         hasRole(viewer.member.role, 'editor') && <RestoreDialog viewer={viewer} message={message} version={version} />
@@ -66,6 +66,13 @@ export function VersionsPage(props: VersionsProps) {
       </div>
     </Frame>
   )
+}
+
+function describeVersions({ status, version }: MessageRow): string {
+  const count = version === 1 ? '1 version.' : `${version} versions.`
+  return status === 'draft' && version === 1
+    ? `${count} Saving a draft replaces it. Once it is live, each change adds a version.`
+    : count
 }
 
 const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Column<ShownVersion>[] => [

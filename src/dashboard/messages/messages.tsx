@@ -28,7 +28,7 @@ import {
 import { type Fields, textOf } from './message-field-names.ts'
 import { EMPTY_FIELDS, readFields, writeFields } from './message-form.ts'
 import { previewParts } from './message-preview.tsx'
-import { Checklist, CHECKLIST, faultsOf, listChecks, LiveChecks } from './message-checklist.tsx'
+import { Checklist, CHECKLIST, faultsOf, listChecks, LiveChecks, senderFaults } from './message-checklist.tsx'
 import { REFUSED } from './message-editor.tsx'
 import { sentenceParts } from './message-sentence.tsx'
 import { describeReach, REACH, REACH_DAYS } from './message-simulation.tsx'
@@ -149,7 +149,7 @@ async function checkTyped(editing: Editing, fields: Fields) {
       [CHECKLIST]: render(<Checklist viewer={editing.viewer} fields={fields} lines={lines} isEditor={isEditor} />),
       [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
-    faults: faultsOf([...errors, ...check.problems]),
+    faults: { ...senderFaults(fields), ...faultsOf([...errors, ...check.problems]) },
   }
 }
 
@@ -220,7 +220,7 @@ async function showVersions(deps: PageDependencies, request: Request, viewer: Vi
     await deps.store.findVersion(message.id, number),
     await deps.store.findVersion(message.id, number - 1),
   ]
-  if (!shown) return missingAnswer(request, viewer, 'message_unknown')
+  if (!shown) return missingAnswer(request, viewer, 'version_unknown')
   const path = new URL(request.url).pathname
   const page = (
     <VersionsPage

@@ -72,12 +72,13 @@ describe('saving', () => {
     const refused = await pages.browser.post(pages.path, { ...fields, 'mail.subject': 'Mine', do: 'save' })
     expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
       409,
-      'Error: You, in another tab, saved version 1 just now, after you opened this page. Nothing was saved. “Overwrite” replaces it with your changes. Discard your changes',
+      'Error: You saved this message in another tab just now. Your changes here are not saved yet.Overwrite with my changesDiscard my changes',
     ])
     expect(await attributesOf(refused.html, '[role=alert] a', 'href')).toEqual([
       `${pages.path}/versions?version=1`,
       pages.path,
     ])
+    expect(await attributesOf(refused.html, '[role=alert] button', 'value')).toEqual(['save'])
     expect((await textOf(refused.html, '.page-head button'))[0]).toBe('Overwrite')
     expect((await pages.draft()).content.mail.subject).toBe('Theirs')
     const again = await fieldsOf(refused.html)
@@ -96,12 +97,14 @@ describe('saving', () => {
       return { notice: (await textOf(html, '[role=alert]'))[0] ?? '', fields: await fieldsOf(html) }
     }
     const { notice, fields: newer } = await refuse()
-    expect(notice).toStartWith('Error: zoe@example.com saved version 1 just now, after you opened this page.')
+    expect(notice).toStartWith(
+      'Error: zoe@example.com saved this message just now. Your changes here are not saved yet.',
+    )
     pages.clock.ms += 1_000
     await pages.press(pages.path, 'live')
     Object.assign(fields, newer)
     expect((await refuse()).notice).toStartWith(
-      'Error: This message changed after you opened this page. It is now at version 1.',
+      'Error: This message changed after you opened this page. Your changes here are not saved yet.',
     )
   })
 

@@ -392,7 +392,7 @@ describe('deleting', () => {
     const refused = await pages.browser.post(pages.path, { ...fields, do: 'delete' })
     expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
       409,
-      expect.stringContaining('Nothing was deleted'),
+      expect.stringContaining('It was not deleted.'),
     ])
     expect((await pages.press(pages.path, 'delete')).status).toBe(303)
   })

@@ -11,7 +11,7 @@ beforeEach(async () => void (pages = await openAccount({ mail: { defaults: { smt
 afterEach(() => pages.close())
 
 const NOTICE =
-  'Caution: No sender address is set. Emails without their own sender address are not sent. Set a sender address.'
+  'Caution: No sender address is set. Messages without an address of their own send no emails. Set a sender address.'
 
 test('Messages, Deliveries and the start say that live messages have no sender', async () => {
   const app = await appOf(pages)
@@ -52,6 +52,11 @@ test('owners set one in the checklist of a message, without saving it', async ()
   expect([wrong.status, await attributesOf(wrong.html, '#newSender', 'value')]).toEqual([400, ['hello']])
   expect(await textOf(wrong.html, '#newSender-fault')).toEqual([expect.stringContaining('Enter one email address')])
   expect(await textOf(html, '#newSender-fault')).toEqual([])
+  const none = await owner.post(path, { ...typed, newSender: '' })
+  const { do: _, ...left } = await fieldsOf(none.html)
+  const checked = JSON.parse((await owner.post(`${path}/preview`, { ...left, show: 'check' })).html)
+  expect(checked.faults).toMatchObject({ newSender: expect.stringContaining('Enter one') })
+  expect(await textOf(checked.fragments.checklist, '#newSender-fault')).toEqual([expect.stringContaining('Enter one')])
   expect((await eve.post(path, { ...typed, newSender: 'eve@example.com' })).status).toBe(403)
   expect((await pages.store.mailSettings(app.id)).fromEmail).toBe(null)
   const set = await owner.post(path, { ...typed, newSender: ' Post@First.example ' })
