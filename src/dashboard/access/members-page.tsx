@@ -72,7 +72,8 @@ export const MemberSections = ({ viewer, current }: { viewer: Viewer; current: '
 
 const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: MembersProps) => {
   const { requiresTwoStep } = viewer.account
-  const without = members.filter(({ personId, isInvited }) => !isInvited && !inTwoSteps.includes(personId)).length
+  const without = members.filter(({ personId, isInvited }) => !isInvited && !inTwoSteps.includes(personId))
+  const isOnlyViewer = without.length === 1 && without[0]?.personId === viewer.member.id
   return (
     <section id="two-step">
       <div class="with-badge">
@@ -84,7 +85,7 @@ const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: Me
           Set up <a href={`${pathOf(viewer.app.publicId, 'you')}#two-step`}>two-step sign-in for yourself</a> first.
         </Notice>
       )}
-      <p class="hint">{describeRule(requiresTwoStep, without)}</p>
+      <p class="hint">{describeRule(requiresTwoStep, without.length, isOnlyViewer)}</p>
       <ActionForm
         action={`${pathOf(viewer.app.publicId, 'members')}/two-step`}
         fields={{ required: requiresTwoStep ? 'no' : 'yes' }}
@@ -95,7 +96,8 @@ const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: Me
   )
 }
 
-function describeRule(isRequired: boolean, without: number): string {
+function describeRule(isRequired: boolean, without: number, isOnlyViewer: boolean): string {
+  if (!isRequired && isOnlyViewer) return "You haven't set it up yet. Set it up for yourself before you require it."
   const people = without === 1 ? '1 member has' : `${without} members have`
   if (isRequired)
     return without === 0 ? 'All members use it.' : `${people} yet to set it up, and can't open any page until then.`

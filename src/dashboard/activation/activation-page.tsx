@@ -128,11 +128,11 @@ const KeySection = ({ viewer, keys, form, made }: ActivationProps) => (
 )
 
 function keysSentence(keys: KeyRow[], isOwner: boolean): string {
-  const again = 'A key is shown only once. The identity secret is shown with every new key.'
+  const again = 'A key is shown only once.'
   if (keys.length === 0)
     return `No active keys. ${again}${isOwner ? '' : ' Only owners of the account can create one.'}`
-  const lost = isOwner ? 'create another' : 'ask an owner of the account to create another'
-  return `${keys.length === 1 ? `The key “${keys[0]?.name}” is active.` : `${keys.length} keys are active.`} ${again} If nobody stored it, ${lost}.`
+  const lost = isOwner ? 'Create another key' : 'Ask an owner of the account to create another key'
+  return `${keys.length === 1 ? `The key “${keys[0]?.name}” is active.` : `${keys.length} keys are active.`} ${again} Lost it? ${lost}; the identity secret is shown with it.`
 }
 
 const CodeSection = (props: ActivationProps) => {
@@ -193,8 +193,8 @@ const SnippetSection = (props: ActivationProps) => (
       </p>
     ) : (
       <p>
-        Only page views of known people are stored. Add others from your server with <code>createContact</code>, or let
-        the browser script add them in <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>.
+        Only page views of known people are stored. Add others from your server with <code>createContact</code>, or, in{' '}
+        <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>, let the browser script add them.
       </p>
     )}
     <details>

@@ -7,7 +7,7 @@ type Where = Pick<AppAccess, 'accountName' | 'role'>
 
 /** Messages shown after a redirect. The cookie holds codes only, so no one can inject text. */
 const FLASHES = {
-  set_up: 'Eventpost is set up, and you are signed in.',
+  set_up: 'Eventpost is set up.',
   password_set: 'Your new password is set. Your other sessions have ended.',
   password_alone: 'Your new password is set, and two-step sign-in is off. Your other sessions have ended.',
   welcome: ({ accountName, role }: Where) =>

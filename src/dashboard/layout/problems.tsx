@@ -79,10 +79,10 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
     lead: 'Eventpost is already set up. The setup link works once. The API key was shown right after setup.',
     remedy: (
       <>
-        <p>If nobody stored the key, sign in and create a new one. The identity secret is shown with it.</p>
+        <p>If nobody stored the key, create a new one under API keys. The identity secret is shown with it.</p>
         <p class="next">
-          <ButtonLink kind="primary" href="/sign-in">
-            Sign in
+          <ButtonLink kind="primary" href="/">
+            Open the dashboard
           </ButtonLink>
         </p>
       </>

@@ -65,6 +65,7 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
             rows={messages}
             idOf={({ id }) => String(id)}
           />
+          <p class="hint after-table">All numbers are since the message was created.</p>
           <Pager
             newest={after > 0 ? path : undefined}
             newestLabel="Oldest"
@@ -78,14 +79,12 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
 }
 
 function describeTotals(messages: MessageRow[], { hasSender, isCapturing }: MailState): string {
-  const all = messages.filter(({ status }) => status === 'live')
-  const live = all.length
-  const unsent = hasSender ? 0 : all.filter(({ content }) => content.mail.fromEmail === undefined).length
-  if (unsent > 0) return `${live} ${live === 1 ? 'is' : 'are'} live. ${unsent} can't be sent without a sender address.`
-  if (live === 0) return 'None is live, so no emails are sent.'
-  if (isCapturing)
-    return `${live === 1 ? 'One is' : `${live} are`} live. Emails are captured until a mail server is set.`
-  return live === 1 ? 'One is live and sends emails automatically.' : `${live} are live and send emails automatically.`
+  const live = messages.filter(({ status }) => status === 'live')
+  const unsent = hasSender ? 0 : live.filter(({ content }) => content.mail.fromEmail === undefined).length
+  if (live.length === 0) return 'No message is live, so no emails are sent.'
+  const which = `${live.length} of ${messages.length} ${messages.length === 1 ? 'message' : 'messages'} ${live.length === 1 ? 'is' : 'are'} live.`
+  if (unsent > 0) return `${which} ${unsent} can't be sent without a sender address.`
+  return isCapturing ? `${which} Emails are captured until a mail server is set.` : which
 }
 
 const columnsOf = (viewer: Viewer): Column<CountedMessage>[] => [

@@ -30,7 +30,15 @@ export const PersonFormPage = ({ viewer, person, text, shown = text, errors, not
       page="people"
       title={person ? `Edit ${person.email}` : 'Add a person'}
       tabTitle={person ? 'Edit person' : undefined}
-      state={person ? 'Changes appear on the timeline, with your name.' : 'Adding a person can trigger messages.'}
+      state={
+        person ? (
+          'Changes appear on the timeline, with your name.'
+        ) : (
+          <>
+            Starts the <a href={pathOf(viewer.app.publicId, 'messages')}>messages</a> that wait for a new person.
+          </>
+        )
+      }
     >
       <Form
         action={person ? `${path}/edit` : `${path}/new`}
@@ -75,7 +83,7 @@ const FieldRows = ({ person, text, errors }: Pick<PersonFormProps, 'person' | 't
     <fieldset class={error ? 'field wrong' : 'field'}>
       <legend>Fields</legend>
       <p class="hint">
-        Numbers, true and false keep their type. Quote them to save text.
+        Put numbers, true and false in quotes to save them as text, such as <code>"8001"</code>.
         {person && ' An empty value removes the field.'}
       </p>
       {error && <p class="fault">{error}</p>}

@@ -189,7 +189,7 @@ describe('links that do not work', () => {
       expect(response.status).toBe(409)
       expect(await title(html)).toBe('This link has been used')
       expect(html).not.toMatch(SECRETS)
-      expect(await attributesOf(html, 'main a', 'href')).toEqual(['/sign-in'])
+      expect(await attributesOf(html, 'main a', 'href')).toEqual(['/'])
     }
   })
 })

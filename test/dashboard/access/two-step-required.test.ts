@@ -15,6 +15,12 @@ afterEach(() => pages.close())
 const rule = (required: 'yes' | 'no', browser = owner) => browser.post(pages.at('members/two-step'), { required })
 const sectionOf = async (browser = owner) => textOf((await browser.get(pages.at('members'))).html, '#two-step .hint')
 
+test('the only member without it is addressed as you', async () => {
+  const [, eve] = await pages.store.listMembers(pages.begun.accountId)
+  await owner.post(pages.at('members/remove'), { member: eve?.id ?? '' })
+  expect(await sectionOf()).toEqual(["You haven't set it up yet. Set it up for yourself before you require it."])
+})
+
 test('an owner must use it first, and only owners require it', async () => {
   const refused = await rule('yes')
   expect([refused.status, await textOf(refused.html, '#two-step [role=alert]')]).toEqual([

@@ -115,7 +115,7 @@ describe('the tag', () => {
   test('says whose views are stored, and where to change it', async () => {
     const { html } = await (await pages.signedIn()).get(pages.at('activation'))
     expect(await textOf(html, 'section p')).toContain(
-      'Only page views of known people are stored. Add others from your server with createContact, or let the browser script add them in Settings.',
+      'Only page views of known people are stored. Add others from your server with createContact, or, in Settings, let the browser script add them.',
     )
     expect(await attributesOf(html, '#tag p a', 'href')).toEqual([pages.at('settings')])
     const [app] = await pages.store.listApps(pages.begun.accountId)
@@ -209,7 +209,9 @@ describe('a key made here', () => {
     const editor = await pages.signedIn('eve@example.com')
     const shown = (await editor.get(pages.at('activation'))).html
     expect(shown).not.toContain('Create another key')
-    expect(shown).toContain('If nobody stored it, ask an owner of the account to create another.')
+    expect(shown).toContain(
+      'Lost it? Ask an owner of the account to create another key; the identity secret is shown with it.',
+    )
     const { status, html } = await editor.post(`${pages.at('activation')}/key`, { name: 'x', scope: 'standard' })
     expect([status, html.includes(pages.begun.identitySecret)]).toEqual([403, false])
   })

@@ -374,6 +374,14 @@ describe('resending', () => {
 describe('the banner', () => {
   const noticesOn = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
 
+  test('is the first line of the pages of Sender that it concerns', async () => {
+    for (const page of ['sender', 'sender/server']) {
+      const { html } = await browser.get(pages.at(page))
+      expect((await textOf(html, '.page-head .lead')).join()).toContain('No mail server yet.')
+      expect((await noticesOn(page)).join()).not.toContain('No mail server yet.')
+    }
+  })
+
   test.each(['messages', 'deliveries', 'outbox', 'suppressions'])(
     'is on %s while no mail server is set',
     async (page) => {
