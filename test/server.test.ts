@@ -80,7 +80,11 @@ test('opening the address of a form shows the way to its page', async () => {
     expect(text).toContain(`href="/apps/app_1/${path.split('/')[0]}"`)
   }
   const { status, text } = await server.call('GET', '/nothing', { key: null, headers: { Accept: 'text/html' } })
-  expect([status, text.includes('There is no page at this address.'), text.includes('href="/"')]).toEqual([404, true, true])
+  expect([status, text.includes('There is no page at this address.'), text.includes('href="/"')]).toEqual([
+    404,
+    true,
+    true,
+  ])
 })
 
 test.each([
