@@ -90,7 +90,7 @@ export const DeliveryRecord = Type.Object(
     email: orNull(Type.String(), "The person's email; null if they were just erased."),
     state: oneOf(
       DELIVERY_STATES,
-      '`waiting`: not due yet. `deferred`: will be tried again. `claimed`, `handed`: being sent. `kept`: captured. `joined`: listed in the email of `joinedTo`. `unknown`: the mail server did not confirm it.',
+      '`waiting`: not due yet. `deferred`: checked or tried again later. `claimed`, `handed`: being sent. `kept`: captured. `joined`: listed in the email of `joinedTo`. `unknown`: the mail server did not confirm it.',
     ),
     reason: orNull(Type.String(), 'Why it was not sent or was deferred, such as `cancelled`.'),
     triggeredAt: time('When it was triggered.'),

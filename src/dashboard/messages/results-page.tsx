@@ -73,6 +73,7 @@ const Found = (props: ResultsProps) => (
       <section>
         <h2>{props.message.content.goal === undefined ? 'From trigger to return' : 'From trigger to goal'}</h2>
         <Bars bars={listSteps(props)} />
+        <Unsent {...props} />
         {props.results.funnel.cameBack > 0 && <Returned {...props} />}
         {props.message.content.goal === undefined && (
           <p class="hint">
@@ -92,6 +93,19 @@ const Found = (props: ResultsProps) => (
     <CompareSection {...props} />
   </>
 )
+
+/** What became of the other emails that passed the rules. */
+function Unsent({ results: { funnel, captured, heldBack } }: ResultsProps) {
+  const failed = funnel.wouldSend - funnel.sent - captured - heldBack
+  const others = [
+    [heldBack, 'held back'],
+    [captured, 'captured'],
+    [failed, 'failed'],
+  ] as const
+  const found = others.filter(([count]) => count > 0).map(([count, what]) => `${formatCount(count)} ${what}`)
+  if (found.length === 0) return null
+  return <p class="hint">{`Passed the rules, but not sent: ${new Intl.ListFormat('en').format(found)}.`}</p>
+}
 
 /** The bars go by the day of the trigger. */
 function Returned({ viewer, message, view }: ResultsProps) {
