@@ -310,7 +310,7 @@ describe('a file', () => {
     const { location } = await upload(Array.from({ length: 3_000 }, (_, index) => `p${index}@example.com`).join('\n'))
     expect(await noticesAt(location)).toEqual(['Done: 3,000 addresses were added.'])
     expect(await pages.store.countSuppressions(app.id, 10_000)).toBe(3_000)
-    expect(audited()).toEqual([{ action: 'suppression.import', subject: '3000: moved here' }])
+    expect(audited()).toEqual([{ action: 'suppression.import', subject: '3000 (moved here)' }])
   })
 
   test('that is exported can be imported', async () => {
