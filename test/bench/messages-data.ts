@@ -1,6 +1,8 @@
 /** What `bun run bench:messages` is measured with: messages, people, events and deliveries, straight into the files. */
-import type { Database } from 'bun:sqlite'
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
 import { FIRST_MESSAGES } from '../../src/accounts/first-messages.ts'
+import { RESULTS_READY } from '../../src/core/field-patterns.ts'
 import { idAt, publicId } from '../../src/core/ids.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { VISIT_REPORT_MS } from '../../src/store/visit-reports.ts'
@@ -11,27 +13,61 @@ import { fillTimeline } from './seed-rows.ts'
 const MILLION = 1_000_000
 const HOUR_MS = 3_600_000
 
-/** Twenty as an app may have them: the two drafts, eight that look at the event's properties, ten on other events. */
-function makeMessages(): { name: string; content: MessageContent }[] {
-  const mail = { subject: 'S', body: 'B' }
-  const looking = Array.from({ length: 8 }, (_, index): MessageContent => {
-    const where = [{ property: 'plan', is: 'equal' as const, to: `plan ${index}` }]
-    return { trigger: { event: 'results_ready', where }, mail }
-  })
-  const others = Array.from({ length: 10 }, (_, index): MessageContent => {
-    const onlyIf = [{ rule: 'notDone' as const, event: `paid.${index}` }]
-    return { trigger: { event: `other.${index}` }, onlyIf, mail }
-  })
-  const contents = [...FIRST_MESSAGES.map(({ content }) => content), ...looking, ...others]
-  return contents.map((content, index) => ({ name: `Message ${index}`, content }))
-}
+const MAIL = { subject: 'S', body: 'B' }
 
-export async function makeLive(data: string): Promise<void> {
+/** The event of the load starts both, and each writes a delivery. */
+const STARTED: readonly MessageContent[] = FIRST_MESSAGES.map(({ content }) => content)
+
+/** Twenty that the load doesn't start: eight compare properties of its event, twelve wait for other events. */
+const FURTHER: readonly MessageContent[] = [
+  ...Array.from({ length: 8 }, (_, index): MessageContent => {
+    const where = [{ property: 'plan', is: 'equal' as const, to: `plan ${index}` }]
+    return { trigger: { event: RESULTS_READY, where }, mail: MAIL }
+  }),
+  ...Array.from({ length: 12 }, (_, index): MessageContent => {
+    const onlyIf = [{ rule: 'notDone' as const, event: `paid.${index}` }]
+    return { trigger: { event: `other.${index}` }, onlyIf, mail: MAIL }
+  }),
+]
+
+/** The live messages of each app that gets the load, and how many deliveries each of its events writes. */
+export const SIDES = {
+  none: { messages: [], deliveries: 0 },
+  further: { messages: FURTHER, deliveries: 0 },
+  started: { messages: STARTED, deliveries: STARTED.length },
+  startedAndFurther: { messages: [...STARTED, ...FURTHER], deliveries: STARTED.length },
+} as const satisfies Record<string, { messages: readonly MessageContent[]; deliveries: number }>
+export type SideName = keyof typeof SIDES
+
+export async function makeLive(data: string, messages: readonly MessageContent[]): Promise<void> {
   const store = await openStore(data, { threads: false, rules: STORE_RULES })
   const app = await findApp(store)
-  const drafts = makeMessages().map((one) => ({ ...one, id: null, status: 'live' as const }))
-  await store.saveMessages({ accountId: app.accountId, appId: app.id, actor: 'bench', at: Date.now(), drafts })
+  const drafts = messages.map((content, index) => ({
+    name: `Live ${index}`,
+    content,
+    id: null,
+    status: 'live' as const,
+  }))
+  const saved = await store.saveMessages({
+    accountId: app.accountId,
+    appId: app.id,
+    actor: 'bench',
+    at: Date.now(),
+    drafts,
+  })
   await store.close()
+  if ('refusal' in saved) throw new Error(`the messages were refused: ${saved.refusal}`)
+}
+
+/** How many deliveries an event wrote. */
+export function countDeliveries(data: string): number {
+  const db = new Database(join(data, 'eventpost.db'), { readonly: true })
+  const count = (table: string): number =>
+    db.query<{ count: number }, []>(`SELECT count(*) AS count FROM ${table}`).get()?.count ?? 0
+  const [events, deliveries] = [count('events'), count('deliveries')]
+  db.close()
+  if (events === 0) throw new Error('no event was stored')
+  return deliveries / events
 }
 
 const PEOPLE = 100_000
