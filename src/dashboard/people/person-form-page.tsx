@@ -35,7 +35,7 @@ export const PersonFormPage = ({ viewer, person, text, shown = text, errors, not
           'Changes appear on the timeline, with your name.'
         ) : (
           <>
-            Starts the <a href={pathOf(viewer.app.publicId, 'messages')}>messages</a> that wait for a new person.
+            Starts the <a href={pathOf(viewer.app.publicId, 'messages')}>messages</a> that a new person triggers.
           </>
         )
       }

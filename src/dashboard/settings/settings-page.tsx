@@ -51,7 +51,7 @@ const AppFields = ({ input }: FieldsProps) => (
     <Field
       name="home"
       label="Home page"
-      hint="Default link in emails. Starts with https://."
+      hint="Default link in emails. https://, or http:// on localhost."
       value={input.home}
       autocomplete="off"
       optional
