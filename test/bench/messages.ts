@@ -24,7 +24,9 @@ import {
 } from './messages-data.ts'
 import { createFolder, EXECUTABLE, runJson, type Service, startService, waitForRest } from './service.ts'
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 9)
+/** Many short ones: what else the machine does then meets all sides alike. */
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 27)
+const ROUND_SECONDS = 1
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 3)
 const CONNECTIONS = 64
 /** Enough for all simulations of the run. */
@@ -38,12 +40,12 @@ type Cost = { perSecond: number; microseconds: number }
 /** The rate, and the processor time that the service takes for an event, which a busy machine blurs less. */
 async function measureCost({ target, pid }: Side, run: string): Promise<Cost> {
   const before = processorMicroseconds(pid)
-  const { requestsPerSecond, failed } = await sendLoad({ ...target, run }, 'events', CONNECTIONS, SECONDS)
+  const { requestsPerSecond, failed } = await sendLoad({ ...target, run }, 'events', CONNECTIONS, ROUND_SECONDS)
   if (failed > 0) throw new Error(`${failed} events were refused`)
   const used = processorMicroseconds(pid) - before
   // the other is measured next, on the same two cores
   await waitForRest(pid)
-  return { perSecond: requestsPerSecond, microseconds: used / (requestsPerSecond * SECONDS) }
+  return { perSecond: requestsPerSecond, microseconds: used / (requestsPerSecond * ROUND_SECONDS) }
 }
 
 /** User and system time, of all threads; the kernel counts it in hundredths of a second. */
