@@ -19,8 +19,7 @@ import { type DeliveryOutcome, type DeliveryQuery, MOST_COUNTED, OUTCOMES } from
 import { writeCsvRow } from '../core/csv.ts'
 import { publicId, readPublicId } from '../core/ids.ts'
 import { describeAfter, describeShortly, shortenReason } from './short-reasons.ts'
-import { HELD_BACK, refusedBy, WAIT_REASONS } from './decide.ts'
-import { isMailReason } from './describe-reason.ts'
+import { HELD_BACK, refusedBy } from './decide.ts'
 import { CANCELLED, isCancellable, isHastened, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
@@ -32,7 +31,6 @@ export {
   CANCELLED,
   DELIVERY_STATES,
   HELD_BACK,
-  WAIT_REASONS,
   describeAfter,
   shortenReason,
   MOST_COUNTED,
@@ -42,7 +40,6 @@ export {
   isCancellable,
   isHastened,
   isHeld,
-  isMailReason,
   isResent,
   mayHaveArrivedTwice,
   refusedBy,

@@ -132,12 +132,6 @@ export const REASON_TEXTS: ReadonlyMap<string, Describe> = new Map(
   Object.entries<Describe>({ ...BY_DECISION, ...UNFIT, ...ON_THE_WAY }),
 )
 
-/** Of an email that could not be sent, and not of its rules. */
-export const isMailReason = (reason: string): boolean =>
-  Object.hasOwn(UNFIT, reason) ||
-  Object.hasOwn(ON_THE_WAY, reason) ||
-  /^(?:smtp_\d{3}|from_\d{3}|e[a-z]+)$/.test(reason)
-
 /** By SMTP code (RFC 5321, RFC 4954). */
 const SMTP_TEXTS: Record<string, string> = {
   421: 'The mail server asked us to try again later',

@@ -59,16 +59,16 @@ const WRITERS: Record<ExportFormat, (columns: readonly ColumnName[]) => Writer> 
 
 const toText = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
 
-function toExported({ emails, ...person }: FoundPerson, app: AppRow, names: ReadonlyMap<number, string>): Exported {
+function toExported({ foundEmail, ...person }: FoundPerson, app: AppRow, names: ReadonlyMap<number, string>): Exported {
   const view = contactView(person, app)
-  return emails === null
-    ? view
-    : {
-        ...view,
-        message: names.get(emails.messageId ?? 0) ?? null,
-        emailedAt: toText(emails.emailedAt),
-        cameBackAt: toText(emails.cameBackAt),
-      }
+  if (foundEmail === null) return view
+  const { messageId, emailedAt, cameBackAt } = foundEmail
+  return {
+    ...view,
+    message: names.get(messageId) ?? null,
+    emailedAt: toText(emailedAt),
+    cameBackAt: toText(cameBackAt),
+  }
 }
 
 /** In other orders, people move while they are read. */

@@ -1,6 +1,7 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { appToken, createIndexReads } from './contact-index.ts'
 import { createContactReads } from './contacts.ts'
+import { USES_DEDUPE_KEY, WAS_SENT } from './delivery-states.ts'
 import type { ContactRow, ContactStatus } from './types.ts'
 
 /** Matches are counted up to here. */
@@ -61,12 +62,10 @@ export type PeopleCursor = { key: string | number | null; id: number }
 
 type PeopleQuery = { appId: number; filter: PeopleFilter; sort: PeopleSort; after: PeopleCursor | null; limit: number }
 
-/** Of the emails that a filter asks for (ms UTC): the last one, and the last return after one. */
-type EmailTimes = { emailedAt: number | null; cameBackAt: number | null }
-/** `messageId`: of the last return if the filter asks for returns, else of the last email; null if it was deleted. */
-export type EmailsFound = EmailTimes & { messageId: number | null }
-/** `emails`: null if the filter doesn't ask for them. */
-export type FoundPerson = ContactRow & { emails: EmailsFound | null }
+/** The last email that a filter asks for, or the last one after which the person came back (ms UTC). */
+export type EmailFound = { messageId: number; emailedAt: number; cameBackAt: number | null }
+/** `foundEmail`: null if the filter doesn't ask for one. */
+export type FoundPerson = ContactRow & { foundEmail: EmailFound | null }
 
 /** `next` continues even if the page is not full. */
 export type PeoplePage = { people: FoundPerson[]; next: PeopleCursor | null }
@@ -306,33 +305,23 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     return { found, next: after }
   }
 
-  const emailTimes = db.prepare<EmailTimes & { id: number }, [number, number, string]>(
-    `SELECT contact_id AS id, emailed_at AS emailedAt, came_back_at AS cameBackAt FROM people_results
-     WHERE app_id = ? AND message_id = ? AND contact_id IN (SELECT value FROM json_each(?))`,
-  )
-
-  /** One step for each person and message, by pairs of a person and the time of their last email or return. */
-  const prepareMessages = (column: 'emailed_at' | 'came_back_at') =>
-    db.prepare<{ id: number; messageId: number }, [number, string]>(
-      `SELECT result.contact_id AS id, result.message_id AS messageId
-       FROM messages CROSS JOIN json_each(?2) AS pair CROSS JOIN people_results AS result
-         ON result.app_id = ?1 AND result.message_id = messages.id AND result.contact_id = pair.value ->> 0
-       WHERE messages.app_id = ?1 AND result.${column} = pair.value ->> 1`,
+  /** The last email of each person that the filter asks for, of any message if ?3 is null. */
+  const prepareEmails = (at: 'handed_at' | 'came_back_at') =>
+    db.prepare<EmailFound & { id: number }, [number, string, number | null]>(
+      `SELECT person.value AS id, message_id AS messageId, handed_at AS emailedAt, came_back_at AS cameBackAt
+       FROM json_each(?2) AS person CROSS JOIN deliveries ON deliveries.id =
+         (SELECT id FROM deliveries WHERE app_id = ?1 AND contact_id = person.value AND ${USES_DEDUPE_KEY}
+            AND ${WAS_SENT} AND +message_id = ifnull(?3, message_id) AND ${at} IS NOT NULL
+          ORDER BY ${at} DESC LIMIT 1)`,
     )
-  const messages = { emailed: prepareMessages('emailed_at'), cameBack: prepareMessages('came_back_at') }
+  const lastEmails = { emailed: prepareEmails('handed_at'), cameBack: prepareEmails('came_back_at') }
 
   const addEmails = (appId: number, { email }: PeopleFilter, people: ContactRow[]): FoundPerson[] => {
-    if (email === null || email.result === 'notEmailed') return people.map((person) => ({ ...person, emails: null }))
+    if (email === null || email.result === 'notEmailed')
+      return people.map((person) => ({ ...person, foundEmail: null }))
     const ids = JSON.stringify(people.map(({ id }) => id))
-    const rows = emailTimes.all(appId, email.messageId ?? ANY_MESSAGE, ids)
-    const { result } = email
-    const pairs = rows.map(({ id, emailedAt, cameBackAt }) => [id, result === 'cameBack' ? cameBackAt : emailedAt])
-    const ofMessages = email.messageId === null ? messages[result].all(appId, JSON.stringify(pairs)) : []
-    const messageOf = new Map(ofMessages.map(({ id, messageId }) => [id, messageId]))
-    const emailsOf = new Map(
-      rows.map(({ id, ...times }) => [id, { ...times, messageId: email.messageId ?? messageOf.get(id) ?? null }]),
-    )
-    return people.map((person) => ({ ...person, emails: emailsOf.get(person.id) ?? null }))
+    const found = new Map(lastEmails[email.result].all(appId, ids, email.messageId).map(({ id, ...one }) => [id, one]))
+    return people.map((person) => ({ ...person, foundEmail: found.get(person.id) ?? null }))
   }
 
   // one snapshot for a page with its count

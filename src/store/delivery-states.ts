@@ -23,6 +23,8 @@ export const TAKES_EVENTS = `state IN ('waiting', 'deferred') AND handed_at IS N
 export const takesEvents = ({ state, handedAt, byHand }: Pick<DeliveryRow, 'state' | 'handedAt' | 'byHand'>): boolean =>
   (state === 'waiting' || state === 'deferred') && handedAt === null && !byHand
 export const WAITS_FOR_LIMIT = `state = 'deferred' AND reason IN ('perDay', 'perWeek')`
+/** Sent, whatever was reported of it since, and no event that joined another email. */
+export const WAS_SENT = `state IN ('sent', 'unknown', 'bounced', 'complained') AND handed_at IS NOT NULL AND joined_to IS NULL`
 export const IS_ENDED = `state IN ('skipped', 'failed')`
 
 /** The time-based deduplication key of an email whose outcome is unknown yet. */

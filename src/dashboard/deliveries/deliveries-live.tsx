@@ -6,7 +6,7 @@ import { streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { Zone } from '../ui/time.tsx'
 import { State } from './deliveries-page.tsx'
-import { isNarrowed, readAddress, readFilter } from './deliveries-view.ts'
+import { isNarrowed, readAddress, toFilter } from './deliveries-view.ts'
 import { DeliveryRow } from './delivery-row.tsx'
 
 /** Rows per page. The page stays below 2,000 pixels. */
@@ -36,10 +36,10 @@ export function followDeliveries(deps: PageDependencies, request: Request, viewe
   const { store, clock } = deps
   const given = request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after') ?? ''
   const view = readAddress(request.url)
+  const filter = toFilter(view, viewer.app.timezone)
   let after = readPublicId('dlv', given) ?? 0
   let shown: Map<number, string> | null = null
   return streamChanges(deps, request, viewer, async (send) => {
-    const filter = await readFilter(store, viewer.app, view)
     const { deliveries } = await listDeliveries(store, viewer.app, { ...filter, limit: PAGE_ROWS })
     const now = clock.now()
     const fresh = deliveries.filter(({ work }) => work.delivery.id > after)

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import {
-  DELIVERY_STATES,
   type DeliveryOutcome,
   type ListedDelivery,
   type MessageRow,
@@ -32,7 +31,7 @@ import {
   listKept,
   NO_FILTER,
 } from './deliveries-view.ts'
-import { describeState, isGroup, STATE_GROUPS } from './delivery-labels.tsx'
+import { describeState, isGroup, SINGLE_STATES, STATE_GROUPS } from './delivery-labels.tsx'
 import { DeliveryHeads, DeliveryRow } from './delivery-row.tsx'
 
 type DeliveriesProps = {
@@ -149,7 +148,7 @@ const isOutcome = (name: string): name is DeliveryOutcome => Object.hasOwn(OUTCO
 
 const STATE_CHOICES: Choices = [
   ...Object.entries(STATE_GROUPS).map(([value, { word }]) => ({ value, label: word })),
-  ...DELIVERY_STATES.map((value) => ({ value, label: describeState(value) })),
+  ...SINGLE_STATES.map((value) => ({ value, label: describeState(value) })),
 ]
 
 const OUTCOME_CHOICES: Choices = Object.keys(OUTCOMES).flatMap((value) =>

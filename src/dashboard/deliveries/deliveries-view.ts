@@ -1,15 +1,6 @@
 import { idAt, publicId, readPublicId } from '../../core/ids.ts'
 import { fromLocalTime, localTime } from '../../core/local-time.ts'
-import type { AppRow } from '../../accounts/access.ts'
-import {
-  type DeliveryFilter,
-  type DeliveryOutcome,
-  HELD_BACK,
-  isMailReason,
-  OUTCOMES,
-  WAIT_REASONS,
-} from '../../deliveries/delivery-lists.ts'
-import type { Store } from '../../store/store.ts'
+import { type DeliveryFilter, type DeliveryOutcome, HELD_BACK, OUTCOMES } from '../../deliveries/delivery-lists.ts'
 import { readStateFilter, type StateFilter, statesOf } from './delivery-labels.tsx'
 
 const DAY_MS = 86_400_000
@@ -127,33 +118,14 @@ export const daysAgo = (days: number, now: number, zone: string): string =>
   new Date(localTime(now, zone) - (days - 1) * DAY_MS).toISOString().slice(0, 10)
 
 /** Days of the app's zone in which Eventpost got what triggered the delivery, which its ID tells. */
-export async function readFilter(
-  { listReasons }: Pick<Store, 'listReasons'>,
-  { id, timezone }: Pick<AppRow, 'id' | 'timezone'>,
-  view: DeliveriesView,
-): Promise<DeliveryFilter> {
-  return toFilter(view, timezone, view.state === 'deferred' ? await listReasons(id) : [])
-}
-
-/** As in the badges: what rules or limits hold is waiting, and only mail servers and senders defer. */
-function statesAndReasons(
-  state: StateFilter | null,
-  reasons: readonly string[],
-): Pick<DeliveryFilter, 'states' | 'or'> {
-  const deferred = (reason: string) => ({ state: 'deferred', reason }) as const
-  if (state === 'waiting') return { states: ['waiting'], or: WAIT_REASONS.map(deferred) }
-  if (state === 'deferred') return { states: [], or: reasons.filter(isMailReason).map(deferred) }
-  if (state === 'decided') return { states: statesOf(state), or: [{ state: 'skipped', reason: HELD_BACK }] }
-  return { states: state === null ? null : statesOf(state) }
-}
-
-function toFilter(view: DeliveriesView, zone: string, reasons: readonly string[]): DeliveryFilter {
+export function toFilter(view: DeliveriesView, zone: string): DeliveryFilter {
   const { contactId, messageId, state, reason, outcome, from, to, isUtc, isLead } = view
   const startOf = (day: string, later = 0): number => idAt(fromLocalTime(Date.parse(day) + later, isUtc ? 'UTC' : zone))
   return {
     contactId,
     messageId,
-    ...statesAndReasons(state, reasons),
+    states: state === null ? null : statesOf(state),
+    or: state === 'decided' ? [{ state: 'skipped', reason: HELD_BACK }] : [],
     reason: reason === '' ? null : reason,
     outcome,
     isLead,

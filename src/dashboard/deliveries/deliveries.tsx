@@ -23,7 +23,7 @@ import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layou
 import { DeliveriesPage } from './deliveries-page.tsx'
 import { DeliveryPage, type ReadableMail } from './delivery-page.tsx'
 import { followDeliveries, PAGE_ROWS } from './deliveries-live.tsx'
-import { deliveriesPath, type DeliveriesView, readAddress, readFilter, readView } from './deliveries-view.ts'
+import { deliveriesPath, type DeliveriesView, readAddress, readView, toFilter } from './deliveries-view.ts'
 import { deliveryPath } from './delivery-labels.tsx'
 import { onForm, openStream, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -100,7 +100,7 @@ async function showDeliveries(
   const { store, clock } = deps
   const { id: appId } = viewer.app
   const view = wrong?.view ?? readAddress(request.url)
-  const filter = await readFilter(store, viewer.app, view)
+  const filter = toFilter(view, viewer.app.timezone)
   const before = readPublicId('dlv', new URL(request.url).searchParams.get('before') ?? '')
   const messages = await store.listMessages(appId)
   const page = { ...filter, before: before ?? filter.before, limit: PAGE_ROWS, messages }
@@ -138,8 +138,8 @@ async function filterDeliveries(
   return showDeliveries(deps, request, viewer, { view: { ...view, contactId: null }, email, error })
 }
 
-async function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer): Promise<Response> {
-  const filter = await readFilter(deps.store, app, readAddress(request.url))
+function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer): Response {
+  const filter = toFilter(readAddress(request.url), app.timezone)
   return downloadAnswer(exportDeliveries(deps, app, filter), {
     name: nameExport('deliveries', app, deps.clock.now()),
     format: 'csv',

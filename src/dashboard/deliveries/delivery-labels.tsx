@@ -31,7 +31,7 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
  * held back.
  */
 export const STATE_GROUPS = {
-  pending: { word: 'All waiting', chip: 'Waiting', states: ['waiting', 'deferred', 'claimed'] },
+  pending: { word: 'Waiting', chip: 'Waiting', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All sent', chip: 'Sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
   unsent: { word: 'All not sent', chip: 'Skipped, captured or failed', states: ['skipped', 'kept', 'failed'] },
   decided: {
@@ -44,13 +44,23 @@ export const STATE_GROUPS = {
 
 export type StateGroup = keyof typeof STATE_GROUPS
 
-export type StateFilter = DeliveryState | StateGroup
+/** Waiting is one choice, because a reason tells what an email waits for. */
+type Choice = Exclude<DeliveryState, (typeof STATE_GROUPS)['pending']['states'][number]>
+
+export type StateFilter = Choice | StateGroup
+
+const isChoice = (state: DeliveryState): state is Choice => !STATE_GROUPS.pending.states.some((one) => one === state)
+
+export const SINGLE_STATES: readonly Choice[] = DELIVERY_STATES.filter(isChoice)
 
 export const isGroup = (text: string): text is StateGroup => Object.hasOwn(STATE_GROUPS, text)
 
 /** Parses a filter; null if unknown. */
-export const readStateFilter = (text: string): StateFilter | null =>
-  isGroup(text) ? text : (DELIVERY_STATES.find((state) => state === text) ?? null)
+export function readStateFilter(text: string): StateFilter | null {
+  const state = DELIVERY_STATES.find((one) => one === text)
+  if (state !== undefined) return isChoice(state) ? state : 'pending'
+  return isGroup(text) ? text : null
+}
 
 export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
   isGroup(filter) ? STATE_GROUPS[filter].states : [filter]

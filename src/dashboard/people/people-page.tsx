@@ -291,7 +291,7 @@ const columnsOf = ({ viewer, people, messages, now }: PeopleProps): Column<Found
     cell: (person) => (nameOfPerson(person) === '' ? <None /> : <SentText most={60}>{nameOfPerson(person)}</SentText>),
   },
   { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  ...(people.some(({ emails }) => emails !== null) ? listEmailColumns(messages, now) : listUsualColumns(now)),
+  ...(people.some(({ foundEmail }) => foundEmail !== null) ? listEmailColumns(messages, now) : listUsualColumns(now)),
 ]
 
 const listUsualColumns = (now: number): Column<FoundPerson>[] => [
@@ -309,20 +309,20 @@ const listUsualColumns = (now: number): Column<FoundPerson>[] => [
 const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<FoundPerson>[] => [
   {
     name: 'Message',
-    cell: ({ emails }) => {
-      const name = messages.find(({ id }) => id === emails?.messageId)?.name
+    cell: ({ foundEmail }) => {
+      const name = messages.find(({ id }) => id === foundEmail?.messageId)?.name
       return name === undefined ? <None /> : <SentText most={40}>{name}</SentText>
     },
     isExtra: true,
   },
   {
     name: 'Emailed',
-    cell: ({ emails }) => <NamedTime name="Emailed" at={emails?.emailedAt ?? null} now={now} />,
+    cell: ({ foundEmail }) => <NamedTime name="Emailed" at={foundEmail?.emailedAt ?? null} now={now} />,
     isExtra: true,
   },
   {
     name: 'Came back',
-    cell: ({ emails }) => <NamedTime name="Came back" at={emails?.cameBackAt ?? null} now={now} />,
+    cell: ({ foundEmail }) => <NamedTime name="Came back" at={foundEmail?.cameBackAt ?? null} now={now} />,
   },
 ]
 

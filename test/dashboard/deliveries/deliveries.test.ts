@@ -76,16 +76,16 @@ describe('the deliveries', () => {
     await sendEvent(pages, { app, email: 'carol@example.com' })
     const namesOf = async (query: string) => textOf(await see(query), '.feed .message')
     expect(await namesOf(`?message=${publicId('msg', one)}`)).toEqual(['One', 'One'])
-    expect(await namesOf(`?message=${publicId('msg', one)}&state=waiting`)).toEqual(['One'])
+    expect(await namesOf(`?message=${publicId('msg', one)}&state=pending`)).toEqual(['One'])
     expect(await namesOf('?state=failed')).toEqual([])
     expect(await namesOf('?state=pending')).toEqual(['Two', 'One'])
     expect(await namesOf('?state=kept')).toEqual(['Two', 'One'])
     for (const state of ['sent', 'left']) expect(await namesOf(`?state=${state}`)).toEqual([])
     expect(await namesOf('?state=amiss')).toEqual([])
     expect(await namesOf('?state=nothing')).toHaveLength(4)
-    expect(await attributesOf(await see('?state=waiting'), 'option[selected]', 'value')).toEqual([
+    expect(await attributesOf(await see('?state=pending'), 'option[selected]', 'value')).toEqual([
       '',
-      'waiting',
+      'pending',
       '',
       '',
     ])
@@ -125,13 +125,13 @@ describe('the deliveries', () => {
   test('of the last days are one click away, by the days of the app', async () => {
     await putMessage(pages, { app })
     await sendEvent(pages, { app, email: BOB })
-    const html = await see('?state=waiting&from=2026-04-27')
+    const html = await see('?state=pending&from=2026-04-27')
     const path = pages.at('deliveries')
     expect(await attributesOf(html, '.ranges a', 'href')).toEqual([
-      `${path}?state=waiting&from=2026-04-27`,
-      `${path}?state=waiting&from=2026-04-04`,
-      `${path}?state=waiting&from=2026-02-03`,
-      `${path}?state=waiting`,
+      `${path}?state=pending&from=2026-04-27`,
+      `${path}?state=pending&from=2026-04-04`,
+      `${path}?state=pending&from=2026-02-03`,
+      `${path}?state=pending`,
     ])
     expect(await textOf(html, '.ranges [aria-current]')).toEqual(['7 days'])
     const lateOn3May = Date.UTC(2026, 4, 3, 23, 30)
@@ -145,12 +145,12 @@ describe('the deliveries', () => {
     await putMessage(pages, { app })
     for (let i = 0; i < 120; i++) await sendEvent(pages, { app, email: `p${i}@example.com` })
     const seen: string[] = []
-    for (let query: string | undefined = '?state=waiting'; query !== undefined;) {
+    for (let query: string | undefined = '?state=pending'; query !== undefined;) {
       const html = await see(query)
       seen.push(...(await textOf(html, '.feed .who')))
       const [href] = await attributesOf(html, '.pager [rel=next]', 'href')
       query = href?.slice(pages.at('deliveries').length)
-      if (query) expect(query).toStartWith('?state=waiting&before=dlv_')
+      if (query) expect(query).toStartWith('?state=pending&before=dlv_')
     }
     expect(seen).toEqual(Array.from({ length: 120 }, (_, i) => `p${119 - i}@example.com`))
   })

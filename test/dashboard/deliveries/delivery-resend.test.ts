@@ -204,7 +204,11 @@ describe('afterwards', () => {
     ])
     const rowsOf = async (state: string) =>
       textOf(await see(`${pages.at('deliveries')}?state=${state}`), '.feed .badge')
-    expect([await rowsOf('waiting'), await rowsOf('deferred')]).toEqual([[], ['Deferred']])
+    expect([await rowsOf('pending'), await rowsOf('deferred'), await rowsOf('sent')]).toEqual([
+      ['Deferred'],
+      ['Deferred'],
+      [],
+    ])
     await wait(MINUTE / 2)
     await browser.post(`${path}/resend`)
     await sendDue(pages)
@@ -229,7 +233,11 @@ describe('afterwards', () => {
     expect(facts).not.toContain('Attempts')
     const rowsOf = async (state: string) =>
       textOf(await see(`${pages.at('deliveries')}?state=${state}`), '.feed .badge')
-    expect([await rowsOf('waiting'), await rowsOf('deferred')]).toEqual([['Waiting'], []])
+    expect([await rowsOf('pending'), await rowsOf('waiting'), await rowsOf('skipped')]).toEqual([
+      ['Waiting'],
+      ['Waiting'],
+      [],
+    ])
     expect(await textOf(html, 'td .badge')).toContain('Wait')
     expect(await textOf(html, 'td .badge')).not.toContain("Don't send")
     expect((await moments(path))[0]).toBe('Next check')

@@ -157,12 +157,17 @@ describe('finding people', () => {
       const app = await appOf(pages)
       const messageId = await putMessage(pages, { app, name: HOSTILE.slice(0, 50) })
       message = publicId('msg', messageId)
-      const db = new Database(databasePath(pages.folder))
-      const send = db.query(`INSERT INTO people_results (app_id, message_id, contact_id, emailed_at, came_back_at)
-        SELECT app_id, ?2, id, ?3, ?4 FROM contacts WHERE email = ?1`)
+      const otherId = await putMessage(pages, { app, name: 'Another message' })
       const at = Math.floor(pages.clock.now() / DAY) * DAY
-      for (const id of [0, messageId]) send.run('bob@example.com', id, at - 8 * DAY, at - 6 * DAY)
-      send.run('ada@example.com', 0, at - 29 * DAY, at - 6 * DAY - 1)
+      const db = new Database(databasePath(pages.folder))
+      const hand = db.query(`INSERT INTO deliveries (id, app_id, contact_id, message_id, version, once_key, state,
+          triggered_at, planned_at, due_at, attempt, resent, by_hand, handed_at, came_back_at, updated_at)
+        SELECT ifnull((SELECT max(id) FROM deliveries), 0) + 1, app_id, id, ?2, 1, '', 'handed', ?3, ?3, ?3, 1, 0, 0, ?3, ?4, ?3
+        FROM contacts WHERE email = ?1`)
+      hand.run('bob@example.com', messageId, at - 8 * DAY, at - 6 * DAY)
+      hand.run('bob@example.com', otherId, at - 7 * DAY, null)
+      hand.run('ada@example.com', otherId, at - 29 * DAY, at - 6 * DAY - 1)
+      db.exec("UPDATE deliveries SET state = 'sent'")
       db.close()
     })
 
@@ -206,16 +211,22 @@ describe('finding people', () => {
       expect(lines[1]).toEndWith(`,${times.join(',')}`)
       const [emailedAt, cameBackAt] = times
       expect(JSON.parse((await browser.get(ndjson ?? '')).html)).toMatchObject({ emailedAt, cameBackAt })
-      const named: Record<string, (string | null)[]> = { returned: [null, HOSTILE.slice(0, 50)], 'not-sent': [null] }
+      const named: Record<string, (string | null)[]> = {
+        returned: ['Another message', HOSTILE.slice(0, 50)],
+        'not-sent': [null],
+      }
       for (const [emails, names] of Object.entries(named)) {
         const exported = await attributesOf(await find({ emails }), '.list-foot .hint a', 'href')
         const people = (await browser.get(exported[1] ?? '')).html.trim().split('\n')
         expect(people.map((line) => JSON.parse(line).message ?? null)).toEqual(names)
       }
       expect(await textOf(await find({ emails: 'returned' }), 'td[data-label=Message]')).toEqual([
-        '–',
+        'Another message',
         expect.stringContaining('<script>'),
       ])
+      const emailed = await find({ emails: 'sent', days: '30' })
+      expect(await textOf(emailed, 'td[data-label=Message]')).toEqual(['Another message', 'Another message'])
+      expect((await attributesOf(emailed, 'tbody time', 'datetime')).at(-1)).toBe(new Date(at - 7 * DAY).toISOString())
       for (const other of ['', 'emails=not-sent']) {
         expect((await browser.get(pages.at(`people/export?${other}`))).html).not.toContain('cameBackAt')
       }
