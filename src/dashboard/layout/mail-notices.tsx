@@ -84,8 +84,9 @@ const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable,
   </>
 )
 
-const FromNotices = ({ viewer, state: { lostUrl, unverified } }: NoticesProps) => (
+const FromNotices = ({ viewer, state: { lostUrl, unverified, pause } }: NoticesProps) => (
   <>
+    {pause?.reason.startsWith('from_') && <Paused {...pause} />}
     {lostUrl !== null && (
       <Notice kind="caution">
         {describeLostUrl(lostUrl)} <SetAddress />
@@ -124,20 +125,22 @@ const ServerNotices = ({ viewer, state: { stuck, pause }, on }: NoticesProps) =>
         )}
       </Notice>
     )}
-    {pause && (
-      <Notice kind="caution">
-        {pause.isOwn ? (
-          "This app's emails wait"
-        ) : (
-          <>
-            The mail server <code>{pause.server}</code> is paused
-          </>
-        )}{' '}
-        until <ExactTime at={pause.until} />. {describeReason(pause.reason, '', 'deferred')}{' '}
-        {pause.isOwn ? 'None are lost.' : 'Emails wait, and none are lost.'}
-      </Notice>
-    )}
+    {pause && <Paused {...pause} />}
   </>
+)
+
+const Paused = ({ server, isOwn, reason, until }: NonNullable<MailState['pause']>) => (
+  <Notice kind="caution">
+    {isOwn ? (
+      "This app's emails wait"
+    ) : (
+      <>
+        The mail server <code>{server}</code> is paused
+      </>
+    )}{' '}
+    until <ExactTime at={until} />. {describeReason(reason, '', 'deferred')}{' '}
+    {isOwn ? 'None are lost.' : 'Emails wait, and none are lost.'}
+  </Notice>
 )
 
 const SECTIONS = { deliveries: 'Deliveries', outbox: 'Outbox', suppressions: 'Suppressions' } as const

@@ -5,10 +5,18 @@ import { type ProblemCode, PROBLEMS, TO_START } from './problems.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import type { Viewer } from './viewer.ts'
 
+/** Pages that are tabs of others. */
+const TABS: ReadonlyMap<string, string> = new Map([
+  ['outbox', 'deliveries'],
+  ['suppressions', 'deliveries'],
+  ['audit', 'members'],
+])
+
 /** Inside an app: the list of the same pages is the way on. */
 export function missingAnswer(request: Request, viewer: Viewer, code: ProblemCode): Response {
   const { status, title, lead, remedy } = PROBLEMS[code]
-  const [, , , section = ''] = new URL(request.url).pathname.split('/')
+  const [, , , opened = ''] = new URL(request.url).pathname.split('/')
+  const section = TABS.get(opened) ?? opened
   const home = viewer.isActivated ? 'overview' : 'activation'
   const page = isListedPage(section) ? section : home
   return pageAnswer(

@@ -34,7 +34,7 @@ export const createRefusalPage =
   (deps: Omit<PageDependencies, 'signIns'>) =>
   async (request: Request, refusal: RefusalCode): Promise<Response> => {
     const [, appId] = /^\/apps\/([^/]+)\//.exec(new URL(request.url).pathname) ?? []
-    const isMissing = refusal === 'not_found' && request.method === 'GET' && appId !== undefined
+    const isMissing = refusal === 'not_found' && appId !== undefined
     const viewer = isMissing ? await peekViewer(deps, request, appId) : null
     return viewer ? missingAnswer(request, viewer, 'page_unknown') : refusalPage(request, refusal)
   }

@@ -17,8 +17,9 @@ import { countCaptured } from '../../deliveries/delivery-lists.ts'
 import { isRefusal, REFUSALS } from '../../core/refusals.ts'
 import { makeSenderSample } from '../../mail/samples.ts'
 import { checkMailServer } from '../../mail/server-check.ts'
+import type { ServerCheck } from '../../messages/mailer.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { flashCookie } from '../layout/flash.ts'
+import { type FlashCode, flashCookie } from '../layout/flash.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { refuseTest } from '../messages/tested-emails.ts'
 import type { FormInput } from '../layout/forms.ts'
@@ -109,11 +110,14 @@ async function saveServer(
     done: () => {
       const back = readPublicId('msg', from) === null ? '' : `?message=${from}`
       const path = `${pathOf(viewer.app.publicId, 'sender/server')}${back}`
-      return redirectAnswer(path, [
-        flashCookie(deps.baseUrl, check === null ? 'server_saved_unchecked' : 'server_saved'),
-      ])
+      return redirectAnswer(path, [flashCookie(deps.baseUrl, flashOf(check))])
     },
   })
+}
+
+function flashOf(check: ServerCheck | null): FlashCode {
+  if (check === null) return 'server_saved_unchecked'
+  return check.is === 'failed' || check.isSecure ? 'server_saved' : 'server_saved_plain'
 }
 
 const listKnown = (typed: KnownLogin | null, stored: string | null): KnownLogin[] =>

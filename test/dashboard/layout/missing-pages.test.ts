@@ -23,6 +23,9 @@ describe('an unknown page of an app keeps the sidebar and leads to', () => {
     ['requests/req_nope', 'Request not found', 'requests'],
     ['members/mem_nope', 'Page not found', 'members'],
     ['settings/zzz', 'Page not found', 'settings'],
+    ['outbox/zzz', 'Page not found', 'deliveries'],
+    ['suppressions/zzz', 'Page not found', 'deliveries'],
+    ['audit/zzz', 'Page not found', 'members'],
   ])('its list: %s', async (path, title, list) => {
     const response = await world.browse('owner', at(path))
     const html = await response.text()

@@ -156,9 +156,11 @@ test('a refused sender is reported on the pages of the app', async () => {
   await save({ fromEmail: 'wrong@first.example' })
   const until = pages.clock.now() + MINUTE
   pages.mailer.findPause = () => ({ reason: 'from_553', until, isOwn: true })
-  expect(await textOf(await see(), '.notice.caution')).toEqual([LOST])
+  const refused =
+    "Caution: This app's emails wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it replied 553). None are lost."
+  expect(await textOf(await see(), '.notice.caution')).toEqual([refused, LOST])
   expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
-    "Caution: This app's emails wait until 3 May 2026, 12:01 UTC. The mail server refused the sender address (it replied 553). None are lost.",
+    refused,
     expect.stringContaining('The connection is not encrypted unless'),
   ])
 })
