@@ -107,14 +107,8 @@ export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
 export const isHeld = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
   state === 'deferred' && WAIT_REASONS.some((one) => one === reason)
 
-/** How often it was or should have been handed over, since it was queued or resent. */
-export function countTries(delivery: DeliveryRow): number {
-  const { reply, tries = Number(reply !== undefined), unconfirmedAt } = readRecord(delivery) ?? {}
-  const { state, handedAt } = delivery
-  const isHanded = handedAt !== null && state !== 'kept' && state !== 'joined'
-  const wasUnconfirmed = unconfirmedAt !== undefined && unconfirmedAt !== handedAt
-  return tries + Number(isHanded) + Number(wasUnconfirmed)
-}
+/** How often the mail server or the sender deferred it, since a member last resent it. */
+export const countDeferrals = (delivery: DeliveryRow): number => readRecord(delivery)?.tries ?? 0
 
 const LEFT: readonly DeliveryState[] = ['handed', 'sent', 'unknown', 'bounced', 'complained']
 

@@ -20,11 +20,12 @@ import { writeCsvRow } from '../core/csv.ts'
 import { publicId, readPublicId } from '../core/ids.ts'
 import { describeAfter, describeShortly, shortenReason } from './short-reasons.ts'
 import { HELD_BACK, refusedBy } from './decide.ts'
+import { namesReply } from './describe-reason.ts'
 import { CANCELLED, isCancellable, isHastened, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
-import { countTries, deliveryView, findUnconfirmed, isHeld, mayHaveArrivedTwice } from './deliveries.ts'
+import { countDeferrals, deliveryView, findUnconfirmed, isHeld, mayHaveArrivedTwice } from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 export {
@@ -35,11 +36,12 @@ export {
   shortenReason,
   MOST_COUNTED,
   OUTCOMES,
-  countTries,
+  countDeferrals,
   findUnconfirmed,
   isCancellable,
   isHastened,
   isHeld,
+  namesReply,
   isResent,
   mayHaveArrivedTwice,
   refusedBy,

@@ -216,6 +216,9 @@ export function describeReply(reply: string): string {
   return `The mail server replied ${reply}${meaning === undefined ? '' : `: ${meaning}`}.`
 }
 
+/** Whether the sentence about a reason has the mail server's reply. */
+export const namesReply = (reason: string): boolean => reason === NO_MAILBOX || codeOf(reason) !== undefined
+
 /** `reply`: the codes of the mail server, which say more than the reason. */
 export function describeReason(reason: string, name: string, state: DeliveryRow['state'], reply?: string): string {
   const replied = reason === NO_MAILBOX && reply !== undefined ? describeSmtp(reply.slice(0, 3), reply) : undefined

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import {
   CANCELLED,
-  countTries,
+  countDeferrals,
   findUnconfirmed,
   isCancellable,
   isHastened,
@@ -94,7 +94,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
 const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => {
   const { delivery, contact, message, event, lead } = work
   const appId = viewer.app.publicId
-  const tries = countTries(delivery)
+  const deferrals = countDeferrals(delivery)
   return (
     <section>
       <h2>Details</h2>
@@ -130,7 +130,7 @@ const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => 
         <Fact name={nameDue(delivery)}>
           <ExactTime at={delivery.dueAt} />
         </Fact>
-        {tries > 0 && <Fact name="Attempts">{formatCount(tries)}</Fact>}
+        {deferrals > 0 && <Fact name="Deferred">{deferrals === 1 ? 'Once' : `${formatCount(deferrals)} times`}</Fact>}
         {delivery.byHand && <Fact name="Sent by">A member</Fact>}
         {cancelled && delivery.reason === CANCELLED && (
           <Fact name="Cancelled by">

@@ -5,6 +5,7 @@ import {
   type DeliveryState,
   type Explanation,
   isHeld,
+  namesReply,
   type MessageRow,
   type ShownDelivery,
 } from '../../deliveries/delivery-lists.ts'
@@ -36,17 +37,14 @@ function moodOf(rule: string, verdict: Rule['verdict'], isWaiting: boolean): { m
   return { mood: 'caution', children: isWaiting ? 'Wait' : "Don't send" }
 }
 
-/** The mail server's answer to a refused email. The page's first sentence often has it already. */
-export const ReplySection = ({ explained: { why, serverReply }, work: { delivery } }: ShownDelivery) => {
-  const { reply } = readRecord(delivery) ?? {}
-  if (serverReply === undefined || reply === undefined) return null
-  return (
+/** The mail server's answer to a refused email, unless the page's first sentence has it. */
+export const ReplySection = ({ explained: { serverReply }, work: { delivery } }: ShownDelivery) =>
+  serverReply !== undefined && (
     <section>
       <h2>Mail server</h2>
-      <p>{!why.includes(reply) && `${serverReply} `}The full reply is in this installation's log.</p>
+      <p>{!namesReply(delivery.reason ?? '') && `${serverReply} `}The full reply is in this installation's log.</p>
     </section>
   )
-}
 
 export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: { delivery } }: ShownDelivery) => (
   <section>

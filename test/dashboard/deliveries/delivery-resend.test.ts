@@ -198,9 +198,9 @@ describe('afterwards', () => {
     const { html } = await browser.get(path)
     expect(new Set(await textOf(html, 'td .badge'))).toEqual(new Set(['Send']))
     expect(await textOf(html, '.values .badge')).toEqual(['Deferred'])
-    expect((await textOf(html, 'aside .values div')).filter((text) => /^(Next|Attempts)/.test(text))).toEqual([
+    expect((await textOf(html, 'aside .values div')).filter((text) => /^(Next|Deferred)/.test(text))).toEqual([
       'Next try3 May 2026, 12:01 UTC',
-      'Attempts1',
+      'DeferredOnce',
     ])
     const rowsOf = async (state: string) =>
       textOf(await see(`${pages.at('deliveries')}?state=${state}`), '.feed .badge')
@@ -230,7 +230,7 @@ describe('afterwards', () => {
     ])
     const facts = await textOf(html, 'aside .values dt')
     expect(facts).toContain('Next check')
-    expect(facts).not.toContain('Attempts')
+    expect(facts).not.toContain('Deferred')
     const rowsOf = async (state: string) =>
       textOf(await see(`${pages.at('deliveries')}?state=${state}`), '.feed .badge')
     expect([await rowsOf('pending'), await rowsOf('waiting'), await rowsOf('skipped')]).toEqual([
