@@ -76,7 +76,7 @@ test('opening the address of a form shows the way to its page', async () => {
     const headers = { Accept: 'text/html' }
     const { status, text, headers: sent } = await server.call('GET', `/apps/app_1/${path}`, { key: null, headers })
     expect([status, sent.get('allow')]).toEqual([405, 'POST'])
-    expect(text).toContain('This address only accepts forms.')
+    expect(text).toContain('This address only accepts form submissions.')
     expect(text).toContain(`href="/apps/app_1/${path.split('/')[0]}"`)
   }
   const { status, text } = await server.call('GET', '/nothing', { key: null, headers: { Accept: 'text/html' } })

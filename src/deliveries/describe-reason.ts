@@ -79,7 +79,7 @@ const ON_THE_WAY = {
   etls: () =>
     'The mail server does not offer STARTTLS, so nothing was sent. Without a password, you can set its security to “Not required”, which is ?tls=optional in a URL.',
   eprivate: () =>
-    'No public mail server has this name or address. Check the spelling. To use a private one, the operator restarts Eventpost with --mail-private-hosts or EVENTPOST_MAIL_PRIVATE_HOSTS.',
+    'No public mail server has this name or address. Check the spelling. To use a private one, the operator must restart Eventpost with --mail-private-hosts or EVENTPOST_MAIL_PRIVATE_HOSTS.',
   eshared: () => 'This is the mail server of the installation. Remove it here, or add your own username and password.',
   enologin: () =>
     'A username and password are set, but this port of the mail server offers no login, so nothing was sent. Remove them, or use another port.',
@@ -134,10 +134,10 @@ export const REASON_TEXTS: ReadonlyMap<string, Describe> = new Map(
 
 /** By SMTP code (RFC 5321, RFC 4954). */
 const SMTP_TEXTS: Record<string, string> = {
-  421: 'The mail server asked us to try again later',
+  421: 'The mail server asked Eventpost to try again later',
   450: 'The mailbox was busy',
   452: 'The mailbox or the mail server was full',
-  454: 'The mail server asked us to try again later',
+  454: 'The mail server asked Eventpost to try again later',
   530: 'The mail server requires a username and password',
   535: 'The mail server rejected the username and password',
   550: 'The mail server refused the email or does not know the mailbox',
@@ -244,7 +244,7 @@ export function describeServerFault(reason: string, server: string): string {
   const code = codeOf(reason)
   if (reason === 'eprivate') {
     const host = server.replace(/:\d+$/, '')
-    return `No public mail server has the name or address ${host}. Check the spelling. To use a private one, the operator restarts Eventpost with \`--mail-private-hosts ${host}\`.`
+    return `No public mail server has the name or address ${host}. Check the spelling. To use a private one, the operator must restart Eventpost with \`--mail-private-hosts ${host}\`.`
   }
   if (reason === 'etimedout' || reason === 'eprotocol') {
     const what = reason === 'etimedout' ? 'did not respond in time' : "doesn't speak SMTP"

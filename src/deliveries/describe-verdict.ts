@@ -23,7 +23,7 @@ type Describe = (verdict: Verdict, subject: DescribedSubject, rule: Rule | undef
 const isPass = ({ verdict }: Verdict): boolean => verdict === 'pass'
 
 const BY_RULE = {
-  suppression: ({ value }, subject) => `${displayName(subject.person)} ${SUPPRESSIONS.get(value) ?? 'may get email'}.`,
+  suppression: ({ value }, subject) => `${displayName(subject.person)} ${SUPPRESSIONS.get(value) ?? 'can be emailed'}.`,
   message: ({ value }) => `The message was ${value === 'draft' ? 'a draft' : String(value)}.`,
   away: describeAway,
   seen: describeSeen,
@@ -189,7 +189,9 @@ function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string
   const { about, value } = verdict
   const count = `${String(value)} lifecycle ${value === 1 ? 'email' : 'emails'}`
   const received = `${displayName(subject.person)} had received ${count} within ${span}`
-  return isPass(verdict) ? `${received}, and may get ${about}.` : `${received}, but this app sends at most ${about}.`
+  return isPass(verdict)
+    ? `${received}, and this app sends at most ${about}.`
+    : `${received}, but this app sends at most ${about}.`
 }
 
 /** A page was open but silent since: it may be in use, or have crashed. */

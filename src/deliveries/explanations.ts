@@ -140,7 +140,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
   switch (state) {
     case 'waiting':
       return delivery.byHand
-        ? `${describeChoice(verdicts)} It is sent next.`
+        ? `${describeChoice(verdicts)} It will be sent next.`
         : `It is waiting. Its rules are checked on ${time(dueAt)}.`
     case 'claimed':
       return 'It is being sent right now.'

@@ -130,7 +130,7 @@ function describeAgain(subject: Subject, about: About, { last }: Causes): string
   if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt }))
     return `${another} was received on ${time}, too late to start an email.`
   const refused = findRefused(about, { cameAt: row.receivedAt, row })
-  const unstarted = `${another}, received on ${time}, started no second email:`
+  const unstarted = `${another}, received on ${time}, did not start a second email:`
   if (refused?.because === 'paused') return `${unstarted} the message was paused.`
   return refused?.because === 'used' ? `${unstarted} this message is sent ${describeFrequency(refused.again)}.` : ''
 }

@@ -75,7 +75,11 @@ const TriggerSchema = Type.Union(
 const WaitSchema = Type.Union(
   [
     object({
-      minutes: whole(0, MAX_WAIT_MINUTES, `Enter a whole number, up to 30 days (${MAX_WAIT_MINUTES} minutes).`),
+      minutes: whole(
+        0,
+        MAX_WAIT_MINUTES,
+        `Enter a whole number, up to 30 days (${MAX_WAIT_MINUTES.toLocaleString('en')} minutes).`,
+      ),
     }),
     object({
       until: Type.String({
@@ -127,7 +131,11 @@ const ONCE_PROPERTY = Type.Union(
   { say: `Enter a property name, or a list of 1 to ${MAX_ONCE_PROPERTIES} different names.` },
 )
 const COLLECT = object({
-  minutes: whole(1, MAX_WAIT_MINUTES, `Enter a whole number of minutes from 1 to ${MAX_WAIT_MINUTES} (30 days).`),
+  minutes: whole(
+    1,
+    MAX_WAIT_MINUTES,
+    `Enter a whole number of minutes from 1 to ${MAX_WAIT_MINUTES.toLocaleString('en')} (30 days).`,
+  ),
 })
 
 const AgainSchema = Type.Union(
@@ -158,7 +166,7 @@ const MailSchema = object(
       maxLength: MAX_BODY_CHARACTERS,
       pattern: '^[^\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\x7F]*$',
       brief: 'Markdown with Liquid: {{ event.NAME | default: "none" }}',
-      say: `Enter the text of the email: 1 to ${MAX_BODY_CHARACTERS} characters of Markdown.`,
+      say: `Enter the text of the email: 1 to ${MAX_BODY_CHARACTERS.toLocaleString('en')} characters of Markdown.`,
     }),
     fromName: Type.Optional(text(MAX_NAME_CHARACTERS, `Enter a name of 1 to ${MAX_NAME_CHARACTERS} characters.`)),
     fromEmail: Type.Optional(ADDRESS),

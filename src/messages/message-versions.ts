@@ -27,7 +27,7 @@ function listLines(content: MessageContent): string[] {
     ...describeIfSet('Sender address', fromEmail),
     ...describeIfSet('Replies go to', replyTo),
     ...describeIfSet('Category', category),
-    ...describeIfSet('If sending is unconfirmed', ifUnconfirmed),
+    ...describeIfSet("If delivery isn't confirmed", ifUnconfirmed),
     `Subject: ${subject}`,
     ...describeIfSet('Preview text', preheader || undefined),
     '',

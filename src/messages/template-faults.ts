@@ -65,7 +65,7 @@ const DESCRIPTIONS: [said: RegExp, say: (found: string) => string][] = [
 export function describeTemplateError(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
   const line = PLACE.exec(said)?.[1]
-  return `${describeUnclosed(error) ?? describeNoCondition(error) ?? describeError(said.replace(PLACE, ''))}${line === undefined ? '' : ` on line ${line}`}`
+  return `${line === undefined ? '' : `on line ${line}, `}${describeUnclosed(error) ?? describeNoCondition(error) ?? describeError(said.replace(PLACE, ''))}`
 }
 
 /** LiquidJS names neither the tag nor what it lacks. */

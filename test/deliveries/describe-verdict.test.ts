@@ -8,7 +8,7 @@ import { ADA, CONTENT, deliveryOf, explain, fail, pass, sayRule, WHEN } from './
 
 describe('describes a rule', () => {
   test.each<[Verdict, string]>([
-    [pass('suppression', null, null), 'Ada may get email.'],
+    [pass('suppression', null, null), 'Ada can be emailed.'],
     [fail('suppression', null, 'unsubscribed'), 'Ada had unsubscribed.'],
     [fail('message', null, 'paused'), 'The message was paused.'],
     [pass('message', null, 'live'), 'The message was live.'],
@@ -72,7 +72,7 @@ describe('describes a rule', () => {
       `It was outside the app's sending hours (09:00-17:00), which start again on ${WHEN}.`,
     ],
     [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, but this app sends at most 1.'],
-    [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and may get 5.'],
+    [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and this app sends at most 5.'],
     [fail('giveUp', null, NOW), `It could not be sent by ${WHEN}.`],
     ...[
       ['event.headline', 'The event had no headline'],

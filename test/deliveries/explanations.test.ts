@@ -12,14 +12,14 @@ describe('describes a state', () => {
   const LATER = '15 May 2026, 12:10 UTC'
   test.each<[Partial<DeliveryRow>, string]>([
     [{ state: 'waiting' }, `It is waiting. Its rules are checked on ${LATER}.`],
-    [{ state: 'waiting', byHand: true }, 'A member sent it. It is sent next.'],
+    [{ state: 'waiting', byHand: true }, 'A member sent it. It will be sent next.'],
     [{ state: 'claimed' }, 'It is being sent right now.'],
     [{ state: 'handed' }, "It was handed to the mail server, which hasn't replied yet."],
     [{ state: 'sent', sentAt: NOW }, `It was sent on ${WHEN}.`],
     [{ state: 'skipped', reason: 'unsubscribed' }, 'Ada had unsubscribed.'],
     [
       { state: 'deferred', reason: 'smtp_421' },
-      `The mail server asked us to try again later (it replied 421). It is tried again on ${LATER}.`,
+      `The mail server asked Eventpost to try again later (it replied 421). It is tried again on ${LATER}.`,
     ],
     [
       { state: 'failed', reason: 'smtp_554' },
@@ -41,9 +41,9 @@ describe('describes a state', () => {
   test('of a member who sent it although rules failed', () => {
     const waiting = { state: 'waiting', byHand: true } as const
     expect(say(waiting, [pass('window', null, null), fail('tag', 'beta', false)])).toBe(
-      'A member chose to send it despite the rules. It is sent next.',
+      'A member chose to send it despite the rules. It will be sent next.',
     )
-    expect(say(waiting, [pass('window', null, null)])).toBe('A member sent it. It is sent next.')
+    expect(say(waiting, [pass('window', null, null)])).toBe('A member sent it. It will be sent next.')
   })
 
   test('by the rule that stopped it, not another failed rule', () => {

@@ -10,33 +10,33 @@ import {
 import { findTemplateProblems, TEMPLATE_CHARACTERS } from '../../src/messages/templates.ts'
 
 test.each([
-  ['{{ event.foo }', '“{{ event.foo }” does not end with }} on line 1.'],
-  ['Hello\n\nyou {{ event.foo', '“{{ event.foo” does not end with }} on line 3.'],
-  ['Hi {{ event.foo }, see {{ event.url }}', '“{{ event.foo }” does not end with }} on line 1.'],
-  ['{{ event.url }} {{ event.foo }, {{ event.url }}', '“{{ event.foo }” does not end with }} on line 1.'],
-  ['{{ "Ada }}', '“{{ "Ada }}” does not end with }} on line 1.'],
-  ['{% if event.x ', '“{% if event.x” does not end with %} on line 1.'],
-  ['{% if event.x %}', '“{% if event.x %}” is not closed on line 1.'],
-  ['a\n{% endif %}', '“{% endif %}” is not allowed here on line 2.'],
-  ['{% include "x" %}', '“{% include %}” is not allowed here on line 1.'],
-  ['{{ event.a | raw }}', 'There is no filter “raw” on line 1.'],
-  ['{% for i on x %}{% endfor %}', '“{% for i on x %}” is invalid on line 1.'],
-  ['{{ }}', 'The value between the braces is missing or invalid on line 1.'],
-  ['a\n{% if %}b{% endif %}', '“{% if %}” needs a condition on line 2.'],
-  ['{% if event.a %}{%- elsif %}{% endif %}', '“{%- elsif %}” needs a condition on line 1.'],
-  ['{{ event[ }}', 'A bracket is not closed on line 1.'],
+  ['{{ event.foo }', 'On line 1, “{{ event.foo }” does not end with }}.'],
+  ['Hello\n\nyou {{ event.foo', 'On line 3, “{{ event.foo” does not end with }}.'],
+  ['Hi {{ event.foo }, see {{ event.url }}', 'On line 1, “{{ event.foo }” does not end with }}.'],
+  ['{{ event.url }} {{ event.foo }, {{ event.url }}', 'On line 1, “{{ event.foo }” does not end with }}.'],
+  ['{{ "Ada }}', 'On line 1, “{{ "Ada }}” does not end with }}.'],
+  ['{% if event.x ', 'On line 1, “{% if event.x” does not end with %}.'],
+  ['{% if event.x %}', 'On line 1, “{% if event.x %}” is not closed.'],
+  ['a\n{% endif %}', 'On line 2, “{% endif %}” is not allowed here.'],
+  ['{% include "x" %}', 'On line 1, “{% include %}” is not allowed here.'],
+  ['{{ event.a | raw }}', 'On line 1, there is no filter “raw”.'],
+  ['{% for i on x %}{% endfor %}', 'On line 1, “{% for i on x %}” is invalid.'],
+  ['{{ }}', 'On line 1, the value between the braces is missing or invalid.'],
+  ['a\n{% if %}b{% endif %}', 'On line 2, “{% if %}” needs a condition.'],
+  ['{% if event.a %}{%- elsif %}{% endif %}', 'On line 1, “{%- elsif %}” needs a condition.'],
+  ['{{ event[ }}', 'On line 1, a bracket is not closed.'],
   [
     '{% if event.a %}{% else %}{% else %}{% endif %}',
-    '{% else %} is followed by another {% else %} or {% elsif %} on line 1.',
+    'On line 1, {% else %} is followed by another {% else %} or {% elsif %}.',
   ],
-  ['{% assign x %}', 'The value between the braces is invalid on line 1.'],
-  [`{% if event.${'a'.repeat(60)} %}`, `“{% if event.${'a'.repeat(28)}…” is not closed on line 1.`],
+  ['{% assign x %}', 'On line 1, the value between the braces is invalid.'],
+  [`{% if event.${'a'.repeat(60)} %}`, `On line 1, “{% if event.${'a'.repeat(28)}…” is not closed.`],
   ['x'.repeat(TEMPLATE_CHARACTERS + 1), 'It is too long.'],
 ])('explains %p', (source, sentence) => expect(findTemplateProblems(source)).toEqual([sentence]))
 
 test('faults while rendering', () => {
   expect(describeTemplateError(new Error('memory alloc limit exceeded, line:2, col:1'))).toBe(
-    'it takes too many steps to render on line 2',
+    'on line 2, it takes too many steps to render',
   )
   expect(describeTemplateError('odd')).toBe('the value between the braces is invalid')
 })
@@ -84,7 +84,7 @@ test.each([
   ['tag " x " not found', '“{%  x  %}” is not allowed here'],
   [`undefined filter: ${'a'.repeat(40)}`, `there is no filter “${'a'.repeat(40)}”`],
   [`undefined filter: ${'a'.repeat(41)}`, `there is no filter “${'a'.repeat(40)}…”`],
-  ['undefined filter: x, file:mail, line:12, col:34', 'there is no filter “x” on line 12'],
+  ['undefined filter: x, file:mail, line:12, col:34', 'on line 12, there is no filter “x”'],
   ['a range limit exceeded by far', 'the value between the braces is invalid'],
   ['no date style: x', `“x” ${DATE}`],
 ])('%p is said as %p', (said, words) => expect(describeTemplateError(new Error(said))).toStartWith(words))

@@ -55,7 +55,7 @@ export const NewKeyPage = ({ viewer, form, input, errors, notice }: NewKeyProps)
 
 /** The only page that shows this key. */
 export const KeyMadePage = ({ viewer, made }: { viewer: Viewer; made: Made }) => (
-  <Frame viewer={viewer} page="keys" title="Your new key" state="It works now. Store both values, then continue.">
+  <Frame viewer={viewer} page="keys" title="Your new key" state="The key is active. Store both values, then continue.">
     <MadeKey {...made} next={pathOf(viewer.app.publicId, 'keys')} />
   </Frame>
 )

@@ -22,6 +22,8 @@ export async function checkPassword(
   return { status, retryAfterSeconds: checked.retryAfterSeconds, message: describeWait('passwords', checked) }
 }
 
+const WAYS = new Intl.ListFormat('en', { type: 'disjunction' })
+
 /** How long to wait, and how to sign in without waiting. */
 export function describeWait(
   what: 'passwords' | 'codes' | 'recovery codes',
@@ -31,7 +33,7 @@ export function describeWait(
   const wait = retryAfterSeconds === 1 ? 'a second' : `${retryAfterSeconds} seconds`
   const elsewhere = isKnown ? null : 'use a browser that you have signed in with before'
   const ways = [`Try again in ${wait}`, instead, elsewhere].filter((way) => way !== null)
-  return `Too many wrong ${what}. ${ways.join(', or ')}.`
+  return `Too many wrong ${what}. ${WAYS.format(ways)}.`
 }
 
 /** Adds Retry-After when there were too many attempts. */

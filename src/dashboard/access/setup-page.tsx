@@ -16,7 +16,7 @@ export function SetupPage({ token, input, errors = [], notice }: SetupPageProps)
   // the page never has the password
   const isAgain = notice !== undefined || (errors.length > 0 && errors.every(({ field }) => field !== 'password'))
   return (
-    <Layout title="Set up Eventpost" lead="Your account, your app and its first API key, in one step.">
+    <Layout title="Set up Eventpost" lead="This creates your account, your app and its first API key.">
       <Form
         action="/setup"
         hidden={{ token }}
@@ -54,7 +54,7 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
 
 const DOMAIN_HINT = (
   <>
-    Such as <code>app.example.com</code>; a port is ignored. Without a domain, emails can't link to results in your app.
+    Such as <code>app.example.com</code>. Ports are ignored. Without a domain, emails can't link to results in your app.
   </>
 )
 

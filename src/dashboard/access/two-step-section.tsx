@@ -41,7 +41,7 @@ const OffSection = ({ viewer, isBegun }: { viewer: Viewer; isBegun: boolean }) =
     <p class="hint">
       {isBegun
         ? "Until you finish, signing in doesn't need a code. The setup expires after an hour."
-        : 'Once set up, signing in also needs a code from an authenticator app.'}
+        : 'Once it is set up, signing in also needs a code from an authenticator app.'}
     </p>
     <ActionForm action={actionOf(viewer)}>{isBegun ? 'Continue setup' : 'Set up'}</ActionForm>
   </>

@@ -182,8 +182,8 @@ const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
 const SnippetSection = (props: ActivationProps) => (
   <Folding id="tag" title="Script tag for your pages" isFolded={isDone(props, 'Browser script')}>
     <p>
-      Reports the paths signed-in people open, so nobody gets an email about a page they have open. 1.5 KB compressed,
-      no cookies, and no data about people without a signature.
+      Reports the paths signed-in people open, so nobody gets an email about a page they have open. 1.5 KB compressed.
+      It sets no cookies and never reports unidentified visitors.
     </p>
     <CodeTabs name="tag" label="Variant of the script tag" languages={browserSamples(makeSnippetTags(props.snippet))} />
     {props.addsPeople ? (
@@ -193,8 +193,8 @@ const SnippetSection = (props: ActivationProps) => (
       </p>
     ) : (
       <p>
-        Only page views of known people are stored. Add others from your server with <code>createContact</code>, or, in{' '}
-        <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>, let the browser script add them.
+        Only page views of known people are stored. Your server can add others with <code>createContact</code>, and the
+        browser script can if you allow it in <a href={pathOf(props.viewer.app.publicId, 'settings')}>Settings</a>.
       </p>
     )}
     <details>

@@ -121,7 +121,7 @@ const From = ({ origin }: Noted) => (origin === null ? null : <> Last from {orig
 const WrongSignature = (noted: Noted) => (
   <>
     {REASONS.get(noted.reason ?? '') ?? 'It matches none of your identity secrets.'}
-    <From {...noted} /> <a href="#check">Check one</a>
+    <From {...noted} /> <a href="#check">Check a signature</a>
   </>
 )
 

@@ -290,7 +290,8 @@ function DeliveryList(props: DeliveriesProps) {
 
 const NothingYet = () => (
   <EmptyState title="No deliveries yet">
-    When something triggers a live message, it appears here: who it is for, and why they got it or didn't.
+    When something triggers a live message, the delivery appears here: who it is for, and why they got the email or
+    didn't.
   </EmptyState>
 )
 

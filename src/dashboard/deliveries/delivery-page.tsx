@@ -203,7 +203,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
       </>
     ) : (
       <Notice kind="caution">
-        It can't be rendered now. <SentText>{describeTemplateFault(mail)}</SentText>
+        It can't be previewed now. <SentText>{describeTemplateFault(mail)}</SentText>
       </Notice>
     )}
   </section>
@@ -320,7 +320,7 @@ const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {
         <p>{`It is sent with version ${mail.version} of the message, the newest.`}</p>
       )}
       {mail && 'capturedAt' in mail && (
-        <p>{`It is rendered again with the same version of the message, ${delivery.version}, and leaves the outbox once sent.`}</p>
+        <p>{`It is rendered again with version ${delivery.version} of the message, and leaves the outbox once it is sent.`}</p>
       )}
     </>
   )
@@ -332,5 +332,5 @@ const Doubt = ({ delivery }: { delivery: DeliveryRow }) => {
   return isOpen ? <p>They may already have received it.</p> : null
 }
 
-const MAY_BE_RESENT = "If delivery isn't confirmed, the email is resent automatically once."
-const WAS_RESENT = "It was already resent automatically once, because delivery wasn't confirmed."
+const MAY_BE_RESENT = "If delivery isn't confirmed, the email is automatically resent once."
+const WAS_RESENT = "It was already automatically resent once, because delivery wasn't confirmed."

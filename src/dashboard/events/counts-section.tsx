@@ -54,7 +54,7 @@ export function CountsChart({ viewer, view, counts }: CountsProps) {
   const what = view.name === null ? nameAll(counts) : describeEventName(view.name)
   return (
     <AreaChart
-      label={`${what} by the ${UNITS[view.range]} (${formatZone(zone)})`}
+      label={`${what} by ${UNITS[view.range]} (${formatZone(zone)})`}
       points={counts.points.map((point) => toPoint(view.range, zone, point))}
     />
   )

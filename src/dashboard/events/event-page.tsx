@@ -126,7 +126,7 @@ const MailSection = ({ viewer, row, person, mails, unstarted }: EventProps) => (
     {mails.length + unstarted.length === 0 ? (
       <p class="hint">
         {row.type === 'page' ? (
-          'None. No live message starts when this page is opened.'
+          'None. Opening this page triggers no live message.'
         ) : (
           <>
             None. This event triggered no message.{' '}

@@ -26,7 +26,8 @@ const FLASHES = {
   secrets_revoked: 'The previous identity secrets were revoked. Signatures made with them are refused.',
   app_made: 'The app was created. This page has its IDs, code and script tag.',
   settings_saved: 'The settings were saved.',
-  ports_ignored: 'Domains are saved without their ports. Emails link to any port of localhost, and elsewhere to none.',
+  ports_ignored:
+    'Domains are saved without ports. Emails can link to any port of localhost, but to no port on other domains.',
   account_renamed: 'The account was renamed.',
   role_changed: 'The role was changed. It applies from the next page they open.',
   member_removed: 'The member was removed. They can no longer open this account.',

@@ -53,7 +53,7 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
   missing_origin: {
     status: 403,
     title: 'The origin of this form is unknown',
-    lead: 'Nothing was changed: the header Origin or Sec-Fetch-Site is missing.',
+    lead: 'Nothing was changed: the form came without an Origin or Sec-Fetch-Site header.',
     remedy: (
       <p>
         Browsers send one of them with every form. If you use a browser, a proxy is probably removing them: configure it
@@ -102,13 +102,13 @@ export const PROBLEMS: Record<ProblemCode, Problem> = {
   page_unknown: {
     status: 404,
     title: 'Page not found',
-    lead: 'No page of your account has this address.',
+    lead: 'Your account has no page at this address.',
     remedy: TO_START,
   },
   doc_unknown: {
     status: 404,
     title: 'Page not found',
-    lead: 'The documentation has no page with this address.',
+    lead: 'The documentation has no page at this address.',
     remedy: (
       <p>
         Go to <a href="/docs">the documentation</a>.

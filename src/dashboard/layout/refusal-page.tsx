@@ -13,7 +13,7 @@ const LABELS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
   not_found: { title: 'Page not found', lead: 'There is no page at this address.' },
   method_not_allowed: {
     title: 'Nothing to show here',
-    lead: 'This address only accepts forms. Nothing was sent again.',
+    lead: 'This address only accepts form submissions. Nothing was sent again.',
   },
   internal_error: { title: 'Something went wrong' },
 }
@@ -21,7 +21,7 @@ const LABELS: Partial<Record<RefusalCode, { title: string; lead?: string }>> = {
 const WayOut = ({ refusal, path }: { refusal: RefusalCode; path: string }) =>
   refusal === 'method_not_allowed' && pageAbove(path) !== '/' ? (
     <p>
-      Go to <a href={pageAbove(path)}>the page of the form</a>.
+      Go to <a href={pageAbove(path)}>the form</a>.
     </p>
   ) : (
     <p>

@@ -168,7 +168,7 @@ const lineOfUnknown = (meant: string): CheckLine => ({
 })
 
 function lineOfTest(tested: TestedEmail | null): CheckLine {
-  if (tested === null) return { ...lineOf('Test', [], "This text isn't tested yet."), state: 'open' }
+  if (tested === null) return { ...lineOf('Test', [], "This text hasn't been tested yet."), state: 'open' }
   return tested.isCaptured
     ? { ...lineOf('Test', [], 'Captured, not sent.'), state: 'caution' }
     : lineOf('Test', [], `Sent to ${tested.to}.`)
@@ -201,7 +201,7 @@ export function LiveChecks({ lines, viewer }: Pick<ListProps, 'lines' | 'viewer'
   return (
     <>
       {wrong.length > 0 && <p>{`Fix first: ${wrong.join(', ')}.`}</p>}
-      {left.length > 0 && <p>{wrong.length === 0 ? 'You can go live with these open:' : 'The rest can stay open:'}</p>}
+      {left.length > 0 && <p>These don't stop you from going live:</p>}
       {left.length > 0 && <CheckLines lines={left} viewer={viewer} />}
       {wrong.length + left.length === 0 && <p>All checks passed.</p>}
     </>

@@ -53,7 +53,7 @@ export const Properties = ({ names }: { names: string[] }) => (
 
 const CATEGORIES = [
   { value: 'lifecycle', label: 'Lifecycle: stops when people unsubscribe' },
-  { value: 'transactional', label: 'Transactional: sent even after unsubscribing' },
+  { value: 'transactional', label: 'Transactional: sent even after people unsubscribe' },
 ]
 
 const UNCONFIRMED = [
@@ -104,8 +104,8 @@ export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps
         <Select {...ask('mail.category')} label="Category" options={CATEGORIES} />
         <Select
           {...ask('ifUnconfirmed')}
-          label="If sending is unconfirmed"
-          hint="The connection may break while the server accepts an email."
+          label="If delivery isn't confirmed"
+          hint="The connection can break before the server confirms an email."
           options={UNCONFIRMED}
         />
       </div>

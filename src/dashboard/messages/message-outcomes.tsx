@@ -11,7 +11,7 @@ const OUTCOMES: Record<string, string> = {
   send: 'Would have been sent',
   waiting: 'Would still be waiting',
   joined: 'Added to another email',
-  again: 'Already got it, or one was waiting',
+  again: 'Already sent or waiting',
   gave_up: 'Could not be sent in time',
   not_away: 'Had not left',
   came_back: 'Came back on their own',

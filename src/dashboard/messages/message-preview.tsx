@@ -169,8 +169,8 @@ const RefusedLinks = ({ viewer, links, isMadeUp }: RefusedProps) => {
     </Notice>
   ) : (
     <Notice kind="caution">
-      The email has no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. Event
-      values are linked only on this app's {domains}, and other links only with https://.
+      The email has no link to <SentText most={300}>{links.map((link) => `“${link}”`).join(', ')}</SentText>. Emails
+      link to event values only on this app's {domains}, and to other addresses only with https://.
     </Notice>
   )
 }

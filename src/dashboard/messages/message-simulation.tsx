@@ -104,7 +104,7 @@ function Found(props: FoundProps) {
         <b>{describeRecipients(found.people.emailed, found.counts.send ?? 0)}</b>
         {found.hasMore
           ? ` This counts the newest ${formatCount(found.triggered)} triggers.`
-          : ` It has been triggered ${countTimes(found.triggered)} since ${formatDate(found.from, viewer.app.timezone)}.`}
+          : ` The message has been triggered ${countTimes(found.triggered)} since ${formatDate(found.from, viewer.app.timezone)}.`}
       </p>
       {describeSimulation(found).map((sentence) => (
         <p key={sentence} class="hint">

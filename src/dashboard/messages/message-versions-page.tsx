@@ -71,7 +71,7 @@ export function VersionsPage(props: VersionsProps) {
 function describeVersions({ status, version }: MessageRow): string {
   const count = version === 1 ? '1 version.' : `${version} versions.`
   return status === 'draft' && version === 1
-    ? `${count} Saving a draft replaces it. Once it is live, each change adds a version.`
+    ? `${count} Saving a draft replaces it. Once the message is live, each change adds a version.`
     : count
 }
 

@@ -87,7 +87,7 @@ function ConditionRow({ ask, path, row }: PartProps & { row: number }) {
       </div>
       {!ask(at).isLocked && (
         <Button name="do" value={`remove trigger.where ${row}`} formaction={`${path}#sentence`}>
-          Remove<span class="unseen">{` the condition ${row + 1}`}</span>
+          Remove<span class="unseen">{` condition ${row + 1}`}</span>
         </Button>
       )}
     </fieldset>

@@ -113,7 +113,7 @@ function Returned({ viewer, message, view }: ResultsProps) {
   const path = peoplePath(viewer.app.publicId, { emails: 'returned', days, messageId: message.id })
   return (
     <p class="hint">
-      Emails count on the day of their trigger.{' '}
+      Emails are counted on the day of their trigger.{' '}
       <a href={path}>People who came back{days && ` in the last ${days} days`}</a>
     </p>
   )

@@ -61,7 +61,7 @@ export const PeoplePage = (props: PeopleProps) => {
       viewer={viewer}
       page="people"
       title="People"
-      state={isEmpty ? 'Nobody yet.' : describeCount(props)}
+      state={isEmpty ? 'No people yet.' : describeCount(props)}
       action={hasRole(viewer.member.role, 'editor') && <AddLink viewer={viewer} />}
     >
       {indexed < 1 && (
@@ -85,7 +85,7 @@ const SORTS: Record<PeopleSort, { label: string; order: string }> = {
   newest: { label: 'Newest', order: 'newest first' },
   name: { label: 'Name', order: 'by name' },
   email: { label: 'Email', order: 'by email' },
-  seen: { label: 'Last page view', order: 'last page view first' },
+  seen: { label: 'Last page view', order: 'most recent page view first' },
 }
 
 const formatCount = ({ people, isExact }: PeopleProps['count']): string =>
@@ -360,7 +360,7 @@ const NoMatch = ({ view, paths, next }: PeopleProps) => {
 
 const Nobody = ({ viewer }: { viewer: Viewer }) => (
   <EmptyState
-    title="Nobody yet"
+    title="No people yet"
     next={<ButtonLink href={pathOf(viewer.app.publicId, 'activation')}>Send the first event</ButtonLink>}
   >
     Your server adds people with their first event or through the API. You can also add one here.

@@ -35,7 +35,8 @@ export const PersonFormPage = ({ viewer, person, text, shown = text, errors, not
           'Changes appear on the timeline, with your name.'
         ) : (
           <>
-            Starts the <a href={pathOf(viewer.app.publicId, 'messages')}>messages</a> that a new person triggers.
+            Adding someone starts the <a href={pathOf(viewer.app.publicId, 'messages')}>messages</a> that new people
+            trigger.
           </>
         )
       }

@@ -147,6 +147,12 @@ export function findWrongNames({ fields }: PersonText): FieldError[] {
   return new Set(names).size < names.length ? [fieldError('Use each name only once.')] : []
 }
 
+/** The API's messages say "Send"; people enter. */
+const wordForForm = (error: FieldError): FieldError => ({
+  ...error,
+  message: error.message.replace(/^Send /, 'Enter '),
+})
+
 type Reading = { input: ContactFields } | { errors: FieldError[] }
 
 export const readNewPerson = (text: PersonText, app: AppRow): Reading =>
@@ -182,5 +188,5 @@ function read(
     ...(isChanged('source') && textOrNull(text.source) !== null && { source: textOrNull(text.source) }),
   })
   const errors = [...('errors' in reading ? reading.errors : []), ...wrongNames]
-  return 'errors' in reading || errors.length > 0 ? { errors } : reading
+  return 'errors' in reading || errors.length > 0 ? { errors: errors.map(wordForForm) } : reading
 }

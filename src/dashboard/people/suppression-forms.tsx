@@ -16,7 +16,13 @@ const REASONS = [
 ]
 
 const Why = ({ value }: { value: string }) => (
-  <Field name="why" label="Note" hint="Why you remove it. Shown in the audit log." value={value} autocomplete="off" />
+  <Field
+    name="why"
+    label="Note"
+    hint="Why you're removing it. Shown in the audit log."
+    value={value}
+    autocomplete="off"
+  />
 )
 
 /** For editors: typed addresses, or the export of another mail provider. */
@@ -69,7 +75,7 @@ export const RemoveSuppressionPage = ({ viewer, text, errors, notice }: FormProp
       page="deliveries"
       title={`Remove ${text.email} from suppressions?`}
       tabTitle="Remove from suppressions"
-      state="Do this only if they asked for email again. Earlier emails aren't resent."
+      state="Do this only if they asked to get emails again. Earlier emails aren't resent."
     >
       <FormNotices notice={notice ?? errors.find(({ field }) => field === 'email')?.message} />
       <Form

@@ -204,7 +204,7 @@ type ShownCheck = Omit<SenderCheck, 'state'> & { state: SenderCheck['state'] | '
 const UNCHECKED: ShownCheck[] = [
   { about: 'SPF', sentence: 'Lists the servers that may send for the domain.' },
   { about: 'DKIM', sentence: 'Publishes the key that emails are signed with.' },
-  { about: 'DMARC', sentence: 'Says what receivers do with emails that fail both.' },
+  { about: 'DMARC', sentence: 'Tells receivers what to do with emails that fail both.' },
 ].map((one) => ({ ...one, state: 'unchecked', record: null }) as ShownCheck)
 
 const STATES: Record<ShownCheck['state'], { word: string; mood: Mood }> = {
@@ -244,7 +244,7 @@ const ChecksSection = ({ facts: { viewer, mailRoute }, last, isChecking }: Domai
       <p class="hint">
         Checked <ExactTime at={last.checkedAt} />.{' '}
         {isChecking
-          ? 'Being checked again. Reload the page in a moment.'
+          ? 'The records are being checked again. Reload the page in a moment.'
           : 'Checked again daily while emails are sent or someone views this page.'}
       </p>
     )}

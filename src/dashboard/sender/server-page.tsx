@@ -187,7 +187,7 @@ const ServerFields = ({ text, password }: FieldsProps) => (
     <Select
       name="smtpSecurity"
       label="Security"
-      hint="STARTTLS is optional on this machine without a password."
+      hint="Without a password, STARTTLS is optional on this machine."
       value={text.smtpSecurity}
       options={SECURITIES}
     />

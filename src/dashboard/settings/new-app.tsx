@@ -52,7 +52,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
     viewer={viewer}
     page="new-app"
     title="New app"
-    state={`Adds an app to the account ${viewer.account.name}, with its own people and events. API keys work for all apps.`}
+    state={`The new app belongs to the account ${viewer.account.name} and has its own people and events. API keys work for all its apps.`}
   >
     <Form
       action={pathOf(viewer.app.publicId, 'new-app')}

@@ -60,7 +60,7 @@ const AppFields = ({ input }: FieldsProps) => (
       name="domains"
       label="Domains"
       kind="lines"
-      hint="One per line, without ports. Emails link only to these and subdomains."
+      hint="One per line, without ports. Emails link only to these and their subdomains."
       value={input.domains}
       autocomplete="off"
       optional

@@ -36,12 +36,12 @@ describe('too many wrong codes', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 30, 30])
     const { html } = await step.send(browser, step.now())
     expect(await textOf(html, '#code-fault')).toEqual([
-      'Error: Too many wrong codes. Try again in 30 seconds, or use a recovery code, or use a browser that you have signed in with before.',
+      'Error: Too many wrong codes. Try again in 30 seconds, use a recovery code, or use a browser that you have signed in with before.',
     ])
     await use(browser, WRONG_RECOVERY_CODE, free)
     const both = await step.send(browser, WRONG_RECOVERY_CODE)
     expect(await textOf(both.html, '#code-fault')).toEqual([
-      'Error: Too many wrong recovery codes. Try again in a second, or use a browser that you have signed in with before.',
+      'Error: Too many wrong recovery codes. Try again in a second or use a browser that you have signed in with before.',
     ])
     step.pages.clock.ms += STEP_MS
     expect((await step.send(await step.asked(STRANGER), step.now())).status).toBe(303)
@@ -55,7 +55,7 @@ describe('too many wrong codes', () => {
     const { status, html } = await step.send(known, step.now(1))
     expect([status, await textOf(html, '#code-fault')]).toEqual([
       429,
-      ['Error: Too many wrong codes. Try again in a second, or use a recovery code.'],
+      ['Error: Too many wrong codes. Try again in a second or use a recovery code.'],
     ])
     expect((await step.send(known, step.codes[0] ?? '')).status).toBe(303)
   })

@@ -173,7 +173,7 @@ describe('too many wrong passwords', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 30, 30, 30])
     const { html } = await browser.signIn('ada@example.com')
     expect(await faultOf(html)).toBe(
-      'Too many wrong passwords. Try again in 30 seconds, or use a browser that you have signed in with before.',
+      'Too many wrong passwords. Try again in 30 seconds or use a browser that you have signed in with before.',
     )
     expect((await createBrowser(pages, { address: '10.0.0.2' }).signIn('ada@example.com')).status).toBe(303)
     pages.clock.ms += 30_000

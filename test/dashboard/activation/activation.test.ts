@@ -115,7 +115,7 @@ describe('the tag', () => {
   test('says whose views are stored, and where to change it', async () => {
     const { html } = await (await pages.signedIn()).get(pages.at('activation'))
     expect(await textOf(html, 'section p')).toContain(
-      'Only page views of known people are stored. Add others from your server with createContact, or, in Settings, let the browser script add them.',
+      'Only page views of known people are stored. Your server can add others with createContact, and the browser script can if you allow it in Settings.',
     )
     expect(await attributesOf(html, '#tag p a', 'href')).toEqual([pages.at('settings')])
     const [app] = await pages.store.listApps(pages.begun.accountId)

@@ -52,7 +52,7 @@ describe('refusals', () => {
     await refuse({ field: 'event' })
     expect(await troubles()).toEqual([
       '400invalid_fieldeventA field is missing or invalid.4 times, last just now',
-      '401invalid_signatureIt was uppercase. Send lowercase hexadecimal. Last from https://app.example.com. Check oneOnce, 5 minutes ago',
+      '401invalid_signatureIt was uppercase. Send lowercase hexadecimal. Last from https://app.example.com. Check a signatureOnce, 5 minutes ago',
       "403origin_not_allowedThe browser script isn't allowed on this host. Last from https://other.example. Add it to the allowed hosts in Settings.Once, 5 minutes ago",
       '401invalid_api_keyThe API key is missing, wrong or revoked.Once, 5 minutes ago',
       expect.stringContaining('Unknown people'),

@@ -177,7 +177,7 @@ describe('a delivery', () => {
   test('shows every rule with its finding and verdict', async () => {
     const { html } = await browser.get(await open())
     expect(await textOf(html, 'td[data-label="Finding"]')).toEqual([
-      `${BOB} may get email.`,
+      `${BOB} can be emailed.`,
       'The message was live.',
       `${BOB} did not have the tag beta.`,
     ])
@@ -215,7 +215,7 @@ describe('a delivery', () => {
   test('that cannot be rendered says why', async () => {
     const { html } = await browser.get(await open({}))
     expect(await textOf(html, '#mail .notice')).toEqual([
-      "Caution: It can't be rendered now. The event had no headline, and the message has no fallback for it.",
+      "Caution: It can't be previewed now. The event had no headline, and the message has no fallback for it.",
     ])
     expect(await textOf(html, '[popovertarget=resend]')).toEqual([])
     expect(await textOf(html, 'p.hint')).toContain(

@@ -172,7 +172,7 @@ describe('the confirmation', () => {
     expect((await newest()).state).toBe('unknown')
     expect(await asked(path)).toEqual([
       'They may already have received it twice.',
-      "It was already resent automatically once, because delivery wasn't confirmed.",
+      "It was already automatically resent once, because delivery wasn't confirmed.",
     ])
   })
 })

@@ -29,7 +29,7 @@ test('/docs redirects to the first page', async () => {
 test('an unknown page leads back to the documentation', async () => {
   for (const path of ['/docs/nope', '/docs/api/nope']) {
     const { status, html } = await get(path)
-    expect([status, await textOf(html, '.lead')]).toEqual([404, ['The documentation has no page with this address.']])
+    expect([status, await textOf(html, '.lead')]).toEqual([404, ['The documentation has no page at this address.']])
     expect(await attributesOf(html, 'main a', 'href')).toEqual(['/docs'])
   }
 })

@@ -87,7 +87,7 @@ describe('one event', () => {
   test('a page view promises no reasons where no message starts with it', async () => {
     await pages.record({ name: '$page', path: '/results/81' })
     const { html } = await open()
-    expect(await textOf(html, '#mail p')).toEqual(['None. No live message starts when this page is opened.'])
+    expect(await textOf(html, '#mail p')).toEqual(['None. Opening this page triggers no live message.'])
     expect(await attributesOf(html, '#mail a', 'href')).toEqual([])
   })
 

@@ -79,7 +79,7 @@ describe('the origin of a form', () => {
     if (status === 403) {
       const saysNothing = !('Origin' in headers) && !('Sec-Fetch-Site' in headers)
       expect(await textOf(html, 'h1')).toEqual([saysNothing ? NOTHING_SAID : 'This form came from another site'])
-      expect(html.includes('the header Origin or Sec-Fetch-Site is missing')).toBe(saysNothing)
+      expect(html.includes('without an Origin or Sec-Fetch-Site header')).toBe(saysNothing)
     }
     const password = await pages.post('/password', { token: 'wrong', password: 'x' }, headers)
     expect(password.status).toBe(status === 200 ? 404 : 403)

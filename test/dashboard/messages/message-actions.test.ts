@@ -168,9 +168,9 @@ describe('errors', () => {
       'mail.subject': 'Hi {{ event.headlin }} {% if %}',
     }
     const sentences = [
-      'Wait: Enter a whole number, up to 30 days (43200 minutes).',
+      'Wait: Enter a whole number, up to 30 days (43,200 minutes).',
       'Rule 2: Enter a whole number of minutes from 0 to 1440.',
-      'Subject: “{% if %}” needs a condition on line 1.',
+      'Subject: On line 1, “{% if %}” needs a condition.',
     ]
     for (const path of [pages.path, pages.at('messages/new')]) {
       const isNew = path !== pages.path

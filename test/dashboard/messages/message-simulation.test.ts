@@ -115,10 +115,7 @@ test('does not count a cancelled email as sent', async () => {
   await view(email, '/results/1')
   pages.clock.ms += 3_600_000
   const html = await simulate()
-  expect(await textOf(html, '.outcome > summary b')).toEqual([
-    'Already got it, or one was waiting',
-    'Had opened the result',
-  ])
+  expect(await textOf(html, '.outcome > summary b')).toEqual(['Already sent or waiting', 'Had opened the result'])
   expect(await textOf(html, '.outcome td > bdi')).toContain(
     'bob@example.com had already received this message, or it was waiting.',
   )
@@ -143,7 +140,7 @@ describe('a simulation', () => {
     expect(status).toBe(200)
     await expectHarmless(html)
     expect(await textOf(html, '#simulation > p:not(.hint)')).toEqual([
-      'One person would have got the email. It has been triggered 2 times since 26 April 2026.',
+      'One person would have got the email. The message has been triggered 2 times since 26 April 2026.',
     ])
     expect(await textOf(html, '.outcome > summary')).toEqual([
       'Would have been sent 1, 50%',

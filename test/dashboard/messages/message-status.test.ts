@@ -42,7 +42,10 @@ describe('going live', () => {
     const problems = (await textOf(html, '.problems li')).join(' ')
     expect(problems).toContain('event.url is missing in 12% of the last 100 events.')
     expect(problems).toContain('contact.firstName is missing in 50% of the last 100 events.')
-    expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Values.', 'The rest can stay open:'])
+    expect(await textOf(html, '#go-live-checks p')).toEqual([
+      'Fix first: Values.',
+      "These don't stop you from going live:",
+    ])
     const [button] = await attributesOf(html, '.checks button', 'value')
     expect(button).toBe('fix mail.body {{ contact.firstName }}')
     const added = await pages.press(pages.path, button ?? '')
@@ -136,7 +139,7 @@ describe('going live', () => {
       'Each person gets it once per resultId or url.',
     ])
     expect(await textOf(html, '#go-live p')).toEqual([
-      'You can go live with these open:',
+      "These don't stop you from going live:",
       expect.stringContaining('It applies to new events only'),
       expect.stringContaining('A person gets at most 1 email a day from this app.'),
       expect.stringMatching(/but not as sent.*can send them from the outbox/),
@@ -150,7 +153,7 @@ describe('going live', () => {
     expect(await left()).toEqual([
       'Note: Mail server Not set. Emails are captured, not sent. Set a mail server',
       `Note: ${lost}`,
-      "To do: Test This text isn't tested yet.",
+      "To do: Test This text hasn't been tested yet.",
     ])
     const { html } = await pages.browser.get(pages.path)
     expect(await attributesOf(html, '#go-live-checks a', 'href')).toEqual([
@@ -158,9 +161,9 @@ describe('going live', () => {
       '/docs/hosting#public-address',
     ])
     await pages.set({ smtpUrl: 'smtp://mail.example.com' })
-    expect(await left()).toEqual([`Problem: ${lost}`, "To do: Test This text isn't tested yet."])
+    expect(await left()).toEqual([`Problem: ${lost}`, "To do: Test This text hasn't been tested yet."])
     const { html: withServer } = await pages.browser.get(pages.path)
-    expect(await textOf(withServer, '#go-live-checks p')).toEqual(['You can go live with these open:'])
+    expect(await textOf(withServer, '#go-live-checks p')).toEqual(["These don't stop you from going live:"])
     expect(await textOf(withServer, '#checklist .wrong')).toEqual([`Problem: ${lost} You can go live anyway.`])
     expect((await pages.press(pages.path, 'live')).status).toBe(303)
   })
@@ -189,7 +192,7 @@ describe('going live', () => {
       expect(await allowed()).toEqual([...(before ?? []), 'new.example.org'])
       const { html } = await pages.browser.get(pages.path)
       expect(await linksOf(html, '#checklist')).toEqual([])
-      expect(await textOf(html, '#go-live-checks li')).toContain("To do: Test This text isn't tested yet.")
+      expect(await textOf(html, '#go-live-checks li')).toContain("To do: Test This text hasn't been tested yet.")
     })
 
     test('whose domain is not what is wrong', async () => {
@@ -250,7 +253,7 @@ describe('going live', () => {
   })
 
   describe('for a stored draft with a mistake', () => {
-    const FAULT = '“{{ event.headline” does not end with }} on line 1.'
+    const FAULT = 'On line 1, “{{ event.headline” does not end with }}.'
     const BROKEN = `Subject: ${FAULT}`
     beforeEach(async () => {
       const { id, name, content } = await pages.draft()
@@ -263,7 +266,10 @@ describe('going live', () => {
       const { html } = await pages.browser.get(pages.path)
       expect(await textOf(html, '.problems li')).toEqual([BROKEN])
       expect(await textOf(html, '[id="mail.subject-fault"]')).toEqual([`Error: ${FAULT}`])
-      expect(await textOf(html, '#go-live-checks p')).toEqual(['Fix first: Email.', 'The rest can stay open:'])
+      expect(await textOf(html, '#go-live-checks p')).toEqual([
+        'Fix first: Email.',
+        "These don't stop you from going live:",
+      ])
       expect((await pages.press(pages.path, 'live')).status).toBe(400)
     })
 
@@ -277,8 +283,10 @@ describe('going live', () => {
     test('no longer shows fixed problems after any button', async () => {
       const mended = await pages.press(pages.path, 'preview', { 'mail.subject': 'Mended' })
       expect(await textOf(mended.html, '.problems li, .fault')).toEqual([])
-      expect((await textOf(mended.html, '#go-live-checks li')).at(-1)).toBe("To do: Test This text isn't tested yet.")
-      expect(await textOf(mended.html, '#go-live-checks p')).toEqual(['You can go live with these open:'])
+      expect((await textOf(mended.html, '#go-live-checks li')).at(-1)).toBe(
+        "To do: Test This text hasn't been tested yet.",
+      )
+      expect(await textOf(mended.html, '#go-live-checks p')).toEqual(["These don't stop you from going live:"])
       const broken = await pages.press(pages.path, 'preview', { 'mail.subject': 'M', 'mail.body': '{{ x }}' })
       expect(await textOf(broken.html, '.problems li')).toEqual([expect.stringContaining('no variable x.')])
     })

@@ -43,7 +43,7 @@ describe('a test email', () => {
     const tested = await pages.press(pages.path, 'test', { 'mail.subject': 'Tested' })
     expect(await lineOf(tested.html)).toBe('Note: Test Captured, not sent.')
     const { html } = await pages.browser.get(pages.path)
-    expect(await lineOf(html)).toBe("To do: Test This text isn't tested yet.")
+    expect(await lineOf(html)).toBe("To do: Test This text hasn't been tested yet.")
     const saved = await pages.press(pages.path, 'save', { 'mail.subject': 'Tested' })
     expect(await lineOf((await pages.browser.get(saved.location ?? '')).html)).toBe('Note: Test Captured, not sent.')
     const server = await startMailServer({})
@@ -56,7 +56,7 @@ describe('a test email', () => {
       'mail.subject': '{{ x }}',
       'again.collect.minutes': '',
     })
-    expect(await lineOf(broken.html)).toBe("To do: Test This text isn't tested yet.")
+    expect(await lineOf(broken.html)).toBe("To do: Test This text hasn't been tested yet.")
   })
 
   test('of a new message needs its email only', async () => {

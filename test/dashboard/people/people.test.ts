@@ -52,7 +52,7 @@ const pathOfNewest = async (): Promise<string> => (await attributesOf(await see(
 describe('the people', () => {
   test('the empty state explains people and the next step', async () => {
     const html = await see()
-    expect(await textOf(html, '.empty h2')).toEqual(['Nobody yet'])
+    expect(await textOf(html, '.empty h2')).toEqual(['No people yet'])
     expect(await attributesOf(html, '.empty a', 'href')).toEqual([pages.at('activation')])
   })
 

@@ -109,6 +109,11 @@ describe('adding a person', () => {
     expect(await findAda()).toBeNull()
   })
 
+  test('says what to enter instead of an incomplete email', async () => {
+    const { html } = await browser.post(NEW(), { ...ADA, email: 'ada' })
+    expect((await errorsOf(html))[0]).toContain('Enter one complete email address')
+  })
+
   test('counts towards the plan', async () => {
     await pages.store.setPlan({
       accountId: pages.begun.accountId,

@@ -101,7 +101,7 @@ describe('the check of the mail server', () => {
     ['smtp://0.0.0.0', "The mail server's certificate is not trusted", {}, { disabledCommands: [] }],
     ['smtps://127.0.0.1', 'This port of the mail server does not use TLS.', {}, {}],
     ['smtp://127.0.0.1', 'before any email was sent (it replied 554).', { connect: () => 554 }, {}],
-    ['smtp://127.0.0.1', 'asked us to try again later (it replied 421).', { connect: () => 421 }, {}],
+    ['smtp://127.0.0.1', 'asked Eventpost to try again later (it replied 421).', { connect: () => 421 }, {}],
   ])('explains the problem: %s, %s', async (address, words, behaviour, options) => {
     const { port } = await start(behaviour, options)
     await set(`${address}:${port}`)

@@ -147,7 +147,7 @@ test('a mail server that is paused is reported on the pages of the app', async (
   expect(await textOf(await see(), '.notice.caution')).toEqual([LOST])
   expect(await textOf(await see('/domain'), '.notice.caution')).toEqual([])
   expect(await textOf(await see('/server'), '.notice.caution')).toEqual([
-    'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked us to try again later (it replied 421). Emails wait, and none are lost.',
+    'Caution: The mail server 127.0.0.1:465 is paused until 3 May 2026, 12:01 UTC. The mail server asked Eventpost to try again later (it replied 421). Emails wait, and none are lost.',
   ])
 })
 
@@ -288,19 +288,19 @@ describe('the records of the domain', () => {
     pages.clock.ms += 1
     answer = () => null
     const html = await see('/domain')
-    expect(html).toContain('Being checked again. Reload the page in a moment.')
+    expect(html).toContain('The records are being checked again. Reload the page in a moment.')
     expect([await badges(html), await checked(), isAsked()]).toEqual([['Good', 'To do', 'Missing'], first, true])
     await see('/domain')
     expect(isAsked()).toBe(false)
     pages.clock.ms += HOUR
     answer = () => []
     const saving = spyOn(pages.store, 'saveDomainCheck')
-    expect(await see('/domain')).toContain('Being checked again')
+    expect(await see('/domain')).toContain('The records are being checked again')
     await saving.mock.results[0]?.value
     const after = await see('/domain')
     expect([await badges(after), isAsked()]).toEqual([['Missing', 'To do', 'Missing'], true])
     expect(await checked()).toBe(new Date(pages.clock.now()).toISOString())
-    expect(after).not.toContain('Being checked again')
+    expect(after).not.toContain('The records are being checked again')
   })
 
   test('show published text safely', async () => {

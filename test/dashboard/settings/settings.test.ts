@@ -62,7 +62,7 @@ test.each([
   ['app.example.com\nlocalhost:8562', ''],
   ['', 'localhost:8562'],
 ])('says that the ports of %j and %j are not saved', async (domains, snippetHosts) => {
-  const PORTS = 'Domains are saved without their ports.'
+  const PORTS = 'Domains are saved without ports.'
   const notice = async () => (await textOf((await browser.get(pages.at('settings'))).html, '[role=status]'))[0]
   const browser = await pages.signedIn()
   await browser.submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, domains, snippetHosts })
@@ -105,7 +105,7 @@ test('pages show times in its timezone', async () => {
   expect(await textOf(events, '.feed time')).toEqual(['3 May 08:00:00'])
   expect((await textOf(events, '.chart .axis'))[0]).toEndWith('3 May, 08:00')
   const days = (await browser.get(pages.at('events?range=days'))).html
-  expect((await textOf(days, '.chart figcaption'))[0]).toStartWith('All events by the day (UTC)')
+  expect((await textOf(days, '.chart figcaption'))[0]).toStartWith('All events by day (UTC)')
   const wrong = await browser.submit(pages.at('settings'), pages.at('settings'), { ...FIELDS, timezone: HOSTILE })
   expect([wrong.status, (await textOf(wrong.html, '#timezone-fault'))[0]]).toEqual([
     400,
