@@ -52,7 +52,7 @@ const UNFIT = {
   broken_template: () => 'The email could not be rendered: its template has an error.',
   empty_mail: () => 'The email had no text, so it was not sent.',
   template_slow: () => 'The email took too long to render.',
-  template_too_slow: () => 'The email took too long to render, even by itself.',
+  template_too_slow: () => 'The email took too long to render, even when it was rendered alone.',
   no_sender: () => 'The app has no sender address. Add one on the Sender page.',
   sender_not_listed: () =>
     'The message uses an address that is not a sender address of the app. Choose another in the message, or add it on the Sender page.',

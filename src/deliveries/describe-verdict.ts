@@ -204,7 +204,7 @@ function describeUnsure(verdict: Verdict, { content, person, isOver }: Described
   const name = displayName(person)
   if (isOver) return `${which} was open ${then}, and it was not known whether ${name} was viewing it.`
   const otherwise = rule === 'away' ? 'counts as away' : 'counts as not having seen it'
-  return `${which} was open ${then}, and it isn't known yet whether ${name} was viewing it. Without a sign of activity, ${name} ${otherwise}.`
+  return `${which} was open ${then}, and it isn't known yet whether ${name} was viewing it. Without further activity, ${name} ${otherwise}.`
 }
 
 /** The page that a person may still be on; null: not stored. */

@@ -101,7 +101,7 @@ describe('describes a state', () => {
     const open = [fail('away', 'trigger', NOW), fail('away', 'sending', NOW), fail('notSeen', '/results/1', NOW)]
     const verdicts = open.map((verdict) => ({ ...verdict, until }))
     const delivery = deliveryOf({ state: 'deferred', reason: 'unsure' }, verdicts)
-    const unsure = "isn't known yet whether Ada was viewing it. Without a sign of activity, Ada counts as"
+    const unsure = "isn't known yet whether Ada was viewing it. Without further activity, Ada counts as"
     expect(explain(delivery).rules.map(({ sentence }) => sentence)).toEqual([
       `A page was open at the time of the event, and it ${unsure} away.`,
       `A page was open when the email was due, and it ${unsure} away.`,

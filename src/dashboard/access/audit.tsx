@@ -109,7 +109,7 @@ const AuditPage = (props: AuditProps) => {
         </div>
       )}
       <p class="hint after-table">
-        The same hash means the same IP address, or for IPv6 the same /64 network. The server's log has the same hashes.
+        Equal hashes mean the same IP address, or for IPv6 the same /64 network. The server's log uses them too.
       </p>
       <Pager
         newest={isFirst ? undefined : pathWith({})}

@@ -81,6 +81,12 @@ export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
   )
 }
 
+/** What happens next to a deferred email. */
+export function nameNext(delivery: DeliveryRow): string | null {
+  if (delivery.state !== 'deferred') return null
+  return isHeld(delivery) ? 'Next check' : 'Next try'
+}
+
 const OF_APP: readonly (string | null)[] = ['window', 'perDay', 'perWeek']
 
 /** To the hours and limits that an email waits for. */

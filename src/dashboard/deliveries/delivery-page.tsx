@@ -5,7 +5,6 @@ import {
   findUnconfirmed,
   isCancellable,
   isHastened,
-  isHeld,
   isResent,
   mayHaveArrivedTwice,
   mayResend,
@@ -23,7 +22,7 @@ import { publicId } from '../../core/ids.ts'
 import { NO_MAILBOX } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
-import { DeliveryBadge, deliveryPath, LimitLink } from './delivery-labels.tsx'
+import { DeliveryBadge, deliveryPath, LimitLink, nameNext } from './delivery-labels.tsx'
 import { messagePath, openPath } from '../messages/messages-page.tsx'
 import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
 import { previewOf } from '../events/event-labels.ts'
@@ -127,7 +126,7 @@ const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => 
             <a href={deliveryPath(appId, lead.id)}>another email</a>
           </Fact>
         )}
-        <Fact name={nameDue(delivery)}>
+        <Fact name={nameNext(delivery) ?? 'Due'}>
           <ExactTime at={delivery.dueAt} />
         </Fact>
         {deferrals > 0 && <Fact name="Deferred">{deferrals === 1 ? 'Once' : `${formatCount(deferrals)} times`}</Fact>}
@@ -143,11 +142,6 @@ const FactsSection = ({ viewer, shown: { work }, cancelled }: DeliveryProps) => 
       </Values>
     </section>
   )
-}
-
-function nameDue(delivery: DeliveryRow): string {
-  if (delivery.state !== 'deferred') return 'Due'
-  return isHeld(delivery) ? 'Next check' : 'Next try'
 }
 
 const JoinedSection = ({ viewer, shown: { work }, now }: DeliveryProps) =>

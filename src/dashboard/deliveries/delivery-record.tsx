@@ -4,13 +4,12 @@ import {
   CANCELLED,
   type DeliveryState,
   type Explanation,
-  isHeld,
   namesReply,
   type MessageRow,
   type ShownDelivery,
 } from '../../deliveries/delivery-lists.ts'
 import { Badge, type Mood } from '../ui/badge.tsx'
-import { nameOfRule } from './delivery-labels.tsx'
+import { nameNext, nameOfRule } from './delivery-labels.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
@@ -123,11 +122,8 @@ function whenAsked({ explained: { rules, decidedAt, rulesAt } }: ShownDelivery):
   return rules.some(({ rule }) => !ALWAYS_ASKED.includes(rule)) ? (rulesAt ?? decidedAt) : null
 }
 
-function describeUpcoming(delivery: Delivery): string {
-  const { byHand, state } = delivery
-  if (state === 'deferred') return isHeld(delivery) ? 'Next check' : 'Next try'
-  return byHand ? 'It will be sent' : 'Rules will be checked'
-}
+const describeUpcoming = (delivery: Delivery): string =>
+  nameNext(delivery) ?? (delivery.byHand ? 'It will be sent' : 'Rules will be checked')
 
 const ENDS: Partial<Record<DeliveryState, string>> = {
   skipped: 'It was not sent',

@@ -61,7 +61,7 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
         <>
           <Table
             label="Messages, oldest first"
-            columns={columnsOf(viewer)}
+            columns={columnsOf(viewer, messages)}
             rows={messages}
             idOf={({ id }) => String(id)}
           />
@@ -82,12 +82,16 @@ function describeTotals(messages: MessageRow[], { hasSender, isCapturing }: Mail
   const live = messages.filter(({ status }) => status === 'live')
   const unsent = hasSender ? 0 : live.filter(({ content }) => content.mail.fromEmail === undefined).length
   if (live.length === 0) return 'No message is live, so no emails are sent.'
-  const which = `${live.length} of ${messages.length} ${messages.length === 1 ? 'message' : 'messages'} ${live.length === 1 ? 'is' : 'are'} live.`
+  const which =
+    messages.length === 1
+      ? 'The message is live.'
+      : `${live.length} of ${messages.length} messages ${live.length === 1 ? 'is' : 'are'} live.`
   if (unsent > 0) return `${which} ${unsent} can't be sent without a sender address.`
   return isCapturing ? `${which} Emails are captured until a mail server is set.` : which
 }
 
-const columnsOf = (viewer: Viewer): Column<CountedMessage>[] => [
+/** The captured column is shown only if needed. Those emails also count as not sent, as in Results. */
+const columnsOf = (viewer: Viewer, messages: CountedMessage[]): Column<CountedMessage>[] => [
   {
     name: 'Message',
     cell: ({ id, status, name, content }) => (
@@ -115,6 +119,9 @@ const columnsOf = (viewer: Viewer): Column<CountedMessage>[] => [
     outcome: 'opened',
   }),
   numberOf(viewer, 'Not sent', { count: (counts) => countIn(counts, 'unsent') + counts.heldBack, state: 'unsent' }),
+  ...(messages.some(({ counts }) => counts.kept > 0)
+    ? [numberOf(viewer, 'Captured', { count: ({ kept }) => kept, state: 'kept' })]
+    : []),
   numberOf(viewer, 'Problems', { count: (counts) => countIn(counts, 'amiss'), state: 'amiss' }),
 ]
 

@@ -313,7 +313,6 @@ const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<
       const name = messages.find(({ id }) => id === foundEmail?.messageId)?.name
       return name === undefined ? <None /> : <SentText most={40}>{name}</SentText>
     },
-    isExtra: true,
   },
   {
     name: 'Emailed',

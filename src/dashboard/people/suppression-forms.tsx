@@ -26,15 +26,14 @@ const Why = ({ value }: { value: string }) => (
 )
 
 /** For editors: typed addresses, or the export of another mail provider. */
+/** Of a suppression. */
+export const WHAT_IT_DOES =
+  'Unsubscribed people get no lifecycle emails. People whose address bounced, or who reported spam, get no emails at all.'
+
 export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<SuppressionListText>) => {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (
-    <Frame
-      viewer={viewer}
-      page="deliveries"
-      title="Add addresses"
-      state="Unsubscribed people get no lifecycle emails; addresses that bounced or complained get no emails at all."
-    >
+    <Frame viewer={viewer} page="deliveries" title="Add addresses" state={WHAT_IT_DOES}>
       <Form action={`${path}/new`} hasFiles errors={errors} notice={notice} submit="Add to suppressions" cancel={path}>
         <Field
           name="addresses"

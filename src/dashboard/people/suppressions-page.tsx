@@ -6,6 +6,7 @@ import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { WHAT_IT_DOES } from './suppression-forms.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -67,7 +68,7 @@ export const SuppressionsPage = (props: SuppressionsProps) => {
 function describeCount(count: string): string {
   if (count === '0') return 'No addresses yet.'
   const addresses = count === '1' ? '1 address' : `${count} addresses`
-  return `${addresses}. Unsubscribed people get no lifecycle emails; addresses that bounced or complained get no emails at all.`
+  return `${addresses}. ${WHAT_IT_DOES}`
 }
 
 const Actions = ({ viewer, isEmpty }: { viewer: Viewer; isEmpty: boolean }) => {

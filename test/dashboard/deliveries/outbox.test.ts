@@ -226,12 +226,13 @@ describe('a captured email', () => {
   }
   const offeredOn = async (path: string) => textOf((await browser.get(path)).html, '#resend form button')
 
-  test('is not counted as sent', async () => {
+  test('is counted separately from sent emails, and as not sent', async () => {
     await open()
     const { html } = await browser.get(pages.at('messages'))
     expect(await textOf(html, 'td[data-label=Sent] a')).toEqual([])
     expect(await textOf(html, 'td[data-label="Not sent"] a')).toEqual(['1'])
-    const [kept] = await attributesOf(html, 'td[data-label="Not sent"] a', 'href')
+    expect(await textOf(html, 'td[data-label=Captured] a')).toEqual(['1'])
+    const [kept] = await attributesOf(html, 'td[data-label=Captured] a', 'href')
     expect(await textOf((await browser.get(kept ?? '')).html, '.deliveries .badge')).toEqual(['Captured'])
     const message = (await attributesOf(html, '.message-name', 'href')).at(-1)
     expect(await textOf((await browser.get(message ?? '')).html, '.page-head .with-badge')).toEqual([

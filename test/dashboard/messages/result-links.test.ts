@@ -157,7 +157,7 @@ test('every day of the chart opens what it counts', async () => {
 test('every number of a message opens what it counts', async () => {
   const { html } = await browser.get(pages.at('messages'))
   const links = (await linksOf(html, 'td.number a')).map((link) => ({ ...link, name: `${link.name} ${link.href}` }))
-  expect(links).toHaveLength(6)
+  expect(links).toHaveLength(7)
   await expectRows(links)
 })
 

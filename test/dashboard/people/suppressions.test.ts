@@ -65,7 +65,7 @@ describe('the list', () => {
       pages.at(`people/${publicId('con', bob?.id ?? 0)}`),
     ])
     expect(await textOf(html, '.page-head .lead')).toEqual([
-      '2 addresses. Unsubscribed people get no lifecycle emails; addresses that bounced or complained get no emails at all.',
+      '2 addresses. Unsubscribed people get no lifecycle emails. People whose address bounced, or who reported spam, get no emails at all.',
     ])
   })
 
