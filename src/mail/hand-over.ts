@@ -121,8 +121,7 @@ async function conclude(deps: MarkDependencies, work: DeliveryWork, { outcome, m
         const replied = { ...record, reply: replyOf(outcome) }
         return retry(deps, work, { reason, isServerFault: isAboutUs(outcome), record: replied })
       }
-      const last = { reply: replyOf(outcome), tries: (record.tries ?? 0) + 1 }
-      return refuseForGood(deps, work, { refusal: outcome, record: { ...record, ...last } })
+      return refuseForGood(deps, work, { refusal: outcome, record: { ...record, reply: replyOf(outcome) } })
   }
 }
 

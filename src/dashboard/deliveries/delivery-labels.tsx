@@ -33,7 +33,11 @@ const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
 export const STATE_GROUPS = {
   pending: { word: 'Waiting', chip: 'Waiting', states: ['waiting', 'deferred', 'claimed'] },
   left: { word: 'All sent', chip: 'Sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
-  unsent: { word: 'All not sent', chip: 'Skipped, captured or failed', states: ['skipped', 'kept', 'failed'] },
+  unsent: {
+    word: 'Skipped, captured or failed',
+    chip: 'Skipped, captured or failed',
+    states: ['skipped', 'kept', 'failed'],
+  },
   decided: {
     word: 'Sent, captured, held back or failed',
     chip: 'Sent, captured, held back or failed',

@@ -212,7 +212,7 @@ const ICONS: Record<State, IconName> = { done: 'check', open: 'circle', caution:
 const WORDS: Record<State, string> = { done: 'Done: ', open: 'To do: ', caution: 'Note: ', wrong: 'Problem: ' }
 
 /** `fields`: what is typed. */
-type ListProps = { viewer: Viewer; isEditor: boolean; fields: Fields; lines: CheckLine[] }
+type ListProps = { viewer: Viewer; isEditor: boolean; isLive: boolean; fields: Fields; lines: CheckLine[] }
 
 export const Checklist = (props: ListProps) => <CheckLines {...props} problems={props} />
 
@@ -241,7 +241,7 @@ const CheckLines = ({ lines, viewer, problems }: LinesProps) => (
             </>
           )}
           {line.host !== undefined && <AllowHost viewer={viewer} host={line.host} />}
-          {problems && line.state === 'wrong' && line.problems.length === 0 && (
+          {problems?.isLive === false && line.state === 'wrong' && line.problems.length === 0 && (
             <span class="hint"> You can go live anyway.</span>
           )}
           {problems && <ProblemList {...problems} problems={line.problems} />}

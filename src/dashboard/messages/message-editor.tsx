@@ -94,11 +94,18 @@ function EditorForm(props: EditorProps) {
 function Checks(props: EditorProps) {
   const { viewer, message } = props
   const isEditor = hasRole(viewer.member.role, 'editor')
+  const isLive = message?.status === 'live'
   return (
     <section id="checks" data-part>
-      <h2>{message?.status === 'live' ? 'Checks' : 'Before you go live'}</h2>
+      <h2>{isLive ? 'Checks' : 'Before you go live'}</h2>
       <div id={CHECKLIST}>
-        <Checklist viewer={viewer} isEditor={isEditor} fields={props.fields} lines={listChecks(props)} />
+        <Checklist
+          viewer={viewer}
+          isEditor={isEditor}
+          isLive={isLive}
+          fields={props.fields}
+          lines={listChecks(props)}
+        />
       </div>
       {isEditor && <TestFields {...props} />}
     </section>

@@ -143,10 +143,11 @@ async function checkTyped(editing: Editing, fields: Fields) {
   const meant = await findMeant(editing, fields)
   const tested = findTested(editing, fields)
   const lines = listChecks({ fields, errors, check, sending, meant, tested, message: editing.message })
+  const shown = { viewer: editing.viewer, isEditor, isLive: editing.message?.status === 'live', fields, lines }
   return {
     fragments: {
       [REFUSED]: '',
-      [CHECKLIST]: render(<Checklist viewer={editing.viewer} fields={fields} lines={lines} isEditor={isEditor} />),
+      [CHECKLIST]: render(<Checklist {...shown} />),
       [LIVE_CHECKS]: render(<LiveChecks viewer={editing.viewer} lines={lines} />),
     },
     faults: { ...senderFaults(fields), ...faultsOf([...errors, ...check.problems]) },

@@ -166,6 +166,8 @@ describe('going live', () => {
     expect(await textOf(withServer, '#go-live-checks p')).toEqual(["These don't stop you from going live:"])
     expect(await textOf(withServer, '#checklist .wrong')).toEqual([`Problem: ${lost} You can go live anyway.`])
     expect((await pages.press(pages.path, 'live')).status).toBe(303)
+    const { html: live } = await pages.browser.get(pages.path)
+    expect(await textOf(live, '#checklist .wrong')).toEqual([`Problem: ${lost}`])
   })
 
   describe('names links that the email would lack', () => {
