@@ -12,6 +12,7 @@ import {
 import type { AppRow } from '../../accounts/access.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { readPublicId } from '../../core/ids.ts'
+import { formatZone } from '../../core/format-time.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import { type AuditNames, describeAction } from './audit-labels.ts'
 import { refuseRole, showPage } from '../layout/require-member.tsx'
@@ -109,7 +110,8 @@ const AuditPage = (props: AuditProps) => {
         </div>
       )}
       <p class="hint after-table">
-        Equal hashes mean the same IP address, or for IPv6 the same /64 network. The server's log uses them too.
+        Times are in {formatZone(viewer.app.timezone)}. Equal hashes mean the same IP address, or for IPv6 the same /64
+        network. The server's log uses them too.
       </p>
       <Pager
         newest={isFirst ? undefined : pathWith({})}

@@ -52,6 +52,6 @@ function pathOfUrl(text: string): string {
 export function previewOf(event: Pick<EventRow, 'path' | 'properties'>): string {
   if (event.path !== null) return event.path
   return listPreviewed(event)
-    .join(', ')
+    .join(' · ')
     .slice(0, PREVIEW_CHARACTERS + 1)
 }

@@ -32,17 +32,20 @@ describe('the events', () => {
     expect((await textOf(html, '.names a'))[0]).toBe('Events and page views2')
     expect(await namesOf(html)).toEqual(['Page view', 'results_ready'])
     expect(await textOf(html, '.feed .who')).toEqual(['eve@example.com', 'bob@example.com'])
-    expect(await textOf(html, '.feed .preview')).toEqual(['/results/81', 'Spring, count: 2, by: {"team":"x"}'])
+    expect(await textOf(html, '.feed .preview')).toEqual(['/results/81', 'Spring · count: 2 · by: {"team":"x"}'])
     expect(await textOf(html, '.feed time')).toEqual(['3 May 12:00:00', '3 May 11:59:00'])
   })
 
   test.each([
-    [{ url: 'https://app.first.example/results/81?tab=2', headline: 'Ready', n: 1 }, 'Ready, /results/81?tab=2, n: 1'],
+    [
+      { url: 'https://app.first.example/results/81?tab=2', headline: 'Ready', n: 1 },
+      'Ready · /results/81?tab=2 · n: 1',
+    ],
     [
       { url: 'https://app.first.example', link: 'https://app.first.example/a' },
-      'https://app.first.example, link: https://app.first.example/a',
+      'https://app.first.example · link: https://app.first.example/a',
     ],
-    [{ url: 'javascript:alert(1)', headline: 3 }, 'javascript:alert(1), headline: 3'],
+    [{ url: 'javascript:alert(1)', headline: 3 }, 'javascript:alert(1) · headline: 3'],
   ])('the details of %j start with what differs', async (properties, preview) => {
     await pages.record({ properties })
     expect(await textOf(await pages.see(), '.feed .preview')).toEqual([preview])
