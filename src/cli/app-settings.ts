@@ -13,16 +13,17 @@ import type { FieldError } from '../core/refusals.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../visits/snippet-tag.ts'
 import {
   ACCOUNT,
+  APP,
   BASE_URL,
   type Command,
   DATA,
   expectDone,
   findAppOf,
+  findChosenApp,
   type Given,
   JSON_OUTPUT,
   type Options,
   readBaseUrl,
-  required,
   withStore,
 } from './command.ts'
 
@@ -128,19 +129,18 @@ export const appTag: Command = {
     ...ACCOUNT,
     ...JSON_OUTPUT,
     ...BASE_URL,
-    app: { type: 'string', value: 'ID', meaning: 'ID of the app; see app list.', isRequired: true },
+    ...APP,
     consent: { type: 'boolean', meaning: 'Sends nothing until the page calls service("consent", true).' },
     gpc: { type: 'boolean', meaning: 'Treats Global Privacy Control as a refusal.' },
     pinned: { type: 'boolean', meaning: 'Pins this build by its hash. Replace the tag after every upgrade.' },
   },
   run: async (given, env) => {
-    const appId = required(given, 'app')
     const baseUrl = readBaseUrl(given, env)
     const { readScript, readStub } = await import('../assets.ts')
     const stub = readStub()
     return withStore(given, env, { mayCreate: false }, async (store) => {
-      const app = await findAppOf(store, given, appId)
-      const { siteId } = app
+      const app = await findChosenApp(store, given)
+      const { siteId, publicId: appId } = app
       const { addsPeople } = await store.snippetSettings(app.id)
       if (!addsPeople) console.error(describeIgnoredReports(appId))
       const [requiresConsent, respectsGpc] = [given.isSet('consent'), given.isSet('gpc')]

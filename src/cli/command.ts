@@ -78,6 +78,10 @@ export const ACCOUNT: Options = {
   },
 }
 
+export const APP: Options = {
+  app: { type: 'string', value: 'ID', meaning: 'ID of the app; see app list.', default: 'the only one' },
+}
+
 /** Understood but refused: exit 1 with this line. */
 export class CommandRefused extends Error {
   override name = 'CommandRefused'
@@ -167,6 +171,24 @@ export async function withStore<T>(
 }
 
 export const createdLine = (folder: string): string => `created ${databasePath(folder)}`
+
+/** From --app, which may be left out where there is only one app. */
+export async function findChosenApp(store: Store, given: Given): Promise<AppRow> {
+  const appId = given.text('app')
+  if (appId !== undefined) return findAppOf(store, given, appId)
+  const apps = await listAppsOf(store, given)
+  const [only] = apps
+  if (only === undefined) throw new CommandRefused(`There is no app${inAccount(given)}. Run eventpost app create.`)
+  if (apps.length === 1) return only
+  const named = apps.slice(0, NAMED_APPS).map(({ name, publicId }) => `${publicId} (${name})`)
+  const rest = apps.length > NAMED_APPS ? ' and others; see eventpost app list' : ''
+  throw new CommandRefused(`There are several apps. Choose one with --app: ${named.join(', ')}${rest}.`)
+}
+
+const NAMED_APPS = 10
+
+export const listAppsOf = async (store: Store, given: Given): Promise<AppRow[]> =>
+  (await Promise.all((await listAccountIds(store, given)).map((id) => store.listApps(id)))).flat()
 
 export async function findAppOf(store: Store, given: Given, appId: string): Promise<AppRow> {
   for (const accountId of await listAccountIds(store, given)) {

@@ -6,19 +6,7 @@ import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
 import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
 import { openSenders } from './senders.ts'
-import {
-  ACCOUNT,
-  type Command,
-  CommandRefused,
-  DATA,
-  findAppOf,
-  JSON_OUTPUT,
-  type Options,
-  required,
-  withStore,
-} from './command.ts'
-
-const APP: Options = { app: { type: 'string', value: 'ID', meaning: 'ID of the app; see app list.', isRequired: true } }
+import { ACCOUNT, APP, type Command, CommandRefused, DATA, findChosenApp, JSON_OUTPUT, withStore } from './command.ts'
 
 export const messageExport: Command = {
   name: 'message export',
@@ -26,7 +14,7 @@ export const messageExport: Command = {
   options: { ...DATA, ...ACCOUNT, ...APP },
   run: async (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
-      const messages = await exportMessages(store, await findAppOf(store, given, required(given, 'app')))
+      const messages = await exportMessages(store, await findChosenApp(store, given))
       console.log(JSON.stringify(messages, null, 2))
     }),
 }
@@ -53,7 +41,7 @@ export const messageImport: Command = {
     if (path === undefined || more.length > 0) throw new UsageError('Specify one message file.')
     const [file, status] = [readFile(path), readStatus(given.text('status'))]
     return withStore(given, env, { mayCreate: false }, async (store) => {
-      const app = await findAppOf(store, given, required(given, 'app'))
+      const app = await findChosenApp(store, given)
       const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }
       const senders = await openSenders(store, env)
       const context = { store, app, senders, templates: createTemplateWorker() }

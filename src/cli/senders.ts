@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import {
   ACCOUNT,
+  APP,
   type Command,
   CommandRefused,
   DATA,
@@ -16,16 +17,13 @@ import {
   expectDone,
   findAccount,
   findAppOf,
+  findChosenApp,
   type Given,
   installationOf,
   JSON_OUTPUT,
-  listAccountIds,
-  type Options,
-  required,
+  listAppsOf,
   withStore,
 } from './command.ts'
-
-const APP: Options = { app: { type: 'string', value: 'ID', meaning: 'ID of the app; see app list.', isRequired: true } }
 
 export const openSenders = async (store: Store, env: Environment): Promise<Senders> =>
   createSenders({
@@ -69,15 +67,11 @@ export const senderList: Command = {
   run: (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
       const senders = await openSenders(store, env)
-      const rows = (await listAppsOf(store, given)).map((app) => listOf({ store, senders }, app, given.isSet('check')))
+      const appId = given.text('app')
+      const apps = appId === undefined ? await listAppsOf(store, given) : [await findAppOf(store, given, appId)]
+      const rows = apps.map((app) => listOf({ store, senders }, app, given.isSet('check')))
       return (await Promise.all(rows)).flat()
     }),
-}
-
-async function listAppsOf(store: Store, given: Given): Promise<AppRow[]> {
-  const appId = given.text('app')
-  if (appId !== undefined) return [await findAppOf(store, given, appId)]
-  return (await Promise.all((await listAccountIds(store, given)).map((id) => store.listApps(id)))).flat()
 }
 
 async function listOf({ store, senders }: { store: Store; senders: Senders }, app: AppRow, asksDns: boolean) {
@@ -131,7 +125,7 @@ type Change = (store: Store, app: AppRow) => ReturnType<typeof changeSenders>
 
 const change = (given: Given, env: Environment, work: Change) =>
   withStore(given, env, { mayCreate: false }, async (store) => {
-    const app = await findAppOf(store, given, required(given, 'app'))
+    const app = await findChosenApp(store, given)
     const changed = await work(store, app)
     if ('wrong' in changed) throw new CommandRefused(changed.wrong)
     const by = { accountId: app.accountId, appId: app.id, actor: 'cli', at: Date.now() }

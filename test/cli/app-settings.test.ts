@@ -152,7 +152,6 @@ describe('app tag', () => {
   })
 
   test('refuses an unknown app', async () => {
-    expect(await eventpost(['app', 'tag', '--data', folder])).toEqual(wrongUse('--app is missing'))
     expect(await eventpost(['app', 'tag', '--app', 'x', '--data', folder])).toEqual(refused('no app with this ID'))
   })
 })

@@ -106,10 +106,16 @@ describe('is refused', () => {
   test('a file that is not JSON', async () => {
     expect(await eventpost(words(write('[')))).toEqual(refused('is not JSON'))
   })
+  test('without --app, the only app, and a refusal where there are several', async () => {
+    const exported = () => eventpost(['message', 'export', '--data', folder])
+    const { code, out } = await exported()
+    expect([code, JSON.parse(out)]).toEqual([0, await exportAll()])
+    const { appId } = await eventpostJson<Begun>(['app', 'create', '--name', 'Other', '--data', folder])
+    expect(await exported()).toEqual(refused(`Choose one with --app: ${first.appId} .Demo., ${appId} .Other.`))
+  })
   test('wrong words', async () => {
     const none = ['message', 'import', '--data', folder, '--app', first.appId]
     expect(await eventpost(none)).toEqual(wrongUse('Specify one message file'))
     expect(await eventpost(words(write([]), '--status', 'on'))).toEqual(wrongUse('--status takes'))
-    expect(await eventpost(['message', 'export', '--data', folder])).toEqual(wrongUse('--app is missing'))
   })
 })

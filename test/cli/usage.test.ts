@@ -85,16 +85,16 @@ const NEEDED: Record<string, string[]> = {
   'account create': ['email', 'app'],
   'app create': ['name'],
   'app set': [],
-  'app tag': ['app'],
+  'app tag': [],
   'key create': ['name'],
   'key list': [],
   'master-key change': ['new-key-file'],
   'member invite': ['email'],
-  'message export': ['app'],
-  'message import': ['app'],
+  'message export': [],
+  'message import': [],
   'sender list': [],
-  'sender add': ['app'],
-  'sender remove': ['app'],
+  'sender add': [],
+  'sender remove': [],
 }
 
 test(
