@@ -63,6 +63,7 @@ export type Results = {
   waiting: number
   captured: number
   heldBack: number
+  failed: number
   /** one per day of the range */
   days: (Funnel & { day: number })[]
   /** most frequent first */
@@ -91,6 +92,7 @@ export function summarizeResults({ days, compared }: MessageResults, range: DayR
     waiting: sumOf(days, ({ outcome }) => outcome === 'waiting'),
     captured: sumOf(days, ({ outcome }) => outcome === 'kept'),
     heldBack: sumOf(days, ({ outcome }) => outcome === 'heldBack'),
+    failed: sumOf(days, ({ outcome }) => outcome === 'failed'),
     days: Array.from({ length }, (_, index) => {
       const day = range.from + index
       return { day, ...countFunnel(byDay.get(day) ?? []) }

@@ -11,6 +11,7 @@ import { publicId } from '../../core/ids.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
+import { MessageTabs } from '../messages/message-tabs.tsx'
 import { peoplePath } from '../people/people-view.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { type Chip, Chips } from '../ui/chips.tsx'
@@ -54,23 +55,33 @@ type DeliveriesProps = {
   now: number
 }
 
-export const DeliveriesPage = (props: DeliveriesProps) => (
-  <Frame
-    viewer={props.viewer}
-    page="deliveries"
-    title="Deliveries"
-    state={
-      <span data-feed-counts="state">
-        <State count={props.count} isNarrowed={isNarrowed(props.view)} />
-      </span>
-    }
-    islands={['feed']}
-  >
-    <MailNotices viewer={props.viewer} state={props.mail} />
-    <DeliverySections viewer={props.viewer} current="deliveries" />
-    {isNothing(props) ? <NothingYet /> : <FilteredList {...props} />}
-  </Frame>
-)
+/** Those of one message are a page of that message. */
+export function DeliveriesPage(props: DeliveriesProps) {
+  const { viewer, view, count, mail } = props
+  const message = props.messages.find(({ id }) => id === view.messageId)
+  return (
+    <Frame
+      viewer={viewer}
+      page={message ? 'messages' : 'deliveries'}
+      title={message?.name ?? 'Deliveries'}
+      tabTitle={message && `Deliveries of ${message.name}`}
+      state={
+        <span data-feed-counts="state">
+          <State count={count} isNarrowed={isNarrowed(view)} />
+        </span>
+      }
+      islands={['feed']}
+    >
+      <MailNotices viewer={viewer} state={mail} />
+      {message ? (
+        <MessageTabs viewer={viewer} message={message} page="deliveries" />
+      ) : (
+        <DeliverySections viewer={viewer} current="deliveries" />
+      )}
+      {isNothing(props) ? <NothingYet /> : <FilteredList {...props} />}
+    </Frame>
+  )
+}
 
 const isNothing = ({ deliveries, view, isFirst, error }: DeliveriesProps): boolean =>
   deliveries.length === 0 && isFirst && !isNarrowed(view) && error === undefined

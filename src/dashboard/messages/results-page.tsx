@@ -95,16 +95,27 @@ const Found = (props: ResultsProps) => (
 )
 
 /** What became of the other emails that passed the rules. */
-function Unsent({ results: { funnel, captured, heldBack } }: ResultsProps) {
-  const failed = funnel.wouldSend - funnel.sent - captured - heldBack
-  const others = [
-    [heldBack, 'held back'],
-    [captured, 'captured'],
-    [failed, 'failed'],
-  ] as const
-  const found = others.filter(([count]) => count > 0).map(([count, what]) => `${formatCount(count)} ${what}`)
+function Unsent(props: ResultsProps) {
+  const { captured, heldBack, failed } = props.results
+  const others: [number, string, Filter][] = [
+    [heldBack, 'held back', HELD_BACK],
+    [captured, 'captured', { state: 'kept' }],
+    [failed, 'failed', { state: 'failed' }],
+  ]
+  const found = others.filter(([count]) => count > 0)
   if (found.length === 0) return null
-  return <p class="hint">{`Passed the rules, but not sent: ${new Intl.ListFormat('en').format(found)}.`}</p>
+  return (
+    <p class="hint">
+      {'Passed the rules, but not sent: '}
+      {found.map(([count, what, filter], index) => (
+        <>
+          {index > 0 && ', '}
+          <a href={linkTo(props, filter)}>{`${formatCount(count)} ${what}`}</a>
+        </>
+      ))}
+      .
+    </p>
+  )
 }
 
 /** The bars go by the day of the trigger. */
@@ -135,6 +146,8 @@ function describeAnswer({ funnel, compared: { cameBack } }: Results): string {
 
 type Filter = Partial<Pick<DeliveriesView, 'state' | 'reason' | 'outcome' | 'from' | 'to'>>
 
+const HELD_BACK: Filter = { state: 'skipped', reason: 'holdback' }
+
 /** To the deliveries that a bar counts. */
 function linkTo({ viewer, message, view }: Pick<ResultsProps, 'viewer' | 'message' | 'view'>, filter: Filter): string {
   const { from, until } = view.range
@@ -154,10 +167,12 @@ const hasResult = ({ trigger, onlyIf = [], mail }: MessageRow['content']): boole
 const nameGoal = ({ goal }: MessageRow['content']): string =>
   goal === undefined ? 'Reached the goal' : `Reached the goal ${goal.event}`
 
-/** Shares of those who started until the email, then of the emails. */
+/** Shares of the triggered emails, of those that were decided, then of the sent ones. */
 function listSteps(props: ResultsProps): Bar[] {
   const { results, message } = props
   const { started, wouldSend, sent, cameBack, opened, reachedGoal } = results.funnel
+  const { waiting } = results
+  const decided = started - waiting
   const step = (name: string, count: number, share: string, filter: Filter): Bar => ({
     name,
     count,
@@ -165,12 +180,16 @@ function listSteps(props: ResultsProps): Bar[] {
     share,
     href: linkTo(props, filter),
   })
-  const ofStarted = (count: number): string => `${percentOf(count, started)} of triggered`
+  const ofDecided = (count: number): string =>
+    decided === 0 ? '' : `${percentOf(count, decided)} of ${waiting === 0 ? 'triggered' : 'decided'}`
   const ofSent = (count: number): string => (sent === 0 ? '' : `${percentOf(count, sent)} of sent`)
   const steps = [
     step('Triggered', started, '', {}),
-    step('Passed the rules', wouldSend, ofStarted(wouldSend), { state: 'decided' }),
-    step('Sent', sent, ofStarted(sent), { state: 'left' }),
+    ...(waiting > 0
+      ? [step('Still waiting', waiting, `${percentOf(waiting, started)} of triggered`, { state: 'pending' })]
+      : []),
+    step('Passed the rules', wouldSend, ofDecided(wouldSend), { state: 'decided' }),
+    step('Sent', sent, ofDecided(sent), { state: 'left' }),
     step('Came back', cameBack, ofSent(cameBack), { state: 'left', outcome: 'cameBack' }),
     ...(opened > 0 || hasResult(message.content)
       ? [step('Opened the result', opened, ofSent(opened), { state: 'left', outcome: 'opened' })]
@@ -204,7 +223,7 @@ function Reasons(props: ResultsProps) {
   const { waiting, captured, heldBack, reasons } = props.results
   const bar = (name: string, count: number, filter: Filter) => ({ name, count, href: linkTo(props, filter) })
   const all = [
-    bar('Held back', heldBack, { state: 'skipped', reason: 'holdback' }),
+    bar('Held back', heldBack, HELD_BACK),
     bar('Captured', captured, { state: 'kept' }),
     ...reasons.map(({ state, reason, emails }) => bar(shortenReason(reason), emails, { state, reason })),
   ]

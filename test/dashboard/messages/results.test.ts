@@ -40,8 +40,10 @@ test('every page of a message has the same tabs', async () => {
     [await resultsPath(), 'Results'],
     [pages.path, 'Editor'],
     [`${pages.path}/versions`, 'Versions'],
+    [pages.path.replace('messages/', 'deliveries?message='), 'Deliveries'],
   ] as const) {
     const { html } = await pages.browser.get(path)
+    expect(await textOf(html, 'h1')).toEqual(['Results ready, they left'])
     expect(await textOf(html, '.sections a')).toEqual(['Results', 'Editor', 'Versions', 'Deliveries'])
     expect(await textOf(html, '.sections [aria-current]')).toEqual([name])
   }
@@ -65,8 +67,9 @@ describe('the funnel', () => {
     const [steps] = await barsOf(html)
     expect(steps).toEqual([
       'Triggered 20',
-      'Passed the rules 50% of triggered 10',
-      'Sent 50% of triggered 10',
+      'Still waiting 20% of triggered 4',
+      'Passed the rules 63% of decided 10',
+      'Sent 63% of decided 10',
       'Came back 60% of sent 6',
       'Opened the result 30% of sent 3',
       'Reached the goal 10% of sent 1',
@@ -91,7 +94,7 @@ test('the reasons, the most frequent first, and the rest behind a link', async (
   expect(reasons).toEqual(['Opened it 45% 5', 'Server replied 550 27% 3', 'Held back 18% 2', 'Captured 9% 1'])
   const hints = await textOf(await show(), '.results .hint')
   expect(hints).toContain('Percentages of the 11 not sent.')
-  expect(hints).toContain('Passed the rules, but not sent: 2 held back, 1 captured, and 3 failed.')
+  expect(hints).toContain('Passed the rules, but not sent: 2 held back, 1 captured, 3 failed.')
   for (let index = 0; index < 6; index += 1) await add(1, { state: 'skipped', reason: `r${index}` })
   const html = await show()
   expect((await barsOf(html))[1]).toHaveLength(8)
