@@ -72,6 +72,7 @@ export const MemberSections = ({ viewer, current }: { viewer: Viewer; current: '
 
 const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: MembersProps) => {
   const { requiresTwoStep } = viewer.account
+  const ownTwoStep = `${pathOf(viewer.app.publicId, 'you')}#two-step`
   const without = members.filter(({ personId, isInvited }) => !isInvited && !inTwoSteps.includes(personId))
   const isOnlyViewer = without.length === 1 && without[0]?.personId === viewer.member.id
   return (
@@ -82,16 +83,20 @@ const TwoStepRuleSection = ({ viewer, members, inTwoSteps, needsOwnTwoStep }: Me
       </div>
       {needsOwnTwoStep && (
         <Notice kind="error">
-          Set up <a href={`${pathOf(viewer.app.publicId, 'you')}#two-step`}>two-step sign-in for yourself</a> first.
+          Set up <a href={ownTwoStep}>two-step sign-in for yourself</a> first.
         </Notice>
       )}
       <p class="hint">{describeRule(requiresTwoStep, without.length, isOnlyViewer)}</p>
-      <ActionForm
-        action={`${pathOf(viewer.app.publicId, 'members')}/two-step`}
-        fields={{ required: requiresTwoStep ? 'no' : 'yes' }}
-      >
-        {requiresTwoStep ? 'Make it optional' : 'Require it for all members'}
-      </ActionForm>
+      {requiresTwoStep || inTwoSteps.includes(viewer.member.id) ? (
+        <ActionForm
+          action={`${pathOf(viewer.app.publicId, 'members')}/two-step`}
+          fields={{ required: requiresTwoStep ? 'no' : 'yes' }}
+        >
+          {requiresTwoStep ? 'Make it optional' : 'Require it for all members'}
+        </ActionForm>
+      ) : (
+        <ButtonLink href={ownTwoStep}>Set up two-step sign-in</ButtonLink>
+      )}
     </section>
   )
 }

@@ -14,11 +14,13 @@ afterEach(() => pages.close())
 
 const rule = (required: 'yes' | 'no', browser = owner) => browser.post(pages.at('members/two-step'), { required })
 const sectionOf = async (browser = owner) => textOf((await browser.get(pages.at('members'))).html, '#two-step .hint')
+const actionOf = async () => textOf((await owner.get(pages.at('members'))).html, '#two-step .button')
 
 test('the only member without it is addressed as you', async () => {
   const [, eve] = await pages.store.listMembers(pages.begun.accountId)
   await owner.post(pages.at('members/remove'), { member: eve?.id ?? '' })
   expect(await sectionOf()).toEqual(["You haven't set it up yet. Set it up for yourself before you require it."])
+  expect(await actionOf()).toEqual(['Set up two-step sign-in'])
 })
 
 test('an owner must use it first, and only owners require it', async () => {
@@ -34,6 +36,7 @@ test('an owner must use it first, and only owners require it', async () => {
   expect(await sectionOf()).toEqual([
     "1 member has not set it up. Once you require it, they can't open any other page until they do.",
   ])
+  expect(await actionOf()).toEqual(['Require it for all members'])
   expect((await rule('yes')).status).toBe(303)
   expect(await sectionOf()).toEqual(["1 member has yet to set it up, and can't open any page until then."])
 })
