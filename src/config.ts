@@ -220,7 +220,7 @@ export function readSecret(name: string, path: string): string {
   try {
     line = readFileSync(path, 'utf8').split(/\r?\n/)[0]
   } catch {
-    throw new UsageError(`${name} names a file that can't be read.`)
+    throw new UsageError(`${name} names a file that can't be read. Check its path and permissions.`)
   }
   if (!line) throw new UsageError(`${name} names a file whose first line is empty.`)
   return line

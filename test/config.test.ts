@@ -139,7 +139,10 @@ describe('readConfig', () => {
     [{ EVENTPOST_STOP_MAIL_S: '601' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
     [{ EVENTPOST_STOP_MAIL_S: '1.5' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
     [{ EVENTPOST_STOP_MAIL_S: '-1' }, '--stop-mail-s takes a number of seconds from 0 to 600.'],
-    [{ EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' }, "EVENTPOST_METRICS_TOKEN_FILE names a file that can't be read."],
+    [
+      { EVENTPOST_METRICS_TOKEN_FILE: '/nowhere' },
+      "EVENTPOST_METRICS_TOKEN_FILE names a file that can't be read. Check its path and permissions.",
+    ],
     [
       { EVENTPOST_METRICS_TOKEN_FILE: '/dev/null' },
       'EVENTPOST_METRICS_TOKEN_FILE names a file whose first line is empty.',

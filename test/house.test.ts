@@ -207,15 +207,15 @@ describe('the documentation', () => {
     expect(said('contact adds, per key')).toBe(quote(RATE_LIMITS.contactAdds))
     expect(said("contact adds with a visitor's `ip`, per app and IP address")).toBe(quote(RATE_LIMITS.addsPerVisitor))
     expect(said('contact updates, per key')).toBe(quote(RATE_LIMITS.contactUpdates))
-    expect(said('MCP calls of `simulate_message` or `send_test_message`, per key')).toBe(quote(COSTLY_TOOL_LIMIT))
+    expect(said('MCP calls to `simulate_message` or `send_test_message`, per key')).toBe(quote(COSTLY_TOOL_LIMIT))
     expect(said('refused requests, per key')).toBe(quote(ABUSE_LIMITS.key))
     expect(said('requests without a valid key, per IP address')).toBe(quote(ABUSE_LIMITS.address))
     expect(said('page views and actions from the browser script, per person')).toBe(quote(SNIPPET_LIMITS.person))
     expect(said('page views and actions from the browser script, per site')).toBe(quote(SNIPPET_LIMITS.site))
     expect(said('browser requests, per IP address')).toBe(quote(SNIPPET_LIMITS.address))
     expect(said('wrong identity signatures, per app and IP address')).toBe(quote(SNIPPET_LIMITS.badSignatures))
-    expect(said('checks of mail servers, per account')).toBe(quote(SERVER_CHECKS))
-    expect(said('a request of the browser script')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
+    expect(said('mail server checks, per account')).toBe(quote(SERVER_CHECKS))
+    expect(said('a request from the browser script')).toBe(`${MAX_BATCH_ITEMS} items, ${COLLECT_BYTES / 1024} KB`)
   })
 
   test('shows the tag and its policy as printed', () => {

@@ -74,7 +74,7 @@ async function checkSpf(resolve: ResolveTxt, { domain, server }: CheckedSender):
     return { about: 'SPF', state: 'bad', sentence, record: null }
   }
   if (/(?:^|\s)\+?all(?:\s|$)/i.test(record)) {
-    const sentence = `The SPF record of ${domain} lets anyone send for it. End it with ~all or -all.`
+    const sentence = `The SPF record of ${domain} lets anyone send emails in its name. End it with ~all or -all.`
     return { about: 'SPF', state: 'bad', sentence, record: null }
   }
   if (provider?.spf && !record.toLowerCase().split(/\s+/).includes(provider.spf)) {

@@ -65,7 +65,7 @@ export function eventRoutes(deps: ApiDependencies, idempotency: IdempotencyGuard
         detail: describeCall({
           summary: 'List events',
           description:
-            'Lists stored events, page views and actions, newest first. `type` is `event` for events from your server, `page` for page views, and `action` for calls of `track` in the browser script.',
+            'Lists stored events, page views and actions, newest first. `type` is `event` for events from your server, `page` for page views, and `action` for `track` calls in the browser script.',
           example: EXAMPLES.getEvents,
           query: EventQuery,
           answers: { 200: EventPage },

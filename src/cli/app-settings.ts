@@ -71,13 +71,13 @@ function changeText(before: AppSettingsText, given: Given): AppSettingsText {
 
 function readAppId({ words }: Given): string {
   const [appId, ...more] = words
-  if (appId === undefined || more.length > 0) throw new UsageError('Specify one app: eventpost app set APPID.')
+  if (appId === undefined || more.length > 0) throw new UsageError('Specify one app: eventpost app set APP_ID.')
   return appId
 }
 
 export const appSet: Command = {
   name: 'app set',
-  words: 'APPID',
+  words: 'APP_ID',
   summary: 'changes settings of an app and prints all of them',
   options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT, ...SETTINGS },
   run: async (given, env) => {

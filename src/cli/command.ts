@@ -96,7 +96,7 @@ export const toIso = (at: number): string => new Date(at).toISOString()
 
 export function required(given: Given, name: string): string {
   const text = given.text(name)
-  if (text === undefined || text === '') throw new UsageError(`--${name} is missing.`)
+  if (text === undefined || text === '') throw new UsageError(`--${name} is missing. Add --help to list the options.`)
   return text
 }
 

@@ -38,7 +38,7 @@ export const keyCreate: Command = {
     name: {
       type: 'string',
       value: 'NAME',
-      meaning: 'Name of the key, such as Production. Names can repeat.',
+      meaning: 'Name of the key, such as Production. Several keys can have the same name.',
       isRequired: true,
     },
     scope: { type: 'string', value: 'SCOPE', meaning: `One of ${scopeHelp}.`, default: 'standard' },
@@ -75,12 +75,12 @@ export const keyList: Command = {
 
 export const keyRevoke: Command = {
   name: 'key revoke',
-  words: 'KEYID',
+  words: 'KEY_ID',
   summary: 'revokes a key; a running server refuses it within a second',
   options: COMMON,
   run: async (given, env) => {
     const [keyId, ...more] = given.words
-    if (keyId === undefined || more.length > 0) throw new UsageError('Specify one key: eventpost key revoke KEYID.')
+    if (keyId === undefined || more.length > 0) throw new UsageError('Specify one key: eventpost key revoke KEY_ID.')
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const { accountId, revokedAt } = await findKeyOf(store, given, keyId)
       const at = Date.now()

@@ -38,7 +38,8 @@ export const messageImport: Command = {
   },
   run: async (given, env) => {
     const [path, ...more] = given.words
-    if (path === undefined || more.length > 0) throw new UsageError('Specify one message file.')
+    if (path === undefined || more.length > 0)
+      throw new UsageError('Specify one message file: eventpost message import FILE.')
     const [file, status] = [readFile(path), readStatus(given.text('status'))]
     return withStore(given, env, { mayCreate: false }, async (store) => {
       const app = await findChosenApp(store, given)
@@ -66,7 +67,9 @@ function readFile(path: string): unknown {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
     throw new CommandRefused(
-      error instanceof SyntaxError ? `${path} is not JSON: ${error.message}` : `${path} can't be read.`,
+      error instanceof SyntaxError
+        ? `${path} is not JSON: ${error.message}`
+        : `${path} can't be read. Check its path and permissions.`,
     )
   }
 }

@@ -53,6 +53,6 @@ const optionLines = ({ options }: Command): string =>
 function originsOf({ env, default: fallback, isRequired, isSecret }: Option): string {
   if (isRequired) return ' (required)'
   if (isSecret) return ` (environment variable; or ${env}_FILE)`
-  const origins = [...(fallback ? [`default ${fallback}`] : []), ...(env ? [env] : [])]
+  const origins = [...(fallback ? [`default: ${fallback}`] : []), ...(env ? [env] : [])]
   return origins.length === 0 ? '' : ` (${origins.join('; ')})`
 }

@@ -33,20 +33,20 @@ export const openSenders = async (store: Store, env: Environment): Promise<Sende
     installation: await installationOf(store, env),
   })
 
-function readOne({ words }: Given, what: string): string {
+function readOne({ words }: Given, what: string, example: string): string {
   const [one, ...more] = words
-  if (one === undefined || more.length > 0) throw new UsageError(`Specify one ${what}.`)
+  if (one === undefined || more.length > 0) throw new UsageError(`Specify one ${what}, such as ${example}.`)
   return one
 }
 
 function readAddress(given: Given): string {
-  const email = readEmail(readOne(given, 'address'))?.email
+  const email = readEmail(readOne(given, 'address', 'hello@example.com'))?.email
   if (email === undefined) throw new UsageError('Enter one email address, such as hello@example.com.')
   return email
 }
 
 function readDomain(given: Given): string {
-  const domain = foldDomain(readOne(given, 'domain').toLowerCase())
+  const domain = foldDomain(readOne(given, 'domain', 'example.com').toLowerCase())
   if (domain === null) throw new UsageError('Enter a domain, such as example.com.')
   if (getPublicSuffix(domain, { allowPrivateDomains: true }) === domain) {
     throw new UsageError(`${domain} is a public suffix. Enter a domain under it, such as your own.`)

@@ -88,7 +88,7 @@ const overview = (version: string, rows: string[], guide: string): string =>
     `The HTTP API, version ${version}: JSON over HTTPS, with an API key.`,
     '## Calls',
     table(['Call', 'Does'], rows),
-    `Programs can read the same from [openapi.json](/api/v1/openapi.json). See [error codes](/docs/${ERRORS}) for what errors mean.`,
+    `This reference is also available as [openapi.json](/api/v1/openapi.json). See [error codes](/docs/${ERRORS}) for what errors mean.`,
     '## Authentication',
     'Send JSON with `Content-Type: application/json` and an API key as `Authorization: Bearer mc_...`. Create a key on the API keys page or with `eventpost key create`. Call from your server only: anyone who has the key can send events and add people. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
     guide.trim(),

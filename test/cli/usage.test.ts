@@ -53,7 +53,7 @@ describe('help', () => {
         expect(serve).not.toContain(`--${flag}`)
         continue
       }
-      const origins = fallback === '' ? env : `default ${fallback}; ${env}`
+      const origins = fallback === '' ? env : `default: ${fallback}; ${env}`
       expect(serve).toMatch(new RegExp(`^  --${flag} ${value} .*\\(${origins}\\)$`, 'm'))
     }
     const create = (await eventpost(['key', 'create', '--help'])).out
@@ -155,7 +155,7 @@ const WRONG: [words: string[], says: string][] = [
   [['key', 'create', '--name', ' '], '--name: Enter a name of 1 to 100 characters'],
   [['key', 'create', '--name', 'n'.repeat(101)], '--name: Enter a name of 1 to 100 characters'],
   [['key', 'create', '--name', 'CI', '--scope', 'all'], '--scope: Choose one of'],
-  [['key', 'revoke'], 'key revoke KEYID'],
+  [['key', 'revoke'], 'key revoke KEY_ID'],
   [['plan', 'set'], 'Specify a limit to change'],
   [['plan', 'set', '--events-per-hour', 'many'], '--events-per-hour takes a number'],
   [['plan', 'set', '--events-per-hour', '-1'], '--events-per-hour takes a number from 1 to'],

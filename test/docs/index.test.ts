@@ -68,7 +68,7 @@ describe('the pages are correct about', () => {
     const { mcpCallsPerMinute } = effectivePlan({ ...none, mcpCallsPerMinute: null, snippetLimits: true })
     const inMinute = (most: number): string => `${most.toLocaleString('en')} in any minute`
     expect(rows.get('MCP calls, per key')).toBe(inMinute(mcpCallsPerMinute))
-    const ofCostly = 'MCP calls of `simulate_message` or `send_test_message`, per key'
+    const ofCostly = 'MCP calls to `simulate_message` or `send_test_message`, per key'
     expect(rows.get(ofCostly)).toBe(inMinute(COSTLY_TOOL_LIMIT.max))
     expect(rows.get('refused requests, per key')).toBe(inMinute(ABUSE_LIMITS.key.max))
     expect(rows.get('requests without a valid key, per IP address')).toBe(inMinute(ABUSE_LIMITS.address.max))
@@ -78,7 +78,7 @@ describe('the pages are correct about', () => {
     expect(rows.get('browser requests, per IP address')).toBe(inMinute(address.max))
     expect(rows.get('wrong identity signatures, per app and IP address')).toBe(inMinute(badSignatures.max))
     const live = `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account`
-    expect(rows.get('live pages of the dashboard')).toBe(live)
+    expect(rows.get('live dashboard pages')).toBe(live)
   })
 
   test('when an email is retried', () => {

@@ -99,7 +99,7 @@ describe('the page is correct', () => {
     says(
       `It ends ${hours(SESSION_IDLE_MS)} hours after it was last used and ${hours(SESSION_MS) / 24} days after it began.`,
       `A member has at most ${MOST_SESSIONS}`,
-      `typed more than ${CONFIRMED_MS / 60_000} minutes ago`,
+      `entered it in the last ${CONFIRMED_MS / 60_000} minutes`,
       `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account, ${MOST_WATCHERS.all} in total`,
       `${MAX_REQUESTS.toLocaleString('en')} requests at a time`,
       `sign-ins for ${hours(SIGN_INS_KEPT_MS) / 24} days`,
