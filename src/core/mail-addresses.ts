@@ -22,7 +22,8 @@ const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/
 export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
 
 const NAMED = /^([^<>]*)<([^<>]+)>$/
-const NAME_CHARACTERS = 64
+/** The longest name of an app, an account or a sender. */
+const NAME_CHARACTERS = 100
 
 /** `ada@example.com` or `Ada <ada@example.com>`; null for anything else, including two addresses. */
 export function readMailbox(text: string): Mailbox | null {
@@ -32,14 +33,16 @@ export function readMailbox(text: string): Mailbox | null {
 
 export function makeMailbox(name: string, address: string): Mailbox | null {
   const email = readEmail(address)
-  return (
-    email && {
-      name: Array.from(cleanText(name) ?? '')
-        .slice(0, NAME_CHARACTERS)
-        .join(''),
-      address: email.email,
-    }
-  )
+  return email && { name: shorten(cleanText(name) ?? ''), address: email.email }
+}
+
+/** Ends at a word, if there are several. */
+function shorten(name: string): string {
+  const characters = Array.from(name)
+  if (characters.length <= NAME_CHARACTERS) return name
+  const cut = characters.slice(0, NAME_CHARACTERS + 1).join('')
+  const end = cut.lastIndexOf(' ')
+  return end > 0 ? cut.slice(0, end) : characters.slice(0, NAME_CHARACTERS).join('')
 }
 
 export const SUBMISSION_PORT = 587

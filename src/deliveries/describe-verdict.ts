@@ -114,7 +114,7 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   const span = formatDuration(at - verdict.value)
   if (isPass(verdict)) return `${name} had left ${span} earlier.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0
-  return `${name} had left ${span} earlier, but this message goes only to people who have been away for at least ${formatDuration(minutes * 60_000)}.`
+  return `${name} had left ${span} earlier, and this message is skipped unless they have been away for at least ${formatDuration(minutes * 60_000)}.`
 }
 
 function describeReturn({ cameBackAt, value }: Verdict, subject: DescribedSubject): string {
@@ -188,7 +188,8 @@ function describeAgain(verdict: Verdict, subject: DescribedSubject): string {
 function describeLimit(verdict: Verdict, subject: DescribedSubject, span: string): string {
   const { about, value } = verdict
   const count = `${String(value)} lifecycle ${value === 1 ? 'email' : 'emails'}`
-  const received = `${displayName(subject.person)} had received ${count} within ${span}`
+  const had = value === 0 ? "hadn't received any lifecycle emails" : `had received ${count}`
+  const received = `${displayName(subject.person)} ${had} within ${span}`
   return isPass(verdict)
     ? `${received}, and this app sends at most ${about}.`
     : `${received}, but this app sends at most ${about}.`

@@ -57,7 +57,9 @@ const describeProperties = (property: string | string[]): string =>
 /** null when each event is on its own. */
 export function describeCollect(again: Again | undefined): string | null {
   const minutes = again && 'collect' in again ? again.collect?.minutes : undefined
-  return minutes === undefined ? null : `While it waits, further events within ${formatMinutes(minutes)} join it.`
+  return minutes === undefined
+    ? null
+    : `Until it is sent, events up to ${formatMinutes(minutes)} after the first join it.`
 }
 
 export function describeRule(rule: Rule): string {

@@ -36,7 +36,10 @@ describe('readMailbox', () => {
 
 test('makeMailbox keeps a name on one line, and short', () => {
   expect(makeMailbox('A\r\nBcc: x@example.com', 'ada@example.com')?.name).toBe('A Bcc: x@example.com')
-  expect(makeMailbox('x'.repeat(500), 'ada@example.com')?.name).toHaveLength(64)
+  expect(makeMailbox('x'.repeat(500), 'ada@example.com')?.name).toHaveLength(100)
+  const words = 'word '.repeat(40).trim()
+  expect(makeMailbox(words, 'ada@example.com')?.name).toBe(words.slice(0, 99))
+  expect(makeMailbox(`${'x'.repeat(100)} and more`, 'ada@example.com')?.name).toBe('x'.repeat(100))
   expect(makeMailbox('Ada', 'ada@example.com\r\nRCPT TO:<eve@example.com>')).toBeNull()
 })
 

@@ -30,7 +30,7 @@ describe('describes a rule', () => {
     ],
     [
       fail('away', 'sending', NOW + 7 * MINUTE),
-      'Ada had left 3 minutes earlier, but this message goes only to people who have been away for at least 5 minutes.',
+      'Ada had left 3 minutes earlier, and this message is skipped unless they have been away for at least 5 minutes.',
     ],
     [
       { ...pass('away', 'sending', null), isUnknown: true },
@@ -72,6 +72,7 @@ describe('describes a rule', () => {
       `It was outside the app's sending hours (09:00-17:00), which start again on ${WHEN}.`,
     ],
     [fail('perDay', '1', 1), 'Ada had received 1 lifecycle email within a day, but this app sends at most 1.'],
+    [pass('perDay', '1', 0), "Ada hadn't received any lifecycle emails within a day, and this app sends at most 1."],
     [pass('perWeek', '5', 2), 'Ada had received 2 lifecycle emails within a week, and this app sends at most 5.'],
     [fail('giveUp', null, NOW), `It could not be sent by ${WHEN}.`],
     ...[

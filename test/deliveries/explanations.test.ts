@@ -128,8 +128,8 @@ describe('describes a state', () => {
       'Ada had left, but came back after the event, so this email was not needed.',
     )
     const left = { ...fail('away', 'sending', NOW + 7 * MINUTE), isTooSoon: true as const }
-    expect(say({ reason: 'left_too_recently' }, [left])).toStartWith('Ada had left 3 minutes earlier, but')
-    expect(say({ reason: 'not_away' }, [left])).toStartWith('Ada had left 3 minutes earlier, but')
+    expect(say({ reason: 'left_too_recently' }, [left])).toStartWith('Ada had left 3 minutes earlier, and')
+    expect(say({ reason: 'not_away' }, [left])).toStartWith('Ada had left 3 minutes earlier, and')
   })
 
   test('as captured if it was not sent', () => {

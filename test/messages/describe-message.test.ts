@@ -90,7 +90,7 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
 test('the first drafts read well', () => {
   const often = [
     'Each person gets it once per resultId or url.',
-    'While it waits, further events within 30 minutes join it.',
+    'Until it is sent, events up to 30 minutes after the first join it.',
     "Only if they haven't opened the result.",
   ]
   expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([

@@ -22,7 +22,7 @@ import { publicId } from '../../core/ids.ts'
 import { NO_MAILBOX } from '../../deliveries/describe-reason.ts'
 import { describeTemplateFault } from '../../deliveries/describe-verdict.ts'
 import type { TemplateFault } from '../../messages/template-faults.ts'
-import { DeliveryBadge, deliveryPath, LimitLink, nameNext } from './delivery-labels.tsx'
+import { DeliveryBadge, deliveryPath, LimitLink, nameNext, statesOf } from './delivery-labels.tsx'
 import { messagePath, openPath } from '../messages/messages-page.tsx'
 import { DeliveryTimeline, RulesSection, ReplySection } from './delivery-record.tsx'
 import { previewOf } from '../events/event-labels.ts'
@@ -205,7 +205,7 @@ const MailSection = ({ viewer, shown, mail }: DeliveryProps) => (
 
 const describeRendering = ({ version }: { version: number }, { work: { delivery } }: FoundDelivery): string =>
   version === delivery.version
-    ? "This is how it renders now. Sent emails aren't stored."
+    ? `This is how it renders now.${statesOf('left').includes(delivery.state) ? " Sent emails aren't stored." : ''}`
     : `This is how it renders with version ${version}, the newest.`
 
 const LABELS: Partial<Record<DeliveryState, string>> = {

@@ -36,7 +36,13 @@ const MOMENTS = [
 ]
 
 const Minutes = ({ ask, at, label }: RuleProps & { label: string }) => (
-  <Field {...ask(`${at}.minutes`)} label={label} hint="Empty: no minimum." kind="number" optional />
+  <Field
+    {...ask(`${at}.minutes`)}
+    label={label}
+    hint="If fewer, it isn't sent. Empty: no minimum."
+    kind="number"
+    optional
+  />
 )
 
 const Quiet = ({ ask, at }: RuleProps) => (

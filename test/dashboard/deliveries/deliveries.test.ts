@@ -207,7 +207,7 @@ describe('a delivery', () => {
     await putMessage(pages, { app, content: { ...MAIL, wait: { minutes: 60 } } })
     await sendEvent(pages, { app, email: BOB })
     const { html } = await browser.get(await pathOfNewest())
-    expect(await textOf(html, '#mail > .hint')).toEqual(["This is how it renders now. Sent emails aren't stored."])
+    expect(await textOf(html, '#mail > .hint')).toEqual(['This is how it renders now.'])
     expect(await textOf(html, '.empty h2')).toEqual(['Not checked yet'])
     expect(await attributesOf(html, '[popovertarget=resend]', 'type')).toEqual([])
   })
