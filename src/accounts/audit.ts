@@ -1,3 +1,4 @@
+import { upperFirst } from '../core/text.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyRow } from './accounts.ts'
 import type { MemberEntry } from './members.ts'
@@ -30,14 +31,17 @@ export async function listAudit(
 }
 
 const ACTORS = new Map([
-  ['cli', 'The command line'],
-  ['setup', 'Setup'],
-  ['link', 'Holder of a link'],
-  ['stranger', 'Someone'],
+  ['cli', 'the command line'],
+  ['setup', 'setup'],
+  ['link', 'the holder of a link'],
+  ['stranger', 'someone'],
   ['eventpost', 'Eventpost'],
 ])
 
 export type ActorNames = { members: readonly MemberEntry[]; keys: readonly KeyRow[] }
+
+/** At the start of a sentence. Emails keep their case. */
+export const writeActorFirst = (actor: string): string => (actor.includes('@') ? actor : upperFirst(actor))
 
 export function describeActor({ actor }: Pick<AuditEntry, 'actor'>, { members, keys }: ActorNames): string {
   const known = ACTORS.get(actor)

@@ -5,6 +5,7 @@ import {
   type AuditEntry,
   type AuditKind,
   describeActor,
+  writeActorFirst,
   isAuditKind,
   listAudit,
   readAuditCursor,
@@ -123,7 +124,11 @@ const AuditPage = (props: AuditProps) => {
 
 const columnsOf = ({ names }: AuditProps): Column<AuditEntry>[] => [
   { name: 'When', cell: ({ createdAt }) => <Moment at={createdAt} /> },
-  { name: 'Who', isUnlabelled: true, cell: (entry) => <SentText most={254}>{describeActor(entry, names)}</SentText> },
+  {
+    name: 'Who',
+    isUnlabelled: true,
+    cell: (entry) => <SentText most={254}>{writeActorFirst(describeActor(entry, names))}</SentText>,
+  },
   { name: 'What', isUnlabelled: true, cell: (entry) => <SentText most={400}>{describeAction(entry, names)}</SentText> },
   {
     name: 'IP (hashed)',

@@ -1,4 +1,4 @@
-import { type AuditEntry, describeActor } from '../../accounts/audit.ts'
+import { type AuditEntry, describeActor, writeActorFirst } from '../../accounts/audit.ts'
 import { findChanger } from '../../accounts/settings-basis.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 
@@ -13,7 +13,11 @@ export async function describeConflict(
 ): Promise<string> {
   const entry = await findChanger(store, account.id, isIt)
   const members = await store.listMembers(account.id)
-  return writeConflict(entry ? describeActor(entry, { members, keys: [] }) : 'Someone', 'these settings', changed)
+  return writeConflict(
+    entry ? writeActorFirst(describeActor(entry, { members, keys: [] })) : 'Someone',
+    'these settings',
+    changed,
+  )
 }
 
 export function writeConflict(who: string, what: string, changed: ChangedField[]): string {

@@ -2,11 +2,13 @@
 import type { VNode } from 'preact'
 import { makeMailbox } from '../../core/mail-addresses.ts'
 import { readEmail } from '../../core/email.ts'
+import { writeActorFirst } from '../../accounts/audit.ts'
 import { allowHost } from '../../accounts/app-settings.ts'
 import { saveSender } from '../../accounts/sender-settings.ts'
 import { changeSenders } from '../../accounts/senders.ts'
 import { hasRole, listRecipients } from '../../accounts/members.ts'
 import { readMessage } from '../../messages/message-input.ts'
+import { diffVersions } from '../../messages/message-versions.ts'
 import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { sendTestMail } from '../../deliveries/message-preview.ts'
 import { describeStillSending } from '../../core/hand-overs.ts'
@@ -34,6 +36,7 @@ import { missingAnswer } from '../layout/missing-page.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { EDITOR } from './editor-props.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
+import { Diff } from '../ui/diff.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
 import { listShownVersions, type ShownVersion } from './version-writers.ts'
@@ -200,6 +203,7 @@ async function answerChanged(editing: Editing, fields: Fields, again: Again = SA
         )}{' '}
         {again.said}
       </p>
+      {isSaved && again === SAVE_AGAIN && <Overwritten saved={message.content} fields={fields} />}
       <div class="buttons">
         {again.button}
         <ButtonLink href={path}>Discard my changes</ButtonLink>
@@ -210,8 +214,22 @@ async function answerChanged(editing: Editing, fields: Fields, again: Again = SA
   return answerEditor({ ...editing, message }, { fields: based, notice, isConflict: true, status: 409 })
 }
 
+/** What overwriting changes. Input with errors can't be compared. */
+function Overwritten({ saved, fields }: { saved: MessageContent; fields: Fields }) {
+  const typed = readMessage({ ...readFields(fields), name: 'compared' })
+  if ('errors' in typed) return null
+  const lines = diffVersions(saved, typed.input.content).filter(({ kind }) => kind !== 'same')
+  if (lines.length === 0) return null
+  return (
+    <details>
+      <summary>What overwriting changes</summary>
+      <Diff label="What overwriting changes" lines={lines} />
+    </details>
+  )
+}
+
 const describeWriter = ({ writer }: ShownVersion, { member }: Viewer): string =>
-  writer === null ? 'Someone else' : writer === member.email ? 'You' : writer
+  writer === null ? 'Someone else' : writer === member.email ? 'You' : writeActorFirst(writer)
 
 const SAVE_AGAIN: Again = {
   said: 'Your changes here are not saved yet.',

@@ -188,7 +188,7 @@ const lineOf = (name: string, problems: LiveProblem[], done: ComponentChildren):
 function describeTried(tried: LiveCheck['tried'] | undefined): string {
   if (!tried || tried.of === 0) return 'No values are missing.'
   if (tried.tried === tried.of && tried.of === 1)
-    return `No values are missing ${tried.what === 'events' ? 'in the only event' : 'for the only person'} so far.`
+    return `The only ${tried.what === 'events' ? 'event' : 'person'} so far has all values.`
   return tried.tried < tried.of
     ? `Checked ${tried.tried} of the last ${tried.of} ${tried.what}. Checking the rest would take too long.`
     : `No values are missing ${tried.what === 'events' ? 'in' : 'for'} the last ${tried.of} ${tried.what}.`

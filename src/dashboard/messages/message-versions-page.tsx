@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { diffVersions } from '../../messages/message-versions.ts'
+import { diffVersions, type LineChange } from '../../messages/message-versions.ts'
 import type { MessageContent, MessageRow } from '../../messages/messages.ts'
 import { Frame } from '../layout/frame.tsx'
 import { messagePath } from './messages-page.tsx'
@@ -8,6 +8,7 @@ import { MessageTabs } from './message-tabs.tsx'
 import type { ShownVersion } from './version-writers.ts'
 import { ActionForm } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { Diff } from '../ui/diff.tsx'
 import { SentText } from '../ui/text.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
@@ -121,31 +122,10 @@ const RestoreDialog = ({ viewer, message, version }: RestoreProps) => (
   </Dialog>
 )
 
-type DiffLine = { kind: 'same' | 'added' | 'removed'; text: string }
-
 /** Compared with the current version. */
-const Restored = ({ version, lines }: { version: number; lines: DiffLine[] }) =>
+const Restored = ({ version, lines }: { version: number; lines: LineChange[] }) =>
   lines.every(({ kind }) => kind === 'same') ? (
     <p>Nothing: the current version is the same.</p>
   ) : (
     <Diff label={`Restoring version ${version}`} lines={lines} />
   )
-
-const SIGNS = { same: ' ', added: '+', removed: '-' } as const
-const LABELS = { same: '', added: 'Added: ', removed: 'Removed: ' } as const
-
-const Diff = ({ label, lines }: { label: string; lines: DiffLine[] }) => (
-  <div class="diff" role="region" aria-label={label}>
-    <ol>
-      {lines.map(({ kind, text }, index) => (
-        <li key={index} class={kind}>
-          <span aria-hidden="true">{SIGNS[kind]}</span>
-          <code>
-            <span class="unseen">{LABELS[kind]}</span>
-            {text}
-          </code>
-        </li>
-      ))}
-    </ol>
-  </div>
-)

@@ -70,9 +70,13 @@ describe('saving', () => {
     pages.clock.ms += 1_000
     await pages.press(pages.path, 'save', { 'mail.subject': 'Theirs' })
     const refused = await pages.browser.post(pages.path, { ...fields, 'mail.subject': 'Mine', do: 'save' })
-    expect([refused.status, (await textOf(refused.html, '[role=alert]'))[0]]).toEqual([
+    expect([refused.status, (await textOf(refused.html, '[role=alert] p'))[0]]).toEqual([
       409,
-      'Error: You saved this message in another tab just now. Your changes here are not saved yet.Overwrite with my changesDiscard my changes',
+      'You saved this message in another tab just now. Your changes here are not saved yet.',
+    ])
+    expect(await textOf(refused.html, '[role=alert] li')).toEqual([
+      '-Removed: Subject: Theirs',
+      '+Added: Subject: Mine',
     ])
     expect(await attributesOf(refused.html, '[role=alert] a', 'href')).toEqual([
       `${pages.path}/versions?version=1`,
