@@ -120,7 +120,7 @@ const deliver = async (batch: Batch): Promise<void> => {
   const queue = batches
   let status!: number
   let waitMs = 1
-  let reason: unknown = 'no answer'
+  let reason: unknown = 'no response'
   try {
     // text/plain needs no CORS preflight; no referrer, because it may contain the query
     const response = await fetch(address, {

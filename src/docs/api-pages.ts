@@ -171,7 +171,7 @@ function answersOf({ responses }: Operation, schemas: Schemas): string[] {
         ? `${description} Returns a ${typeOf(answer)}.`
         : index > 0
           ? `${description} The fields are the same.`
-          : description,
+          : [description, answer?.description ?? []].flat().join(' '),
       ...(example && index === 0 ? [json(example)] : []),
       ...(fields.length > 0 ? [table(['Field', 'Type', 'Meaning'], fields)] : []),
     ]

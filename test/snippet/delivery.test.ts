@@ -167,7 +167,7 @@ describe('a failed report', () => {
       await page.clock.runFor(Math.ceil((await readRetries(page)).at(-1) ?? 0))
     }
     await until(() => said.length > 0, ids)
-    expect(said).toEqual(['service: no answer'])
+    expect(said).toEqual(['service: no response'])
     expect(new Set(ids()).size).toBe(1)
   })
 
