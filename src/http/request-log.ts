@@ -146,7 +146,7 @@ const statusOf = (answered: number, own: number): number => (answered < 400 ? ow
 
 function describeRefusal({ refusal, app }: { refusal: Refusal; app?: AppRow }, answered: number): Described {
   const status = statusOf(answered, REFUSALS[refusal.refusal].status)
-  return { status, code: errorCode(refusal.refusal), field: knownField(refusal), app }
+  return { status, code: errorCode(refusal.refusal), field: knownFields(refusal), app }
 }
 
 function toRow({ request, facts, route }: Call, access: Access | null, at: number, described: Described): NewRequest {
@@ -182,10 +182,15 @@ export const LOGGED_FIELDS: ReadonlySet<string> = new Set(
   signature site source state status tag tags to token updatedAfter v`.split(/\s+/),
 )
 
-/** The top-level name. */
-function knownField(refusal: Refusal): string | undefined {
-  const [name = ''] = refusedField(refusal)?.split(/[.[]/) ?? []
-  return LOGGED_FIELDS.has(name) ? name : undefined
+const MOST_FIELDS = 5
+
+/** The top-level names, such as `email, event`. */
+function knownFields(refusal: Refusal): string | undefined {
+  const fields = refusal.errors?.map(({ field }) => field) ?? [refusedField(refusal) ?? '']
+  const names = new Set(
+    fields.map((field) => field.split(/[.[]/, 1)[0] ?? '').filter((name) => LOGGED_FIELDS.has(name)),
+  )
+  return names.size === 0 ? undefined : [...names].slice(0, MOST_FIELDS).join(', ')
 }
 
 /** With several accounts, nobody sees calls without a valid key: they could be of any. */

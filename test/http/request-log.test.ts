@@ -91,6 +91,12 @@ describe('a refused request', () => {
     ])
   })
 
+  test('with several wrong fields has all their names', async () => {
+    await server.call('POST', EVENTS, { body: event({ email: 'x', event: 'no spaces', occurredAt: 'today' }) })
+    await server.call('POST', EVENTS, { body: event({ email: 'x', properties: { a: 'b' }, tags: [''] }) })
+    expect((await logged()).map(({ field }) => field)).toEqual(['email, event, occurredAt', 'email'])
+  })
+
   test('of a batch has a row for each kind of refusal', async () => {
     const wrong = event({ event: 'no spaces' })
     const app = await appOf(server)

@@ -168,7 +168,7 @@ const AppSection = ({ viewer: { app } }: ActivationProps) => (
 const TestSection = ({ viewer, activation, keys }: ActivationProps) => (
   <section>
     <h2>Try it</h2>
-    <p class="hint">Sends a test event about you, {viewer.member.email}. It triggers no email.</p>
+    <p class="hint">Adds you, {viewer.member.email}, to People with a test event. It triggers no email.</p>
     <ActionForm
       action={`${pathOf(viewer.app.publicId, 'activation')}/test`}
       // without a key, creating one is the primary action

@@ -69,7 +69,7 @@ const Outcome = ({ viewer, row, names }: RequestProps) => {
         {row.field !== null && (
           <>
             {' '}
-            Field: <code>{row.field}</code>.
+            {row.field.includes(',') ? 'Fields' : 'Field'}: <code>{row.field}</code>.
           </>
         )}
       </p>
