@@ -325,24 +325,15 @@ function recordReport(planning: Planning, write: VisitReportWrite): StoredVisitR
   if (!report) throw new Error('a visit report was planned without facts')
   if (report.isRepeated || (!known.isAlone && !isFirst(changes, known, write.reportId)))
     return { contactId, created, repeated: true }
-  const applyItem = (item: ReportedItem, eventId: number | null): void => {
+  const applyItem = (item: ReportedItem): void => {
+    const eventId = item.type === 'here' ? null : changes.takeId()
+    if (eventId !== null) changes.events.push({ id: eventId, contactId, event: eventOf(item, write) })
     const matched = facts.matches.get(item)
     if (!matched) return
-    applyToEmails(planning, matched, {
-      contactId,
-      eventId,
-      properties: null,
-      at: write.at,
-      occurredAt: item.occurredAt,
-    })
+    const { at } = write
+    applyToEmails(planning, matched, { contactId, eventId, properties: null, at, occurredAt: item.occurredAt })
   }
-  for (const item of planReport(changes, { contactId, batch: report.batch }, write)) applyItem(item, null)
-  for (const item of write.items) {
-    if (item.type === 'leave' || item.type === 'here') continue
-    const eventId = changes.takeId()
-    changes.events.push({ id: eventId, contactId, event: eventOf(item, write) })
-    applyItem(item, eventId)
-  }
+  planReport(changes, { contactId, batch: report.batch }, write, applyItem)
   return { contactId, created, repeated: false }
 }
 

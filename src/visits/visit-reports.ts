@@ -306,10 +306,15 @@ export type ReportChanges = { reports: NewReport[]; takeId: () => number }
 type Whole = { contactId: number; batch: number }
 
 /**
- * Adds a row for each return to an open page and, last, one for the whole report with its latest item. @returns the
- * returns, which have no events
+ * Adds a row for each return to an open page, and one for the whole report, of its latest item. Ids are in the order of
+ * the items, because timelines are. @param apply gets all items but leaves
  */
-export function planReport({ reports, takeId }: ReportChanges, whole: Whole, write: VisitReportWrite): Report[] {
+export function planReport(
+  { reports, takeId }: ReportChanges,
+  whole: Whole,
+  write: VisitReportWrite,
+  apply: (item: ReportedItem) => void,
+): void {
   const { appId, reportId, at, items } = write
   const { contactId } = whole
   const { pageLoad, reportNumber } = readPlace(reportId)
@@ -322,17 +327,16 @@ export function planReport({ reports, takeId }: ReportChanges, whole: Whole, wri
     const count = isWhole ? items.length : 0
     reports.push({ id, appId, contactId, batch, at, items: count, pageLoad, reportNumber, age, path, code, isWhole })
   }
-  const returns: Report[] = []
   for (const [index, item] of items.entries()) {
-    if (item.type !== 'here' || !isReport(item)) continue
-    // no batch id has a line feed
-    if (last && item.occurredAt < last.occurredAt) {
+    if (item === last) add(whole.batch, last, true)
+    else if (item.type === 'here') {
+      if (!last || !isReport(item) || item.occurredAt >= last.occurredAt) continue
+      // no batch id has a line feed
       add(hashReportId(`${reportId}\n${index}`), item, false)
-    } else if (item !== last) continue
-    returns.push(item)
+    }
+    if (item.type !== 'leave') apply(item)
   }
-  add(whole.batch, last, true)
-  return returns
+  if (last === null) add(whole.batch, null, true)
 }
 
 /** The latest by time; of equal times the last, because a page load reports in order. */

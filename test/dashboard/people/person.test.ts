@@ -368,6 +368,19 @@ describe('the timeline', () => {
     )
   })
 
+  test('has the items of a page report in the order in which they happened', async () => {
+    const path = await addAda()
+    await reportPages(
+      { type: 'page', path: '/one', age: 4 },
+      { type: 'here', path: '/one', age: 3 },
+      { type: 'page', path: '/two', age: 2 },
+      { type: 'leave', path: '/two', age: 1 },
+    )
+    const { html } = await browser.get(path)
+    const shown = await textOf(html, '.timeline > li > div > span')
+    expect(shown.slice(0, 4)).toEqual(['PageLeft /two', 'Page view/two', 'PageBack on /one', 'Page view/one'])
+  })
+
   test('has an event that was received late on the day it was received, and says when it happened', async () => {
     const path = await addAda()
     const app = await appOf(pages)
