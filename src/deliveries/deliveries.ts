@@ -107,6 +107,26 @@ export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
 export const isHeld = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
   state === 'deferred' && WAIT_REASONS.some((one) => one === reason)
 
+/** Names of states in the dashboard; `docs/delivery.md` has them beside those of the API. */
+export const STATE_LABELS: Record<DeliveryState, string> = {
+  waiting: 'Waiting',
+  claimed: 'Sending',
+  handed: 'Handed over',
+  sent: 'Sent',
+  kept: 'Captured',
+  skipped: 'Not sent',
+  joined: 'Joined',
+  deferred: 'Deferred',
+  failed: 'Failed',
+  unknown: 'Unknown',
+  bounced: 'Bounced',
+  complained: 'Complained',
+}
+
+/** Emails that no mail server deferred are waiting, whatever they wait for. */
+export const labelOf = (delivery: Pick<DeliveryRow, 'state' | 'reason'>): string =>
+  STATE_LABELS[isHeld(delivery) ? 'waiting' : delivery.state]
+
 /** How often the mail server or the sender deferred it, since a member last resent it. */
 export const countDeferrals = (delivery: DeliveryRow): number => readRecord(delivery)?.tries ?? 0
 

@@ -25,7 +25,15 @@ import { CANCELLED, isCancellable, isHastened, isResendable, isResent, isUnwrita
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
-import { countDeferrals, deliveryView, findUnconfirmed, isHeld, mayHaveArrivedTwice } from './deliveries.ts'
+import {
+  countDeferrals,
+  deliveryView,
+  findUnconfirmed,
+  isHeld,
+  labelOf,
+  mayHaveArrivedTwice,
+  STATE_LABELS,
+} from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
 
 export {
@@ -41,6 +49,8 @@ export {
   isCancellable,
   isHastened,
   isHeld,
+  labelOf,
+  STATE_LABELS,
   namesReply,
   isResent,
   mayHaveArrivedTwice,
@@ -97,6 +107,7 @@ const EXPORT_COLUMNS = [
   'message',
   'version',
   'state',
+  'label',
   'reason',
   'summary',
   'triggered',
@@ -142,6 +153,7 @@ function toCells(listed: ListedDelivery, now: number): string[] {
     message.name,
     String(version),
     state,
+    labelOf(delivery),
     reason ?? '',
     describeListed(listed, now),
     ...[triggeredAt, dueAt, handedAt, sentAt, cameBackAt, openedAt, goalAt].map((at) =>

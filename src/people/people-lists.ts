@@ -36,7 +36,7 @@ const COLUMNS = [
 ] as const
 
 /** If the filter asks for emails. */
-const EMAIL_COLUMNS = ['message', 'emailedAt', 'cameBackAt'] as const
+const EMAIL_COLUMNS = ['message', 'emailedAt', 'cameBackAt', 'openedAt'] as const
 
 type Exported = ReturnType<typeof contactView> & Partial<Record<(typeof EMAIL_COLUMNS)[number], string | null>>
 type ColumnName = (typeof COLUMNS)[number] | (typeof EMAIL_COLUMNS)[number]
@@ -62,12 +62,13 @@ const toText = (at: number | null): string | null => (at === null ? null : new D
 function toExported({ foundEmail, ...person }: FoundPerson, app: AppRow, names: ReadonlyMap<number, string>): Exported {
   const view = contactView(person, app)
   if (foundEmail === null) return view
-  const { messageId, emailedAt, cameBackAt } = foundEmail
+  const { messageId, emailedAt, cameBackAt, openedAt } = foundEmail
   return {
     ...view,
     message: names.get(messageId) ?? null,
     emailedAt: toText(emailedAt),
     cameBackAt: toText(cameBackAt),
+    openedAt: toText(openedAt),
   }
 }
 

@@ -63,7 +63,7 @@ export type PeopleCursor = { key: string | number | null; id: number }
 type PeopleQuery = { appId: number; filter: PeopleFilter; sort: PeopleSort; after: PeopleCursor | null; limit: number }
 
 /** The last email that a filter asks for, or the last one after which the person came back (ms UTC). */
-export type EmailFound = { messageId: number; emailedAt: number; cameBackAt: number | null }
+export type EmailFound = { messageId: number; emailedAt: number; cameBackAt: number | null; openedAt: number | null }
 /** `foundEmail`: null if the filter doesn't ask for one. */
 export type FoundPerson = ContactRow & { foundEmail: EmailFound | null }
 
@@ -308,7 +308,8 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
   /** The last email of each person that the filter asks for, of any message if ?3 is null. */
   const prepareEmails = (at: 'handed_at' | 'came_back_at') =>
     db.prepare<EmailFound & { id: number }, [number, string, number | null]>(
-      `SELECT person.value AS id, message_id AS messageId, handed_at AS emailedAt, came_back_at AS cameBackAt
+      `SELECT person.value AS id, message_id AS messageId, handed_at AS emailedAt, came_back_at AS cameBackAt,
+         opened_at AS openedAt
        FROM json_each(?2) AS person CROSS JOIN deliveries ON deliveries.id =
          (SELECT id FROM deliveries WHERE app_id = ?1 AND contact_id = person.value AND ${USES_DEDUPE_KEY}
             AND ${WAS_SENT} AND +message_id = ifnull(?3, message_id) AND ${at} IS NOT NULL

@@ -4,26 +4,27 @@ import {
   type DeliveryRow,
   type DeliveryState,
   isHeld,
+  labelOf,
   mayHaveArrivedTwice,
+  STATE_LABELS,
 } from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { Badge, type Mood } from '../ui/badge.tsx'
 
-/** Labels of states. Internal states in progress share one label. */
-const STATES: Record<DeliveryState, { word: string; mood: Mood }> = {
-  waiting: { word: 'Waiting', mood: 'quiet' },
-  claimed: { word: 'Sending', mood: 'quiet' },
-  handed: { word: 'Handed over', mood: 'quiet' },
-  sent: { word: 'Sent', mood: 'good' },
-  kept: { word: 'Captured', mood: 'quiet' },
-  skipped: { word: 'Not sent', mood: 'off' },
-  joined: { word: 'Joined', mood: 'off' },
-  deferred: { word: 'Deferred', mood: 'caution' },
-  failed: { word: 'Failed', mood: 'bad' },
-  unknown: { word: 'Unknown', mood: 'caution' },
-  bounced: { word: 'Bounced', mood: 'bad' },
-  complained: { word: 'Complained', mood: 'bad' },
+const MOODS: Record<DeliveryState, Mood> = {
+  waiting: 'quiet',
+  claimed: 'quiet',
+  handed: 'quiet',
+  sent: 'good',
+  kept: 'quiet',
+  skipped: 'quiet',
+  joined: 'quiet',
+  deferred: 'caution',
+  failed: 'bad',
+  unknown: 'caution',
+  bounced: 'bad',
+  complained: 'bad',
 }
 
 /**
@@ -69,14 +70,11 @@ export function readStateFilter(text: string): StateFilter | null {
 export const statesOf = (filter: StateFilter): readonly DeliveryState[] =>
   isGroup(filter) ? STATE_GROUPS[filter].states : [filter]
 
-export const describeState = (state: DeliveryState): string => STATES[state].word
-
-/** Emails that no mail server deferred are waiting, whatever they wait for. */
-const labelOf = (delivery: DeliveryRow) => STATES[isHeld(delivery) ? 'waiting' : delivery.state]
+export const describeState = (state: DeliveryState): string => STATE_LABELS[state]
 
 /** The state, with a note if the email may have been sent twice. */
 export const DeliveryBadge = ({ delivery }: { delivery: DeliveryRow }) => {
-  const { mood, word } = labelOf(delivery)
+  const [mood, word] = [MOODS[isHeld(delivery) ? 'waiting' : delivery.state], labelOf(delivery)]
   if (!mayHaveArrivedTwice(delivery)) return <Badge mood={mood}>{word}</Badge>
   return (
     <span>

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { hasRole } from '../../accounts/members.ts'
 import { type ContactRow, eraseContact, saveByMember } from '../../people/contacts.ts'
 import { EXPORT_FORMATS, exportPeople } from '../../people/people-lists.ts'
-import { explainPerson } from '../../deliveries/delivery-lists.ts'
+import { explainPerson, listDeliveries } from '../../deliveries/delivery-lists.ts'
 import { readEmail } from '../../core/email.ts'
 import { exportPerson, listTimeline } from '../../deliveries/person-timeline.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
@@ -31,6 +31,7 @@ import {
   toPersonText,
 } from './person-form.ts'
 import { PersonFormPage } from './person-form-page.tsx'
+import { MOST_SHOWN } from './person-mail.tsx'
 import { PersonPage } from './person-page.tsx'
 import { timelineCursor } from './person-timeline.tsx'
 import { missingAnswer } from '../layout/missing-page.tsx'
@@ -138,6 +139,9 @@ async function readPerson(
   return found?.appId === viewer.app.id ? found : null
 }
 
+const ALL_EMAILS = { messageId: null, states: null, before: null, isLead: true } as const
+const NO_EMAILS: Awaited<ReturnType<typeof listDeliveries>> = { deliveries: [], next: null }
+
 async function showPerson(
   deps: PageDependencies,
   request: Request,
@@ -148,10 +152,12 @@ async function showPerson(
   const person = await readPerson(deps, viewer, id)
   if (!person) return missingAnswer(request, viewer, 'person_unknown')
   const before = readPublicId('evt', new URL(request.url).searchParams.get('before') ?? '')
-  const [{ items, next }, members, messages] = await Promise.all([
+  const newest = { ...ALL_EMAILS, contactId: person.id, limit: MOST_SHOWN }
+  const [{ items, next }, members, messages, emails] = await Promise.all([
     listTimeline(deps.store, viewer.app, person, { before, limit: FEED_ROWS }),
     deps.store.listMembers(viewer.account.id),
     before === null ? explainPerson(deps.store, person) : [],
+    before === null ? listDeliveries(deps.store, viewer.app, newest) : NO_EMAILS,
   ])
   const page = (
     <PersonPage
@@ -161,6 +167,8 @@ async function showPerson(
       members={new Map(members.map(({ personId, email }) => [personId, email]))}
       isFirst={before === null}
       messages={messages}
+      emails={emails.deliveries}
+      isMore={emails.next !== null}
       older={next === null ? null : timelineCursor(next)}
       notice={notice?.message}
       now={deps.clock.now()}

@@ -1,47 +1,65 @@
 /** @jsxImportSource preact */
-import type { MessageExplanation } from '../../deliveries/delivery-lists.ts'
+import type { ListedDelivery, MessageExplanation } from '../../deliveries/delivery-lists.ts'
+import type { ContactRow } from '../../people/contacts.ts'
+import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { DeliveryBadge, deliveryPath, LimitLink } from '../deliveries/delivery-labels.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { OneLine, SentText } from '../ui/text.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
-type MailProps = { viewer: Viewer; messages: MessageExplanation[] }
+/** `isMore`: there are older emails. */
+export type PersonEmails = { emails: ListedDelivery[]; isMore: boolean }
 
-/** More are folded away. */
-const MOST_SHOWN = 8
+type MailProps = { viewer: Viewer; person: ContactRow; messages: MessageExplanation[] } & PersonEmails
 
-/** Why this person did or didn't get each message. What has an email comes first, then what is live. */
-export function PersonMail({ viewer, messages }: MailProps) {
+/** More are folded away, or on Deliveries. */
+export const MOST_SHOWN = 8
+
+/** A person's emails, newest first, and why there is none of the other messages: what is live comes first. */
+export function PersonMail({ viewer, person, messages, emails, isMore }: MailProps) {
   if (messages.length === 0) return null
-  const rankOf = ({ delivery, message }: MessageExplanation): number =>
-    delivery ? 0 : message.status === 'live' ? 1 : 2
-  const sorted = messages.toSorted((a, b) => rankOf(a) - rankOf(b))
-  const rest = sorted.slice(MOST_SHOWN)
+  const whyOf = new Map(messages.map(({ delivery, why }) => [delivery?.id, why]))
+  const unsent = messages.filter(({ delivery }) => delivery === null)
+  const lines = [
+    ...emails.map(({ work: { delivery, message }, explained }) => ({
+      delivery,
+      message,
+      why: whyOf.get(delivery.id) ?? explained.why,
+    })),
+    ...unsent.toSorted((a, b) => Number(b.message.status === 'live') - Number(a.message.status === 'live')),
+  ]
+  const rest = lines.slice(MOST_SHOWN)
   return (
     <section id="mail">
       <h2>Emails</h2>
-      <Lines viewer={viewer} messages={sorted.slice(0, MOST_SHOWN)} />
+      <Lines viewer={viewer} lines={lines.slice(0, MOST_SHOWN)} />
+      {isMore && (
+        <p>
+          <a href={deliveriesPath(viewer.app.publicId, { contactId: person.id, isLead: true })}>All emails</a>
+        </p>
+      )}
       {rest.length > 0 && (
         <details>
           <summary>{rest.length === 1 ? 'One more message' : `${rest.length} more messages`}</summary>
-          <Lines viewer={viewer} messages={rest} />
+          <Lines viewer={viewer} lines={rest} />
         </details>
       )}
     </section>
   )
 }
 
-const Lines = ({ viewer, messages }: MailProps) => (
+const Lines = ({ viewer, lines }: { viewer: Viewer; lines: Line[] }) => (
   <ul class="fact-list">
-    {messages.map((one) => (
-      <li key={one.message.id}>
+    {lines.map((one) => (
+      <li key={one.delivery?.id ?? `message ${one.message.id}`}>
         <DeliveryLine viewer={viewer} {...one} />
       </li>
     ))}
   </ul>
 )
 
-type LineProps = { viewer: Viewer } & Pick<MessageExplanation, 'message' | 'delivery' | 'why'>
+type Line = Pick<MessageExplanation, 'message' | 'delivery' | 'why'>
+type LineProps = { viewer: Viewer } & Line
 
 export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
   const name = <OneLine>{message.name}</OneLine>

@@ -11,7 +11,7 @@ import { Notice } from '../ui/notice.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
 import { Fact, Value, Values } from '../ui/values.tsx'
-import { PersonMail } from './person-mail.tsx'
+import { type PersonEmails, PersonMail } from './person-mail.tsx'
 import { PersonTimeline, type TimelineProps } from './person-timeline.tsx'
 import { nameOfPerson, StatusBadge, StatusNote } from './person-labels.tsx'
 import { Tags } from './tags.tsx'
@@ -20,11 +20,12 @@ import type { Viewer } from '../layout/viewer.ts'
 type PersonProps = {
   viewer: Viewer
   person: ContactRow
-  /** first page only */
+  /** first page only, like its emails */
   messages: MessageExplanation[]
   /** error of the last action */
   notice?: string
-} & Omit<TimelineProps, 'path' | 'explained'>
+} & PersonEmails &
+  Omit<TimelineProps, 'path' | 'explained'>
 
 export const PersonPage = (props: PersonProps) => (
   <Frame
@@ -37,11 +38,11 @@ export const PersonPage = (props: PersonProps) => (
     {props.notice && <Notice kind="error">{props.notice}</Notice>}
     <div class="columns text-first">
       <div>
-        {props.isFirst && <PersonMail viewer={props.viewer} messages={props.messages} />}
+        {props.isFirst && <PersonMail {...props} />}
         <PersonTimeline
           {...props}
           path={personPath(props.viewer.app.publicId, props.person.id)}
-          explained={new Set(props.messages.flatMap(({ delivery }) => delivery?.id ?? []))}
+          explained={new Set(props.emails.map(({ work }) => work.delivery.id))}
         />
       </div>
       <aside aria-label="Details">

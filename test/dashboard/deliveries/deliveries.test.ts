@@ -203,6 +203,19 @@ describe('a delivery', () => {
     expect(mail.html).toContain(`Hello ${BOB}`)
   })
 
+  test('that waits for a limit is waiting, as in the CSV', async () => {
+    const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
+    for (const name of ['First', 'Second']) await putMessage(pages, { app, name })
+    await pages.store.setMailSettings({ ...by, settings: { perPersonDay: 1 } })
+    await sendEvent(pages, { app, email: BOB, properties: { headline: 'Ready' } })
+    await sendDue(pages)
+    expect(await textOf(await see(), '.feed .badge')).toEqual(['Waiting', 'Captured'])
+    const { html: csv } = await browser.get(pages.at('deliveries/export'))
+    const [columns = '', line = ''] = csv.split('\r\n')
+    const cells = Object.fromEntries(columns.split(',').map((name, nth) => [name, line.split(',')[nth]]))
+    expect(cells).toMatchObject({ state: 'deferred', label: 'Waiting', reason: 'perDay' })
+  })
+
   test('that waits previews the email', async () => {
     await putMessage(pages, { app, content: { ...MAIL, wait: { minutes: 60 } } })
     await sendEvent(pages, { app, email: BOB })

@@ -167,7 +167,7 @@ describe('finding people', () => {
       hand.run('bob@example.com', messageId, at - 8 * DAY, at - 6 * DAY)
       hand.run('bob@example.com', otherId, at - 7 * DAY, null)
       hand.run('ada@example.com', otherId, at - 29 * DAY, at - 6 * DAY - 1)
-      db.exec("UPDATE deliveries SET state = 'sent'")
+      db.exec("UPDATE deliveries SET state = 'sent', opened_at = came_back_at + 1")
       db.close()
     })
 
@@ -202,15 +202,15 @@ describe('finding people', () => {
     test('the list and the exports say when, and of any other filter they do not', async () => {
       const html = await find({ emails: 'returned', message })
       const at = Math.floor(pages.clock.now() / DAY) * DAY
-      const times = [at - 8 * DAY, at - 6 * DAY].map((time) => new Date(time).toISOString())
-      expect((await attributesOf(html, 'tbody time', 'datetime')).slice(-2)).toEqual(times)
+      const times = [at - 8 * DAY, at - 6 * DAY, at - 6 * DAY + 1].map((time) => new Date(time).toISOString())
+      expect((await attributesOf(html, 'tbody time', 'datetime')).slice(-2)).toEqual(times.slice(0, 2))
       expect((await textOf(html, 'th')).slice(-3)).toEqual(['Message', 'Emailed', 'Came back'])
       const [csv, ndjson] = await attributesOf(html, '.list-foot .hint a', 'href')
       const lines = (await browser.get(csv ?? '')).html.split('\r\n')
-      expect(lines[0]).toEndWith(',lastEventAt,message,emailedAt,cameBackAt')
+      expect(lines[0]).toEndWith(',lastEventAt,message,emailedAt,cameBackAt,openedAt')
       expect(lines[1]).toEndWith(`,${times.join(',')}`)
-      const [emailedAt, cameBackAt] = times
-      expect(JSON.parse((await browser.get(ndjson ?? '')).html)).toMatchObject({ emailedAt, cameBackAt })
+      const [emailedAt, cameBackAt, openedAt] = times
+      expect(JSON.parse((await browser.get(ndjson ?? '')).html)).toMatchObject({ emailedAt, cameBackAt, openedAt })
       const named: Record<string, (string | null)[]> = {
         returned: ['Another message', HOSTILE.slice(0, 50)],
         'not-sent': [null],

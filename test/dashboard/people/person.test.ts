@@ -496,6 +496,33 @@ describe('the timeline', () => {
     })
   })
 
+  test('follows the newest emails, also of one message', async () => {
+    const path = await addAda()
+    const app = await appOf(pages)
+    const again = { once: 'property', property: 'n' } as const
+    await putMessage(pages, { app, content: { ...MAIL, again } })
+    const shown = async () => {
+      const { html } = await browser.get(path)
+      const [all = null] = await attributesOf(html, '#mail > p a', 'href')
+      return { badges: await textOf(html, '#mail > ul > li .badge'), all }
+    }
+    const send = async (from: number, to: number) => {
+      for (let n = from; n < to; n += 1) {
+        await sendEvent(pages, { app, email: 'ada@example.com', properties: { headline: 'Ready', n } })
+        pages.clock.ms += 1_000
+      }
+    }
+    await send(0, 2)
+    await sendDue(pages)
+    await send(2, 3)
+    const drafts = ['Draft', 'Draft']
+    expect(await shown()).toEqual({ badges: ['Waiting', 'Captured', 'Captured', ...drafts], all: null })
+    await send(3, 10)
+    const { badges, all } = await shown()
+    expect(badges).toEqual(Array(8).fill('Waiting'))
+    expect(await textOf((await browser.get(all ?? '')).html, 'tbody tr, .deliveries > li')).toHaveLength(10)
+  })
+
   test('shows an email at the time it was sent, and a waiting one first', async () => {
     const path = await addAda()
     const app = await appOf(pages)
