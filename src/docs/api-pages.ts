@@ -129,13 +129,21 @@ const needOf = ({ required = [], not }: Schema): Need => {
 /** All warnings are on one page. */
 const WARNINGS = 'What had no effect. [All codes](/docs/events#warnings).'
 
+/** Of fields whose schemas have a name, and so no description of their own. */
+const MEANINGS = new Map([
+  ['error', `A stable code for programs. [All codes](/docs/${ERRORS}).`],
+  ['contact', 'The person, as stored now.'],
+  ['delivery', 'The delivery, as stored now.'],
+])
+
+const meaningOf = (name: string, { description, const: value }: Schema): string =>
+  name === 'warnings'
+    ? WARNINGS
+    : (description ?? MEANINGS.get(name) ?? (value === true ? 'The request succeeded.' : ''))
+
 const fieldRows = ({ properties = {} }: Schema, needOfField: Need = () => ''): string[] =>
   Object.entries(properties).map(([name, field]) =>
-    row([
-      `\`${name}\``,
-      typeOf(field) + needOfField(name),
-      name === 'warnings' ? WARNINGS : field.const === true ? 'The request succeeded.' : (field.description ?? ''),
-    ]),
+    row([`\`${name}\``, typeOf(field) + needOfField(name), meaningOf(name, field)]),
   )
 
 const parameterRow = ({ name, in: where, required, description, schema }: Parameter): string =>

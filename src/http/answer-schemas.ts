@@ -5,7 +5,6 @@ import { CONTACT_STATUSES, EVENT_TYPES } from '../store/types.ts'
 import type { LimitName, RefusalCode, ScriptLimitName } from '../core/refusals.ts'
 
 const TRUE = Type.Literal(true)
-const FALSE = Type.Literal(false)
 const time = (description: string) => Type.String({ description, format: 'date-time' })
 const orNull = <S extends TSchema>(schema: S, description: string) => Type.Union([schema, Type.Null()], { description })
 const timeOrNull = (description: string) => orNull(Type.String({ format: 'date-time' }), description)
@@ -217,17 +216,19 @@ const LIMITED = {
   retryAt: Type.Optional(time('With `rate_limited`: when to retry.')),
 }
 
+const ACCEPTED = Type.Literal(true, { description: 'The event was accepted.' })
+
 const BATCH_INDEX = Type.Integer({ description: 'The position of the event in the request, from 0.', minimum: 0 })
 
 const BatchAccepted = Type.Object(
-  { index: BATCH_INDEX, ok: TRUE, contactId: CONTACT_ID, created: CREATED, warnings: WARNINGS },
+  { index: BATCH_INDEX, ok: ACCEPTED, contactId: CONTACT_ID, created: CREATED, warnings: WARNINGS },
   { title: 'BatchAccepted' },
 )
 
 const BatchRefused = Type.Object(
   {
     index: BATCH_INDEX,
-    ok: FALSE,
+    ok: Type.Literal(false, { description: 'The event was refused.' }),
     error: ERROR_CODE,
     message: ISSUE.message,
     field: Type.Optional(ISSUE.field),
@@ -251,7 +252,7 @@ export const BatchAnswer = Type.Object(
 
 export const ErrorAnswer = Type.Object(
   {
-    ok: FALSE,
+    ok: Type.Literal(false, { description: 'The request was refused or failed.' }),
     error: ERROR_CODE,
     message: ISSUE.message,
     hint: Type.Optional(
