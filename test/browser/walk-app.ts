@@ -165,7 +165,6 @@ export const APP_STEPS: Step[] = [
       await page.click('#account button')
     },
   },
-  { name: 'members-two-step-refused', go: (page) => page.click('#two-step button') },
   { name: 'audit', go: (page, server) => page.goto(at(server, 'audit')) },
   { name: 'member-new', go: (page, server) => page.goto(at(server, 'members/new')) },
   {
