@@ -4,7 +4,7 @@ import { isStartedBy } from '../messages/triggers.ts'
 import { parseProperties } from '../messages/conditions.ts'
 import type { DecisionRecord } from '../store/decision-records.ts'
 import type { Arrival, Cancelled, Finish } from '../store/delivery-rules.ts'
-import { takesEvents, TIMED_KEY } from '../store/delivery-states.ts'
+import { takesEvents, TIMED_KEY, UNSURE } from '../store/delivery-states.ts'
 import type { LiveMessage } from '../store/live-messages.ts'
 import type { UsedFacts } from '../store/message-uses.ts'
 import { isSamePath } from '../visits/paths.ts'
@@ -23,7 +23,7 @@ import type { Verdict } from '../store/message-types.ts'
 import type { EventType } from '../store/types.ts'
 import { decideStart, findCancelled, HELD_BACK } from './decide.ts'
 import { planEnd } from './ends.ts'
-import { resultPathOf } from './rules.ts'
+import { longestAwayMs, resultPathOf } from './rules.ts'
 
 const DAY_MS = 24 * 3_600_000
 
@@ -114,6 +114,9 @@ export const matchMessages = (starts: LiveMessage[], cancels: Arrival | null = n
   goal: null,
 })
 
+/** A page was left or hidden. */
+export const matchLeave = (): Matched => ({ ...matchMessages([]), isLeave: true })
+
 /** `eventId` null: not an event. Times are ms UTC. */
 export type Cause = {
   appId: number
@@ -131,6 +134,7 @@ export type Changing = { emails: Emails; changes: DeliveryChange[]; takeId: () =
 
 /** Cancels first, then records the return or goal, then starts emails. */
 export function planArrival(changing: Changing, matched: Matched, cause: Cause): void {
+  if (matched.isLeave) checkEarlier(changing, cause)
   if (matched.cancels) cancelBy(changing, cause, matched.cancels)
   if (matched.seen) noteReturn(changing, matched.seen, cause.hosts)
   if (matched.goal) noteGoal(changing, matched.goal)
@@ -307,6 +311,16 @@ function noteGoal({ emails, changes }: Changing, { event, occurredAt }: NonNulla
     goal.event === event && goal.decidedAt <= occurredAt && occurredAt <= goal.decidedAt + goal.days * DAY_MS
   for (const { of, id } of emails.goals.filter(isReached)) changes.push({ change: 'goal', of, id, at: occurredAt })
   emails.goals = emails.goals.filter((goal) => !isReached(goal))
+}
+
+/** What waits to know whether the person left is checked once they have been away for long enough. */
+function checkEarlier({ emails, changes }: Changing, { at, occurredAt }: Cause): void {
+  for (const email of emails.waiting) {
+    const dueAt = Math.max(at, occurredAt + longestAwayMs(email.content.onlyIf ?? []))
+    if (email.state !== 'deferred' || email.reason !== UNSURE || dueAt >= email.dueAt) continue
+    email.dueAt = dueAt
+    changes.push({ change: 'checkEarlier', id: email.id, at, dueAt })
+  }
 }
 
 /** Whether any earlier email of the message, of any version, can prevent another one. */

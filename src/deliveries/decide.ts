@@ -13,6 +13,7 @@ import {
   type SuppressionReason,
   type Verdict,
 } from '../store/message-types.ts'
+import { UNSURE } from '../store/delivery-states.ts'
 import type { ContactStatus } from '../store/types.ts'
 import { isSamePath } from '../visits/paths.ts'
 import {
@@ -109,7 +110,7 @@ const reasonOf = (failed: Verdict): string => {
 export type Check = 'suppression' | 'message' | 'again' | 'window' | 'perDay' | 'perWeek' | 'giveUp' | 'holdback'
 
 /** Why an email waits for its next check. */
-export const WAIT_REASONS = ['window', 'perDay', 'perWeek', 'unsure'] as const satisfies (Check | 'unsure')[]
+export const WAIT_REASONS = ['window', 'perDay', 'perWeek', UNSURE] as const satisfies (Check | typeof UNSURE)[]
 
 /** The reason of an email that is not sent because its person is held back. */
 export const HELD_BACK = 'holdback' satisfies Check
@@ -156,7 +157,7 @@ function decideTime(message: DecidedMessage, facts: Facts, rules: Verdict[]): De
   if (isTooLate) return skip('gave_up', verdicts)
   const [first] = failed
   if (!first) return decideHoldback(content, facts, verdicts)
-  const reason = first.verdict.until === undefined ? first.verdict.rule : 'unsure'
+  const reason = first.verdict.until === undefined ? first.verdict.rule : UNSURE
   return { outcome: 'wait', reason, dueAt, verdicts, unfit: [] }
 }
 

@@ -51,6 +51,7 @@ import {
   type Emails,
   emailsOf,
   matchEvent,
+  matchLeave,
   matchMessages,
   matchReturn,
   planArrival,
@@ -118,7 +119,7 @@ function queryForReport(context: Context, write: VisitReportWrite): void {
   query.reports[index] = { person, batch: hashReportId(write.reportId), at: write.at, isRepeated: false }
   if (isWithoutRules(person.app)) return
   for (const item of write.items) {
-    const matched = matchItem(person.app, write, item)
+    const matched = matchItem(person, write, item)
     if (matched) addMatch(context, item, { matched, at: write.at, occurredAt: item.occurredAt })
   }
 }
@@ -127,8 +128,8 @@ function queryForReport(context: Context, write: VisitReportWrite): void {
 const isWithoutRules = ({ rules: { byEvent, byPage, cancelledBy }, hasDeliveries }: AppFacts): boolean =>
   byEvent.size === 0 && byPage.length === 0 && cancelledBy.size === 0 && !hasDeliveries
 
-function matchItem(app: AppFacts, write: VisitReportWrite, item: ReportedItem): Matched | null {
-  if (item.type === 'leave') return null
+function matchItem({ app, isUnsure }: PersonFacts, write: VisitReportWrite, item: ReportedItem): Matched | null {
+  if (item.type === 'leave') return isUnsure ? matchLeave() : null
   if (item.type === 'here') return matchReturn(app, item.path, item.occurredAt)
   return matchEvent(app, eventOf(item, write))
 }
@@ -171,13 +172,14 @@ type When = { at: number; occurredAt: number | null }
 
 function queryEmails(queries: Map<PersonFacts, EmailQuery>, { person, matched }: Concerned, when: When): void {
   const { app } = person
-  const { starts, cancels, seen, goal } = matched
-  const concernsEarlier = app.hasDeliveries && (cancels !== null || seen !== null || goal !== null)
+  const { starts, cancels, seen, goal, isLeave = false } = matched
+  const concernsEarlier = app.hasDeliveries && (cancels !== null || seen !== null || goal !== null || isLeave)
   if (starts.length === 0 && !concernsEarlier) return
   const query = queries.get(person) ?? emptyEmailQuery(person)
   queries.set(person, query)
   const occurredAt = when.occurredAt ?? when.at
   if (app.hasDeliveries && cancels) query.waiting = 'path' in cancels ? 'withProperties' : atLeastBare(query.waiting)
+  if (app.hasDeliveries && isLeave) query.waiting = atLeastBare(query.waiting)
   if (app.hasDeliveries && seen) query.sentSince = Math.min(query.sentSince ?? occurredAt, occurredAt - CAME_BACK_MS)
   if (app.hasDeliveries && goal) {
     const since = occurredAt - goal.withinMs
@@ -326,7 +328,7 @@ function recordReport(planning: Planning, write: VisitReportWrite): StoredVisitR
   if (report.isRepeated || (!known.isAlone && !isFirst(changes, known, write.reportId)))
     return { contactId, created, repeated: true }
   const applyItem = (item: ReportedItem): void => {
-    const eventId = item.type === 'here' ? null : changes.takeId()
+    const eventId = item.type === 'here' || item.type === 'leave' ? null : changes.takeId()
     if (eventId !== null) changes.events.push({ id: eventId, contactId, event: eventOf(item, write) })
     const matched = facts.matches.get(item)
     if (!matched) return

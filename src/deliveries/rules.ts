@@ -139,6 +139,13 @@ export const listReadEvents = (onlyIf: readonly Rule[]): { name: string; since: 
 export const longestQuietMs = (onlyIf: readonly Rule[]): number =>
   Math.max(PRESENCE_MS, ...onlyIf.map((rule) => definitionOf(rule).quietMs?.(rule) ?? 0))
 
+/** How long ago people must have left before the email is sent. */
+export const longestAwayMs = (onlyIf: readonly Rule[]): number =>
+  Math.max(
+    0,
+    ...onlyIf.map((rule) => (rule.rule === 'away' && rule.at !== 'trigger' ? (rule.minutes ?? 0) * MINUTE_MS : 0)),
+  )
+
 /** How far before a decision page views and reports may count. */
 export const longestLookbackMs = (onlyIf: readonly Rule[]): number =>
   Math.max(longestQuietMs(onlyIf), ...onlyIf.map((rule) => definitionOf(rule).lookbackMs?.(rule) ?? 0))

@@ -29,3 +29,6 @@ export const IS_ENDED = `state IN ('skipped', 'failed')`
 
 /** The time-based deduplication key of an email whose outcome is unknown yet. */
 export const TIMED_KEY = 'timed'
+
+/** The reason of an email that waits because a page was open and nothing shows yet whether its person left. */
+export const UNSURE = 'unsure'

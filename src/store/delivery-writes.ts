@@ -3,6 +3,7 @@ import { createAudit } from './audit.ts'
 import type { Comparisons } from './compared-people.ts'
 import type { DeliveryEnds } from './delivery-ends.ts'
 import { createDeliveryQueue, type ClaimedRow, prepareDeliveryStatements } from './delivery-queue.ts'
+import { UNSURE } from './delivery-states.ts'
 import type { Finish } from './delivery-rules.ts'
 import { createDeliveryReads } from './deliveries.ts'
 import { publicId } from '../core/ids.ts'
@@ -136,7 +137,12 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
       const ids = queue.listDue(claiming)
       const works = ids.map((id) => take(id, claiming)).filter((work) => work !== null)
       const decisions = decideAll(works, claiming.now)
-      for (const [index, work] of works.entries()) compareDecided(work, decisions[index], claiming)
+      for (const [index, work] of works.entries()) {
+        const decided = decisions[index]
+        compareDecided(work, decided, claiming)
+        if (decided?.outcome === 'wait' && decided.reason === UNSURE)
+          live.noteUnsure(work.delivery.contactId, decided.dueAt)
+      }
       return packClaim({ works, decisions })
     },
 

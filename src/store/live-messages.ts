@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { USES_DEDUPE_KEY } from './delivery-states.ts'
+import { UNSURE, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { readTimezone } from '../core/local-time.ts'
 import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
 
@@ -7,6 +7,8 @@ const DAY_MS = 86_400_000
 const CACHED_APPS = 10_000
 /** 10 MB; the cache is cleared when full. */
 const CACHED_SOURCES = 1_000
+/** 10 MB; the people are forgotten when full, and their emails are checked when they are due. */
+const MOST_UNSURE = 100_000
 
 export type LiveMessage = { id: number; version: number; content: MessageContent }
 
@@ -42,6 +44,12 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     'SELECT content FROM message_versions WHERE message_id = ? AND version = ?',
   )
   const oneDelivery = db.prepare(`SELECT 1 FROM deliveries WHERE app_id = ? AND ${USES_DEDUPE_KEY} LIMIT 1`)
+  const unsureOf = db.prepare<{ contactId: number; dueAt: number }, [number]>(
+    `SELECT contact_id AS contactId, due_at AS dueAt FROM messages
+       CROSS JOIN deliveries INDEXED BY deliveries_by_reason
+         ON deliveries.message_id = messages.id AND reason = '${UNSURE}' AND state = 'deferred'
+     WHERE messages.app_id = ?`,
+  )
   const app = db.prepare<{ timezone: string | null; hosts: string }, [number]>(
     `SELECT (SELECT timezone FROM app_mail_settings WHERE app_id = ?1) AS timezone,
        (SELECT json_group_array(host) FROM app_hosts WHERE app_id = ?1) AS hosts`,
@@ -52,7 +60,15 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
   /** apps that get deliveries in the open transaction */
   const appsWithNewDeliveries = new Set<number>()
 
+  /** until when an email waits to know whether its person left (ms UTC), by contact */
+  const unsure = new Map<number, number>()
+  const noteUnsure = (contactId: number, dueAt: number): void => {
+    if (unsure.size >= MOST_UNSURE) unsure.clear()
+    unsure.set(contactId, dueAt)
+  }
+
   const load = (appId: number): AppRules => {
+    for (const { contactId, dueAt } of unsureOf.all(appId)) noteUnsure(contactId, dueAt)
     const versions = select.all(appId).map((row) => ({ ...row, content: JSON.parse(row.content) as MessageContent }))
     const found = app.get(appId)
     const rules = emptyRules(readTimezone(found?.timezone), JSON.parse(found?.hosts ?? '[]') as string[])
@@ -82,6 +98,13 @@ export function createLiveMessages(db: Database, readSource: FindMailSource) {
     of,
     hasDeliveries: (appId: number): boolean => of(appId).hasDeliveries || appsWithNewDeliveries.has(appId),
     noteDelivery: (appId: number): void => void appsWithNewDeliveries.add(appId),
+    noteUnsure,
+    isUnsure(contactId: number, at: number): boolean {
+      const until = unsure.get(contactId)
+      if (until === undefined || until > at) return until !== undefined
+      unsure.delete(contactId)
+      return false
+    },
     settle(): void {
       for (const appId of appsWithNewDeliveries) {
         const rules = apps.get(appId)

@@ -42,6 +42,8 @@ export type AppFacts = { id: number; rules: AppRules; hasDeliveries: boolean }
 export type PersonFacts = {
   app: AppFacts
   isAlone: boolean
+  /** an email waits to know whether they left */
+  isUnsure: boolean
   id: number | null
   lacksName: boolean
   names: Names | null
@@ -107,6 +109,7 @@ export type Matched = {
   seen: { path: string; occurredAt: number } | null
   /** `withinMs`: the longest time in which it counts as the goal of a message */
   goal: { event: string; occurredAt: number; withinMs: number } | null
+  isLeave?: true
 }
 export type Matches = Map<object, Matched>
 
@@ -215,6 +218,7 @@ export type NewDelivery = {
 export type DeliveryChange =
   | NewDelivery
   | { change: 'cancel'; id: number; at: number; finish: Finish; plan: EndPlan }
+  | { change: 'checkEarlier'; id: number; at: number; dueAt: number }
   | { change: 'cameBack'; of: ReachedBy; id: number; at: number; isResult: boolean }
   | { change: 'goal'; of: ReachedBy; id: number; at: number }
 

@@ -148,10 +148,11 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
   const loadEmails = createEmailFacts({ db, live, sentCache })
   const isRepeated = createRepeatCheck({ db, known })
 
-  const loadPerson = (app: AppFacts, email: string): PersonFacts => {
+  const loadPerson = (app: AppFacts, email: string, at: number): PersonFacts => {
     const found = people.find(app.id, email)
     const [id, lacksName] = found === null ? [null, true] : [found.id, found.lacksName]
-    return { app, isAlone: true, id, lacksName, names: null, contact: null, suppression: null, emails: null }
+    const isUnsure = id !== null && live.isUnsure(id, at)
+    return { app, isAlone: true, isUnsure, id, lacksName, names: null, contact: null, suppression: null, emails: null }
   }
 
   return {
@@ -159,7 +160,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
       const apps = new Map<number, { app: AppFacts; byEmail: Map<string, PersonFacts> }>()
       return batch.map((write) => {
         if (isRefused(write)) return null
-        const { appId, email } = write.input
+        const { appId, email, at } = write.input
         let of = apps.get(appId)
         if (of === undefined) {
           const app = { id: appId, rules: live.of(appId), hasDeliveries: live.hasDeliveries(appId) }
@@ -170,7 +171,7 @@ export function createPlannedFacts({ db, people, live, sentCache, known, rules }
           loaded.isAlone = false
           return loaded
         }
-        const person = loadPerson(of.app, email)
+        const person = loadPerson(of.app, email, at)
         of.byEmail.set(email, person)
         return person
       })
@@ -369,6 +370,7 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
     noteReturn: (id, at, isResult) => void noteVisit.run(at, isResult ? at : null, id),
     noteGoal: (id, at) => void noteGoal.run(at, id),
   }
+  const checkEarlier = db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?')
   const compared = createComparedWrites(db)
   const addOutcome = createOutcomeWrites(db)
   const nameActor = createChangeActor(db)
@@ -430,7 +432,8 @@ function createApplying({ db, people, names, live, ends, counters, timeline, kno
   const applyChange = (row: DeliveryChange): void => {
     if (row.change === 'cancel') {
       ends.apply(row.id, row.at, row.finish, row.plan)
-    } else if (row.change === 'cameBack' || row.change === 'goal') applyReached(row)
+    } else if (row.change === 'checkEarlier') checkEarlier.run(row.dueAt, row.at, row.id)
+    else if (row.change === 'cameBack' || row.change === 'goal') applyReached(row)
     else applyDelivery(row)
   }
 

@@ -307,7 +307,7 @@ type Whole = { contactId: number; batch: number }
 
 /**
  * Adds a row for each return to an open page, and one for the whole report, of its latest item. Ids are in the order of
- * the items, because timelines are. @param apply gets all items but leaves
+ * the items, because timelines are.
  */
 export function planReport(
   { reports, takeId }: ReportChanges,
@@ -334,7 +334,7 @@ export function planReport(
       // no batch id has a line feed
       add(hashReportId(`${reportId}\n${index}`), item, false)
     }
-    if (item.type !== 'leave') apply(item)
+    apply(item)
   }
   if (last === null) add(whole.batch, null, true)
 }

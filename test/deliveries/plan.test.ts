@@ -56,6 +56,7 @@ const rulesOf = (messages: LiveMessage[]): AppRules => {
 
 const NOBODY = {
   isAlone: false,
+  isUnsure: false,
   id: null,
   lacksName: true,
   names: null,

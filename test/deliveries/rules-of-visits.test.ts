@@ -28,7 +28,7 @@ const RESULTS = '/results/1'
 describe('the draft "Results ready, they left"', () => {
   /** Minute, tab (default: the first) and report. */
   type Act = [minute: number, ...events: (object | string)[]]
-  /** Acts in minutes around the event, and the outcome after ten or thirty minutes. */
+  /** Acts in minutes around the event, and the outcome after ten minutes or, if it waits, later. */
   type Visit = [name: string, before: Act[], after: Act[], outcome: string]
   const [draft] = FIRST_MESSAGES
   const VISITS: Visit[] = [
@@ -183,11 +183,11 @@ describe('the draft "Results ready, they left"', () => {
     expect(await messaging.decide()).toEqual([])
     server.clock.wallMs += 1
     const [decided] = await messaging.decide()
-    await play(
-      after.filter((act) => !isEarly(act)),
-      NOW + HOUR,
-    )
-    server.clock.wallMs = NOW + HOUR + 30 * MINUTE - 1
+    const late = after.filter((act) => !isEarly(act))
+    await play(late, NOW + HOUR)
+    // once they have been away for five minutes, else half an hour after the event
+    const [left] = late.at(-1) ?? []
+    server.clock.wallMs = NOW + HOUR + (left === undefined ? 30 : left + 5) * MINUTE - 1
     expect(await messaging.decide()).toEqual([])
     server.clock.wallMs += 1
     expect(await messaging.decide()).toHaveLength(decided?.verdict === 'wait' ? 1 : 0)

@@ -375,3 +375,37 @@ test('a new app sends a person one lifecycle email a day', async () => {
   const made = (await store().listApps(first.accountId)).find(({ publicId }) => publicId === 'app_new')
   expect(await store().mailSettings(made?.id ?? 0)).toMatchObject({ perPersonDay: 1, perPersonWeek: null })
 })
+
+describe('an email that waits to know whether its person left', () => {
+  const onlyIf: MessageContent['onlyIf'] = [{ rule: 'away', minutes: 5, ifUnknown: 'send' }]
+  const visit = async (sending: Sending, id: string, ...events: object[]) =>
+    expect((await send(sending, report(sending.first, { email: ADA, id, events }))).status).toBe(202)
+  const begin = async () => {
+    const sending = await start(contentOf(0, { onlyIf }))
+    await addPerson(sending)
+    await visit(sending, 'one.1', page('/wait'))
+    sending.clock.tick(MINUTE)
+    await sending.sendEvent(ADA, { url: urlOf('a') })
+    await live(sending, 11 * MINUTE)
+    expect(await sending.states()).toEqual({ 'deferred: unsure': 1 })
+    return sending
+  }
+
+  test('is sent once they have been away for long enough after they leave', async () => {
+    const sending = await begin()
+    await visit(sending, 'one.2', leave('/wait'))
+    await live(sending, 4 * MINUTE)
+    expect(await sending.states()).toEqual({ 'deferred: unsure': 1 })
+    await live(sending, MINUTE)
+    expect(await sending.states()).toEqual({ sent: 1 })
+  })
+
+  test('is sent after half an hour without a sign, also if they leave a page while another is open', async () => {
+    const sending = await begin()
+    await visit(sending, 'two.1', page('/other', 20 * MINUTE), leave('/other'))
+    await live(sending, 18 * MINUTE)
+    expect(await sending.states()).toEqual({ 'deferred: unsure': 1 })
+    await live(sending, MINUTE)
+    expect(await sending.states()).toEqual({ sent: 1 })
+  })
+})
