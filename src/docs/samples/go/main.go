@@ -14,6 +14,9 @@ var eventpost = &http.Client{Timeout: 10 * time.Second}
 
 // sendEvent sends an event to Eventpost. Errors are only logged.
 func sendEvent(email, event string, properties map[string]any) {
+	if properties == nil {
+		properties = map[string]any{} // a nil map would be sent as null
+	}
 	body, err := json.Marshal(map[string]any{
 		"app":           "{app_id}",
 		"email":         email,
