@@ -187,7 +187,7 @@ const ServerFields = ({ text, password }: FieldsProps) => (
     <Select
       name="smtpSecurity"
       label="Security"
-      hint="Without a password, STARTTLS is optional on this machine."
+      hint="A server on this machine without a password may also be used without encryption."
       value={text.smtpSecurity}
       options={SECURITIES}
     />
@@ -234,7 +234,7 @@ const CheckSection = ({ facts, check, test, message }: ServerProps) => {
     <section id={CHECK}>
       <h2>Connection</h2>
       <p class="hint">
-        The check connects to <code>{server}</code> and logs in. A test email goes to{' '}
+        The check connects to <code>{server}</code>, and logs in if there is a username. A test email goes to{' '}
         <SentText>{viewer.member.email}</SentText>.
       </p>
       {plain !== null && <Notice kind="caution">{plain}</Notice>}
