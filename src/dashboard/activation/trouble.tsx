@@ -30,7 +30,7 @@ type TroubleProps = {
 export function Trouble(props: TroubleProps) {
   const cautions = listCautions(props)
   if (props.refused.length + cautions.length === 0)
-    return <p class="hint">Nothing was refused in the last seven days.</p>
+    return <p class="hint">Nothing was refused in the last 7 days.</p>
   return (
     <>
       <ul class="troubles">

@@ -64,7 +64,7 @@ export const DeliveryPage = (props: DeliveryProps) => (
     viewer={props.viewer}
     page="deliveries"
     title={`Email to ${props.shown.work.contact.email}`}
-    tabTitle={`${props.shown.work.message.name} to ${props.shown.work.contact.email}`}
+    tabTitle={`${props.shown.work.message.name}: email to ${props.shown.work.contact.email}`}
     state={
       <>
         <SentText>{props.shown.explained.why}</SentText>
