@@ -184,13 +184,15 @@ export const LOGGED_FIELDS: ReadonlySet<string> = new Set(
 
 const MOST_FIELDS = 5
 
-/** The top-level names, such as `email, event`. */
+/** The top-level names, such as `email, event` or `email, event, source, ip, page and 2 more`. */
 function knownFields(refusal: Refusal): string | undefined {
   const fields = refusal.errors?.map(({ field }) => field) ?? [refusedField(refusal) ?? '']
   const names = new Set(
     fields.map((field) => field.split(/[.[]/, 1)[0] ?? '').filter((name) => LOGGED_FIELDS.has(name)),
   )
-  return names.size === 0 ? undefined : [...names].slice(0, MOST_FIELDS).join(', ')
+  if (names.size === 0) return undefined
+  const more = names.size > MOST_FIELDS ? ` and ${names.size - MOST_FIELDS} more` : ''
+  return [...names].slice(0, MOST_FIELDS).join(', ') + more
 }
 
 /** With several accounts, nobody sees calls without a valid key: they could be of any. */

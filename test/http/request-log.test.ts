@@ -95,6 +95,10 @@ describe('a refused request', () => {
     await server.call('POST', EVENTS, { body: event({ email: 'x', event: 'no spaces', occurredAt: 'today' }) })
     await server.call('POST', EVENTS, { body: event({ email: 'x', properties: { a: 'b' }, tags: [''] }) })
     expect((await logged()).map(({ field }) => field)).toEqual(['email, event, occurredAt', 'email'])
+    await server.call('POST', CONTACTS, {
+      body: { app: 1, email: 'x', firstName: 1, lastName: 1, tags: 1, fields: 1, source: 1 },
+    })
+    expect((await logged()).at(-1)?.field).toBe('app, email, firstName, lastName, tags and 2 more')
   })
 
   test('of a batch has a row for each kind of refusal', async () => {

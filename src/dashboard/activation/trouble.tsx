@@ -29,8 +29,7 @@ type TroubleProps = {
 /** Recent refusals, and what was accepted without effect. */
 export function Trouble(props: TroubleProps) {
   const cautions = listCautions(props)
-  if (props.refused.length + cautions.length === 0)
-    return <p class="hint">Nothing was refused in the last 7 days.</p>
+  if (props.refused.length + cautions.length === 0) return <p class="hint">Nothing was refused in the last 7 days.</p>
   return (
     <>
       <ul class="troubles">
