@@ -40,6 +40,8 @@ describe('the deliveries', () => {
     expect(await textOf(html, '.feed .who')).toEqual(['carol@example.com', BOB])
     expect(await textOf(html, '.feed .message')).toEqual(['A message', 'A message'])
     expect(await textOf(html, '.feed .badge')).toEqual(['Not sent', 'Captured'])
+    // its shape differs from that of waiting emails
+    expect(await textOf(html, '.feed .badge.off')).toEqual(['Not sent'])
     expect(await textOf(html, '.feed .why')).toEqual(['Missing value', 'No mail server'])
     expect(await attributesOf(html, '.feed time', 'title')).toEqual(Array(2).fill('3 May 2026, 12:00 UTC'))
     expect(await textOf(html, '.page-head [data-feed-counts=state]')).toEqual(['2 deliveries, newest first.'])
