@@ -22,8 +22,11 @@ const wordsOf = (text: string): string[] => text.toLowerCase().match(WORD) ?? []
 type Part = keyof typeof WEIGHTS
 type Use = { place: number; part: Part; count: number }
 
-/** A word of a text matches if it begins with a word of the query. */
-export function createSearch(sections: readonly Section[]): (query: string) => Found[] {
+/** A word of a text matches if it begins with a word of the query. A section that several pages have is found once. */
+export function createSearch(all: readonly Section[]): (query: string) => Found[] {
+  const sections = [...Map.groupBy(all, ({ heading, body }) => `${heading}\n${body}`).values()].flatMap(
+    ([first]) => first ?? [],
+  )
   const vocabulary = countWords(sections)
   const texts = sections.map(({ heading, body }) => wordsOf(`${heading} ${body}`).join(' '))
 

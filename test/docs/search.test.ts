@@ -42,6 +42,15 @@ describe('a search of the documentation', () => {
     expect(found).toHaveLength(3)
   })
 
+  test('finds a section of several pages once', () => {
+    const [first] = SECTIONS
+    if (!first) throw new Error('no sections')
+    const copy = { ...first, path: '/docs/other', page: 'Other' }
+    expect(createSearch([...SECTIONS, copy])(first.heading).map(({ path }) => path)).toEqual(
+      search(first.heading).map(({ path }) => path),
+    )
+  })
+
   test('names a section without a heading after its page', () => {
     expect(headingsOf('people')).toEqual(['Getting started'])
   })
