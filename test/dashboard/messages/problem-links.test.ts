@@ -81,5 +81,5 @@ test('a message, its versions, deliveries and events have their own tab titles',
   const titles: string[] = []
   for (const page of pages) titles.push(...(await textOf((await editing.browser.get(String(page))).html, 'title')))
   expect(new Set(titles).size).toBe(6)
-  expect(titles.filter((title) => title.startsWith('Your results to '))).toHaveLength(2)
+  expect(titles.filter((title) => title.startsWith('Your results: email to '))).toHaveLength(2)
 })
