@@ -153,6 +153,8 @@ export type AppResults = {
   alreadySeen: number
   /** emails of the range that were stopped, captured or refused */
   unsent: number
+  /** emails triggered in the range that are not decided yet, by message */
+  waitingOf: Map<number, number>
   /** emails sent by message, one number per day of the range */
   trends: Map<number, number[]>
   /** one per day of the range: emails, and people whose last return was on it */
@@ -188,7 +190,10 @@ function summarizeAppResults({ people, returns, days, compared }: AppCounts, ran
   })
   const { emailed, cameBack, seen: alreadySeen } = people
   const unsent = days.reduce((sum, one) => sum + one.unsent, 0)
-  return { emailed, cameBack, compared: addUp(parts), alreadySeen, unsent, trends, days: byDay, cameBackOf }
+  const waitingOf = new Map<number, number>()
+  for (const { messageId, waiting } of days)
+    if (waiting > 0) waitingOf.set(messageId, (waitingOf.get(messageId) ?? 0) + waiting)
+  return { emailed, cameBack, compared: addUp(parts), alreadySeen, unsent, waitingOf, trends, days: byDay, cameBackOf }
 }
 
 /** Nobody is in two of them, so the variances add up. */

@@ -18,7 +18,14 @@ export type DayRange = { from: number; until: number }
 export type MessageResults = { days: DayCount[]; compared: ComparedCount[] }
 
 /** Of a message and day. `unsent`: ended otherwise, for any reason. */
-export type AppDayCount = { messageId: number; day: number; sent: number; cameBack: number; unsent: number }
+export type AppDayCount = {
+  messageId: number
+  day: number
+  sent: number
+  cameBack: number
+  unsent: number
+  waiting: number
+}
 
 /** Each person once. `cameBack`: after any email. `seen`: an email was not sent, because they had opened the result. */
 export type PeopleCounts = { emailed: number; cameBack: number; seen: number }
@@ -69,7 +76,8 @@ export function createResultReads(db: Database) {
   const appDays = db.prepare<AppDayCount, [number, number, number]>(
     `SELECT message_id AS messageId, day, sum(iif(outcome = 'sent', emails, 0)) AS sent,
        sum(iif(outcome = 'sent', came_back, 0)) AS cameBack,
-       sum(iif(outcome IN ('skipped', 'heldBack', 'kept', 'failed'), emails, 0)) AS unsent
+       sum(iif(outcome IN ('skipped', 'heldBack', 'kept', 'failed'), emails, 0)) AS unsent,
+       sum(iif(outcome = 'waiting', emails, 0)) AS waiting
      FROM messages CROSS JOIN message_days ON message_id = messages.id AND day BETWEEN ?2 AND ?3
      WHERE app_id = ?1 GROUP BY message_id, day ORDER BY message_id, day`,
   )

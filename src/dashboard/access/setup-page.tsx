@@ -54,7 +54,8 @@ const MemberFields = ({ email, isAgain }: { email: string; isAgain: boolean }) =
 
 const DOMAIN_HINT = (
   <>
-    Such as <code>app.example.com</code>. Ports are ignored. Without a domain, emails can't link to results in your app.
+    Such as <code>app.example.com</code>, or <code>localhost</code> for tests. Ports are ignored. Without a domain,
+    emails can't link to results in your app.
   </>
 )
 

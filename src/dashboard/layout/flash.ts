@@ -49,6 +49,7 @@ const FLASHES = {
   dkim_removed: 'The key was removed. Emails are now sent unsigned.',
   address_freed: 'The address was removed from suppressions. It can get email again.',
   message_saved: 'The message was saved.',
+  message_changed_live: 'The message was saved. New triggers use this version; waiting emails keep theirs.',
   message_live: 'The message is live. It now sends emails.',
   message_live_captured: 'The message is live. Its emails are captured until a mail server is set.',
   message_paused: 'The message is paused. It sends no emails until it is live again.',

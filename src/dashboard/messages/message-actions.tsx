@@ -100,13 +100,14 @@ function answerRefusal(editing: Editing, fields: Fields, refusal: Refusal, check
   return answerEditor(editing, { fields, errors, check })
 }
 
-type SaveFlash = 'message_saved' | 'message_live' | 'message_live_captured' | 'message_restored'
+type SaveFlash =
+  'message_saved' | 'message_changed_live' | 'message_live' | 'message_live_captured' | 'message_restored'
 
 async function save(
   editing: Editing,
   fields: Fields,
   status: MessageStatus | null,
-  flash: SaveFlash = 'message_saved',
+  flash: SaveFlash = editing.message?.status === 'live' ? 'message_changed_live' : 'message_saved',
 ): Promise<Response> {
   const { message } = editing
   const typed = message && saysSame(fields, message) ? { name: message.name, ...message.content } : readFields(fields)

@@ -10,7 +10,7 @@ import { MessageTabs } from './message-tabs.tsx'
 import { messagePath, resultsPath } from './messages-page.tsx'
 import { DayChart } from './results-chart.tsx'
 import { RANGES, type ResultsView, writeDay } from './results-view.ts'
-import { formatExtra } from '../overview/answer.ts'
+import { describeWaiting, formatExtra } from '../overview/answer.ts'
 import { peoplePath } from '../people/people-view.ts'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
@@ -135,8 +135,9 @@ const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>
   `${messagePath(viewer.app.publicId, message.id)}#${field}`
 
 /** The steps count emails, and the comparison people. */
-function describeAnswer({ funnel, compared: { cameBack } }: Results): string {
+function describeAnswer({ funnel, waiting, compared: { cameBack } }: Results): string {
   const { sent, cameBack: returns } = funnel
+  if (sent === 0 && waiting > 0) return `No email was sent yet: ${describeWaiting(waiting)}.`
   const emails = sent === 1 ? '1 email' : `${formatCount(sent)} emails`
   const came = `${emails} sent${returns === 0 ? ', nobody came back' : `. People came back after ${formatCount(returns)} of them`}.`
   const { extra, emailed } = cameBack
@@ -180,14 +181,11 @@ function listSteps(props: ResultsProps): Bar[] {
     share,
     href: linkTo(props, filter),
   })
-  const ofDecided = (count: number): string =>
-    decided === 0 ? '' : `${percentOf(count, decided)} of ${waiting === 0 ? 'triggered' : 'decided'}`
+  const others = waiting === 0 ? 'triggered' : `the other ${formatCount(decided)}`
+  const ofDecided = (count: number): string => (decided === 0 ? '' : `${percentOf(count, decided)} of ${others}`)
   const ofSent = (count: number): string => (sent === 0 ? '' : `${percentOf(count, sent)} of sent`)
   const steps = [
-    step('Triggered', started, '', {}),
-    ...(waiting > 0
-      ? [step('Still waiting', waiting, `${percentOf(waiting, started)} of triggered`, { state: 'pending' })]
-      : []),
+    step('Triggered', started, waiting === 0 ? '' : `${formatCount(waiting)} still waiting`, {}),
     step('Passed the rules', wouldSend, ofDecided(wouldSend), { state: 'decided' }),
     step('Sent', sent, ofDecided(sent), { state: 'left' }),
     step('Came back', cameBack, ofSent(cameBack), { state: 'left', outcome: 'cameBack' }),
@@ -230,10 +228,7 @@ function Reasons(props: ResultsProps) {
   const found = all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
   const stillWaiting = waiting > 0 && (
     <p class="hint">
-      <a href={linkTo(props, { state: 'pending' })}>
-        {waiting === 1 ? '1 email is still waiting' : `${formatCount(waiting)} emails are still waiting`}
-      </a>
-      , not counted here.
+      <a href={linkTo(props, { state: 'pending' })}>{describeWaiting(waiting)}</a>, not counted here.
     </p>
   )
   if (found.length === 0) return stillWaiting || <p class="hint">All emails were sent.</p>

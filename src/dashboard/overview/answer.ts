@@ -44,16 +44,27 @@ export function describeStillWaiting({ name, content: { wait } }: Draft, waiting
   return `${people} still waiting: “${name}” would be sent ${formatMinutes(wait.minutes)} after its trigger.`
 }
 
-type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen'>
+type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen' | 'waitingOf'>
+
+export const countWaiting = ({ waitingOf }: Pick<AppResults, 'waitingOf'>): number =>
+  [...waitingOf.values()].reduce((sum, count) => sum + count, 0)
+
+/** "55 emails are waiting" */
+export const describeWaiting = (count: number): string =>
+  count === 1 ? '1 email is waiting' : `${formatCount(count)} emails are waiting`
 
 /**
  * One sentence: how many people were emailed, how many of them came back, how many more that is than without emails, and
  * how many had opened the result before. The comparison names its number of people where that differs.
  */
-export function describeResults({ emailed, cameBack, compared, alreadySeen }: Measured, hasHoldback: boolean): string {
+export function describeResults(measured: Measured, hasHoldback: boolean): string {
+  const { emailed, cameBack, compared, alreadySeen } = measured
+  const waiting = countWaiting(measured)
   const seen = alreadySeen === 0 ? null : describeSeen(alreadySeen)
   if (emailed === 0 && cameBack > 0)
     return `Nobody was emailed, but ${formatCount(cameBack)} came back after earlier emails${seen === null ? '' : `; ${seen}`}.`
+  if (emailed === 0 && waiting > 0)
+    return `Nobody has been emailed yet: ${describeWaiting(waiting)}${seen === null ? '' : `; ${seen}`}.`
   if (emailed === 0) return seen === null ? 'Nobody has been emailed yet.' : `Nobody was emailed; ${seen}.`
   const came = `${countPeople(emailed)} emailed, ${cameBack === 0 ? 'nobody' : formatCount(cameBack)} came back`
   const more =

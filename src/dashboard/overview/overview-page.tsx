@@ -17,7 +17,7 @@ import { Icon } from '../ui/icon.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { ExactTime, Time } from '../ui/time.tsx'
-import { describeResults, describeSimulated, describeStillWaiting } from './answer.ts'
+import { countWaiting, describeResults, describeSimulated, describeStillWaiting, describeWaiting } from './answer.ts'
 import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import type { AttentionItem } from './attention.ts'
 import type { Figure } from './figures.ts'
@@ -93,7 +93,8 @@ const Answers = (props: OverviewProps) => (
 /** The results of the messages, or a simulation of the draft before any is live. */
 function AnswerSection(props: OverviewProps) {
   const { viewer, messages, results, simulated, now } = props
-  const hasResults = results.emailed + results.cameBack + results.alreadySeen > 0
+  const waiting = countWaiting(results)
+  const hasResults = results.emailed + results.cameBack + results.alreadySeen + waiting > 0
   if (simulated && !hasResults) {
     const isRunning = simulated.found.state === 'running'
     const from = isRunning ? `${pathOf(viewer.app.publicId, 'overview')}/live` : undefined
@@ -126,6 +127,7 @@ function AnswerSection(props: OverviewProps) {
             <a href={peoplePath(viewer.app.publicId, { emails: 'returned', days: '30' })}>See who came back</a>.
           </>
         )}
+        {waiting > 0 && <Waiting viewer={viewer} count={waiting} from={props.from} />}
         {results.unsent > 0 && <Unsent viewer={viewer} count={results.unsent} from={props.from} />}
         {compared !== null && compared.people !== emailed && (
           <>
@@ -146,15 +148,25 @@ function AnswerSection(props: OverviewProps) {
   )
 }
 
-function Unsent({ viewer, count, from }: { viewer: Viewer; count: number; from: string }) {
-  const view = { state: 'unsent', from, isUtc: viewer.app.timezone !== 'UTC', isLead: true } as const
-  return (
-    <>
-      {` ${formatCount(count)} ${count === 1 ? "email wasn't" : "emails weren't"} sent: `}
-      <a href={deliveriesPath(viewer.app.publicId, view)}>see why</a>.
-    </>
-  )
-}
+type CountProps = { viewer: Viewer; count: number; from: string }
+
+const Waiting = ({ viewer, count, from }: CountProps) => (
+  <>
+    {' '}
+    <a href={pathSince(viewer, 'pending', from)}>{describeWaiting(count)}</a>.
+  </>
+)
+
+const Unsent = ({ viewer, count, from }: CountProps) => (
+  <>
+    {` ${formatCount(count)} ${count === 1 ? "email wasn't" : "emails weren't"} sent: `}
+    <a href={pathSince(viewer, 'unsent', from)}>see why</a>.
+  </>
+)
+
+/** To the deliveries since a day (UTC) in these states. */
+const pathSince = ({ app }: Viewer, state: 'pending' | 'unsent', from: string): string =>
+  deliveriesPath(app.publicId, { state, from, isUtc: app.timezone !== 'UTC', isLead: true })
 
 const NoMessage = ({ viewer, messages }: Pick<OverviewProps, 'viewer' | 'messages'>) => {
   const isEditor = hasRole(viewer.member.role, 'editor')
@@ -289,7 +301,11 @@ const columnsOf = ({ app }: Viewer, results: AppResults): Column<MessageRow>[] =
     {
       name: 'Sent',
       isNumber: true,
-      cell: ({ id }) => (sentOf(id) === 0 ? <None /> : <Counted count={sentOf(id)} word="sent" />),
+      cell: ({ id }) => {
+        const [sent, waiting] = [sentOf(id), results.waitingOf.get(id) ?? 0]
+        if (sent > 0) return <Counted count={sent} word="sent" />
+        return waiting === 0 ? <None /> : <span class="hint">{`${formatCount(waiting)} waiting`}</span>
+      },
     },
     {
       name: 'Came back',

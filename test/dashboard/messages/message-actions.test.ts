@@ -38,6 +38,8 @@ describe('saving', () => {
   test('a live message creates a version', async () => {
     await pages.press(pages.path, 'live')
     await pages.press(pages.path, 'save', { 'mail.subject': 'Changed' })
+    const saved = await textOf((await pages.browser.get(pages.path)).html, '.notice.done')
+    expect(saved).toEqual(['Done: The message was saved. New triggers use this version; waiting emails keep theirs.'])
     const { version, status, content } = await pages.draft()
     expect([version, status, content.mail.subject]).toEqual([2, 'live', 'Changed'])
     const { html } = await pages.browser.get(`${pages.path}/versions`)

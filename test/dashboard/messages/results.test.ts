@@ -66,10 +66,9 @@ describe('the funnel', () => {
     const html = await show()
     const [steps] = await barsOf(html)
     expect(steps).toEqual([
-      'Triggered 20',
-      'Still waiting 20% of triggered 4',
-      'Passed the rules 63% of decided 10',
-      'Sent 63% of decided 10',
+      'Triggered 4 still waiting 20',
+      'Passed the rules 63% of the other 16 10',
+      'Sent 63% of the other 16 10',
       'Came back 60% of sent 6',
       'Opened the result 30% of sent 3',
       'Reached the goal 10% of sent 1',
@@ -106,7 +105,7 @@ test('what is still waiting is no reason, and has a line of its own', async () =
   const waiting = await show()
   expect(await barsOf(waiting)).toHaveLength(1)
   expect(await textOf(waiting, '.results section:nth-of-type(2) .hint')).toEqual([
-    '1 email is still waiting, not counted here.',
+    '1 email is waiting, not counted here.',
   ])
   await add(25, { state: 'waiting' })
   await add(12, { state: 'skipped', reason: 'came_back' })
@@ -115,7 +114,7 @@ test('what is still waiting is no reason, and has a line of its own', async () =
   expect((await barsOf(html))[1]).toEqual(['Came back on their own 52% 12', 'Opened it 48% 11'])
   expect(await textOf(html, '.results section:nth-of-type(2) .hint')).toEqual([
     'Percentages of the 23 not sent.',
-    '26 emails are still waiting, not counted here.',
+    '26 emails are waiting, not counted here.',
   ])
   expect(await attributesOf(html, '.results .hint a', 'href')).toContainEqual(expect.stringContaining('state=pending'))
 })
@@ -253,6 +252,7 @@ test('an app has the sum of its messages, and a trend for each', async () => {
     compared: null,
     alreadySeen: 0,
     unsent: 0,
+    waitingOf: new Map(),
     trends: new Map(),
     days: Array.from({ length: 7 }, () => ({ sent: 0, cameBack: 0 })),
     cameBackOf: new Map(),

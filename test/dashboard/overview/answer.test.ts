@@ -73,7 +73,8 @@ describe('before a message is live', () => {
 
 describe('results', () => {
   const compared = { people: 380, extra: { estimate: 24.2, margin: 8.9 } }
-  const results = { emailed: 380, cameBack: 131, compared, alreadySeen: 97 }
+  const waitingOf = new Map<number, number>()
+  const results = { emailed: 380, cameBack: 131, compared, alreadySeen: 97, waitingOf }
 
   test('in one sentence', () => {
     expect(describeResults(results, true)).toBe(
@@ -96,6 +97,24 @@ describe('results', () => {
   test('say with a holdback that too few people tell nothing', () => {
     expect(describeResults({ ...results, compared: null, alreadySeen: 0 }, true)).toBe(
       '380 people emailed, 131 came back, too few people to tell the difference.',
+    )
+  })
+
+  test('say that emails are waiting while nobody was emailed', () => {
+    const none = { ...results, emailed: 0, cameBack: 0, compared: null, alreadySeen: 0 }
+    const waiting = {
+      ...none,
+      waitingOf: new Map([
+        [1, 50],
+        [2, 5],
+      ]),
+    }
+    expect(describeResults(waiting, false)).toBe('Nobody has been emailed yet: 55 emails are waiting.')
+    expect(describeResults({ ...waiting, alreadySeen: 1 }, false)).toBe(
+      'Nobody has been emailed yet: 55 emails are waiting; 1 not emailed because they had already opened the result.',
+    )
+    expect(describeResults({ ...none, waitingOf: new Map([[1, 1]]) }, false)).toBe(
+      'Nobody has been emailed yet: 1 email is waiting.',
     )
   })
 
@@ -125,6 +144,6 @@ describe('results', () => {
       '12,000 people emailed, nobody came back; 10,001 not emailed because they had already opened the result.',
     ],
   ])('%d emailed, %d back, %d seen', (emailed, cameBack, alreadySeen, sentence) => {
-    expect(describeResults({ emailed, cameBack, alreadySeen, compared: null }, false)).toBe(sentence)
+    expect(describeResults({ emailed, cameBack, alreadySeen, compared: null, waitingOf }, false)).toBe(sentence)
   })
 })

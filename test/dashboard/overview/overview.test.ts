@@ -208,6 +208,19 @@ describe('with a live message', () => {
     expect((await pages.browser.get(pages.at('overview/people'))).location).toBe(path())
   })
 
+  test('counts the emails that are waiting', async () => {
+    await add(2, { state: 'waiting' })
+    const html = await show()
+    expect(await answerOf(html)).toBe('Nobody has been emailed yet: 2 emails are waiting.')
+    expect((await textOf(html, '.live-messages td')).join('|')).toContain('|2 waiting|')
+    await add(1, { state: 'sent' })
+    expect((await textOf(await show(), '.overview-answer .hint'))[0]).toStartWith('Last 30 days. 2 emails are waiting.')
+    const [waiting] = await attributesOf(await show(), '.overview-answer a', 'href')
+    expect((await textOf((await pages.browser.get(waiting ?? '')).html, '.page-head p')).join()).toStartWith(
+      '2 deliveries match',
+    )
+  })
+
   test('sums up the last 30 days, with a way to a comparison', async () => {
     await add(3, { state: 'sent', cameBack: true })
     await add(2, { state: 'sent', daysAgo: 29 })
