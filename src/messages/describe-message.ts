@@ -122,18 +122,19 @@ function describeSince(since: Since | undefined): string {
 /** One sentence per line: when, how often, then each rule and what follows. */
 export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdback }: MessageContent): string[] {
   const isMixed = new Set(onlyIf.filter(isAsking).map(isSentUnknown)).size > 1
-  const describeRest = (rule: Rule): string => describeQuiet(rule) + (isMixed ? describeUnknown(rule) : '')
+  const complete = (text: string, rule: Rule): string =>
+    `${isMixed ? addUnknown(text, rule) : text}.${describeQuiet(rule)}`
   const rules = groupRules(onlyIf).flatMap((group) =>
     describeGroup(
       group.flatMap((index) => onlyIf[index] ?? []),
-      describeRest,
+      complete,
     ),
   )
   const lines = [
     `The email is due ${describeTime(wait)} ${describeTrigger(trigger)}.`,
     `Each person gets it ${describeAgain(again)}.`,
     describeCollect(again),
-    ...rules.map((rule) => `Only if ${rule}.`),
+    ...rules.map((rule) => `Only if ${rule}`),
     describeUnseen(onlyIf),
     holdback === undefined ? null : `${holdback}% of people are held back for comparison and don't get it.`,
     goal ? `Its goal is ${describeGoal(goal)}.` : null,
@@ -142,25 +143,30 @@ export function describeMessage({ trigger, wait, onlyIf = [], again, goal, holdb
 }
 
 /** One sentence, unless its rules differ in what is rarely set. */
-function describeGroup(rules: Rule[], describeRest: (rule: Rule) => string): string[] {
-  const rests = new Set(rules.map(describeRest))
-  const [rest = ''] = rests
-  return rests.size > 1 ? rules.map((rule) => describeRule(rule) + describeRest(rule)) : [describeRules(rules) + rest]
+function describeGroup(rules: Rule[], complete: (text: string, rule: Rule) => string): string[] {
+  const [first] = rules
+  const isAlike = new Set(rules.map((rule) => complete(THEY, rule))).size === 1
+  return first && isAlike
+    ? [complete(describeRules(rules), first)]
+    : rules.map((rule) => complete(describeRule(rule), rule))
 }
 
 const describeQuiet = (rule: Rule): string =>
   'quietMinutes' in rule && rule.quietMinutes !== undefined
-    ? `, or were inactive for ${formatMinutes(rule.quietMinutes)}`
+    ? ` They count as away after ${formatMinutes(rule.quietMinutes)} without activity.`
     : ''
 
 type Asking = Extract<Rule, { ifUnknown?: unknown }>
 
 const isAsking = (rule: Rule): rule is Asking => rule.rule === 'away' || rule.rule === 'seen' || rule.rule === 'notSeen'
 
+/** The subject of every rule that asks for page views. */
+const THEY = 'they '
+
 /** Of rules that differ about people without page views. */
-function describeUnknown(rule: Rule): string {
-  if (!isAsking(rule) || rule.ifUnknown === undefined) return ''
-  return isSentUnknown(rule) ? ', or have no page views' : ', and have page views'
+function addUnknown(text: string, rule: Rule): string {
+  if (!isAsking(rule) || rule.ifUnknown === undefined) return text
+  return isSentUnknown(rule) ? `${text}, or have no page views` : `they have page views and ${text.slice(THEY.length)}`
 }
 
 export const describeGoal = ({ event, days }: Goal): string => `${event} within ${formatCount(days, 'day')}`

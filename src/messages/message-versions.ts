@@ -1,8 +1,8 @@
 import { diffArrays } from 'diff'
-import type { MessageContent } from '../store/message-types.ts'
+import type { MessageContent, Rule } from '../store/message-types.ts'
 import { describeMessage } from './describe-message.ts'
 
-export type LineChange = { kind: 'same' | 'added' | 'removed'; text: string }
+export type LineChange = { kind: 'same' | 'added' | 'removed' | 'moved'; text: string }
 
 const MOST_EDITS = 1_000
 
@@ -38,6 +38,27 @@ function listLines(content: MessageContent): string[] {
 const describeIfSet = (name: string, value: string | undefined): string[] =>
   value === undefined ? [] : [`${name}: ${value}`]
 
-/** The first version shows all lines as added. */
-export const diffVersions = (before: MessageContent | null, after: MessageContent): LineChange[] =>
-  diffLines(listLines(before ?? after), listLines(after))
+/** The same people get the email. */
+const MOVED: LineChange = {
+  kind: 'moved',
+  text: 'The rules are in another order. If several fail, the first one is the reason.',
+}
+
+/** Without a predecessor, all lines are the same. */
+export function diffVersions(before: MessageContent | null, after: MessageContent): LineChange[] {
+  const old = before ?? after
+  const onlyIf = orderRules(old.onlyIf, after.onlyIf)
+  const lines = diffLines(listLines({ ...old, onlyIf }), listLines(after))
+  return Bun.deepEquals(onlyIf, old.onlyIf) ? lines : [MOVED, ...lines]
+}
+
+/** Those that `after` has too are in its order. */
+function orderRules(rules: Rule[] | undefined, after: Rule[] = []): Rule[] | undefined {
+  const rest = [...after]
+  const isKept = rules?.map((rule) => {
+    const index = rest.findIndex((other) => Bun.deepEquals(other, rule, true))
+    return index >= 0 && rest.splice(index, 1).length > 0
+  })
+  const kept = after.filter((rule) => !rest.includes(rule)).values()
+  return rules?.map((rule, index) => (isKept?.[index] ? (kept.next().value ?? rule) : rule))
+}

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { diffLines } from '../../src/messages/message-versions.ts'
 
-const SIGNS = { same: ' ', added: '+', removed: '-' }
+const SIGNS = { same: ' ', added: '+', removed: '-', moved: '↕' }
 const diff = (before: string, after: string): string =>
   diffLines([...before], [...after])
     .map(({ kind, text }) => `${SIGNS[kind]}${text}`)

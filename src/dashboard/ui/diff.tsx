@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
-type DiffLine = { kind: 'same' | 'added' | 'removed'; text: string }
+type DiffLine = { kind: 'same' | 'added' | 'removed' | 'moved'; text: string }
 
-const SIGNS = { same: ' ', added: '+', removed: '-' } as const
-const LABELS = { same: '', added: 'Added: ', removed: 'Removed: ' } as const
+const SIGNS = { same: ' ', added: '+', removed: '-', moved: '↕' } as const
+const LABELS = { same: '', added: 'Added: ', removed: 'Removed: ', moved: 'Moved: ' } as const
 
 export const Diff = ({ label, lines }: { label: string; lines: DiffLine[] }) => (
   <div class="diff" role="region" aria-label={label}>
