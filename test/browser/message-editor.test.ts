@@ -132,7 +132,9 @@ describe('the editor', () => {
     async () => {
       await open('messages')
       await page.click('.message-name >> nth=0')
-      await page.waitForSelector('#reach:has-text("One person triggered it in the last 30 days, and would get it.")')
+      await page.waitForSelector(
+        '#reach:has-text("Simulated for the last 30 days: the only person who triggered it would get it.")',
+      )
       await page.click('#wait > summary')
       await page.fill(named('wait.minutes'), '2')
       await page.selectOption(named('wait.unit'), 'hours')
@@ -144,13 +146,13 @@ describe('the editor', () => {
       await page.waitForSelector(
         '.checks .wrong:has-text("`event.total` is missing"), .checks .wrong:has-text("event.total is missing")',
       )
-      await page.waitForSelector(`#reach:has-text("wouldn't get it.")`)
+      await page.waitForSelector(`#reach:has-text("Simulated with unsaved changes"):has-text("wouldn't get it.")`)
       await page.click('.checks button:has-text("Leave it out if there is no total")')
       await page.waitForSelector('.checks .wrong', { state: 'detached' })
       expect(await page.inputValue(named('mail.subject'))).toBe(
         'About {% if event.total %}{{ event.total }}{% endif %}',
       )
-      await page.waitForSelector('#reach:has-text("and would get it.")')
+      await page.waitForSelector('#reach:has-text("triggered it would get it.")')
       await page.fill(named('mail.subject'), '')
       await page.click('.chip:has-text("event.headline")')
       expect(await page.inputValue(named('mail.subject'))).toBe('{{ event.headline }}')

@@ -270,16 +270,18 @@ function DeliveryList(props: DeliveriesProps) {
   return (
     <>
       {isFirst && <FeedPending noun="delivery" plural="deliveries" />}
-      {deliveries.length > 0 && <DeliveryHeads />}
-      <ol
-        class="feed deliveries"
-        data-feed={isFirst ? `${live}${live.includes('?') ? '' : '?'}` : undefined}
-        data-cursor={publicId('dlv', deliveries[0]?.work.delivery.id ?? 0)}
-      >
-        {deliveries.map((row) => (
-          <DeliveryRow key={row.work.delivery.id} appId={appId} row={row} now={now} />
-        ))}
-      </ol>
+      <div class="delivery-list">
+        {deliveries.length > 0 && <DeliveryHeads />}
+        <ol
+          class="feed deliveries"
+          data-feed={isFirst ? `${live}${live.includes('?') ? '' : '?'}` : undefined}
+          data-cursor={publicId('dlv', deliveries[0]?.work.delivery.id ?? 0)}
+        >
+          {deliveries.map((row) => (
+            <DeliveryRow key={row.work.delivery.id} appId={appId} row={row} now={now} />
+          ))}
+        </ol>
+      </div>
       {deliveries.length === 0 && <NoMatch {...props} />}
       <div class="list-foot">
         <Pager

@@ -45,8 +45,8 @@ export type EditorProps = {
   /** the app's limit for non-transactional emails; null: no limit */
   perPersonDay: number | null
   sending: Sending
-  /** `content` is what was simulated */
-  simulation: { days: number; content: MessageContent; found: Simulation | null } | null
+  /** `content` is what was simulated; `isUnsaved`: it differs from what is saved */
+  simulation: { days: number; content: MessageContent; isUnsaved: boolean; found: Simulation | null } | null
   test: TestOutcome | null
   /** the last test of this text */
   tested: TestedEmail | null

@@ -17,7 +17,7 @@ import type { MailFrames } from '../deliveries/mail-frames.ts'
 import { EditorPage } from './message-editor.tsx'
 import type { EditorProps, Sending, ShownPreview } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
-import { readFields, readMail } from './message-form.ts'
+import { readFields, readMail, saysSame } from './message-form.ts'
 import { showPreview } from './message-preview.tsx'
 import type { TestedEmail, TestedEmails } from './tested-emails.ts'
 import { listShownVersions } from './version-writers.ts'
@@ -188,5 +188,6 @@ export async function simulateFields({ deps, viewer, request, message }: Editing
   const { id: appId, hosts } = viewer.app
   const messageId = message?.id ?? null
   const asking = { appId, messageId, hosts, content, settings, days, now: deps.clock.now() }
-  return { days, content, found: await deps.simulations.simulate(asking, { signal: request.signal }) }
+  const isUnsaved = message !== null && !saysSame({ ...fields, name: message.name }, message)
+  return { days, content, isUnsaved, found: await deps.simulations.simulate(asking, { signal: request.signal }) }
 }

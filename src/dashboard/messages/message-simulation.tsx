@@ -5,6 +5,7 @@ import { personPath } from '../events/feed.tsx'
 import { isRefusal, REFUSALS, type Refusal } from '../../core/refusals.ts'
 import type { EditorProps } from './editor-props.ts'
 import { describeOutcome, Why } from './message-outcomes.tsx'
+import { resultsPath } from './messages-page.tsx'
 import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -15,12 +16,20 @@ import type { Viewer } from '../layout/viewer.ts'
 
 const DAYS = [7, 30] as const
 
-export const SimulationSection = ({ viewer, path, simulation, now }: EditorProps) => (
+export const SimulationSection = ({ viewer, message, path, simulation, now }: EditorProps) => (
   <details class="more-fields" id={SIMULATION} data-part open={simulation !== null}>
     <summary>
       <h2>Simulation</h2>
     </summary>
-    <p class="hint">Simulates this message on stored events. Nothing is sent.</p>
+    <p class="hint">
+      Simulates this message on stored events, including unsaved changes. Nothing is sent.
+      {message && message.status !== 'draft' && (
+        <>
+          {' '}
+          What was really sent is in <a href={resultsPath(viewer.app.publicId, message.id)}>Results</a>.
+        </>
+      )}
+    </p>
     <div class="buttons">
       {DAYS.map((days) => (
         <Button key={days} name="do" value={`simulate ${days}`} formaction={`${path}#${SIMULATION}`}>
@@ -49,9 +58,7 @@ type ReachProps = { path: string; simulation: EditorProps['simulation'] }
 export const Reach = ({ path, simulation }: ReachProps) => (
   <p class="reach">
     <span id={REACH} role="status">
-      {simulation
-        ? describeReach(simulation.found, simulation.days)
-        : `How many people would have got it in the last ${REACH_DAYS} days?`}
+      {simulation ? describeReach(simulation) : `How many people would have got it in the last ${REACH_DAYS} days?`}
     </span>{' '}
     <Button name="do" value={`simulate ${REACH_DAYS}`} formaction={`${path}#${SIMULATION}`} part={SIMULATION}>
       See who
@@ -59,13 +66,16 @@ export const Reach = ({ path, simulation }: ReachProps) => (
   </p>
 )
 
+type Reached = Pick<NonNullable<EditorProps['simulation']>, 'days' | 'isUnsaved'> & { found: Found }
+
 /** "Simulated for the last 30 days: 58 of 153 people would get it." */
-export function describeReach(found: Found, days: number): string {
+export function describeReach({ found, days, isUnsaved }: Reached): string {
   if (found === null) return "Recipients can't be counted: the time a tag was added isn't stored."
   if (isRefusal(found)) return found.message ?? REFUSALS[found.refusal].message
   const { triggered, emailed, waiting, heldBack } = found.people
   if (triggered === 0) return `Nobody triggered it in the last ${days} days.`
-  if (triggered === 1) return `One person triggered it in the last ${days} days, and ${describeOnly(found.people)}.`
+  const simulated = `Simulated ${isUnsaved ? 'with unsaved changes ' : ''}for the last ${days} days:`
+  if (triggered === 1) return `${simulated} the only person who triggered it ${describeOnly(found.people)}.`
   const which = found.hasMore ? ' of the newest triggers' : ''
   const held = heldBack === 0 ? '' : ` ${formatCount(heldBack)} would be held back for comparison.`
   const more = emailed === 0 ? '' : ' more'
@@ -73,7 +83,7 @@ export function describeReach(found: Found, days: number): string {
   const who =
     emailed === 0 ? `none of the ${formatCount(triggered)}` : `${formatCount(emailed)} of ${formatCount(triggered)}`
   const yet = emailed === 0 && waiting > 0 ? ' yet' : ''
-  return `Simulated for the last ${days} days: ${who} people${which} would get it${yet}.${held}${still}`
+  return `${simulated} ${who} people${which} would get it${yet}.${held}${still}`
 }
 
 function describeOnly({ emailed, waiting, heldBack }: Simulation['people']): string {
@@ -132,6 +142,9 @@ function describeRecipients(people: number, emails: number): string {
   return `${who} would have got ${what}.`
 }
 
+/** The style sheet hides the others until they are asked for. */
+const FIRST_LINES = 5
+
 type OutcomeProps = {
   viewer: Viewer
   content: MessageContent
@@ -144,6 +157,7 @@ type OutcomeProps = {
 const Outcome = (props: OutcomeProps) => {
   const { outcome, count, all } = props
   const lines = all.lines.filter((line) => line.outcome === outcome)
+  const listed = lines.length < count ? `the newest ${lines.length}` : `all ${lines.length}`
   const share = Math.round((count * 100) / all.triggered)
   return (
     <details class="outcome" open={outcome === 'send'}>
@@ -151,15 +165,20 @@ const Outcome = (props: OutcomeProps) => {
         <b>{describeOutcome(outcome)}</b>
         <span class="hint">{` ${formatCount(count)}, ${share === 0 ? 'less than 1' : share}%`}</span>
       </summary>
-      {lines.length < count && <p class="hint">{`The newest ${lines.length}:`}</p>}
-      <div tabindex={0} role="region" aria-label={describeOutcome(outcome)}>
-        <Table
-          label={describeOutcome(outcome)}
-          columns={columnsOf(props)}
-          rows={lines}
-          idOf={({ contactId, triggeredAt }) => `${contactId} ${triggeredAt}`}
-        />
-      </div>
+      <Table
+        label={describeOutcome(outcome)}
+        columns={columnsOf(props)}
+        rows={lines}
+        idOf={({ contactId, triggeredAt }) => `${contactId} ${triggeredAt}`}
+      />
+      {lines.length > FIRST_LINES && (
+        <details class="rest">
+          <summary>
+            <span>{`Show ${listed}`}</span>
+            <span>{`Show the newest ${FIRST_LINES}`}</span>
+          </summary>
+        </details>
+      )}
     </details>
   )
 }

@@ -157,7 +157,7 @@ async function checkTyped(editing: Editing, fields: Fields) {
 /** Nothing while the message is incomplete. */
 async function countTyped(editing: Editing, fields: Fields) {
   const simulated = await simulateFields(editing, fields, REACH_DAYS)
-  return { fragments: 'errors' in simulated ? {} : { [REACH]: describeReach(simulated.found, REACH_DAYS) } }
+  return { fragments: 'errors' in simulated ? {} : { [REACH]: describeReach(simulated) } }
 }
 
 /** null for a new message. Only messages of the viewer's app are found. */

@@ -71,13 +71,30 @@ test('names each rule, and says who is held back', async () => {
     'Away, at the event: ',
     'Away, at send time: ',
   ])
-  expect((await textOf(html, '#reach')).join('')).toBe('One person triggered it in the last 7 days, and would get it.')
+  expect((await textOf(html, '#reach')).join('')).toBe(
+    'Simulated for the last 7 days: the only person who triggered it would get it.',
+  )
   for (const email of ['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'].map((name) => `${name}@example.com`))
     await pages.event({ email, properties: RESULT })
   pages.clock.ms += 3_600_000
   const compared = await pages.press(pages.path, 'simulate 7', { holdback: '50' })
   expect((await textOf(compared.html, '#reach')).join('')).toMatch(
-    /^Simulated for the last 7 days: \d of 10 people would get it\. \d would be held back for comparison\.$/,
+    /^Simulated with unsaved changes for the last 7 days: \d of 10 people would get it\. \d would be held back for comparison\.$/,
+  )
+})
+
+test('says which numbers are simulated, and where those of a live message are', async () => {
+  const links = async (html: string) => attributesOf(html, '#simulation a', 'href')
+  expect(await links((await (await pages.signedIn()).get(pages.path)).html)).toEqual([])
+  await pages.press(pages.path, 'live')
+  for (const name of ['a', 'b']) await pages.event({ email: `${name}@example.com`, properties: RESULT })
+  pages.clock.ms += 3_600_000
+  const { html } = await pages.press(pages.path, 'simulate 7', { name: 'Another name' })
+  expect((await textOf(html, '#reach')).join('')).toBe('Simulated for the last 7 days: 2 of 2 people would get it.')
+  expect((await links(html))[0]).toBe(`${pages.path}/results`)
+  const changed = await pages.press(pages.path, 'simulate 7', { 'wait.minutes': '20' })
+  expect((await textOf(changed.html, '#reach')).join('')).toBe(
+    'Simulated with unsaved changes for the last 7 days: 2 of 2 people would get it.',
   )
 })
 
@@ -85,9 +102,9 @@ describe('counts in words', () => {
   const say = (people: Partial<Simulation['people']>) => {
     const none = { triggered: 0, emailed: 0, unseen: 0, waiting: 0, heldBack: 0 }
     const found = { from: 0, until: 0, triggered: 0, hasMore: false, counts: {}, estimated: 0, untried: 0, lines: [] }
-    return describeReach({ ...found, people: { ...none, ...people } }, 30)
+    return describeReach({ found: { ...found, people: { ...none, ...people } }, days: 30, isUnsaved: false })
   }
-  const one = 'One person triggered it in the last 30 days, and'
+  const one = 'Simulated for the last 30 days: the only person who triggered it'
   test.each([
     [{}, 'Nobody triggered it in the last 30 days.'],
     [{ triggered: 1, emailed: 1 }, `${one} would get it.`],
