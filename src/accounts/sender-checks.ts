@@ -93,7 +93,7 @@ function describeMissingSpf(domain: string, server: string | null, provider: Mai
   const missing = `${domain} has no SPF record.`
   const absent = { about: 'SPF', isAbsent: true } as const
   if (provider !== null && provider.spf === null) {
-    const sentence = `${missing} ${provider.name} needs none here. Add the records that it shows for your domain.`
+    const sentence = `${missing} ${provider.name} doesn't need one here. Add the records that it shows for your domain.`
     return { about: 'SPF', state: 'caution', sentence, record: null }
   }
   const term = provider?.spf ?? (server === null ? 'mx' : spfTerm(server))

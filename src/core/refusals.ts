@@ -21,7 +21,7 @@ export const REFUSALS = {
   origin_not_allowed: {
     status: 403,
     message:
-      "Pages of this host can't report to this site. Add the host in Settings, or remove all hosts to allow any.",
+      "Pages on this host can't report to this site. Add the host in Settings, or remove all hosts to allow any.",
   },
   plan_limit_reached: {
     status: 403,

@@ -128,9 +128,9 @@ function describeAgain(subject: Subject, about: About, { last }: Causes): string
   const another = `Another ${describeStart(history.message.content)}`
   const time = formatTimeInZone(row.receivedAt, subject.zone)
   if (isTooOld({ at: row.receivedAt, occurredAt: row.occurredAt }))
-    return `${another} was received on ${time}, too late to start an email.`
+    return `${another} was received on ${time}, too late to trigger an email.`
   const refused = findRefused(about, { cameAt: row.receivedAt, row })
-  const unstarted = `${another}, received on ${time}, did not start a second email:`
+  const unstarted = `${another}, received on ${time}, did not trigger a second email:`
   if (refused?.because === 'paused') return `${unstarted} the message was paused.`
   return refused?.because === 'used' ? `${unstarted} this message is sent ${describeFrequency(refused.again)}.` : ''
 }
@@ -257,7 +257,7 @@ type About = { history: MessageHistory; deliveries: readonly DeliveryRow[]; zone
 
 const TOO_OLD = 'It was received more than 72 hours after it happened.'
 
-const IS_PAUSED = 'The message is paused, so events trigger no email. Turn it on, then send the event again.'
+const IS_PAUSED = 'The message is paused, so events trigger no email. Make it live, then send the event again.'
 
 /** Why an event started no email, by the status and content of when it came. `liveAt`: when the message next went live. */
 type RefusedEvent =

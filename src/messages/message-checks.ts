@@ -166,7 +166,7 @@ async function findEventless(trying: Trying, content: MessageContent, madeUp: St
   return partition(faults)[0].flatMap(({ part, fault }) => {
     const variable = 'missing' in fault ? fault.missing : ''
     if (!variable.startsWith('event.')) return []
-    const message = `No event starts this message, so \`${variable}\` has no value. Give it a fallback: \`${withFallback(variable)}\`.`
+    const message = `No event triggers this message, so \`${variable}\` has no value. Give it a fallback: \`${withFallback(variable)}\`.`
     return [{ field: `mail.${part}`, code: 'missing_value', message }]
   })
 }

@@ -161,7 +161,7 @@ describe('a delivery was queued', () => {
     server.clock.wallMs += HOUR
     await messaging.event()
     expect(await say(id)).toBe(
-      `It was sent on 15 May 2026, 12:01 UTC. Another results_ready, received on 15 May 2026, 13:01 UTC, did not start a second email: this message is sent ${how}.`,
+      `It was sent on 15 May 2026, 12:01 UTC. Another results_ready, received on 15 May 2026, 13:01 UTC, did not trigger a second email: this message is sent ${how}.`,
     )
   })
 
@@ -172,12 +172,12 @@ describe('a delivery was queued', () => {
     await messaging.event()
     server.clock.wallMs += 4 * HOUR
     await messaging.decide()
-    expect(await say(id)).toEndWith('did not start a second email: this message is sent at most every hour.')
+    expect(await say(id)).toEndWith('did not trigger a second email: this message is sent at most every hour.')
   })
 })
 
 describe('what happened is explained by the status and content of that time', () => {
-  const PAUSED = 'The message is paused, so events trigger no email. Turn it on, then send the event again.'
+  const PAUSED = 'The message is paused, so events trigger no email. Make it live, then send the event again.'
 
   test('an event during a pause, after the message is live again', async () => {
     const id = await putMessage()
@@ -200,7 +200,7 @@ describe('what happened is explained by the status and content of that time', ()
     await messaging.event()
     await setStatus(id, 'live')
     expect(await say(id)).toBe(
-      `It was sent on 15 May 2026, 12:01 UTC. Another results_ready, received on 15 May 2026, 12:03 UTC, did not start a second email: the message was paused.`,
+      `It was sent on 15 May 2026, 12:01 UTC. Another results_ready, received on 15 May 2026, 12:03 UTC, did not trigger a second email: the message was paused.`,
     )
   })
 
@@ -224,7 +224,7 @@ describe('what happened is explained by the status and content of that time', ()
     server.clock.wallMs += MINUTE
     await messaging.put(messageOf({ again: { everyHours: 2 } }), id)
     expect(await explainLast()).toEqual([why])
-    expect(await say(id)).toEndWith('did not start a second email: this message is sent once per person.')
+    expect(await say(id)).toEndWith('did not trigger a second email: this message is sent once per person.')
     await setStatus(id, 'draft')
     expect(await explainLast()).toEqual([why])
   })

@@ -272,7 +272,7 @@ describe('going live', () => {
           field: 'mail.subject',
           code: 'missing_value',
           message:
-            'No event starts this message, so `event.headline` has no value. Give it a fallback: `{{ event.headline | default: "..." }}`.',
+            'No event triggers this message, so `event.headline` has no value. Give it a fallback: `{{ event.headline | default: "..." }}`.',
         },
       ])
       expect(await problems('Welcome')).toEqual([])

@@ -128,7 +128,7 @@ export const MemberPage = ({ viewer, member, isOnlyAccount, isOnlyOwner, notice 
 )
 
 function stateOf({ member, account }: Viewer, { personId, role, isInvited }: MemberEntry): string {
-  if (personId === member.id) return `You, ${ROLE_NAMES[role].toLowerCase()} of the account ${account.name}.`
+  if (personId === member.id) return `You're ${ROLE_PHRASES[role]} of the account ${account.name}.`
   const name = `${ROLE_NAMES[role]} of the account ${account.name}`
   return isInvited
     ? `Invited as ${ROLE_PHRASES[role]} of the account ${account.name}, but hasn't joined yet.`

@@ -27,7 +27,7 @@ const FLASHES = {
   app_made: 'The app was created. This page has its IDs, code and script tag.',
   settings_saved: 'The settings were saved.',
   ports_ignored:
-    'Domains are saved without ports. Emails can link to any port of localhost, but to no port on other domains.',
+    'Domains are saved without ports. Emails can link to any port on localhost, but not to ports on other domains.',
   account_renamed: 'The account was renamed.',
   role_changed: 'The role was changed. It applies from the next page they open.',
   member_removed: 'The member was removed. They can no longer open this account.',
@@ -47,7 +47,7 @@ const FLASHES = {
   limits_saved: 'The hours and limits were saved. They apply from the next email.',
   dkim_made: 'The key pair was created. It signs the next email, so publish its record now.',
   dkim_removed: 'The key was removed. Emails are now sent unsigned.',
-  address_freed: 'The address was removed from suppressions. It can get email again.',
+  address_freed: 'The address was removed from suppressions. It can receive emails again.',
   message_saved: 'The message was saved.',
   message_changed_live: 'The message was saved. New triggers use this version; waiting emails keep theirs.',
   message_live: 'The message is live. It now sends emails.',

@@ -65,7 +65,7 @@ export function MessagesPage({ viewer, mail, all, messages, after, hasMore }: Me
             rows={messages}
             idOf={({ id }) => String(id)}
           />
-          <p class="hint after-table">All numbers count from when each message was created.</p>
+          <p class="hint after-table">Totals since each message was created.</p>
           <Pager
             newest={after > 0 ? path : undefined}
             newestLabel="Oldest"

@@ -66,8 +66,8 @@ export const PeoplePage = (props: PeopleProps) => {
     >
       {indexed < 1 && (
         <Notice kind="info">
-          Indexing people who were added before the upgrade: {Math.floor(indexed * 100)}% done. Until then, searches and
-          filters may miss some.
+          Indexing people who were added before the upgrade: {Math.floor(indexed * 100)}% done. Until it finishes,
+          searches and filters may miss some.
         </Notice>
       )}
       {isEmpty ? <Nobody viewer={viewer} /> : <PeopleList {...props} />}

@@ -35,8 +35,7 @@ export const PersonFormPage = ({ viewer, person, text, shown = text, errors, not
           'Changes appear on the timeline, with your name.'
         ) : (
           <>
-            Adding someone starts the <a href={pathOf(viewer.app.publicId, 'messages')}>messages</a> that new people
-            trigger.
+            Adding a person triggers the <a href={pathOf(viewer.app.publicId, 'messages')}>messages</a> for new people.
           </>
         )
       }

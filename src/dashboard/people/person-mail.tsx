@@ -77,4 +77,4 @@ export const DeliveryLine = ({ viewer, message, delivery, why }: LineProps) => {
   )
 }
 
-const NOT_QUEUED = { draft: 'Draft', live: 'Never started', paused: 'Paused' } as const
+const NOT_QUEUED = { draft: 'Draft', live: 'Never triggered', paused: 'Paused' } as const

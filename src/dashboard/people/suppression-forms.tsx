@@ -10,9 +10,9 @@ import { Form, FormNotices } from '../ui/form.tsx'
 type FormProps<Text> = { viewer: Viewer; text: Text; errors: FieldError[]; notice?: string }
 
 const REASONS = [
-  { value: 'unsubscribed', label: 'They unsubscribed' },
-  { value: 'bounced', label: 'Emails bounce' },
-  { value: 'complained', label: 'They complained' },
+  { value: 'unsubscribed', label: 'Unsubscribed' },
+  { value: 'bounced', label: 'Bounced' },
+  { value: 'complained', label: 'Complained' },
 ]
 
 const Why = ({ value }: { value: string }) => (

@@ -216,7 +216,7 @@ const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
     return (
       <EmptyState
         title="No requests match"
-        next={<ButtonLink href={requestsPath(appId, { kind: view.kind })}>Clear the filters</ButtonLink>}
+        next={<ButtonLink href={requestsPath(appId, { kind: view.kind })}>Clear filters</ButtonLink>}
       >
         New requests that match appear here.
       </EmptyState>
@@ -227,7 +227,7 @@ const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
         title="No refused requests"
         next={<ButtonLink href={requestsPath(appId, { kind: 'accepted' })}>Show accepted requests</ButtonLink>}
       >
-        Requests with a wrong key or a missing field, or over a limit, appear here within a second.
+        Refused requests, such as those with a wrong key or a missing field, appear here within a second.
       </EmptyState>
     )
   return (

@@ -30,7 +30,7 @@ const RecordValues = ({ id, record }: { id: string; record: DnsRecord }) => (
 const PROOFS: Record<SenderProof, string> = {
   txt: 'Verified by its TXT record.',
   dkim: 'Verified by the DKIM key of this app.',
-  operator: 'Bound to this account by the operator of this installation.',
+  operator: 'Reserved for this account by the operator of this installation.',
   existing: 'Used by this account before verification was required.',
 }
 

@@ -46,7 +46,7 @@ describe('refusals', () => {
     await refuse({ status: 401, code: 'invalid_signature', caller: 'browser' })
     await refuse({ appId: id + 1, code: 'too_large', status: 413 })
     pages.notes.add(id, 'failed_signature', { reason: 'uppercase', origin: 'https://app.example.com' })
-    pages.notes.add(id, 'foreign_host', { reason: 'Pages of this host', origin: 'https://other.example' })
+    pages.notes.add(id, 'foreign_host', { reason: 'Pages on this host', origin: 'https://other.example' })
     pages.notes.add(id, 'unknown_person')
     pages.clock.ms += 5 * MINUTE
     await refuse({ field: 'event' })

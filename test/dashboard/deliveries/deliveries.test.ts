@@ -430,6 +430,6 @@ describe('the page of a person', () => {
       'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
       `other has not arrived for ${BOB} yet.`,
     ])
-    expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never started'])
+    expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never triggered'])
   })
 })
