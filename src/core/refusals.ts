@@ -69,7 +69,7 @@ export const REFUSALS = {
   },
   no_mail_server: {
     status: 409,
-    message: 'No mail server is set, so this email would only be captured again. Set one on the Sender page.',
+    message: 'No mail server is set up, so this email would only be captured again. Set one up on the Sender page.',
   },
   mail_server_unreadable: {
     status: 409,

@@ -149,7 +149,7 @@ function describeState(delivery: DeliveryRow, subject: DescribedSubject, verdict
     case 'sent':
       return `It was sent on ${time(sentAt ?? handedAt ?? updatedAt)}.`
     case 'kept':
-      return `It was captured on ${time(handedAt ?? updatedAt)}, because no mail server was set.`
+      return `It was captured on ${time(handedAt ?? updatedAt)}, because no mail server was set up.`
     case 'joined':
       return 'Added to another email.'
     case 'skipped':

@@ -56,7 +56,7 @@ export type Sample = Omit<DeliveryWork, 'delivery' | 'joined' | 'lead' | 'source
 }
 
 /**
- * `kept`: captured, because no mail server is set. `unknown`: sent without a reply. `reason` is a code such as
+ * `kept`: captured, because no mail server is set up. `unknown`: sent without a reply. `reason` is a code such as
  * `smtp_550`, `reply` the server's codes.
  */
 export type TestResult =

@@ -133,7 +133,7 @@ describe('describes a state', () => {
   })
 
   test('as captured if it was not sent', () => {
-    expect(say({ state: 'kept', handedAt: NOW })).toBe(`It was captured on ${WHEN}, because no mail server was set.`)
+    expect(say({ state: 'kept', handedAt: NOW })).toBe(`It was captured on ${WHEN}, because no mail server was set up.`)
   })
 
   test('with the reply of the mail server, unless it is being sent again or gone', () => {

@@ -197,7 +197,7 @@ describe('a person who starts a job', () => {
     const outbox = await readPage(whole, 'outbox')
     expect(outbox).toContain(HEADLINE)
     expect(outbox).toContain(ADA)
-    expect(await readPage(whole, await personPath(whole))).toContain('because no mail server was set')
+    expect(await readPage(whole, await personPath(whole))).toContain('because no mail server was set up')
     expect(await readPage(whole, 'messages')).toContain(FIRST_MESSAGES[0]?.name ?? '')
   })
 })

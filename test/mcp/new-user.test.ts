@@ -72,7 +72,7 @@ test('a client sets an app up from nothing', async () => {
   await server.sender().sendDue()
   const explain = async (email: string) => (await call('explain_delivery', { app, messageId, email })).why as string
   expect(await explain('bob@example.com')).toBe(
-    'It was captured on 15 May 2026, 12:21 UTC, because no mail server was set.',
+    'It was captured on 15 May 2026, 12:21 UTC, because no mail server was set up.',
   )
   expect(await explain('eve@example.com')).toContain('results_opened arrived for eve@example.com')
   expect(await explain('ada@example.com')).toContain('The message went live later, on')

@@ -92,10 +92,10 @@ const emailStep = ({ hasSentEmail, hasServer, appId }: SetupFacts): SetupStep =>
   name: 'First email sent',
   isDone: hasSentEmail,
   at: null,
-  text: hasServer ? 'Sent when someone triggers a live message.' : 'Emails are captured until a mail server is set.',
+  text: hasServer ? 'Sent when someone triggers a live message.' : 'Emails are captured until a mail server is set up.',
   link: hasServer
     ? { label: 'Show deliveries', href: pathOf(appId, 'deliveries') }
-    : { label: 'Set a mail server', href: pathOf(appId, 'sender/server') },
+    : { label: 'Set up a mail server', href: pathOf(appId, 'sender/server') },
 })
 
 export async function readSetup(deps: PageDependencies, { account, app }: Viewer): Promise<SetupFacts> {

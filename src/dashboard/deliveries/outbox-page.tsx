@@ -66,7 +66,7 @@ export const OutboxPage = (props: OutboxProps) => {
           <p class="hint">
             {CAPTURED_COUNTS}{' '}
             {state.isCapturing || state.isUnreadable
-              ? 'Once a mail server is set, you can send each email from its page.'
+              ? 'Once a mail server is set up, you can send each email from its page.'
               : 'Send all of them here, or each email from its page.'}
           </p>
           <Table

@@ -51,7 +51,7 @@ const FLASHES = {
   message_saved: 'The message was saved.',
   message_changed_live: 'The message was saved. New triggers use this version; waiting emails keep theirs.',
   message_live: 'The message is live. It now sends emails.',
-  message_live_captured: 'The message is live. Its emails are captured until a mail server is set.',
+  message_live_captured: 'The message is live. Its emails are captured until a mail server is set up.',
   message_paused: 'The message is paused. It sends no emails until it is live again.',
   message_draft: 'The message is a draft again. It sends no emails.',
   still_sending: 'Emails that were already with the mail server may still arrive.',

@@ -71,13 +71,13 @@ const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable,
       <Notice kind="caution">
         No mail server yet. Emails are captured{' '}
         {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.{' '}
-        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set a mail server</a>.
+        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set up a mail server</a>.
       </Notice>
     )}
     {isUnreadable && (
       <Notice kind="caution">
         The saved mail server can't be read, so no email is sent.{' '}
-        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it again</a>.
+        <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it up again</a>.
       </Notice>
     )}
     <Unverified viewer={viewer} unverified={unverified} />

@@ -144,9 +144,9 @@ const listSending = ({ isCapturing, lostUrl }: Sending, message: MessageRow | nu
   ...(isCapturing
     ? [
         {
-          ...lineOf('Mail server', [], 'Not set. Emails are captured, not sent.'),
+          ...lineOf('Mail server', [], 'Not set up. Emails are captured, not sent.'),
           state: 'caution' as const,
-          link: { label: 'Set a mail server', page: 'sender/server' as const, query: backQuery(message) },
+          link: { label: 'Set up a mail server', page: 'sender/server' as const, query: backQuery(message) },
         },
       ]
     : []),

@@ -97,8 +97,8 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
     )}
     {checked.sending.isCapturing && (
       <p class="hint">
-        No mail server is set, so emails are captured. {CAPTURED_COUNTS} Once a mail server is set, you can send them
-        from the outbox.
+        No mail server is set up, so emails are captured. {CAPTURED_COUNTS} Once a mail server is set up, you can send
+        them from the outbox.
       </p>
     )}
     <div class="act">

@@ -87,7 +87,7 @@ function describeTotals(messages: MessageRow[], { hasSender, isCapturing }: Mail
       ? 'The message is live.'
       : `${live.length} of ${messages.length} messages ${live.length === 1 ? 'is' : 'are'} live.`
   if (unsent > 0) return `${which} ${unsent} can't be sent without a sender address.`
-  return isCapturing ? `${which} Emails are captured until a mail server is set.` : which
+  return isCapturing ? `${which} Emails are captured until a mail server is set up.` : which
 }
 
 /** The captured column is shown only if needed. Those emails also count as not sent, as in Results. */

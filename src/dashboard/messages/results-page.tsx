@@ -278,7 +278,7 @@ function describeNobody(holdback: number | undefined, { heldBack }: Results): st
   if (holdback === undefined)
     return 'Some people come back without an email. To see how many, hold back a share in the '
   if (heldBack > 0)
-    return 'Nobody in this range is compared: each person counts once, and only while a mail server and a sender are set. Change the share in the '
+    return 'Nobody in this range is compared: each person counts once, and only while the app has a mail server and a sender address. Change the share in the '
   return `${holdback}% of people are held back, but nobody was in this range. Change the share in the `
 }
 

@@ -66,13 +66,13 @@ function aboutServer({ appId, mail, messages, problems: { captured } }: Attentio
   const server = pathOf(appId, 'sender/server')
   if (mail.isUnreadable) {
     const text = "The saved mail server can't be read, so no email is sent."
-    return [{ isBad: true, text, link: { label: 'Set it again', href: server } }]
+    return [{ isBad: true, text, link: { label: 'Set it up again', href: server } }]
   }
   const waiting = countOf(captured, 'email is captured', 'emails are captured')
   if (mail.isCapturing) {
     if (captured === 0 && messages.every(({ status }) => status !== 'live')) return []
     const text = `No mail server yet. ${captured === 0 ? 'Emails are captured' : waiting}, not sent.`
-    return [{ isBad: false, text, link: { label: 'Set a mail server', href: server } }]
+    return [{ isBad: false, text, link: { label: 'Set up a mail server', href: server } }]
   }
   const items: AttentionItem[] = []
   if (mail.pause) {

@@ -73,13 +73,13 @@ const State = ({ viewer, mailRoute: { from, server, isUnreadable } }: SenderFact
       {isUnreadable ? (
         <>
           {" The saved mail server can't be read. "}
-          <a href={serverPath}>Set it again</a>.
+          <a href={serverPath}>Set it up again</a>.
         </>
       ) : (
         server === null && (
           <>
             {' No mail server yet. '}
-            <a href={serverPath}>Set a mail server</a>.
+            <a href={serverPath}>Set up a mail server</a>.
           </>
         )
       )}

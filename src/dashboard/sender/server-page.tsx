@@ -81,7 +81,7 @@ const formatMost = (count: number): string =>
   count > MOST_COUNTED ? `${MOST_COUNTED.toLocaleString('en')} or more` : count.toLocaleString('en')
 
 const State = ({ viewer, mailRoute: { server, isOwn, isUnreadable } }: SenderFacts) => {
-  if (isUnreadable) return "The saved mail server can't be read, so no email is sent. Set it again."
+  if (isUnreadable) return "The saved mail server can't be read, so no email is sent. Set it up again."
   if (server === null) {
     return (
       <>

@@ -101,7 +101,7 @@ describe('the next step', () => {
     [
       'is the mail server',
       { ...saw({ ...event, lastViewAt: 6 }), messages: [live] },
-      ['First email sent', 'Emails are captured until a mail server is set.', '/apps/app_1/sender/server'],
+      ['First email sent', 'Emails are captured until a mail server is set up.', '/apps/app_1/sender/server'],
     ],
     [
       'is to wait',

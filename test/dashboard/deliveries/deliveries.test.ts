@@ -47,7 +47,7 @@ describe('the deliveries', () => {
     expect(await textOf(html, '.page-head [data-feed-counts=state]')).toEqual(['2 deliveries, newest first.'])
     expect(await sayWhy(html)).toEqual([
       'The event had no headline, and the message has no fallback for it.',
-      'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
+      'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set up.',
     ])
   })
 
@@ -66,7 +66,7 @@ describe('the deliveries', () => {
     pages.clock.ms += 600_000
     await sendDue(pages)
     expect((await sayWhy(await see()))[0]).toBe(
-      'Added to another email, captured on 3 May 2026, 12:10 UTC, because no mail server was set.',
+      'Added to another email, captured on 3 May 2026, 12:10 UTC, because no mail server was set up.',
     )
   })
 
@@ -398,7 +398,7 @@ describe('the banner', () => {
   })
 
   test.each(['messages', 'deliveries', 'outbox', 'suppressions'])(
-    'is on %s while no mail server is set',
+    'is on %s while no mail server is set up',
     async (page) => {
       expect((await noticesOn(page))[0]).toStartWith('Caution: No mail server yet. Emails are captured')
       const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
@@ -409,7 +409,7 @@ describe('the banner', () => {
 
   test('is in the first lines of sender', async () => {
     const leadOf = async () => (await textOf((await browser.get(pages.at('sender'))).html, '.page-head .lead')).join()
-    expect(await leadOf()).toContain('No mail server yet. Set a mail server.')
+    expect(await leadOf()).toContain('No mail server yet. Set up a mail server.')
     const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: 1 }
     await pages.store.setMailSettings({ ...by, settings: { smtpUrl: 'smtp://127.0.0.1:1' } })
     expect(await leadOf()).not.toContain('No mail server yet.')
@@ -427,7 +427,7 @@ describe('the page of a person', () => {
     const person = await pages.store.findContact(app.id, BOB)
     const { html } = await browser.get(pages.at(`people/${publicId('con', person?.id ?? 0)}`))
     expect(await textOf(html, '.fact-list .hint')).toEqual([
-      'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set.',
+      'It was captured on 3 May 2026, 12:00 UTC, because no mail server was set up.',
       `other has not arrived for ${BOB} yet.`,
     ])
     expect(await textOf(html, '.fact-list .badge')).toEqual(['Captured', 'Never triggered'])

@@ -67,7 +67,7 @@ describe('a captured email', () => {
     await set({ smtpUrl: 'nonsense' })
     expect(await offeredOn(path)).toEqual([])
     expect(await textOf(await see(path), '.notice.caution')).toEqual([
-      "Caution: The saved mail server can't be read, so no email is sent. Set it again.",
+      "Caution: The saved mail server can't be read, so no email is sent. Set it up again.",
     ])
     const { status, html } = await browser.post(`${path}/resend`)
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('is invalid')])

@@ -91,7 +91,7 @@ describe('sending all captured emails', () => {
     await pages.store.setMailSettings({ ...by, settings: { smtpUrl: url } })
   }
 
-  test('is offered to editors once a mail server is set, with their number', async () => {
+  test('is offered to editors once a mail server is set up, with their number', async () => {
     expect(await offered()).toEqual([])
     await capture()
     expect(await offered()).toEqual([])
@@ -246,7 +246,7 @@ describe('a captured email', () => {
     const { status, html } = await browser.post(`${path}/resend`)
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([
       409,
-      expect.stringContaining('No mail server is set'),
+      expect.stringContaining('No mail server is set up'),
     ])
     expect(await textOf(html, 'aside .badge')).toEqual(['Captured'])
   })

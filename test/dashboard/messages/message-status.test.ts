@@ -151,7 +151,7 @@ describe('going live', () => {
     const lost =
       "Public address Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. How to set it"
     expect(await left()).toEqual([
-      'Note: Mail server Not set. Emails are captured, not sent. Set a mail server',
+      'Note: Mail server Not set up. Emails are captured, not sent. Set up a mail server',
       `Note: ${lost}`,
       "To do: Test This text hasn't been tested yet.",
     ])

@@ -13,7 +13,7 @@ describe('a test email', () => {
     const { status, html } = await pages.press(pages.path, 'test', { to: 'ada@example.com' })
     expect([status, (await textOf(html, '#test .notice'))[0]]).toEqual([
       200,
-      expect.stringContaining('Captured, not sent: no mail server is set.'),
+      expect.stringContaining('Captured, not sent: no mail server is set up.'),
     ])
     expect(await attributesOf(html, '#test .notice a', 'href')).toEqual([pages.at('outbox'), pages.at('sender/server')])
     const [raw = ''] = await textOf(html, '#test pre')

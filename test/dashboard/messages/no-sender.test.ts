@@ -28,7 +28,7 @@ test('Messages, Deliveries and the start say that live messages have no sender',
   expect(await stateOf()).toEqual(["2 of 4 messages are live. 1 can't be sent without a sender address."])
   const by = { accountId: app.accountId, appId: app.id, actor: 'test', at: pages.clock.now() }
   await pages.store.setMailSettings({ ...by, settings: { fromEmail: 'post@first.example' } })
-  expect(await stateOf()).toEqual(['2 of 4 messages are live. Emails are captured until a mail server is set.'])
+  expect(await stateOf()).toEqual(['2 of 4 messages are live. Emails are captured until a mail server is set up.'])
   expect(await textOf((await browser.get(pages.at('deliveries'))).html, '.notice')).toEqual([
     expect.stringContaining('No mail server yet. Emails are captured'),
   ])

@@ -202,7 +202,7 @@ describe('emailed and held back', () => {
     await pages.press(pages.path, 'save', { holdback: '20' })
     const hints = await textOf(await show(), 'section .hint')
     expect(hints).toContain(
-      'Nobody in this range is compared: each person counts once, and only while a mail server and a sender are set. Change the share in the editor.',
+      'Nobody in this range is compared: each person counts once, and only while the app has a mail server and a sender address. Change the share in the editor.',
     )
   })
 

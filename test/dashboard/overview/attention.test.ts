@@ -66,17 +66,17 @@ describe('each problem has one link', () => {
     [
       'no mail server',
       { mail: { ...mail, isCapturing: true } },
-      ['No mail server yet. Emails are captured, not sent.', 'Set a mail server', '/apps/app_1/sender/server'],
+      ['No mail server yet. Emails are captured, not sent.', 'Set up a mail server', '/apps/app_1/sender/server'],
     ],
     [
       'no mail server, and captured emails',
       { mail: { ...mail, isCapturing: true }, messages: [], ...problems({ captured: 1 }) },
-      ['No mail server yet. 1 email is captured, not sent.', 'Set a mail server', '/apps/app_1/sender/server'],
+      ['No mail server yet. 1 email is captured, not sent.', 'Set up a mail server', '/apps/app_1/sender/server'],
     ],
     [
       'a mail server that cannot be read',
       { mail: { ...mail, isUnreadable: true } },
-      ["The saved mail server can't be read, so no email is sent.", 'Set it again', '/apps/app_1/sender/server'],
+      ["The saved mail server can't be read, so no email is sent.", 'Set it up again', '/apps/app_1/sender/server'],
     ],
     [
       'captured emails, with a mail server',
@@ -247,7 +247,7 @@ test('what loses emails comes first', () => {
     'Set a sender address',
     'Show the record to add',
     'See why',
-    'Set a mail server',
+    'Set up a mail server',
     'Review',
     'Show requests',
   ])

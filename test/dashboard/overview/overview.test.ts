@@ -292,12 +292,12 @@ describe('with a live message', () => {
   })
 
   test('names what needs attention, and nothing else', async () => {
-    expect(await textOf(await show(), '.attention > li > a')).toEqual(['Set a mail server'])
+    expect(await textOf(await show(), '.attention > li > a')).toEqual(['Set up a mail server'])
     await add(1, { state: 'failed', reason: 'smtp_550' })
     await add(2, { state: 'unknown' })
     await add(3, { state: 'kept' })
     const html = await show()
-    expect(await textOf(html, '.attention > li > a')).toEqual(['See why', 'Set a mail server', 'Review'])
+    expect(await textOf(html, '.attention > li > a')).toEqual(['See why', 'Set up a mail server', 'Review'])
     expect((await textOf(html, '.attention > li')).join(' ')).toContain('3 emails are captured, not sent.')
     for (const href of await attributesOf(html, '.attention > li > a', 'href'))
       expect([href, (await pages.browser.get((href ?? '').replaceAll('&amp;', '&'))).status]).toEqual([href, 200])
@@ -387,7 +387,7 @@ test('the checklist is shown until the first email is sent', async () => {
   expect(await textOf(await show(), 'aside .step.due a')).toEqual(['Open the message'])
   await pages.set({ fromEmail: 'team@example.com' })
   await pages.press(pages.path, 'live')
-  expect(await textOf(await show(), 'aside .step.due a')).toEqual(['Set a mail server'])
+  expect(await textOf(await show(), 'aside .step.due a')).toEqual(['Set up a mail server'])
   await add(1, { state: 'kept' })
   expect(await textOf(await show(), 'aside .step')).toHaveLength(5)
   await add(1, { state: 'sent' })
