@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { FieldError } from '../../core/refusals.ts'
-import type { RemovalText, SuppressionListText } from '../../people/suppressions.ts'
+import type { RemovalText, SuppressionListText, SuppressionReason } from '../../people/suppressions.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 import { Select } from '../ui/choice.tsx'
@@ -9,17 +9,17 @@ import { Form, FormNotices } from '../ui/form.tsx'
 
 type FormProps<Text> = { viewer: Viewer; text: Text; errors: FieldError[]; notice?: string }
 
-const REASONS = [
-  { value: 'unsubscribed', label: 'Unsubscribed' },
-  { value: 'bounced', label: 'Bounced' },
-  { value: 'complained', label: 'Complained' },
-]
+export const REASONS: Record<SuppressionReason, string> = {
+  unsubscribed: 'Unsubscribed',
+  bounced: 'Bounced',
+  complained: 'Complained',
+}
 
-const Why = ({ value }: { value: string }) => (
+const Why = ({ value, doing }: { value: string; doing: string }) => (
   <Field
     name="why"
     label="Note"
-    hint="Why you're removing it. Shown in the audit log."
+    hint={`Why you're ${doing}. Shown in the audit log.`}
     value={value}
     autocomplete="off"
   />
@@ -57,9 +57,9 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
           label="Reason"
           hint="Also applies to file rows without a reason."
           value={text.reason}
-          options={REASONS}
+          options={Object.entries(REASONS).map(([value, label]) => ({ value, label }))}
         />
-        <Why value={text.why} />
+        <Why doing="adding them" value={text.why} />
       </Form>
     </Frame>
   )
@@ -85,7 +85,7 @@ export const RemoveSuppressionPage = ({ viewer, text, errors, notice }: FormProp
         kind="danger"
         cancel={path}
       >
-        <Why value={text.why} />
+        <Why doing="removing it" value={text.why} />
       </Form>
     </Frame>
   )

@@ -6,7 +6,7 @@ import { personPath } from '../events/feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import type { Viewer } from '../layout/viewer.ts'
-import { WHAT_IT_DOES } from './suppression-forms.tsx'
+import { REASONS, WHAT_IT_DOES } from './suppression-forms.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
@@ -135,12 +135,6 @@ function SuppressionList(props: SuppressionsProps) {
       {search === null && <Pager newest={isFirst ? undefined : path} older={older ?? undefined} />}
     </>
   )
-}
-
-const REASONS: Record<SuppressionReason, string> = {
-  unsubscribed: 'Unsubscribed',
-  bounced: 'Bounced',
-  complained: 'Complained',
 }
 
 const ReasonLinks = ({ path, reason }: { path: string; reason: SuppressionReason | null }) => (

@@ -194,6 +194,15 @@ describe('changing it', () => {
     expect(await textOf(person.html, '.timeline > li > .hint')).toContain('By ada@example.com')
   })
 
+  test('says which note it asks for', async () => {
+    await suppress(BOB)
+    const forms = [await browser.get(path('/new')), await browser.post(path('/remove'), { email: BOB })]
+    expect(await Promise.all(forms.map(({ html }) => textOf(html, '#why-hint')))).toEqual([
+      ["Why you're adding them. Shown in the audit log."],
+      ["Why you're removing it. Shown in the audit log."],
+    ])
+  })
+
   test('asks why before it removes', async () => {
     await suppress(BOB)
     const { status, html } = await browser.post(path('/remove'), { email: BOB })
