@@ -110,7 +110,11 @@ describe('the feed', () => {
       expect(await page.locator('.names .number').allTextContents()).toEqual(['2', '1', '1'])
       expect(await page.textContent('[data-chart-value]')).toBe('Peak: 2')
       expect(await page.locator('.chart tbody tr').last().locator('data').getAttribute('value')).toBe('2')
-      expect(await page.locator('.chart .uplot').count()).toBe(1)
+      await page.hover('.chart .drawing', { position: { x: 1, y: 1 } })
+      expect(await page.textContent('[data-chart-value]')).toMatch(/: 0$/)
+      expect(await page.locator('.cursor.shown').count()).toBe(1)
+      await page.hover('h1')
+      expect(await page.textContent('[data-chart-value]')).toBe('Peak: 2')
       await close()
     },
     TRY_MS,

@@ -113,14 +113,6 @@ describe('with the longest texts', () => {
     SWEEP_MS,
   )
 
-  test('the chart is drawn if the browser reports no language', async () => {
-    const { page, faults } = await openPage(1440)
-    await page.goto(at('events'))
-    await page.waitForSelector('.chart canvas')
-    expect(faults).toEqual([])
-    await page.close()
-  })
-
   /** Paths of all guides, or of the first `most`. */
   const listGuides = async (page: Page, most = Infinity): Promise<string[]> => {
     await page.goto(`${base}/docs/start`)

@@ -93,16 +93,7 @@ async function showDoc(deps: DocsDependencies, request: Request, doc: DocHtml, d
   const reader = await findReader(deps, request)
   const values = { ...PLACEHOLDER_VALUES, ...valuesOf(reader), language: readLanguage(request) }
   const html = fillDocHtml(doc, deps.baseUrl, values)
-  return packed(request, pageAnswer(request, 200, <DocPageView {...{ docs, doc, reader, html }} />))
-}
-
-/** A page that repeats nothing of its request can be compressed. */
-async function packed(request: Request, response: Response): Promise<Response> {
-  if (!/\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')) return response
-  const { headers } = response
-  headers.set('Content-Encoding', 'gzip')
-  headers.set('Vary', 'Accept-Encoding')
-  return new Response(Bun.gzipSync(await response.arrayBuffer()), { headers })
+  return pageAnswer(request, 200, <DocPageView {...{ docs, doc, reader, html }} />)
 }
 
 function valuesOf(reader: Reader | null) {

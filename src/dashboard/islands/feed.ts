@@ -121,11 +121,11 @@ function showCounts({ chart, ...parts }: FeedCounts): void {
   const figure = document.querySelector('.counts .chart')
   const template = document.createElement('template')
   template.innerHTML = chart
-  for (const selector of ['tbody', '[data-chart-value]']) {
+  if (figure?.matches(':hover')) return
+  for (const selector of ['.plot', 'tbody', '[data-chart-value]']) {
     const next = template.content.querySelector(selector)
     if (next) figure?.querySelector(selector)?.replaceChildren(...next.childNodes)
   }
-  figure?.dispatchEvent(new Event('counts'))
 }
 
 /** Removed rows are on the next page. */

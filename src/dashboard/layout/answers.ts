@@ -16,6 +16,11 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 }
 
+const PACKED_HEADERS = { ...HEADERS, 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }
+
+const takesGzip = ({ headers }: Request): boolean => /\bgzip\b/.test(headers.get('accept-encoding') ?? '')
+
+/** Compressed only if it repeats nothing of its request: else its length would help to guess what it says (BREACH). */
 export function pageAnswer(request: Request, status: number, page: VNode, cookies: string[] = []): Response {
   const { pathname, search } = new URL(request.url)
   const facts = {
@@ -23,8 +28,11 @@ export function pageAnswer(request: Request, status: number, page: VNode, cookie
     language: readLanguage(request),
     path: request.method === 'GET' ? pathname + search : null,
   }
-  const html = render(h(PageContext.Provider, { value: facts }, page))
-  const response = new Response(`<!doctype html>${html}`, { status, headers: HEADERS })
+  const html = `<!doctype html>${render(h(PageContext.Provider, { value: facts }, page))}`
+  const isPacked = status === 200 && facts.path === pathname && takesGzip(request)
+  const response = isPacked
+    ? new Response(Bun.gzipSync(html), { status, headers: PACKED_HEADERS })
+    : new Response(html, { status, headers: HEADERS })
   for (const cookie of cookies) response.headers.append('Set-Cookie', cookie)
   return response
 }

@@ -25,11 +25,10 @@ const Why = ({ value, doing }: { value: string; doing: string }) => (
   />
 )
 
-/** For editors: typed addresses, or the export of another mail provider. */
-/** Of a suppression. */
 export const WHAT_IT_DOES =
   'Unsubscribed people get no lifecycle emails. People whose address bounced, or who reported spam, get no emails at all.'
 
+/** For editors: typed addresses, or the export of another mail provider. */
 export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<SuppressionListText>) => {
   const path = pathOf(viewer.app.publicId, 'suppressions')
   return (

@@ -1,4 +1,6 @@
 /** @jsxImportSource preact */
+import { gridOf, pickTicks } from './chart-axes.ts'
+
 /** `tick`: short label below the chart. */
 export type Point = { label: string; tick?: string; value: number }
 
@@ -9,13 +11,19 @@ const EDGE = 2
 
 export const formatCount = (count: number): string => (count > 9_999 ? count.toLocaleString('en-GB') : String(count))
 
-/** SVG path through the values; a horizontal line for one value. */
-function pathOf(values: number[], width: number, height: number): string {
-  const top = Math.max(1, ...values)
-  const step = width / Math.max(1, values.length - 1)
-  const y = (value: number): string => (EDGE + (1 - value / top) * (height - 2 * EDGE)).toFixed(1)
-  if (values.length === 1) return `M0,${y(values[0] ?? 0)}H${width}`
-  return values.map((value, index) => `${index === 0 ? 'M' : 'L'}${(index * step).toFixed(1)},${y(value)}`).join('')
+type Box = { width: number; height: number; top: number; edge: number }
+
+/** Of each value in a box, whose upper edge is `top`. */
+const placeAll = (values: number[], { width, height, top, edge }: Box): [x: string, y: string][] =>
+  values.map((value, index) => [
+    ((index * width) / Math.max(1, values.length - 1)).toFixed(1),
+    (edge + (1 - value / top) * (height - 2 * edge)).toFixed(1),
+  ])
+
+/** SVG path; a horizontal line for one value. */
+function pathOf(places: [x: string, y: string][], width: number): string {
+  const [[x, y] = ['0', '0'], ...others] = places
+  return `M${x},${y}${others.length === 0 ? `H${width}` : others.map((place) => `L${place.join(',')}`).join('')}`
 }
 
 const SPARK_WIDTH = 120
@@ -24,7 +32,8 @@ const SPARK_HEIGHT = 32
 /** A line without axes, with its extremes as text. */
 export function Sparkline({ label, values }: { label: string; values: number[] }) {
   if (values.every((value) => value === 0)) return <span class="spark none">{'\u00a0'}</span>
-  const line = pathOf(values, SPARK_WIDTH, SPARK_HEIGHT)
+  const box = { width: SPARK_WIDTH, height: SPARK_HEIGHT, top: Math.max(1, ...values), edge: EDGE }
+  const line = pathOf(placeAll(values, box), SPARK_WIDTH)
   const says = `${label}: ${formatCount(Math.min(...values))} to ${formatCount(Math.max(...values))}, last ${formatCount(values.at(-1) ?? 0)}`
   return (
     <svg
@@ -40,16 +49,18 @@ export function Sparkline({ label, values }: { label: string; values: number[] }
   )
 }
 
-/** A chart with its values as a table. islands/chart.ts redraws it from the table and adds a tooltip. */
+const MOST_TICKS = 12
+const TICK_STEPS = [1, 2, 3, 4, 6, 7, 8, 12, 24]
+/** Phones have room for every third one. */
+const PHONE_TICKS = 3
+
+/** A chart with its values as a table. The last interval is incomplete. islands/chart.ts says values under the pointer. */
 export function AreaChart({ label, points }: { label: string; points: Point[] }) {
-  const line = pathOf(
-    points.map(({ value }) => value),
-    WIDTH,
-    HEIGHT,
-  )
-  const most = Math.max(0, ...points.map(({ value }) => value))
+  const values = points.map(({ value }) => value)
+  const most = Math.max(0, ...values)
+  const grid = gridOf(most)
   return (
-    <figure class="chart">
+    <figure class="chart area-chart">
       <figcaption>
         <span>{label}</span>
         <span class="hint" data-chart-value>
@@ -57,18 +68,66 @@ export function AreaChart({ label, points }: { label: string; points: Point[] })
         </span>
       </figcaption>
       <div class="plot" aria-hidden="true">
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
-          <path class="rule" d={`M0,${HEIGHT}H${WIDTH}`} vector-effect="non-scaling-stroke" />
-          <path class="area" d={`${line}V${HEIGHT}H0Z`} />
-          <path class="line" d={line} vector-effect="non-scaling-stroke" />
-        </svg>
-        <div class="axis">
-          <span>{points[0]?.label}</span>
-          <span>{points.at(-1)?.label}</span>
+        <div class="scale">
+          {grid.toReversed().map((value) => (
+            <span key={value}>{formatCount(value)}</span>
+          ))}
         </div>
+        <Drawing values={values} grid={grid} />
+        <Ticks points={points} />
       </div>
       <PointTable label={label} points={points} />
     </figure>
+  )
+}
+
+function Drawing({ values, grid }: { values: number[]; grid: number[] }) {
+  const top = grid.at(-1) ?? 1
+  const places = placeAll(values, { width: WIDTH, height: HEIGHT, top, edge: 0 })
+  return (
+    <svg class="drawing" data-top={top}>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" width="100%" height="100%">
+        {grid.map((value) => (
+          <path
+            key={value}
+            class="rule"
+            d={`M0,${(HEIGHT * (1 - value / top)).toFixed(1)}H${WIDTH}`}
+            vector-effect="non-scaling-stroke"
+          />
+        ))}
+        {places.length > 0 && <path class="area" d={`${pathOf(places, WIDTH)}V${HEIGHT}H0Z`} />}
+        {places.length > 2 && (
+          <path class="line" d={pathOf(places.slice(0, -1), WIDTH)} vector-effect="non-scaling-stroke" />
+        )}
+        {places.length > 0 && (
+          <path class="line last" d={pathOf(places.slice(-2), WIDTH)} vector-effect="non-scaling-stroke" />
+        )}
+      </svg>
+      <g class="cursor">
+        <line y2="100%" />
+        <circle r="4" />
+      </g>
+    </svg>
+  )
+}
+
+function Ticks({ points }: { points: Point[] }) {
+  const texts = points.map(({ label, tick = label }) => tick)
+  const step = TICK_STEPS.find((one) => points.length / one <= MOST_TICKS) ?? MOST_TICKS
+  const last = Math.max(1, points.length - 1)
+  return (
+    <svg class="ticks">
+      {pickTicks(texts, step).map((index, nth) => (
+        <text
+          key={index}
+          class={nth % PHONE_TICKS === 0 ? undefined : 'wide'}
+          x={`${((100 * index) / last).toFixed(1)}%`}
+          y="20"
+        >
+          {texts[index]}
+        </text>
+      ))}
+    </svg>
   )
 }
 
@@ -78,7 +137,7 @@ const PointTable = ({ label, points }: { label: string; points: Point[] }) => (
     <table class="table" aria-label={label}>
       <tbody>
         {points.map((point) => (
-          <tr key={point.label} data-tick={point.tick}>
+          <tr key={point.label}>
             <th scope="row">{point.label}</th>
             <td class="number">
               <data value={point.value}>{formatCount(point.value)}</data>

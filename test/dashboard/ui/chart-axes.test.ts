@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { gridOf, pickTicks } from '../../../src/dashboard/islands/chart-axes.ts'
+import { gridOf, pickTicks } from '../../../src/dashboard/ui/chart-axes.ts'
 
 test.each([
   [0, [0, 1]],
