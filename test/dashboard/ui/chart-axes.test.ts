@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { gridOf, pickTicks } from '../../../src/dashboard/ui/chart-axes.ts'
+import { gridOf, pickTicks } from '../../../src/dashboard/ui/chart.tsx'
 
 test.each([
   [0, [0, 1]],
