@@ -48,7 +48,14 @@ export function createContactIndex(db: Database, monotonicMs: () => number, isIn
          FROM contacts, json_each(fields) WHERE contacts.id > ?1 AND contacts.id <= ?2`,
       ),
     ],
-    seen: [db.prepare(`INSERT OR IGNORE INTO contact_activity SELECT id, app_id, 0 FROM contacts WHERE ${ofRange}`)],
+    seen: [
+      db.prepare(`INSERT OR IGNORE INTO contact_activity SELECT id, app_id, 0 FROM contacts WHERE ${ofRange}`),
+      db.prepare(
+        `INSERT INTO people_days (app_id, day, people)
+         SELECT app_id, created_at / 86400000, count(*) FROM contacts WHERE ${ofRange} GROUP BY 1, 2
+         ON CONFLICT DO UPDATE SET people = people + excluded.people`,
+      ),
+    ],
     events: [
       db.prepare(
         `INSERT OR IGNORE INTO contact_events

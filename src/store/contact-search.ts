@@ -152,7 +152,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     all<{ n: number }>(sql(`SELECT count(*) AS n FROM (SELECT 1 FROM (${text}) LIMIT ?)`, ...values, most))[0]?.n ?? 0
 
   const peopleOf = db.prepare<{ people: number }, [number]>(
-    'SELECT ifnull(sum(people), 0) AS people FROM people_days WHERE app_id = ?',
+    'SELECT ifnull(sum(people), 0) AS people FROM people_by_day WHERE app_id = ?',
   )
   const nthBefore = db.prepare<{ id: number }, [number, number, number]>(
     `SELECT id FROM contacts INDEXED BY contacts_by_app WHERE app_id = ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ?`,

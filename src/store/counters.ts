@@ -146,7 +146,8 @@ export function createCounterReads(db: Database) {
      WHERE n.app_id = ?1 AND r.hour >= ?2 GROUP BY day, isPage ORDER BY day`,
   )
   const peopleByDay = db.prepare<PeopleCount, [number, number]>(
-    'SELECT day, people FROM people_days WHERE app_id = ? AND day >= ? AND people > 0 ORDER BY day',
+    `SELECT day, sum(people) AS people FROM people_by_day WHERE app_id = ? AND day >= ?
+     GROUP BY day HAVING sum(people) > 0 ORDER BY day`,
   )
   const newPeople = db.prepare<{ count: number }, [string, string]>(
     'SELECT count FROM new_people WHERE account_id = ? AND month = ?',

@@ -29,11 +29,11 @@ export type AppAccess = {
   isActivated: boolean
 }
 
-/** `endsTwoStep`: setting the password turns two-step sign-in off. */
+/** `endsTwoStep`: setting the password turns two-step sign-in off. `isFirst`: the account has no other member. */
 export type MemberLink = {
   member: MemberRow
   endsTwoStep: boolean
-  invited: { accountId: string; accountName: string; role: Role } | null
+  invited: { accountId: string; accountName: string; role: Role; isFirst: boolean } | null
 }
 
 type Person = { id: string; email: string; passwordHash: string | null }
@@ -109,6 +109,7 @@ export const toMember = ({ createdAt: _, ...member }: typeof members.$inferSelec
 
 export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRules, 'isLinkOpen'>) {
   const orm = drizzle(db)
+  const { listOf } = createMemberships(db)
   const byEmail = prepareLazily(() =>
     orm
       .select()
@@ -176,11 +177,15 @@ export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRule
       if (!found || !isLinkOpen(found.one_time_links, now)) return null
       const { memberships: membership, accounts: account } = found
       const isInvite = found.one_time_links.purpose === 'invite' && membership !== null && account !== null
-      return {
-        member: toMember(found.members),
-        endsTwoStep: found.one_time_links.endsTwoStep,
-        invited: isInvite ? { accountId: account.id, accountName: account.name, role: membership.role } : null,
-      }
+      const invited = isInvite
+        ? {
+            accountId: account.id,
+            accountName: account.name,
+            role: membership.role,
+            isFirst: membership.acceptedAt === null && listOf(account.id).length === 1,
+          }
+        : null
+      return { member: toMember(found.members), endsTwoStep: found.one_time_links.endsTwoStep, invited }
     },
   }
 }

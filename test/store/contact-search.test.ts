@@ -514,6 +514,10 @@ describe('people from before the index', () => {
     engine = createEngine(db, () => AT, createSealer(null), { rules: STORE_RULES })
   })
 
+  const sumOf = (table: string) => db.query<{ n: number }, []>(`SELECT sum(people) AS n FROM ${table}`).get()?.n ?? 0
+  const countedPeople = () => sumOf('people_days')
+  const people = () => sumOf('people_by_day')
+
   test('are indexed in steps, while they change', () => {
     expect([share(), find({ search: 'number 1999' })]).toEqual([0, []])
     // a pause in which there is time for some of the steps
@@ -522,6 +526,8 @@ describe('people from before the index', () => {
     engine.run([])
     clock.mockRestore()
     expect(share()).toBeWithin(0.1, 0.9)
+    expect(countedPeople()).toBeWithin(1, PEOPLE)
+    expect(people()).toBe(PEOPLE)
     run(
       {
         name: 'updateContact',
@@ -535,8 +541,9 @@ describe('people from before the index', () => {
       { name: 'eraseContact', input: { ...BY, appId: 1, email: 'p1998@example.com' } },
     )
     add({ email: 'new@example.com', firstName: 'Newcomer' })
+    expect(people()).toBe(PEOPLE - 1)
     index()
-    expect(share()).toBe(1)
+    expect([share(), countedPeople(), people()]).toEqual([1, PEOPLE - 1, PEOPLE - 1])
     const finds = ['early', 'late', 'newcomer', 'number 1999', 'number 1998', 'number 1997'].map((search) =>
       find({ search }),
     )

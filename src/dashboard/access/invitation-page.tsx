@@ -29,7 +29,21 @@ export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
     </Notice>
   )
 
-export const inviteTitle = (accountName: string): string => `Join ${accountName} on Eventpost`
+/** The account's first owner joins nobody. */
+export const describeInvitation = ({ accountName, role, isFirst }: Invitation['invited']) =>
+  isFirst
+    ? {
+        title: `Your account ${accountName}`,
+        lead: "You're its owner.",
+        submit: 'Sign in',
+        setPassword: 'Set password',
+      }
+    : {
+        title: `Join ${accountName} on Eventpost`,
+        lead: `You're invited as ${ROLE_PHRASES[role]}.`,
+        submit: 'Join',
+        setPassword: 'Set password and join',
+      }
 
 /** Field of a first password; tells the two forms apart. */
 export const NEW_PASSWORD = 'newPassword'
@@ -41,9 +55,9 @@ export const NEW_PASSWORD = 'newPassword'
 export const InvitationPage = (props: InvitationProps) => {
   const { token, member, invited, signedInAs, notice } = props
   const isSelf = signedInAs === member.email
-  const { accountName, role } = invited
+  const { title, lead, submit } = describeInvitation(invited)
   return (
-    <Layout title={inviteTitle(accountName)} lead={`You're invited as ${ROLE_PHRASES[role]}.`} isNarrow>
+    <Layout title={title} lead={lead} isNarrow>
       {notice && <Notice kind="error">{notice}</Notice>}
       <ForSomebodyElse what="invitation" email={member.email} signedInAs={signedInAs} />
       <p>
@@ -51,7 +65,7 @@ export const InvitationPage = (props: InvitationProps) => {
       </p>
       {isSelf ? (
         <ActionForm action="/password" fields={{ token }} kind="primary">
-          Join
+          {submit}
         </ActionForm>
       ) : (
         <>
@@ -63,7 +77,7 @@ export const InvitationPage = (props: InvitationProps) => {
   )
 }
 
-const KnownSection = ({ token, member, error }: InvitationProps) => (
+const KnownSection = ({ token, member, invited, error }: InvitationProps) => (
   <section>
     <h2>If you already have a password</h2>
     <Form
@@ -71,14 +85,14 @@ const KnownSection = ({ token, member, error }: InvitationProps) => (
       hidden={{ token }}
       username={member.email}
       errors={error ? [{ field: 'password', message: `${error} If you don't have one yet, choose one below.` }] : []}
-      submit="Join"
+      submit={describeInvitation(invited).submit}
     >
       <Field name="password" label="Your password" kind="password" autocomplete="current-password" />
     </Form>
   </section>
 )
 
-const NewSection = ({ token, member, newError }: InvitationProps) => (
+const NewSection = ({ token, member, invited, newError }: InvitationProps) => (
   <section>
     <h2>If you don't have a password yet</h2>
     <Form
@@ -86,7 +100,7 @@ const NewSection = ({ token, member, newError }: InvitationProps) => (
       hidden={{ token }}
       username={member.email}
       errors={newError ? [{ field: NEW_PASSWORD, message: newError }] : []}
-      submit="Set password and join"
+      submit={describeInvitation(invited).setPassword}
       kind="plain"
     >
       <Field

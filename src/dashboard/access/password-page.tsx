@@ -1,12 +1,11 @@
 /** @jsxImportSource preact */
 import type { MemberLink } from '../../accounts/members.ts'
-import { ForSomebodyElse, inviteTitle } from './invitation-page.tsx'
+import { describeInvitation, ForSomebodyElse, type Invitation } from './invitation-page.tsx'
 import { Layout } from '../layout/layout.tsx'
 import { Field } from '../ui/field.tsx'
 import { Form, FormNotices } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { PASSWORD_HINT } from '../../accounts/passwords.ts'
-import { ROLE_PHRASES } from '../../accounts/members.ts'
 
 export type PasswordProps = {
   token: string
@@ -22,15 +21,9 @@ export type PasswordProps = {
 export const PasswordPage = (props: PasswordProps) => {
   const { token, link, isTwoStepEnded, signedInAs, error, notice } = props
   const { member, invited } = link
+  const { title, lead, submit } = invited ? describePasswordOf(invited) : CHOOSE
   return (
-    <Layout
-      title={invited ? inviteTitle(invited.accountName) : 'Choose a password'}
-      lead={
-        invited
-          ? `You're invited as ${ROLE_PHRASES[invited.role]}. Choose a password to join.`
-          : 'This link works once.'
-      }
-    >
+    <Layout title={title} lead={lead}>
       <FormNotices notice={notice} />
       <ForSomebodyElse what="link" email={member.email} signedInAs={signedInAs} />
       {isTwoStepEnded && <Notice kind="caution">{TURNS_OFF}</Notice>}
@@ -42,7 +35,7 @@ export const PasswordPage = (props: PasswordProps) => {
         action="/password"
         hidden={{ token }}
         errors={error ? [{ field: 'password', message: error }] : []}
-        submit={invited ? 'Join' : 'Set the password'}
+        submit={submit}
       >
         <Field
           name="password"
@@ -55,6 +48,13 @@ export const PasswordPage = (props: PasswordProps) => {
       </Form>
     </Layout>
   )
+}
+
+const CHOOSE = { title: 'Choose a password', lead: 'This link works once.', submit: 'Set the password' }
+
+const describePasswordOf = (invited: Invitation['invited']) => {
+  const { title, lead, submit } = describeInvitation(invited)
+  return { title, submit, lead: `${lead} Choose a password to ${invited.isFirst ? 'sign in' : 'join'}.` }
 }
 
 const TURNS_OFF = 'This also turns off two-step sign-in. You can set it up again under Password and sessions.'

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { emailRule } from '../../core/field-schemas.ts'
 import type { AppRow } from '../../accounts/access.ts'
 import { UNKNOWN_PERSON } from '../../people/contacts.ts'
@@ -25,8 +25,11 @@ const ASKED = takes({
 const ALONE: Fault = { code: 'conflict', message: 'Send either this, or `messageId` and `email`.' }
 
 /** Without a delivery, a message and a person are needed. */
-const missing = (schema: TSchema, value: unknown, { deliveryId }: Body): Fault | null =>
-  value === undefined && deliveryId === undefined ? faultOf(schema, 'missing', value) : null
+const NEITHER: Fault = {
+  code: 'missing',
+  message: 'Send a delivery ID from list_deliveries, or a message ID from list_messages with `email`.',
+}
+const isMissing = (value: unknown, { deliveryId }: Body): boolean => value === undefined && deliveryId === undefined
 
 const readAsked = createArguments({
   schema: ASKED,
@@ -39,8 +42,8 @@ const readAsked = createArguments({
   rules: () => ({
     deliveryId: (value, { messageId, email }) =>
       value !== undefined && (messageId !== undefined || email !== undefined) ? ALONE : null,
-    messageId: (value, body) => missing(MESSAGE_ID, value, body),
-    email: (value, body) => missing(EMAIL, value, body) ?? emailRule(value),
+    messageId: (value, body) => (isMissing(value, body) ? NEITHER : null),
+    email: (value, body) => (isMissing(value, body) ? faultOf(EMAIL, 'missing', value) : emailRule(value)),
   }),
 })
 

@@ -27,7 +27,11 @@ test('the link shows the form every time', async () => {
     const response = await pages.openLink(`/password?token=${token}&password=${PASSWORD}`)
     const html = await response.text()
     expect(response.status).toBe(200)
-    expect(await title(html)).toBe('Join Ada on Eventpost')
+    expect(await title(html)).toBe('Your account Ada')
+    expect(await textOf(html, '.lead, main button')).toEqual([
+      "You're its owner. Choose a password to sign in.",
+      'Sign in',
+    ])
     expect(await attributesOf(html, 'input', 'name')).toEqual(['token', 'password'])
   }
 })

@@ -137,6 +137,10 @@ describe('explain_delivery', () => {
     const data = await explain(args)
     expect([data.error, data.field] as unknown[]).toEqual([error, field])
   })
+  test('says both ways to ask', async () => {
+    const { text } = await call('explain_delivery', { email: 'ada@example.com' })
+    expect(text).toContain('Send a delivery ID from list_deliveries, or a message ID from list_messages with `email`.')
+  })
   test('refuses a person whom nobody knows', async () => {
     const messageId = await messageIdOf('Results not opened yet')
     expect(await explain({ messageId, email: 'nobody@example.com' })).toMatchObject({ error: 'contact_not_found' })

@@ -18,7 +18,7 @@ export function testBatches(store: Fresh): void {
     const commits: number[] = []
     store().onCommit(({ rows }) => commits.push(rows))
     await Promise.all(Array.from({ length: 300 }, (_, index) => record({ email: `g${index}@example.com` })))
-    expect(commits).toEqual([16, 16, 32, 64, 172])
+    expect(commits).toEqual([32, 32, 64, 128, 44])
     await record({ email: 'g0@example.com' })
     expect(commits.slice(5)).toEqual([1])
   })
@@ -100,7 +100,7 @@ export function testBatches(store: Fresh): void {
   })
 
   test('2,000 writes may wait; more are refused at once until there is room', async () => {
-    const accepted = 16 + 16 + 32 + 64 + 2_000
+    const accepted = 32 + 32 + 64 + 128 + 2_000
     const email = 'queue@example.com'
     const writes = Array.from({ length: accepted + 100 }, () => record({ email, at: AT }))
     expect(store().stats().waiting).toBe(accepted)

@@ -64,7 +64,7 @@ export function testMemberships(store: Fresh): void {
     expect(await store().findMemberLink('ada', AT)).toEqual({
       member: { id: 'mem_1', email: ADA, passwordHash: 'argon 1' },
       endsTwoStep: false,
-      invited: { accountId: 'acc_2', accountName: 'Account 2', role: 'viewer' },
+      invited: { accountId: 'acc_2', accountName: 'Account 2', role: 'viewer', isFirst: false },
     })
     for (const [token, at] of [
       ['ada', AT + DAY],

@@ -83,15 +83,15 @@ describe('createWriter', () => {
     )
     await turn()
     // three batches are sent ahead, each as large as what is on its way; the rest waits for the first outcome
-    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 16, 17, 34])
+    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 32, 33, 66])
     await answerNext()
     expect(await first).toEqual(outcome(0))
-    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 16, 17, 34, 233])
+    expect(sent.map((batch) => batch.jobs.length)).toEqual([1, 32, 33, 66, 169])
     const order = sent.slice(1).flatMap((batch) => emails(batch))
     expect(order).toEqual(Array.from({ length: 300 }, (_, index) => `p${299 - index}@example.com`))
     for (let batch = 0; batch < 4; batch += 1) await answerNext()
     expect((await Promise.all(later)).every((one) => 'created' in one)).toBe(true)
-    expect([commits, writer.waiting()]).toEqual([[1, 16, 17, 34, 233], 0])
+    expect([commits, writer.waiting()]).toEqual([[1, 32, 33, 66, 169], 0])
   })
 
   test('a commit group has at most 256 writes, also when more wait', async () => {
@@ -100,7 +100,7 @@ describe('createWriter', () => {
     await turn()
     while (writer.waiting() > 0) await answerNext()
     expect((await Promise.all(writes)).every((one) => 'created' in one)).toBe(true)
-    expect(commits).toEqual([16, 16, 32, 64, 256, 216])
+    expect(commits).toEqual([32, 32, 64, 128, 256, 88])
   })
 
   test('each write gets its own outcome, and writes of a person keep their order', async () => {
