@@ -83,7 +83,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
     )
 
 const UNKNOWN_DELIVERY = refuse('delivery_not_found', {
-  message: 'This app has no delivery with this ID. Send the `id` of one from GET /deliveries.',
+  message: 'This app has no delivery with this ID. Send an `id` from GET /deliveries.',
 })
 const NOT_WAITING = refuse('delivery_in_use', {
   message:

@@ -9,24 +9,21 @@ import * as patterns from './field-patterns.ts'
 import { type Body, type Fault, faultOf, isFine, type Rules, type Say } from './inputs.ts'
 
 const APP_ID_SAY = {
-  missing: 'Send the app ID from the Activation screen as `app`.',
-  invalid: 'Send the app ID as the Activation screen shows it.',
+  missing: 'Send the app ID from the Activation page as `app`.',
+  invalid: 'Send the app ID as shown on the Activation page.',
 }
 
 const appId = (description: string, say: Say) =>
   Type.Optional(Type.String({ description, say, minLength: 1, maxLength: limits.MAX_APP_ID_CHARACTERS }))
 
 export const APP = appId(
-  'The app ID from the Activation screen. `newsletter` is another name for it: send either one.',
+  'The app ID from the Activation page. `newsletter` is another name for it: send either one.',
   APP_ID_SAY,
 )
-export const NEWSLETTER = appId(
-  'The app ID from the Activation screen. `app` is another name for it: send either one.',
-  {
-    ...APP_ID_SAY,
-    missing: 'Send the app ID from the Activation screen as `newsletter`.',
-  },
-)
+export const NEWSLETTER = appId('The app ID from the Activation page. `app` is another name for it: send either one.', {
+  ...APP_ID_SAY,
+  missing: 'Send the app ID from the Activation page as `newsletter`.',
+})
 
 /**
  * Requires one of the names. TypeBox publishes `not` without checking it; `appRules` and `findAppId` do. Generators of

@@ -5,18 +5,19 @@ import { describeStillSending, type StoppedEmails } from './hand-overs.ts'
 export const REFUSALS = {
   invalid_json: {
     status: 400,
-    message: 'The body must be one JSON object, encoded as UTF-8 without a byte order mark.',
+    message: 'The body is not one JSON object in UTF-8. Send one JSON object, without a byte order mark.',
   },
   invalid_field: { status: 400, message: 'A field is missing or invalid.' },
   invalid_api_key: { status: 401, message: 'Invalid API key' },
   insufficient_scope: {
     status: 403,
-    message: 'This key can only add and update. Create a key with the standard scope for all other calls.',
+    message:
+      'This key has the scope `ingest`, which can only add and update. Use a key of scope `standard` or `manage`.',
   },
   invalid_signature: { status: 401, message: 'Invalid signature' },
   signature_expired: {
     status: 401,
-    message: 'This report was signed more than 5 minutes ago. Sign it again with the current time, then send it.',
+    message: 'This bounce report was signed more than 5 minutes ago. Sign it again with the current time.',
   },
   origin_not_allowed: {
     status: 403,
@@ -32,22 +33,22 @@ export const REFUSALS = {
   not_found: { status: 404, message: 'There is nothing at this path. See the API reference at /docs/api.' },
   app_not_found: {
     status: 404,
-    message: "This key's account has no app with this ID. Copy the app ID from the Activation screen.",
+    message: "This key's account has no app with this ID. Copy the app ID from the Activation page.",
   },
   site_not_found: {
     status: 404,
-    message: 'There is no site with this ID. Copy the script tag from the Activation screen.',
+    message: 'There is no site with this ID. Copy the script tag from the Activation page.',
   },
   contact_not_found: {
     status: 404,
     isAfterLimit: true,
     message: 'This app has no person with this email. Send `createContact: true` with the event to add the person.',
   },
-  message_not_found: { status: 404, message: 'This app has no such message.' },
+  message_not_found: { status: 404, message: 'This app has no message with this ID.' },
   message_name_taken: { status: 409, message: 'This app already has a message with this name. Choose another name.' },
   message_in_use: {
     status: 409,
-    message: 'This message has deliveries. Pause it instead.',
+    message: "A message with deliveries can't be deleted. Pause it instead.",
   },
   message_changed: {
     status: 409,
@@ -57,10 +58,10 @@ export const REFUSALS = {
     status: 409,
     message: 'Someone else changed these settings, so nothing was saved. Read the current ones, then try again.',
   },
-  delivery_not_found: { status: 404, message: 'This app has no such delivery.' },
+  delivery_not_found: { status: 404, message: 'This app has no delivery with this ID.' },
   delivery_in_use: {
     status: 409,
-    message: 'This delivery is being sent or has ended.',
+    message: 'This email is being sent, or its state is final.',
   },
   message_on_its_way: {
     status: 409,
@@ -75,22 +76,28 @@ export const REFUSALS = {
     status: 409,
     message: "The mail server's address is invalid, so this email can't be sent. Set it again on the Sender page.",
   },
-  method_not_allowed: { status: 405, message: "This path doesn't support that method. See the Allow header." },
-  not_acceptable: { status: 406, message: 'The response is JSON. Send the header Accept: application/json.' },
+  method_not_allowed: {
+    status: 405,
+    message: "This path doesn't support this method. Use a method from the Allow header.",
+  },
+  not_acceptable: {
+    status: 406,
+    message: "This request doesn't accept JSON. Send the header Accept: application/json.",
+  },
   idempotency_in_progress: {
     status: 409,
     message:
-      'A request with this Idempotency-Key is still running. Wait for the time in Retry-After, then send this again.',
+      'The first request with this Idempotency-Key is still running. Wait for the time in Retry-After, then send this again.',
   },
   idempotency_mismatch: {
     status: 422,
     message:
-      'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for a new request.',
+      'This Idempotency-Key was used for another request in the last 24 hours. Send a new Idempotency-Key with each new request.',
   },
-  too_large: { status: 413, message: 'The body is too large. Send at most 64 KB, or 256 KB to the batch call.' },
+  too_large: { status: 413, message: 'The body is too large. Send at most 64 KB, or 256 KB in a batch.' },
   unsupported_media_type: {
     status: 415,
-    message: 'Send the fields as one JSON object in the body, with the header Content-Type: application/json.',
+    message: 'The Content-Type is not JSON. Send one JSON object, with the header Content-Type: application/json.',
   },
   rate_limited: {
     status: 429,
@@ -113,7 +120,7 @@ export const REFUSALS = {
   },
   internal_error: {
     status: 500,
-    message: 'Something failed in Eventpost. Report it with the requestId, which is also in the log.',
+    message: "Something failed in Eventpost. Report it with its request ID, which is also in the server's log.",
   },
   unavailable: {
     status: 503,
@@ -166,7 +173,7 @@ type Row = { status: number; message: string; error?: string; field?: string; is
 export const refuseApp = (app: string): Refusal =>
   app.startsWith('site_')
     ? refuse('app_not_found', {
-        message: 'This is a site ID. Send the app ID, which begins with `app_`: Activation shows both.',
+        message: 'This is a site ID. Send the app ID, which starts with `app_`. The Activation page shows both.',
       })
     : refuse('app_not_found')
 

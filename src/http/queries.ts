@@ -253,7 +253,7 @@ export function findUnknown(query: Body, known: ReadonlySet<string>): FieldError
   const message =
     known.size === 0
       ? 'Unknown parameter. This call has no parameters.'
-      : `Unknown parameter. Send ${listNames(known)}.`
+      : `Unknown parameter. Known parameters: ${listNames(known)}.`
   return unknown
     .slice(0, limits.MAX_UNKNOWN_FIELD_WARNINGS)
     .map((name) => ({ field: quoteName(name), code: 'unknown', message }))

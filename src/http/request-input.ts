@@ -127,7 +127,7 @@ const JSON_IN_UTF8 =
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;(?!.*\bcharset\s*=)|;.*\bcharset\s*=\s*"?utf-?8"?\s*(?:;|$)|$)/i
 
 const COMPRESSED = refuse('unsupported_media_type', {
-  message: 'Send the body uncompressed, without the header Content-Encoding.',
+  message: 'The body is compressed. Send it uncompressed, without the header Content-Encoding.',
 })
 const NOT_UTF8 = refuse('unsupported_media_type', {
   message: 'Encode the body as UTF-8, with the header Content-Type: application/json.',

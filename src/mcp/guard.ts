@@ -30,13 +30,14 @@ const FOREIGN_ORIGIN = refuse('origin_not_allowed', {
   message: "Pages of this origin can't call the MCP server. To allow it, add the origin to --mcp-origins.",
 })
 const NO_JSON = refuse('unsupported_media_type', {
-  message: 'Send one JSON-RPC message in the body, with the header Content-Type: application/json.',
+  message: 'The Content-Type is not JSON. Send one JSON-RPC message, with the header Content-Type: application/json.',
 })
 const NOT_ACCEPTABLE = refuse('not_acceptable')
 const TOO_LARGE = refuse('too_large', { message: 'The message is too large. Send at most 64 KB.' })
 /** Write-only keys have no use here. */
 const INGEST = refuse('insufficient_scope', {
-  message: 'This key can only add and update over HTTP. Create a key with the standard scope for MCP.',
+  message:
+    'This key has the scope `ingest`, which can only add and update over HTTP. Use a key of scope `standard` or `manage`.',
 })
 
 /** GET and DELETE are listed so that browser clients can read the 405. */

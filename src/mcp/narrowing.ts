@@ -27,7 +27,7 @@ export function readNarrowing(url: string, known: ReadonlySet<string>): Narrowin
   return { readOnly: readOnly === 'true', app: query.get('app'), tools: tools && new Set(tools) }
 }
 
-const UNKNOWN = 'Unknown parameter. Send `read_only`, `app` and `tools`.'
+const UNKNOWN = 'Unknown parameter. Known parameters: `read_only`, `app`, `tools`.'
 
 export function narrowAccess(access: Access, { app }: Narrowing): Access | Refusal {
   if (app === null) return access

@@ -106,11 +106,11 @@ const doneResult = (done: object): CallToolResult => ({
   structuredContent: done as Record<string, unknown>,
 })
 
-const LISTED_BY: Partial<Record<RefusalCode, string>> = {
-  app_not_found: 'get_key_info',
-  contact_not_found: 'search_contacts',
-  message_not_found: 'list_messages',
-  delivery_not_found: 'list_deliveries',
+const LISTED_BY: Partial<Record<RefusalCode, { tool: string; does: string }>> = {
+  app_not_found: { tool: 'get_key_info', does: 'lists the app IDs' },
+  contact_not_found: { tool: 'search_contacts', does: 'finds people' },
+  message_not_found: { tool: 'list_messages', does: 'lists the message IDs' },
+  delivery_not_found: { tool: 'list_deliveries', does: 'lists the delivery IDs' },
 }
 
 /** The API's error body as text; names the next tool if it is available. */
@@ -118,8 +118,8 @@ function refusedResult(caller: Caller, refusal: Refusal): CallToolResult {
   const { facts } = caller
   facts.refusal = refusal
   const body = { ...refusalBody(refusal), requestId: facts.requestId }
-  const tool = findTool(caller, LISTED_BY[refusal.refusal] ?? '')
-  if (tool) body.message += ` ${tool.name} lists them.`
+  const list = LISTED_BY[refusal.refusal]
+  if (list && findTool(caller, list.tool)) body.message += ` ${list.tool} ${list.does}.`
   return { content: [{ type: 'text', text: JSON.stringify(body) }], isError: true }
 }
 

@@ -81,7 +81,7 @@ type Signed = { secret: string; bytes: Uint8Array; signature: string; at: number
 const TOO_OLD = refuse('signature_expired')
 const TOO_NEW = refuse('signature_expired', {
   message:
-    'The time of this signature is more than 5 minutes in the future. Check the clock of the sender, then send this again.',
+    "The time of this signature is more than 5 minutes in the future. Check the sender's clock, then sign the report again.",
 })
 
 /** Over the raw bytes. The age is reported only to holders of the secret. */

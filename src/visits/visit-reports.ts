@@ -98,7 +98,7 @@ export const VisitReport = Type.Object(
     site: Type.String({
       description: 'The site ID of the script tag.',
       minLength: 1,
-      say: 'Send the site ID from the Activation screen, as `data-site` of the script tag.',
+      say: 'Send the site ID from the Activation page, as `data-site` of the script tag.',
     }),
     email: REPORT_EMAIL,
     signature: Type.String({

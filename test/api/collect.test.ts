@@ -178,7 +178,7 @@ describe('the same batch id', () => {
 
 const SENTENCES = {
   v: 'Send 1. Eventpost does not support this version of the script.',
-  site: 'Send the site ID from the Activation screen, as `data-site` of the script tag.',
+  site: 'Send the site ID from the Activation page, as `data-site` of the script tag.',
   email: 'Call identify with one complete email address, without a name, brackets or quotes.',
   signature: "Call identify with the signature that your server computes from the user's email.",
   id: 'Send 1 to 64 printable ASCII characters. A retry has the same ID.',
@@ -250,7 +250,7 @@ describe('400', () => {
   })
 
   test.each(['', '{', '[]', '"x"', 'null', '\uFEFF{}'])('not a JSON object: %j', async (body) => {
-    const message = expect.stringMatching(/^The body (must be|is not valid JSON)/)
+    const message = expect.stringMatching(/^The body (is not one JSON object|must be encoded|is not valid JSON)/)
     expectNo(await send(server, body), 400, no('invalid_json', { message }))
   })
 

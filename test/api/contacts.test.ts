@@ -159,7 +159,8 @@ describe('DELETE', () => {
   })
 
   test('without a body, the answer says where fields go', async () => {
-    const message = 'Send the fields as one JSON object in the body, with the header Content-Type: application/json.'
+    const message =
+      'The Content-Type is not JSON. Send one JSON object, with the header Content-Type: application/json.'
     const answer = await server.call('DELETE', `${CONTACTS}?app=${server.first.appId}&email=ada@example.com`)
     expectRefusal(answer, [415, no('unsupported_media_type', { message })])
   })
@@ -200,7 +201,7 @@ describe('400', () => {
   const TEXT = 'Send each tag as a string of 1 to 64 characters, without control characters.'
   test.each<[string, unknown, string]>([
     ['email', 'ada', 'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'],
-    ['newsletter', 7, 'Send the app ID as the Activation screen shows it.'],
+    ['newsletter', 7, 'Send the app ID as shown on the Activation page.'],
     ['firstName', 1, 'Send a name of up to 200 characters, without control characters.'],
     ['tags', 'a', 'Send an array of strings.'],
     ['tags', [''], TEXT],
@@ -230,7 +231,7 @@ describe('400', () => {
   })
 
   test.each(['POST', 'PATCH', 'DELETE'])('%s names newsletter when the app ID is missing', async (method) => {
-    const message = 'Send the app ID from the Activation screen as `newsletter`.'
+    const message = 'Send the app ID from the Activation page as `newsletter`.'
     const answer = await send(method, 'ada@example.com', { newsletter: undefined })
     expectRefusal(answer, [400, wrongField('newsletter', message)])
   })

@@ -120,7 +120,7 @@ describe.each([CANCEL, SEND])('%s', (path) => {
       await server.call('POST', path, { body: { app: app.appId, delivery: id }, key: (await server.makeKey()).apiKey }),
       await server.call('POST', path, { body: { app: second.appId, delivery: id }, key: second.apiKey }),
     ]
-    const message = 'This app has no delivery with this ID. Send the `id` of one from GET /deliveries.'
+    const message = 'This app has no delivery with this ID. Send an `id` from GET /deliveries.'
     for (const answer of answers) {
       expect([codeOf(answer), answer.body.message]).toEqual(['404 delivery_not_found', message])
     }

@@ -247,7 +247,7 @@ describe('names', () => {
 
 describe('400', () => {
   test.each([
-    ['app', 'Send the app ID from the Activation screen as `app`.'],
+    ['app', 'Send the app ID from the Activation page as `app`.'],
     ['email', "Send the person's email address."],
     ['event', 'Send the name of the event, such as `results_ready`.'],
   ])('%s is missing', async (name, message) => {
@@ -262,8 +262,8 @@ describe('400', () => {
   const EMAIL = 'Send one complete email address, such as ada@example.com, without a name, brackets or quotes.'
   const PERSON = 'Send a name of up to 200 characters, without control characters.'
   test.each<[string, unknown, string]>([
-    ['app', 7, 'Send the app ID as the Activation screen shows it.'],
-    ['app', '', 'Send the app ID as the Activation screen shows it.'],
+    ['app', 7, 'Send the app ID as shown on the Activation page.'],
+    ['app', '', 'Send the app ID as shown on the Activation page.'],
     ['email', 'Ada <ada@example.com>', EMAIL],
     ['email', 'a@example.com,b@example.com', EMAIL],
     ['email', 'ada@localhost', EMAIL],
@@ -302,7 +302,7 @@ describe('400', () => {
   test('reports several fields at once, the first on top', async () => {
     const { status, body } = await server.call('POST', EVENTS, { body: { email: 'ada', createContact: 1 } })
     const errors = [
-      { field: 'app', code: 'missing', message: 'Send the app ID from the Activation screen as `app`.' },
+      { field: 'app', code: 'missing', message: 'Send the app ID from the Activation page as `app`.' },
       { field: 'email', code: 'invalid', message: EMAIL },
       { field: 'event', code: 'missing', message: 'Send the name of the event, such as `results_ready`.' },
       { field: 'createContact', code: 'invalid', message: 'Send true or false.' },
@@ -360,7 +360,7 @@ describe('404', () => {
   })
 
   test('a site ID as app is recognized', async () => {
-    const message = 'This is a site ID. Send the app ID, which begins with `app_`: Activation shows both.'
+    const message = 'This is a site ID. Send the app ID, which starts with `app_`. The Activation page shows both.'
     expectRefusal(await post({ app: 'site_none' }), [404, no('app_not_found', { message })])
   })
 

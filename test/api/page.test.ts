@@ -213,8 +213,9 @@ describe('400', () => {
     expect((await get(CONTACTS, { updatedAfter: '2026-03-01T12:00:00+01:00' })).status).toBe(200)
   })
   test('an unknown parameter, so that a mistyped filter does not list everyone', async () => {
-    const ofEvents = 'Unknown parameter. Send `app`, `newsletter`, `email`, `event`, `cursor`, `limit`.'
-    const ofPeople = 'Unknown parameter. Send `app`, `newsletter`, `email`, `tag`, `updatedAfter`, `cursor`, `limit`.'
+    const ofEvents = 'Unknown parameter. Known parameters: `app`, `newsletter`, `email`, `event`, `cursor`, `limit`.'
+    const ofPeople =
+      'Unknown parameter. Known parameters: `app`, `newsletter`, `email`, `tag`, `updatedAfter`, `cursor`, `limit`.'
     expectRefusal(await get(EVENTS, { tag: 'x' }), [400, wrongField('tag', ofEvents)])
     expectRefusal(await get(CONTACTS, { tags: 'x' }), [400, wrongField('tags', ofPeople)])
     expectRefusal(await get(CONTACTS, { Email: 'p0@example.com' }), [400, wrongField('Email', ofPeople)])
@@ -248,7 +249,7 @@ describe('400', () => {
   test('a name of ours, and a missing app', async () => {
     const name = 'Send 1 to 64 characters: letters A to Z and a to z, digits, `_`, `.`, `:` and `-`.'
     expectRefusal(await get(EVENTS, { event: '$page' }), [400, wrongField('event', name)])
-    const missing = wrongField('app', 'Send the app ID from the Activation screen as `app`.')
+    const missing = wrongField('app', 'Send the app ID from the Activation page as `app`.')
     for (const path of [EVENTS, CONTACTS]) expectRefusal(await server.call('GET', path), [400, missing])
   })
 })

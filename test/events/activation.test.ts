@@ -1,4 +1,4 @@
-/** What the Activation screen says, and what it says it by. */
+/** What the Activation page says, and what it says it by. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rotateIdentitySecret } from '../../src/accounts/accounts.ts'
 import { type Activation, readActivation } from '../../src/events/activation.ts'

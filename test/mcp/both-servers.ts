@@ -20,7 +20,7 @@ const blot = (value: unknown): unknown =>
       // intended differences
       .replaceAll('"via":"mcp"', '"via":"api"')
       .replaceAll(/ Known fields: [^.]*\./g, '')
-      .replaceAll(/ \w+ lists them\./g, ''),
+      .replaceAll(/ [a-z]+_[a-z_]+ (lists|finds) [\w ]+\./g, ''),
   )
 
 /** Reads everything through one interface. */

@@ -27,16 +27,16 @@ test('initialize names the server and how to start', async () => {
 })
 
 describe('unknown names', () => {
-  const missing: [string, object, string][] = [
-    ['get_stats', { app: 'none' }, 'get_key_info'],
-    ['get_contact', { email: 'nobody@example.com' }, 'search_contacts'],
-    ['get_message', { messageId: 'msg_00000000001' }, 'list_messages'],
-    ['explain_delivery', { deliveryId: 'dlv_00000000001' }, 'list_deliveries'],
+  const missing: [string, object, string, string][] = [
+    ['get_stats', { app: 'none' }, 'get_key_info', 'lists the app IDs'],
+    ['get_contact', { email: 'nobody@example.com' }, 'search_contacts', 'finds people'],
+    ['get_message', { messageId: 'msg_00000000001' }, 'list_messages', 'lists the message IDs'],
+    ['explain_delivery', { deliveryId: 'dlv_00000000001' }, 'list_deliveries', 'lists the delivery IDs'],
   ]
-  test.each(missing)('%s %j says which tool lists it, if it is open', async (name, args, lists) => {
+  test.each(missing)('%s %j says which tool lists it, if it is open', async (name, args, lists, does) => {
     const ask = async (query: string) =>
       (await callTool(server, name, { app: server.first.appId, ...args }, { query })).data.message
-    expect(await ask('')).toEndWith(` ${lists} lists them.`)
+    expect(await ask('')).toEndWith(` ${lists} ${does}.`)
     expect(await ask(`?tools=${name}`)).not.toContain(lists)
   })
 })

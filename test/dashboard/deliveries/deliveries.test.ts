@@ -359,7 +359,7 @@ describe('resending', () => {
     await browser.post(`${path}/resend`)
     const { status, html } = await browser.post(`${path}/resend`)
     expect(status).toBe(409)
-    expect((await textOf(html, '[role=alert]'))[0]).toContain('This delivery is being sent or has ended')
+    expect((await textOf(html, '[role=alert]'))[0]).toContain('This email is being sent, or its state is final')
   })
 
   test('still checks the subscription', async () => {

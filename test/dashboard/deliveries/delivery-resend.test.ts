@@ -345,7 +345,7 @@ describe('an email that waits', () => {
     const again = await browser.post(`${path}/cancel`)
     expect([again.status, (await textOf(again.html, '[role=alert]')).join()]).toEqual([
       409,
-      expect.stringContaining('is being sent or has ended'),
+      expect.stringContaining('is being sent, or its state is final'),
     ])
   })
 

@@ -176,7 +176,7 @@ describe('get_setup_status', () => {
 })
 
 describe('get_integration_code', () => {
-  test('gives the texts of the Activation screen, without a key', async () => {
+  test('gives the texts of the Activation page, without a key', async () => {
     const shown = serverSamples({ baseUrl: 'http://localhost:8080', appId: app, homeUrl: 'https://first.example' })
     expect(shown.length).toBe(8)
     for (const { id, blocks } of shown) {
@@ -185,7 +185,7 @@ describe('get_integration_code', () => {
       expect(data as unknown).toEqual({ ok: true, language: id, blocks, policy: null, warning })
     }
   })
-  test('gives the tag of the Activation screen, with and without consent, and what a strict policy needs', async () => {
+  test('gives the tag of the Activation page, with and without consent, and what a strict policy needs', async () => {
     const source = { baseUrl: 'http://localhost:8080', siteId: server.first.siteId, stub: readStub() }
     const [plain, consent, pinned] = browserSamples(makeSnippetTags({ ...source, script: readScript().identity }))
     const shown = async (language: string) => (await callTool(server, 'get_integration_code', { app, language })).data

@@ -50,7 +50,9 @@ describe('the same as over HTTP', () => {
       const withoutCursor = (value: unknown) =>
         JSON.stringify(value).replaceAll(/"nextCursor":"[^"]+"/g, '"nextCursor"')
       // MCP has one name for the app
-      expect(withoutCursor(mcp)).toBe(withoutCursor(http).replaceAll('Send `app`, `newsletter`', 'Send `app`'))
+      expect(withoutCursor(mcp)).toBe(
+        withoutCursor(http).replaceAll('Known parameters: `app`, `newsletter`', 'Known parameters: `app`'),
+      )
       expect(await readAll(servers.mcp)).toEqual(await readAll(servers.http))
     },
   )

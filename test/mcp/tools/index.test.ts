@@ -81,7 +81,7 @@ describe('tools/list', () => {
     '%s knows the app by the name in its schema only',
     async (name) => {
       const { app, ...others } = tools.find((tool) => tool.name === name)?.inputSchema.properties ?? {}
-      const message = `Unknown parameter. Send ${['app', ...Object.keys(others)].map((one) => `\`${one}\``).join(', ')}.`
+      const message = `Unknown parameter. Known parameters: ${['app', ...Object.keys(others)].map((one) => `\`${one}\``).join(', ')}.`
       const args = { email: 'ada@example.com', event: 'x' }
       for (const newsletter of [server.first.appId, 7]) {
         const { isError, data } = await callTool(server, name, { ...args, newsletter })
