@@ -24,7 +24,7 @@ test('the documentation, which Requests shows, says it in the words of the API',
   // `Invalid API key` and `Invalid signature` are fixed; the others name one of several causes
   const others = ['invalid_api_key', 'invalid_signature', 'signature_expired', 'origin_not_allowed', 'delivery_in_use']
   const plain = (text = ''): string => text.replaceAll('`', '')
-  const differing = ERROR_CODES.filter(
+  const differing: string[] = ERROR_CODES.filter(
     (code) => !plain(REFUSALS[code].message).startsWith(plain(DOCUMENTED.get(code)?.meaning)),
   )
   expect(differing.toSorted()).toEqual([...others, 'unsupported_media_type'].toSorted())
