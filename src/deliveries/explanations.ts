@@ -176,7 +176,7 @@ function describeHold({ reason, state }: DeliveryRow, subject: DescribedSubject,
   if (cause === undefined) return describeReason(reason ?? 'error', name, state)
   if (cause.until !== undefined) {
     const path = openPathOf(cause)
-    return `${name} may still be on ${path === null ? 'your site' : formatValue(path)}.`
+    return `At the last check, ${name} may still have been on ${path === null ? 'your site' : formatValue(path)}.`
   }
   const { about, value } = cause
   if (reason === 'window') return `It's outside the app's sending hours (${about}).`

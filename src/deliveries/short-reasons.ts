@@ -25,7 +25,7 @@ const BY_REASON = {
   again: 'Got it already',
   gave_up: 'Too late to send',
   window: 'Outside sending hours',
-  unsure: 'Page still open',
+  unsure: 'Page was open',
   perDay: 'Daily limit reached',
   perWeek: 'Weekly limit reached',
   holdback: 'Held back',

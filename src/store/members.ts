@@ -29,7 +29,7 @@ export type AppAccess = {
   isActivated: boolean
 }
 
-/** `endsTwoStep`: setting the password turns two-step sign-in off. `isFirst`: the account has no other member. */
+/** `endsTwoStep`: setting the password turns two-step sign-in off. `isFirst`: an owner of an account that nobody has joined yet. */
 export type MemberLink = {
   member: MemberRow
   endsTwoStep: boolean
@@ -182,7 +182,7 @@ export function createMemberReads(db: Database, { isLinkOpen }: Pick<AccountRule
             accountId: account.id,
             accountName: account.name,
             role: membership.role,
-            isFirst: membership.acceptedAt === null && listOf(account.id).length === 1,
+            isFirst: membership.role === 'owner' && listOf(account.id).every(({ isJoined }) => !isJoined),
           }
         : null
       return { member: toMember(found.members), endsTwoStep: found.one_time_links.endsTwoStep, invited }

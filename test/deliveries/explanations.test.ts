@@ -80,10 +80,12 @@ describe('describes a state', () => {
     const unsure = { state: 'deferred', reason: 'unsure' } as const
     const next = 'The next check is on 15 May 2026, 12:10 UTC.'
     const away = { ...fail('away', 'sending', NOW), until: NOW + 30 * MINUTE }
-    expect(say(unsure, [{ ...away, openPath: '/new' }])).toBe(`Ada may still be on /new. ${next}`)
-    expect(say(unsure, [away])).toBe(`Ada may still be on your site. ${next}`)
+    expect(say(unsure, [{ ...away, openPath: '/new' }])).toBe(
+      `At the last check, Ada may still have been on /new. ${next}`,
+    )
+    expect(say(unsure, [away])).toBe(`At the last check, Ada may still have been on your site. ${next}`)
     const seen = { ...fail('notSeen', '/results/1', NOW), until: NOW + 30 * MINUTE }
-    expect(say(unsure, [seen])).toBe(`Ada may still be on /results/1. ${next}`)
+    expect(say(unsure, [seen])).toBe(`At the last check, Ada may still have been on /results/1. ${next}`)
   })
 
   test.each([

@@ -29,20 +29,15 @@ export const ForSomebodyElse = ({ what, email, signedInAs }: ElseProps) =>
     </Notice>
   )
 
-/** The account's first owner joins nobody. */
+/** The account's first owner joins nobody. `join`: with the password that they have. */
 export const describeInvitation = ({ accountName, role, isFirst }: Invitation['invited']) =>
   isFirst
-    ? {
-        title: `Your account ${accountName}`,
-        lead: "You're its owner.",
-        submit: 'Sign in',
-        setPassword: 'Set password',
-      }
+    ? { title: `Your account ${accountName}`, lead: "You're its owner.", join: 'Continue', choose: 'Set the password' }
     : {
         title: `Join ${accountName} on Eventpost`,
         lead: `You're invited as ${ROLE_PHRASES[role]}.`,
-        submit: 'Join',
-        setPassword: 'Set password and join',
+        join: 'Join',
+        choose: 'Set the password and join',
       }
 
 /** Field of a first password; tells the two forms apart. */
@@ -55,7 +50,7 @@ export const NEW_PASSWORD = 'newPassword'
 export const InvitationPage = (props: InvitationProps) => {
   const { token, member, invited, signedInAs, notice } = props
   const isSelf = signedInAs === member.email
-  const { title, lead, submit } = describeInvitation(invited)
+  const { title, lead, join } = describeInvitation(invited)
   return (
     <Layout title={title} lead={lead} isNarrow>
       {notice && <Notice kind="error">{notice}</Notice>}
@@ -65,7 +60,7 @@ export const InvitationPage = (props: InvitationProps) => {
       </p>
       {isSelf ? (
         <ActionForm action="/password" fields={{ token }} kind="primary">
-          {submit}
+          {join}
         </ActionForm>
       ) : (
         <>
@@ -85,7 +80,7 @@ const KnownSection = ({ token, member, invited, error }: InvitationProps) => (
       hidden={{ token }}
       username={member.email}
       errors={error ? [{ field: 'password', message: `${error} If you don't have one yet, choose one below.` }] : []}
-      submit={describeInvitation(invited).submit}
+      submit={describeInvitation(invited).join}
     >
       <Field name="password" label="Your password" kind="password" autocomplete="current-password" />
     </Form>
@@ -100,7 +95,7 @@ const NewSection = ({ token, member, invited, newError }: InvitationProps) => (
       hidden={{ token }}
       username={member.email}
       errors={newError ? [{ field: NEW_PASSWORD, message: newError }] : []}
-      submit={describeInvitation(invited).setPassword}
+      submit={describeInvitation(invited).choose}
       kind="plain"
     >
       <Field

@@ -53,8 +53,8 @@ export const PasswordPage = (props: PasswordProps) => {
 const CHOOSE = { title: 'Choose a password', lead: 'This link works once.', submit: 'Set the password' }
 
 const describePasswordOf = (invited: Invitation['invited']) => {
-  const { title, lead, submit } = describeInvitation(invited)
-  return { title, submit, lead: `${lead} Choose a password to ${invited.isFirst ? 'sign in' : 'join'}.` }
+  const { title, lead, choose } = describeInvitation(invited)
+  return { title, submit: choose, lead: `${lead} Choose a password to ${invited.isFirst ? 'sign in' : 'join'}.` }
 }
 
 const TURNS_OFF = 'This also turns off two-step sign-in. You can set it up again under Password and sessions.'

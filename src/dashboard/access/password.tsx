@@ -119,5 +119,6 @@ async function goOn(
 
 function flashOf({ link, isTwoStepEnded }: PasswordProps): FlashCode {
   if (isTwoStepEnded) return 'password_alone'
-  return link.member.passwordHash === null ? 'welcome' : 'password_set'
+  if (link.member.passwordHash !== null) return 'password_set'
+  return link.invited === null || link.invited.isFirst ? 'welcome' : 'welcome_joined'
 }

@@ -151,7 +151,7 @@ const exposed = ({ name }: KeyRow, appId: string): Caution => ({
 
 const Count = ({ count, lastAt, origin, now }: Noted & { now: number }) => (
   <p class="hint small">
-    {count === 1 ? 'Once, ' : `The last of ${formatCount(count)}, `}
+    {count === 1 ? 'Once, ' : `${formatCount(count)} times, last `}
     <Time at={lastAt} now={now} />
     {origin !== null && `, from ${origin}`}
   </p>

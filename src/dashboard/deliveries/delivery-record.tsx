@@ -19,7 +19,7 @@ import { type Moment, Timeline } from '../ui/timeline.tsx'
 type Rule = Explanation['rules'][number] & { id: string }
 
 const columnsOf = (isWaiting: boolean): Column<Rule>[] => [
-  { name: 'Rule', cell: nameOfRule },
+  { name: 'Rule', isWhole: true, cell: nameOfRule },
   { name: 'Finding', isUnlabelled: true, cell: ({ sentence }) => <SentText most={400}>{sentence}</SentText> },
   {
     name: 'Verdict',

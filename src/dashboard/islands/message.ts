@@ -130,6 +130,7 @@ const leaving = new AbortController()
 
 /** Asks before unsaved input is lost. */
 function askBeforeLeaving(): void {
+  document.getElementById('unsaved')?.removeAttribute('hidden')
   addEventListener('beforeunload', preventLeaving, { signal: leaving.signal })
 }
 const preventLeaving = (event: Event): void => event.preventDefault()

@@ -10,7 +10,8 @@ const FLASHES = {
   set_up: 'Eventpost is set up.',
   password_set: 'Your new password is set. Your other sessions have ended.',
   password_alone: 'Your new password is set, and two-step sign-in is off. Your other sessions have ended.',
-  welcome: ({ accountName, role }: Where) =>
+  welcome: 'Your password is set. You are signed in.',
+  welcome_joined: ({ accountName, role }: Where) =>
     `Your password is set, and you have joined the account ${accountName} as ${ROLE_PHRASES[role]}.`,
   password_changed: 'Your password was changed, and all your other sessions have ended.',
   session_ended: 'The session has ended.',

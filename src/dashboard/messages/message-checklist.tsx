@@ -226,6 +226,9 @@ const CheckLines = ({ lines, viewer, problems }: LinesProps) => (
         <div>
           <span class="unseen">{WORDS[line.state]}</span>
           <b>{line.name}</b> <span class="hint">{line.says}</span>
+          {problems?.isLive === false && line.state === 'wrong' && line.problems.length === 0 && (
+            <span class="hint"> You can go live anyway.</span>
+          )}
           {line.link && (
             <>
               {' '}
@@ -241,9 +244,6 @@ const CheckLines = ({ lines, viewer, problems }: LinesProps) => (
             </>
           )}
           {line.host !== undefined && <AllowHost viewer={viewer} host={line.host} />}
-          {problems?.isLive === false && line.state === 'wrong' && line.problems.length === 0 && (
-            <span class="hint"> You can go live anyway.</span>
-          )}
           {problems && <ProblemList {...problems} problems={line.problems} />}
           {problems && <ProblemList {...problems} problems={line.warnings} />}
         </div>

@@ -51,11 +51,14 @@ const describeSent = (sent: number, kept: number): string => {
   return kept === 0 ? text : `${text}, ${formatCount(kept)} captured in the outbox`
 }
 
-/** Save is first, so that Enter saves. */
+/** Save is first, so that Enter saves. islands/message.ts shows that there are unsaved changes. */
 export function HeadActions({ message, ...rest }: EditorProps) {
   const isLive = message?.status === 'live'
   return (
     <div class="buttons">
+      <span class="unsaved" id="unsaved" hidden>
+        Unsaved changes
+      </span>
       <Button
         kind={message && !isLive ? 'plain' : 'primary'}
         name="do"
@@ -88,7 +91,7 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
       {counts && countWaiting(counts) > 0
         ? `The ${formatCount(countWaiting(counts))} waiting emails are sent when due, if their rules still pass.`
         : 'It applies to new events only.'}{' '}
-      Your changes here are saved, too.
+      Unsaved changes are saved, too.
     </p>
     {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
       <p class="hint">

@@ -37,11 +37,12 @@ function describeUnseen(unseen: number, emailed: number): string {
   return `${formatCount(unseen)} of them ${unseen === 1 ? 'has' : 'have'} no page views`
 }
 
-/** "1 person is still waiting: “Results ready, they left” would be sent 10 minutes after its trigger." */
+/** "It's too early to tell for 1 person: “Results ready, they left” waits 10 minutes." */
 export function describeStillWaiting({ name, content: { wait } }: Draft, waiting: number): string {
-  const people = waiting === 1 ? '1 person is' : `${formatCount(waiting)} people are`
-  if (wait === undefined || 'until' in wait) return `${people} still waiting for their email.`
-  return `${people} still waiting: “${name}” would be sent ${formatMinutes(wait.minutes)} after its trigger.`
+  const people = waiting === 1 ? '1 person' : `${formatCount(waiting)} people`
+  const early = `It's too early to tell for ${people}`
+  if (wait === undefined || 'until' in wait) return `${early}, who would still be waiting for an email.`
+  return `${early}: “${name}” waits ${formatMinutes(wait.minutes)}.`
 }
 
 type Measured = Pick<AppResults, 'emailed' | 'cameBack' | 'compared' | 'alreadySeen' | 'waitingOf'>

@@ -288,6 +288,7 @@ const columnsOf = ({ viewer, people, messages, now }: PeopleProps): Column<Found
   },
   {
     name: 'Name',
+    isWide: true,
     cell: (person) => (nameOfPerson(person) === '' ? <None /> : <SentText most={60}>{nameOfPerson(person)}</SentText>),
   },
   { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
@@ -309,6 +310,7 @@ const listUsualColumns = (now: number): Column<FoundPerson>[] => [
 const listEmailColumns = (messages: readonly MessageRow[], now: number): Column<FoundPerson>[] => [
   {
     name: 'Message',
+    isWide: true,
     cell: ({ foundEmail }) => {
       const name = messages.find(({ id }) => id === foundEmail?.messageId)?.name
       return name === undefined ? <None /> : <SentText most={40}>{name}</SentText>

@@ -181,16 +181,16 @@ type FieldsProps = { text: ServerText; password: string | undefined }
 const ServerFields = ({ text, password }: FieldsProps) => (
   <>
     <div class="pair host-and-port">
-      <Field name="smtpHost" label="Host" value={text.smtpHost} autocomplete="off" />
+      <Field
+        name="smtpHost"
+        label="Host"
+        hint="A private address must be allowed with --mail-private-hosts."
+        value={text.smtpHost}
+        autocomplete="off"
+      />
       <Field name="smtpPort" label="Port" kind="code" value={text.smtpPort} autocomplete="off" />
     </div>
-    <Select
-      name="smtpSecurity"
-      label="Security"
-      hint="A server on this machine without a password may also be used without encryption."
-      value={text.smtpSecurity}
-      options={SECURITIES}
-    />
+    <Select name="smtpSecurity" label="Security" value={text.smtpSecurity} options={SECURITIES} />
     <div class="pair">
       <Field name="smtpUser" label="Username" value={text.smtpUser} autocomplete="off" optional />
       <Field

@@ -10,6 +10,10 @@ export type Column<Row> = {
   isAction?: boolean
   /** on phones, its cells say what they are */
   isUnlabelled?: boolean
+  /** its words don't break */
+  isWhole?: boolean
+  /** wider than the others, in a table of one-line rows */
+  isWide?: boolean
   /** not on phones, in a table of one-line rows */
   isExtra?: boolean
 }
@@ -54,8 +58,16 @@ export const Table = <Row,>({ label, columns, rows, idOf, ...kind }: TableProps<
   </table>
 )
 
-const classOf = <Row,>({ isNumber, isAction, isExtra, isUnlabelled }: Column<Row>): string | undefined =>
-  isNumber ? 'number' : isAction ? 'action' : isExtra ? 'extra' : isUnlabelled ? 'unlabelled' : undefined
+const classOf = <Row,>(column: Column<Row>): string | undefined => CLASSES.find(([flag]) => column[flag])?.[1]
+
+const CLASSES = [
+  ['isNumber', 'number'],
+  ['isAction', 'action'],
+  ['isWhole', 'whole'],
+  ['isWide', 'wide'],
+  ['isExtra', 'extra'],
+  ['isUnlabelled', 'unlabelled'],
+] as const
 
 type PagerProps = { newest?: string; newer?: string; older?: string; newestLabel?: string; olderLabel?: string }
 

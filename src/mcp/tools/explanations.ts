@@ -27,7 +27,7 @@ const ALONE: Fault = { code: 'conflict', message: 'Send either this, or `message
 /** Without a delivery, a message and a person are needed. */
 const NEITHER: Fault = {
   code: 'missing',
-  message: 'Send a delivery ID from list_deliveries, or a message ID from list_messages with `email`.',
+  message: 'Send `deliveryId` from list_deliveries, or `messageId` from list_messages together with `email`.',
 }
 const isMissing = (value: unknown, { deliveryId }: Body): boolean => value === undefined && deliveryId === undefined
 

@@ -30,7 +30,7 @@ test('the link shows the form every time', async () => {
     expect(await title(html)).toBe('Your account Ada')
     expect(await textOf(html, '.lead, main button')).toEqual([
       "You're its owner. Choose a password to sign in.",
-      'Sign in',
+      'Set the password',
     ])
     expect(await attributesOf(html, 'input', 'name')).toEqual(['token', 'password'])
   }

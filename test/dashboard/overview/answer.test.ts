@@ -39,16 +39,14 @@ describe('before a message is live', () => {
     const waiting = (content: MessageContent, count: number) =>
       describeSimulated({ name: 'X', content }, found(0, 3, false, count))
     expect(waiting(shipped.content, 1)).toBe(
-      'Nobody has left before their results yet. 1 person is still waiting: “X” would be sent 10 minutes after its trigger.',
+      "Nobody has left before their results yet. It's too early to tell for 1 person: “X” waits 10 minutes.",
     )
-    expect(waiting(shipped.content, 2)).toEndWith(
-      'yet. 2 people are still waiting: “X” would be sent 10 minutes after its trigger.',
-    )
+    expect(waiting(shipped.content, 2)).toEndWith("yet. It's too early to tell for 2 people: “X” waits 10 minutes.")
     expect(waiting({ ...shipped.content, wait: { minutes: 60 } }, 2)).toEndWith(
-      'yet. 2 people are still waiting: “X” would be sent 1 hour after its trigger.',
+      "yet. It's too early to tell for 2 people: “X” waits 1 hour.",
     )
     expect(waiting({ ...shipped.content, onlyIf: [], wait: { until: '09:00' } }, 1)).toBe(
-      'Nobody would have got “X” yet. 1 person is still waiting for their email.',
+      "Nobody would have got “X” yet. It's too early to tell for 1 person, who would still be waiting for an email.",
     )
   })
 

@@ -139,7 +139,9 @@ describe('explain_delivery', () => {
   })
   test('says both ways to ask', async () => {
     const { text } = await call('explain_delivery', { email: 'ada@example.com' })
-    expect(text).toContain('Send a delivery ID from list_deliveries, or a message ID from list_messages with `email`.')
+    expect(text).toContain(
+      'Send `deliveryId` from list_deliveries, or `messageId` from list_messages together with `email`.',
+    )
   })
   test('refuses a person whom nobody knows', async () => {
     const messageId = await messageIdOf('Results not opened yet')

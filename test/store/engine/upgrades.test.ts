@@ -98,6 +98,36 @@ describe('an older schema', () => {
     other.remove()
   })
 
+  test('keeps the people counted by day, also those who are not indexed yet', () => {
+    const before = MIGRATIONS.findIndex((text) => text.includes('VIEW people_by_day'))
+    const other = makeFolder()
+    const old = openDatabase(other.folder, MIGRATIONS.slice(0, before))
+    const contact = `INSERT INTO contacts (id, app_id, email, status, created_at, updated_at) VALUES (?, 1, ?, 'subscribed', ?, 0)`
+    for (const id of [1, 2, 3, 4]) old.run(contact, [id, `p${id}@example.com`, id < 3 ? 0 : 86_400_000])
+    old.run(`UPDATE contact_index_progress SET done_until = 3 WHERE part = 'seen'`)
+    old.close()
+    const db = openDatabase(other.folder)
+    const count = (table: string) =>
+      db.query(`SELECT day, sum(people) FROM ${table} WHERE app_id = 1 GROUP BY day ORDER BY day`).values()
+    expect([count('people_days'), count('people_by_day')]).toEqual([
+      [
+        [0, 2],
+        [1, 1],
+      ],
+      [
+        [0, 2],
+        [1, 2],
+      ],
+    ])
+    db.run('DELETE FROM contacts WHERE id IN (1, 4)')
+    expect(count('people_by_day')).toEqual([
+      [0, 1],
+      [1, 1],
+    ])
+    db.close()
+    other.remove()
+  })
+
   test('gets the addresses of suppressed people, but of nobody else', () => {
     const before = MIGRATIONS.findIndex((text) => text.includes('suppressions_by_email'))
     const other = makeFolder()
