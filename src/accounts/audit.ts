@@ -30,8 +30,10 @@ export async function listAudit(
   return { entries, older: found.length > limit && last ? `${last.createdAt}-${last.id}` : null }
 }
 
+const COMMAND_LINE = 'the command line'
+
 const ACTORS = new Map([
-  ['cli', 'the command line'],
+  ['cli', COMMAND_LINE],
   ['setup', 'setup'],
   ['link', 'the holder of a link'],
   ['stranger', 'someone'],
@@ -39,6 +41,9 @@ const ACTORS = new Map([
 ])
 
 export type ActorNames = { members: readonly MemberEntry[]; keys: readonly KeyRow[] }
+
+/** Completes "saved": "by ada@example.com", "with the command line". */
+export const creditActor = (actor: string): string => `${actor === COMMAND_LINE ? 'with' : 'by'} ${actor}`
 
 /** At the start of a sentence. Emails keep their case. */
 export const writeActorFirst = (actor: string): string => (actor.includes('@') ? actor : upperFirst(actor))

@@ -46,7 +46,7 @@ const limits = (): string =>
         limitRow('Requests without a valid key, per IP address', ABUSE_LIMITS.address),
       ],
     ),
-    'The operator of an installation can change or lift the hourly limits of keys. Windows slide: an hourly limit applies to every hour, whenever it starts. `RateLimit-Remaining` is the number of calls left.',
+    'The operator of an installation can change or lift the hourly limits of keys. Time windows slide: an hourly limit applies to any 60 minutes, not to clock hours. `RateLimit-Remaining` is the number of calls left.',
     'A 429 names the limit (`limitName`), what it belongs to (`scope` is `key`, with `keyId`, or `ip`), its size (`limit`) and when to retry: in seconds (`retryAfter`, also the `Retry-After` header) and as a time (`retryAt`).',
     '"Refused requests" are invalid ones, such as those with a missing field or an unknown app. They count towards no other limit. If a key reaches this limit, its valid requests get 429 too. Requests without a valid key count towards their IP address, and never block a valid key. The `RateLimit-` headers belong to the hourly limits: other 429s and lifted limits have none. An IPv6 /64 network counts as one address.',
     `A body can be up to ${inKb(BODY_BYTES)}, a batch up to ${inKb(BATCH_BYTES)}. \`properties\` must be under 2 KB.`,
@@ -62,7 +62,7 @@ const inKb = (bytes: number): string => `${bytes / 1024} KB`
 
 const AGAIN = `## Retries
 
-After a timeout, you can't know whether a write was saved. To retry safely, send each POST and PATCH with an \`Idempotency-Key\`: a random value, new for each write. For 24 hours, the same value with the same body returns the first response, with \`Idempotency-Replayed: true\`. It writes nothing and doesn't count towards limits.
+After a timeout, you can't know whether a write was saved. To retry safely, send each POST and PATCH with an \`Idempotency-Key\`: a random value, new for each write. For 24 hours, the same value with the same body returns the first response, with \`Idempotency-Replayed: true\`. Such a replay writes nothing and doesn't count towards limits.
 
 - Retry with the same API key. With another API key, the same value counts as a new write.
 - Bodies are compared as parsed JSON: whitespace and the order of keys don't matter.

@@ -218,7 +218,7 @@ async function announce(store: Store, baseUrl: string): Promise<void> {
   if (!(await store.isSetUp())) {
     const token = await createSetupToken({ store, now: systemClock.now() })
     console.log(`set up at ${baseUrl}/setup?token=${token}`)
-    console.log('(the link works once, for one day; restart the server for a new one)')
+    console.log('(the link works once and expires after a day; restart the server for a new one)')
   }
   console.log(`listening on ${baseUrl}`)
 }

@@ -12,7 +12,7 @@ export const REFUSALS = {
   insufficient_scope: {
     status: 403,
     message:
-      'This key has the scope `ingest`, which can only add and update. Use a key of scope `standard` or `manage`.',
+      'This key has the scope `ingest`, which can only add and update. Use a key with scope `standard` or `manage`.',
   },
   invalid_signature: { status: 401, message: 'Invalid signature' },
   signature_expired: {

@@ -115,7 +115,7 @@ export const EventAnswer = Type.Object(
   { title: 'EventRecorded' },
 )
 
-const SHOWN = '`contact` is the person after this call. It is absent for keys of scope `ingest`, which cannot read.'
+const SHOWN = '`contact` is the person after this call. It is absent for keys with scope `ingest`, which cannot read.'
 
 const contactAnswer = <S extends TSchema>(title: string, created: S) =>
   Type.Object(

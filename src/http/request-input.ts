@@ -29,7 +29,7 @@ export type RequestInput<T> = {
 }
 export type Refused = { refused: Refusal }
 
-/** Keys of scope `ingest` only write. */
+/** Keys with scope `ingest` only write. */
 type Need = 'read' | 'write' | 'erase' | 'send'
 
 /** Checks the key (401), then the abuse limit, then the scope. */

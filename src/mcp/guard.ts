@@ -37,7 +37,7 @@ const TOO_LARGE = refuse('too_large', { message: 'The message is too large. Send
 /** Write-only keys have no use here. */
 const INGEST = refuse('insufficient_scope', {
   message:
-    'This key has the scope `ingest`, which can only add and update over HTTP. Use a key of scope `standard` or `manage`.',
+    'This key has the scope `ingest`, which can only add and update over HTTP. Use a key with scope `standard` or `manage`.',
 })
 
 /** GET and DELETE are listed so that browser clients can read the 405. */

@@ -59,7 +59,7 @@ export function describeCollect(again: Again | undefined): string | null {
   const minutes = again && 'collect' in again ? again.collect?.minutes : undefined
   return minutes === undefined
     ? null
-    : `Until it is sent, events up to ${formatMinutes(minutes)} after the first join it.`
+    : `Until it is sent, the email collects events within ${formatMinutes(minutes)} of the first.`
 }
 
 export function describeRule(rule: Rule): string {
@@ -111,7 +111,7 @@ export function describeRules([rule, later]: readonly Rule[]): string {
 
 function describeAwayTwice({ minutes: before = 0 }: Away, { minutes: after = 0 }: Away): string {
   const left = describeLeftBefore(before)
-  return after === 0 ? `${left} and are still away` : `${left}, at least ${formatMinutes(after)} before sending`
+  return after === 0 ? `${left} and are still away` : `${left} and at least ${formatMinutes(after)} before sending`
 }
 
 function describeSince(since: Since | undefined): string {

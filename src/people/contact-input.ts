@@ -64,7 +64,8 @@ const FIELDS = Type.Record(
 const source = (description: string) => fields.shortText(limits.MAX_SOURCE_CHARACTERS, 'a string', description)
 
 const IP = Type.String({
-  description: "The visitor's IPv4 or IPv6 address. It limits how many people one visitor adds, and is never stored.",
+  description:
+    "The visitor's IPv4 or IPv6 address. Used to limit how many people one visitor can add, and never stored.",
   brief: "the visitor's; never stored",
   maxLength: limits.MAX_IP_CHARACTERS,
   pattern: IP_PATTERN,

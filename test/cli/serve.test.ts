@@ -44,7 +44,9 @@ describe('serve', () => {
     expect(link).toMatch(new RegExp(`^${server.url}/setup\\?token=[0-9A-Za-z]{43}$`))
     expect((await openLink(link)).status).toBe(200)
     expect(server.said.out).toStartWith(`created ${data}/eventpost.db\n`)
-    expect(server.said.out).toMatch(/^\(the link works once, for one day; restart the server for a new one\)$/m)
+    expect(server.said.out).toMatch(
+      /^\(the link works once and expires after a day; restart the server for a new one\)$/m,
+    )
     expect(server.said.out.indexOf('set up at')).toBeLessThan(server.said.out.indexOf('listening on'))
     await server.stop()
     const again = await serve()

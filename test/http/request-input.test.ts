@@ -177,7 +177,7 @@ describe('403 insufficient_scope', () => {
       expectRefusal(await server.call('DELETE', CONTACTS, { body: sent, key }), [403, no('insufficient_scope')])
     expect((await server.call('DELETE', CONTACTS, { body })).status).toBe(200)
   })
-  test.each(['standard', 'manage'] as const)('a key of scope %s reads', async (scope) => {
+  test.each(['standard', 'manage'] as const)('a key with scope %s reads', async (scope) => {
     const { apiKey: key } = await server.makeKey(scope)
     expect((await server.call('GET', `${CONTACTS}?app=${server.first.appId}`, { key })).status).toBe(200)
   })

@@ -157,7 +157,7 @@ describe('the audit list', () => {
     for (const name of ['set_message_status', 'drop_table'])
       expect((await callTool(server, name, {})).answer.body as unknown).toMatchObject({ error: { code: -32_602 } })
     const { answer } = await callTool(server, 'save_message_draft')
-    expect(answer.text).toContain('requires a key of scope `manage`')
+    expect(answer.text).toContain('requires a key with scope `manage`')
     await server.parts().calls.save()
     expect(await server.parts().store.listCalls(server.first.accountId, 9)).toMatchObject([
       { tool: 'save_message_draft', outcome: 'tool_not_open', keyId: server.first.keyId },

@@ -90,14 +90,14 @@ test.each<[Omit<MessageContent, 'mail'>, string[]]>([
 test('the first drafts read well', () => {
   const often = [
     'Each person gets it once per resultId or url.',
-    'Until it is sent, events up to 30 minutes after the first join it.',
+    'Until it is sent, the email collects events within 30 minutes of the first.',
     "Only if they haven't opened the result.",
   ]
   expect(FIRST_MESSAGES.map(({ content }) => describeMessage(content))).toEqual([
     [
       'The email is due 10 minutes after results_ready arrives.',
       ...often,
-      'Only if they left before the trigger, at least 5 minutes before sending.',
+      'Only if they left before the trigger and at least 5 minutes before sending.',
       'People without page views count as away and also get it.',
     ],
     [

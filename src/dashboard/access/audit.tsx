@@ -112,7 +112,7 @@ const AuditPage = (props: AuditProps) => {
       )}
       <p class="hint after-table">
         Times are in {formatZone(viewer.app.timezone)}. Equal hashes mean the same IP address, or for IPv6 the same /64
-        network. The server's log uses them too.
+        network. The server's log uses the same hashes.
       </p>
       <Pager
         newest={isFirst ? undefined : pathWith({})}

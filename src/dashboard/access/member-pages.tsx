@@ -62,11 +62,11 @@ export const LinkMadePage = ({ viewer, email, link, isInvitation }: LinkMadeProp
         <>
           {isLinkUnreachable(link) && (
             <p>
-              <b>This link works only on this machine.</b> <SetAddress /> Then create a new link.
+              <b>This link works only on this machine.</b> <SetAddress />. Then create a new link.
             </p>
           )}
           <p>
-            Shown only once. It works once, for one day.{' '}
+            Shown only once. It works once and expires after a day.{' '}
             {isInvitation ? INVITATION : 'Anyone who opens it can choose the password.'}
           </p>
         </>

@@ -62,14 +62,7 @@ const DOMAIN_HINT = (
 const AppFields = ({ input }: { input: SetupInput }) => (
   <>
     <Field name="app" label="App name" hint="The name of your product." value={input.app} autocomplete="off" />
-    <Field
-      name="domain"
-      label="Domain of the app"
-      hint={DOMAIN_HINT}
-      value={input.domain}
-      autocomplete="off"
-      optional
-    />
+    <Field name="domain" label="App domain" hint={DOMAIN_HINT} value={input.domain} autocomplete="off" optional />
   </>
 )
 

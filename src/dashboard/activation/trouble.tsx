@@ -133,8 +133,8 @@ const ForeignHost = ({ appId, ...noted }: Noted & { appId: string }) => (
 
 const UnknownPeople = ({ appId }: { appId: string }) => (
   <>
-    Pages reported people this app doesn't know. Send an event with <code>createContact</code> for each, or let the
-    browser script add them in <a href={pathOf(appId, 'settings')}>Settings</a>.
+    Pages reported people this app doesn't know. Send an event with <code>createContact</code> for each. Or, in{' '}
+    <a href={pathOf(appId, 'settings')}>Settings</a>, let the browser script add people.
   </>
 )
 

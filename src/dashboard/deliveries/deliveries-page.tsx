@@ -132,7 +132,7 @@ const Ranges = ({ viewer, view, now }: DeliveriesProps) => {
     { name: 'All time', from: '' },
   ]
   return (
-    <nav class="ranges" aria-label="Days of the trigger">
+    <nav class="ranges" aria-label="Trigger dates">
       <span>Triggered:</span>
       {ranges.map(({ name, from }) => (
         <a

@@ -106,8 +106,8 @@ const RULE_NAMES: Record<string, string> = {
   message: 'Message status',
   seen: 'Opened the result',
   notSeen: "Hasn't opened the result",
-  done: 'Has done',
-  notDone: 'Has not done',
+  done: 'An event arrived',
+  notDone: "An event didn't arrive",
   tag: 'Tag',
   field: 'Field',
   status: 'Status',
@@ -121,10 +121,10 @@ const RULE_NAMES: Record<string, string> = {
   link: 'Link',
 }
 
-/** A rule can be checked at the event and at send time. */
+/** Being away can be checked at the trigger and at send time. */
 export const nameOfRule = ({ rule, about }: { rule: string; about: string | null }): string =>
   rule === 'away'
-    ? `Away, ${about === 'trigger' ? 'at the event' : 'at send time'}`
+    ? `Away at ${about === 'trigger' ? 'the trigger' : 'send time'}`
     : (Object.hasOwn(RULE_NAMES, rule) && RULE_NAMES[rule]) || rule
 
 export const deliveryPath = (appId: string, id: number): string => `/apps/${appId}/deliveries/${publicId('dlv', id)}`

@@ -273,7 +273,7 @@ function ResendForm(props: DeliveryProps) {
     return (
       <p class="hint">
         This email can't be sent until the message is fixed.{' '}
-        <a href={messagePath(viewer.app.publicId, message.id)}>Fix the message</a>, then send it here.
+        <a href={messagePath(viewer.app.publicId, message.id)}>Fix the message</a>, then send the email here.
       </p>
     )
   }
@@ -290,9 +290,9 @@ function ResendForm(props: DeliveryProps) {
 
 /** Unsubscribed people can't be emailed, so resending isn't offered. */
 const UNWANTED = {
-  unsubscribed: "This email can't be resent: the person unsubscribed.",
-  bounced: "This email can't be resent: the address bounced.",
-  complained: "This email can't be resent: the person complained.",
+  unsubscribed: "This email can't be sent: the person unsubscribed.",
+  bounced: "This email can't be sent: the address bounced.",
+  complained: "This email can't be sent: the person complained.",
 }
 
 const Consequences = ({ mail, shown: { work } }: DeliveryProps) => {

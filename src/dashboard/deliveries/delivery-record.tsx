@@ -63,7 +63,7 @@ export const RulesSection = ({ explained: { rules, decidedAt, rulesAt }, work: {
           )}
           .
         </p>
-        <Table label="Rules" columns={columnsOf(isAhead(delivery))} rows={rowsOf(rules)} idOf={({ id }) => id} />
+        <Table label="Rules" columns={columnsOf(isChecked(delivery))} rows={rowsOf(rules)} idOf={({ id }) => id} />
       </>
     )}
   </section>
@@ -82,6 +82,9 @@ export const DeliveryTimeline = ({ now, ...happened }: Happened & { now: number 
 )
 
 type Delivery = ShownDelivery['work']['delivery']
+
+/** Rules don't apply to an email that a member sends. */
+const isChecked = (delivery: Delivery): boolean => isAhead(delivery) && !delivery.byHand
 
 const isAhead = ({ state }: Delivery): boolean => state === 'waiting' || state === 'deferred'
 

@@ -61,7 +61,7 @@ export const EventPage = (props: EventProps) => (
 
 const State = ({ viewer, row, now }: EventProps) => (
   <>
-    {KINDS[row.type]} of{' '}
+    {KINDS[row.type]} for{' '}
     <a href={personPath(viewer.app.publicId, row.contactId)}>
       <SentText>{row.email}</SentText>
     </a>

@@ -131,8 +131,8 @@ const NotAllowed = ({ host }: { host: string }) => (
 /** What an unfinished email needs first. */
 function findMissing(fields: Fields): string | null {
   const [subject, body] = ['mail.subject', 'mail.body'].map((name) => textOf(fields, name).trim())
-  if (subject === '') return body === '' ? 'Add a subject and a text.' : 'Add a subject.'
-  return body === '' ? 'Add a text.' : null
+  if (subject === '') return body === '' ? 'Add a subject and text.' : 'Add a subject.'
+  return body === '' ? 'Add text.' : null
 }
 
 /** So that the page links back to the message. */

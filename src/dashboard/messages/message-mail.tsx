@@ -78,7 +78,9 @@ function optionsOf({ emails, usual }: ChoosableSenders, current: string): Option
   return [{ value: '', label: usual === null ? 'Default' : `Default (${usual})` }, ...listed, ...others]
 }
 
-export const NameField = ({ ask }: { ask: Ask }) => <Field {...ask('name')} label="Name" hint="Only for your team." />
+export const NameField = ({ ask }: { ask: Ask }) => (
+  <Field {...ask('name')} label="Name" hint="Only your team sees it." />
+)
 
 /** Rarely changed fields; open if any is invalid. */
 export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps) {
@@ -89,7 +91,7 @@ export function SenderSection({ ask, appId, senders, isNew }: SenderSectionProps
       </summary>
       <div class="pairs">
         {!isNew && <NameField ask={ask} />}
-        <Field {...ask('mail.fromName')} label="Sender name" hint="Default: the app's." optional />
+        <Field {...ask('mail.fromName')} label="Sender name" hint="Default: the app's sender name." optional />
         <Select
           {...ask('mail.fromEmail')}
           label="Sender address"

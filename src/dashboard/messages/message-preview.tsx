@@ -154,7 +154,7 @@ function Fault({ viewer, preview: { sample, mail, problems } }: SaidProps) {
   if (problems.length > 0) return <p class="hint">{`${describeParts(problems)} to see the email.`}</p>
   if ('broken' in mail) return <Notice kind="caution">{`Template error: ${mail.broken}.`}</Notice>
   if (!('missing' in mail)) return null
-  if (mail.missing === 'subject') return <p class="hint">Add a subject and a text to see the email.</p>
+  if (mail.missing === 'subject') return <p class="hint">Add a subject and text to see the email.</p>
   return <Notice kind="caution">{describeMissing(mail.missing, sample, viewer)}</Notice>
 }
 

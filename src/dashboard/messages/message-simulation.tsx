@@ -22,7 +22,7 @@ export const SimulationSection = ({ viewer, message, path, simulation, now }: Ed
       <h2>Simulation</h2>
     </summary>
     <p class="hint">
-      Simulates this message on stored events, including unsaved changes. Nothing is sent.
+      Simulates this message, including unsaved changes, on stored events. Nothing is sent.
       {message && message.status !== 'draft' && (
         <>
           {' '}

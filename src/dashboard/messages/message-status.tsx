@@ -2,6 +2,7 @@
 import { listChecks, LiveChecks } from './message-checklist.tsx'
 import { Says } from './message-preview.tsx'
 import { EDITOR, SAYS, type EditorProps } from './editor-props.ts'
+import { creditActor } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
 import { describeMessage } from '../../messages/describe-message.ts'
 import { type MessageCounts, type MessageRow, type MessageStatus } from '../../messages/messages.ts'
@@ -152,7 +153,7 @@ export function StatusSection({ message, isDeletable, saved, viewer, now }: Edit
           {`Version ${saved.version}, saved `}
           {saved.writer !== null && (
             <>
-              by <SentText most={60}>{saved.writer}</SentText>{' '}
+              <SentText most={60}>{creditActor(saved.writer)}</SentText>{' '}
             </>
           )}
           <Time at={saved.createdAt} now={now} />.

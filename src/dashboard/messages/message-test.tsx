@@ -72,7 +72,7 @@ export function SentTest({ viewer, to, whose, result }: SentProps) {
   return (
     <>
       <Notice kind="info">
-        Captured, not sent: no mail server is set up. The preview shows what {to} would have received. Emails of live
+        Captured, not sent: no mail server is set up. The preview shows what {to} would have received. Emails from live
         messages are captured in the <a href={pathOf(viewer.app.publicId, 'outbox')}>outbox</a>.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set up a mail server</a>.
       </Notice>

@@ -3,7 +3,9 @@ import { diffVersions, type LineChange } from '../../messages/message-versions.t
 import type { MessageContent, MessageRow } from '../../messages/messages.ts'
 import { Frame } from '../layout/frame.tsx'
 import { messagePath } from './messages-page.tsx'
+import { creditActor } from '../../accounts/audit.ts'
 import { hasRole } from '../../accounts/members.ts'
+import { upperFirst } from '../../core/text.ts'
 import { MessageTabs } from './message-tabs.tsx'
 import type { ShownVersion } from './version-writers.ts'
 import { ActionForm } from '../ui/button.tsx'
@@ -93,7 +95,9 @@ const columnsOf = ({ viewer, message, shown }: VersionsProps, now: number): Colu
     cell: ({ createdAt, writer }) => (
       <>
         <Time at={createdAt} now={now} />
-        <p class="hint">{writer === null ? 'By an unknown member' : <SentText most={60}>{`By ${writer}`}</SentText>}</p>
+        <p class="hint">
+          {writer === null ? 'By an unknown member' : <SentText most={60}>{upperFirst(creditActor(writer))}</SentText>}
+        </p>
       </>
     ),
   },

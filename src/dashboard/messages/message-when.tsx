@@ -53,7 +53,7 @@ export const TriggerFields = ({ ask, path, fields }: PartProps & { fields: Recor
         name: 'New person',
         content: <p class="hint">Everyone added to this app from now on.</p>,
       },
-      { id: 'tag', name: 'Tag', content: <Field {...ask('trigger.tag')} label="Tag they get" /> },
+      { id: 'tag', name: 'Tag', content: <Field {...ask('trigger.tag')} label="Tag added" /> },
     ]}
   />
 )
@@ -119,7 +119,7 @@ export const WaitFields = ({ ask, timezone }: FieldsProps & { timezone: string }
       { id: 'now', name: 'No wait', content: <p class="hint">Checked and sent immediately.</p> },
       {
         id: 'minutes',
-        name: 'For a time',
+        name: 'For a set time',
         content: (
           <div class="beside">
             <Field {...ask('wait.minutes')} label="How long" kind="number" />
@@ -197,7 +197,7 @@ export const GoalFields = ({ ask }: { ask: Ask }) => (
     <Field
       {...ask('goal.days')}
       label="Days to reach it"
-      hint={`1 to 30, after the email. Default: ${GOAL_DAYS}.`}
+      hint={`1 to 30 days after the email. Default: ${GOAL_DAYS}.`}
       kind="number"
       optional
     />

@@ -85,7 +85,7 @@ const describeSeen = (count: number): string =>
 /** "24 ± 9 more than without", of all who were emailed or of those who are compared. */
 function describeCompared({ people, extra }: NonNullable<AppResults['compared']>, emailed: number): string {
   const more = `${formatExtra(extra)} than without`
-  return people === emailed ? more : `${more} among the ${formatCount(people)} compared`
+  return people === emailed ? more : `${more}, among the ${formatCount(people)} compared`
 }
 
 /** "24 ± 9 more" */

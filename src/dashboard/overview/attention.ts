@@ -138,7 +138,7 @@ const aboutUnfit = ({ appId, messages, problems: { unfit }, failedSince, days }:
   unfit.flatMap(({ messageId, reason, emails }) => {
     const message = messages.find(({ id }) => id === messageId)
     if (!message) return []
-    const sent = `${countOf(emails, 'email', 'emails')} of “${message.name}” ${emails === 1 ? "wasn't" : "weren't"} sent`
+    const sent = `${countOf(emails, 'email', 'emails')} from “${message.name}” ${emails === 1 ? "wasn't" : "weren't"} sent`
     const filter = { messageId, state: 'skipped', reason, ...failedSince, isLead: true } as const
     return {
       isBad: true,
@@ -166,7 +166,7 @@ function aboutRefused({ appId, refused, refusedSince }: AttentionFacts): Item {
   const which = others.length === 0 ? `with ${code}` : `${formatCount(times)} of them with ${code}`
   return {
     isBad: false,
-    text: `${count === 1 ? '1 request was' : `${formatCount(count)} requests were`} refused since yesterday, ${which}.`,
+    text: `${count === 1 ? '1 request has' : `${formatCount(count)} requests have`} been refused since yesterday, ${which}.`,
     link: { label: 'Show requests', href: requestsPath(appId, { from: refusedSince }) },
   }
 }

@@ -151,8 +151,8 @@ const EraseSection = ({ viewer, person }: PersonProps) =>
       <p class="hint">Deletes this person and all their data. This can't be undone.</p>
       <Dialog id="erase" opener="Erase this person" kind="danger" title={`Erase ${person.email}?`}>
         <p>
-          This deletes the person and all their data: events, page views, emails, tags and fields. Counts of events
-          stay. Counts of people and results of messages no longer include them.
+          This deletes the person and all their data: events, page views, emails, tags and fields. Event counts stay.
+          People counts and message results no longer include this person.
         </p>
         <ActionForm action={`${personPath(viewer.app.publicId, person.id)}/erase`} kind="danger">
           Erase {person.email}

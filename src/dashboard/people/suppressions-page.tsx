@@ -56,7 +56,7 @@ export const SuppressionsPage = (props: SuppressionsProps) => {
       <DeliverySections viewer={viewer} current="suppressions" />
       {count === '0' ? (
         <EmptyState title="No suppressions">
-          People who unsubscribe and addresses that bounce or complain appear here.
+          People who unsubscribe or report spam, and addresses that bounce, appear here.
         </EmptyState>
       ) : (
         <SuppressionList {...props} />

@@ -45,10 +45,11 @@ const describeSender = ({ caller }: Row, names: RequestNames) => {
   const isKey = names.keys.some(({ id }) => id === caller)
   return (
     <>
-      {isKey && 'with the key '}
+      {isKey && 'with the key “'}
       <SentText most={80}>
         {isKey ? describeCaller(caller, names) : describeCaller(caller, names).toLowerCase()}
       </SentText>
+      {isKey && '”'}
     </>
   )
 }

@@ -52,7 +52,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
     viewer={viewer}
     page="new-app"
     title="New app"
-    state={`The new app belongs to the account ${viewer.account.name} and has its own people and events. API keys work for all its apps.`}
+    state={`The new app belongs to the account ${viewer.account.name} and has its own people and events. API keys work for all apps in the account.`}
   >
     <Form
       action={pathOf(viewer.app.publicId, 'new-app')}
@@ -71,7 +71,7 @@ const NewAppPage = ({ viewer, input, errors, notice }: NewAppProps) => (
       />
       <Field
         name="domain"
-        label="Domain of the app"
+        label="App domain"
         hint="Emails link only to this domain and its subdomains. Ports are ignored."
         value={input.domain}
         autocomplete="off"

@@ -63,7 +63,7 @@ export function runTool(tool: Tool, deps: ToolDependencies, caller: Caller, args
 
 /** Why a tool can't be called; null: it can. */
 function findBar({ access, narrowing }: Caller, { kind, name }: Tool): string | null {
-  if (kind === 'manage' && access.key.scope !== 'manage') return 'it requires a key of scope `manage`'
+  if (kind === 'manage' && access.key.scope !== 'manage') return 'it requires a key with scope `manage`'
   if (kind !== 'read' && narrowing.readOnly) return '`read_only=true` in the URL allows only tools that read'
   return narrowing.tools?.has(name) === false ? "`tools` in the URL doesn't list it" : null
 }

@@ -9,8 +9,8 @@ test('names the message and person of an email that a member sent', () => {
   const deliveries = new Map([[7, { message: 'Welcome', email: 'ada@example.com' }]])
   const sent = (id: number) =>
     describeAction({ ...ENTRY, action: 'delivery.resend', subject: publicId('dlv', id) }, { ...NAMES, deliveries })
-  expect(sent(7)).toBe('sent “Welcome” to ada@example.com')
-  expect(sent(8)).toBe(`sent ${publicId('dlv', 8)}`)
+  expect(sent(7)).toBe('sent the email “Welcome” to ada@example.com')
+  expect(sent(8)).toBe(`sent the email ${publicId('dlv', 8)}`)
 })
 
 test('names a message as it was then, even if its name has quotes, commas or a bracket', () => {

@@ -234,7 +234,7 @@ describe('a delivery', () => {
     ])
     expect(await textOf(html, '[popovertarget=resend]')).toEqual([])
     expect(await textOf(html, 'p.hint')).toContain(
-      "This email can't be sent until the message is fixed. Fix the message, then send it here.",
+      "This email can't be sent until the message is fixed. Fix the message, then send the email here.",
     )
   })
 
@@ -330,10 +330,11 @@ describe('resending', () => {
     expect(await textOf((await browser.get(path)).html, '[role=status]')).toEqual([
       "Done: The email goes out in a moment, unless the person can't be emailed. Reload to see the result.",
     ])
+    expect(await textOf((await browser.get(path)).html, 'td .badge')).toEqual(['Send', 'Send', "Don't send"])
     await sendDue(pages)
     expect(await stateOf(path)).toBe('Captured')
     const audit = (await browser.get(pages.at('audit'))).html
-    expect(await textOf(audit, 'td[data-label=What]')).toContain(`sent “A message” to ${BOB}`)
+    expect(await textOf(audit, 'td[data-label=What]')).toContain(`sent the email “A message” to ${BOB}`)
   })
 
   test('takes the newest version if its own cannot be rendered', async () => {

@@ -108,9 +108,9 @@ describe('a captured email', () => {
 
 describe('resending is not offered, with a reason,', () => {
   test.each<[SuppressionReason, string]>([
-    ['unsubscribed', "This email can't be resent: the person unsubscribed."],
-    ['bounced', "This email can't be resent: the address bounced."],
-    ['complained', "This email can't be resent: the person complained."],
+    ['unsubscribed', "This email can't be sent: the person unsubscribed."],
+    ['bounced', "This email can't be sent: the address bounced."],
+    ['complained', "This email can't be sent: the person complained."],
   ])('if the person is %s', async (reason, sentence) => {
     const path = await trigger({ onlyIf: [{ rule: 'tag', has: 'beta' }] })
     expect(await offeredOn(path)).toEqual(['Send it anyway'])

@@ -24,7 +24,7 @@ describe('one event', () => {
     })
     const { status, html } = await open()
     expect([status, await textOf(html, 'h1')]).toEqual([200, ['results_ready']])
-    expect(await leadOf(html)).toBe('Event of bob@example.com, just now.')
+    expect(await leadOf(html)).toBe('Event for bob@example.com, just now.')
     expect(await textOf(html, '.properties dt')).toEqual(['headline', 'count', 'isNew', 'none', 'empty', 'by'])
     expect(await textOf(html, '.properties dd')).toEqual([
       'Spring',

@@ -295,6 +295,17 @@ describe('restoring a version', () => {
     )
   })
 
+  test('names the command line as a tool', async () => {
+    const { id, name, content, status } = await pages.draft()
+    const by = { accountId: pages.begun.accountId, appId: pages.app.id, actor: 'cli', at: pages.clock.now() }
+    const changed = { ...content, mail: { ...content.mail, subject: 'Changed' } }
+    await pages.store.saveMessages({ ...by, drafts: [{ id, name, content: changed, status }] })
+    const list = await pages.browser.get(`${pages.path}/versions`)
+    expect((await textOf(list.html, 'tbody td > .hint'))[0]).toBe('With the command line')
+    const [saved] = await textOf((await pages.browser.get(pages.path)).html, '.editor-foot > .hint')
+    expect(saved).toContain('saved with the command line just now.')
+  })
+
   test('that can no longer be live opens it in the editor', async () => {
     await pages.press(pages.path, 'live', {
       'mail.subject': '{{ event.gone }}',

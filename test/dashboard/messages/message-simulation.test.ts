@@ -68,8 +68,8 @@ test('names each rule, and says who is held back', async () => {
   const { html } = await pages.press(pages.path, 'simulate 7')
   expect(await textOf(html, '.verdicts li > b')).toEqual([
     "Hasn't opened the result: ",
-    'Away, at the event: ',
-    'Away, at send time: ',
+    'Away at the trigger: ',
+    'Away at send time: ',
   ])
   expect((await textOf(html, '#reach')).join('')).toBe(
     'Simulated for the last 7 days: the only person who triggered it would get it.',

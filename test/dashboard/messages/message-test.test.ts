@@ -65,7 +65,7 @@ describe('a test email', () => {
       (await textOf(html, '.checks > li')).find((line) => line.includes(` ${name} `))
     const { html } = await pages.browser.get(fresh)
     expect([await stateOf(html, 'Email'), await stateOf(html, 'Values')]).toEqual([
-      'To do: Email Add a subject and a text.',
+      'To do: Email Add a subject and text.',
       'To do: Values Checked once the other problems are fixed.',
     ])
     const empty = await pages.press(fresh, 'test', { to: 'ada@example.com' })

@@ -203,7 +203,7 @@ describe('the preview while typing', () => {
   test.each([
     ['{{ event.headline }}', 'event.headline has neither a value nor a fallback'],
     ['{{ event.headline', 'Fix the subject to see the email.'],
-    ['', 'Add a subject and a text'],
+    ['', 'Add a subject and text'],
     [`{{ ${HOSTILE} }}`, 'Fix the subject to see the email.'],
     ['{{ contact.fristName }}', 'Fix the subject to see the email.'],
   ])('says why there is no email for %p', async (subject, sentence) => {

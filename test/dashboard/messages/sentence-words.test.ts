@@ -19,7 +19,7 @@ test('the first draft has one sentence about leaving', () => {
   if (!draft) throw new Error('no draft')
   const fields = writeFields(draft)
   expect(write(fields)).toBe(
-    "When *results_ready* arrives, wait *10 minutes*, then send if *they haven't opened the result* if *they left before the trigger, at least 5 minutes before sending*, *once per resultId or url*",
+    "When *results_ready* arrives, wait *10 minutes*, then send if *they haven't opened the result* if *they left before the trigger and at least 5 minutes before sending*, *once per resultId or url*",
   )
   expect(readWords(fields).rules.map(({ rows }) => rows)).toEqual([[0], [1, 2]])
 })

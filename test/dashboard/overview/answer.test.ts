@@ -82,7 +82,7 @@ describe('results', () => {
 
   test('name the people who are compared, if not all are', () => {
     expect(describeResults({ ...results, emailed: 1_100, cameBack: 330, alreadySeen: 0 }, true)).toBe(
-      '1100 people emailed, 330 came back, 24 ± 9 more than without among the 380 compared.',
+      '1100 people emailed, 330 came back, 24 ± 9 more than without, among the 380 compared.',
     )
   })
 

@@ -174,7 +174,7 @@ describe('each problem has one link', () => {
       'one kind of refusals',
       { refused: [{ code: 'invalid_field', count: 1 }] },
       [
-        '1 request was refused since yesterday, with invalid_field.',
+        '1 request has been refused since yesterday, with invalid_field.',
         'Show requests',
         '/apps/app_1/requests?from=2026-05-02',
       ],
@@ -189,7 +189,7 @@ describe('each problem has one link', () => {
         ],
       },
       [
-        '12,009 requests were refused since yesterday, 12,004 of them with invalid_field.',
+        '12,009 requests have been refused since yesterday, 12,004 of them with invalid_field.',
         'Show requests',
         '/apps/app_1/requests?from=2026-05-02',
       ],
@@ -222,8 +222,8 @@ test('emails that a message stopped by itself are named by message and reason', 
     }),
   })
   expect(items.map(({ text, isBad }) => [text, isBad])).toEqual([
-    ["2 emails of “Welcome” weren't sent in the last 7 days: a value was missing.", true],
-    ["1 email of “Welcome” wasn't sent in the last 7 days: the template has an error.", true],
+    ["2 emails from “Welcome” weren't sent in the last 7 days: a value was missing.", true],
+    ["1 email from “Welcome” wasn't sent in the last 7 days: the template has an error.", true],
   ])
   expect(items[0]?.link.href).toBe(
     '/apps/app_1/deliveries?message=msg_00000000007&state=skipped&reason=missing_value&from=2026-04-27&days=utc&rows=emails',

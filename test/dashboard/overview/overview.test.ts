@@ -276,7 +276,7 @@ describe('with a live message', () => {
     await add(36, { state: 'skipped', reason: 'holdback', heldBack: true })
     const html = await show()
     expect(await answerOf(html)).toBe(
-      '380 people emailed, 131 came back, 68 ± 47 more than without among the 400 compared.',
+      '380 people emailed, 131 came back, 68 ± 47 more than without, among the 400 compared.',
     )
     expect((await textOf(html, '.overview-answer .hint')).join('')).toContain('Only people whose first message')
     expect(await attributesOf(html, '.overview-answer a', 'href')).toEqual([CAME_BACK, NOT_SENT, '/docs/holdback'])

@@ -422,7 +422,7 @@ describe('erasing', () => {
     })
     const before = await read()
     expect(await textOf((await browser.get(await pathOfNewest())).html, 'dialog p')).toEqual([
-      'This deletes the person and all their data: events, page views, emails, tags and fields. Counts of events stay. Counts of people and results of messages no longer include them.',
+      'This deletes the person and all their data: events, page views, emails, tags and fields. Event counts stay. People counts and message results no longer include this person.',
     ])
     await erase(browser)
     const after = await read()

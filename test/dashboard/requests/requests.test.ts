@@ -159,7 +159,7 @@ describe('a request', () => {
   test('says what its error means and what to do', async () => {
     await add(request({ requestId: 'req_x1' }), stranger({ requestId: 'req_x2' }))
     const { html } = await browser.get(pages.at('requests/req_x1'))
-    expect(await leadOf(html)).toBe('POST /api/v1/events, just now, with the key First key.')
+    expect(await leadOf(html)).toBe('POST /api/v1/events, just now, with the key “First key”.')
     expect(await textOf(html, 'main section p')).toEqual([
       'A field is missing or invalid. Field: email.',
       'Correct the field that the error names.',
