@@ -114,6 +114,6 @@ describe('member invite, for another account', () => {
     const { signInUrl } = await eventpostJson<{ signInUrl: string }>(words)
     const open = async (url: string) => (await openLink(url)).status
     expect([await open(begun.signInUrl), await open(signInUrl)]).toEqual([404, 200])
-    expect(await (await openLink(signInUrl)).text()).toContain('invited as an owner.')
+    expect(await (await openLink(signInUrl)).text()).toContain("You're its owner.")
   })
 })
