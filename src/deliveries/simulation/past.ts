@@ -1,8 +1,10 @@
 import type { Arrival } from '../../store/delivery-rules.ts'
+import type { Matched } from '../../store/plan-types.ts'
 import type { MessageContent } from '../../store/message-types.ts'
 import type { Happening, SimulationReads, ViewHappening } from '../../store/simulation.ts'
 import { VISIT_REPORT_MS, type ReportRow } from '../../store/visit-reports.ts'
 import { comparePaths, lastReportUntil, type Presence, presenceAt, toLostReport } from '../../visits/presence.ts'
+import { matchLeave, matchMessages } from '../arrivals.ts'
 import type { FactReads } from '../facts.ts'
 import { listReadEvents, longestLookbackMs, readsPages, sinceWhen } from '../rules.ts'
 
@@ -11,8 +13,8 @@ const LATER_MS = 3_600_000
 
 type Asked = { appId: number; content: MessageContent; from: number; now: number }
 
-/** What may cancel a waiting email. Times are ms UTC. */
-export type PastArrival = { id: number; at: number; arrival: Arrival }
+/** What may cancel a waiting email, or have it checked earlier. Times are ms UTC. */
+export type PastArrival = { id: number; at: number; occurredAt: number; matched: Matched }
 export type Past = ReturnType<typeof readPast>
 
 /** As far back as `from`, and only what the message's rules need. */
@@ -52,16 +54,25 @@ export function readPast(reads: SimulationReads, asked: Asked, contactId: number
     }),
 
     arrivals: (): PastArrival[] => [
-      ...views.map(({ id, at, path, occurredAt }) => ({ id, at, arrival: { path, occurredAt } })),
-      ...reports
-        .filter(({ isReturn }) => isReturn)
-        .map(({ id, receivedAt: at, path, reportedAt: occurredAt }) => ({ id, at, arrival: { path, occurredAt } })),
+      ...views.map((view) => cancelling(view, { path: view.path, occurredAt: view.occurredAt })),
+      ...reports.flatMap((report): PastArrival[] => {
+        const { id, receivedAt: at, reportedAt: occurredAt, path, isHere, isReturn } = report
+        if (isReturn) return [cancelling({ id, at, occurredAt }, { path, occurredAt })]
+        return isHere === false ? [{ id, at, occurredAt, matched: matchLeave() }] : []
+      }),
       ...[...done].flatMap(([event, happenings]) =>
-        happenings.map(({ id, at, occurredAt }) => ({ id, at, arrival: { event, occurredAt } })),
+        happenings.map((one) => cancelling(one, { event, occurredAt: one.occurredAt })),
       ),
     ],
   }
 }
+
+const cancelling = ({ id, at, occurredAt }: Happening, arrival: Arrival): PastArrival => ({
+  id,
+  at,
+  occurredAt,
+  matched: matchMessages([], arrival),
+})
 
 const isKnown = (one: Happening, at: number, since: number): boolean => one.at <= at && one.occurredAt >= since
 

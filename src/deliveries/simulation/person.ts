@@ -63,7 +63,13 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
   const playing = { simulated, emails, takeId: createIdRange(1).next, open: new Map(), verdicts: new Map() }
   // cancellations come before new starts
   const steps = [
-    ...past.arrivals().map((one) => ({ id: one.id, at: one.at, run: () => cancelBy(playing, one) })),
+    ...past
+      .arrivals()
+      .map((one) => ({
+        id: one.id,
+        at: one.at,
+        run: () => void arrive(playing, one.matched, { ...NO_EVENT, at: one.at, occurredAt: one.occurredAt }),
+      })),
     ...triggers.map((trigger) => ({ id: trigger.id, at: trigger.at, run: () => startBy(playing, trigger) })),
   ].sort((a, b) => a.id - b.id)
   for (const { at, run } of steps) {
@@ -78,9 +84,7 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
   }
 }
 
-function cancelBy(playing: Playing, { id, at, arrival }: ReturnType<Past['arrivals']>[number]): void {
-  arrive(playing, matchMessages([], arrival), { eventId: id, properties: null, at, occurredAt: at })
-}
+const NO_EVENT = { eventId: null, properties: null }
 
 function startBy(playing: Playing, trigger: TriggerHappening): void {
   const { content, timezone, note: noteOutcome } = playing.simulated

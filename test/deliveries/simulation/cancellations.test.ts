@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MessageContent } from '../../../src/store/message-types.ts'
+import { addPerson } from '../../api/reports.ts'
 import { DAY, HOUR } from '../../helper.ts'
-import { MINUTE, page } from '../../messaging.ts'
+import { leave, MINUTE, page } from '../../messaging.ts'
 import { openSimulating, type Simulating } from './simulating.ts'
 
 const ADA = 'ada@example.com'
@@ -127,4 +128,27 @@ test('an event from a clock ahead of ours cancels it when it arrives', async () 
   at.clock.tick(HOUR)
   expect(await countLive()).toEqual({ done: 1 })
   expect((await at.simulate(content)).counts).toEqual({ done: 1 })
+})
+
+test('an email that waits to know whether its person left is decided soon after they left, as in live sending', async () => {
+  const content: Partial<MessageContent> = {
+    onlyIf: [
+      { rule: 'away', at: 'trigger' },
+      { rule: 'away', minutes: 5 },
+    ],
+    wait: { minutes: 10 },
+  }
+  await addPerson(at.server)
+  await at.putLive(content)
+  await at.browse(ADA, page('/new'))
+  at.clock.tick(5 * MINUTE)
+  await at.event(ADA, urlOf(1))
+  at.clock.tick(10 * MINUTE)
+  expect(await countLive()).toEqual({ unsure: 1 })
+  expect((await at.simulate(content)).counts).toEqual({ waiting: 1 })
+  at.clock.tick(MINUTE)
+  await at.browse(ADA, leave('/new'))
+  at.clock.tick(5 * MINUTE)
+  expect(await countLive()).toEqual({ not_away: 1 })
+  expect((await at.simulate(content)).counts).toEqual({ not_away: 1 })
 })
