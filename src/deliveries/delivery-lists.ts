@@ -314,8 +314,8 @@ export const countCaptured = (store: Store, { id: appId }: AppRow): Promise<numb
 
 type SendingCaptured = { until: number; actor: string }
 
-/** `refused`: how many stay captured. `next`: the newest one that is left; null if none is. */
-export type SentCaptured = { sent: number; refused: number; next: number | null }
+/** `refused`: how many stay captured. `gone`: no longer captured. `next`: the newest one that is left; null if none is. */
+export type SentCaptured = { sent: number; refused: number; gone: number; next: number | null }
 
 /** In one request, which takes a second or two. */
 export const MOST_RESENT = 1_000
@@ -337,14 +337,18 @@ export async function sendCaptured(
   const captured = { ...CAPTURED, appId: app.id }
   const rows = await deps.store.listDeliveries({ ...captured, before: until + 1, limit: MOST_RESENT + 1 })
   const by = { accountId: app.accountId, actor }
-  const counts = { sent: 0, refused: 0 }
+  const counts = { sent: 0, refused: 0, gone: 0 }
   for (let index = 0; index < MOST_RESENT; index += RESENT_AT_ONCE) {
     const ids = rows.slice(index, Math.min(MOST_RESENT, index + RESENT_AT_ONCE)).map(({ id }) => id)
     const resend = (id: number) => deps.store.resendDelivery({ appId: app.id, id, at: deps.clock.now(), by })
     const outcomes = await Promise.all(ids.map(resend))
-    const failed = outcomes.findIndex((outcome) => 'refusal' in outcome && outcome.refusal === 'unavailable')
-    counts.sent += outcomes.filter((outcome) => !('refusal' in outcome)).length
-    counts.refused += outcomes.filter((outcome) => 'refusal' in outcome && outcome.refusal !== 'unavailable').length
+    const refusals = outcomes.map((outcome) => ('refusal' in outcome ? outcome.refusal : null))
+    const failed = refusals.indexOf('unavailable')
+    for (const refusal of refusals) {
+      if (refusal === null) counts.sent += 1
+      else if (refusal === 'message_on_its_way') counts.refused += 1
+      else if (refusal !== 'unavailable') counts.gone += 1
+    }
     // what was sent must be said
     if (failed >= 0) return counts.sent === 0 ? UNAVAILABLE : { ...counts, next: ids[failed] ?? null }
   }

@@ -8,7 +8,7 @@ import { createBeginnings } from '../data-folder.ts'
 import { attributesOf, NOW, openPages, type Pages, SAME_ORIGIN } from './pages.ts'
 
 export const PASSWORD = 'correct horse battery'
-export const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 /** A cheap hash; the real one is slow on purpose. */
 const passwordHash = Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
@@ -43,6 +43,7 @@ export function createBrowser(pages: Pages, { agent = FIREFOX, address = '127.0.
     },
     post: (path: string, fields: Record<string, string> = {}, headers: Record<string, string> = SAME_ORIGIN) =>
       send(path, { method: 'POST', headers, body: new URLSearchParams(fields) }),
+    upload: (path: string, body: FormData) => send(path, { method: 'POST', headers: SAME_ORIGIN, body }),
     /** Posts a form with the hidden fields that its page shows. */
     async submit(page: string, action: string, fields: Record<string, string> = {}): Promise<Seen> {
       const hidden = await hiddenFieldsOf((await get(page)).html, `form[action="${action}"]`)

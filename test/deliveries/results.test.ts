@@ -196,7 +196,7 @@ describe('emails that are captured first and sent later', () => {
     const { whileCapturing, sent, afterSending } = found
     const { kept = 0, 'skipped: holdback': held = 0 } = whileCapturing.states
     expect([kept + held, kept > 0, held > 0]).toEqual([12, true, true])
-    expect(sent).toEqual({ sent: kept, refused: 0, next: null })
+    expect(sent).toEqual({ sent: kept, refused: 0, gone: 0, next: null })
     expect(afterSending.states).toEqual({ sent: 2 * kept, 'skipped: holdback': 2 * held })
     for (const { groups } of [whileCapturing, afterSending]) expect(groups).toEqual({ emailed: 0, heldBack: 0 })
   })

@@ -3,7 +3,7 @@ import { DeliveryBadge, deliveryPath } from './delivery-labels.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { hasRole } from '../../accounts/members.ts'
 import { publicId } from '../../core/ids.ts'
-import { type DeliveryRow, MOST_COUNTED, MOST_RESENT, type SentCaptured } from '../../deliveries/delivery-lists.ts'
+import { type DeliveryRow, MOST_COUNTED, MOST_RESENT } from '../../deliveries/delivery-lists.ts'
 import type { SuppressionReason } from '../../people/suppressions.ts'
 import { CAPTURED_COUNTS, DeliverySections, MailNotices, type MailState } from '../layout/mail-notices.tsx'
 import { ActionForm } from '../ui/button.tsx'
@@ -35,9 +35,9 @@ type OutboxProps = {
   older: string | null
   /** all captured emails, up to `MOST_COUNTED` + 1 */
   count: number
-  /** what sending them did */
-  sent: SentCaptured | null
-  /** how many of them are still to be sent, up to `MOST_COUNTED` + 1 */
+  /** from where on the next ones are sent, after some were */
+  next: number | null
+  /** how many these are, up to `MOST_COUNTED` + 1 */
   left: number
   /** error of the last action */
   notice?: string
@@ -56,7 +56,7 @@ export const OutboxPage = (props: OutboxProps) => {
       action={<SendAll {...props} />}
     >
       {notice && <Notice kind="error">{notice}</Notice>}
-      {props.sent && <SentAll {...props} sent={props.sent} />}
+      <SendNext {...props} />
       <MailNotices viewer={viewer} state={state} on="outbox" />
       <DeliverySections viewer={viewer} current="outbox" />
       {mails.length === 0 ? (
@@ -122,23 +122,15 @@ const SendForm = ({ viewer, until, children }: SendFormProps) => (
   </ActionForm>
 )
 
-const count = (number: number, one: string, many: string): string =>
-  number === 1 ? one : `${number.toLocaleString('en')} ${many}`
-
-function SentAll(props: OutboxProps & { sent: SentCaptured }) {
-  const { viewer, left } = props
-  const { sent, refused, next } = props.sent
+const SendNext = (props: OutboxProps) => {
+  const { viewer, next, left } = props
+  if (next === null || left === 0 || !maySend(props)) return null
   return (
-    <Notice kind="done">
-      {`${count(sent, 'One email goes', 'emails go')} out in a moment, unless the person can't be emailed.`}
-      {refused > 0 &&
-        ` ${count(refused, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`}
-      {left > 0 && ` ${left === 1 ? 'One is' : `${formatMany(left)} are`} left.`}
-      {left > 0 && next !== null && maySend(props) && (
-        <SendForm viewer={viewer} until={next}>
-          {`Send the next ${Math.min(left, MOST_RESENT).toLocaleString('en')}`}
-        </SendForm>
-      )}
+    <Notice kind="info">
+      {left === 1 ? 'One captured email is left.' : `${formatMany(left)} captured emails are left.`}
+      <SendForm viewer={viewer} until={next}>
+        {`Send the next ${Math.min(left, MOST_RESENT).toLocaleString('en')}`}
+      </SendForm>
     </Notice>
   )
 }

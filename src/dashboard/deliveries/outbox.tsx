@@ -5,6 +5,7 @@ import { publicId, readPublicId } from '../../core/ids.ts'
 import { REFUSALS } from '../../core/refusals.ts'
 import { describeDeliveries, refusedBy, sendCaptured, type SentCaptured } from '../../deliveries/delivery-lists.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { countFlash, type Flash, flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { onForm, showPage } from '../layout/require-member.tsx'
@@ -27,18 +28,19 @@ async function sendAll(deps: PageDependencies, request: Request, form: FormInput
   const until = readPublicId('dlv', form.text('until')) ?? 0
   const outcome = await sendCaptured(deps, viewer.app, { until, actor: viewer.member.id })
   if ('refusal' in outcome) return showOutbox(deps, request, viewer, REFUSALS[outcome.refusal])
-  const { sent, refused, next } = outcome
-  const rest = next === null ? '' : `&next=${publicId('dlv', next)}`
-  return redirectAnswer(`${pathOf(viewer.app.publicId, 'outbox')}?sent=${sent}&refused=${refused}${rest}`)
+  const path = pathOf(viewer.app.publicId, 'outbox')
+  const rest = outcome.next === null ? path : `${path}?next=${publicId('dlv', outcome.next)}`
+  return redirectAnswer(rest, [flashCookie(deps.baseUrl, ...describeSent(outcome))])
 }
 
-/** Only numbers, so that a link can't say anything else. */
-function readSent(query: URLSearchParams): SentCaptured | null {
-  const [sent, refused] = ['sent', 'refused'].map((name) => query.get(name) ?? '')
-  const isNumber = (text = '') => /^\d{1,7}$/.test(text)
-  const next = readPublicId('dlv', query.get('next') ?? '')
-  return isNumber(sent) && isNumber(refused) ? { sent: Number(sent), refused: Number(refused), next } : null
-}
+const describeSent = ({ sent, refused, gone }: SentCaptured): Flash[] =>
+  sent === 0 && refused === 0
+    ? ['captured_none']
+    : [
+        ...countFlash('captured_sent', sent),
+        ...countFlash('captured_refused', refused),
+        ...countFlash('captured_gone', gone),
+      ]
 
 async function showOutbox(
   deps: PageDependencies,
@@ -51,7 +53,7 @@ async function showOutbox(
   const found = await deps.store.listCaptured(viewer.app.id, before, PAGE_ROWS + 1)
   const mails = await readAll(deps, viewer, found.slice(0, PAGE_ROWS))
   const last = found.length > PAGE_ROWS ? found[PAGE_ROWS - 1] : undefined
-  const sent = readSent(query)
+  const next = readPublicId('dlv', query.get('next') ?? '')
   const countUpTo = (newest: number | null) =>
     deps.store.countMatching({ ...ALL_CAPTURED, appId: viewer.app.id, before: newest === null ? null : newest + 1 })
   const page = (
@@ -62,8 +64,8 @@ async function showOutbox(
       isFirst={before === null}
       older={last ? publicId('dlv', last.deliveryId) : null}
       count={await countUpTo(null)}
-      sent={sent}
-      left={sent === null || sent.next === null ? 0 : await countUpTo(sent.next)}
+      next={next}
+      left={next === null ? 0 : await countUpTo(next)}
       notice={problem?.message}
       now={deps.clock.now()}
     />

@@ -5,7 +5,7 @@ import { ROLE_PHRASES } from '../../accounts/members.ts'
 
 type Where = Pick<AppAccess, 'accountName' | 'role'>
 
-/** Messages shown after a redirect. The cookie holds codes only, so no one can inject text. */
+/** Messages shown after a redirect. The cookie holds codes and counts only, so no one can inject text. */
 const FLASHES = {
   set_up: 'Eventpost is set up.',
   password_set: 'Your new password is set. Your other sessions have ended.',
@@ -38,6 +38,7 @@ const FLASHES = {
   person_saved: 'The person was saved.',
   person_erased: 'The person and all their data were erased.',
   sent_on: "The email goes out in a moment, unless the person can't be emailed. Reload to see the result.",
+  captured_none: 'These emails were already sent or removed.',
   hastened: "The email's rules are checked in a moment. Reload to see the result.",
   email_cancelled: 'The email was cancelled.',
   sender_saved: 'The sender was saved. It applies from the next email.',
@@ -62,47 +63,99 @@ const FLASHES = {
   test_sent: "The test event was recorded. It is this app's newest event.",
 } as const
 
+const countOf = (count: number, one: string, many: string): string =>
+  count === 1 ? one : `${count.toLocaleString('en')} ${many}`
+
+/** Messages with a number, and what belongs to it. */
+const COUNTED = {
+  captured_sent: (count) =>
+    `${countOf(count, 'One email goes', 'emails go')} out in a moment, unless the person can't be emailed.`,
+  captured_refused: (count) =>
+    `${countOf(count, 'One stays', 'stay')} captured, because another email of the same message was sent or is waiting.`,
+  captured_gone: (count) => `${countOf(count, 'One was', 'were')} already sent or removed.`,
+  addresses_added: (count) => `${countOf(count, '1 address was', 'addresses were')} added.`,
+  addresses_listed: (count) => `${countOf(count, '1 was', 'were')} already on the list.`,
+  lines_skipped: (count, lines) =>
+    `${countOf(count, '1 line', 'lines')} had no email address: ${lines.join(', ')}${count > lines.length ? ', …' : '.'}`,
+} as const satisfies Record<string, (count: number, others: number[]) => string>
+
 export type FlashCode = keyof typeof FLASHES
+
+/** A code without numbers, or one with them. */
+export type Flash = FlashCode | readonly [keyof typeof COUNTED, number, ...number[]]
+
+/** The count and five lines. */
+const MOST_NUMBERS = 6
+
+/** Nothing to say of none. */
+export const countFlash = (code: keyof typeof COUNTED, count: number, others: number[] = []): Flash[] =>
+  count === 0 ? [] : [[code, count, ...others.slice(0, MOST_NUMBERS - 1)]]
 
 const COOKIE = 'flash'
 const SECONDS = 60
 
-const isFlash = (text: string): text is FlashCode => Object.hasOwn(FLASHES, text)
+const writeFlash = (flash: Flash): string => (typeof flash === 'string' ? flash : flash.join('-'))
 
-const readCodes = (codes: string): FlashCode[] => codes.split('.').filter(isFlash)
+const isCode = (text: string): text is FlashCode => Object.hasOwn(FLASHES, text)
+const isCounted = (text: string): text is keyof typeof COUNTED => Object.hasOwn(COUNTED, text)
 
-export const readFlash = (request: Request, baseUrl: string): FlashCode[] =>
-  readCodes(readCookie(request, cookieName(baseUrl, COOKIE)) ?? '')
+function readOne(text: string): Flash | null {
+  if (isCode(text)) return text
+  const [code = '', ...numbers] = text.split('-')
+  const isRead = isCounted(code) && numbers.length <= MOST_NUMBERS && numbers.every((one) => /^\d{1,7}$/.test(one))
+  const [count, ...others] = numbers.map(Number)
+  return isRead && count !== undefined ? [code, count, ...others] : null
+}
 
-const describeCode = (code: FlashCode, where: Where): string => {
-  const text = FLASHES[code]
+const readAll = (text: string): Flash[] =>
+  text
+    .split('.')
+    .map(readOne)
+    .filter((flash) => flash !== null)
+
+export const readFlash = (request: Request, baseUrl: string): Flash[] =>
+  readAll(readCookie(request, cookieName(baseUrl, COOKIE)) ?? '')
+
+const describeOne = (flash: Flash, where: Where): string => {
+  if (typeof flash !== 'string') {
+    const [code, count, ...others] = flash
+    return COUNTED[code](count, others)
+  }
+  const text = FLASHES[flash]
   return typeof text === 'string' ? text : text(where)
 }
 
-/** What was done, but not as safely or surely as it could be. */
-const CAUTIONS: readonly FlashCode[] = ['server_saved_unchecked', 'still_sending']
+/** What was done, but not as safely or surely as it could be, or not completely. */
+const CAUTIONS: readonly string[] = [
+  'server_saved_unchecked',
+  'still_sending',
+  'captured_refused',
+  'lines_skipped',
+] satisfies (FlashCode | keyof typeof COUNTED)[]
 
 export type FlashText = { kind: 'done' | 'caution'; text: string }
 
-export function describeFlash(codes: FlashCode[], where: Where): FlashText | null {
-  if (codes.length === 0) return null
-  const kind = codes.some((code) => CAUTIONS.includes(code)) ? 'caution' : 'done'
-  return { kind, text: codes.map((code) => describeCode(code, where)).join(' ') }
+const isCaution = (flash: Flash): boolean => CAUTIONS.includes(typeof flash === 'string' ? flash : flash[0])
+
+export function describeFlash(flashes: Flash[], where: Where): FlashText | null {
+  if (flashes.length === 0) return null
+  const kind = flashes.some(isCaution) ? 'caution' : 'done'
+  return { kind, text: flashes.map((flash) => describeOne(flash, where)).join(' ') }
 }
 
-export const flashCookie = (baseUrl: string, ...codes: FlashCode[]): string =>
-  cookieHeader(baseUrl, { name: COOKIE, value: codes.join('.'), maxAgeS: SECONDS })
+export const flashCookie = (baseUrl: string, ...flashes: Flash[]): string =>
+  cookieHeader(baseUrl, { name: COOKIE, value: flashes.map(writeFlash).join('.'), maxAgeS: SECONDS })
 
 /** Adds a second sentence if mail servers already had some emails. */
 export const withStillSending = (code: FlashCode, { stillSending }: StoppedEmails): FlashCode[] =>
   stillSending === 0 ? [code] : [code, 'still_sending']
 
-/** Adds a code to those that the response already sets. */
-export function addFlash({ headers }: Response, baseUrl: string, code: FlashCode): void {
+/** Adds a message to those that the response already sets. */
+export function addFlash({ headers }: Response, baseUrl: string, flash: Flash): void {
   const start = `${cookieName(baseUrl, COOKIE)}=`
   const earlier = headers.getSetCookie().findLast((cookie) => cookie.startsWith(start)) ?? ''
-  const [codes = ''] = earlier.slice(start.length).split(';')
-  headers.append('Set-Cookie', flashCookie(baseUrl, ...readCodes(codes), code))
+  const [value = ''] = earlier.slice(start.length).split(';')
+  headers.append('Set-Cookie', flashCookie(baseUrl, ...readAll(value), flash))
 }
 
 export const noFlash = (baseUrl: string): string => cookieHeader(baseUrl, { name: COOKIE, value: '', maxAgeS: 0 })

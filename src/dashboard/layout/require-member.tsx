@@ -7,7 +7,7 @@ import { redirectAnswer } from './answers.ts'
 import { askForPassword, type Confirm } from '../access/confirm.tsx'
 import { CONFIRM_CODE_FIELD, CONFIRM_FIELD } from '../ui/form.tsx'
 import { type PageName, pathOf } from './frame.tsx'
-import { addFlash, type FlashCode, flashCookie, noFlash, readFlash } from './flash.ts'
+import { addFlash, type Flash, flashCookie, noFlash, readFlash } from './flash.ts'
 import { type FormInput, readForm, toForm } from './forms.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
 import { signInExpired } from './expired-form.tsx'
@@ -158,8 +158,8 @@ export const doneAnswer = (
   { baseUrl }: Pick<PageDependencies, 'baseUrl'>,
   { app }: Viewer,
   page: Parameters<typeof pathOf>[1],
-  ...codes: FlashCode[]
-): Response => redirectAnswer(pathOf(app.publicId, page), [flashCookie(baseUrl, ...codes)])
+  ...flashes: Flash[]
+): Response => redirectAnswer(pathOf(app.publicId, page), [flashCookie(baseUrl, ...flashes)])
 
 type Check = (request: Request, form: FormInput, viewer: Viewer) => Response | null | Promise<Response | null>
 

@@ -11,7 +11,7 @@ import type { Feed } from '../../events/feed.ts'
 import type { Mailer } from '../../messages/mailer.ts'
 import type { TemplateWorker } from '../../messages/template-worker.ts'
 import type { Store } from '../../store/store.ts'
-import { type FlashCode, type FlashText, describeFlash } from './flash.ts'
+import { type Flash, type FlashText, describeFlash } from './flash.ts'
 
 export type OwnAccount = { id: string; name: string; apps: { publicId: string; name: string }[] }
 
@@ -36,13 +36,13 @@ export async function findViewer(
   { store }: { store: Store },
   { id, email }: Pick<MemberRow, 'id' | 'email'>,
   appId: string,
-  codes: FlashCode[],
+  flashes: Flash[],
 ): Promise<Viewer | null> {
   const memberships = await store.listAppAccess(id)
   const membership = memberships.find((one) => one.appId === appId)
   const app = membership ? await store.findAppByPublicId(appId) : null
   if (!membership || !app) return null
-  const flash = describeFlash(codes, membership)
+  const flash = describeFlash(flashes, membership)
   const account = {
     id: membership.accountId,
     name: membership.accountName,

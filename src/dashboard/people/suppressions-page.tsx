@@ -12,13 +12,9 @@ import { ActionForm, ButtonLink } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { Finder } from '../ui/finder.tsx'
 import { FormNotices } from '../ui/form.tsx'
-import { Notice } from '../ui/notice.tsx'
 import { type Column, Pager, Table } from '../ui/table.tsx'
 import { SentText } from '../ui/text.tsx'
 import { Time } from '../ui/time.tsx'
-
-/** What an import did; `lines`: some lines of the file without an address. */
-export type Imported = { added: number; listed: number; skipped: number; lines: number[] }
 
 type SuppressionsProps = {
   viewer: Viewer
@@ -33,7 +29,6 @@ type SuppressionsProps = {
   isFirst: boolean
   /** path of the next page */
   older: string | null
-  imported: Imported | null
   /** error of the last action */
   notice?: string
   now: number
@@ -41,7 +36,7 @@ type SuppressionsProps = {
 
 /** One table of all addresses; those of erased people are known by their hash only, which is not shown. */
 export const SuppressionsPage = (props: SuppressionsProps) => {
-  const { viewer, mail, count, notice, imported } = props
+  const { viewer, mail, count, notice } = props
   return (
     <Frame
       viewer={viewer}
@@ -51,7 +46,6 @@ export const SuppressionsPage = (props: SuppressionsProps) => {
       action={<Actions viewer={viewer} isEmpty={count === '0'} />}
     >
       <FormNotices notice={notice} />
-      {imported && <ImportedNotice {...imported} />}
       <MailNotices viewer={viewer} state={mail} />
       <DeliverySections viewer={viewer} current="suppressions" />
       {count === '0' ? (
@@ -84,20 +78,6 @@ const Actions = ({ viewer, isEmpty }: { viewer: Viewer; isEmpty: boolean }) => {
     </div>
   )
 }
-
-const plural = (count: number, one: string, many: string): string =>
-  `${count.toLocaleString('en')} ${count === 1 ? one : many}`
-
-const ImportedNotice = ({ added, listed, skipped, lines }: Imported) => (
-  <div role="status">
-    <Notice kind={skipped > 0 ? 'caution' : 'done'}>
-      {plural(added, 'address was', 'addresses were')} added.
-      {listed > 0 && ` ${plural(listed, 'was', 'were')} already on the list.`}
-      {skipped > 0 &&
-        ` ${plural(skipped, 'line', 'lines')} had no email address: ${lines.join(', ')}${skipped > lines.length ? ', …' : '.'}`}
-    </Notice>
-  </div>
-)
 
 function SuppressionList(props: SuppressionsProps) {
   const { viewer, rows, search, isFirst, older, now } = props

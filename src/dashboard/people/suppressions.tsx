@@ -14,13 +14,13 @@ import {
 } from '../../people/suppressions.ts'
 import { readMailState } from '../deliveries/mail-state.ts'
 import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
-import { flashCookie } from '../layout/flash.ts'
+import { countFlash, type Flash } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import { AddSuppressionsPage, RemoveSuppressionPage } from './suppression-forms.tsx'
-import { type Imported, SuppressionsPage } from './suppressions-page.tsx'
+import { SuppressionsPage } from './suppressions-page.tsx'
 
 const PAGE_ROWS = 30
 /** Larger lists are counted to here. */
@@ -94,7 +94,6 @@ async function showSuppressions(deps: PageDependencies, request: Request, viewer
       search={null}
       isFirst={before === null}
       older={older ? `${pathOf(viewer.app.publicId, 'suppressions')}?${older}` : null}
-      imported={readImported(query)}
     />
   )
   return pageAnswer(request, 200, page)
@@ -112,7 +111,6 @@ async function search(deps: PageDependencies, request: Request, form: FormInput,
       search={{ text, hasMore: found.length > PAGE_ROWS }}
       isFirst
       older={null}
-      imported={null}
     />
   )
   return pageAnswer(request, 200, page)
@@ -153,38 +151,14 @@ async function addAddresses(
     const { status, message } = REFUSALS[outcome.refusal]
     return showAdding(request, viewer, { status, text, errors: [], notice: message })
   }
-  const { added } = outcome
-  const imported = {
-    added,
-    listed: input.rows.length - added,
-    skipped: input.wrongLines.length,
-    lines: input.wrongLines,
-  }
-  const path = `${pathOf(viewer.app.publicId, 'suppressions')}?${writeImported(imported)}`
-  return redirectAnswer(path, outcome.stillSending === 0 ? [] : [flashCookie(deps.baseUrl, 'still_sending')])
-}
-
-const MOST_LINES = 5
-
-const writeImported = ({ added, listed, skipped, lines }: Imported): URLSearchParams =>
-  new URLSearchParams({
-    added: String(added),
-    listed: String(listed),
-    skipped: String(skipped),
-    lines: lines.slice(0, MOST_LINES).join('.'),
-  })
-
-/** Only numbers, so that a link can't say anything else. */
-function readImported(query: URLSearchParams): Imported | null {
-  const number = (name: string): number => (/^\d{1,6}$/.test(query.get(name) ?? '') ? Number(query.get(name)) : 0)
-  if (!query.has('added')) return null
-  const lines = (query.get('lines') ?? '').split('.').filter((line) => /^\d{1,7}$/.test(line))
-  return {
-    added: number('added'),
-    listed: number('listed'),
-    skipped: number('skipped'),
-    lines: lines.slice(0, MOST_LINES).map(Number),
-  }
+  const { added, stillSending } = outcome
+  const flashes: Flash[] = [
+    ['addresses_added', added],
+    ...countFlash('addresses_listed', input.rows.length - added),
+    ...countFlash('lines_skipped', input.wrongLines.length, input.wrongLines),
+    ...(stillSending === 0 ? [] : (['still_sending'] as const)),
+  ]
+  return doneAnswer(deps, viewer, 'suppressions', ...flashes)
 }
 
 /** The first form asks why; the second removes. */

@@ -122,10 +122,9 @@ describe('sending all captured emails', () => {
       })
       const until = (await attributesOf(html, '#send-captured [name=until]', 'value'))[0] ?? ''
       const { location } = await browser.post(pages.at('outbox/send'), { until })
-      const done = (await browser.get(location ?? '')).html
-      expect((await textOf(done, '.notice.done'))[0]).toContain(
-        "3 emails go out in a moment, unless the person can't be emailed.",
-      )
+      const done = async () => textOf((await browser.get(location ?? '')).html, '[role=status]')
+      expect(await done()).toEqual(["Done: 3 emails go out in a moment, unless the person can't be emailed."])
+      expect(await done()).toEqual([])
       await sendDue(pages)
       expect(mailServer.received.map(({ to }) => to[0]).toSorted()).toEqual(EMAILS.slice(0, 2))
       expect(await textOf(await see(), 'td[data-label=To]')).toEqual(['new@example.com'])
@@ -170,10 +169,10 @@ describe('sending all captured emails', () => {
       return calls === 1 ? real(resending) : Promise.resolve({ refusal: 'unavailable' })
     })
     const partly = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
-    expect(partly.location).toStartWith(`${pages.at('outbox')}?sent=1&refused=0&next=dlv_`)
+    expect(partly.location).toStartWith(`${pages.at('outbox')}?next=dlv_`)
     const { html } = await browser.get(partly.location ?? '')
     expect((await textOf(html, '.notice.done'))[0]).toContain('One email goes out in a moment')
-    expect((await textOf(html, '.notice.done'))[0]).toContain('2 are left.Send the next 2')
+    expect(await textOf(html, '.notice.info')).toEqual(['Note: 2 captured emails are left.Send the next 2'])
     const none = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
     failing.mockRestore()
     expect([none.status, (await textOf(none.html, '[role=alert]')).length]).toEqual([503, 1])
@@ -197,23 +196,37 @@ describe('sending all captured emails', () => {
     expect(await offered()).toEqual([`Send the newest ${MOST_RESENT.toLocaleString('en')}`])
     const [until] = await attributesOf(await see(), '#send-captured [name=until]', 'value')
     const first = await browser.post(pages.at('outbox/send'), { until: until ?? '' })
-    expect(first.location).toStartWith(`${pages.at('outbox')}?sent=${MOST_RESENT}&refused=0&next=dlv_`)
+    expect(first.location).toStartWith(`${pages.at('outbox')}?next=dlv_`)
     const { html } = await browser.get(first.location ?? '')
     expect((await textOf(html, '.notice.done'))[0]).toContain('1,000 emails go out in a moment')
-    expect(await textOf(html, '.notice.done button')).toEqual(['Send the next 2'])
+    expect(await textOf(html, '.notice.info button')).toEqual(['Send the next 2'])
     expect(await textOf(html, 'td .strong')).toHaveLength(36)
-    const [next] = await attributesOf(html, '.notice.done [name=until]', 'value')
+    const [next] = await attributesOf(html, '.notice.info [name=until]', 'value')
     const second = await browser.post(pages.at('outbox/send'), { until: next ?? '' })
-    expect(second.location).toBe(`${pages.at('outbox')}?sent=2&refused=0`)
-    expect(await textOf(await see('?sent=2&refused=0'), '.notice.done button')).toEqual([])
+    expect(second.location).toBe(pages.at('outbox'))
+    expect(await textOf((await browser.get(first.location ?? '')).html, '.notice.info button')).toEqual([])
   })
 
-  test('is refused without a mail server, and what is in the address stays a number', async () => {
+  test('twice says that nothing was left to send', async () => {
+    await capture()
+    await setServer('smtp://127.0.0.1:1')
+    const [until] = await attributesOf(await see(), '#send-captured [name=until]', 'value')
+    const other = await pages.signedIn()
+    const sendAs = async (member: Browser) => {
+      const { location } = await member.post(pages.at('outbox/send'), { until: until ?? '' })
+      return textOf((await member.get(location ?? '')).html, '[role=status]')
+    }
+    const [first, second] = await Promise.all([sendAs(browser), sendAs(other)])
+    expect(first).toEqual(["Done: 3 emails go out in a moment, unless the person can't be emailed."])
+    expect(second).toEqual(['Done: These emails were already sent or removed.'])
+    expect(await sendAs(other)).toEqual(['Done: These emails were already sent or removed.'])
+  })
+
+  test('is refused without a mail server, and an address says nothing of what was sent', async () => {
     await capture()
     const { status, html } = await browser.post(pages.at('outbox/send'), { until: 'dlv_zzzzzzzzzzzz' })
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('No mail server')])
-    expect(await see('?sent=%3Cb%3E&refused=1')).not.toContain('sent next')
-    expect(await see('?sent=1&refused=2')).toContain('2 stay captured')
+    expect(await textOf(await see('?sent=1&refused=2'), '[role=status]')).toEqual([])
   })
 })
 

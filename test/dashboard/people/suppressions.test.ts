@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { AppRow } from '../../../src/accounts/access.ts'
 import { publicId } from '../../../src/core/ids.ts'
-import { type AccountPages, appOf, type Browser, FIREFOX, hiddenFieldsOf, openAccount } from '../browser.ts'
+import { type AccountPages, appOf, type Browser, hiddenFieldsOf, openAccount } from '../browser.ts'
 import { putMessage, sendEvent } from '../messages/mailing.ts'
-import { attributesOf, expectHarmless, HOSTILE, SAME_ORIGIN, textOf } from '../pages.ts'
+import { attributesOf, expectHarmless, HOSTILE, textOf } from '../pages.ts'
 
 let pages: AccountPages
 let browser: Browser
@@ -187,6 +187,8 @@ describe('changing it', () => {
     pages.clock.ms += 1
     const { location } = await add({ addresses: `${BOB}, carol@example.com\n\n dave@example.com;${BOB} ` })
     expect(await noticesAt(location)).toEqual(['Done: 2 addresses were added. 1 was already on the list.'])
+    expect(await noticesAt(location)).toEqual([])
+    expect(await noticesAt(path('?added=7&listed=0&skipped=0'))).toEqual([])
     expect((await pages.store.findContact(app.id, BOB))?.status).toBe('unsubscribed')
     expect(audited()).toEqual([{ action: 'suppression.import', subject: '3 (They wrote to us)' }])
     const bob = await pages.store.findContact(app.id, BOB)
@@ -291,15 +293,12 @@ describe('changing it', () => {
 })
 
 describe('a file', () => {
-  const upload = async (file: string, fields: Record<string, string> = {}) => {
+  const upload = (file: string, fields: Record<string, string> = {}) => {
     const body = new FormData()
     for (const [name, value] of Object.entries({ addresses: '', reason: 'bounced', why: 'moved here', ...fields }))
       body.set(name, value)
     body.set('file', new File([file], 'list.csv', { type: 'text/csv' }))
-    const cookie = Array.from(browser.cookies, ([name, value]) => `${name}=${value}`).join('; ')
-    const headers = { ...SAME_ORIGIN, Cookie: cookie, 'User-Agent': FIREFOX }
-    const response = await pages.handle(path('/new'), { method: 'POST', headers, body })
-    return { status: response.status, location: response.headers.get('location'), html: await response.text() }
+    return browser.upload(path('/new'), body)
   }
   const noticesAt = async (location: string | null) => textOf((await browser.get(location ?? '')).html, '[role=status]')
 
