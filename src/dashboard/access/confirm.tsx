@@ -1,20 +1,33 @@
 /** @jsxImportSource preact */
 import { CONFIRMED_MS, type SignedIn } from '../../accounts/sessions.ts'
+import { cleanText } from '../../core/visible-text.ts'
 import { pageAnswer } from '../layout/answers.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { Frame, type PageName, pathOf } from '../layout/frame.tsx'
 import { CONFIRM_CODE_FIELD, CONFIRM_FIELD, Form } from '../ui/form.tsx'
 import type { FormError } from '../ui/field.tsx'
+import { SentText } from '../ui/text.tsx'
 import { checkOwnPassword, withWait } from './password-check.ts'
 import { confirmSecondStep } from './second-step.ts'
 import { sessionCookie } from './session-cookie.ts'
 
-/** `to` completes "You are about to ..."; `isAlways` asks even after a recent sign-in. */
-export type Confirm = { to: string; isAlways?: true }
+/**
+ * `to` completes "You are about to ..." and labels the button. `from`: the form's page under the app, where Cancel leads;
+ * by default the page in the sidebar.
+ */
+export type Change = { to: string; from?: string }
 
-/** `page` is where the form was and where Cancel leads. */
-type Who = Confirm & { viewer: Viewer; signedIn: SignedIn; page: PageName }
+type Sent = { viewer: Viewer; form: FormInput; params: Readonly<Record<string, string>> }
+
+/** `isAlways` asks even after a recent sign-in. `find` names what is changed, as stored; null if it isn't there. */
+export type Confirm = Change & {
+  kind?: 'danger'
+  isAlways?: true
+  find?: (deps: PageDependencies, sent: Sent) => Promise<Change | null>
+}
+
+type Who = Omit<Confirm, 'find'> & { viewer: Viewer; signedIn: SignedIn; page: PageName }
 
 /**
  * Asks for the password (and the code where sign-in settings change) before a sensitive action, then resubmits the same
@@ -54,16 +67,24 @@ type ConfirmProps = Omit<Who, 'signedIn'> & {
   errors: FormError[]
 }
 
-const ConfirmPage = ({ viewer, page, to, isAlways, path, fields, needsCode, errors }: ConfirmProps) => (
+const labelOf = (to: string): string => {
+  const label = cleanText(to) ?? to
+  return label.slice(0, 1).toUpperCase() + label.slice(1)
+}
+
+const ConfirmPage = ({ viewer, page, to, from, kind, isAlways, path, fields, needsCode, errors }: ConfirmProps) => (
   <Frame
     viewer={viewer}
     page={page}
     title="Confirm your password"
-    state={`You are about to ${to}. ${
-      isAlways
-        ? 'This changes how you sign in, so it always needs your password.'
-        : `You last entered your password more than ${CONFIRMED_MS / 60_000} minutes ago.`
-    }`}
+    state={
+      <>
+        You are about to <SentText>{to}</SentText>.{' '}
+        {isAlways
+          ? 'This changes how you sign in, so it always needs your password.'
+          : `You last entered your password more than ${CONFIRMED_MS / 60_000} minutes ago.`}
+      </>
+    }
   >
     <Form
       action={path}
@@ -71,8 +92,9 @@ const ConfirmPage = ({ viewer, page, to, isAlways, path, fields, needsCode, erro
       username={viewer.member.email}
       confirm={{ needsCode }}
       errors={errors}
-      submit="Continue"
-      cancel={pathOf(viewer.app.publicId, page)}
+      submit={labelOf(to)}
+      kind={kind}
+      cancel={from === undefined ? pathOf(viewer.app.publicId, page) : `/apps/${viewer.app.publicId}/${from}`}
     />
   </Frame>
 )

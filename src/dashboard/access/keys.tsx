@@ -13,6 +13,7 @@ import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-memb
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
+import type { Confirm } from './confirm.tsx'
 import { KeyMadePage, type Made, type NewKeyInput, NewKeyPage } from './key-pages.tsx'
 import { KeysPage } from './keys-page.tsx'
 import type { FormError } from '../ui/field.tsx'
@@ -32,12 +33,18 @@ export const keysRoutes = (deps: PageDependencies) =>
     )
     .post(
       '/apps/:app/keys',
-      onForm(deps, { role: 'owner', confirm: { to: 'create an API key' }, check: checkKey }, makeKey),
+      onForm(deps, { role: 'owner', confirm: { to: 'create an API key', from: 'keys/new' }, check: checkKey }, makeKey),
       { parse: 'none' },
     )
-    .post('/apps/:app/keys/revoke', onForm(deps, { role: 'owner', confirm: { to: 'revoke an API key' } }, revokeKey), {
-      parse: 'none',
-    })
+    .post(
+      '/apps/:app/keys/revoke',
+      onForm(
+        deps,
+        { role: 'owner', confirm: { to: 'revoke an API key', kind: 'danger', find: findRevoked } },
+        revokeKey,
+      ),
+      { parse: 'none' },
+    )
 
 const EMPTY: NewKeyInput = { name: '', scope: 'standard' }
 
@@ -96,6 +103,11 @@ function refuseKey(request: Request, form: FormInput, viewer: Viewer, { status, 
   const input = { name: form.text('name'), scope: form.text('scope') }
   const page = { viewer, form: form.text('form'), input, errors, notice: message }
   return pageAnswer(request, status, <NewKeyPage {...page} />)
+}
+
+const findRevoked: Confirm['find'] = async ({ store }, { viewer, form }) => {
+  const key = (await store.listKeys(viewer.account.id)).find(({ id }) => id === form.text('key'))
+  return key ? { to: `revoke the API key “${key.name}”` } : null
 }
 
 async function revokeKey(

@@ -19,6 +19,7 @@ import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
+import type { Confirm } from './confirm.tsx'
 import { InvitePage, LinkMadePage, MemberPage } from './member-pages.tsx'
 import type { FormError } from '../ui/field.tsx'
 import { pageOf } from '../layout/paging.ts'
@@ -57,22 +58,55 @@ async function showMembers(
 }
 
 /** These actions can give someone access, so they ask for the password. */
-const changeOf = (to: string) => ({ role: 'owner', confirm: { to }, page: 'members' }) as const
+const changeOf = (confirm: Confirm) => ({ role: 'owner', confirm, page: 'members' }) as const
+
+/** `what` precedes the member's email. */
+const changeOfMember = (to: string, what: string, kind?: 'danger') =>
+  changeOf({
+    to,
+    kind,
+    find: async (deps, { viewer, form }) => {
+      const member = await findMember(deps, viewer, form.text('member'))
+      return (
+        member && { to: `${what} ${member.email}`, from: `members/edit?${new URLSearchParams({ member: member.id })}` }
+      )
+    },
+  })
 
 const memberForms = (deps: PageDependencies) =>
   new Elysia()
-    .post('/apps/:app/members', onForm(deps, { ...changeOf('invite a member'), check: checkInvitation }, invite), {
+    .post(
+      '/apps/:app/members',
+      onForm(deps, { ...changeOf({ to: 'invite a member', from: 'members/new' }), check: checkInvitation }, invite),
+      {
+        parse: 'none',
+      },
+    )
+    .post('/apps/:app/members/role', onForm(deps, changeOfMember('change a role', 'change the role of'), setRole), {
       parse: 'none',
     })
-    .post('/apps/:app/members/role', onForm(deps, changeOf('change a role'), setRole), { parse: 'none' })
-    .post('/apps/:app/members/link', onForm(deps, changeOf('create a link for a member'), makeLink), { parse: 'none' })
-    .post('/apps/:app/members/sessions', onForm(deps, changeOf('end the sessions of a member'), endSessions), {
+    .post(
+      '/apps/:app/members/link',
+      onForm(deps, changeOfMember('create a link for a member', 'create a link for'), makeLink),
+      { parse: 'none' },
+    )
+    .post(
+      '/apps/:app/members/sessions',
+      onForm(deps, changeOfMember('end the sessions of a member', 'end the sessions of'), endSessions),
+      {
+        parse: 'none',
+      },
+    )
+    .post(
+      '/apps/:app/members/two-step',
+      onForm(deps, changeOf({ to: 'change who needs two-step sign-in' }), requireTwoStep),
+      {
+        parse: 'none',
+      },
+    )
+    .post('/apps/:app/members/remove', onForm(deps, changeOfMember('remove a member', 'remove', 'danger'), remove), {
       parse: 'none',
     })
-    .post('/apps/:app/members/two-step', onForm(deps, changeOf('change who needs two-step sign-in'), requireTwoStep), {
-      parse: 'none',
-    })
-    .post('/apps/:app/members/remove', onForm(deps, changeOf('remove a member'), remove), { parse: 'none' })
 
 /** Only members of the viewer's account are found. */
 const findMember = async (

@@ -7,19 +7,26 @@ import { doneAnswer, onForm } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { Frame, pathOf } from '../layout/frame.tsx'
+import type { Confirm } from './confirm.tsx'
 import { showKeys } from './keys.tsx'
 import { SecretOnce } from '../ui/secret.tsx'
 import { ExactTime } from '../ui/time.tsx'
 import { problemAnswer } from '../layout/problems.tsx'
 
-const changeOf = (to: string) => ({ role: 'owner', confirm: { to } }) as const
+const changeOf = (confirm: Confirm) => ({ role: 'owner', confirm }) as const
 
 export const secretRoutes = (deps: PageDependencies) =>
   new Elysia()
-    .post('/apps/:app/keys/secret', onForm(deps, changeOf('rotate the identity secret'), rotate), { parse: 'none' })
-    .post('/apps/:app/keys/secret/revoke', onForm(deps, changeOf('revoke every previous identity secret'), revokeOld), {
+    .post('/apps/:app/keys/secret', onForm(deps, changeOf({ to: 'rotate the identity secret' }), rotate), {
       parse: 'none',
     })
+    .post(
+      '/apps/:app/keys/secret/revoke',
+      onForm(deps, changeOf({ to: 'revoke all previous identity secrets', kind: 'danger' }), revokeOld),
+      {
+        parse: 'none',
+      },
+    )
 
 async function rotate(deps: PageDependencies, request: Request, form: FormInput, { viewer }: Who): Promise<Response> {
   const { store, clock, access } = deps

@@ -11,7 +11,8 @@ import { RecoveryCodesPage, TwoStepDonePage, TwoStepSetupPage } from './two-step
 import { showYou } from './you.tsx'
 
 /** Any role may submit these forms; they affect only the member. */
-const changeOf = (to: string) => ({ role: 'viewer', page: 'you', confirm: { to, isAlways: true } }) as const
+const changeOf = (to: string, kind?: 'danger') =>
+  ({ role: 'viewer', page: 'you', confirm: { to, kind, isAlways: true } }) as const
 
 export const twoStepRoutes = (deps: PageDependencies) =>
   new Elysia()
@@ -20,7 +21,7 @@ export const twoStepRoutes = (deps: PageDependencies) =>
     .post('/apps/:app/you/two-step/codes', onForm(deps, changeOf('create new recovery codes'), renewCodes), {
       parse: 'none',
     })
-    .post('/apps/:app/you/two-step/off', onForm(deps, changeOf('turn off two-step sign-in'), turnOff), {
+    .post('/apps/:app/you/two-step/off', onForm(deps, changeOf('turn off two-step sign-in', 'danger'), turnOff), {
       parse: 'none',
     })
 

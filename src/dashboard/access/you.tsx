@@ -9,6 +9,7 @@ import type { PageDependencies, Who } from '../layout/viewer.ts'
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { pageOf } from '../layout/paging.ts'
+import type { Confirm } from './confirm.tsx'
 import { checkOwnPassword } from './password-check.ts'
 import { knownCookie, sessionCookie } from './session-cookie.ts'
 import { type YouErrors, YouPage } from './you-page.tsx'
@@ -22,7 +23,7 @@ export const youRoutes = (deps: PageDependencies) =>
     .post('/apps/:app/you/password', onForm(deps, { role: 'viewer' }, changePassword), { parse: 'none' })
     .post(
       '/apps/:app/you/sessions',
-      onForm(deps, { role: 'viewer', confirm: { to: 'end sessions' }, page: 'you' }, endSessions),
+      onForm(deps, { role: 'viewer', confirm: { to: 'end sessions', find: findEnded }, page: 'you' }, endSessions),
       { parse: 'none' },
     )
 
@@ -68,6 +69,13 @@ async function changePassword(deps: PageDependencies, request: Request, form: Fo
   }
   const { status, message } = REFUSALS[outcome.refusal]
   return refuse(status, 'password', message)
+}
+
+const findEnded: Confirm['find'] = async ({ sessions }, { viewer, form }) => {
+  const id = form.text('session')
+  if (id === '') return { to: 'end all your other sessions' }
+  const session = (await sessions.list(viewer.member.id)).find((one) => one.id === id)
+  return session ? { to: `end the session of ${session.browser}` } : null
 }
 
 async function endSessions(deps: PageDependencies, request: Request, form: FormInput, who: Who): Promise<Response> {

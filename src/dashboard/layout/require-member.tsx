@@ -165,7 +165,7 @@ type Check = (request: Request, form: FormInput, viewer: Viewer) => Response | n
 
 /** `role` is the minimum role; `confirm` asks for the password, shown as part of `page`. */
 type FormRules = {
-  appId: string
+  params: Params<never>
   role: Role
   confirm?: Confirm
   /** answers with what is wrong before the password is asked for */
@@ -187,9 +187,9 @@ type Take<P extends string> = (
 
 /** A POST route of an app that answers a form with `take`. Its body is read here, so routes set `parse: 'none'`. */
 export const onForm =
-  <P extends string = never>(deps: PageDependencies, rules: Omit<FormRules, 'appId'>, take: Take<P>) =>
+  <P extends string = never>(deps: PageDependencies, rules: Omit<FormRules, 'params'>, take: Take<P>) =>
   ({ request, params }: { request: Request; params: Params<P> }): Promise<Response> =>
-    takeForm(deps, request, { appId: params.app, ...rules }, (form, viewer, signedIn) =>
+    takeForm(deps, request, { params, ...rules }, (form, viewer, signedIn) =>
       take(deps, request, form, { viewer, signedIn, params }),
     )
 
@@ -197,7 +197,7 @@ export const onForm =
 async function takeForm(
   deps: PageDependencies,
   request: Request,
-  { appId, role, confirm, check, page = 'keys', ...limits }: FormRules,
+  { params, role, confirm, check, page = 'keys', ...limits }: FormRules,
   take: (form: FormInput, viewer: Viewer, signedIn: SignedIn) => Answer,
 ): Promise<Response> {
   const form = await readForm(request, limits)
@@ -208,13 +208,15 @@ async function takeForm(
     if (!confirm || !isDue) return take(form, viewer, signedIn)
     const refused = await check?.(request, form, viewer)
     if (refused) return refused
-    const asked = await askForPassword(deps, request, form, { viewer, signedIn, page, ...confirm })
+    const { find, ...change } = confirm
+    const found = await find?.(deps, { viewer, form, params })
+    const asked = await askForPassword(deps, request, form, { viewer, signedIn, page, ...change, ...found })
     return asked instanceof Response ? asked : withCookies(await take(form, viewer, signedIn), asked.cookies)
   }
   const signedIn = await findSignedIn(deps, request)
   return signedIn
-    ? requireMember(signedIn, deps, request, { appId, show: showFor(form) })
-    : takeExpiredForm(deps, request, form, (form) => ({ appId, show: showFor(form) }))
+    ? requireMember(signedIn, deps, request, { appId: params.app, show: showFor(form) })
+    : takeExpiredForm(deps, request, form, (form) => ({ appId: params.app, show: showFor(form) }))
 }
 
 /** Fields that are never stored in a page: secrets, because someone else could read them there, and whole files. */

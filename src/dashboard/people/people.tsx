@@ -9,6 +9,7 @@ import { exportPerson, listTimeline } from '../../deliveries/person-timeline.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { type FieldError, REFUSALS } from '../../core/refusals.ts'
 import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import type { Confirm } from '../access/confirm.tsx'
 import { writeConflict } from '../access/settings-conflicts.ts'
 import { doneAnswer, onForm, refuseRole, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
@@ -82,7 +83,11 @@ export const peopleRoutes = (deps: PageDependencies) =>
     )
     .post(
       '/apps/:app/people/:person/erase',
-      onForm(deps, { role: 'owner', confirm: { to: 'erase a person' }, page: 'people' }, erasePerson),
+      onForm(
+        deps,
+        { role: 'owner', confirm: { to: 'erase a person', kind: 'danger', find: findErased }, page: 'people' },
+        erasePerson,
+      ),
       { parse: 'none' },
     )
 
@@ -264,6 +269,11 @@ async function savePerson(
 }
 
 type OfPerson = Who & { params: { person: string } }
+
+const findErased: Confirm['find'] = async (deps, { viewer, params }) => {
+  const person = await readPerson(deps, viewer, params.person ?? '')
+  return person && { to: `erase ${person.email}`, from: `people/${publicId('con', person.id)}` }
+}
 
 async function erasePerson(
   deps: PageDependencies,

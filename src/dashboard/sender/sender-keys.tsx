@@ -23,17 +23,21 @@ export const senderKeysRoutes = (deps: PageDependencies) =>
   new Elysia()
     .post(
       '/apps/:app/sender/dkim',
-      onForm(deps, { ...changeOf('create a DKIM key'), check: checkKey(deps) }, makeKey),
+      onForm(deps, { ...changeOf('create a DKIM key', 'sender/domain'), check: checkKey(deps) }, makeKey),
       {
         parse: 'none',
       },
     )
     .post('/apps/:app/sender/dkim/remove', onForm(deps, { role: 'owner' }, removeKey), { parse: 'none' })
-    .post('/apps/:app/sender/reports', onForm(deps, changeOf('create a secret for bounce reports'), makeSecret), {
-      parse: 'none',
-    })
+    .post(
+      '/apps/:app/sender/reports',
+      onForm(deps, changeOf('create a secret for bounce reports', 'sender/server'), makeSecret),
+      {
+        parse: 'none',
+      },
+    )
 
-const changeOf = (to: string) => ({ role: 'owner', confirm: { to }, page: 'sender' }) as const
+const changeOf = (to: string, from: string) => ({ role: 'owner', confirm: { to, from }, page: 'sender' }) as const
 
 const readText = (form: FormInput) => ({ domain: form.text('dkimDomain'), selector: form.text('dkimSelector') })
 

@@ -63,13 +63,11 @@ export function simulatePerson(simulated: Simulated, triggers: readonly TriggerH
   const playing = { simulated, emails, takeId: createIdRange(1).next, open: new Map(), verdicts: new Map() }
   // cancellations come before new starts
   const steps = [
-    ...past
-      .arrivals()
-      .map((one) => ({
-        id: one.id,
-        at: one.at,
-        run: () => void arrive(playing, one.matched, { ...NO_EVENT, at: one.at, occurredAt: one.occurredAt }),
-      })),
+    ...past.arrivals().map((one) => ({
+      id: one.id,
+      at: one.at,
+      run: () => void arrive(playing, one.matched, { ...NO_EVENT, at: one.at, occurredAt: one.occurredAt }),
+    })),
     ...triggers.map((trigger) => ({ id: trigger.id, at: trigger.at, run: () => startBy(playing, trigger) })),
   ].sort((a, b) => a.id - b.id)
   for (const { at, run } of steps) {
