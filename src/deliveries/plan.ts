@@ -44,7 +44,7 @@ import {
 } from '../store/plan-types.ts'
 import type { ContactWrite, EventWrite, NameField, RecordedEvent, Refused, SavedContact } from '../store/types.ts'
 import { type VisitReportWrite, PAGE_NAME, type ReportedItem, type StoredVisitReport } from '../store/visit-reports.ts'
-import { hashReportId, planReport } from '../visits/visit-reports.ts'
+import { findLastReport, hashReportId, planReport } from '../visits/visit-reports.ts'
 import {
   countsEarlierVersions,
   CAME_BACK_MS,
@@ -129,7 +129,8 @@ const isWithoutRules = ({ rules: { byEvent, byPage, cancelledBy }, hasDeliveries
   byEvent.size === 0 && byPage.length === 0 && cancelledBy.size === 0 && !hasDeliveries
 
 function matchItem({ app, isUnsure }: PersonFacts, write: VisitReportWrite, item: ReportedItem): Matched | null {
-  if (item.type === 'leave') return isUnsure ? matchLeave() : null
+  // what is stored of the report: a simulation knows no other leave
+  if (item.type === 'leave') return isUnsure && item === findLastReport(write.items) ? matchLeave() : null
   if (item.type === 'here') return matchReturn(app, item.path, item.occurredAt)
   return matchEvent(app, eventOf(item, write))
 }

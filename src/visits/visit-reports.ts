@@ -340,7 +340,7 @@ export function planReport(
 }
 
 /** The latest by time; of equal times the last, because a page load reports in order. */
-function findLastReport(items: readonly ReportedItem[]): Report | null {
+export function findLastReport(items: readonly ReportedItem[]): Report | null {
   let last: Report | null = null
   for (const item of items) {
     if (isReport(item) && (last === null || item.occurredAt >= last.occurredAt)) last = item
