@@ -20,6 +20,7 @@ import { EmptyState } from '../ui/empty.tsx'
 import { FeedPending, FeedTools } from '../ui/feed.tsx'
 import { DayField, FieldFrame } from '../ui/field.tsx'
 import { FilterMenu } from '../ui/filter-menu.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { Pager } from '../ui/table.tsx'
 import { formatDate } from '../ui/time.tsx'
 import {
@@ -39,9 +40,11 @@ type DeliveriesProps = {
   viewer: Viewer
   mail: MailState
   view: DeliveriesView
-  /** of the person filter, as typed if there is no such person */
+  /** of the person filter, as typed if not one person has it */
   email: string
   error?: string
+  /** of the days */
+  fault: string | null
   messages: MessageRow[]
   /** codes that occur */
   reasons: string[]
@@ -102,6 +105,7 @@ const FilteredList = (props: DeliveriesProps) => {
         <Ranges {...props} />
         {isFirst && <FeedTools />}
       </div>
+      {props.fault && <Notice kind="error">{props.fault}</Notice>}
       <Chips chips={chipsOf(props)} clear={deliveriesPath(viewer.app.publicId, NO_FILTER)} />
       {view.outcome === 'cameBack' && <Returned {...props} />}
       <section class="feed-section" aria-label="Deliveries">
@@ -178,9 +182,8 @@ const FilterForm = ({ viewer, view, email, error, messages, reasons }: Deliverie
           id="email"
           name="email"
           type="text"
-          inputmode="email"
           value={email}
-          placeholder="Email"
+          placeholder="Email or name"
           autocomplete="off"
           autocapitalize="none"
           spellcheck={false}

@@ -1,6 +1,7 @@
 import { idAt, publicId, readPublicId } from '../../core/ids.ts'
 import { fromLocalTime, localTime } from '../../core/local-time.ts'
 import { type DeliveryFilter, type DeliveryOutcome, HELD_BACK, OUTCOMES } from '../../deliveries/delivery-lists.ts'
+import { readDay } from '../layout/days.ts'
 import { readStateFilter, type StateFilter, statesOf } from './delivery-labels.tsx'
 
 const DAY_MS = 86_400_000
@@ -59,8 +60,8 @@ export function readView(textOf: (name: string) => string): DeliveriesView {
     state: readStateFilter(textOf('state')),
     reason: textOf('reason').slice(0, REASON_MOST),
     outcome: isOutcome(outcome) ? outcome : null,
-    from: readDay(textOf('from')),
-    to: readDay(textOf('to')),
+    from: cleanDay(textOf('from')),
+    to: cleanDay(textOf('to')),
     isUtc: textOf('days') === UTC,
     isLead: textOf('rows') === EMAILS,
   }
@@ -80,8 +81,7 @@ export const readAddress = (url: string): DeliveriesView => {
   return readView((name) => searchParams.get(name) ?? '')
 }
 
-const readDay = (text: string): string =>
-  /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : ''
+const cleanDay = (text: string): string => (readDay(text) === null ? '' : text)
 
 export const isNarrowed = (view: DeliveriesView): boolean => FILTERS.some((name) => view[name] !== NO_FILTER[name])
 

@@ -27,8 +27,10 @@ import { deliveriesPath, type DeliveriesView, readAddress, readView, toFilter } 
 import { deliveryPath } from './delivery-labels.tsx'
 import { onForm, openStream, showPage } from '../layout/require-member.tsx'
 import type { PageDependencies, Viewer, Who } from '../layout/viewer.ts'
+import { findOrderFault, readDay } from '../layout/days.ts'
 import { type FlashCode, flashCookie } from '../layout/flash.ts'
 import type { FormInput } from '../layout/forms.ts'
+import { NO_FILTER as EVERYONE, toFilter as toPeopleFilter } from '../people/people-view.ts'
 import { mailAnswer } from './mail-frames.ts'
 import { readMailState } from './mail-state.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
@@ -112,10 +114,11 @@ async function showDeliveries(
     view.contactId === null ? null : store.byId(view.contactId),
   ])
   const email = wrong?.email ?? (person?.appId === appId ? person.email : '')
-  const shown = { viewer, mail, view, email, error: wrong?.error, messages, reasons, deliveries, count, older: next }
+  const errors = { error: wrong?.error, fault: findOrderFault(readDay(view.from), readDay(view.to)) }
+  const shown = { viewer, mail, view, email, ...errors, messages, reasons, deliveries, count, older: next }
   return pageAnswer(
     request,
-    wrong ? 404 : 200,
+    wrong || shown.fault ? 400 : 200,
     <DeliveriesPage {...shown} isFirst={before === null} now={clock.now()} />,
   )
 }
@@ -129,13 +132,27 @@ async function filterDeliveries(
 ): Promise<Response> {
   const view = readView(form.text)
   const email = form.text('email').trim()
-  const address = readEmail(email)
-  const person = address && (await deps.store.findContact(viewer.app.id, address.email))
-  if (email === '' || person) {
-    return redirectAnswer(deliveriesPath(viewer.app.publicId, { ...view, contactId: person?.id ?? null }))
-  }
-  const error = address ? 'No person has this email.' : 'Enter a complete email address.'
-  return showDeliveries(deps, request, viewer, { view: { ...view, contactId: null }, email, error })
+  const found = email === '' ? { contactId: null } : await findPerson(deps, viewer, email)
+  if (!('error' in found)) return redirectAnswer(deliveriesPath(viewer.app.publicId, { ...view, ...found }))
+  return showDeliveries(deps, request, viewer, { view: { ...view, contactId: null }, email, ...found })
+}
+
+/** By the email, or as in People if that finds one person only. */
+async function findPerson(
+  { store, clock }: PageDependencies,
+  { app }: Viewer,
+  text: string,
+): Promise<{ contactId: number } | { error: string }> {
+  const address = readEmail(text)
+  const person = address && (await store.findContact(app.id, address.email))
+  if (person) return { contactId: person.id }
+  if (address) return { error: 'No person has this email.' }
+  const filter = toPeopleFilter({ ...EVERYONE, search: text }, clock.now())
+  const query = { appId: app.id, filter, sort: 'newest', after: null, limit: 2, isCounted: false } as const
+  const { people, next } = await store.findPeople(query)
+  const [first, second] = people
+  if (second || next) return { error: 'Several people match. Enter more of the email or name.' }
+  return first ? { contactId: first.id } : { error: 'No person has an email or name like this.' }
 }
 
 function exportAnswer(deps: PageDependencies, request: Request, { app }: Viewer): Response {

@@ -1,4 +1,5 @@
-import { type DayRange, DAY_MS, lastDays } from '../../deliveries/results.ts'
+import { type DayRange, lastDays } from '../../deliveries/results.ts'
+import { findOrderFault, readDay, writeDay } from '../layout/days.ts'
 
 export const RANGES = [7, 30, 90] as const
 const USUAL_DAYS = 30
@@ -8,13 +9,6 @@ const MOST_DAYS = 366
 
 /** `days`: one of the usual ranges, or null for a custom one, whose texts are kept. */
 export type ResultsView = { range: DayRange; days: number | null; from: string; to: string; error: string | null }
-
-export const writeDay = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
-
-const readDay = (text: string): number | null => {
-  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(at) ? null : at / DAY_MS
-}
 
 export function readView(query: URLSearchParams, now: number): ResultsView {
   const [from, to] = [query.get('from') ?? '', query.get('to') ?? '']
@@ -32,6 +26,5 @@ export function readView(query: URLSearchParams, now: number): ResultsView {
 
 function findError(first: number | null, last: number | null): string | null {
   if (first === null || last === null) return 'Enter both dates, such as 2026-05-03.'
-  if (first > last) return 'The first day is after the last.'
-  return last - first >= MOST_DAYS ? `Choose at most ${MOST_DAYS} days.` : null
+  return findOrderFault(first, last) ?? (last - first >= MOST_DAYS ? `Choose at most ${MOST_DAYS} days.` : null)
 }

@@ -4,7 +4,7 @@ import { PAGE_NAME } from '../../store/visit-reports.ts'
 import { deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { eventsPath } from '../events/events-view.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { writeDay } from '../messages/results-view.ts'
+import { writeDay } from '../layout/days.ts'
 import { peoplePath } from '../people/people-view.ts'
 
 /** `values`: one per day of the range. */

@@ -37,6 +37,8 @@ type RequestsProps = {
   /** request ID that was not found; empty without a search */
   wanted: string
   /** whether this is not the first page, which gets new requests */
+  /** of the days */
+  fault: string | null
   isOld: boolean
   /** cursor of the next page */
   older: number | null
@@ -67,6 +69,7 @@ export const RequestsPage = (props: RequestsProps) => (
         </SentText>
       </Notice>
     )}
+    {props.fault && <Notice kind="error">{props.fault}</Notice>}
     <Chips chips={chipsOf(props)} clear={requestsPath(props.viewer.app.publicId, { kind: props.view.kind })} />
     <section class="feed-section" aria-label="Requests">
       {!props.isOld && <p class="hint" role="status" data-stream-reason />}

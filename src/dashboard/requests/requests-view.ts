@@ -1,5 +1,6 @@
 import { fromLocalTime } from '../../core/local-time.ts'
 import type { RequestFilter } from '../../store/requests.ts'
+import { readDay } from '../layout/days.ts'
 import { pathOf } from '../layout/frame.tsx'
 
 const DAY_MS = 86_400_000
@@ -39,7 +40,7 @@ const EVERYTHING: RequestsView = {
 export function readView(query: URLSearchParams): RequestsView {
   const textOf = (name: FilterName): string => query.get(name) ?? ''
   const fits = (name: FilterName, pattern: RegExp): string => (pattern.test(textOf(name)) ? textOf(name) : '')
-  const day = (name: 'from' | 'to'): string => (Number.isNaN(Date.parse(fits(name, DAY))) ? '' : textOf(name))
+  const day = (name: 'from' | 'to'): string => (readDay(textOf(name)) === null ? '' : textOf(name))
   return {
     kind: KINDS.find((kind) => kind === query.get('kind')) ?? 'refused',
     status: fits('status', /^[1-5]\d\d$/),
@@ -50,8 +51,6 @@ export function readView(query: URLSearchParams): RequestsView {
     to: day('to'),
   }
 }
-
-const DAY = /^\d{4}-\d\d-\d\d$/
 
 export const isNarrowed = (view: RequestsView): boolean => FILTERS.some((name) => view[name] !== '')
 

@@ -4,6 +4,7 @@ import { render } from 'preact-render-to-string'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { NO_APP, type RequestQuery, type RequestRow as Row } from '../../store/requests.ts'
 import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { findOrderFault, readDay } from '../layout/days.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import { openStream, showPage } from '../layout/require-member.tsx'
 import { streamChanges } from '../layout/stream.ts'
@@ -62,8 +63,9 @@ async function showRequests(deps: PageDependencies, request: Request, viewer: Vi
   // a search that finds little reads the whole log, which once is enough
   const isWhole = before === null && older === null
   const count = isWhole ? rows.reduce((sum, row) => sum + row.count, 0) : await deps.store.countRequests(query)
-  const page = { viewer, view, names, rows, count, wanted, isOld: before !== null, older }
-  return pageAnswer(request, 200, <RequestsPage {...page} />)
+  const fault = findOrderFault(readDay(view.from), readDay(view.to))
+  const page = { viewer, view, names, rows, count, wanted, fault, isOld: before !== null, older }
+  return pageAnswer(request, fault ? 400 : 200, <RequestsPage {...page} />)
 }
 
 async function showRequest(

@@ -143,6 +143,33 @@ describe('the deliveries', () => {
     ])
   })
 
+  test('of a reversed range say so', async () => {
+    await putMessage(pages, { app })
+    await sendEvent(pages, { app, email: BOB })
+    const { status, html } = await browser.get(pages.at('deliveries?from=2026-05-04&to=2026-05-03'))
+    expect([status, await textOf(html, '.notice.error')]).toEqual([400, ['Error: The first day is after the last.']])
+    expect(await attributesOf(html, '[type=date]', 'value')).toEqual(['2026-05-04', '2026-05-03'])
+    const allowed = await browser.get(pages.at('deliveries?from=2026-05-03&to=2026-05-03'))
+    expect([allowed.status, await textOf(allowed.html, '.notice.error')]).toEqual([200, []])
+    expect(await textOf(await see('?from=2026-02-31&to=2026-05-03'), '.chip')).toHaveLength(1)
+  })
+
+  test('of one person are found by the start of the email or a part of the name', async () => {
+    await putMessage(pages, { app })
+    for (const email of ['w5@example.com', 'w6@example.com']) await sendEvent(pages, { app, email })
+    const first = await pages.store.findContact(app.id, 'w5@example.com')
+    const find = async (email: string) => {
+      const { status, location, html } = await browser.post(pages.at('deliveries'), { email, state: 'pending' })
+      return status === 303
+        ? location
+        : [status, ...(await textOf(html, '#email-fault')), ...(await attributesOf(html, '#email', 'value'))]
+    }
+    expect(await find('W5')).toBe(pages.at(`deliveries?person=${publicId('con', first?.id ?? 0)}&state=pending`))
+    expect(await find('w')).toEqual([400, 'Error: Several people match. Enter more of the email or name.', 'w'])
+    expect(await find('zoe')).toEqual([400, 'Error: No person has an email or name like this.', 'zoe'])
+    expect(await find('zoe@example.com')).toEqual([400, 'Error: No person has this email.', 'zoe@example.com'])
+  })
+
   test('page with their filter', async () => {
     await putMessage(pages, { app })
     for (let i = 0; i < 120; i++) await sendEvent(pages, { app, email: `p${i}@example.com` })

@@ -109,6 +109,11 @@ describe('Requests', () => {
     expect(await leadOf(html)).toStartWith('1 request matches the filters.')
     expect(await leadOf(await see('?code=too_large'))).toBe('No refused requests match the filters.')
     expect(await textOf(await see('?code=too_large'), '.empty h2')).toEqual(['No requests match'])
+    const reversed = await browser.get(pages.at('requests?from=2026-05-04&to=2026-05-03'))
+    expect([reversed.status, await textOf(reversed.html, '.notice.error')]).toEqual([
+      400,
+      ['Error: The first day is after the last.'],
+    ])
   })
 
   const makeKey = async () => {

@@ -1,0 +1,15 @@
+/** Days in addresses and forms, such as 2026-05-03. */
+import { DAY_MS } from '../../deliveries/results.ts'
+
+/** `day`: counted from 1 January 1970. */
+export const writeDay = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
+
+/** null: not a day, or one that no month has. */
+export function readDay(text: string): number | null {
+  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) / DAY_MS : Number.NaN
+  return Number.isNaN(day) || writeDay(day) !== text ? null : day
+}
+
+/** Without either of them, nothing is wrong. */
+export const findOrderFault = (first: number | null, last: number | null): string | null =>
+  first !== null && last !== null && first > last ? 'The first day is after the last.' : null
