@@ -49,8 +49,13 @@ export type SuppressionListText = { addresses: string; file: string; why: string
 
 type SuppressedAddress = { email: string; reason: SuppressionReason }
 
-/** `wrongLines`: lines without an address. */
-export type SuppressionListInput = { rows: SuppressedAddress[]; wrongLines: number[]; why: string }
+/** `wrongLines`: lines without an address. `assumed`: how many lines of the file got the form's reason instead of theirs. */
+export type SuppressionListInput = {
+  rows: SuppressedAddress[]
+  wrongLines: number[]
+  assumed: { reason: SuppressionReason; lines: number }
+  why: string
+}
 
 const MOST_ADDRESSES = 100_000
 
@@ -62,7 +67,7 @@ export async function readSuppressionList(
   const reason = SUPPRESSION_REASONS.find((one) => one === text.reason)
   if (!reason) errors.push({ field: 'reason', code: 'invalid', message: 'Choose a reason.' })
   const typed = await readTyped(text.addresses, errors)
-  const { found, wrongLines } = await readAddressFile(text.file, errors)
+  const { found, wrongLines, unclear } = await readAddressFile(text.file, errors)
   const rows = new Map<string, SuppressedAddress>()
   const fallback = reason ?? 'unsubscribed'
   for (const one of [...typed, ...found]) rows.set(one.email, { email: one.email, reason: one.reason ?? fallback })
@@ -73,7 +78,8 @@ export async function readSuppressionList(
   }
   if (rows.size > MOST_ADDRESSES && !isWrong) errors.push(tooMany(field))
   const why = readWhy(text.why, errors)
-  return errors.length > 0 ? { errors } : { input: { rows: [...rows.values()], wrongLines, why } }
+  const assumed = { reason: fallback, lines: unclear }
+  return errors.length > 0 ? { errors } : { input: { rows: [...rows.values()], wrongLines, assumed, why } }
 }
 
 const tooMany = (field: string): FieldError => ({ field, code: 'too_long', message: 'Enter up to 100,000 addresses.' })
@@ -132,20 +138,21 @@ const REASON_WORDS: ReadonlyMap<string, SuppressionReason> = new Map([
 
 const HEADERS = new Set(['email', 'email address', 'emailaddress', 'e-mail', 'address', 'recipient', 'email_address'])
 
-/** One address per line, or CSV with any columns. */
+/** One address per line, or CSV with any columns. `unclear`: lines with more than an address, but no known reason. */
 async function readAddressFile(
   text: string,
   errors: FieldError[],
-): Promise<{ found: FoundAddress[]; wrongLines: number[] }> {
+): Promise<{ found: FoundAddress[]; wrongLines: number[]; unclear: number }> {
   const found: FoundAddress[] = []
   const wrongLines: number[] = []
-  let blank = 0
+  let [blank, unclear] = [0, 0]
   for await (const part of inParts(parseCsv(text))) {
     for (const { line, cells } of part) {
       const values = cells.map(readCsvCell)
       const email = values.map((value) => readEmail(value)?.email).find((one) => one !== undefined)
       const reason = values.map((value) => REASON_WORDS.get(value.toLowerCase())).find((one) => one !== undefined)
       const isHeader = found.length === 0 && values.some((value) => HEADERS.has(value.toLowerCase()))
+      if (email !== undefined && reason === undefined && values.filter((value) => value !== '').length > 1) unclear += 1
       if (email !== undefined) found.push({ email, reason })
       else if (cells.length === 0) blank += 1
       else if (!isHeader) wrongLines.push(line)
@@ -153,9 +160,9 @@ async function readAddressFile(
     if (found.length > MOST_ADDRESSES) errors.push(tooMany('file'))
     else if (wrongLines.length + blank > MOST_ADDRESSES) errors.push(TOO_MANY_WRONG)
     else continue
-    return { found, wrongLines }
+    return { found, wrongLines, unclear }
   }
-  return { found, wrongLines }
+  return { found, wrongLines, unclear }
 }
 
 const TOO_MANY_WRONG: FieldError = {
@@ -173,7 +180,7 @@ const COMMIT_ADDRESSES = 200
 export async function addSuppressions(
   deps: { store: Store; clock: Clock; mailer: HandOvers },
   { id: appId, accountId }: AppRow,
-  { input: { rows, why }, actor }: Changing<SuppressionListInput>,
+  { input: { rows, why }, actor }: Changing<Pick<SuppressionListInput, 'rows' | 'why'>>,
 ): Promise<({ added: number } & StoppedEmails) | Refused> {
   const { store, clock } = deps
   const by = { accountId, actor, why }

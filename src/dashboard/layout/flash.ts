@@ -1,5 +1,6 @@
 import type { StoppedEmails } from '../../core/hand-overs.ts'
 import type { AppAccess } from '../../accounts/members.ts'
+import type { SuppressionReason } from '../../people/suppressions.ts'
 import { cookieHeader, cookieName, readCookie } from '../access/cookies.ts'
 import { ROLE_PHRASES } from '../../accounts/members.ts'
 
@@ -66,6 +67,9 @@ const FLASHES = {
 const countOf = (count: number, one: string, many: string): string =>
   count === 1 ? one : `${count.toLocaleString('en')} ${many}`
 
+const describeAssumed = (count: number, reason: SuppressionReason): string =>
+  `${countOf(count, '1 line gives no known reason, so it is', 'lines give no known reason, so they are')} listed as ${reason}.`
+
 /** Messages with a number, and what belongs to it. */
 const COUNTED = {
   captured_sent: (count) =>
@@ -75,6 +79,9 @@ const COUNTED = {
   captured_gone: (count) => `${countOf(count, 'One was', 'were')} already sent or removed.`,
   addresses_added: (count) => `${countOf(count, '1 address was', 'addresses were')} added.`,
   addresses_listed: (count) => `${countOf(count, '1 was', 'were')} already on the list.`,
+  lines_as_unsubscribed: (count) => describeAssumed(count, 'unsubscribed'),
+  lines_as_bounced: (count) => describeAssumed(count, 'bounced'),
+  lines_as_complained: (count) => describeAssumed(count, 'complained'),
   lines_skipped: (count, lines) =>
     `${countOf(count, '1 line', 'lines')} had no email address: ${lines.join(', ')}${count > lines.length ? ', …' : '.'}`,
 } as const satisfies Record<string, (count: number, others: number[]) => string>
@@ -130,6 +137,9 @@ const CAUTIONS: readonly string[] = [
   'server_saved_unchecked',
   'still_sending',
   'captured_refused',
+  'lines_as_unsubscribed',
+  'lines_as_bounced',
+  'lines_as_complained',
   'lines_skipped',
 ] satisfies (FlashCode | keyof typeof COUNTED)[]
 

@@ -155,6 +155,7 @@ async function addAddresses(
   const flashes: Flash[] = [
     ['addresses_added', added],
     ...countFlash('addresses_listed', input.rows.length - added),
+    ...countFlash(`lines_as_${input.assumed.reason}`, input.assumed.lines),
     ...countFlash('lines_skipped', input.wrongLines.length, input.wrongLines),
     ...(stillSending === 0 ? [] : (['still_sending'] as const)),
   ]

@@ -307,11 +307,26 @@ describe('a file', () => {
       'Type,Recipient,Note\r\nSpamComplaint,Ann@Example.com,"a, ""b""\nc"\r\nx,,y\r\nother,bob@example.com,\r\n'
     const { status, location } = await upload(file)
     expect(status).toBe(303)
-    expect(await noticesAt(location)).toEqual(['Caution: 2 addresses were added. 1 line had no email address: 4.'])
+    expect(await noticesAt(location)).toEqual([
+      'Caution: 2 addresses were added. 1 line gives no known reason, so it is listed as bounced. 1 line had no email address: 4.',
+    ])
     expect([
       await pages.store.findSuppression(app.id, 'ann@example.com'),
       await pages.store.findSuppression(app.id, BOB),
     ]).toEqual(['complained', 'bounced'])
+  })
+
+  test('with unknown reasons says which one they got', async () => {
+    const file =
+      'email,reason\nann@example.com,550 no such user\nbob@example.com,5.1.1\neve@example.com,bounce\nzoe@example.com,\n'
+    const { location } = await upload(file, { reason: 'unsubscribed' })
+    expect(await noticesAt(location)).toEqual([
+      'Caution: 4 addresses were added. 2 lines give no known reason, so they are listed as unsubscribed.',
+    ])
+    const reasons = ['ann', 'bob', 'eve', 'zoe'].map((name) =>
+      pages.store.findSuppression(app.id, `${name}@example.com`),
+    )
+    expect(await Promise.all(reasons)).toEqual(['unsubscribed', 'unsubscribed', 'bounced', 'unsubscribed'])
   })
 
   test('of 3,000 addresses is taken in parts', async () => {
