@@ -6,7 +6,7 @@ import {
   type PeopleCursor,
   type PeopleFilter,
   type PeopleSort,
-} from '../store/contact-search.ts'
+} from '../store/search/contact-search.ts'
 import type { Store } from '../store/store.ts'
 import { contactView } from './contacts.ts'
 

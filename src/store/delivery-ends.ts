@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { Comparisons } from './compared-people.ts'
 import type { DeliveryRules, EndFacts, EndPlan, Finish } from './delivery-rules.ts'
 import { TIMED_KEY } from './delivery-states.ts'
-import type { SentCache } from './sent-cache.ts'
+import type { SentCache } from './caches/sent-cache.ts'
 
 type Ended = { messageId: number; contactId: number }
 type Delivery = NonNullable<EndFacts['delivery']>

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { createPersonCache } from './person-cache.ts'
+import { createPersonCache } from './caches/person-cache.ts'
 
 /** What the hot path needs without reading the whole row. */
 type Person = { id: number; lacksName: boolean }

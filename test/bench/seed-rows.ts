@@ -1,7 +1,7 @@
 /** Rows by the million, in the order of time, as a busy service would have written them. */
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { createIdSequence } from '../../src/core/ids.ts'
-import { createContactIndex } from '../../src/store/contact-index.ts'
+import { createContactIndex } from '../../src/store/search/contact-index.ts'
 import { createRandom, type Random } from '../random.ts'
 import { NEARLY, type Nearly } from './seeded.ts'
 

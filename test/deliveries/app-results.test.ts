@@ -1,7 +1,7 @@
 /** The results of an app count people: each once, whatever number of emails and messages they had. */
 import { afterAll, expect, test } from 'bun:test'
 import { type AppResults, lastDays, readAppResults } from '../../src/deliveries/results.ts'
-import type { EmailFilter } from '../../src/store/contact-search.ts'
+import type { EmailFilter } from '../../src/store/search/contact-search.ts'
 import type { MessageContent } from '../../src/store/message-types.ts'
 import { page, report, send } from '../api/reports.ts'
 import { DAY, MINUTE } from '../durations.ts'

@@ -1,8 +1,8 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { appToken, createIndexReads } from './contact-index.ts'
-import { createContactReads } from './contacts.ts'
-import { USES_DEDUPE_KEY, WAS_SENT } from './delivery-states.ts'
-import type { ContactRow, ContactStatus } from './types.ts'
+import { createContactReads } from '../contacts.ts'
+import { USES_DEDUPE_KEY, WAS_SENT } from '../delivery-states.ts'
+import type { ContactRow, ContactStatus } from '../types.ts'
 
 /** Matches are counted up to here. */
 const COUNTED_PEOPLE = 10_000

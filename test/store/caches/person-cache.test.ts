@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { createPersonCache } from '../../src/store/person-cache.ts'
-import { createRandom } from '../random.ts'
+import { createPersonCache } from '../../../src/store/caches/person-cache.ts'
+import { createRandom } from '../../random.ts'
 
 const LONGEST = `${'a'.repeat(28)}@example.com`
 

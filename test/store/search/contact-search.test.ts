@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import { STORE_RULES } from '../../src/deliveries/deliveries.ts'
+import { STORE_RULES } from '../../../src/deliveries/deliveries.ts'
 import {
   createContactSearch,
   PEOPLE_SORTS,
@@ -9,15 +9,15 @@ import {
   type PeopleCursor,
   type PeopleFilter,
   type PeopleSort,
-} from '../../src/store/contact-search.ts'
-import { databasePath } from '../../src/store/engine/database.ts'
-import { createEngine, type Engine } from '../../src/store/engine/engine.ts'
-import { MIGRATIONS } from '../../src/store/engine/migrations/index.ts'
-import { createSealer } from '../../src/store/engine/sealing.ts'
-import type { Job } from '../../src/store/writes.ts'
-import { createRandom } from '../random.ts'
-import { useFolder } from './databases.ts'
-import { AT, visitReportWrite, BY, contactWrite, DAY, eventWrite } from './samples.ts'
+} from '../../../src/store/search/contact-search.ts'
+import { databasePath } from '../../../src/store/engine/database.ts'
+import { createEngine, type Engine } from '../../../src/store/engine/engine.ts'
+import { MIGRATIONS } from '../../../src/store/engine/migrations/index.ts'
+import { createSealer } from '../../../src/store/engine/sealing.ts'
+import type { Job } from '../../../src/store/writes.ts'
+import { createRandom } from '../../random.ts'
+import { useFolder } from '../databases.ts'
+import { AT, visitReportWrite, BY, contactWrite, DAY, eventWrite } from '../samples.ts'
 
 const databases = useFolder()
 const NOBODY: PeopleFilter = {
