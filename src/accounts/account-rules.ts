@@ -1,12 +1,10 @@
 /** What may change in an account, its members, links and sessions. Pure; the store applies it. */
+import { DAY_MS, HOUR_MS } from '../core/clock.ts'
 import type { AccountMember, AccountRules } from '../store/account-rules.ts'
 import type { Installation, Mail, MailSettings } from '../store/message-types.ts'
 import type { Role } from '../store/types.ts'
 import { expiredUntil } from './idempotency.ts'
 import { PREVIOUS_SECRET_VALID_MS } from './identity.ts'
-
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 /** Per member; a new session ends the least recently used one. */
 export const MOST_SESSIONS = 20

@@ -1,10 +1,9 @@
-import type { Clock } from '../core/clock.ts'
+import { HOUR_MS, type Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import { checkSender, type CheckedSender, type LastCheck, type ResolveTxt, type SenderCheck } from './sender-checks.ts'
 
 type CheckStore = Pick<Store, 'findDomainCheck' | 'saveDomainCheck'>
 
-const HOUR_MS = 3_600_000
 /** Records are looked up again after this time. */
 const OUTDATED_MS = 24 * HOUR_MS
 /** At most this often per app, also if DNS gives no answer. */

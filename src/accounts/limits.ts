@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../core/clock.ts'
 import {
   addTokens,
   createTokenRing,
@@ -38,8 +39,6 @@ export type Limits = {
   forgetIdle(): void
   bucketCount(): number
 }
-
-const HOUR_MS = 3_600_000
 
 export const RATE_LIMITS = {
   events: { max: 6_000, windowMs: HOUR_MS },

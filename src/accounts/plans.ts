@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../core/clock.ts'
 import type { Access as StoredAccess, Plan } from '../store/types.ts'
 import { type Limit, RATE_LIMITS } from './limits.ts'
 
@@ -40,8 +41,6 @@ const PLAN_FIELD = {
 /** The store remembers counts under the bucket's name. */
 type KeyLimit = { bucket: string; limit: Limit }
 export type KeyLimits = Readonly<Record<LimitedWrite | 'mcpCalls', KeyLimit>>
-
-const MINUTE_MS = 60_000
 
 export function limitsOf({ key, plan }: Pick<StoredAccess, 'key' | 'plan'>): KeyLimits {
   const rates = effectivePlan(plan)

@@ -1,8 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { MemberRow } from '../store/types.ts'
-import type { Clock } from '../core/clock.ts'
-
-const HOUR_MS = 3_600_000
+import { HOUR_MS, type Clock } from '../core/clock.ts'
 
 /**
  * No wait until `free` failures, then a second, doubled after every `step` more, up to `maxMs`. Forgotten after

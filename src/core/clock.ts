@@ -12,3 +12,7 @@ export const systemClock: Clock = {
 
 /** For expiry of stored wall-clock times: the slower of our clocks, so that a clock step ends nothing early. */
 export const expiryNow = ({ now, steadyNow }: Clock): number => Math.min(now(), steadyNow())
+
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS

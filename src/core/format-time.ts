@@ -1,3 +1,5 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from './clock.ts'
+
 /** Creating one takes longer than a table row (20 µs). */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -30,10 +32,6 @@ export function formatTime(at: number, timeZone = 'UTC'): string {
   const { day, month, year, hour, minute } = timeParts(at, timeZone)
   return `${day} ${month} ${year}, ${hour}:${minute}`
 }
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
 
 const count = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
 

@@ -1,7 +1,5 @@
 /** Local time and locale. Zones are IANA names; an unknown zone throws. */
-
-const DAY_MS = 24 * 3_600_000
-const MINUTE_MS = 60_000
+import { DAY_MS, MINUTE_MS } from './clock.ts'
 
 /** Creating a format takes 50 times as long as using it. */
 const formats = new Map<string, Intl.DateTimeFormat>()

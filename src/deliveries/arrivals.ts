@@ -1,4 +1,5 @@
 /** Plans which of one person's emails an arrival starts, extends or cancels, and records that the person came back. Pure. */
+import { DAY_MS } from '../core/clock.ts'
 import { collectMsOf, isPerPerson } from '../messages/again.ts'
 import { isStartedBy } from '../messages/triggers.ts'
 import { parseProperties } from '../messages/conditions.ts'
@@ -24,8 +25,6 @@ import type { EventType } from '../store/types.ts'
 import { decideStart, findCancelled, HELD_BACK } from './decide.ts'
 import { planEnd } from './ends.ts'
 import { longestAwayMs, resultPathOf } from './rules.ts'
-
-const DAY_MS = 24 * 3_600_000
 
 /** A visit within this time after an email counts as its result. */
 export const CAME_BACK_MS = 7 * DAY_MS

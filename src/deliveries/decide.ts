@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/clock.ts'
 import { isTooOld } from '../events/event-input.ts'
 import { collectMsOf, isPerPerson, dedupeKeyOf, whenDue } from '../messages/again.ts'
 import type { Arrival, DecideStart, FindCancelled, Lead, StartFacts, WaitingEvent } from '../store/delivery-rules.ts'
@@ -27,9 +28,6 @@ import {
   rulesOfEvent,
 } from './rules.ts'
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** Older emails don't count towards the limits per person. */
 export const LIMITED_MS = 7 * DAY_MS
 const GIVE_UP_HOURS = 72

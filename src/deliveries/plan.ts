@@ -2,6 +2,7 @@
  * Plans a batch of writes about people: the rows to store, and which emails to start, extend or cancel. Pure: each write
  * sees the changes of the writes before it.
  */
+import { DAY_MS } from '../core/clock.ts'
 import { planOnce } from '../accounts/idempotency.ts'
 import type { KnownOutcomes } from '../store/idempotency.ts'
 import { createIdRange } from '../core/ids.ts'
@@ -58,7 +59,6 @@ import {
 } from './arrivals.ts'
 import { isTimed } from './decide.ts'
 
-const DAY_MS = 24 * 3_600_000
 /** Up to 30 days of waiting, a week until the window opens and 30 days of retries. */
 const LONGEST_WAIT_MS = 68 * DAY_MS
 

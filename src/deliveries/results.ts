@@ -1,4 +1,5 @@
 /** What a message brought about: how far its emails came, and how much more often those who got it came back. */
+import { DAY_MS } from '../core/clock.ts'
 import type {
   AppResults as AppCounts,
   ComparedCount,
@@ -72,8 +73,6 @@ export type Results = {
 }
 
 const REACHED = ['cameBack', 'opened', 'reachedGoal'] as const satisfies (keyof Reached)[]
-
-export const DAY_MS = 86_400_000
 
 /** Days since 1970 UTC, up to today. */
 export function lastDays(count: number, now: number): DayRange {

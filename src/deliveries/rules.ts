@@ -1,3 +1,4 @@
+import { DAY_MS, MINUTE_MS } from '../core/clock.ts'
 import { isSentUnknown } from '../messages/describe-message.ts'
 import {
   type MessageContent,
@@ -12,9 +13,6 @@ import { compares, parseProperties, propertyOf } from '../messages/conditions.ts
 import { isSamePath } from '../visits/paths.ts'
 import type { ContactStatus, FieldValue } from '../store/types.ts'
 import { PRESENCE_MS, type Presence, presenceAt } from '../visits/presence.ts'
-
-const MINUTE_MS = 60_000
-const DAY_MS = 86_400_000
 
 /**
  * The path of an event's `url`, if the browser script can report it; null for other domains and hash routes. Without

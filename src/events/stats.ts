@@ -1,12 +1,10 @@
 /** Statistics from hourly counts. */
-import type { Clock } from '../core/clock.ts'
+import { DAY_MS, type Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import { PAGE_NAME } from '../store/visit-reports.ts'
 import type { Access, AppRow } from '../accounts/access.ts'
 import { effectivePlan } from '../accounts/plans.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 const NAME_DAYS = 30
 export const MOST_STAT_DAYS = 30
 const TOP_NAMES = 20

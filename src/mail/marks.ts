@@ -1,5 +1,5 @@
 /** Writes of the sender about a delivery. Each names its claim and has no effect once the claim is lost. */
-import type { Clock } from '../core/clock.ts'
+import { MINUTE_MS, type Clock } from '../core/clock.ts'
 import type { Store } from '../store/store.ts'
 import {
   type DeliveryWork,
@@ -94,8 +94,6 @@ export async function persist(
     await Bun.sleep(SAVE_AGAIN_MS)
   }
 }
-
-const MINUTE_MS = 60_000
 
 /** By number of failures; then LAST_RETRY_MS. */
 export const RETRY_MS = [1, 5, 15, 60, 240].map((minutes) => minutes * MINUTE_MS)

@@ -1,10 +1,10 @@
+import { MINUTE_MS } from '../core/clock.ts'
 import { pageKeyOf } from '../core/urls.ts'
 import { propertyOf } from './conditions.ts'
 import { TIMED_KEY } from '../store/delivery-states.ts'
 import { nextTimeOfDay } from '../core/local-time.ts'
 import type { Again, Wait } from '../store/message-types.ts'
 
-const MINUTE_MS = 60_000
 type Arrival = { at: number; occurredAt: number }
 
 /** Minutes after the event, or the next time of day; never before its arrival (`at`). */

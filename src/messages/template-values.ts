@@ -1,4 +1,5 @@
 /** Formats numbers, money and dates by the app's locale and timezone. */
+import { DAY_MS, MINUTE_MS } from '../core/clock.ts'
 import { fromLocalTime, readLocale, readTimezone } from '../core/local-time.ts'
 
 export type Place = { locale: string; timezone: string }
@@ -49,7 +50,6 @@ const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)
 /** A year or compact date, not a Unix time. */
 const COMPACT = /^([12]\d{3})(?:(\d\d)(\d\d))?$/
 const HAS_ZONE = /(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/i
-const MINUTE_MS = 60_000
 
 /** ISO 8601, Unix time or RFC 2822 as ms UTC. Without a zone, the app's; a date is its midnight. */
 export function readTime(value: unknown, { timezone }: Place, now: number): number | undefined {
@@ -107,7 +107,6 @@ function formatIn(at: number, options: Intl.DateTimeFormatOptions, { locale, tim
 /** `local`: the local time as if it were UTC. */
 type Moment = { at: number; local: Date; place: Place }
 
-const DAY_MS = 24 * 60 * MINUTE_MS
 const dayOfYear = ({ local }: Moment): number =>
   Math.floor((local.getTime() - Date.UTC(local.getUTCFullYear(), 0)) / DAY_MS) + 1
 const hours12 = ({ local }: Moment): number => local.getUTCHours() % 12 || 12

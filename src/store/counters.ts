@@ -1,7 +1,7 @@
+import { HOUR_MS } from '../core/clock.ts'
 import type { Database } from 'bun:sqlite'
 import { PAGE_NAME } from './visit-reports.ts'
 
-const HOUR_MS = 3_600_000
 const DAY_HOURS = 24
 
 /** Daily rows summed per query: 10 ms (measured), during which all other requests wait. */

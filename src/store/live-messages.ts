@@ -1,9 +1,9 @@
+import { DAY_MS } from '../core/clock.ts'
 import type { Database } from 'bun:sqlite'
 import { UNSURE, USES_DEDUPE_KEY } from './delivery-states.ts'
 import { readTimezone } from '../core/local-time.ts'
 import type { FindMailSource, MailSource, MessageContent, MessageRow, Rule } from './message-types.ts'
 
-const DAY_MS = 86_400_000
 const CACHED_APPS = 10_000
 /** 10 MB; the cache is cleared when full. */
 const CACHED_SOURCES = 1_000

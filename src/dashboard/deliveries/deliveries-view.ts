@@ -1,10 +1,9 @@
+import { DAY_MS } from '../../core/clock.ts'
 import { idAt, publicId, readPublicId } from '../../core/ids.ts'
 import { fromLocalTime, localTime } from '../../core/local-time.ts'
 import { type DeliveryFilter, type DeliveryOutcome, HELD_BACK, OUTCOMES } from '../../deliveries/delivery-lists.ts'
 import { readDay } from '../layout/days.ts'
 import { readStateFilter, type StateFilter, statesOf } from './delivery-labels.tsx'
-
-const DAY_MS = 86_400_000
 
 /**
  * The filters of the page; null and '' are any. Days are such as 2026-05-03, of the app's timezone unless `isUtc`.

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { HOUR_MS } from '../../core/clock.ts'
 import { isCapturing } from '../../deliveries/delivery-lists.ts'
 import { listRecipients } from '../../accounts/members.ts'
 import { previewMessage } from '../../deliveries/message-preview.ts'
@@ -23,7 +24,6 @@ import type { TestedEmail, TestedEmails } from './tested-emails.ts'
 import { listShownVersions } from './version-writers.ts'
 
 const DAY_HOURS = 24
-const HOUR_MS = 3_600_000
 /** Suggests event names of the last days. */
 const NAME_DAYS = 30
 

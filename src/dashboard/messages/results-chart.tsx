@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
-import { DAY_MS, type Results } from '../../deliveries/results.ts'
+import { DAY_MS } from '../../core/clock.ts'
+import type { Results } from '../../deliveries/results.ts'
 import { formatCount } from '../ui/chart.tsx'
 import { formatDate } from '../ui/time.tsx'
 

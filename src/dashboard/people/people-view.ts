@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/clock.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
 import { lastDays } from '../../deliveries/results.ts'
 import { createSealer } from '../../store/engine/sealing.ts'
@@ -5,8 +6,6 @@ import { PEOPLE_SORTS, type PeopleCursor, type PeopleFilter, type PeopleSort } f
 import type { FormInput } from '../layout/forms.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { STATUSES } from './person-labels.tsx'
-
-const DAY_MS = 86_400_000
 
 /** Choices of the last page view. */
 export const SEEN_CHOICES = {

@@ -1,9 +1,8 @@
+import { DAY_MS } from '../../core/clock.ts'
 import { fromLocalTime } from '../../core/local-time.ts'
 import type { RequestFilter } from '../../store/requests.ts'
 import { readDay } from '../layout/days.ts'
 import { pathOf } from '../layout/frame.tsx'
-
-const DAY_MS = 86_400_000
 
 /** The filters of the page, as in its address; '' is any. */
 export type RequestsView = {

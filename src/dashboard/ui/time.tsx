@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { DAY_MS } from '../../core/clock.ts'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { formatTimeInZone, timeParts } from '../../core/format-time.ts'
@@ -23,8 +24,6 @@ export function formatDay(at: number, timeZone = 'UTC'): string {
   const { day, month } = timeParts(at, timeZone)
   return `${day} ${month?.slice(0, 3)}`
 }
-
-const DAY_MS = 86_400_000
 
 /** "Today", "Yesterday", or "3 May 2026" */
 export function formatLongDay(at: number, now: number, timeZone = 'UTC'): string {

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/clock.ts'
 import { readTimezone } from '../../core/local-time.ts'
 import {
   type MailSettings,
@@ -15,7 +16,6 @@ import { fillTemplate, showValues } from '../../messages/templates.ts'
 import { readPast } from './past.ts'
 import { simulatePerson } from './person.ts'
 
-const DAY_MS = 24 * 3_600_000
 /** Per outcome, the latest ones. Counts cover all. */
 const LISTED_LINES = 100
 const UNSAVED = 0
