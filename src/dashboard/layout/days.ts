@@ -1,5 +1,5 @@
 /** Days in addresses and forms, such as 2026-05-03. */
-import { DAY_MS } from '../../deliveries/results.ts'
+import { DAY_MS } from '../../core/clock.ts'
 
 /** `day`: counted from 1 January 1970. */
 export const writeDay = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
