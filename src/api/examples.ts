@@ -94,7 +94,7 @@ export const EXAMPLES = {
   },
   postContact: {
     send: {
-      newsletter: APP,
+      app: APP,
       email: 'ada@example.com',
       firstName: 'Ada',
       lastName: 'Lovelace',
@@ -107,7 +107,7 @@ export const EXAMPLES = {
   },
   patchContact: {
     send: {
-      newsletter: APP,
+      app: APP,
       email: 'ada@example.com',
       removeTags: ['trial'],
       fields: { plan: 'pro', trialEnds: null },
@@ -142,5 +142,5 @@ export const EXAMPLES = {
     send: { kind: 'bounced', delivery: 'dlv_029bh3sx1xc', reason: '550 5.1.1 no such user' },
     answer: { ok: true },
   },
-  deleteContact: { send: { newsletter: APP, email: 'ada@example.com' }, answer: { ok: true } },
+  deleteContact: { send: { app: APP, email: 'ada@example.com' }, answer: { ok: true } },
 } as const satisfies Record<string, Example>

@@ -4,7 +4,9 @@ import { ABUSE_LIMITS } from '../http/abuse-limits.ts'
 import { type Limit, RATE_LIMITS } from '../accounts/limits.ts'
 import { REFUSALS } from '../core/refusals.ts'
 import { BATCH_BYTES, BODY_BYTES } from '../http/request-input.ts'
+import { CHECK_ORDER } from '../docs/api-pages.ts'
 import { row, table } from '../docs/markdown.ts'
+import retries from '../docs/retries.md' with { type: 'text' }
 
 /** Markdown with second-level headings. */
 export const guide = (): string => [errors(), limits(), AGAIN, VERSIONS].join('\n\n')
@@ -14,7 +16,7 @@ const errors = (): string =>
     '## Errors',
     'All errors have the same format: `error` is a stable code for programs, `message` an explanation for people, `field` the invalid field (with `errors` if there are several), and `requestId` identifies the request in the log. Errors never repeat what you sent.',
     EXAMPLE,
-    'A request is checked in this order: key (401), type and size (415, 413), fields (400), app (404), limit (429), person or delivery (404), plan (403). Requests that fail before the limit do not count towards it.',
+    CHECK_ORDER,
     "Requests that can't be read as HTTP get an empty 400, 413, 431 or 505 without a `requestId`: see [Requests that can't be read](/docs/http).",
     table(
       ['Status', 'Code', 'Message'],
@@ -60,14 +62,8 @@ const limitRow = (what: string, { max, windowMs }: Limit): string => {
 
 const inKb = (bytes: number): string => `${bytes / 1024} KB`
 
-const AGAIN = `## Retries
-
-After a timeout, you can't know whether a write was saved. To retry safely, send each POST and PATCH with an \`Idempotency-Key\`: a random value, new for each write. For 24 hours, the same value with the same body returns the first response, with \`Idempotency-Replayed: true\`. Such a replay writes nothing and doesn't count towards limits.
-
-- Retry with the same API key. With another API key, the same value counts as a new write.
-- Bodies are compared as parsed JSON: whitespace and the order of keys don't matter.
-- The same value with another body gets 422. While the first request is still running, you get 409 with \`Retry-After\`.
-- Failed requests aren't stored. Fix the request and send it again with the same value.`
+/** The guide, without its title and summary. */
+const AGAIN = `## Retries\n\n${retries.split('\n').slice(4).join('\n').trim()}`
 
 const VERSIONS = `## Versions
 

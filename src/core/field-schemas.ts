@@ -16,11 +16,8 @@ const APP_ID_SAY = {
 const appId = (description: string, say: Say) =>
   Type.Optional(Type.String({ description, say, minLength: 1, maxLength: limits.MAX_APP_ID_CHARACTERS }))
 
-export const APP = appId(
-  'The app ID from the Activation page. `newsletter` is another name for it: send either one.',
-  APP_ID_SAY,
-)
-export const NEWSLETTER = appId('The app ID from the Activation page. `app` is another name for it: send either one.', {
+export const APP = appId('The app ID from the Activation page.', APP_ID_SAY)
+export const NEWSLETTER = appId('Another name for `app`: send either one.', {
   ...APP_ID_SAY,
   missing: 'Send the app ID from the Activation page as `newsletter`.',
 })

@@ -107,7 +107,7 @@ export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
 export const isHeld = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
   state === 'deferred' && WAIT_REASONS.some((one) => one === reason)
 
-/** Names of states in the dashboard; `docs/delivery.md` has them beside those of the API. */
+/** Names of states in the dashboard; `docs/states.md` has them beside those of the API. */
 export const STATE_LABELS: Record<DeliveryState, string> = {
   waiting: 'Waiting',
   claimed: 'Sending',

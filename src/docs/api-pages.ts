@@ -42,7 +42,7 @@ export type ApiDescription = {
   paths: Record<string, Record<string, object>>
 }
 
-/** One page per call, one for errors and limits, and an overview. */
+/** An overview, and one page per call. */
 export function createApiPages({ info, paths, components }: ApiDescription): DocPage[] {
   const schemas = components.schemas as Schemas
   const calls = Object.entries(paths).flatMap(([path, methods]) =>
@@ -55,19 +55,12 @@ export function createApiPages({ info, paths, components }: ApiDescription): Doc
   const rows = calls.map((call) =>
     row([`\`${endpointOf(call)}\``, `[${call.operation.summary}](/docs/${slugOf(call)})`]),
   )
-  const [errors, others] = splitGuide(info.description)
+  const common = findCommon(calls)
   return [
-    toPage('api', overview(info.version, rows, others), PAGE_SAMPLES),
-    ...calls.map((call) => toPage(slugOf(call), callMarkdown(call, schemas), samplesOf(call))),
-    toPage(
-      ERRORS,
-      `# Error codes\n\nWhat each status and code means, and how many requests you can send.\n\n${errors}\n`,
-      new Map(),
-    ),
+    toPage('api', overview(info, rows, common), PAGE_SAMPLES),
+    ...calls.map((call) => toPage(slugOf(call), callMarkdown(call, schemas, common), samplesOf(call))),
   ]
 }
-
-const ERRORS = 'api/errors'
 
 /** `api/post-events-batch` of `postEventsBatch`. */
 const slugOf = ({ operation: { operationId } }: Call): string =>
@@ -75,32 +68,67 @@ const slugOf = ({ operation: { operationId } }: Call): string =>
 
 const endpointOf = ({ method, path }: Call): string => `${method} ${path}`
 
-/** The sections on errors and limits, and the others. */
-function splitGuide(description: string): [errors: string, others: string] {
-  const sections = description.split(/^(?=## )/m)
-  const isAbout = (section: string): boolean => /^## (Errors|Limits)\n/.test(section)
-  return [sections.filter(isAbout).join(''), sections.filter((section) => !isAbout(section)).join('')]
+/** Codes by status. */
+type Failures = Map<string, string[]>
+
+/** What each call with a key and a body can return. */
+function findCommon(calls: Call[]): Failures {
+  const all = calls.filter((call) => takesKey(call) && isRepeatable(call)).map(failuresOf)
+  const [first = new Map<string, string[]>(), ...others] = all
+  return withoutCodes(first, (status, code) => !others.every((one) => one.get(status)?.includes(code)))
 }
 
-const overview = (version: string, rows: string[], guide: string): string =>
+const withoutCodes = (failures: Failures, isOut: (status: string, code: string) => boolean): Failures =>
+  new Map(
+    Array.from(failures, ([status, codes]): [string, string[]] => [
+      status,
+      codes.filter((code) => !isOut(status, code)),
+    ]).filter(([, codes]) => codes.length > 0),
+  )
+
+/** Of the general part, only what no guide says. */
+const versionsIn = (description: string): string =>
+  description
+    .split(/^(?=## )/m)
+    .filter((section) => section.startsWith('## Versions\n'))
+    .join('')
+
+/** The general part of openapi.json says it too. */
+export const CHECK_ORDER =
+  "A request is checked in this order: key (401), type and size (415, 413), fields (400), app (404), limit (429), person or delivery (404), plan (403). Requests that fail before the limit don't count towards it."
+
+const overview = ({ version, description }: ApiDescription['info'], rows: string[], common: Failures): string =>
   `${[
     '# API overview',
     `The HTTP API, version ${version}: JSON over HTTPS, with an API key.`,
     '## Calls',
     table(['Call', 'Does'], rows),
-    `This reference is also available as [openapi.json](/api/v1/openapi.json). See [error codes](/docs/${ERRORS}) for what errors mean.`,
+    'This reference is also available as [openapi.json](/api/v1/openapi.json).',
+    `Calls name the app in the field \`${APP}\`, which you can also send as \`${OTHER_APP}\`. If you send both, they must be the same.`,
     '## Authentication',
     'Send JSON with `Content-Type: application/json` and an API key as `Authorization: Bearer mc_...`. Create a key on the API keys page or with `eventpost key create`. Call from your server only: anyone who has the key can send events and add people. Use a timeout of 10 seconds and log failures, so that Eventpost never slows down or breaks your service.',
-    guide.trim(),
+    '## Errors',
+    CHECK_ORDER,
+    'Every call can return these errors. Those about JSON, size and Idempotency-Keys apply only to calls with a body.',
+    table(['Status', 'Codes'], Array.from(common, errorRow)),
+    'See [Errors](/docs/errors) for what they mean, [Limits](/docs/limits) for how much you can send, and [Retries](/docs/retries) for how to send a write again.',
+    versionsIn(description).trim(),
   ].join('\n\n')}\n`
 
-function callMarkdown(call: Call, schemas: Schemas): string {
-  const { summary, description, parameters, requestBody, responses } = call.operation
+function callMarkdown(call: Call, schemas: Schemas, common: Failures): string {
+  const { summary, description, requestBody } = call.operation
+  const parameters = call.operation.parameters.filter(({ name }) => name !== ONCE_KEY && name !== OTHER_APP)
+  const retrying = `With an \`${ONCE_KEY}\` header, you can [retry safely](/docs/retries).`
+  const about = [description ?? [], isRepeatable(call) ? retrying : []].flat().join(' ')
+  const failures = failuresOf(call)
+  const own = takesKey(call)
+    ? withoutCodes(failures, (status, code) => common.get(status)?.includes(code) ?? false)
+    : failures
   const schema = resolveSchema(requestBody?.content['application/json']?.schema, schemas)
   return `${[
     `# ${summary}`,
     endpointOf(call),
-    ...(description ? [description] : []),
+    ...(about ? [about] : []),
     ...exampleOf(call),
     ...(parameters.length > 0
       ? ['## Parameters', table(['Name', 'Type', 'Meaning'], parameters.map(parameterRow))]
@@ -108,8 +136,10 @@ function callMarkdown(call: Call, schemas: Schemas): string {
     ...(schema ? ['## Body', table(['Field', 'Type', 'Meaning'], fieldRows(schema, needOf(schema)))] : []),
     ...answersOf(call.operation, schemas),
     '## Errors',
-    table(['Status', 'Codes'], failuresOf(responses).map(errorRow)),
-    `See [Error codes](/docs/${ERRORS}) for the meaning of each code.`,
+    ...(own.size > 0 ? [table(['Status', 'Codes'], Array.from(own, errorRow))] : []),
+    takesKey(call)
+      ? `${own.size > 0 ? 'And' : 'Only'} the [errors of every call](/docs/api#errors). [What each code means](/docs/errors).`
+      : '[What each code means](/docs/errors).',
     ...objects(call, schemas),
   ].join('\n\n')}\n`
 }
@@ -123,15 +153,22 @@ type Need = (name: string) => string
 
 const needOf = ({ required = [], not }: Schema): Need => {
   const either = Object.keys(not?.properties ?? {})
-  return (name) => (required.includes(name) ? ', required' : either.includes(name) ? ', one of the two required' : '')
+  return (name) => (required.includes(name) || either.includes(name) ? ', required' : '')
 }
+
+/** Either is accepted; pages show only the first. */
+const [APP, OTHER_APP] = ['app', 'newsletter']
+
+const ONCE_KEY = 'Idempotency-Key'
+
+const isRepeatable = ({ operation }: Call): boolean => operation.parameters.some(({ name }) => name === ONCE_KEY)
 
 /** All warnings are on one page. */
 const WARNINGS = 'What had no effect. [All codes](/docs/events#warnings).'
 
 /** Of fields whose schemas have a name, and so no description of their own. */
 const MEANINGS = new Map([
-  ['error', `A stable code for programs. [All codes](/docs/${ERRORS}).`],
+  ['error', 'A stable code for programs. [All codes](/docs/errors).'],
   ['contact', 'The person, as stored now.'],
   ['delivery', 'The delivery, as stored now.'],
 ])
@@ -142,17 +179,14 @@ const meaningOf = (name: string, { description, const: value }: Schema): string 
     : (description ?? MEANINGS.get(name) ?? (value === true ? 'The request succeeded.' : ''))
 
 const fieldRows = ({ properties = {} }: Schema, needOfField: Need = () => ''): string[] =>
-  Object.entries(properties).map(([name, field]) =>
-    row([`\`${name}\``, typeOf(field) + needOfField(name), meaningOf(name, field)]),
-  )
+  Object.entries(properties)
+    .filter(([name]) => name !== OTHER_APP)
+    .map(([name, field]) => row([`\`${name}\``, typeOf(field) + needOfField(name), meaningOf(name, field)]))
 
 const parameterRow = ({ name, in: where, required, description, schema }: Parameter): string =>
-  row([`\`${name}\``, `${typeOf(schema)}, in the ${where}${required ? ', required' : ''}`, description])
+  row([`\`${name}\``, `${typeOf(schema)}, in the ${where}${required || name === APP ? ', required' : ''}`, description])
 
-const errorRow = ([status, { description }]: [string, { description: string }]): string => {
-  const codes = Array.from(description.matchAll(/^`\w+`/gm), ([code]) => code)
-  return row([status, [...new Set(codes)].join(', ')])
-}
+const errorRow = ([status, codes]: [string, string[]]): string => row([status, codes.join(', ')])
 
 /** Examples name one app and one site; readers see their own. */
 const withPlaceholders = (text: string): string =>
@@ -168,34 +202,41 @@ function exampleOf(call: Call): string[] {
   return sent ? [json(sent)] : []
 }
 
+/** Several statuses have the same fields. */
 function answersOf({ responses }: Operation, schemas: Schemas): string[] {
-  return successesOf(responses).flatMap(([status, { description, content }], index) => {
-    const { schema, example } = content['application/json'] ?? {}
-    const answer = resolveSchema(schema, schemas)
-    const fields = index === 0 ? fieldRows(answer ?? {}) : []
-    return [
-      `## Response ${status}`,
-      answer?.anyOf
-        ? `${description} Returns a ${typeOf(answer)}.`
-        : index > 0
-          ? `${description} The fields are the same.`
-          : [description, answer?.description ?? []].flat().join(' '),
-      ...(example && index === 0 ? [json(example)] : []),
-      ...(fields.length > 0 ? [table(['Field', 'Type', 'Meaning'], fields)] : []),
-    ]
-  })
+  const successes = Object.entries(responses).filter(([status]) => IS_SUCCESS.test(status))
+  const { schema, example } = successes[0]?.[1].content['application/json'] ?? {}
+  const answer = resolveSchema(schema, schemas)
+  const fields = fieldRows(answer ?? {})
+  const done = successes.map(([status, { description }]) =>
+    successes.length > 1 ? `${status}: ${description}` : description,
+  )
+  return [
+    `## Response ${successes.map(([status]) => status).join(' or ')}`,
+    [...done, answer?.anyOf ? `Returns a ${typeOf(answer)}.` : (answer?.description ?? [])].flat().join(' '),
+    ...(fields.length > 0 ? [table(['Field', 'Type', 'Meaning'], fields)] : []),
+    ...(example ? [json(example)] : []),
+  ]
 }
 
 const IS_SUCCESS = /^2/
 
-const successesOf = (responses: Operation['responses']) =>
-  Object.entries(responses).filter(([status]) => IS_SUCCESS.test(status))
-const failuresOf = (responses: Operation['responses']) =>
-  Object.entries(responses).filter(([status]) => !IS_SUCCESS.test(status))
+function failuresOf({ operation: { responses } }: Call): Failures {
+  const failures = Object.entries(responses).filter(([status]) => !IS_SUCCESS.test(status))
+  return new Map(
+    failures.map(([status, { description }]) => [
+      status,
+      [...new Set(Array.from(description.matchAll(/^`\w+`/gm), ([code]) => code))],
+    ]),
+  )
+}
 
 /** Sections for the objects inside the body and the answers. */
 function objects({ operation: { requestBody, responses } }: Call, schemas: Schemas): string[] {
-  const contents = [requestBody?.content, ...successesOf(responses).map(([, { content }]) => content)]
+  const contents = [
+    requestBody?.content,
+    ...Object.entries(responses).flatMap(([status, { content }]) => (IS_SUCCESS.test(status) ? content : [])),
+  ]
   const found = new Set<string>()
   const add = (schema: Schema): void => {
     for (const name of namesIn(schema)) {
@@ -290,7 +331,7 @@ function typeOf(schema: Schema): string {
 
 const describeRef = (name: string): string =>
   name === 'ErrorCode'
-    ? `[error code](/docs/${ERRORS})`
+    ? '[error code](/docs/errors)'
     : `[${name} object](${name === 'Warning' ? '/docs/events#warnings' : `#${name.toLowerCase()}-object`})`
 
 function boundsOf({ minLength, maxLength, minimum, maximum, maxItems, maxProperties }: Schema): string[] {

@@ -1,4 +1,5 @@
 import asvs from './asvs.md' with { type: 'text' }
+import asvsV8 from './asvs-v8.md' with { type: 'text' }
 import delivery from './delivery.md' with { type: 'text' }
 import hosting from './hosting.md' with { type: 'text' }
 import data from './data.md' with { type: 'text' }
@@ -30,6 +31,7 @@ import senders from './senders.md' with { type: 'text' }
 import sending from './sending.md' with { type: 'text' }
 import snippet from './snippet.md' with { type: 'text' }
 import start from './start.md' with { type: 'text' }
+import states from './states.md' with { type: 'text' }
 import tools from './tools.md' with { type: 'text' }
 import { type DocPage, toPage } from './page.ts'
 import { PAGE_SAMPLES } from './samples.ts'
@@ -47,7 +49,19 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
   },
   {
     name: 'Messages',
-    pages: toPages({ messages, rules, frequency, content, results, holdback, sending, delivery, bounces, senders }),
+    pages: toPages({
+      messages,
+      rules,
+      frequency,
+      content,
+      results,
+      holdback,
+      sending,
+      delivery,
+      states,
+      bounces,
+      senders,
+    }),
   },
   {
     name: 'Operation',
@@ -65,6 +79,7 @@ export const DOC_GROUPS: readonly { name: string; pages: DocPage[] }[] = [
       data,
       cryptography,
       asvs,
+      'asvs-v8': asvsV8,
     }),
   },
 ]

@@ -28,9 +28,12 @@ export const writeLlmsFull = (pages: readonly DocPage[], baseUrl: string): strin
 /** A page as Markdown, whose links lead to Markdown. */
 export const writeMarkdownPage = (page: DocPage, baseUrl: string): string =>
   writeDocPage(page, baseUrl)
-    .replaceAll(/\]\(([a-z-]+)(#[\w-]+)?\)/g, (_, slug: string, hash = '') => `](${markdownUrl(baseUrl, slug)}${hash})`)
     .replaceAll(
-      /\]\(\/docs\/([a-z/-]+)(#[\w-]+)?\)/g,
+      /\]\(([a-z0-9-]+)(#[\w-]+)?\)/g,
+      (_, slug: string, hash = '') => `](${markdownUrl(baseUrl, slug)}${hash})`,
+    )
+    .replaceAll(
+      /\]\(\/docs\/([a-z0-9/-]+)(#[\w-]+)?\)/g,
       (_, slug: string, hash = '') => `](${markdownUrl(baseUrl, slug)}${hash})`,
     )
     .replaceAll('](/api/', `](${baseUrl}/api/`)

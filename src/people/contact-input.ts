@@ -48,7 +48,7 @@ const FIELDS = Type.Record(
   ),
   {
     description:
-      'Your own data about the person: up to 100 keys and 16 KB in total, strings of up to 1,000 characters. Absent keys stay unchanged. Null removes a key.',
+      "Your own data about the person: up to 100 keys and 16 KB, strings of up to 1,000 characters. Absent keys don't change. Null removes a key.",
     brief: 'own data; null removes a key',
     additionalProperties: false,
     maxProperties: limits.MAX_CUSTOM_FIELDS,
@@ -104,7 +104,7 @@ export const ContactUpdateInput = Type.Object(
     tags: Type.Optional(tags('Tags to add, up to 50 at a time and 200 in total.')),
     removeTags: Type.Optional(tags('Tags to remove. None of them can be in `tags`.')),
     fields: Type.Optional(FIELDS),
-    source: Type.Optional(source('Where the person came from, such as `landing page`. Replaces the stored value.')),
+    source: Type.Optional(source('Where the person came from. Replaces the stored value.')),
     ip: Type.Optional(IP),
   },
   {

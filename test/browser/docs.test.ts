@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { openChromium, type Served, serveTest, signIn } from './chromium.ts'
+import { DESK_WIDTH, MOST_HEIGHT } from './walking.ts'
+
+const MOST_BYTES = 60 * 1024
 
 let server: Served
 let browser: Browser
@@ -84,6 +87,23 @@ describe('language tabs', () => {
   })
 })
 
+test('no page is too tall or too large for a member on a desktop', async () => {
+  const page = await open('start', { width: DESK_WIDTH })
+  await signIn(page, server)
+  await page.goto(`${server.url}/docs/start`)
+  const links = page.locator('.docs-links a.item')
+  const paths = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+  expect(paths.length).toBeGreaterThan(40)
+  const beyond: [path: string, height: number, bytes: number][] = []
+  for (const path of paths) {
+    const bytes = (await (await page.goto(server.url + path))?.body())?.length ?? 0
+    const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+    if (height > MOST_HEIGHT || bytes > MOST_BYTES || bytes === 0) beyond.push([path, height, bytes])
+  }
+  expect(beyond).toEqual([])
+  await page.close()
+})
+
 test('the sidebar marks the section that is read', async () => {
   const page = await open('events')
   await page.locator('#warnings').scrollIntoViewIfNeeded()
@@ -94,7 +114,7 @@ test('the sidebar marks the section that is read', async () => {
 })
 
 test('the sidebar shows the current page', async () => {
-  const page = await open('api/errors')
+  const page = await open('api/report-bounce')
   const link = page.locator('.docs-links [aria-current=page]')
   await page.waitForFunction("document.querySelector('.sidebar > .docs-links').scrollTop > 0")
   const [own, list] = [await link.boundingBox(), await page.locator('.sidebar > .docs-links').boundingBox()]
@@ -109,7 +129,7 @@ test('a phone reaches all pages by the menu, signed in and out', async () => {
   await page.waitForURL('**/docs/mcp')
   await signIn(page, server)
   await page.goto(`${server.url}/docs/start`)
-  await page.goto(`${server.url}/docs/api/errors`)
+  await page.goto(`${server.url}/docs/api/report-bounce`)
   await page.click('[popovertarget=pages]')
   await page.waitForFunction("document.getElementById('pages').scrollTop > 0")
   await page.click('#pages a[href="/docs/limits"]')

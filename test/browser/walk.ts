@@ -11,8 +11,8 @@ import { UNSUBSCRIBE_STEPS } from './walk-unsubscribe.ts'
 import { openMenu, PASSWORD, type Served } from './chromium.ts'
 
 /**
- * `isPerView`: what it opens depends on the width. `isTall`: a reference, or something long was opened on purpose, so the
- * height is not checked.
+ * `isPerView`: what it opens depends on the width. `isTall`: something long was opened on purpose, so the height is not
+ * checked.
  */
 export type Step = {
   name: string
@@ -62,11 +62,11 @@ export const STEPS: Step[] = [
   { name: 'docs-messages', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/messages`) },
   { name: 'docs-security', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/security`) },
   { name: 'docs-api', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/api`) },
-  { name: 'docs-call', isOpen: true, isTall: true, go: (page, { url }) => page.goto(`${url}/docs/api/post-contacts`) },
+  { name: 'docs-call', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/api/post-contacts`) },
   { name: 'docs-search', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/search?q=rate+limit`) },
   { name: 'docs-search-nothing', isOpen: true, go: (page, { url }) => page.goto(`${url}/docs/search?q=zzz`) },
   { name: 'docs-member', go: (page, { url }) => page.goto(`${url}/docs/start`) },
-  { name: 'docs-member-call', isTall: true, go: (page, { url }) => page.goto(`${url}/docs/api/post-events`) },
+  { name: 'docs-member-call', go: (page, { url }) => page.goto(`${url}/docs/api/post-events`) },
   { name: 'events-empty', go: (page, server) => page.goto(at(server, 'events')) },
   { name: 'people-empty', go: (page, server) => page.goto(at(server, 'people')) },
   { name: 'activation', go: (page, server) => page.goto(at(server, 'activation')) },

@@ -12,9 +12,9 @@ type Theme = (typeof THEMES)[number]
 const TIMES = 3
 
 /** Of a page on a desktop, with its usual content. */
-const MOST_HEIGHT = 2_000
+export const MOST_HEIGHT = 2_000
 /** The narrowest window of a desktop that is checked. */
-const DESK_WIDTH = 1_440
+export const DESK_WIDTH = 1_440
 
 /** Repeats what a pending navigation interrupted. */
 async function steadily<T>(look: () => Promise<T>, time = 1): Promise<T> {

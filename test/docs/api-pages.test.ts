@@ -1,12 +1,19 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { OpenApi } from '../../src/api/openapi.ts'
 import { createApiPages } from '../../src/docs/api-pages.ts'
+import { DOC_PAGES } from '../../src/docs/index.ts'
 import type { DocPage } from '../../src/docs/page.ts'
 import { ERROR_CODES } from '../../src/http/answer-schemas.ts'
 import * as inputs from '../inputs.ts'
 import { createTestServer } from '../helper.ts'
 
-type Operation = { operationId: string; summary: string; description?: string; parameters: { name: string }[] }
+type Operation = {
+  operationId: string
+  summary: string
+  description?: string
+  parameters: { name: string }[]
+  responses: Record<string, { description: string }>
+}
 type Described = { method: string; path: string; operation: Operation }
 
 let document: OpenApi
@@ -31,7 +38,11 @@ describe('the API reference', () => {
       const page = pages.find(({ summary }) => summary === `${method.toUpperCase()} ${path}`)
       expect([operation.summary, page?.title]).toEqual([operation.summary, operation.summary])
       expect(page?.source).toContain(operation.description ?? operation.summary)
-      for (const { name } of operation.parameters) expect(page?.source).toContain(`| \`${name}\` |`)
+      for (const { name } of operation.parameters) {
+        if (name === 'Idempotency-Key')
+          expect(page?.source).toContain('`Idempotency-Key` header, you can [retry safely]')
+        else expect([name, page?.source.includes(`| \`${name}\` |`)]).toEqual([name, name !== 'newsletter'])
+      }
       for (const heading of ['## Errors', '## Response 20']) expect(page?.source).toContain(heading)
       expect(pageOf('api')).toContain(`\`${method.toUpperCase()} ${path}\``)
       expect(pageOf('api')).toContain(`[${operation.summary}](/docs/${page?.slug})`)
@@ -42,6 +53,7 @@ describe('the API reference', () => {
     const all = pages.map(({ source }) => source).join('\n')
     for (const schema of Object.values(inputs)) {
       for (const [name, { description }] of Object.entries<{ description?: string }>(schema.properties)) {
+        if (name === 'newsletter') continue
         expect(all).toMatch(new RegExp(`\\| \`${name}\` \\| [^|]+ \\|`))
         expect([name, all.includes(description ?? '?')]).toEqual([name, true])
       }
@@ -53,7 +65,8 @@ describe('the API reference', () => {
     expect(page).toContain('| `email` | string, required |')
     expect(page).toContain('| `tags` | array of string, 1 to 64 characters, up to 50 items |')
     expect(page).toContain('| `fields` | object, up to 100 keys |')
-    expect(page).toContain('| `app` | string, 1 to 64 characters, one of the two required |')
+    expect(page).toContain('| `app` | string, 1 to 64 characters, required |')
+    expect(pageOf('api/get-events')).toContain('| `app` | string, 1 to 64 characters, in the query, required |')
     expect(pageOf('api/get-events')).toContain('| `limit` | integer, 1 to 100, in the query |')
   })
 
@@ -74,19 +87,38 @@ describe('the API reference', () => {
     for (const type of ['event', 'page', 'action', 'track']) expect(pageOf('api/get-events')).toContain(`\`${type}\``)
   })
 
-  test('lists every error and every limit', () => {
-    const page = pageOf('api/errors')
-    for (const code of ERROR_CODES) expect(page).toContain(`\`${code}\``)
-    const limits = [
+  test('says once that `newsletter` is another name for `app`', () => {
+    const naming = [...DOC_PAGES, ...pages].filter(({ markdown }) => markdown.includes('newsletter'))
+    expect(naming.map(({ slug }) => slug)).toEqual(['api'])
+    expect(pageOf('api').match(/newsletter/g)).toHaveLength(1)
+  })
+
+  test('has each error of a call, on its page or as one of every call', () => {
+    for (const { method, path, operation } of calls) {
+      const page = pages.find(({ summary }) => summary === `${method.toUpperCase()} ${path}`)?.source ?? ''
+      const errors = page.slice(page.indexOf('## Errors')) + pageOf('api')
+      for (const [status, { description }] of Object.entries(operation.responses)) {
+        if (status.startsWith('2')) continue
+        const rows = errors.match(new RegExp(`^\\| ${status} \\| .*$`, 'gm'))?.join() ?? ''
+        for (const [code] of description.matchAll(/^`\w+`/gm)) expect([path, rows.includes(code)]).toEqual([path, true])
+      }
+    }
+  })
+
+  test('the overview leads to errors, limits and retries, which the description explains', () => {
+    for (const slug of ['errors', 'limits', 'retries']) expect(pageOf('api')).toContain(`](/docs/${slug})`)
+    expect(pageOf('api')).toContain('Use a timeout of 10 seconds and log failures')
+    expect(pageOf('api')).toContain('## Versions')
+    for (const code of ERROR_CODES) expect(document.info.description).toContain(`\`${code}\``)
+    const said = [
       'per key | 6,000 in any hour',
       'per key | 600 in any hour',
       'visitor | 5 in any 10 minutes',
       'under 2 KB',
       '256 KB',
+      'To retry safely',
     ]
-    for (const limit of limits) expect(page).toContain(limit)
-    expect(pageOf('api')).toContain('Use a timeout of 10 seconds and log failures')
-    for (const heading of ['## Retries', '## Versions']) expect(pageOf('api')).toContain(heading)
+    for (const words of said) expect(document.info.description).toContain(words)
   })
 
   test('has a sample for each call with a key, and placeholders for IDs', () => {

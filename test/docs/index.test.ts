@@ -7,7 +7,7 @@ import { ABUSE_LIMITS } from '../../src/http/abuse-limits.ts'
 import { readMessage } from '../../src/messages/message-input.ts'
 import { findTemplateProblems } from '../../src/messages/templates.ts'
 import { effectivePlan } from '../../src/accounts/plans.ts'
-import { REFUSALS } from '../../src/core/refusals.ts'
+import { LIMIT_NAMES, REFUSALS, type ScriptLimitName } from '../../src/core/refusals.ts'
 import { readVisitReport } from '../../src/visits/visit-reports.ts'
 import { SNIPPET_LIMITS } from '../../src/visits/snippet-limits.ts'
 import { makeSnippetTag, stubHash } from '../../src/visits/snippet-tag.ts'
@@ -20,11 +20,11 @@ import { CANCELLATION_REASONS } from '../../src/store/message-types.ts'
 
 const markdownOf = (slug: string): string => DOC_PAGES.find((page) => page.slug === slug)?.markdown ?? ''
 const rowsOf = (slug: string) =>
-  new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|$/gm), ([, a, b]) => [a, b]))
+  new Map(Array.from(markdownOf(slug).matchAll(/^\| (.+?) +\| (.+?) +\|/gm), ([, a, b]) => [a, b]))
 
 test('every page has a title, a summary and the address of the installation', () => {
-  const slugs = `start events retries contacts snippet calls privacy consent mcp tools messages rules frequency content results holdback sending delivery bounces
-    senders hosting settings backups accounts limits errors requests http security sessions data cryptography asvs`
+  const slugs = `start events retries contacts snippet calls privacy consent mcp tools messages rules frequency content results holdback sending delivery states bounces
+    senders hosting settings backups accounts limits errors requests http security sessions data cryptography asvs asvs-v8`
   expect(DOC_PAGES.map(({ slug }) => slug)).toEqual(slugs.split(/\s+/))
   for (const page of DOC_PAGES) {
     expect([page.title, page.summary]).toEqual([expect.stringMatching(/^\w/), expect.stringMatching(/\.$/)])
@@ -79,6 +79,14 @@ describe('the pages are correct about', () => {
     expect(rows.get('wrong identity signatures, per app and IP address')).toBe(inMinute(badSignatures.max))
     const live = `${MOST_WATCHERS.member} per member, ${MOST_WATCHERS.account} per account`
     expect(rows.get('live dashboard pages')).toBe(live)
+    const names = Array.from(markdownOf('limits').matchAll(/ \| `(\w+_\w+)` +\|$/gm), ([, name]) => name)
+    const ofScript: ScriptLimitName[] = [
+      'person_items_per_hour',
+      'site_items_per_hour',
+      'reports_per_minute',
+      'wrong_signatures_per_minute',
+    ]
+    expect(names.toSorted()).toEqual([...Object.keys(LIMIT_NAMES), ...ofScript].toSorted())
   })
 
   test('when an email is retried', () => {

@@ -16,7 +16,7 @@ import { attributesOf } from '../dashboard/pages.ts'
 import { createTestServer, type TestServer } from '../helper.ts'
 
 const ROOT = join(import.meta.dir, '../..')
-const page = ['security', 'accounts', 'sessions', 'data', 'cryptography', 'asvs']
+const page = ['security', 'accounts', 'sessions', 'data', 'cryptography', 'asvs', 'asvs-v8']
   .map((slug) => DOC_PAGES.find((one) => one.slug === slug)?.markdown ?? '')
   .join('\n')
 const text = page.replaceAll(/ +/g, ' ')

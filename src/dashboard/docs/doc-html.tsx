@@ -21,7 +21,7 @@ const MARKDOWN = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: tru
 /** Everything but the samples, which depend on the reader. */
 export function createDocHtml(page: DocPage, baseUrl: string): DocHtml {
   const written = Bun.markdown.html(bodyOf(fillSample(page.source, { base_url: baseUrl })), MARKDOWN)
-  const html = withFolds(withTables(withBlocks(withBreaks(written))))
+  const html = withAnswers(withFolds(withTables(withBlocks(withBreaks(written)))))
   const headings = Array.from(written.matchAll(/<h2 id="([^"]*)">(.*?)<\/h2>/g), ([, id = '', text = '']) => ({
     id,
     text: textOf(text),
@@ -112,6 +112,12 @@ const withFolds = (html: string): string =>
   })
 
 const FOLDED = /(<h2 id="(?:v\d[^"]*|[^"]*-(object))">[^\n]*<\/h2>\n(?:<p>[^\n]*<\/p>\n)?)(<table[^]*?<\/table>)/g
+
+/** Fields with an example, which wide screens show beside them. */
+const withAnswers = (html: string): string =>
+  html.replaceAll(ANSWER, (whole, _, code?: string) => (code ? `<div class="fields-and-code">${whole}</div>` : whole))
+
+const ANSWER = /(<table class="table of-fields">[^]*?<\/table>)(\s*<figure class="code">[^]*?<\/figure>)?/g
 
 /** Code of this length gets places where its line may break. */
 const LONG_CODE = 18

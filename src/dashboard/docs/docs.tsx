@@ -78,14 +78,14 @@ function readDocs({ baseUrl, openApi }: Pick<DocsDependencies, 'baseUrl' | 'open
           page: page.title,
           heading: text,
           body: id ? body : `${page.summary} ${body}`,
-          isMinor: page.slug === 'asvs',
+          isMinor: page.slug.startsWith('asvs'),
         })),
     )
   return { docs, search: createSearch(sections) }
 }
 
-/** Each call lists the same error codes, which have a page of their own. */
-const isSearched = (slug: string, { id }: Part): boolean => id !== 'errors' || !/^api\/(?!errors)/.test(slug)
+/** The reference lists error codes, which have a page of their own. */
+const isSearched = (slug: string, { id }: Part): boolean => id !== 'errors' || !/^api\b/.test(slug)
 
 const pagesOf = (docs: DocHtml[]) => docs.map(({ page }) => page)
 

@@ -25,7 +25,7 @@ describe('get_docs', () => {
       cursor = data.nextCursor
     }
     expect(pieces.join('')).toBe(writeDocPage(page, 'http://localhost:8080'))
-    expect([slug, pieces.length > 1]).toEqual([slug, slug === 'asvs'])
+    expect([slug, pieces.length > 1]).toEqual([slug, slug.startsWith('asvs')])
   })
   test.each([
     ['page', { page: 'none' }],
