@@ -4,7 +4,7 @@ import {
   cancelDelivery,
   type ChangedDelivery,
   DeliveryInput,
-  hastenDelivery,
+  sendDeliveryEarly,
   readDelivery,
   viewDeliveries,
 } from '../deliveries/delivery-lists.ts'
@@ -67,7 +67,7 @@ export const deliveryRoutes = (deps: ApiDependencies, idempotency: IdempotencyGu
     )
     .post(
       '/deliveries/send-now',
-      ({ request }) => changeDelivery(deps, idempotency, request, { change: hastenDelivery, inUse: NOT_EARLY }),
+      ({ request }) => changeDelivery(deps, idempotency, request, { change: sendDeliveryEarly, inUse: NOT_EARLY }),
       {
         parse: 'none',
         detail: describeCall({

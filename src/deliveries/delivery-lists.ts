@@ -301,8 +301,8 @@ export const cancelDelivery = (deps: Clocked, app: AppRow, change: ByActor): Cha
   deps.store.cancelDelivery(changeOf(deps, app, change))
 
 /** Its rules are checked now instead of when it is due. Refusals: as of cancelDelivery. */
-export const hastenDelivery = (deps: Clocked, app: AppRow, change: ByActor): Changed =>
-  deps.store.hastenDelivery(changeOf(deps, app, change))
+export const sendDeliveryEarly = (deps: Clocked, app: AppRow, change: ByActor): Changed =>
+  deps.store.sendDeliveryEarly(changeOf(deps, app, change))
 
 type Clocked = { store: Store; clock: Clock }
 

@@ -96,7 +96,7 @@ export function prepareDeliveryStatements(db: Database) {
          by_hand AS byHand
        FROM deliveries WHERE id = ? AND app_id = ?`,
     ),
-    hasten: db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?'),
+    sendEarly: db.prepare('UPDATE deliveries SET due_at = ?, updated_at = ? WHERE id = ?'),
     // OR IGNORE: another delivery may have the deduplication key by now
     resendByHand: db.prepare(
       `UPDATE OR IGNORE deliveries SET state = 'waiting', by_hand = 1, reason = NULL, due_at = ?, planned_at = ?,

@@ -226,13 +226,13 @@ export function createDeliveryWrites({ db, live, ends, comparisons, rules }: Par
       }),
 
     /** It is decided now instead of when it is due. */
-    hastenDelivery: ({ appId, id, at, by, idempotency }: Changing): ChangedDelivery | Refused =>
+    sendDeliveryEarly: ({ appId, id, at, by, idempotency }: Changing): ChangedDelivery | Refused =>
       once(idempotency, () => {
         const waiting = statements.stored.get(id, appId)
         if (!waiting) return { refusal: 'delivery_not_found' }
         if (!rules.isHastened({ ...waiting, byHand: waiting.byHand === 1 }, at)) return { refusal: 'delivery_in_use' }
-        statements.hasten.run(at, at, id)
-        audit({ ...by, at }, 'delivery.hasten', publicId('dlv', id))
+        statements.sendEarly.run(at, at, id)
+        audit({ ...by, at }, 'delivery.send_early', publicId('dlv', id))
         return readChanged(id)
       }),
   }

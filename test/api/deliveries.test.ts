@@ -93,8 +93,8 @@ describe('sending now', () => {
     expect(await messaging.decide()).toMatchObject([{ email: ADA, verdict: 'send' }])
     expect((await messaging.deliveries()).map(({ state }) => state)).toEqual(['sent', 'skipped'])
     expect(await audited()).toEqual([
-      ['delivery.hasten', server.first.keyId],
-      ['delivery.hasten', server.first.keyId],
+      ['delivery.send_early', server.first.keyId],
+      ['delivery.send_early', server.first.keyId],
     ])
   })
 

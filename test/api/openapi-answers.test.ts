@@ -27,7 +27,7 @@ const CALLS = new Set<keyof Store>([
   'listContacts',
   'listDeliveries',
   'cancelDelivery',
-  'hastenDelivery',
+  'sendDeliveryEarly',
   'recordVisitReport',
   'suppress',
 ])

@@ -57,7 +57,7 @@ const ACTIONS = new Map<string, string>([
   ['message.delete', 'deleted the message {}'],
   ['delivery.resend', 'sent the email {}'],
   ['delivery.cancel', 'cancelled the email {}'],
-  ['delivery.hasten', 'requested early sending of the email {}'],
+  ['delivery.send_early', 'requested early sending of the email {}'],
   ['contact.erase', 'erased the person {}'],
   ['suppression.add', 'suppressed an address: {}'],
   ['suppression.import', 'suppressed addresses: {}'],

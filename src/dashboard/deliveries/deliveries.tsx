@@ -11,7 +11,7 @@ import {
   findDelivery,
   findResent,
   type FoundDelivery,
-  hastenDelivery,
+  sendDeliveryEarly,
   listDeliveries,
   resendDelivery,
   type ShownDelivery,
@@ -74,7 +74,7 @@ export const deliveriesRoutes = (deps: PageDependencies) =>
     )
     .post(
       '/apps/:app/deliveries/:delivery/send-now',
-      onForm(deps, { role: 'editor' }, changeBy(hastenDelivery, 'hastened')),
+      onForm(deps, { role: 'editor' }, changeBy(sendDeliveryEarly, 'sending_early')),
       {
         parse: 'none',
       },

@@ -414,7 +414,7 @@ describe('an email that waits', () => {
     ])
     await sendDue(pages)
     expect((await newest()).state).toBe(state as 'kept')
-    expect((await audited()).map(([action]) => action)).toContain('delivery.hasten')
+    expect((await audited()).map(([action]) => action)).toContain('delivery.send_early')
     expect((await browser.post(`${path}/send-now`)).status).toBe(409)
   })
 
