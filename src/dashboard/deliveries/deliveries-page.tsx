@@ -81,7 +81,7 @@ export function DeliveriesPage(props: DeliveriesProps) {
       ) : (
         <DeliverySections viewer={viewer} current="deliveries" />
       )}
-      {isNothing(props) ? <NothingYet /> : <FilteredList {...props} />}
+      {isNothing(props) ? <NothingYet {...props} /> : <FilteredList {...props} />}
     </Frame>
   )
 }
@@ -304,12 +304,16 @@ function DeliveryList(props: DeliveriesProps) {
   )
 }
 
-const NothingYet = () => (
-  <EmptyState title="No deliveries yet">
-    When something triggers a live message, the delivery appears here: who it is for, and why they got the email or
-    didn't.
-  </EmptyState>
-)
+const NothingYet = ({ viewer, messages }: DeliveriesProps) => {
+  const isLive = messages.some(({ status }) => status === 'live')
+  const next = <ButtonLink href={pathOf(viewer.app.publicId, 'messages')}>Open Messages</ButtonLink>
+  return (
+    <EmptyState title="No deliveries yet" next={isLive ? undefined : next}>
+      When something triggers a live message, the delivery appears here: who it is for, and why they got the email or
+      didn't.{!isLive && ' No message is live yet.'}
+    </EmptyState>
+  )
+}
 
 const NoMatch = ({ viewer, view, isFirst }: DeliveriesProps) => {
   if (!isFirst) return <EmptyState title="Nothing older">You've reached the oldest delivery.</EmptyState>

@@ -54,7 +54,7 @@ export const AddSuppressionsPage = ({ viewer, text, errors, notice }: FormProps<
         <Select
           name="reason"
           label="Reason"
-          hint="Also applies to lines of the file without a known reason."
+          hint="Also used for lines without a known reason."
           value={text.reason}
           options={Object.entries(REASONS).map(([value, label]) => ({ value, label }))}
         />

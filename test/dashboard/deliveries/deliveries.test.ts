@@ -27,8 +27,15 @@ const sayWhy = (html: string) => attributesOf(html, '.feed .why', 'title')
 
 describe('the deliveries', () => {
   test('can be empty', async () => {
-    expect(await textOf(await see(), '.empty h2')).toEqual(['No deliveries yet'])
+    const html = await see()
+    expect(await textOf(html, '.empty h2')).toEqual(['No deliveries yet'])
+    expect([await textOf(html, '.empty a'), await attributesOf(html, '.empty a', 'href')]).toEqual([
+      ['Open Messages'],
+      [pages.at('messages')],
+    ])
     expect(await textOf(await see('?state=sent'), '.empty h2')).toEqual(['No deliveries match'])
+    await putMessage(pages, { app })
+    expect(await textOf(await see(), '.empty h2, .empty a')).toEqual(['No deliveries yet'])
   })
 
   test('show person, message, state and reason', async () => {
