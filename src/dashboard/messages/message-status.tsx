@@ -74,6 +74,13 @@ export function HeadActions({ message, ...rest }: EditorProps) {
   )
 }
 
+const describeResumed = (waiting: number): string => {
+  if (waiting === 0) return 'It applies to new events only.'
+  return waiting === 1
+    ? 'The waiting email is sent when due, if its rules still pass.'
+    : `The ${formatCount(waiting)} waiting emails are sent when due, if their rules still pass.`
+}
+
 type LiveProps = Pick<
   EditorProps,
   'viewer' | 'counts' | 'fields' | 'sending' | 'errors' | 'check' | 'tested' | 'meant' | 'perPersonDay'
@@ -88,12 +95,7 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
     <div id={LIVE_CHECKS}>
       <LiveChecks lines={listChecks({ ...checked, message })} viewer={viewer} />
     </div>
-    <p class="hint">
-      {counts && countWaiting(counts) > 0
-        ? `The ${formatCount(countWaiting(counts))} waiting emails are sent when due, if their rules still pass.`
-        : 'It applies to new events only.'}{' '}
-      Unsaved changes are saved, too.
-    </p>
+    <p class="hint">{describeResumed(counts ? countWaiting(counts) : 0)} Unsaved changes are saved, too.</p>
     {perPersonDay !== null && message.content.mail.category !== 'transactional' && (
       <p class="hint">
         {`A person gets at most ${perPersonDay} ${perPersonDay === 1 ? 'email' : 'emails'} a day from this app. Further emails wait.`}
@@ -116,13 +118,16 @@ const LiveDialog = ({ viewer, message, counts, perPersonDay, ...checked }: LiveP
 /** islands/message.ts keeps it up to date. */
 export const LIVE_CHECKS = 'go-live-checks'
 
+const describePaused = (waiting: number): string => {
+  if (waiting === 0) return 'Emails that come due before then are skipped.'
+  return waiting === 1
+    ? '1 email is waiting. It is skipped if it is due before then.'
+    : `${formatCount(waiting)} emails are waiting. Those due before then are skipped.`
+}
+
 const PauseDialog = ({ counts }: { counts: MessageCounts | null }) => (
   <Dialog id="pause" opener="Pause" title="Pause this message?">
-    <p>
-      {counts && countWaiting(counts) > 0
-        ? `It sends no emails until it is live again. Of the ${formatCount(countWaiting(counts))} waiting emails, those due before then are skipped.`
-        : 'It sends no emails until it is live again. Emails that come due before then are skipped.'}
-    </p>
+    <p>It sends no emails until it is live again. {describePaused(counts ? countWaiting(counts) : 0)}</p>
     <div class="act">
       <Button kind="primary" name="do" value="paused" form={EDITOR}>
         Pause

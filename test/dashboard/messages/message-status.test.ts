@@ -248,8 +248,14 @@ describe('going live', () => {
   test('says that waiting emails are not sent while paused', async () => {
     await pages.press(pages.path, 'live')
     await pages.event()
+    const dialogOf = async (id: string) =>
+      (await textOf((await pages.browser.get(pages.path)).html, `#${id} p`)).join(' ')
+    expect(await dialogOf('pause')).toBe(
+      'It sends no emails until it is live again. 1 email is waiting. It is skipped if it is due before then.',
+    )
     const page = await pages.press(pages.path, 'paused')
     expect(page.status).toBe(303)
+    expect(await dialogOf('go-live')).toContain('The waiting email is sent when due, if its rules still pass.')
     const { html } = await pages.browser.get(pages.path)
     expect((await textOf(html, '.page-head .with-badge')).join(' ')).toContain(
       '1 waiting, none sent. Emails due while it is paused are skipped.',
