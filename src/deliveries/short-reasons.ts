@@ -6,7 +6,7 @@ import { reasonOfRule } from './rules.ts'
 
 /** The reason in a few words, for one line of a list. */
 const BY_REASON = {
-  not_away: "Hadn't left",
+  not_away: 'Not away at the event',
   came_back: 'Came back on their own',
   left_too_recently: 'Left too recently',
   not_seen: "Hadn't opened it",

@@ -69,7 +69,7 @@ describe('each state has a short text', () => {
     expect(say({ state: 'skipped', reason: 'came_back' }, [{ ...back, cameBackAt: null }])).toBe(
       'Came back on their own',
     )
-    expect(say({ state: 'skipped', reason: 'not_away' }, [left, back])).toBe("Hadn't left")
+    expect(say({ state: 'skipped', reason: 'not_away' }, [left, back])).toBe('Not away at the event')
   })
 
   test('a mailbox that does not exist', () => {
