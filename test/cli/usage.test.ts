@@ -57,7 +57,9 @@ describe('help', () => {
       expect(serve).toMatch(new RegExp(`^  --${flag} ${value} .*\\(${origins}\\)$`, 'm'))
     }
     const create = (await eventpost(['key', 'create', '--help'])).out
-    expect(create).toMatch(/--scope SCOPE .*standard \(reads and writes\), ingest \(only writes\), manage \(.+\)/)
+    expect(create).toMatch(
+      /--scope SCOPE .*standard \(reads, writes and erases\), ingest \(only writes\), manage \(.+\)/,
+    )
   })
 
   test(

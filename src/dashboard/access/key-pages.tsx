@@ -23,7 +23,7 @@ export const SCOPES = [
   {
     value: 'standard',
     label: 'Standard',
-    hint: 'Reads and writes people and events, over HTTP and MCP. Cancels waiting emails or sends them early.',
+    hint: 'Reads and writes people and events, over HTTP and MCP. Over HTTP, it also erases people, cancels waiting emails and sends them early.',
   },
   { value: 'ingest', label: 'Ingest', hint: 'Sends people and events over HTTP. Reads nothing.' },
   { value: 'manage', label: 'Manage', hint: 'Everything in Standard, and AI clients can change messages.' },
