@@ -98,6 +98,6 @@ export async function resubscribe(
   { store, clock }: { store: Store; clock: Clock },
   contactId: number,
 ): Promise<{ isDone: boolean } | { refusal: RefusalCode }> {
-  const outcome = await store.resubscribe({ contactId, at: clock.now(), why: 'undone on the unsubscribe page' })
+  const outcome = await store.resubscribe({ contactId, at: clock.now() })
   return 'refusal' in outcome && outcome.refusal === 'not_found' ? { isDone: false } : outcome
 }

@@ -150,7 +150,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
     `UPDATE contacts SET status = 'subscribed', updated_at = ? WHERE app_id = ? AND email = ? AND status <> 'subscribed'`,
   )
   const byId = db.prepare<Person, [number]>('SELECT app_id AS appId, email FROM contacts WHERE id = ?')
-  const accountOf = db.prepare<{ accountId: string }, [number]>('SELECT account_id AS accountId FROM apps WHERE id = ?')
   const findStatusChange = createStatusChangeRead(db)
   const byEmail = db.prepare<{ id: number; status: ContactStatus }, [number, string]>(
     'SELECT id, status FROM contacts WHERE app_id = ? AND email = ?',
@@ -226,8 +225,8 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       return { appId: person.appId }
     },
 
-    /** By the link in an email, audited with `why`. `isDone`: false if they may not. */
-    resubscribe({ contactId, at, why }: { contactId: number; at: number; why: string }): { isDone: boolean } | Refused {
+    /** By the link in an email, as they unsubscribed: in their changes, but not audited. `isDone`: false if they may not. */
+    resubscribe({ contactId, at }: { contactId: number; at: number }): { isDone: boolean } | Refused {
       const person = byId.get(contactId)
       if (!person) return { refusal: 'not_found' }
       const { appId, email } = person
@@ -236,8 +235,6 @@ export function createSuppressionWrites({ db, live, ends, rules }: Parts) {
       if (current === 'subscribed') return { isDone: true }
       remove.run(appId, list.hash(appId, email))
       resubscribe.run(at, appId, email)
-      const accountId = accountOf.get(appId)?.accountId
-      if (accountId) note('suppression.remove', { appId, email, at, by: { accountId, actor: 'link', why } })
       return { isDone: true }
     },
 
