@@ -63,8 +63,23 @@ export function readPublicId(prefix: NumberedPrefix, text: string): number | nul
 
 export type TextPrefix = 'acc' | 'app' | 'site' | 'key' | 'mem' | 'sec' | 'aud' | 'ses'
 
+/** Characters of the count. */
+const COUNT_DIGITS = 6
+const TAIL_DIGITS = 12
+
+/** Text ids that ascend in the order in which one process makes them, also within a ms. */
+export function createTextIds(prefix: TextPrefix) {
+  let made = 0
+  return (now: number): string => {
+    made += 1
+    const id = makeTextId(prefix, now)
+    const count = made.toString(36).padStart(COUNT_DIGITS, '0').slice(-COUNT_DIGITS)
+    return `${id.slice(0, -TAIL_DIGITS)}${count}${id.slice(-TAIL_DIGITS + COUNT_DIGITS)}`
+  }
+}
+
 export function makeTextId(prefix: TextPrefix, now: number): string {
   const random = crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n
-  const tail = (random >> 2n).toString(36).padStart(12, '0').slice(-12)
+  const tail = (random >> 2n).toString(36).padStart(TAIL_DIGITS, '0').slice(-TAIL_DIGITS)
   return `${prefix}_${now.toString(36).padStart(9, '0')}${tail}`
 }

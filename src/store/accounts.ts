@@ -133,12 +133,11 @@ export function createAccountWrites({ db, addApp, senderDomains, sealer, rules }
       addOwner(account, planned)
       // owners may not create password links once there are several accounts
       dropOwnersLinks()
-      addApp({ accountId: id, actor: account.actor, at }, app)
-      addKey(id, key, at)
-      addSecret(id, secret, at)
       const change = { accountId: id, actor: account.actor, at }
       audit(change, 'account.create', id)
-      audit(change, 'app.create', app.publicId)
+      addApp(change, app)
+      addKey(id, key, at)
+      addSecret(id, secret, at)
       audit(change, 'key.create', key.id)
       return DONE
     },

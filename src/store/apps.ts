@@ -150,7 +150,8 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
     for (const host of hosts) orm.insert(appHosts).values({ appId, host }).onConflictDoNothing().run()
   }
 
-  const addApp = ({ accountId, actor, at }: Change, app: NewApp): void => {
+  const addApp = (change: Change, app: NewApp): void => {
+    const { accountId, at } = change
     const largest = orm
       .select({ id: sql<number>`ifnull(max(${apps.id}), 0)` })
       .from(apps)
@@ -164,11 +165,10 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
     addHosts(id, hosts)
     if (snippet) saveSnippet(id, snippet)
     orm.insert(appMailSettings).values({ appId: id, perPersonDay: rules.perPersonDay }).run()
+    audit(change, 'app.create', app.publicId)
     messages.saveMessages({
-      accountId,
+      ...change,
       appId: id,
-      actor,
-      at,
       drafts: drafts.map((draft) => ({
         ...draft,
         id: null,
@@ -182,7 +182,6 @@ export function createAppWrites({ db, live, messages, mailSettings, rules }: Par
     writes: {
       createApp({ app, ...change }: Change & { app: NewApp }): Done {
         addApp(change, app)
-        audit(change, 'app.create', app.publicId)
         return DONE
       },
 

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { and, desc, eq, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { makeTextId, publicId } from '../core/ids.ts'
+import { createTextIds, publicId } from '../core/ids.ts'
 import { auditEntries } from './schema.ts'
 import { prepareLazily } from './engine/statements.ts'
 
@@ -13,6 +13,9 @@ export type Change = { accountId: string; actor: string; at: number }
 
 /** `address`: keyed hash. `count`: how many identical attempts the row stands for. */
 export type SignInMark = { address: string; count?: number }
+
+/** Of all writers of audit entries: entries of the same ms are read in this order. */
+const nextId = createTextIds('aud')
 
 export function createAudit(db: Database) {
   const insert = prepareLazily(() =>
@@ -32,7 +35,7 @@ export function createAudit(db: Database) {
   )
   return ({ accountId, actor, at }: Change, action: string, subject: string, mark?: SignInMark): void => {
     const { address = null, count = 1 } = mark ?? {}
-    insert.run({ id: makeTextId('aud', at), accountId, actor, action, subject, at, address, count })
+    insert.run({ id: nextId(at), accountId, actor, action, subject, at, address, count })
   }
 }
 

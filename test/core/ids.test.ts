@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createIdSequence, makeTextId, publicId, readPublicId } from '../../src/core/ids.ts'
+import { createIdSequence, createTextIds, makeTextId, publicId, readPublicId } from '../../src/core/ids.ts'
 import { AT, DAY } from '../store/samples.ts'
 
 describe('createIdSequence', () => {
@@ -41,6 +41,15 @@ describe('createIdSequence', () => {
   test('lasts until the year 2060 below 2^53', () => {
     expect(createIdSequence(() => Date.UTC(2060, 0, 1)).next()).toBeLessThan(2 ** 53)
   })
+})
+
+test('text ids ascend within a millisecond, and differ between processes', () => {
+  const [ids, others] = [createTextIds('aud'), createTextIds('aud')]
+  const made = Array.from({ length: 100 }, () => ids(AT))
+  expect(made.toSorted()).toEqual(made)
+  expect(new Set([...made, ...Array.from({ length: 100 }, () => others(AT))]).size).toBe(200)
+  expect(made.every((id) => /^aud_\w{21}$/.test(id))).toBe(true)
+  expect(ids(AT + 1) > ids(AT)).toBe(true)
 })
 
 describe('public ids', () => {

@@ -24,6 +24,21 @@ async function rowsOf(query = '', browser = owner): Promise<string[][]> {
   return (who ?? []).map((one, row) => [one, what?.[row] ?? '', address?.[row] ?? ''])
 }
 
+test('entries of the same millisecond are in their order, the newest first', async () => {
+  const { accountId } = await pages.addAccount('eve@example.com', 'Other')
+  await pages.store.renameAccount({ accountId, actor: 'test', at: pages.clock.now(), name: 'Another' })
+  const entries = await pages.store.listAudit({ accountId, kind: 'changes', before: null, limit: 50 })
+  expect(entries.map(({ action }) => action)).toEqual([
+    'account.rename',
+    'key.create',
+    'message.save',
+    'message.save',
+    'app.create',
+    'account.create',
+  ])
+  expect(new Set(entries.map(({ createdAt }) => createdAt)).size).toBe(1)
+})
+
 const HASH = expect.stringMatching(/^[0-9a-f]{16}$/)
 
 describe('sign-ins', () => {
