@@ -125,7 +125,7 @@ export const NO_ACCESS = [
   'smtp_535',
 ] as const satisfies (keyof typeof ON_THE_WAY | `smtp_${number}`)[]
 
-/** Of the email or its sending. */
+/** Given by the email or its sending, not by a rule. */
 export type MailReason = keyof typeof UNFIT | keyof typeof ON_THE_WAY
 
 export const REASON_TEXTS: ReadonlyMap<string, Describe> = new Map(

@@ -1,3 +1,4 @@
+import { writeCsvRow } from '../core/csv.ts'
 import { publicId } from '../core/ids.ts'
 import { createEventLimit, type LimitDependencies, peekForKey, type TakenFor } from '../accounts/write-limits.ts'
 import type { Store } from '../store/store.ts'
@@ -107,3 +108,45 @@ export const eventView = (row: EventRow) => ({
   receivedAt: new Date(row.receivedAt).toISOString(),
   via: row.via,
 })
+
+/** The rows that are read at once for an export. */
+const EXPORT_ROWS = 500
+
+const EXPORT_COLUMNS = [
+  'id',
+  'type',
+  'event',
+  'path',
+  'email',
+  'contactId',
+  'properties',
+  'occurredAt',
+  'receivedAt',
+  'via',
+]
+
+/** Of all names, or of one: newest first, as CSV, in pieces, so that any number fits into memory. */
+export async function* exportEvents(
+  { store }: { store: Pick<Store, 'listEvents'> },
+  app: AppRow,
+  { name }: Pick<EventQuery, 'name'>,
+): AsyncGenerator<string> {
+  yield writeCsvRow(EXPORT_COLUMNS)
+  for (let before: number | null = null; ;) {
+    const page: EventPage = await store.listEvents({
+      appId: app.id,
+      contactId: null,
+      name,
+      before,
+      limit: EXPORT_ROWS,
+    })
+    yield page.rows.map((row) => writeCsvRow(toCells(row))).join('')
+    if (page.next === null) return
+    before = page.next
+  }
+}
+
+function toCells(row: EventRow): string[] {
+  const { id, type, event, path, email, contactId, occurredAt, receivedAt, via } = eventView(row)
+  return [id, type, event ?? '', path ?? '', email, contactId, row.properties ?? '', occurredAt, receivedAt, via]
+}

@@ -56,7 +56,7 @@ const SETTLE_MS = 5_000
 const LOOK_MS = 100
 const HANDED_MAX = 1_000
 
-/** Like the mailer, through what the sending process stores. */
+/** Waits until emails on their way have an outcome. @returns how many have none; another process may be sending them */
 async function settleElsewhere(store: Store, messages: MessageRow[]): Promise<number> {
   const count = async (): Promise<number> => {
     const asked = { contactId: null, states: ['handed'] as const, before: null, limit: HANDED_MAX }

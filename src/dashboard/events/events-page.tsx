@@ -3,7 +3,7 @@ import { publicId } from '../../core/ids.ts'
 import { formatZone } from '../../core/format-time.ts'
 import { CountsSection, countViews, NamesSection, RANGE_WORDS } from './counts-section.tsx'
 import { describeEventName } from './event-labels.ts'
-import { type CountsProps, type EventsProps, eventsPath, feedPath } from './events-view.ts'
+import { type CountsProps, type EventsProps, eventsPath, exportPath, feedPath } from './events-view.ts'
 import { FeedRow } from './feed.tsx'
 import { Frame, pathOf } from '../layout/frame.tsx'
 import { ButtonLink } from '../ui/button.tsx'
@@ -99,7 +99,17 @@ function FeedList({ viewer, view, rows, isOld, older }: EventsProps) {
         ))}
       </ol>
       {rows.length === 0 && <NoRows viewer={viewer} view={view} isOld={isOld} />}
-      <Pager newest={isOld ? path(null) : undefined} older={older === null ? undefined : path(older)} />
+      <div class="list-foot">
+        <Pager newest={isOld ? path(null) : undefined} older={older === null ? undefined : path(older)} />
+        {rows.length > 0 && (
+          <p class="hint">
+            Export {view.name === null ? 'all events' : 'all with this name'} as{' '}
+            <a href={exportPath(appId, view)} download>
+              CSV
+            </a>
+          </p>
+        )}
+      </div>
     </>
   )
 }

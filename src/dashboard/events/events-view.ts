@@ -35,3 +35,7 @@ export function eventsPath(appId: string, view: EventsView, before: string | nul
   if (before !== null) query.set('before', before)
   return pathOf(appId, 'events') + (query.size === 0 ? '' : `?${query}`)
 }
+
+/** All events, or those of the name. */
+export const exportPath = (appId: string, { name }: EventsView): string =>
+  `${pathOf(appId, 'events')}/export${name === null ? '' : `?${new URLSearchParams({ event: name })}`}`

@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { readCounts } from '../../events/counts.ts'
+import { exportEvents } from '../../events/events.ts'
 import { listFollowing } from '../../deliveries/delivery-lists.ts'
 import { listUnstarted } from '../../deliveries/message-explanations.ts'
 import { publicId, readPublicId } from '../../core/ids.ts'
-import { pageAnswer } from '../layout/answers.ts'
+import { downloadAnswer, nameExport, pageAnswer } from '../layout/answers.ts'
 import { openStream, showPage } from '../layout/require-member.tsx'
 import { type PageDependencies, type Viewer } from '../layout/viewer.ts'
 import { EventPage } from './event-page.tsx'
@@ -21,6 +22,9 @@ export const eventsRoutes = (deps: PageDependencies) =>
     )
     .get('/apps/:app/feed', ({ request, params: { app } }) =>
       openStream(deps, request, app, (viewer) => followFeed(deps, request, viewer)),
+    )
+    .get('/apps/:app/events/export', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
     )
     .get('/apps/:app/events/:event', ({ request, params: { app, event } }) =>
       showPage(deps, request, app, (viewer) => showEvent(deps, request, viewer, event)),
@@ -39,6 +43,18 @@ async function showEvents(deps: PageDependencies, request: Request, viewer: View
     <EventsPage viewer={viewer} view={view} counts={counts} rows={rows} isOld={before !== null} older={older} />
   )
   return pageAnswer(request, 200, page)
+}
+
+function exportAnswer(
+  { store, clock }: Pick<PageDependencies, 'store' | 'clock'>,
+  request: Request,
+  { app }: Viewer,
+): Response {
+  const { name } = readView(new URL(request.url).searchParams)
+  return downloadAnswer(exportEvents({ store }, app, { name }), {
+    name: nameExport('events', app, clock.now()),
+    format: 'csv',
+  })
 }
 
 async function showEvent(

@@ -18,6 +18,7 @@ import { SentText } from '../ui/text.tsx'
 import { describeCaller, KEYLESS_OPTIONS, type RequestNames } from './request-labels.tsx'
 import { RequestRow } from './request-row.tsx'
 import {
+  exportPath,
   type FilterName,
   FILTERS,
   isNarrowed,
@@ -36,9 +37,9 @@ type RequestsProps = {
   count: number | null
   /** request ID that was not found; empty without a search */
   wanted: string
-  /** whether this is not the first page, which gets new requests */
   /** of the days */
   fault: string | null
+  /** whether this is not the first page, which gets new requests */
   isOld: boolean
   /** cursor of the next page */
   older: number | null
@@ -203,10 +204,20 @@ function RequestList(props: RequestsProps) {
         ))}
       </ol>
       {rows.length === 0 && <NoRows {...props} />}
-      <Pager
-        newest={isOld ? requestsPath(appId, view) : undefined}
-        older={older === null ? undefined : requestsPath(appId, view, { before: String(older) })}
-      />
+      <div class="list-foot">
+        <Pager
+          newest={isOld ? requestsPath(appId, view) : undefined}
+          older={older === null ? undefined : requestsPath(appId, view, { before: String(older) })}
+        />
+        {rows.length > 0 && (
+          <p class="hint">
+            Export {isNarrowed(view) ? 'all that match' : `all${WORDS[view.kind]}`} as{' '}
+            <a href={exportPath(appId, view)} download>
+              CSV
+            </a>
+          </p>
+        )}
+      </div>
     </>
   )
 }

@@ -58,6 +58,9 @@ export function requestsPath(appId: string, view: Partial<RequestsView>, more: R
   return `${pathOf(appId, 'requests')}${query.size === 0 ? '' : `?${query}`}`
 }
 
+export const exportPath = (appId: string, view: RequestsView): string =>
+  `${pathOf(appId, 'requests')}/export?${writeView(view)}`
+
 export function writeView(view: RequestsView, more: Record<string, string> = {}): URLSearchParams {
   const query = new URLSearchParams()
   if (view.kind !== 'refused') query.set('kind', view.kind)

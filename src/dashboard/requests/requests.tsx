@@ -1,16 +1,17 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
 import { render } from 'preact-render-to-string'
+import { writeCsvRow } from '../../core/csv.ts'
 import { listShownAccounts } from '../../http/request-log.ts'
 import { NO_APP, type RequestQuery, type RequestRow as Row } from '../../store/requests.ts'
-import { pageAnswer, redirectAnswer } from '../layout/answers.ts'
+import { downloadAnswer, nameExport, pageAnswer, redirectAnswer } from '../layout/answers.ts'
 import { findOrderFault, readDay } from '../layout/days.ts'
 import { missingAnswer } from '../layout/missing-page.tsx'
 import { openStream, showPage } from '../layout/require-member.tsx'
 import { streamChanges } from '../layout/stream.ts'
 import type { PageDependencies, Viewer } from '../layout/viewer.ts'
 import { Zone } from '../ui/time.tsx'
-import type { RequestNames } from './request-labels.tsx'
+import { appOf, describeCaller, type RequestNames } from './request-labels.tsx'
 import { RequestPage } from './request-page.tsx'
 import { requestPath, RequestRow } from './request-row.tsx'
 import { RequestsPage, State } from './requests-page.tsx'
@@ -28,6 +29,9 @@ export const requestsRoutes = (deps: PageDependencies) =>
     )
     .get('/apps/:app/requests-live', ({ request, params: { app } }) =>
       openStream(deps, request, app, (viewer) => followRequests(deps, request, viewer)),
+    )
+    .get('/apps/:app/requests/export', ({ request, params: { app } }) =>
+      showPage(deps, request, app, (viewer) => exportAnswer(deps, request, viewer)),
     )
     .get('/apps/:app/requests/:request', ({ request, params }) =>
       showPage(deps, request, params.app, (viewer) => showRequest(deps, request, viewer, params.request)),
@@ -67,6 +71,56 @@ async function showRequests(deps: PageDependencies, request: Request, viewer: Vi
   const page = { viewer, view, names, rows, count, wanted, fault, isOld: before !== null, older }
   return pageAnswer(request, fault ? 400 : 200, <RequestsPage {...page} />)
 }
+
+async function exportAnswer(deps: PageDependencies, request: Request, viewer: Viewer): Promise<Response> {
+  const names = await readNames(deps, viewer)
+  const query = await toQuery(deps, viewer, readView(new URL(request.url).searchParams), names)
+  return downloadAnswer(exportRequests(deps, query, names), {
+    name: nameExport('requests', viewer.app, deps.clock.now()),
+    format: 'csv',
+  })
+}
+
+const EXPORT_ROWS = 500
+const EXPORT_COLUMNS = [
+  'time',
+  'status',
+  'code',
+  'field',
+  'method',
+  'path',
+  'tool',
+  'caller',
+  'app',
+  'count',
+  'requestId',
+]
+
+/** Newest first, as CSV, in pieces. `count`: identical refusals of one moment. */
+async function* exportRequests({ store }: Reads, query: RequestQuery, names: RequestNames): AsyncGenerator<string> {
+  yield writeCsvRow(EXPORT_COLUMNS)
+  for (let before: number | null = null; ;) {
+    const rows: Row[] = await store.listRequests({ ...query, before, limit: EXPORT_ROWS })
+    yield rows.map((row) => writeCsvRow(toCells(row, names))).join('')
+    const last = rows.at(-1)
+    if (!last || rows.length < EXPORT_ROWS) return
+    before = last.id
+  }
+}
+
+const toCells = (row: Row, names: RequestNames): string[] => [
+  new Date(row.at).toISOString(),
+  String(row.status),
+  row.code ?? '',
+  row.field ?? '',
+  row.method,
+  row.path,
+  row.tool ?? '',
+  describeCaller(row.caller, names),
+  appOf(row.appId, names)?.name ?? '',
+  String(row.count),
+  row.requestId,
+]
 
 async function showRequest(
   deps: PageDependencies,

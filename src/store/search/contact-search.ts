@@ -169,7 +169,7 @@ export function createContactSearch(db: Database, bounds = BOUNDS) {
     return { from: isMore ? (nthBefore.get(appId, until, most - 1)?.id ?? 0) : 0, until }
   }
 
-  /** The ids of `candidates` that match, at least to the first that is not counted. */
+  /** The ids of `candidates` that match: one more than are counted, where there are that many. */
   const listMatches = (candidates: Sql, conditions: Condition[], isFound: IsFound | null): number[] => {
     const test = allOf(conditions)
     const columns = `c.id AS id${isFound ? SEARCHED_COLUMNS : ''}`

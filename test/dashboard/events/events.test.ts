@@ -21,6 +21,19 @@ describe('the events', () => {
     expect(await textOf(html, '.chart')).toEqual([])
   })
 
+  test('are exported as CSV, all or those with a name', async () => {
+    await pages.record({ name: 'paid', properties: { note: '=1+1' } })
+    await pages.record({ email: 'eve@example.com', name: '$page', path: '/results/81' })
+    const export_ = async (query: string) => {
+      const [path] = await attributesOf(await pages.see(query), '.list-foot a[download]', 'href')
+      const { html } = await pages.browser.get(path ?? '')
+      return html.split('\r\n').map((line) => line.split(',').slice(1, 5).join(','))
+    }
+    const columns = 'type,event,path,email'
+    expect(await export_('')).toEqual([columns, 'page,,/results/81,eve@example.com', 'event,paid,,bob@example.com', ''])
+    expect(await export_('?event=paid')).toEqual([columns, 'event,paid,,bob@example.com', ''])
+  })
+
   test('lists newest first, with time, name, person and details', async () => {
     await pages.record({
       properties: { headline: 'Spring', count: 2, by: { team: 'x' } },

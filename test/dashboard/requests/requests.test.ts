@@ -54,6 +54,38 @@ const listIds = async (html: string) =>
 const leadOf = async (html: string) => (await textOf(html, '.lead'))[0]
 
 describe('Requests', () => {
+  test('exports what is filtered, without names of other accounts and formulas', async () => {
+    await add(
+      request({ requestId: 'req_a', field: '=1+1' }),
+      request({ requestId: 'req_b', accountId: 'acc_other' }),
+      request({ requestId: 'req_c', status: 404, code: 'contact_not_found', field: null, count: 3 }),
+    )
+    const path = (await attributesOf(await see('?code=invalid_field'), '.list-foot a[download]', 'href'))[0] ?? ''
+    expect(path).toBe(pages.at('requests/export?code=invalid_field'))
+    const line = (...cells: string[]) => `2026-05-03T12:00:00.000Z,${cells.join(',')}\r\n`
+    const columns = 'time,status,code,field,method,path,tool,caller,app,count,requestId\r\n'
+    const one = line('400', 'invalid_field', "'=1+1", 'POST,/api/v1/events', '', 'First key', app.name, '1', 'req_a')
+    expect((await browser.get(path)).html).toBe(columns + one)
+    const { html, headers } = await browser.get(pages.at('requests/export'))
+    expect(html).toBe(
+      columns +
+        line('404', 'contact_not_found', '', 'POST,/api/v1/events', '', 'First key', app.name, '3', 'req_c') +
+        one,
+    )
+    expect(headers.get('content-disposition')).toMatch(/^attachment; filename="requests-[a-z-]+-2026-05-03\.csv"$/)
+  })
+
+  test('exports more than are read at once, each once', async () => {
+    await add(...Array.from({ length: 501 }, () => request()))
+    const { html } = await browser.get(pages.at('requests/export'))
+    const ids = html
+      .trim()
+      .split('\r\n')
+      .slice(1)
+      .map((one) => one.split(',').at(-1))
+    expect([ids.length, new Set(ids).size]).toEqual([501, 501])
+  })
+
   test('lists refused ones, newest first, each with its time, outcome, cause, request and key', async () => {
     await add(
       request({ requestId: 'req_a' }),

@@ -1,5 +1,5 @@
--- People are counted by day after their commit, with "seen" of contact_index_progress, so that recording an event of a
--- new person writes a page less.
+-- People are counted by day after their commit, as far as "seen" in contact_index_progress. Recording an event of a new
+-- person then writes one page less.
 DROP TRIGGER contacts_counted;
 DROP TRIGGER contacts_uncounted;
 
