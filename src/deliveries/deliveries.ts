@@ -101,7 +101,7 @@ export function findUnconfirmed(delivery: DeliveryRow): { at: number | null } | 
 
 /** It was sent again after an unknown outcome. */
 export const mayHaveArrivedTwice = (delivery: DeliveryRow): boolean =>
-  findUnconfirmed(delivery) !== null && LEFT.includes(delivery.state)
+  findUnconfirmed(delivery) !== null && SENT_STATES.some((state) => state === delivery.state)
 
 /** Its rules or the app's limits let it wait, and no mail server refused it. */
 export const isHeld = ({ state, reason }: Pick<DeliveryRow, 'state' | 'reason'>): boolean =>
@@ -130,7 +130,8 @@ export const labelOf = (delivery: Pick<DeliveryRow, 'state' | 'reason'>): string
 /** How often the mail server or the sender deferred it, since a member last resent it. */
 export const countDeferrals = (delivery: DeliveryRow): number => readRecord(delivery)?.tries ?? 0
 
-const LEFT: readonly DeliveryState[] = ['handed', 'sent', 'unknown', 'bounced', 'complained']
+/** Handed to a mail server, whatever happened afterwards. Captured emails were not. */
+export const SENT_STATES = ['handed', 'sent', 'unknown', 'bounced', 'complained'] as const satisfies DeliveryState[]
 
 /** A rule or pause may defer it again: keep the last try's result. */
 function lastTryOf({ delivery }: DeliveryWork): Pick<DecisionRecord, 'tries' | 'reply' | 'unconfirmedAt' | 'isSlow'> {

@@ -32,6 +32,7 @@ import {
   isHeld,
   labelOf,
   mayHaveArrivedTwice,
+  SENT_STATES,
   STATE_LABELS,
 } from './deliveries.ts'
 import { type Refusal, refuse } from '../core/refusals.ts'
@@ -50,6 +51,7 @@ export {
   isHastened,
   isHeld,
   labelOf,
+  SENT_STATES,
   STATE_LABELS,
   namesReply,
   isResent,

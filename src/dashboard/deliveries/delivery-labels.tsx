@@ -6,6 +6,7 @@ import {
   isHeld,
   labelOf,
   mayHaveArrivedTwice,
+  SENT_STATES,
   STATE_LABELS,
 } from '../../deliveries/delivery-lists.ts'
 import { publicId } from '../../core/ids.ts'
@@ -33,7 +34,7 @@ const MOODS: Record<DeliveryState, Mood> = {
  */
 export const STATE_GROUPS = {
   pending: { word: 'Waiting', chip: 'Waiting', states: ['waiting', 'deferred', 'claimed'] },
-  left: { word: 'All sent', chip: 'Sent', states: ['handed', 'sent', 'unknown', 'bounced', 'complained'] },
+  left: { word: 'All sent', chip: 'Sent', states: SENT_STATES },
   unsent: {
     word: 'Skipped, captured or failed',
     chip: 'Skipped, captured or failed',
@@ -42,7 +43,7 @@ export const STATE_GROUPS = {
   decided: {
     word: 'Sent, captured, held back or failed',
     chip: 'Sent, captured, held back or failed',
-    states: ['handed', 'sent', 'unknown', 'bounced', 'complained', 'kept', 'failed'],
+    states: [...SENT_STATES, 'kept', 'failed'],
   },
   amiss: { word: 'All problems', chip: 'Problems', states: ['failed', 'unknown', 'bounced', 'complained'] },
 } as const satisfies Record<string, { word: string; chip: string; states: readonly DeliveryState[] }>
