@@ -202,12 +202,15 @@ function exampleOf(call: Call): string[] {
   return sent ? [json(sent)] : []
 }
 
-/** Several statuses have the same fields. */
+/** Several statuses have the same fields, with other values. */
 function answersOf({ responses }: Operation, schemas: Schemas): string[] {
   const successes = Object.entries(responses).filter(([status]) => IS_SUCCESS.test(status))
   const { schema, example } = successes[0]?.[1].content['application/json'] ?? {}
   const answer = resolveSchema(schema, schemas)
-  const fields = fieldRows(answer ?? {})
+  const answers = successes.flatMap(
+    ([, { content }]) => resolveSchema(content['application/json']?.schema, schemas) ?? [],
+  )
+  const fields = answers.length > 1 ? rowsOfObject({ anyOf: answers }) : fieldRows(answer ?? {})
   const done = successes.map(([status, { description }]) =>
     successes.length > 1 ? `${status}: ${description}` : description,
   )
@@ -274,7 +277,10 @@ function uniteSchemas(variants: Schema[]): Schema {
   const [first = {}, ...others] = [...new Map(variants.map((one) => [JSON.stringify(one), one])).values()]
   if (others.length === 0) return first
   const all = [first, ...others]
-  const description = [...new Set(all.flatMap((one) => one.description ?? []))].join(' ')
+  const described = all.flatMap(({ description, const: value }) =>
+    description === undefined ? [] : value === undefined ? description : `\`${value}\`: ${description}`,
+  )
+  const description = [...new Set(described)].join(' ')
   return { description, anyOf: all.flatMap((one) => one.anyOf ?? [one]) }
 }
 

@@ -67,7 +67,7 @@ const PageItem = Type.Object({
 })
 
 const ActionItem = Type.Object({
-  type: Type.Literal('track', { description: '`track` is an action.', say: TYPE_SAY }),
+  type: Type.Literal('track', { description: 'An action.', say: TYPE_SAY }),
   ...onPage,
   name: Type.String({
     description: 'The name of the action.',
