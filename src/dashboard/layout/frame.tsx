@@ -33,7 +33,8 @@ export const nameOfPage = (page: keyof typeof PAGES): string => PAGES[page].name
 /** What people do and get is above it. */
 const FIRST_OF_SETUP = 'sender'
 
-export type PageName = keyof typeof PAGES | 'you' | 'new-app' | 'docs'
+/** `unknown`: a page that doesn't exist, which the sidebar doesn't show as current. */
+export type PageName = keyof typeof PAGES | 'you' | 'new-app' | 'docs' | 'unknown'
 
 type SubPage =
   'overview/people' | 'feed' | 'outbox' | 'suppressions' | 'audit' | 'sender/server' | 'sender/domain' | 'sender/limits'
@@ -45,7 +46,8 @@ export const homePath = (appId: string, { isActivated }: { isActivated: boolean 
   pathOf(appId, isActivated ? 'overview' : 'activation')
 
 /** Pages that exist in every app. Overview leads on to Activation where nothing arrived yet. */
-const pageElsewhere = (page: PageName): PageName => (page === 'new-app' || page === 'activation' ? 'overview' : page)
+const pageElsewhere = (page: PageName): PageName =>
+  page === 'new-app' || page === 'activation' || page === 'unknown' ? 'overview' : page
 
 /** Activation makes room for Overview, which leads to it while steps are missing. The current page is listed. */
 const isListed = (name: string, page: PageName, { isActivated }: Viewer): boolean =>

@@ -17,15 +17,16 @@ export function missingAnswer(request: Request, viewer: Viewer, code: ProblemCod
   const { status, title, lead, remedy } = PROBLEMS[code]
   const [, , , opened = ''] = new URL(request.url).pathname.split('/')
   const section = TABS.get(opened) ?? opened
-  const home = viewer.isActivated ? 'overview' : 'activation'
-  const page = isListedPage(section) ? section : home
+  const [page, list] = isListedPage(section)
+    ? [section, section]
+    : (['unknown', viewer.isActivated ? 'overview' : 'activation'] as const)
   return pageAnswer(
     request,
     status,
     <Frame viewer={{ ...viewer, flash: null }} page={page} title={title} state={lead}>
       {remedy !== TO_START && remedy}
       <p class="next">
-        <ButtonLink href={pathOf(viewer.app.publicId, page)}>{`Open ${nameOfPage(page)}`}</ButtonLink>
+        <ButtonLink href={pathOf(viewer.app.publicId, list)}>{`Open ${nameOfPage(list)}`}</ButtonLink>
       </p>
     </Frame>,
   )
