@@ -3,7 +3,7 @@ import { describeReason } from '../../deliveries/describe-reason.ts'
 import { MOST_COUNTED } from '../../store/message-results.ts'
 import { pathOf } from './frame.tsx'
 import { formatCount } from '../ui/chart.tsx'
-import { Notice } from '../ui/notice.tsx'
+import { Notice, type NoticeKind } from '../ui/notice.tsx'
 import { SectionLinks } from '../ui/sections.tsx'
 import { Command } from '../ui/text.tsx'
 import { ExactTime } from '../ui/time.tsx'
@@ -33,6 +33,13 @@ export type MailState = {
   /** emails that wait because the mail server can't be used. `isSilent`: it doesn't answer. Null if none does */
   stuck: { count: number; isSilent: boolean } | null
 }
+
+/** Whether it must be solved, wherever it is shown: emails wait, aren't sent, or can't be unsubscribed from. */
+export const IS_PROBLEM: Readonly<
+  Record<'capturing' | 'unreadable' | 'unverified' | 'lostUrl' | 'pause' | 'stuck', boolean>
+> = { capturing: false, unreadable: true, unverified: true, lostUrl: true, pause: false, stuck: true }
+
+const kindOf = (about: keyof typeof IS_PROBLEM): NoticeKind => (IS_PROBLEM[about] ? 'problem' : 'caution')
 
 export const describeStuck = ({ count, isSilent }: NonNullable<MailState['stuck']>): string => {
   const waits = count === 1 ? '1 email waits' : `${formatMost(count)} emails wait`
@@ -68,14 +75,14 @@ const SettingNotices = ({ viewer, state: { hasSender, isCapturing, isUnreadable,
       </Notice>
     )}
     {isCapturing && (hasSender || on !== undefined) && (
-      <Notice kind="caution">
+      <Notice kind={kindOf('capturing')}>
         No mail server yet. Emails are captured{' '}
         {on === 'outbox' ? 'here' : <a href={pathOf(viewer.app.publicId, 'outbox')}>in the outbox</a>}.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set up a mail server</a>.
       </Notice>
     )}
     {isUnreadable && (
-      <Notice kind="caution">
+      <Notice kind={kindOf('unreadable')}>
         The saved mail server can't be read, so no email is sent.{' '}
         <a href={pathOf(viewer.app.publicId, 'sender/server')}>Set it up again</a>.
       </Notice>
@@ -88,7 +95,7 @@ const FromNotices = ({ viewer, state: { lostUrl, unverified, pause } }: NoticesP
   <>
     {pause?.reason.startsWith('from_') && <Paused {...pause} />}
     {lostUrl !== null && (
-      <Notice kind="caution">
+      <Notice kind={kindOf('lostUrl')}>
         {describeLostUrl(lostUrl)} <SetAddress />
       </Notice>
     )}
@@ -106,7 +113,7 @@ export const SetAddress = () => (
 
 const Unverified = ({ viewer, unverified }: Pick<NoticesProps, 'viewer'> & Pick<MailState, 'unverified'>) =>
   unverified.length === 0 ? null : (
-    <Notice kind="caution">
+    <Notice kind={kindOf('unverified')}>
       Emails from {unverified.join(', ')} wait until this account verifies the domain.{' '}
       <a href={`${pathOf(viewer.app.publicId, 'sender/domain')}#domains`}>Show the record to add</a>.
     </Notice>
@@ -115,7 +122,7 @@ const Unverified = ({ viewer, unverified }: Pick<NoticesProps, 'viewer'> & Pick<
 const ServerNotices = ({ viewer, state: { stuck, pause }, on }: NoticesProps) => (
   <>
     {stuck && (
-      <Notice kind="caution">
+      <Notice kind={kindOf('stuck')}>
         {describeStuck(stuck)}
         {on !== 'sender/server' && (
           <>
@@ -130,7 +137,7 @@ const ServerNotices = ({ viewer, state: { stuck, pause }, on }: NoticesProps) =>
 )
 
 const Paused = ({ server, isOwn, reason, until }: NonNullable<MailState['pause']>) => (
-  <Notice kind="caution">
+  <Notice kind={kindOf('pause')}>
     {isOwn ? (
       "This app's emails wait"
     ) : (

@@ -8,7 +8,7 @@ import type { MessageRow } from '../../messages/messages.ts'
 import type { LackedLinks, LiveCheck, LiveProblem } from '../../messages/message-checks.ts'
 import type { FieldError } from '../../core/refusals.ts'
 import { pathOf } from '../layout/frame.tsx'
-import { describeLostUrl, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
+import { describeLostUrl, IS_PROBLEM, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
 import { EDITOR, type Sending } from './editor-props.ts'
 import { type Fields, textOf } from './message-field-names.ts'
 import { listGroups } from './sentence-words.ts'
@@ -156,7 +156,7 @@ const listSending = ({ isCapturing, lostUrl }: Sending, message: MessageRow | nu
         {
           ...lineOf('Public address', [], describeLostUrl(lostUrl)),
           // captured emails reach nobody yet
-          state: isCapturing ? ('caution' as const) : ('wrong' as const),
+          state: IS_PROBLEM.lostUrl && !isCapturing ? ('wrong' as const) : ('caution' as const),
           link: { label: 'How to set it', page: 'docs' as const },
         },
       ]),

@@ -2,7 +2,14 @@ import { isMissing, type SenderCheck } from '../../accounts/sender-checks.ts'
 import type { ProblemCounts } from '../../store/message-results.ts'
 import type { RefusalGroup } from '../../store/requests.ts'
 import type { MessageRow } from '../../messages/messages.ts'
-import { describeLostUrl, describeStuck, formatMost, type MailState, PUBLIC_ADDRESS } from '../layout/mail-notices.tsx'
+import {
+  describeLostUrl,
+  describeStuck,
+  formatMost,
+  IS_PROBLEM,
+  type MailState,
+  PUBLIC_ADDRESS,
+} from '../layout/mail-notices.tsx'
 import { type DeliveriesView, deliveriesPath } from '../deliveries/deliveries-view.ts'
 import { pathOf } from '../layout/frame.tsx'
 import { requestsPath } from '../requests/requests-view.ts'
@@ -22,7 +29,7 @@ export type AttentionFacts = {
   days: number
 }
 
-/** `isBad`: something was lost. `until`: end of a pause (ms UTC). `link` leads to what solves it. */
+/** `isBad`: to be solved. `until`: end of a pause (ms UTC). `link` leads to what solves it. */
 export type AttentionItem = {
   isBad: boolean
   text: string
@@ -66,23 +73,32 @@ function aboutServer({ appId, mail, messages, problems: { captured } }: Attentio
   const server = pathOf(appId, 'sender/server')
   if (mail.isUnreadable) {
     const text = "The saved mail server can't be read, so no email is sent."
-    return [{ isBad: true, text, link: { label: 'Set it up again', href: server } }]
+    return [{ isBad: IS_PROBLEM.unreadable, text, link: { label: 'Set it up again', href: server } }]
   }
   const waiting = countOf(captured, 'email is captured', 'emails are captured')
   if (mail.isCapturing) {
     if (captured === 0 && messages.every(({ status }) => status !== 'live')) return []
     const text = `No mail server yet. ${captured === 0 ? 'Emails are captured' : waiting}, not sent.`
-    return [{ isBad: false, text, link: { label: 'Set up a mail server', href: server } }]
+    return [{ isBad: IS_PROBLEM.capturing, text, link: { label: 'Set up a mail server', href: server } }]
   }
   const items: AttentionItem[] = []
   if (mail.pause) {
     const text = mail.pause.isOwn
       ? 'The mail server refuses this app. Emails wait'
       : 'The mail server is paused. Emails wait'
-    items.push({ isBad: false, text, until: mail.pause.until, link: { label: 'Check the mail server', href: server } })
+    items.push({
+      isBad: IS_PROBLEM.pause,
+      text,
+      until: mail.pause.until,
+      link: { label: 'Check the mail server', href: server },
+    })
   }
   if (mail.stuck)
-    items.push({ isBad: true, text: describeStuck(mail.stuck), link: { label: 'Check the connection', href: server } })
+    items.push({
+      isBad: IS_PROBLEM.stuck,
+      text: describeStuck(mail.stuck),
+      link: { label: 'Check the connection', href: server },
+    })
   if (captured > 0) {
     const link = { label: 'Open the outbox', href: pathOf(appId, 'outbox') }
     items.push({ isBad: false, text: `${waiting} and not sent.`, link })
@@ -94,7 +110,7 @@ const aboutDomains = ({ appId, mail: { unverified } }: AttentionFacts): Item =>
   unverified.length === 0
     ? null
     : {
-        isBad: true,
+        isBad: IS_PROBLEM.unverified,
         text: `Emails from ${unverified.join(', ')} wait for a DNS record.`,
         link: { label: 'Show the record to add', href: `${pathOf(appId, 'sender/domain')}#domains` },
       }
@@ -175,7 +191,7 @@ const aboutLinks = ({ mail: { lostUrl } }: AttentionFacts): Item =>
   lostUrl === null
     ? null
     : {
-        isBad: true,
+        isBad: IS_PROBLEM.lostUrl,
         text: describeLostUrl(lostUrl),
         link: { label: 'How to set the public address', href: PUBLIC_ADDRESS },
       }

@@ -2,10 +2,12 @@
 import type { ComponentChildren } from 'preact'
 import { Icon, type IconName } from './icon.tsx'
 
-export type NoticeKind = 'error' | 'caution' | 'done' | 'info'
+/** `error`: of the last action. `problem`: stays until it is solved. */
+export type NoticeKind = 'error' | 'problem' | 'caution' | 'done' | 'info'
 
 const SIGNS: Record<NoticeKind, { icon: IconName; word: string }> = {
   error: { icon: 'warning', word: 'Error: ' },
+  problem: { icon: 'warning', word: 'Problem: ' },
   caution: { icon: 'warning', word: 'Caution: ' },
   done: { icon: 'check', word: 'Done: ' },
   info: { icon: 'info', word: 'Note: ' },

@@ -66,8 +66,8 @@ describe('a captured email', () => {
     const path = await trigger()
     await set({ smtpUrl: 'nonsense' })
     expect(await offeredOn(path)).toEqual([])
-    expect(await textOf(await see(path), '.notice.caution')).toEqual([
-      "Caution: The saved mail server can't be read, so no email is sent. Set it up again.",
+    expect(await textOf(await see(path), '.notice.problem')).toEqual([
+      "Problem: The saved mail server can't be read, so no email is sent. Set it up again.",
     ])
     const { status, html } = await browser.post(`${path}/resend`)
     expect([status, (await textOf(html, '[role=alert]'))[0]]).toEqual([409, expect.stringContaining('is invalid')])

@@ -114,8 +114,8 @@ describe('domains', () => {
     expect(html).toContain(record.name)
     expect(html).toContain(record.value)
     for (const page of ['messages', 'deliveries', 'sender']) {
-      const cautions = await textOf((await browser.get(pages.at(page))).html, '.notice.caution')
-      expect(cautions.join()).toContain('Emails from x.example wait until this account verifies the domain.')
+      const problems = await textOf((await browser.get(pages.at(page))).html, '.notice.problem')
+      expect(problems.join()).toContain('Emails from x.example wait until this account verifies the domain.')
     }
     // viewing the page queries no DNS
     expect(asked).toEqual([])

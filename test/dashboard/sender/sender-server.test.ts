@@ -428,18 +428,18 @@ describe('saving a mail server', () => {
 
 describe('a base URL that works on this machine only', () => {
   const LOST =
-    "Caution: Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com. How to set it"
-  const cautions = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.caution')
+    "Problem: Recipients can't unsubscribe: links in emails lead to http://localhost:8080, which only this machine can open. Set the public address in EVENTPOST_BASE_URL or with --base-url https://post.example.com. How to set it"
+  const problems = async (page: string) => textOf((await browser.get(pages.at(page))).html, '.notice.problem')
 
   test('is reported once, on Sender, if emails are sent, also by a server on this machine', async () => {
-    expect(await cautions('sender')).toEqual([])
+    expect(await problems('sender')).toEqual([])
     for (const url of [BEYOND, 'smtp://127.0.0.1:1025', 'smtp://localhost:1025', 'smtp://[::1]:1025']) {
       await set(url)
-      expect(await cautions('sender')).toEqual([LOST])
+      expect(await problems('sender')).toEqual([LOST])
     }
     await set(BEYOND)
     for (const page of ['sender/server', 'sender/domain', 'sender/limits', 'messages'])
-      expect([page, await cautions(page)]).toEqual([page, []])
+      expect([page, await problems(page)]).toEqual([page, []])
   })
 
   test('is not reported if people can reach it', async () => {
@@ -447,6 +447,6 @@ describe('a base URL that works on this machine only', () => {
     pages = await openAccount({ baseUrl: 'https://post.example.com' })
     browser = await pages.signedIn()
     await set(BEYOND)
-    expect(await cautions('sender')).toEqual([])
+    expect(await problems('sender')).toEqual([])
   })
 })
