@@ -139,11 +139,19 @@ const fieldPath = ({ viewer, message }: Pick<ResultsProps, 'viewer' | 'message'>
 function describeAnswer({ funnel, waiting, compared: { cameBack } }: Results): string {
   const { sent, cameBack: returns } = funnel
   if (sent === 0 && waiting > 0) return `No email was sent yet: ${describeWaiting(waiting)}.`
-  const emails = sent === 1 ? '1 email' : `${formatCount(sent)} emails`
-  const came = `${emails} sent${returns === 0 ? ', nobody came back' : `. People came back after ${formatCount(returns)} of them`}.`
+  const came = describeReturns(sent, returns)
   const { extra, emailed } = cameBack
   if (extra === null) return came
   return `${came} ${formatExtra(extra)} people came back than without the email, among the ${formatCount(emailed.people)} compared.`
+}
+
+/** A person can come back after several emails. */
+function describeReturns(sent: number, returns: number): string {
+  const emails = sent === 1 ? '1 email sent' : `${formatCount(sent)} emails sent`
+  if (returns === 0) return `${emails}, nobody came back.`
+  return sent === 1
+    ? `${emails}, and the person came back.`
+    : `${emails}. After ${formatCount(returns)} of them, the person came back.`
 }
 
 type Filter = Partial<Pick<DeliveriesView, 'state' | 'reason' | 'outcome' | 'from' | 'to'>>
