@@ -238,6 +238,12 @@ describe('the editor', () => {
       await page.click('summary:has-text("Simulation")')
       await page.click('button[value="simulate 7"]')
       await page.waitForSelector('.outcome')
+      // so that the tables of all outcomes have the same columns
+      await page.evaluate(`document.querySelector('.outcome').open = true`)
+      const [person = 0, all = 1] = await page
+        .locator('.outcome[open] th:first-child, .outcome[open] table')
+        .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().width).toSorted((a, b) => a - b))
+      expect(person / all).toBeCloseTo(0.3, 2)
       expect(await page.inputValue(named('name'))).toBe('Not saved yet')
       await page.click('#wait > summary')
       await page.fill(named('wait.minutes'), '2')

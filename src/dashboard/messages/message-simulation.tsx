@@ -10,7 +10,7 @@ import { Button } from '../ui/button.tsx'
 import { formatCount } from '../ui/chart.tsx'
 import { EmptyState } from '../ui/empty.tsx'
 import { type Column, Table } from '../ui/table.tsx'
-import { SentText } from '../ui/text.tsx'
+import { Breakable } from '../ui/text.tsx'
 import { formatDate, Time } from '../ui/time.tsx'
 import type { Viewer } from '../layout/viewer.ts'
 
@@ -191,7 +191,7 @@ const columnsOf = ({ viewer, content, now }: OutcomeProps): Column<SimulationLin
         'Erased'
       ) : (
         <a href={personPath(viewer.app.publicId, contactId)}>
-          <SentText>{email}</SentText>
+          <Breakable>{email}</Breakable>
         </a>
       ),
   },
