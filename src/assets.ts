@@ -99,11 +99,19 @@ const PACKINGS: Packing[] = [
 ]
 
 /** The one that the client prefers; `br` if it has no preference (RFC 9110, 12.5.3). */
-export function pickEncoding({ headers }: Request): Packing {
-  const wanted = readQualities(headers.get('accept-encoding') ?? '')
-  const qualityOf = ({ encoding }: Packing): number => wanted.get(encoding) ?? wanted.get('*') ?? 0
-  const [best] = PACKINGS.filter((one) => qualityOf(one) > 0).sort((one, other) => qualityOf(other) - qualityOf(one))
+export function pickEncoding(request: Request): Packing {
+  const qualityOf = createQualities(request)
+  const [best] = PACKINGS.filter(({ encoding }) => qualityOf(encoding) > 0).sort(
+    (one, other) => qualityOf(other.encoding) - qualityOf(one.encoding),
+  )
   return best ?? { encoding: 'identity', suffix: '' }
+}
+
+export const acceptsGzip = (request: Request): boolean => createQualities(request)('gzip') > 0
+
+function createQualities({ headers }: Request): (encoding: string) => number {
+  const wanted = readQualities(headers.get('accept-encoding') ?? '')
+  return (encoding) => wanted.get(encoding) ?? wanted.get('*') ?? 0
 }
 
 const readQualities = (header: string): Map<string, number> =>

@@ -1,7 +1,9 @@
 import { h, type VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import { localTime } from '../../core/local-time.ts'
+import { acceptsGzip } from '../../assets.ts'
 import type { AppRow } from '../../store/types.ts'
+import { pageAbove } from './forms.ts'
 import { readLanguage } from './language.ts'
 import { PageContext } from './page-context.ts'
 import { readTheme } from './theme.ts'
@@ -18,8 +20,6 @@ const HEADERS = {
 
 const PACKED_HEADERS = { ...HEADERS, 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }
 
-const takesGzip = ({ headers }: Request): boolean => /\bgzip\b/.test(headers.get('accept-encoding') ?? '')
-
 /** Compressed only if it repeats nothing of its request: else its length would help to guess what it says (BREACH). */
 export function pageAnswer(request: Request, status: number, page: VNode, cookies: string[] = []): Response {
   const { pathname, search } = new URL(request.url)
@@ -27,9 +27,10 @@ export function pageAnswer(request: Request, status: number, page: VNode, cookie
     theme: readTheme(request),
     language: readLanguage(request),
     path: request.method === 'GET' ? pathname + search : null,
+    back: request.method === 'GET' ? pathname + search : pageAbove(pathname),
   }
   const html = `<!doctype html>${render(h(PageContext.Provider, { value: facts }, page))}`
-  const isPacked = status === 200 && facts.path === pathname && takesGzip(request)
+  const isPacked = status === 200 && facts.path === pathname && acceptsGzip(request)
   const response = isPacked
     ? new Response(Bun.gzipSync(html), { status, headers: PACKED_HEADERS })
     : new Response(html, { status, headers: HEADERS })

@@ -8,6 +8,8 @@ export type PageFacts = {
   language: string | null
   /** URL of the page; null for the answer to a form */
   path: string | null
+  /** where a form of every page leads back to: the page, or that of the answered form */
+  back: string
 }
 
-export const PageContext = createContext<PageFacts>({ theme: 'system', language: null, path: null })
+export const PageContext = createContext<PageFacts>({ theme: 'system', language: null, path: null, back: '/' })

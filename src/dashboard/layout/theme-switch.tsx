@@ -25,10 +25,10 @@ const NAMES: Record<Theme, string> = { light: 'Light', dark: 'Dark', system: 'Sy
 
 /** On the answer to a form the switch needs scripts, because returning would lose the page. */
 export function ThemeSwitch() {
-  const { theme, path } = useContext(PageContext)
+  const { theme, path, back } = useContext(PageContext)
   return (
     <form class={path === null ? 'themes staying' : 'themes'} method="post" action="/theme" aria-label="Theme">
-      <input type="hidden" name="to" value={path ?? '/'} />
+      <input type="hidden" name="to" value={back} />
       {THEMES.map((name) => (
         <button key={name} type="submit" name="theme" value={name} title={NAMES[name]} aria-pressed={name === theme}>
           <Icon name={name} />

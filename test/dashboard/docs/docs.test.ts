@@ -59,6 +59,11 @@ test('each page is at most 40 KB, compressed', async () => {
   }
 })
 
+test.each(['br', 'gzip;q=0', 'gzip; q=0.000, br'])('a page is not compressed for who accepts %p', async (accepted) => {
+  const response = await pages.handle('/docs/start', { headers: { 'Accept-Encoding': accepted } })
+  expect(response.headers.get('content-encoding')).toBe(null)
+})
+
 test('all links lead to a page, and anchors to a heading', async () => {
   const links = new Map<string, Set<string>>()
   for (const page of all) {

@@ -54,6 +54,7 @@ describe('the colours', () => {
       const answer = await browser.post(pages.at(page), fields)
       expect([answer.status, await pressedIn(answer.html)]).toEqual([status, ['dark']])
       expect(await attributesOf(answer.html, '.themes', 'class')).toEqual(['themes staying'])
+      expect(await attributesOf(answer.html, '.themes [name=to]', 'value')).toEqual([pages.at(page)])
     }
   })
 })
