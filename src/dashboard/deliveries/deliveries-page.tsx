@@ -315,13 +315,13 @@ const NothingYet = ({ viewer, messages }: DeliveriesProps) => {
   )
 }
 
-const NoMatch = ({ viewer, view, isFirst }: DeliveriesProps) => {
+const NoMatch = ({ viewer, view, isFirst, fault }: DeliveriesProps) => {
   if (!isFirst) return <EmptyState title="Nothing older">You've reached the oldest delivery.</EmptyState>
   if (!isNarrowed(view)) return null
   const all = <ButtonLink href={deliveriesPath(viewer.app.publicId, NO_FILTER)}>Show all deliveries</ButtonLink>
   return (
     <EmptyState title="No deliveries match" next={all}>
-      New deliveries that match appear here.
+      {fault ? 'Change the days in the filter.' : 'New deliveries that match appear here.'}
     </EmptyState>
   )
 }

@@ -222,7 +222,7 @@ function RequestList(props: RequestsProps) {
   )
 }
 
-const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
+const NoRows = ({ viewer, view, isOld, fault }: RequestsProps) => {
   const { publicId: appId } = viewer.app
   if (isOld)
     return <EmptyState title="Nothing older">You've reached the oldest request from the last 7 days.</EmptyState>
@@ -232,7 +232,7 @@ const NoRows = ({ viewer, view, isOld }: RequestsProps) => {
         title="No requests match"
         next={<ButtonLink href={requestsPath(appId, { kind: view.kind })}>Clear filters</ButtonLink>}
       >
-        New requests that match appear here.
+        {fault ? 'Change the days in the filter.' : 'New requests that match appear here.'}
       </EmptyState>
     )
   if (view.kind === 'refused')

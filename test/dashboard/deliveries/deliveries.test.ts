@@ -156,6 +156,7 @@ describe('the deliveries', () => {
     const { status, html } = await browser.get(pages.at('deliveries?from=2026-05-04&to=2026-05-03'))
     expect([status, await textOf(html, '.notice.error')]).toEqual([400, ['Error: The first day is after the last.']])
     expect(await attributesOf(html, '[type=date]', 'value')).toEqual(['2026-05-04', '2026-05-03'])
+    expect(await textOf(html, '.empty p')).toEqual(['Change the days in the filter.'])
     const allowed = await browser.get(pages.at('deliveries?from=2026-05-03&to=2026-05-03'))
     expect([allowed.status, await textOf(allowed.html, '.notice.error')]).toEqual([200, []])
     expect(await textOf(await see('?from=2026-02-31&to=2026-05-03'), '.chip')).toHaveLength(1)
