@@ -178,16 +178,16 @@ const Providers = ({ path, shown, isOther, message }: ProvidersProps) => (
 
 type FieldsProps = { text: ServerText; password: string | undefined }
 
+const PRIVATE_HINT = (
+  <>
+    Private addresses need <code>--mail-private-hosts</code>.
+  </>
+)
+
 const ServerFields = ({ text, password }: FieldsProps) => (
   <>
     <div class="pair host-and-port">
-      <Field
-        name="smtpHost"
-        label="Host"
-        hint="A private address must be allowed with --mail-private-hosts."
-        value={text.smtpHost}
-        autocomplete="off"
-      />
+      <Field name="smtpHost" label="Host" hint={PRIVATE_HINT} value={text.smtpHost} autocomplete="off" />
       <Field name="smtpPort" label="Port" kind="code" value={text.smtpPort} autocomplete="off" />
     </div>
     <Select name="smtpSecurity" label="Security" value={text.smtpSecurity} options={SECURITIES} />
