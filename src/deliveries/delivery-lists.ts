@@ -21,7 +21,7 @@ import { publicId, readPublicId } from '../core/ids.ts'
 import { describeAfter, describeShortly, shortenReason } from './short-reasons.ts'
 import { HELD_BACK, refusedBy } from './decide.ts'
 import { namesReply } from './describe-reason.ts'
-import { CANCELLED, isCancellable, isHastened, isResendable, isResent, isUnwritable } from './ends.ts'
+import { CANCELLED, isCancellable, isSendableEarly, isResendable, isResent, isUnwritable } from './ends.ts'
 import { explainMessageFor, type MessageExplanation } from './message-explanations.ts'
 import type { ContactRow } from '../people/contacts.ts'
 import { explainDelivery, type Explanation, toExplained } from './explanations.ts'
@@ -48,7 +48,7 @@ export {
   countDeferrals,
   findUnconfirmed,
   isCancellable,
-  isHastened,
+  isSendableEarly,
   isHeld,
   labelOf,
   SENT_STATES,

@@ -6,7 +6,7 @@ import type {
   EndFacts,
   EndPlan,
   Finish,
-  Hastened,
+  WaitingDelivery,
   PlanCancel,
   PlanEnd,
   PlanResend,
@@ -96,7 +96,7 @@ export const planCancel: PlanCancel = ({ state, record }, { at, actor }) => {
 }
 
 /** What a member resends goes out anyway. */
-export const isHastened = ({ state, dueAt, byHand }: Hastened, at: number): boolean =>
+export const isSendableEarly = ({ state, dueAt, byHand }: WaitingDelivery, at: number): boolean =>
   state === 'waiting' && !byHand && dueAt > at
 
 const UNWRITABLE: Readonly<Record<TemplateReason, true>> = {

@@ -25,7 +25,7 @@ export type DeliveryRules = {
   planResend: PlanResend
   planCancel: PlanCancel
   /** Whether a member may have it decided before it is due. */
-  isHastened: (waiting: Hastened, at: number) => boolean
+  isSendableEarly: (waiting: WaitingDelivery, at: number) => boolean
   /** Whether an email with an unknown outcome is sent again. `resent`: it was before. */
   isSentAgain: (content: MessageContent, resent: boolean) => boolean
   cancelBySuppression: CancelBySuppression
@@ -190,6 +190,6 @@ export type PlanCancel = (
   by: { at: number; actor: string },
 ) => Finish | Refused
 
-export type Hastened = Pick<DeliveryRow, 'state' | 'dueAt' | 'byHand'>
+export type WaitingDelivery = Pick<DeliveryRow, 'state' | 'dueAt' | 'byHand'>
 
 export type PlanEnd = (finish: Finish, facts: EndFacts) => EndPlan

@@ -4,7 +4,7 @@ import {
   countDeferrals,
   findUnconfirmed,
   isCancellable,
-  isHastened,
+  isSendableEarly,
   isResent,
   mayHaveArrivedTwice,
   mayResend,
@@ -229,7 +229,7 @@ const isEditor = ({ viewer }: DeliveryProps): boolean => hasRole(viewer.member.r
 function HastenForm(props: DeliveryProps) {
   const { viewer, shown, now } = props
   const { delivery, contact } = shown.work
-  if (!isEditor(props) || shown.unwanted !== null || !isHastened(delivery, now)) return null
+  if (!isEditor(props) || shown.unwanted !== null || !isSendableEarly(delivery, now)) return null
   return (
     <Dialog id="send-now" opener="Send it now" title={`Send this email to ${contact.email} now?`}>
       <p>
