@@ -273,7 +273,7 @@ function readBaseUrl(text: string): string {
   const isPlain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
   if (!isPlain) throw new UsageError('--base-url takes an address such as https://post.example.com.')
   if (!/^\/*$/.test(url.pathname)) {
-    throw new UsageError('--base-url takes an address without a path. Eventpost does not support a path.')
+    throw new UsageError('--base-url takes an address without a path, such as https://post.example.com.')
   }
   return url.origin
 }

@@ -116,7 +116,7 @@ describe('readConfig', () => {
     ],
     [
       { EVENTPOST_BASE_URL: 'https://example.com/post/' },
-      '--base-url takes an address without a path. Eventpost does not support a path.',
+      '--base-url takes an address without a path, such as https://post.example.com.',
     ],
     [
       { EVENTPOST_MASTER_KEY: 'x'.repeat(31) },

@@ -12,7 +12,7 @@ import { systemClock } from '../core/clock.ts'
 import type { FieldError } from '../core/refusals.ts'
 import { makeSnippetPolicy, makeSnippetTag } from '../visits/snippet-tag.ts'
 import {
-  ACCOUNT,
+  ANY_ACCOUNT,
   APP,
   BASE_URL,
   type Command,
@@ -79,7 +79,7 @@ export const appSet: Command = {
   name: 'app set',
   words: 'APP_ID',
   summary: 'changes settings of an app and prints all of them',
-  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT, ...SETTINGS },
+  options: { ...DATA, ...ANY_ACCOUNT, ...JSON_OUTPUT, ...SETTINGS },
   run: async (given, env) => {
     const appId = readAppId(given)
     if (Object.keys(SETTINGS).every((name) => given.text(name) === undefined))
@@ -126,7 +126,7 @@ export const appTag: Command = {
   summary: 'prints the tag of the browser script; with --json, also the Content-Security-Policy',
   options: {
     ...DATA,
-    ...ACCOUNT,
+    ...ANY_ACCOUNT,
     ...JSON_OUTPUT,
     ...BASE_URL,
     ...APP,

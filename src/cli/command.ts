@@ -69,14 +69,18 @@ export const BASE_URL: Options = {
   },
 }
 export const JSON_OUTPUT: Options = { json: { type: 'boolean', meaning: 'Prints JSON.' } }
-export const ACCOUNT: Options = {
+const account = (fallback: string): Options => ({
   account: {
     type: 'string',
     value: 'ID',
     meaning: 'ID of the account, if there are several; see account list.',
-    default: 'the first',
+    default: fallback,
   },
-}
+})
+
+export const ACCOUNT = account('the first')
+/** For commands about an app or a key, which find it in every account. */
+export const ANY_ACCOUNT = account('any')
 
 export const APP: Options = {
   app: { type: 'string', value: 'ID', meaning: 'ID of the app; see app list.', default: 'the only one' },

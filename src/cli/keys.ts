@@ -4,6 +4,7 @@ import { KEY_SCOPES, readKeyInput } from '../accounts/api-keys.ts'
 import type { Store } from '../store/store.ts'
 import {
   ACCOUNT,
+  ANY_ACCOUNT,
   type Command,
   CommandRefused,
   DATA,
@@ -77,7 +78,7 @@ export const keyRevoke: Command = {
   name: 'key revoke',
   words: 'KEY_ID',
   summary: 'revokes a key; a running server refuses it within a second',
-  options: COMMON,
+  options: { ...COMMON, ...ANY_ACCOUNT },
   run: async (given, env) => {
     const [keyId, ...more] = given.words
     if (keyId === undefined || more.length > 0) throw new UsageError('Specify one key: eventpost key revoke KEY_ID.')

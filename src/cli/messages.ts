@@ -6,12 +6,21 @@ import { isRefusal, type Refusal, REFUSALS } from '../core/refusals.ts'
 import { createTemplateWorker } from '../messages/template-worker.ts'
 import { MESSAGE_STATUSES, type MessageStatus } from '../store/message-types.ts'
 import { openSenders } from './senders.ts'
-import { ACCOUNT, APP, type Command, CommandRefused, DATA, findChosenApp, JSON_OUTPUT, withStore } from './command.ts'
+import {
+  ANY_ACCOUNT,
+  APP,
+  type Command,
+  CommandRefused,
+  DATA,
+  findChosenApp,
+  JSON_OUTPUT,
+  withStore,
+} from './command.ts'
 
 export const messageExport: Command = {
   name: 'message export',
   summary: "prints an app's messages as JSON",
-  options: { ...DATA, ...ACCOUNT, ...APP },
+  options: { ...DATA, ...ANY_ACCOUNT, ...APP },
   run: async (given, env) =>
     withStore(given, env, { mayCreate: false }, async (store) => {
       const messages = await exportMessages(store, await findChosenApp(store, given))
@@ -25,7 +34,7 @@ export const messageImport: Command = {
   summary: 'imports messages from a file, matched by name, with their status; prints what changed',
   options: {
     ...DATA,
-    ...ACCOUNT,
+    ...ANY_ACCOUNT,
     ...APP,
     ...JSON_OUTPUT,
     status: {

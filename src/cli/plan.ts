@@ -85,12 +85,12 @@ export const planSet: Command = {
     'new-people-per-month': {
       type: 'string',
       value: 'NUMBER',
-      meaning: `New people in a calendar month: 0 to ${MOST}, or unlimited, the default.`,
+      meaning: `New people per calendar month: 0 to ${MOST}, or unlimited (the default).`,
     },
-    'events-per-hour': rate('Events of a key in an hour'),
-    'adds-per-hour': rate('Contact adds of a key in an hour'),
-    'updates-per-hour': rate('Contact updates of a key in an hour'),
-    'mcp-calls-per-minute': rate('MCP calls of a key in a minute'),
+    'events-per-hour': rate('Events per hour, per key'),
+    'adds-per-hour': rate('Contact adds per hour, per key'),
+    'updates-per-hour': rate('Contact updates per hour, per key'),
+    'mcp-calls-per-minute': rate('MCP calls per minute, per key'),
     'snippet-limits': { type: 'string', value: 'on|off', meaning: 'Off lifts the limits of the browser script.' },
   },
   run: async (given, env) => {

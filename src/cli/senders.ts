@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { AppRow } from '../store/types.ts'
 import {
   ACCOUNT,
+  ANY_ACCOUNT,
   APP,
   type Command,
   CommandRefused,
@@ -59,7 +60,7 @@ export const senderList: Command = {
   summary: 'lists sender addresses, and DNS records to add for unverified domains',
   options: {
     ...DATA,
-    ...ACCOUNT,
+    ...ANY_ACCOUNT,
     ...JSON_OUTPUT,
     app: { type: 'string', value: 'ID', meaning: 'Only this app.', default: 'all apps' },
     check: { type: 'boolean', meaning: 'Looks up the DNS records first.' },
@@ -97,7 +98,7 @@ export const senderAdd: Command = {
   summary: 'adds a sender address to an app',
   options: {
     ...DATA,
-    ...ACCOUNT,
+    ...ANY_ACCOUNT,
     ...JSON_OUTPUT,
     ...APP,
     default: { type: 'boolean', meaning: 'Makes this address the default sender.' },
@@ -114,7 +115,7 @@ export const senderRemove: Command = {
   name: 'sender remove',
   words: 'ADDRESS',
   summary: 'removes a sender address that no message uses',
-  options: { ...DATA, ...ACCOUNT, ...JSON_OUTPUT, ...APP },
+  options: { ...DATA, ...ANY_ACCOUNT, ...JSON_OUTPUT, ...APP },
   run: (given, env) => {
     const email = readAddress(given)
     return change(given, env, (store, app) => changeSenders(store, app, { remove: email }))

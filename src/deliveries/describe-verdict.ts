@@ -104,13 +104,13 @@ function describeAway(verdict: Verdict, subject: DescribedSubject, rule: Rule | 
   if (typeof verdict.value === 'string')
     return `${name} was on ${formatValue(verdict.value)} ${then}${needless(verdict)}.`
   if (typeof verdict.value !== 'number') {
-    if (verdict.isEstimated) return `${name} had not opened a page for a while, so they had left.`
+    if (verdict.isEstimated) return `${name} had not opened a page for a while, so they counted as away.`
     return isPass(verdict)
-      ? `No activity from ${name} was reported for two days, so they had left.`
+      ? `No activity from ${name} was reported for two days, so they counted as away.`
       : `${name} was on your site ${then}.`
   }
   if (verdict.isSilent)
-    return `No activity from ${name} was reported for ${describeSilence(at - verdict.value, rule)}, so they had left.`
+    return `No activity from ${name} was reported for ${describeSilence(at - verdict.value, rule)}, so they counted as away.`
   const span = formatDuration(at - verdict.value)
   if (isPass(verdict)) return `${name} had left ${span} earlier.`
   const minutes = rule?.rule === 'away' ? (rule.minutes ?? 0) : 0

@@ -17,7 +17,7 @@ const oneOf = <T extends string>(values: readonly T[], description: string, titl
 const ISSUE = {
   field: Type.String({ description: 'The top-level name of the field.' }),
   code: Type.String({ description: 'A stable code for programs.' }),
-  message: Type.String({ description: 'One sentence for people. Never echoes input.' }),
+  message: Type.String({ description: 'An explanation for people. Never echoes input.' }),
 }
 
 export const WarningItem = Type.Object(ISSUE, {

@@ -289,8 +289,7 @@ function describeMissing(
 
 function warnOfEmpty({ fault, count }: CountedFault, tried: Tried): FieldError[] {
   if (!('empty' in fault)) return []
-  const whose = tried.what === 'events' ? 'Those events send no email' : 'They get no email'
-  const message = `The text is empty ${describeShare(count, tried)}. ${whose}.`
+  const message = `The text is empty ${describeShare(count, tried)}. No email is sent in that case.`
   return [{ field: 'mail.body', code: 'empty_mail', message }]
 }
 

@@ -105,7 +105,7 @@ export const ContactUpdateInput = Type.Object(
     removeTags: Type.Optional(tags('Tags to remove. None of them can be in `tags`.')),
     fields: Type.Optional(FIELDS),
     source: Type.Optional(source('Where the person came from. Replaces the stored value.')),
-    ip: Type.Optional(IP),
+    ip: Type.Optional({ ...IP, description: "The visitor's IPv4 or IPv6 address. Only POST uses it." }),
   },
   {
     title: 'ContactUpdateInput',

@@ -102,13 +102,14 @@ export const VisitReport = Type.Object(
     }),
     email: REPORT_EMAIL,
     signature: Type.String({
-      description: 'HMAC-SHA256 of the email with the identity secret as the key, in lowercase hexadecimal.',
+      description:
+        'HMAC-SHA256 of the trimmed, lowercased email with the identity secret as the key, in lowercase hexadecimal.',
       minLength: 1,
       say: "Call identify with the signature that your server computes from the user's email.",
     }),
     id: Type.String({
       description:
-        'The ID of the report, unique per person for 48 hours. A retry has the same ID and counts once. Use `page load.number`, such as `m3x8k2.1`, so that the reports of a page load count in their order.',
+        'The ID of the report, unique per person for 48 hours. A retry has the same ID and counts once. Use `PAGE_LOAD.NUMBER`, such as `m3x8k2.1`, so that the reports of a page load are processed in order.',
       pattern: BATCH_ID_PATTERN,
       say: `Send 1 to ${MAX_BATCH_ID_CHARACTERS} printable ASCII characters. A retry has the same ID.`,
     }),

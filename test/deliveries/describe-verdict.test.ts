@@ -21,12 +21,12 @@ describe('describes a rule', () => {
     [pass('away', 'trigger', NOW - 5 * MINUTE), 'Ada had left 5 minutes earlier.'],
     [
       { ...pass('away', 'sending', NOW - 20 * MINUTE), isSilent: true },
-      'No activity from Ada was reported for 30 minutes, so they had left.',
+      'No activity from Ada was reported for 30 minutes, so they counted as away.',
     ],
-    [pass('away', 'sending', null), 'No activity from Ada was reported for two days, so they had left.'],
+    [pass('away', 'sending', null), 'No activity from Ada was reported for two days, so they counted as away.'],
     [
       { ...pass('away', 'sending', null), isEstimated: true },
-      'Ada had not opened a page for a while, so they had left.',
+      'Ada had not opened a page for a while, so they counted as away.',
     ],
     [
       fail('away', 'sending', NOW + 7 * MINUTE),
@@ -105,7 +105,7 @@ describe('describes a rule', () => {
     const content = { ...CONTENT, onlyIf: [{ rule: 'away' as const, at: 'trigger' as const, quietMinutes }] }
     const delivery = deliveryOf({}, [{ ...pass('away', 'trigger', NOW - ago), isSilent: true }])
     expect(explainDelivery({ delivery, person: ADA, content, zone: 'UTC' }).rules[0]?.sentence).toBe(
-      `No activity from Ada was reported for ${span}, so they had left.`,
+      `No activity from Ada was reported for ${span}, so they counted as away.`,
     )
   })
 

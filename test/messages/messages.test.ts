@@ -249,7 +249,7 @@ describe('going live', () => {
         {
           field: 'mail.body',
           code: 'empty_mail',
-          message: 'The text is empty in 1 of the last 2 events. Those events send no email.',
+          message: 'The text is empty in 1 of the last 2 events. No email is sent in that case.',
         },
       ],
     })

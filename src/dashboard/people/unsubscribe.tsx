@@ -103,6 +103,12 @@ function appAnswer(request: Request, status: number, { logoUrl }: Found, page: V
 
 const nameOf = ({ appName }: Found): string => appName ?? 'the sender'
 
+/** `appName` null: the person was erased. */
+const describeDone = (found: Found): string =>
+  found.appName === null
+    ? "You won't get any more of these emails."
+    : `${found.appName} won't send any more of these emails${toOf(found)}.`
+
 type PageProps = Found & { title: string; lead: string; children?: ComponentChildren }
 
 const UnsubscribePage = ({ appName, logoUrl, colour, token, ...page }: PageProps) => (
@@ -123,9 +129,7 @@ const DonePage = ({ stillSending, ...found }: Found & StoppedEmails) => (
   <UnsubscribePage
     {...found}
     title="You're unsubscribed"
-    lead={`${nameOf(found)} won't send any more of these emails${toOf(found)}.${
-      stillSending === 0 ? '' : ` ${describeStillSending(stillSending)}`
-    }`}
+    lead={`${describeDone(found)}${stillSending === 0 ? '' : ` ${describeStillSending(stillSending)}`}`}
   >
     {found.mayUndo && (
       <>

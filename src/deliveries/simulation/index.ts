@@ -125,7 +125,7 @@ export const describeSimulation = ({
 const NEWEST_ONLY = `These are results of the newest ${SIMULATED_TRIGGERS.toLocaleString('en')} triggers. There were more in this period.`
 
 const describeEstimated = (count: number): string =>
-  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${count.toLocaleString('en')} of these triggers are older and were`} checked by page views only: people count as present between two page views less than 30 minutes apart, and as away after the last one.`
+  `Browser reports are stored for 48 hours. ${count === 1 ? 'One of these triggers is older and was' : `${count.toLocaleString('en')} of these triggers are older and were`} checked by page views only: people count as present between two page views at most 30 minutes apart, and as away after the last one.`
 
 const describeUntried = (count: number): string =>
-  `Missing values were checked only for the first emails, not for ${count.toLocaleString('en')} more, because templates with conditions or filters take longer to render.`
+  `Missing values were checked only for the first emails, not for the other ${count.toLocaleString('en')}, because templates with conditions or filters take longer to render.`

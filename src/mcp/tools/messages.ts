@@ -75,7 +75,7 @@ export const saveMessageDraft: Tool = {
   name: 'save_message_draft',
   title: 'Save a draft',
   description:
-    'Creates a message, or replaces `messageId` if not live. See get_docs: messages, frequency, content, results.',
+    'Creates a message, or replaces `messageId` if not live. See get_docs: messages, rules, frequency, content, results.',
   kind: 'manage',
   hints: { destructive: true },
   input: DRAFT,

@@ -109,7 +109,9 @@ describe('the link in an email', () => {
     const { id: appId, accountId } = sending.app
     const by = { accountId, actor: 'test', at: sending.clock.now() }
     expect(await sending.store().eraseContact({ ...by, appId, email: 'ada@example.com' })).not.toHaveProperty('refusal')
-    expect((await post(url)).status).toBe(200)
+    const done = await post(url)
+    expect(done.status).toBe(200)
+    expect(await done.text()).toContain("You won't get any more of these emails.")
   })
 
   test('is in no log', async () => {
